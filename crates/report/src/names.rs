@@ -85,12 +85,30 @@ pub(crate) fn thread_label(thread: &Thread) -> String {
 }
 
 /// The stack that tells whose fault it is, with the label by which evidence cites it: where an uncaught exception
-/// was thrown if the report has that, else the blamed thread.
+/// was thrown if the report has that, else the blamed thread, else the only one, else a bare backtrace.
 pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
+    let labelled = |backtrace: &'_ Backtrace| backtrace.title.clone();
     let thrown =
         report.backtraces.iter().find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
-    let thrown = thrown.map(|backtrace: &Backtrace| (backtrace.title.clone(), backtrace.frames.as_slice()));
-    thrown.or_else(|| report.crashed().map(|thread| (thread_label(thread), thread.frames.as_slice())))
+    let thrown = thrown.map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice()));
+    let crashed = || {
+        report
+            .crashed()
+            .or(only_thread(report))
+            .map(|thread| (thread_label(thread), thread.frames.as_slice()))
+    };
+    let bare = || report.backtraces.first().filter(|_| report.threads.is_empty());
+    thrown
+        .or_else(crashed)
+        .or_else(|| bare().map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice())))
+}
+
+/// The thread of a report that has one only and does not say that it crashed.
+pub(crate) fn only_thread(report: &Report) -> Option<&Thread> {
+    match report.threads.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    }
 }
 
 /// The main thread: the one that serves the main queue, else the first.

@@ -3,7 +3,7 @@
 use super::paths::{
     APPLE_IN_BUNDLE, INJECTED_PATHS, SYSTEM_PATHS, bundle_root, is_system_name, rule_for, without_private,
 };
-use crate::names::{image_name, image_of};
+use crate::names::{image_name, image_of, is_any_of};
 use crate::{Frame, Image, Process, Report};
 
 /// Who made an image.
@@ -36,14 +36,14 @@ impl Ownership {
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     match image_of(report, frame) {
         Some(image) => owner_of_image(report, image),
-        None => owner_by_name(&report.process, image_name(report, frame)),
+        None => owner_by_name(report, image_name(report, frame)),
     }
 }
 
 fn owner_of_image(report: &Report, image: &Image) -> Ownership {
     let process = &report.process;
     let Some(path) = image.path.as_deref().filter(|path| path.contains('/')) else {
-        return owner_by_name(process, Some(&image.name));
+        return owner_by_name(report, Some(&image.name));
     };
     if let Some(rule) = rule_for(&INJECTED_PATHS, path) {
         return Ownership::new(Owner::Sdk, format!("{} was loaded from {path}: {}", image.name, rule.what));
@@ -161,7 +161,8 @@ fn outside_the_bundle(image: &Image, path: &str) -> Ownership {
     Ownership::new(Owner::Sdk, why)
 }
 
-fn owner_by_name(process: &Process, name: Option<&str>) -> Ownership {
+fn owner_by_name(report: &Report, name: Option<&str>) -> Ownership {
+    let process = &report.process;
     let Some(name) = name else {
         return Ownership::new(Owner::Unknown, "the frame lies in no image that the report names");
     };
@@ -172,5 +173,23 @@ fn owner_by_name(process: &Process, name: Option<&str>) -> Ownership {
     if is_system_name(name) {
         return Ownership::new(Owner::System, format!("{name} is the name of one of the system's images"));
     }
+    if process.name.is_none() && process.path.is_none() && has_main(report, name) {
+        return Ownership::new(
+            Owner::App,
+            format!("{name} is the process's executable: it has the function `main`"),
+        );
+    }
     Ownership::new(Owner::Unknown, format!("the report gives no path for {name}"))
 }
+
+/// Whether a stack of the report runs through `main` in the image of that name.
+fn has_main(report: &Report, name: &str) -> bool {
+    let stacks = report.threads.iter().map(|thread| &thread.frames);
+    let stacks = stacks.chain(report.backtraces.iter().map(|backtrace| &backtrace.frames)).take(MAX_STACKS);
+    // `main` is among the outermost frames.
+    let outermost = stacks.flat_map(|frames| frames.iter().rev().take(4));
+    outermost.into_iter().any(|frame| is_any_of(frame, &["main"]) && image_name(report, frame) == Some(name))
+}
+
+/// Stacks that are searched for `main`; it is on the first in every report seen.
+const MAX_STACKS: usize = 16;

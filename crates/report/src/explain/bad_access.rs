@@ -38,10 +38,10 @@ impl<'f, 'r> Accessing<'f, 'r> {
         self.syndrome.as_ref().and_then(|syndrome| syndrome.access)
     }
 
-    /// `read at 0x8`, or `at 0x8` where the report does not tell what for.
+    /// `: read at 0x8`, or ` at 0x8` where the report does not tell what for.
     fn act(&self, address: Avma) -> String {
-        let noun = self.access().map(|access| format!("{} ", access.noun())).unwrap_or_default();
-        format!("{noun}at {}", hex(address))
+        let noun = self.access().map(|access| format!(": {}", access.noun())).unwrap_or_default();
+        format!("{noun} at {}", hex(address))
     }
 
     /// `read`, `wrote to`, `accessed`.
@@ -230,7 +230,12 @@ pub(super) fn null(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if !is_plausible(&on, address) {
         return false;
     }
-    draft.lead(format!("Null pointer access: {}", on.act(address)), null_sentence(&on, address));
+    let unsure = matches!(on.fault.address, FaultAddress::Assumed(..)) && facts.registers.is_empty();
+    let probably = if unsure { ", probably" } else { "" };
+    draft.lead(format!("Null pointer access{}{probably}", on.act(address)), null_sentence(&on, address));
+    if unsure && address.get() == 0 && matches!(facts.family(), Family::X86 | Family::X86_64) {
+        draft.say("On x86 a pointer beyond the address space and a forbidden instruction are reported the same way; without registers the report does not tell them apart.");
+    }
     draft.cause("A pointer or reference that was never set, was cleared, or is the unchecked result of a call that failed.");
     if address.get() != 0 {
         draft.cause("A number where a pointer is expected, or an index into an array that is null.");
@@ -270,8 +275,11 @@ pub(super) fn below_null(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(on) = Accessing::of(facts) else { return false };
     let width =
         if matches!(facts.family(), Family::X86 | Family::Arm) { u64::from(u32::MAX) } else { u64::MAX };
-    let below =
-        on.fault.address().and_then(|address| width.checked_sub(address.get())).map(|bytes| bytes + 1);
+    let below = on
+        .fault
+        .address()
+        .and_then(|address| width.checked_sub(address.get()))
+        .and_then(|bytes| bytes.checked_add(1));
     let Some(offset) = below.filter(|bytes| *bytes < NULL_PAGE) else { return false };
     draft.lead(
         format!("Null pointer access: {offset:#x} bytes below null"),
@@ -367,7 +375,7 @@ pub(super) fn beyond_address_space(facts: &Facts<'_>, draft: &mut Draft) -> bool
         return false;
     };
     draft.lead(
-        format!("Bad pointer: {}, which no program can use", on.act(address)),
+        format!("Bad pointer{}, which no program can use", on.act(address)),
         format!(
             "The code {} {address}, which lies beyond the addresses of programs: the pointer is no pointer.",
             on.verb()
@@ -439,7 +447,7 @@ pub(super) fn protection(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             "A write to a file that is mapped for reading only.",
         ]);
     } else {
-        let title = format!("Memory access that its protection forbids: {}{place}", on.act(address));
+        let title = format!("Memory access that its protection forbids{}{place}", on.act(address));
         draft.lead(
             title,
             format!("The code {} {address}{place}, which is mapped but may not be used that way.", on.verb()),
@@ -521,10 +529,7 @@ pub(super) fn unmapped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(address) = on.fault.target() else { return false };
     let certain = on.fault.failure() == Some(Failure::Unmapped);
     let what = if certain { ", where nothing is mapped" } else { "" };
-    draft.lead(
-        format!("Bad pointer: {}", on.act(address)),
-        format!("The code {} {address}{what}.", on.verb()),
-    );
+    draft.lead(format!("Bad pointer{}", on.act(address)), format!("The code {} {address}{what}.", on.verb()));
     cite_fill(&on, draft, address);
     cite_text(draft, address);
     if is_in_zero_page(facts, address) {
@@ -606,7 +611,9 @@ pub(super) fn holders(facts: &Facts<'_>, draft: &mut Draft) {
         .filter(|register| register.value == address.get())
         .map(|register| register.name.clone())
         .collect();
-    if !exact.is_empty() && exact.len() <= 4 {
+    // Zero lies in many registers that have nothing to do with it.
+    let most = if address.get() == 0 { 2 } else { 4 };
+    if !exact.is_empty() && exact.len() <= most {
         let verb = if exact.len() == 1 { "holds" } else { "hold" };
         draft.evidence(format!(
             "Register {} = {address}: {} {verb} the address",

@@ -5,7 +5,7 @@ use super::registers::Registers;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
 use crate::attribute::{Suspect, suspect_on};
-use crate::names::{cite, fault_stack, is_any_of, main_thread, thread_label};
+use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, thread_label};
 use crate::{Exception, Frame, Report, Thread};
 use backtrail_core::{Arch, Family};
 
@@ -79,7 +79,7 @@ const MESSAGE_SECTIONS: [&str; 5] = [
 impl<'r> Facts<'r> {
     pub(crate) fn new(report: &'r Report) -> Self {
         let class = class_of(report);
-        let thread = report.crashed();
+        let thread = report.crashed().or_else(|| only_thread(report));
         let frames = thread.map(|thread| thread.frames.as_slice()).unwrap_or_default();
         let registers = Registers::of(report, thread);
         let (stack, fault_frames) = fault_stack(report).unwrap_or_default();

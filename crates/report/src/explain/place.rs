@@ -39,8 +39,11 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
 fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
     if facts.stack.is_empty() {
         draft.say("The report does not say which thread it was.");
-    } else if facts.frames.is_empty() {
+    } else if facts.thread.is_some_and(|thread| thread.frames.is_empty()) {
         draft.say(format!("{} has no frames: its stack could not be followed.", facts.stack));
+        if facts.class == Class::BadAccess {
+            draft.say("That often means that the code had jumped to an address that is no code, or that the stack was overwritten.");
+        }
     } else if facts.report.images.is_empty() {
         draft.say("The report has no list of images, so it does not tell whose code the frames are.");
     } else {
