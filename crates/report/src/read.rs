@@ -62,7 +62,8 @@ fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
     match apple_ips::read(input, json, limits) {
         Ok(mut full) if frames(&full) >= frames(&text) => {
             let translation = String::from_utf8_lossy(input.get(start..json).unwrap_or_default());
-            full.sections.push(Section { title: TRANSLATION.to_owned(), text: translation.trim_end().to_owned() });
+            full.sections
+                .push(Section { title: TRANSLATION.to_owned(), text: translation.trim_end().to_owned() });
             Ok(full)
         }
         full => {

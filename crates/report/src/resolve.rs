@@ -56,7 +56,12 @@ impl<'i> ImageIndex<'i> {
     /// The image that `address` lies in. Where several claim it, the one that the frame names; else the one that
     /// begins nearest below. Where none claims it, the one that begins at the load address which the frame states,
     /// then one of that name which states no end.
-    pub(crate) fn find(&self, address: Avma, name: Option<&str>, load_address: Option<Avma>) -> Option<usize> {
+    pub(crate) fn find(
+        &self,
+        address: Avma,
+        name: Option<&str>,
+        load_address: Option<Avma>,
+    ) -> Option<usize> {
         let named = name.map(|name| self.named(name)).unwrap_or_default();
         let claims = |position: &&usize| self.range(**position).is_some_and(|range| range.contains(address));
         if let Some(position) = named.iter().find(claims) {
@@ -187,8 +192,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % 500
         };
-        let images: Vec<Image> =
-            (0..60).map(|n| image(&format!("i{n}"), next(), Some(next()))).collect();
+        let images: Vec<Image> = (0..60).map(|n| image(&format!("i{n}"), next(), Some(next()))).collect();
         let index = ImageIndex::new(&images);
         for address in 0..520 {
             let expected = images

@@ -24,7 +24,8 @@ pub(crate) fn settle(frames: &mut [Frame], origin: Origin) {
     let mut exact = origin == Origin::Thread;
     for row in frames.iter_mut() {
         let raw = row.address.map(FrameAddress::raw);
-        row.address = raw.map(|avma| if exact { FrameAddress::Exact(avma) } else { FrameAddress::Return(avma) });
+        row.address =
+            raw.map(|avma| if exact { FrameAddress::Exact(avma) } else { FrameAddress::Return(avma) });
         if !row.inlined {
             exact = row.reported.as_ref().is_some_and(|symbol| symbol.name == SIGNAL_TRAMPOLINE);
         }

@@ -114,7 +114,11 @@ impl<'d, 'l> Body<'d, 'l> {
             "modelCode" => fill(&mut report.device, text(value)),
             "captureTime" => fill(&mut report.time, text(value)),
             "incident" => fill(&mut report.incident, text(value)),
-            "cpuType" => fill(&mut process.arch, value.text().and_then(|name| Arch::from_name(&name))),
+            "cpuType" => {
+                let name = value.text().unwrap_or_default();
+                let arch = Arch::from_name(&name);
+                fill(&mut process.arch, arch) && arch.is_some_and(|arch| arch.name() == name)
+            }
             _ => false,
         }
     }
@@ -182,7 +186,8 @@ impl<'d, 'l> Body<'d, 'l> {
         self.blame(document);
         let os = [self.os.train.take(), self.os.build.take().map(|build| format!("({build})"))];
         self.report.os = join(os);
-        let version = [self.version.short.take(), self.version.build.take().map(|build| format!("({build})"))];
+        let version =
+            [self.version.short.take(), self.version.build.take().map(|build| format!("({build})"))];
         self.report.process.version = join(version);
         exception::finish(&mut self.report);
         mark_throw(&mut self.report);
@@ -200,7 +205,8 @@ impl<'d, 'l> Body<'d, 'l> {
         if let (Some(named), Some(marked)) = (named, marked)
             && named != marked
         {
-            self.notes.add(|| format!("`faultingThread` is {named}, but thread {marked} is marked as triggered"));
+            self.notes
+                .add(|| format!("`faultingThread` is {named}, but thread {marked} is marked as triggered"));
         }
         let position = marked.or(named.filter(|position| *position < threads.len()));
         self.report.crashed_thread = position;

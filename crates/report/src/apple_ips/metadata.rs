@@ -18,7 +18,8 @@ impl Metadata {
     }
 
     pub(super) fn read(input: &[u8], document: &Json<'_>) -> Self {
-        let text = |json: &Json<'_>| json.scalar().map_or_else(|| raw(input, json), std::borrow::Cow::into_owned);
+        let text =
+            |json: &Json<'_>| json.scalar().map_or_else(|| raw(input, json), std::borrow::Cow::into_owned);
         let members = document.members().iter().map(|m| (m.name().into_owned(), text(&m.value)));
         Self { members: members.collect() }
     }
@@ -47,17 +48,18 @@ impl Metadata {
 
     /// Fills what the body left open, and keeps all of the metadata as fields.
     pub(super) fn add_to(&self, report: &mut Report) {
-        let text = |name: &str| self.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let text =
+            |name: &str| self.get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let process = &mut report.process;
         process.name = process.name.take().or_else(|| text("app_name")).or_else(|| text("name"));
         process.identifier = process.identifier.take().or_else(|| text("bundleID"));
         report.incident = report.incident.take().or_else(|| text("incident_id"));
         report.os = report.os.take().or_else(|| text("os_version"));
         report.time = report.time.take().or_else(|| text("timestamp"));
-        let fields = self.members.iter().map(|(name, text)| Field {
-            key: format!("metadata.{name}"),
-            value: text.clone(),
-        });
+        let fields = self
+            .members
+            .iter()
+            .map(|(name, text)| Field { key: format!("metadata.{name}"), value: text.clone() });
         report.fields.extend(fields);
     }
 }

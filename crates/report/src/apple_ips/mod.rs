@@ -42,7 +42,9 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         let is_crash = body.value.as_ref().is_some_and(body::looks_like_crash);
         return match metadata.kind() {
             Err(error) if metadata.has_known_kind() || !is_crash => Err(error),
-            _ if !is_crash => Err(broken(input, &body, "a crash report's body (with `threads`, `usedImages`…)")),
+            _ if !is_crash => {
+                Err(broken(input, &body, "a crash report's body (with `threads`, `usedImages`…)"))
+            }
             _ => read_body(input, &body, &metadata, limits),
         };
     }

@@ -29,7 +29,12 @@ fn read_member(
     let items = value.items();
     if !items.is_empty() && items.iter().all(is_register) {
         for (number, item) in items.iter().enumerate() {
-            registers.push(read_register(body, &format!("{path}[{number}]"), &format!("{name}{number}"), item));
+            registers.push(read_register(
+                body,
+                &format!("{path}[{number}]"),
+                &format!("{name}{number}"),
+                item,
+            ));
         }
         return true;
     }

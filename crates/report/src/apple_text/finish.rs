@@ -34,9 +34,13 @@ impl Reader<'_> {
         let threads = &mut self.report.threads;
         let marked = threads.iter().position(|thread| thread.crashed);
         let named = self.blamed.number.and_then(|number| threads.iter().position(|t| t.number == number));
-        if let (Some(number), Some(marked)) = (self.blamed.number, marked.filter(|marked| named != Some(*marked))) {
+        if let (Some(number), Some(marked)) =
+            (self.blamed.number, marked.filter(|marked| named != Some(*marked)))
+        {
             let other = threads.get(marked).map_or(0, |thread| thread.number);
-            self.notes.add(|| format!("the header blames thread {number}, but thread {other} is marked as crashed"));
+            self.notes.add(|| {
+                format!("the header blames thread {number}, but thread {other} is marked as crashed")
+            });
         }
         self.report.crashed_thread = marked.or(named).or(self.blamed.state);
         if let Some(thread) = self.report.crashed_thread.and_then(|position| threads.get_mut(position)) {
@@ -69,7 +73,8 @@ pub(crate) fn mark_throw(report: &mut Report) {
     if report.backtraces.iter().any(|backtrace| backtrace.is_exception) {
         return;
     }
-    let throws = |name: &str| matches!(name, "objc_exception_throw" | "__exceptionPreprocess" | "__cxa_throw");
+    let throws =
+        |name: &str| matches!(name, "objc_exception_throw" | "__exceptionPreprocess" | "__cxa_throw");
     let thrown = report.backtraces.iter_mut().find(|backtrace| {
         let top = backtrace.frames.iter().take(4);
         top.filter_map(|frame| frame.reported.as_ref()).any(|symbol| throws(&symbol.name))

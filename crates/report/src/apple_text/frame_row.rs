@@ -133,7 +133,9 @@ fn take_offset(text: &str) -> (&str, Option<u64>) {
 
 /// Takes ` (in Image)` off the end.
 fn take_image(text: &str) -> &str {
-    text.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (in ")).map_or(text, |(name, _)| name.trim_end())
+    text.strip_suffix(')')
+        .and_then(|rest| rest.rsplit_once(" (in "))
+        .map_or(text, |(name, _)| name.trim_end())
 }
 
 /// Whether the word is an image's load address, and if so, of a known image: `0x0 + 0` and `0 + 64` state none, the

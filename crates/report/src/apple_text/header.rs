@@ -115,7 +115,8 @@ impl<'t> KeyValue<'t> {
         let well = (1..=60).contains(&key.len()) && key.starts_with(|c: char| c.is_ascii_alphabetic());
         // `https://…` is no key, neither is `std::vector`.
         let ends_well = !value.starts_with("//") && !value.starts_with(':');
-        (well && ends_well && key.chars().all(is_key)).then(|| Self { key: key.trim_end(), value: value.trim() })
+        (well && ends_well && key.chars().all(is_key))
+            .then(|| Self { key: key.trim_end(), value: value.trim() })
     }
 
     /// Whether the key is one that reports use, so that the line means what it looks like.
@@ -125,7 +126,8 @@ impl<'t> KeyValue<'t> {
 
     /// Whether the key alone tells a crash report; `Version` or `Path` stand in many files.
     pub(crate) fn is_telling(&self) -> bool {
-        let telling = ["Incident Identifier", "CrashReporter Key", "Exception Type", "Exception Codes", "Code Type"];
+        let telling =
+            ["Incident Identifier", "CrashReporter Key", "Exception Type", "Exception Codes", "Code Type"];
         telling.contains(&self.key) || (self.key == "Process" && name_and_pid(self.value).1.is_some())
     }
 
@@ -176,7 +178,9 @@ fn set_process(report: &mut Report, line: KeyValue<'_>) -> bool {
         }
         "Code Type" => {
             let word = line.value.split_whitespace().next().unwrap_or_default();
-            fill(&mut process.arch, Arch::from_name(word)) && word == line.value
+            // Printed `ARM-64 (Native)`: the field keeps Apple's spelling and whether the code was translated.
+            let arch = Arch::from_name(word);
+            fill(&mut process.arch, arch) && arch.is_some_and(|arch| arch.name() == line.value)
         }
         "OS Version" => fill(&mut report.os, value),
         "Hardware Model" => fill(&mut report.device, value),
@@ -187,8 +191,13 @@ fn set_process(report: &mut Report, line: KeyValue<'_>) -> bool {
 }
 
 fn set_blamed(blamed: &mut Blamed, line: KeyValue<'_>) -> bool {
-    let keys =
-        ["Crashed Thread", "Triggered by Thread", "Highlighted Thread", "Highlighted by Thread", "Faulting Thread"];
+    let keys = [
+        "Crashed Thread",
+        "Triggered by Thread",
+        "Highlighted Thread",
+        "Highlighted by Thread",
+        "Faulting Thread",
+    ];
     if !keys.contains(&line.key) {
         return false;
     }
@@ -254,7 +263,8 @@ pub(crate) fn numeric_codes(value: &str) -> Option<Vec<u64>> {
 pub(crate) fn fault_address(exception: &Exception) -> Option<Avma> {
     let texts = [exception.subtype.as_deref(), exception.codes.as_deref()];
     let bad_access = exception.kind.as_deref() == Some("EXC_BAD_ACCESS");
-    let bad_signal = matches!(exception.signal.as_deref(), Some("SIGSEGV" | "SIGBUS")) && exception.kind.is_none();
+    let bad_signal =
+        matches!(exception.signal.as_deref(), Some("SIGSEGV" | "SIGBUS")) && exception.kind.is_none();
     let stated = texts.into_iter().flatten().find_map(|text| {
         let (what, address) = text.split_once(" at ")?;
         let is_access = what.starts_with("KERN_") || what.starts_with("EXC_") || bad_access || bad_signal;

@@ -145,8 +145,14 @@ mod tests {
             ("Thread 0:", thread(0, false, None, None)),
             ("Thread 12 Crashed:", thread(12, true, None, None)),
             ("Thread 0 Crashed:: Dispatch queue: com.apple.main-thread", thread(0, true, None, main)),
-            ("Thread 0 Crashed:: main  Dispatch queue: com.apple.main-thread", thread(0, true, Some("main"), main)),
-            ("Thread 3:: caulk.messenger.shared:17", thread(3, false, Some("caulk.messenger.shared:17"), None)),
+            (
+                "Thread 0 Crashed:: main  Dispatch queue: com.apple.main-thread",
+                thread(0, true, Some("main"), main),
+            ),
+            (
+                "Thread 3:: caulk.messenger.shared:17",
+                thread(3, false, Some("caulk.messenger.shared:17"), None),
+            ),
             ("Thread 1 Crashed: Test Thread Name", thread(1, true, Some("Test Thread Name"), None)),
             ("Thread 2 Highlighted:", thread(2, true, None, None)),
         ] {
@@ -158,7 +164,10 @@ mod tests {
 
     #[test]
     fn thread_names() {
-        let heading = Heading::read("Thread 6 name:  Dispatch queue: NSOperationQueue 0x1 :: NSOperation 0x2 (QOS: X)", false);
+        let heading = Heading::read(
+            "Thread 6 name:  Dispatch queue: NSOperationQueue 0x1 :: NSOperation 0x2 (QOS: X)",
+            false,
+        );
         let queue = Some("NSOperationQueue 0x1 :: NSOperation 0x2 (QOS: X)");
         assert_eq!(heading, Some(Heading::ThreadName { number: 6, label: Label { name: None, queue } }));
         let heading = Heading::read("Thread 1 name: AFNetworking", false);
@@ -171,11 +180,17 @@ mod tests {
         let state = Heading::ThreadState { number: Some(0), flavor: "ARM Thread State (64-bit)" };
         assert_eq!(Heading::read("Thread 0 crashed with ARM Thread State (64-bit):", false), Some(state));
         let state = Heading::ThreadState { number: None, flavor: "X86 Thread State (64-bit)" };
-        assert_eq!(Heading::read("Unknown thread crashed with X86 Thread State (64-bit):", false), Some(state));
+        assert_eq!(
+            Heading::read("Unknown thread crashed with X86 Thread State (64-bit):", false),
+            Some(state)
+        );
         assert_eq!(Heading::read("Binary Images:", false), Some(Heading::BinaryImages));
         assert_eq!(Heading::read("Last Exception Backtrace:", false), Some(Heading::LastException));
         let title = "Application Specific Backtrace 1";
-        assert_eq!(Heading::read("Application Specific Backtrace 1:", false), Some(Heading::AppBacktrace(title)));
+        assert_eq!(
+            Heading::read("Application Specific Backtrace 1:", false),
+            Some(Heading::AppBacktrace(title))
+        );
         let section = Heading::Section { title: "VM Regions Near 0x11212c000", rest: "" };
         assert_eq!(Heading::read("VM Regions Near 0x11212c000:", false), Some(section));
         let section = Heading::Section { title: "Thread 0 instruction stream", rest: "" };

@@ -84,7 +84,7 @@ impl<'l> Reader<'l> {
     fn in_context(&mut self, line: &Line<'_>, text: &str, trimmed: &str) -> Place {
         let in_stack = matches!(self.block, Block::Thread(_) | Block::Backtrace(_));
         if let Some(heading) = Heading::read(trimmed, self.blanks > 0 || in_stack) {
-            return self.heading(heading, line);
+            return self.heading(&heading, line);
         }
         if let Some(place) = self.row(line, trimmed) {
             return place;
@@ -98,7 +98,9 @@ impl<'l> Reader<'l> {
             return Place::Termination;
         }
         // A report without blank lines has no titles but the known ones.
-        if let Some(Heading::Section { title, .. }) = Heading::unknown_section(text).filter(|_| self.blanks > 0) {
+        if let Some(Heading::Section { title, .. }) =
+            Heading::unknown_section(text).filter(|_| self.blanks > 0)
+        {
             return self.open_section(title, "");
         }
         self.text(text)
@@ -163,11 +165,13 @@ impl<'l> Reader<'l> {
         Place::KeyValue
     }
 
-    fn heading(&mut self, heading: Heading<'_>, line: &Line<'_>) -> Place {
+    fn heading(&mut self, heading: &Heading<'_>, line: &Line<'_>) -> Place {
         self.in_termination = false;
         self.announced_stack = false;
-        match heading {
-            Heading::Thread { number, crashed, label } => return self.open_thread(line, number, crashed, label),
+        match *heading {
+            Heading::Thread { number, crashed, label } => {
+                return self.open_thread(line, number, crashed, label);
+            }
             Heading::ThreadName { number, label } => return self.open_thread(line, number, false, label),
             Heading::ThreadState { number, flavor } => self.open_state(number, flavor),
             Heading::LastException => return self.open_backtrace(line, "Last Exception Backtrace", true),
@@ -189,11 +193,13 @@ impl<'l> Reader<'l> {
 
     /// Opens the thread of that number; a line with its name may stand before the one that opens its stack.
     fn open_thread(&mut self, line: &Line<'_>, number: u64, crashed: bool, label: Label<'_>) -> Place {
-        let goes_on = |thread: &Thread| thread.number == number && thread.frames.is_empty() && !thread.crashed;
+        let goes_on =
+            |thread: &Thread| thread.number == number && thread.frames.is_empty() && !thread.crashed;
         if !self.report.threads.last().is_some_and(goes_on) {
             if self.report.threads.len() >= self.limits.max_threads {
                 let line_number = line.number;
-                self.notes.add(|| format!("line {line_number}: more threads than the limit allows, kept as text"));
+                self.notes
+                    .add(|| format!("line {line_number}: more threads than the limit allows, kept as text"));
                 return self.open_section(&line.text(), "");
             }
             self.report.threads.push(Thread { number, ..Thread::default() });

@@ -53,7 +53,11 @@ mod tests {
     #[test]
     fn rows_of_all_architectures() {
         let row = "   r11: 0x00000000ffffffff    rip: 0x00000001090a0132 rflags: 0x0000000000010206 ";
-        let expected = [("r11".to_owned(), 0xffff_ffff), ("rip".to_owned(), 0x1_090a_0132), ("rflags".to_owned(), 0x10206)];
+        let expected = [
+            ("r11".to_owned(), 0xffff_ffff),
+            ("rip".to_owned(), 0x1_090a_0132),
+            ("rflags".to_owned(), 0x10206),
+        ];
         assert_eq!(names_and_values(row), expected);
         assert_eq!(names_and_values("  cpsr: 0x20000030"), [("cpsr".to_owned(), 0x2000_0030)]);
     }
@@ -70,7 +74,13 @@ mod tests {
 
     #[test]
     fn what_is_no_row() {
-        for text in ["", "Logical CPU: 2", "Error Code:      0x00000004", "rip: <unavailable>", "x0: 0x11112222333344445"] {
+        for text in [
+            "",
+            "Logical CPU: 2",
+            "Error Code:      0x00000004",
+            "rip: <unavailable>",
+            "x0: 0x11112222333344445",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

@@ -5,9 +5,9 @@
 //! other byte stays, so a report of which nothing was found comes back as it was.
 
 mod json;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use crate::model::{Frame, Report, ReportKind};
 use crate::read::translated_part;
@@ -63,7 +63,8 @@ fn stack_edits(input: &[u8], report: &Report, stack: &[Frame], edits: &mut Vec<E
         } else if is_filled(frame) && bytes.starts_with(b"{") {
             json::object(input, &inlined, frame, edits);
         } else if is_filled(frame) {
-            let form = if report.kind == ReportKind::AppleIps { text::Form::InJson } else { text::Form::Plain };
+            let form =
+                if report.kind == ReportKind::AppleIps { text::Form::InJson } else { text::Form::Plain };
             text::row(input, &inlined, frame, form, edits);
         }
         inlined.clear();
@@ -130,7 +131,8 @@ fn written(frame: &Frame) -> Vec<Written<'_>> {
     let functions = frame.functions.iter().enumerate().map(|(position, function)| {
         let name = one_line(readable(function));
         let inlined = position < machine;
-        let offset = if inlined { None } else { frame.function_offset.or_else(|| reported_offset(frame, &name)) };
+        let offset =
+            if inlined { None } else { frame.function_offset.or_else(|| reported_offset(frame, &name)) };
         let file = function.file.as_deref().map(file_name);
         Written { name, offset, file, line: function.line, inlined }
     });

@@ -4,7 +4,7 @@ use super::{Edit, Written, is_filled, written};
 use crate::apple_text::{self, FrameRow};
 use crate::json::{decode, encode};
 use crate::model::{Frame, Report};
-use backtrail_core::FrameAddress;
+use backtrail_core::{Avma, FrameAddress};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -83,7 +83,8 @@ fn tail_start(line: &[u8], form: Form) -> Option<usize> {
 
 fn line_break_at(input: &[u8], at: usize, form: Form) -> &[u8] {
     let rest = input.get(at..).unwrap_or_default();
-    let known: [&[u8]; 3] = if form == Form::InJson { [b"\\r\\n", b"\\n", b"\n"] } else { [b"\r\n", b"\n", b""] };
+    let known: [&[u8]; 3] =
+        if form == Form::InJson { [b"\\r\\n", b"\\n", b"\n"] } else { [b"\r\n", b"\n", b""] };
     let found = known.into_iter().find(|line_break| rest.starts_with(line_break));
     found.and_then(|line_break| rest.get(..line_break.len())).unwrap_or_default()
 }
@@ -107,7 +108,8 @@ impl<'r> RawLists<'r> {
         let before = input.get(..span.start).unwrap_or_default();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let behind = input.get(span.end..).unwrap_or_default();
-        let end = span.end + behind.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(behind.len());
+        let end =
+            span.end + behind.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(behind.len());
         let line = input.get(start..end).unwrap_or_default();
         if apple_text::raw_addresses(line).is_some() {
             self.lists.push((start..end, vec![frame]));
@@ -134,7 +136,7 @@ fn rows_of(report: &Report, frame: &Frame) -> Vec<String> {
     let address = frame.address.map(FrameAddress::raw);
     let image = frame.image.and_then(|position| report.images.get(position));
     let name = image.map_or("???", |image| image.name.as_str());
-    let head = format!("{:<3} {name:<30}\t{:#018x}", frame.index, address.map_or(0, |address| address.get()));
+    let head = format!("{:<3} {name:<30}\t{:#018x}", frame.index, address.map_or(0, Avma::get));
     if is_filled(frame) {
         return written(frame).iter().map(|function| format!("{head} {}", describe(function))).collect();
     }

@@ -136,8 +136,8 @@ fn whole_number(text: &str) -> Option<u64> {
         return None;
     }
     // `12.0` is how JavaScript-born tools that re-wrote a report may print a whole number.
-    let digits = text.split_once('.').map_or(text, |(whole, zeros)| {
-        if zeros.bytes().all(|byte| byte == b'0') { whole } else { "" }
-    });
+    let digits = text
+        .split_once('.')
+        .map_or(text, |(whole, zeros)| if zeros.bytes().all(|byte| byte == b'0') { whole } else { "" });
     digits.parse().ok()
 }

@@ -12,12 +12,32 @@ fn symbol(name: &str, offset: Option<u64>, source: Option<(&str, u32)>) -> Optio
 #[test]
 fn names_with_blanks_and_all_kinds_of_columns() {
     for (line, image, address) in [
-        ("0   App Namespace                       0x0000000102268e70 0x10211c000 + 1363568", "App Namespace", 0x1_0226_8e70),
-        ("0   libobjc.A.dylib               \t0x00000000800bef68 objc_msgSend + 8", "libobjc.A.dylib", 0x800b_ef68),
-        ("42  Demo                       \t           0x100f4c4b4 0x100e88000 + 804020", "Demo", 0x1_00f4_c4b4),
+        (
+            "0   App Namespace                       0x0000000102268e70 0x10211c000 + 1363568",
+            "App Namespace",
+            0x1_0226_8e70,
+        ),
+        (
+            "0   libobjc.A.dylib               \t0x00000000800bef68 objc_msgSend + 8",
+            "libobjc.A.dylib",
+            0x800b_ef68,
+        ),
+        (
+            "42  Demo                       \t           0x100f4c4b4 0x100e88000 + 804020",
+            "Demo",
+            0x1_00f4_c4b4,
+        ),
         ("100 libdyld.dylib 0x00007fff9ef875ad start + 1", "libdyld.dylib", 0x7fff_9ef8_75ad),
-        ("  3  DemoApp                        0x100b32844        UmengSignalHandler (in DemoApp) + 128", "DemoApp", 0x1_00b3_2844),
-        ("0   CoreFoundation                       0x09098478 0x8f31000 + 1471608", "CoreFoundation", 0x0909_8478),
+        (
+            "  3  DemoApp                        0x100b32844        UmengSignalHandler (in DemoApp) + 128",
+            "DemoApp",
+            0x1_00b3_2844,
+        ),
+        (
+            "0   CoreFoundation                       0x09098478 0x8f31000 + 1471608",
+            "CoreFoundation",
+            0x0909_8478,
+        ),
     ] {
         let frame = read(line);
         assert_eq!(frame.image_name.as_deref(), Some(image), "{line}");
@@ -34,10 +54,7 @@ fn tails_of_every_form() {
             "partial apply for closure #1 in A.b(_:) + 60 (A.swift:0)",
             symbol("partial apply for closure #1 in A.b(_:)", Some(60), Some(("A.swift", 0))),
         ),
-        (
-            "f() + 4 (/<compiler-generated>:0)",
-            symbol("f()", Some(4), Some(("/<compiler-generated>", 0))),
-        ),
+        ("f() + 4 (/<compiler-generated>:0)", symbol("f()", Some(4), Some(("/<compiler-generated>", 0)))),
         (
             "closure #1 in log(_:file:line:level:) + 660 (DebugLogger.swift:77)",
             symbol("closure #1 in log(_:file:line:level:)", Some(660), Some(("DebugLogger.swift", 77))),
@@ -95,7 +112,16 @@ fn addresses_past_64_bits_leave_the_rest_of_the_row() {
 
 #[test]
 fn what_is_no_row() {
-    for line in ["", "0", "0 App", "App 0x1234 main", "0 App 1234 main", "99999999999 App 0x1 x", "-1 App 0x1 x", "0x1 App 0x2"] {
+    for line in [
+        "",
+        "0",
+        "0 App",
+        "App 0x1234 main",
+        "0 App 1234 main",
+        "99999999999 App 0x1 x",
+        "-1 App 0x1 x",
+        "0x1 App 0x2",
+    ] {
         assert!(FrameRow::read(line.as_bytes()).is_none(), "{line}");
     }
     assert!(FrameRow::read(b"0 \xff\xfe 0x12 \xff").is_some());

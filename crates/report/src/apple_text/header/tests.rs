@@ -14,7 +14,8 @@ fn fields(report: &Report) -> Vec<(&str, &str)> {
 
 #[test]
 fn what_the_model_holds_only_in_part_is_also_a_field() {
-    let (report, _) = read(&["Process: My App [12]", "Parent Process: launchd [1]", "Code Type: ARM-64 (Native)"]);
+    let (report, _) =
+        read(&["Process: My App [12]", "Parent Process: launchd [1]", "Code Type: ARM-64 (Native)"]);
     assert_eq!((report.process.name.as_deref(), report.process.pid), (Some("My App"), Some(12)));
     assert_eq!(report.process.arch, Some(Arch::Arm64));
     assert_eq!(fields(&report), [("Parent Process", "launchd [1]"), ("Code Type", "ARM-64 (Native)")]);
@@ -64,7 +65,10 @@ fn fault_addresses_only_of_failed_accesses() {
     assert_eq!(address(&[bad, "Exception Codes: 0x0000000000000010, 0x0000000000000008"]), Some(8));
     assert_eq!(address(&["Exception Type: SIGSEGV", "Exception Codes: SEGV_MAPERR at 0x88"]), Some(0x88));
     assert_eq!(address(&["Exception Type: SIGABRT", "Exception Codes: #0 at 0x9c54572"]), None);
-    assert_eq!(address(&["Exception Type: EXC_BREAKPOINT (SIGTRAP)", "Exception Codes: 0x1, 0x100125780"]), None);
+    assert_eq!(
+        address(&["Exception Type: EXC_BREAKPOINT (SIGTRAP)", "Exception Codes: 0x1, 0x100125780"]),
+        None
+    );
     let pac = "Exception Subtype: KERN_INVALID_ADDRESS at 0x00006f12 -> 0x00000012 (possible pointer authentication failure)";
     assert_eq!(address(&[bad, pac]), Some(0x6f12));
 }
@@ -73,12 +77,22 @@ fn fault_addresses_only_of_failed_accesses() {
 fn termination_reasons_of_all_systems() {
     let cases = [
         ("Namespace SIGNAL, Code 0x5", Some("SIGNAL"), Some(5), None),
-        ("Namespace SIGNAL, Code 11 Segmentation fault: 11", Some("SIGNAL"), Some(11), Some("Segmentation fault: 11")),
+        (
+            "Namespace SIGNAL, Code 11 Segmentation fault: 11",
+            Some("SIGNAL"),
+            Some(11),
+            Some("Segmentation fault: 11"),
+        ),
         ("SIGNAL 6 Abort trap: 6", Some("SIGNAL"), Some(6), Some("Abort trap: 6")),
         ("TCC 0", Some("TCC"), Some(0), None),
         ("DYLD, [0x1] Library missing", Some("DYLD"), Some(1), Some("Library missing")),
         ("Namespace SPRINGBOARD, Code 0x8badf00d", Some("SPRINGBOARD"), Some(0x8bad_f00d), None),
-        ("CODESIGNING 1 Taskgated Invalid Signature", Some("CODESIGNING"), Some(1), Some("Taskgated Invalid Signature")),
+        (
+            "CODESIGNING 1 Taskgated Invalid Signature",
+            Some("CODESIGNING"),
+            Some(1),
+            Some("Taskgated Invalid Signature"),
+        ),
         ("something else", None, None, Some("something else")),
     ];
     for (value, namespace, code, reason) in cases {
@@ -88,7 +102,8 @@ fn termination_reasons_of_all_systems() {
         assert_eq!(termination.code, code, "{value}");
         assert_eq!(termination.reason.as_deref(), reason, "{value}");
     }
-    let (report, _) = read(&["Termination Signal: Trace/BPT trap: 5", "Terminating Process: exc handler [842]"]);
+    let (report, _) =
+        read(&["Termination Signal: Trace/BPT trap: 5", "Terminating Process: exc handler [842]"]);
     let termination = report.termination.as_ref().unwrap();
     assert_eq!((termination.by_process.as_deref(), termination.by_pid), (Some("exc handler"), Some(842)));
     assert_eq!(fields(&report), [("Termination Signal", "Trace/BPT trap: 5")]);
@@ -110,7 +125,9 @@ fn blamed_threads() {
 
 #[test]
 fn what_is_no_key() {
-    for text in ["", "no colon", ": value", "https://x", "std::vector: x", "*** App: x", "(null): x", "a=b: c"] {
+    for text in
+        ["", "no colon", ": value", "https://x", "std::vector: x", "*** App: x", "(null): x", "a=b: c"]
+    {
         assert_eq!(KeyValue::read(text), None, "{text}");
     }
     assert!(KeyValue::read("Sleep/Wake UUID: x").is_some_and(|line| line.is_known()));
