@@ -49,7 +49,7 @@ impl Words {
         let address = frame.address.map(FrameAddress::raw);
         self.number(address.map_or(0, Avma::get));
         self.number(frame.image_offset.unwrap_or_default());
-        let base = address.and_then(Avma::get.checked_sub(frame.image_offset?));
+        let base = address.and_then(|address| address.get().checked_sub(frame.image_offset?));
         self.number(base.unwrap_or_default());
     }
 
