@@ -114,7 +114,11 @@ impl<'d, 'l> Body<'d, 'l> {
             "modelCode" => fill(&mut report.device, text(value)),
             "captureTime" => fill(&mut report.time, text(value)),
             "incident" => fill(&mut report.incident, text(value)),
-            "cpuType" => fill(&mut process.arch, value.text().and_then(|name| Arch::from_name(&name))),
+            "cpuType" => {
+                let name = value.text().unwrap_or_default();
+                let arch = Arch::from_name(&name);
+                fill(&mut process.arch, arch) && arch.is_some_and(|arch| arch.name() == name)
+            }
             _ => false,
         }
     }

@@ -178,7 +178,9 @@ fn set_process(report: &mut Report, line: KeyValue<'_>) -> bool {
         }
         "Code Type" => {
             let word = line.value.split_whitespace().next().unwrap_or_default();
-            fill(&mut process.arch, Arch::from_name(word)) && word == line.value
+            // Printed `ARM-64 (Native)`: the field keeps Apple's spelling and whether the code was translated.
+            let arch = Arch::from_name(word);
+            fill(&mut process.arch, arch) && arch.is_some_and(|arch| arch.name() == line.value)
         }
         "OS Version" => fill(&mut report.os, value),
         "Hardware Model" => fill(&mut report.device, value),

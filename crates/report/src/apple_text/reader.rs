@@ -84,7 +84,7 @@ impl<'l> Reader<'l> {
     fn in_context(&mut self, line: &Line<'_>, text: &str, trimmed: &str) -> Place {
         let in_stack = matches!(self.block, Block::Thread(_) | Block::Backtrace(_));
         if let Some(heading) = Heading::read(trimmed, self.blanks > 0 || in_stack) {
-            return self.heading(heading, line);
+            return self.heading(&heading, line);
         }
         if let Some(place) = self.row(line, trimmed) {
             return place;
@@ -165,10 +165,10 @@ impl<'l> Reader<'l> {
         Place::KeyValue
     }
 
-    fn heading(&mut self, heading: Heading<'_>, line: &Line<'_>) -> Place {
+    fn heading(&mut self, heading: &Heading<'_>, line: &Line<'_>) -> Place {
         self.in_termination = false;
         self.announced_stack = false;
-        match heading {
+        match *heading {
             Heading::Thread { number, crashed, label } => {
                 return self.open_thread(line, number, crashed, label);
             }

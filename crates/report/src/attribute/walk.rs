@@ -1,13 +1,14 @@
 //! The walk from the innermost frame outwards, and the cases in which a stack does not tell.
 
-use super::owner::{Owner, Ownership, owner_of};
+use super::owner::{Owner, Ownership, owner_of, owner_of_image};
 use super::skip::{REPORTER_IMAGES, skip_reason};
 use super::{Attribution, StaticOwner, StaticOwners, Verdict};
 use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
     base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
 };
-use crate::{Frame, Report};
+use crate::{Frame, Image, Report};
+use backtrail_core::Avma;
 
 /// Deeper frames have no say: whatever lies there called half of the program.
 const MAX_FRAMES: usize = 4096;
@@ -136,7 +137,7 @@ fn by_main_thread(report: &Report, owners: &dyn StaticOwners) -> Attribution {
 
 fn by_stack(report: &Report, owners: &dyn StaticOwners, stack: &str, frames: &[Frame]) -> Attribution {
     let Some(suspect) = suspect_on(report, stack, frames) else {
-        return nobody_but_system(report, stack, frames);
+        return by_link_register(report, frames).unwrap_or_else(|| nobody_but_system(report, stack, frames));
     };
     let place = cite(report, stack, suspect.frame);
     let innermost = format!("{place} is the innermost frame that is not the system's");
@@ -171,6 +172,35 @@ fn static_owner(report: &Report, owners: &dyn StaticOwners, suspect: &Suspect<'_
     owners.owner(image, frame.names().next()?, file)
 }
 
+/// A thread that jumped to where no code is has no frames; the link register still holds where it came from.
+fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
+    let thread = report.crashed().filter(|_| frames.is_empty())?;
+    let lr = thread.registers.iter().find(|register| register.name.eq_ignore_ascii_case("lr"))?;
+    let address = Avma::new(lr.value);
+    let holds = |image: &&Image| image.load_address <= address && image.end_address.is_some_and(|end| address < end);
+    let image = report.images.iter().find(holds)?;
+    let ownership = owner_of_image(report, image);
+    let found = match ownership.owner {
+        Owner::App => Verdict::App,
+        Owner::Sdk => Verdict::Sdk,
+        Owner::System | Owner::Unknown => return None,
+    };
+    let offset = address.get() - image.load_address.get();
+    let place = format!("{} has no frames; its link register lr = {address} lies in {} + {offset}", thread_label(thread), image.name);
+    Some(verdict(found, Some(image.name.clone()), vec![place, ownership.why]))
+}
+
+/// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
+const BASES: [&str; 12] = [
+    "start", "_start", "main", "thread_start", "_pthread_start", "_pthread_body", "start_wqthread", "_pthread_wqthread",
+    "__workq_kernreturn", "_dispatch_worker_thread", "_dispatch_worker_thread2", "start_sim",
+];
+
+/// Whether a stack is too short to have been followed to where it began.
+fn is_torn(frames: &[Frame]) -> bool {
+    frames.len() < 3 && !frames.last().is_some_and(|frame| is_any_of(frame, &BASES))
+}
+
 /// All frames are the system's, or there are none.
 fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribution {
     let innermost = frames.iter().find(|frame| owner_of(report, frame).owner == Owner::System);
@@ -180,11 +210,10 @@ fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribut
     let all = format!("no frame of {stack} lies in the app or in a library that it ships");
     let mut evidence =
         vec![all, format!("the innermost one is {}", describe(report, frame)), owner_of(report, frame).why];
-    if frames.len() < 3 {
-        evidence.push(
-            "the stack is very short: it may have been overwritten, and with it the way to the caller"
-                .to_owned(),
-        );
+    if is_torn(frames) {
+        let torn = "the stack ends after so few frames that the way to the caller is lost: it may have been overwritten";
+        evidence.insert(0, torn.to_owned());
+        return verdict(Verdict::Unknown, None, evidence);
     }
     verdict(Verdict::System, image_name(report, frame).map(str::to_owned), evidence)
 }

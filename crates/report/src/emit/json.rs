@@ -115,14 +115,17 @@ fn set_members(
     edits: &mut Vec<Edit>,
 ) {
     let present = object.members();
+    let find = |name: &str| present.iter().rfind(|member| member.name() == name);
+    if wanted.iter().any(|(name, value)| value.is_none() && find(name).is_some()) {
+        edits.push(Edit { range: object.span.clone(), by: rebuild(input, object, style, wanted) });
+        return;
+    }
     let mut added = Vec::new();
     for (name, value) in wanted {
-        let found = present.iter().rposition(|member| member.name() == *name);
-        match (found.and_then(|position| Some((position, present.get(position)?))), value) {
-            (Some((_, member)), Some(value)) if is_other(input, member, value) => {
+        match (find(name), value) {
+            (Some(member), Some(value)) => {
                 edits.push(Edit { range: member.value.span.clone(), by: value.clone().into_bytes() });
             }
-            (Some((position, _)), None) => edits.extend(removal(present, position)),
             (None, Some(value)) => {
                 added.extend_from_slice(if present.is_empty() && added.is_empty() {
                     b""
@@ -131,28 +134,29 @@ fn set_members(
                 });
                 added.extend_from_slice(&style.member(name, value));
             }
-            _ => {}
+            (_, None) => {}
         }
     }
-    if !added.is_empty() {
-        let end = present.last().map_or(object.span.start + 1, |last| last.value.span.end);
-        edits.push(Edit { range: end..end, by: added });
+    let end = present.last().map_or(object.span.start + 1, |last| last.value.span.end);
+    edits.push(Edit { range: end..end, by: added });
+}
+
+/// The object anew, without the members that must not be there.
+fn rebuild(
+    input: &[u8],
+    object: &Json<'_>,
+    style: &Style<'_>,
+    wanted: &[(&'static str, Option<String>)],
+) -> Vec<u8> {
+    let is_wanted = |member: &&Member<'_>| wanted.iter().any(|(name, _)| member.name() == *name);
+    let kept = object.members().iter().filter(|member| !is_wanted(member));
+    let mut members: Vec<Vec<u8>> = kept
+        .filter_map(|member| input.get(member.name_span.start..member.value.span.end))
+        .map(<[u8]>::to_vec)
+        .collect();
+    for (name, value) in wanted {
+        members.extend(value.as_ref().map(|value| style.member(name, value)));
     }
-}
-
-fn is_other(input: &[u8], member: &Member<'_>, value: &str) -> bool {
-    input.get(member.value.span.clone()) != Some(value.as_bytes())
-}
-
-/// Takes a member away together with the comma that parts it from its neighbour. The first one takes the comma behind
-/// it, the others the one before.
-fn removal(members: &[Member<'_>], position: usize) -> Option<Edit> {
-    let member = members.get(position)?;
-    let before = position.checked_sub(1).and_then(|before| members.get(before));
-    let range = match (before, members.get(position + 1)) {
-        (Some(before), _) => before.value.span.end..member.value.span.end,
-        (None, Some(next)) => member.name_span.start..next.name_span.start,
-        (None, None) => member.name_span.start..member.value.span.end,
-    };
-    Some(Edit { range, by: Vec::new() })
+    let inside = members.join(style.comma);
+    [b"{", style.open, inside.as_slice(), style.close, b"}"].concat()
 }

@@ -4,7 +4,7 @@ use super::{Edit, Written, is_filled, written};
 use crate::apple_text::{self, FrameRow};
 use crate::json::{decode, encode};
 use crate::model::{Frame, Report};
-use backtrail_core::FrameAddress;
+use backtrail_core::{Avma, FrameAddress};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -136,7 +136,7 @@ fn rows_of(report: &Report, frame: &Frame) -> Vec<String> {
     let address = frame.address.map(FrameAddress::raw);
     let image = frame.image.and_then(|position| report.images.get(position));
     let name = image.map_or("???", |image| image.name.as_str());
-    let head = format!("{:<3} {name:<30}\t{:#018x}", frame.index, address.map_or(0, |address| address.get()));
+    let head = format!("{:<3} {name:<30}\t{:#018x}", frame.index, address.map_or(0, Avma::get));
     if is_filled(frame) {
         return written(frame).iter().map(|function| format!("{head} {}", describe(function))).collect();
     }

@@ -301,8 +301,8 @@ pub(super) fn untold(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let why = match on.fault.address {
         FaultAddress::Untold(why) => why.to_owned(),
         // Assumed and near null: `null` has found no register that could have led there.
-        FaultAddress::Assumed(address, why) if address.get() < NULL_PAGE => {
-            format!("it gives {address}, but no register holds a value near 0; {why}")
+        FaultAddress::Assumed(address, _) if address.get() < NULL_PAGE => {
+            format!("it gives {address}, but no register holds a value near 0")
         }
         FaultAddress::Stated(_) | FaultAddress::Assumed(..) => return false,
     };
@@ -627,7 +627,7 @@ pub(super) fn holders(facts: &Facts<'_>, draft: &mut Draft) {
     }
     let near = facts.registers.general().filter_map(|register| {
         let over = address.get().checked_sub(register.value)?;
-        (over > 0 && over < 0x400).then(|| {
+        (over > 0 && over < 0x400 && over % 4 == 0).then(|| {
             format!(
                 "Register {} = {:#x}: the address is {} + {over:#x}",
                 register.name, register.value, register.name

@@ -10,6 +10,8 @@ const MAX_ITEMS: usize = 24;
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     out: Explanation,
+    what: String,
+    place: Vec<String>,
     sentences: Vec<String>,
 }
 
@@ -17,7 +19,12 @@ impl Draft {
     /// Gives the title and the sentence that says what happened.
     pub(super) fn lead(&mut self, title: impl AsRef<str>, what: impl AsRef<str>) {
         self.out.title = one_line(title.as_ref());
-        self.sentences.insert(0, one_line(what.as_ref()));
+        self.what = one_line(what.as_ref());
+    }
+
+    /// Says where it happened; that comes right behind what happened.
+    pub(super) fn place(&mut self, sentence: impl AsRef<str>) {
+        push(&mut self.place, sentence.as_ref());
     }
 
     /// Adds a sentence to the summary.
@@ -51,7 +58,9 @@ impl Draft {
     }
 
     pub(super) fn finish(mut self) -> Explanation {
-        self.out.summary = self.sentences.join(" ");
+        let parts = std::iter::once(self.what).chain(self.place).chain(self.sentences);
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+        self.out.summary = parts.join(" ");
         self.out
     }
 }

@@ -68,7 +68,9 @@ pub(crate) struct Facts<'r> {
 }
 
 /// Sections whose text is a message of the kind that libraries leave.
-const MESSAGE_SECTIONS: [&str; 5] = [
+const MESSAGE_SECTIONS: [&str; 6] = [
+    // What stands before anything that a reader knows: reporters other than Apple's begin with their own words.
+    "",
     "Application Specific Information",
     "Dyld Error Message",
     "kernel messages",
@@ -223,7 +225,8 @@ fn said(report: &Report) -> Vec<Said> {
         let end =
             (0..=section.text.len().min(MAX_SECTION)).rev().find(|end| section.text.is_char_boundary(*end));
         let text = section.text.get(..end.unwrap_or(0)).unwrap_or_default();
-        (section.title.clone(), text.lines().map(str::to_owned).collect())
+        let title = if section.title.is_empty() { "The report begins" } else { &section.title };
+        (title.to_owned(), text.lines().map(str::to_owned).collect())
     });
     let mut said = Vec::new();
     for (place, lines) in from_info.chain(from_sections) {

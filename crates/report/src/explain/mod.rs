@@ -83,7 +83,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 38] = [
+static LEADING: [Leading; 39] = [
     leading("simulated", kills::simulated),
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
@@ -121,13 +121,13 @@ static LEADING: [Leading; 38] = [
     leading("arithmetic", trap::arithmetic),
     leading("signal", signals::signal),
     leading("sigkill", signals::sigkill),
+    leading("reporters-words", signals::reporters_words),
     leading("anything", signals::anything),
 ];
 
 /// The rules that add, in this order.
-static ADDING: [Adding; 7] = [
+static ADDING: [Adding; 6] = [
     adding("place", place::place),
-    adding("exception", signals::cite_exception),
     adding("fault-account", bad_access::account),
     adding("fault-registers", bad_access::holders),
     adding("segv-or-bus", signals::segv_or_bus),
@@ -139,6 +139,7 @@ static ADDING: [Adding; 7] = [
 pub fn explain(report: &Report) -> Explanation {
     let facts = Facts::new(report);
     let mut draft = Draft::default();
+    signals::cite_exception(&facts, &mut draft);
     // The last leading rule always applies.
     let lead = LEADING.iter().find(|rule| (rule.apply)(&facts, &mut draft));
     for rule in &ADDING {

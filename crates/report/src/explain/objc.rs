@@ -104,6 +104,7 @@ pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     draft.evidence(facts.cite(top));
     cite_receiver(draft, receiver);
+    cite_class(facts, draft);
     match selector {
         Some((_, line)) => draft.evidence(line),
         None => tell_selector_register(facts, draft),
@@ -125,6 +126,16 @@ fn cite_receiver(draft: &mut Draft, receiver: Option<&Register>) {
     }
 }
 
+/// On 64-bit ARM objc_msgSend keeps the object's class in x16; where the address lies a little above, it was the class
+/// that could not be read.
+fn cite_class(facts: &Facts<'_>, draft: &mut Draft) {
+    let (Some(x16), Some(fault)) = (facts.registers.get("x16"), facts.fault.as_ref()) else { return };
+    let over = fault.address().and_then(|address| address.offset_from(Avma::new(x16.value)));
+    if over.is_some_and(|over| over <= 0x40) && facts.family() == Family::Aarch64 {
+        draft.evidence(format!("Register x16 = {:#x}: the class that the object names, which cannot be read", x16.value));
+    }
+}
+
 /// The selector, where the report has it: in the application-specific information, or noted at the register.
 pub(super) fn selector(facts: &Facts<'_>) -> Option<(String, String)> {
     const MARK: &str = "selector name:";
@@ -132,17 +143,27 @@ pub(super) fn selector(facts: &Facts<'_>) -> Option<(String, String)> {
         let name = said.text.split_once(MARK)?.1.split_whitespace().next()?;
         return Some((name.to_owned(), said.cite()));
     }
+    if let Some(found) = selector_field(facts) {
+        return Some(found);
+    }
     let register = facts.registers.argument(1)?;
     let note = register.note.as_deref()?;
-    let name = between(note, "selector \"", "\"")
-        .or_else(|| note.strip_prefix("objc-selector "))
-        .unwrap_or(note)
-        .trim();
+    let name = between(note, "selector \"", "\"").unwrap_or(note).trim();
     let like_selector = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '.' | '$');
     let plausible = !name.is_empty() && name.len() < 300 && name.chars().all(like_selector);
     plausible.then(|| {
         (name.to_owned(), format!("Register {} = {:#x}: selector {name}", register.name, register.value))
     })
+}
+
+/// Newer `.ips` reports note the selector at the register, in a member that readers keep as a field:
+/// `threads[0].threadState.x[1].objc-selector`.
+fn selector_field(facts: &Facts<'_>) -> Option<(String, String)> {
+    let number = facts.report.crashed_thread?;
+    let start = format!("threads[{number}].threadState.");
+    let is_selector = |key: &str| key.starts_with(&start) && key.ends_with(".objc-selector");
+    let field = facts.report.fields.iter().find(|field| is_selector(&field.key) && !field.value.is_empty())?;
+    Some((field.value.clone(), format!("{}: {}", field.key, field.value)))
 }
 
 /// Without a name, the register holds the address of the selector's text.

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
-use crate::names::{cite, describe, image_name, image_of, main_thread};
+use crate::names::{cite, describe, image_name, image_of, is_any_of, main_thread};
 
 /// Adds the place, for all but what was ended from outside.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
@@ -21,7 +21,7 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
         .backtraces
         .iter()
         .any(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
-    draft.say(match (thrown, suspect.position) {
+    draft.place(match (thrown, suspect.position) {
         (true, _) => format!("It was thrown below {place}."),
         (false, 0) => format!("It happened in {place}."),
         (false, _) => format!("The innermost code that is not the system's is {place}."),
@@ -38,16 +38,16 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
 
 fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
     if facts.stack.is_empty() {
-        draft.say("The report does not say which thread it was.");
+        draft.place("The report does not say which thread it was.");
     } else if facts.thread.is_some_and(|thread| thread.frames.is_empty()) {
-        draft.say(format!("{} has no frames: its stack could not be followed.", facts.stack));
+        draft.place(format!("{} has no frames: its stack could not be followed.", facts.stack));
         if facts.class == Class::BadAccess {
-            draft.say("That often means that the code had jumped to an address that is no code, or that the stack was overwritten.");
+            draft.place("That often means that the code had jumped to an address that is no code, or that the stack was overwritten.");
         }
     } else if facts.report.images.is_empty() {
-        draft.say("The report has no list of images, so it does not tell whose code the frames are.");
+        draft.place("The report has no list of images, so it does not tell whose code the frames are.");
     } else {
-        draft.say(format!("No frame of {} lies outside of the system.", facts.stack));
+        draft.place(format!("No frame of {} lies outside of the system.", facts.stack));
     }
 }
 

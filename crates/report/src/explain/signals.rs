@@ -2,7 +2,11 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
+use super::fault::Fault;
+use super::tables::access::Failure;
 use super::tables::exceptions::{EXCEPTIONS, signal_by_name};
+use super::tables::messages::REASONS;
+use super::thrown::{hint_for, tell};
 
 /// A signal with a meaning of its own.
 pub(super) fn signal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -57,6 +61,28 @@ pub(super) fn launch_hang(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// A reporter that gives nothing but its own words: `Application received signal SIGSEGV`, or an exception's reason.
+pub(super) fn reporters_words(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.exception.is_some() {
+        return false;
+    }
+    const RECEIVED: &str = "received signal ";
+    if let Some(said) = facts.find_said(|text| text.contains(RECEIVED)) {
+        let word = said.text.split_once(RECEIVED).and_then(|(_, rest)| rest.split_whitespace().next());
+        let Some(signal) = word.and_then(signal_by_name) else { return false };
+        draft.lead(format!("The process received {}", signal.name), format!("The process received {}: {}.", signal.name, signal.meaning));
+        draft.evidence(said.cite());
+        draft.say("The report tells neither address nor codes.");
+        draft.causes(signal.causes);
+        return true;
+    }
+    let Some(said) = facts.find_said(|text| hint_for(&REASONS, text).is_some()) else { return false };
+    draft.lead(format!("Uncaught exception: {}", said.text), "An exception was thrown and nobody caught it.");
+    draft.evidence(said.cite());
+    hint_for(&REASONS, &said.text).iter().for_each(|hint| tell(hint, draft));
+    true
+}
+
 /// An exception that only its name explains, or none at all.
 pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let exception = facts.exception();
@@ -82,7 +108,7 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-/// Detail: exception, codes and what the kernel noted.
+/// Before all others: exception, codes and what the kernel noted.
 pub(super) fn cite_exception(facts: &Facts<'_>, draft: &mut Draft) {
     facts.exception_line().iter().for_each(|line| draft.evidence(line));
     facts.codes_line().iter().for_each(|line| draft.evidence(line));
@@ -92,14 +118,15 @@ pub(super) fn cite_exception(facts: &Facts<'_>, draft: &mut Draft) {
     }
 }
 
-/// Detail: what the signal adds to a bad access, SIGSEGV against SIGBUS.
+/// Detail: what the signal adds to a bad access, SIGSEGV against SIGBUS, where it fits the code.
 pub(super) fn segv_or_bus(facts: &Facts<'_>, draft: &mut Draft) {
-    if facts.fault.is_none() {
-        return;
-    }
-    if let Some(signal) =
-        signal_by_name(facts.signal()).filter(|signal| matches!(signal.name, "SIGSEGV" | "SIGBUS"))
-    {
+    let Some(failure) = facts.fault.as_ref().and_then(Fault::failure) else { return };
+    let fits = match failure {
+        Failure::Unmapped => facts.signal() == "SIGSEGV",
+        Failure::Protected | Failure::Pager | Failure::Misaligned => facts.signal() == "SIGBUS",
+        _ => false,
+    };
+    if let Some(signal) = signal_by_name(facts.signal()).filter(|_| fits) {
         draft.evidence(format!("{}: {}", signal.name, signal.meaning));
     }
 }

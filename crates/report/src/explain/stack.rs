@@ -106,6 +106,9 @@ impl Proof {
             proof.lines.push(region.evidence);
         }
         let near = near_stack_pointer(facts);
+        if near.is_some() {
+            proof.lines.extend(signal_of_overflow(facts));
+        }
         let depth = recursion(facts);
         proof.recursive = depth.is_some();
         let likely = near.is_some() || (depth.is_some() && may_be_the_stack(facts));
@@ -153,6 +156,13 @@ fn near_stack_pointer(facts: &Facts<'_>) -> Option<String> {
     // Near null both may be, when a stack pointer was zeroed.
     let is_stack = is_near && sp.get() > NEAR_BELOW;
     is_stack.then(|| format!("The stack pointer is {sp}, close to the address {address}"))
+}
+
+/// XNU turns KERN_PROTECTION_FAILURE into SIGSEGV, not SIGBUS, only where the address lies in the main thread's stack.
+fn signal_of_overflow(facts: &Facts<'_>) -> Option<String> {
+    let code = facts.fault.as_ref()?.code?;
+    let told = code.name == "KERN_PROTECTION_FAILURE" && facts.signal() == "SIGSEGV";
+    told.then(|| "KERN_PROTECTION_FAILURE with SIGSEGV: the kernel gives that signal for its main stack only".to_owned())
 }
 
 /// Whether nothing speaks against the address being on the stack.
