@@ -45,7 +45,10 @@ pub(crate) fn owner_of_image(report: &Report, image: &Image) -> Ownership {
     let process = &report.process;
     let Some(path) = image.path.as_deref().filter(|path| path.contains('/')) else {
         if image.source.as_deref() == Some("S") {
-            return Ownership::new(Owner::System, format!("{} lies in the system's shared cache", image.name));
+            return Ownership::new(
+                Owner::System,
+                format!("{} lies in the system's shared cache", image.name),
+            );
         }
         return owner_by_name(report, Some(&image.name));
     };

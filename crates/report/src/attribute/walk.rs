@@ -177,7 +177,8 @@ fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
     let thread = report.crashed().filter(|_| frames.is_empty())?;
     let lr = thread.registers.iter().find(|register| register.name.eq_ignore_ascii_case("lr"))?;
     let address = Avma::new(lr.value);
-    let holds = |image: &&Image| image.load_address <= address && image.end_address.is_some_and(|end| address < end);
+    let holds =
+        |image: &&Image| image.load_address <= address && image.end_address.is_some_and(|end| address < end);
     let image = report.images.iter().find(holds)?;
     let ownership = owner_of_image(report, image);
     let found = match ownership.owner {
@@ -186,14 +187,28 @@ fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
         Owner::System | Owner::Unknown => return None,
     };
     let offset = address.get() - image.load_address.get();
-    let place = format!("{} has no frames; its link register lr = {address} lies in {} + {offset}", thread_label(thread), image.name);
+    let place = format!(
+        "{} has no frames; its link register lr = {address} lies in {} + {offset}",
+        thread_label(thread),
+        image.name
+    );
     Some(verdict(found, Some(image.name.clone()), vec![place, ownership.why]))
 }
 
 /// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
 const BASES: [&str; 12] = [
-    "start", "_start", "main", "thread_start", "_pthread_start", "_pthread_body", "start_wqthread", "_pthread_wqthread",
-    "__workq_kernreturn", "_dispatch_worker_thread", "_dispatch_worker_thread2", "start_sim",
+    "start",
+    "_start",
+    "main",
+    "thread_start",
+    "_pthread_start",
+    "_pthread_body",
+    "start_wqthread",
+    "_pthread_wqthread",
+    "__workq_kernreturn",
+    "_dispatch_worker_thread",
+    "_dispatch_worker_thread2",
+    "start_sim",
 ];
 
 /// Whether a stack is too short to have been followed to where it began.

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
-use super::words::{between, hex};
+use super::words::hex;
 use crate::names::{image_name, is_any_of};
 use crate::{Frame, Register};
 use backtrail_core::{Avma, Family};
@@ -62,6 +62,9 @@ const POOL: [&str; 5] = [
     "_CFAutoreleasePoolPop",
 ];
 
+/// What Apple's crash reporter writes into the application-specific information.
+const SELECTOR_NOTE: &str = "selector name:";
+
 const ZOMBIES: &str = "Run with Zombie Objects on (scheme diagnostics, or the Zombies instrument): it names the object's class when it is used again.";
 const ADDRESS_SANITIZER: &str = "Run with Address Sanitizer: it shows where the memory was freed.";
 const RELEASED: &str = "The object was released while it was still referred to: an unowned, unsafe_unretained or assign reference, a delegate, a Core Foundation object released once too often, or a race of two threads on one property.";
@@ -80,8 +83,14 @@ fn is_counting(frame: &Frame) -> bool {
 
 /// A message to an object that is none.
 pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some(top) = facts.top_is(&MSG_SEND) else { return false };
     let selector = selector(facts);
+    let top = facts.top_is(&MSG_SEND);
+    // Apple's reporter notes the selector when it finds the process in objc_msgSend; other registers' notes prove
+    // nothing.
+    let noted = facts.find_said(|text| text.contains(SELECTOR_NOTE));
+    if top.is_none() && noted.is_none() {
+        return false;
+    }
     let message = selector.as_ref().map(|(name, _)| format!(" `{name}`")).unwrap_or_default();
     let receiver = facts.registers.argument(0);
     match receiver.filter(|register| is_no_object(facts, register)) {
@@ -102,7 +111,7 @@ pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             draft.causes(&[RELEASED, OVERWRITTEN]);
         }
     }
-    draft.evidence(facts.cite(top));
+    top.iter().for_each(|top| draft.evidence(facts.cite(top)));
     cite_receiver(draft, receiver);
     cite_class(facts, draft);
     match selector {
@@ -132,28 +141,20 @@ fn cite_class(facts: &Facts<'_>, draft: &mut Draft) {
     let (Some(x16), Some(fault)) = (facts.registers.get("x16"), facts.fault.as_ref()) else { return };
     let over = fault.address().and_then(|address| address.offset_from(Avma::new(x16.value)));
     if over.is_some_and(|over| over <= 0x40) && facts.family() == Family::Aarch64 {
-        draft.evidence(format!("Register x16 = {:#x}: the class that the object names, which cannot be read", x16.value));
+        draft.evidence(format!(
+            "Register x16 = {:#x}: the class that the object names, which cannot be read",
+            x16.value
+        ));
     }
 }
 
-/// The selector, where the report has it: in the application-specific information, or noted at the register.
+/// The selector, where the report has it.
 pub(super) fn selector(facts: &Facts<'_>) -> Option<(String, String)> {
-    const MARK: &str = "selector name:";
-    if let Some(said) = facts.find_said(|text| text.contains(MARK)) {
-        let name = said.text.split_once(MARK)?.1.split_whitespace().next()?;
+    if let Some(said) = facts.find_said(|text| text.contains(SELECTOR_NOTE)) {
+        let name = said.text.split_once(SELECTOR_NOTE)?.1.split_whitespace().next()?;
         return Some((name.to_owned(), said.cite()));
     }
-    if let Some(found) = selector_field(facts) {
-        return Some(found);
-    }
-    let register = facts.registers.argument(1)?;
-    let note = register.note.as_deref()?;
-    let name = between(note, "selector \"", "\"").unwrap_or(note).trim();
-    let like_selector = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '.' | '$');
-    let plausible = !name.is_empty() && name.len() < 300 && name.chars().all(like_selector);
-    plausible.then(|| {
-        (name.to_owned(), format!("Register {} = {:#x}: selector {name}", register.name, register.value))
-    })
+    selector_field(facts)
 }
 
 /// Newer `.ips` reports note the selector at the register, in a member that readers keep as a field:
@@ -162,7 +163,8 @@ fn selector_field(facts: &Facts<'_>) -> Option<(String, String)> {
     let number = facts.report.crashed_thread?;
     let start = format!("threads[{number}].threadState.");
     let is_selector = |key: &str| key.starts_with(&start) && key.ends_with(".objc-selector");
-    let field = facts.report.fields.iter().find(|field| is_selector(&field.key) && !field.value.is_empty())?;
+    let field =
+        facts.report.fields.iter().find(|field| is_selector(&field.key) && !field.value.is_empty())?;
     Some((field.value.clone(), format!("{}: {}", field.key, field.value)))
 }
 

@@ -20,7 +20,9 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
         .report
         .backtraces
         .iter()
-        .any(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
+        .find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty())
+        // A crash reporter's signal handler gives its own stack as that of an exception that it makes.
+        .is_some_and(|backtrace| !backtrace.frames.iter().any(|frame| is_any_of(frame, &["_sigtramp"])));
     draft.place(match (thrown, suspect.position) {
         (true, _) => format!("It was thrown below {place}."),
         (false, 0) => format!("It happened in {place}."),

@@ -70,7 +70,10 @@ pub(super) fn reporters_words(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if let Some(said) = facts.find_said(|text| text.contains(RECEIVED)) {
         let word = said.text.split_once(RECEIVED).and_then(|(_, rest)| rest.split_whitespace().next());
         let Some(signal) = word.and_then(signal_by_name) else { return false };
-        draft.lead(format!("The process received {}", signal.name), format!("The process received {}: {}.", signal.name, signal.meaning));
+        draft.lead(
+            format!("The process received {}", signal.name),
+            format!("The process received {}: {}.", signal.name, signal.meaning),
+        );
         draft.evidence(said.cite());
         draft.say("The report tells neither address nor codes.");
         draft.causes(signal.causes);

@@ -162,7 +162,10 @@ fn near_stack_pointer(facts: &Facts<'_>) -> Option<String> {
 fn signal_of_overflow(facts: &Facts<'_>) -> Option<String> {
     let code = facts.fault.as_ref()?.code?;
     let told = code.name == "KERN_PROTECTION_FAILURE" && facts.signal() == "SIGSEGV";
-    told.then(|| "KERN_PROTECTION_FAILURE with SIGSEGV: the kernel gives that signal for its main stack only".to_owned())
+    told.then(|| {
+        "KERN_PROTECTION_FAILURE with SIGSEGV: the kernel gives that signal for its main stack only"
+            .to_owned()
+    })
 }
 
 /// Whether nothing speaks against the address being on the stack.

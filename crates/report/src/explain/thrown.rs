@@ -4,7 +4,8 @@ use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
 use super::words::one_line;
-use crate::Report;
+use crate::json::{self, Json};
+use crate::{Limits, Report};
 
 /// An exception's name and reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -45,8 +46,9 @@ fn reason(rest: &str) -> Option<String> {
 /// Reads the member `exceptionReason` of newer `.ips` reports.
 pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
     let field = report.fields.iter().find(|field| field.key.eq_ignore_ascii_case("exceptionReason"))?;
-    let json: serde_json::Value = serde_json::from_str(&field.value).ok()?;
-    let text = |key: &str| json.get(key).and_then(serde_json::Value::as_str).map(one_line);
+    let outcome = json::read(field.value.as_bytes(), 0, &Limits::default());
+    let object = outcome.value?;
+    let text = |key: &str| object.get(key).and_then(Json::text).map(|text| one_line(&text));
     let name = text("name").or_else(|| text("class")).filter(|name| !name.is_empty())?;
     Some(Thrown { name, reason: text("composed_message").filter(|reason| !reason.is_empty()) })
 }
