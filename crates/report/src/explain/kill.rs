@@ -3,7 +3,8 @@
 use super::facts::{Class, class_of};
 use super::resource;
 pub(crate) use super::tables::kill::Blame;
-use super::tables::kill::{KillCode, Namespace, kill_code, namespace};
+use super::tables::kill::{KillCode, kill_code};
+use super::tables::namespaces::{Namespace, namespace};
 use super::words::{hex_after, leading_hex, number};
 use crate::{Report, Termination};
 

@@ -3,6 +3,7 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, Killing, account, killing, simulated_note};
+use super::tables::namespaces::namespace;
 use super::waits::{main_thread_activity, others_waiting};
 use super::watchdog::Account;
 use super::words::one_line;
@@ -70,8 +71,7 @@ fn title(report: &Report, killing: &Killing) -> String {
 }
 
 fn namespace_words(name: &str) -> String {
-    super::tables::kill::namespace(name)
-        .map_or_else(|| name.to_owned(), |space| format!("{} ({name})", space.meaning))
+    namespace(name).map_or_else(|| name.to_owned(), |space| format!("{} ({name})", space.meaning))
 }
 
 fn is_dyld(killing: &Killing) -> bool {

@@ -97,26 +97,7 @@ pub(super) fn bad_instruction(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.class != Class::BadInstruction {
         return false;
     }
-    let word = instruction_word(facts);
-    match word.map(|word| (word, kind_of_instruction(word))) {
-        Some((word, Some(kind))) => {
-            draft.lead(
-                format!("{kind} instruction: {word:#010x}"),
-                format!("The processor refused the instruction {word:#010x}: {}.", meaning_of_kind(kind)),
-            );
-            draft.evidence(format!("The codes hold the instruction word {word:#010x}"));
-        }
-        Some((word, None)) => {
-            draft.lead(
-                format!("Undefined instruction: {word:#010x}"),
-                format!("The processor does not know the instruction {word:#010x}."),
-            );
-            draft.evidence(format!("The codes hold the instruction word {word:#010x}"));
-        }
-        None => {
-            draft.lead("Undefined instruction", "The processor met an instruction that it does not know.");
-        }
-    }
+    lead_with_instruction(draft, instruction_word(facts));
     name_code(facts, draft);
     if let Some(frame) = facts.frames.first() {
         draft.evidence(facts.cite(frame));
@@ -136,6 +117,26 @@ pub(super) fn bad_instruction(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+fn lead_with_instruction(draft: &mut Draft, word: Option<u32>) {
+    let Some(word) = word else {
+        draft.lead("Undefined instruction", "The processor met an instruction that it does not know.");
+        return;
+    };
+    if is_system_instruction(word) {
+        let what = "it addresses the system's registers or caches, which programs may not do";
+        draft.lead(
+            format!("Privileged or system instruction: {word:#010x}"),
+            format!("The processor refused the instruction {word:#010x}: {what}."),
+        );
+    } else {
+        draft.lead(
+            format!("Undefined instruction: {word:#010x}"),
+            format!("The processor does not know the instruction {word:#010x}."),
+        );
+    }
+    draft.evidence(format!("The codes hold the instruction word {word:#010x}"));
+}
+
 /// 64-bit ARM gives the instruction as subcode; reporters other than Apple's may give it first.
 fn instruction_word(facts: &Facts<'_>) -> Option<u32> {
     if facts.family() != Family::Aarch64 {
@@ -150,12 +151,8 @@ fn instruction_word(facts: &Facts<'_>) -> Option<u32> {
 }
 
 /// Bits 31 to 22 of 64-bit ARM's system instructions are 1101010100.
-fn kind_of_instruction(word: u32) -> Option<&'static str> {
-    (word >> 22 == 0b11_0101_0100).then_some("Privileged or system")
-}
-
-fn meaning_of_kind(_: &str) -> &'static str {
-    "it addresses the system's registers or caches, which programs may not do"
+fn is_system_instruction(word: u32) -> bool {
+    word >> 22 == 0b11_0101_0100
 }
 
 /// Names the exception's code, or the word by which other reporters tell it.

@@ -6,8 +6,10 @@ use crate::Register;
 use crate::explain::draft::Draft;
 use crate::explain::esr::Access;
 use crate::explain::facts::Facts;
+use crate::explain::region;
 use crate::explain::registers;
 use crate::explain::stack::lies_in_image;
+use crate::explain::tables::access::Failure;
 use backtrail_core::Avma;
 
 /// The processor was sent to an address that is no code.
@@ -24,27 +26,9 @@ pub(in crate::explain) fn code_fetch(facts: &Facts<'_>, draft: &mut Draft) -> bo
         return true;
     }
     if pc.get() < NULL_PAGE {
-        let title = format!("Call through a null function pointer: jump to {pc}");
-        draft.lead(
-            title,
-            format!(
-                "The code jumped to {pc}, where no code can be: it called a function or block that is NULL."
-            ),
-        );
-        draft.causes(&[
-            "A callback, block or function pointer that was never set, called without a check.",
-            "A weakly linked function that this version of the system does not have.",
-            "The table of methods of an object that was freed or zeroed.",
-        ]);
+        call_through_null(draft, pc);
     } else {
-        draft.lead(
-            format!("Jump to an address that is no code: {pc}"),
-            format!("The code jumped to {pc}, where no code is."),
-        );
-        draft.causes(&[
-            "A call through the table of methods or the block of an object that was freed or overwritten.",
-            "A return address or function pointer that was overwritten.",
-        ]);
+        jump_into_data(&on, draft, pc);
     }
     draft.evidence(format!("The program counter is {pc}"));
     cite_caller(&on, draft);
@@ -53,6 +37,41 @@ pub(in crate::explain) fn code_fetch(facts: &Facts<'_>, draft: &mut Draft) -> bo
         ADDRESS_SANITIZER,
     ]);
     true
+}
+
+fn call_through_null(draft: &mut Draft, pc: Avma) {
+    draft.lead(
+        format!("Call through a null function pointer: jump to {pc}"),
+        format!("The code jumped to {pc}, where no code can be: it called a function or block that is NULL."),
+    );
+    draft.causes(&[
+        "A callback, block or function pointer that was never set, called without a check.",
+        "A weakly linked function that this version of the system does not have.",
+        "The table of methods of an object that was freed or zeroed.",
+    ]);
+}
+
+fn jump_into_data(on: &Accessing<'_, '_>, draft: &mut Draft, pc: Avma) {
+    let region = region::of(on.facts.report);
+    let denied = on.fault.failure() == Some(Failure::Protected)
+        || on.syndrome.as_ref().is_some_and(|syndrome| syndrome.permission);
+    let place = region.as_ref().map(|region| format!(" in {}", region.kind)).unwrap_or_default();
+    if denied {
+        draft.lead(
+            format!("Jump into memory that may not be executed: {pc}{place}"),
+            format!("The code jumped to {pc}{place}, which is mapped but is no code."),
+        );
+    } else {
+        draft.lead(
+            format!("Jump to an address that is no code: {pc}"),
+            format!("The code jumped to {pc}, where no code is."),
+        );
+    }
+    region.iter().for_each(|region| draft.evidence(&region.evidence));
+    draft.causes(&[
+        "A call through the table of methods or the block of an object that was freed or overwritten.",
+        "A return address or function pointer that was overwritten.",
+    ]);
 }
 
 /// The address is the program counter; or the processor says that it fetched an instruction; or the address is not

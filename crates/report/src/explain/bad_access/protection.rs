@@ -75,24 +75,13 @@ pub(in crate::explain) fn protection(facts: &Facts<'_>, draft: &mut Draft) -> bo
         return true;
     }
     let place = place_of(image, region.as_ref(), address);
-    let read_only = is_read_only(&on, region.as_ref(), image);
-    if read_only || inferred {
-        let sure = if on.access() == Some(Access::Write) { "" } else { ", by all appearance" };
-        draft.lead(
-            format!("Write to read-only memory: {address}{place}"),
-            format!("The code wrote to {address}{place}, which is read-only{sure}."),
-        );
-        draft.causes(&[
-            "A write through a pointer to a constant: a string literal, a const table, code.",
-            "A write through a pointer that was overwritten or never set.",
-            "A write to a file that is mapped for reading only.",
-        ]);
+    if inferred || is_read_only(&on, region.as_ref(), image) {
+        write_to_read_only(&on, draft, address, &place);
     } else {
         let title = format!("Memory access that its protection forbids{}{place}", on.act(address));
-        draft.lead(
-            title,
-            format!("The code {} {address}{place}, which is mapped but may not be used that way.", on.verb()),
-        );
+        let what =
+            format!("The code {} {address}{place}, which is mapped but may not be used that way.", on.verb());
+        draft.lead(title, what);
         draft.causes(&[
             "A pointer that was overwritten or never set.",
             "A write to read-only memory, or use of a guard page.",
@@ -103,12 +92,22 @@ pub(in crate::explain) fn protection(facts: &Facts<'_>, draft: &mut Draft) -> bo
             "{address} lies{place}, which can be read and executed: an access that fails there is a write"
         ));
     }
-    if let Some(region) = region {
-        draft.evidence(region.evidence);
-    }
-    draft.next("See what the pointer in the named line points to.");
-    draft.next(ADDRESS_SANITIZER);
+    region.iter().for_each(|region| draft.evidence(&region.evidence));
+    draft.nexts(&["See what the pointer in the named line points to.", ADDRESS_SANITIZER]);
     true
+}
+
+fn write_to_read_only(on: &Accessing<'_, '_>, draft: &mut Draft, address: Avma, place: &str) {
+    let sure = if on.access() == Some(Access::Write) { "" } else { ", by all appearance" };
+    draft.lead(
+        format!("Write to read-only memory: {address}{place}"),
+        format!("The code wrote to {address}{place}, which is read-only{sure}."),
+    );
+    draft.causes(&[
+        "A write through a pointer to a constant: a string literal, a const table, code.",
+        "A write through a pointer that was overwritten or never set.",
+        "A write to a file that is mapped for reading only.",
+    ]);
 }
 
 fn stray_into_guard(draft: &mut Draft, address: Avma, region: &Region) {

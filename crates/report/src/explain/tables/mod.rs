@@ -6,6 +6,7 @@ pub(crate) mod exceptions;
 pub(crate) mod guard;
 pub(crate) mod kill;
 pub(crate) mod messages;
+pub(crate) mod namespaces;
 pub(crate) mod resource;
 pub(crate) mod telling;
 pub(crate) mod waits;
