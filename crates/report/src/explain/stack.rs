@@ -171,8 +171,18 @@ fn signal_of_overflow(facts: &Facts<'_>) -> Option<String> {
 /// Whether nothing speaks against the address being on the stack.
 fn may_be_the_stack(facts: &Facts<'_>) -> bool {
     let Some(fault) = &facts.fault else { return false };
-    let untold = matches!(fault.address, FaultAddress::Untold(_));
-    untold && fault.failure() != Some(Failure::Misaligned)
+    if fault.failure() == Some(Failure::Misaligned) {
+        return false;
+    }
+    match fault.address {
+        FaultAddress::Untold(_) => true,
+        // Without a stack pointer the recursion has to speak for itself.
+        FaultAddress::Stated(address) | FaultAddress::Assumed(address, _) => {
+            facts.registers.sp().is_none()
+                && address.get() > NEAR_BELOW
+                && !lies_in_image(facts.report, address)
+        }
+    }
 }
 
 /// Cites a recursion that the report tells of or that its frames show.

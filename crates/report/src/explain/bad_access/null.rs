@@ -14,8 +14,8 @@ pub(in crate::explain) fn null(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return false;
     }
     let unsure = matches!(on.fault.address, FaultAddress::Assumed(..)) && facts.registers.is_empty();
-    let probably = if unsure { ", probably" } else { "" };
-    draft.lead(format!("Null pointer access{}{probably}", on.act(address)), null_sentence(&on, address));
+    let condition = if unsure { ", if the reported address is right" } else { "" };
+    draft.lead(format!("Null pointer access{}{condition}", on.act(address)), null_sentence(&on, address));
     if unsure && address.get() == 0 && matches!(facts.family(), Family::X86 | Family::X86_64) {
         draft.say("On x86 a pointer beyond the address space and a forbidden instruction are reported the same way; without registers the report does not tell them apart.");
     }
