@@ -33,7 +33,7 @@ mod watchdog;
 mod words;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
