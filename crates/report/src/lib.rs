@@ -2,7 +2,7 @@
 //!
 //! [`parse`] takes the bytes of a report and gives a [`Report`]; [`emit()`] gives the bytes back with those frames
 //! filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols: who calls this
-//! looks up addresses and fills [`Frame::functions`] in between. [`explain`] says what happened, [`attribute`] whose
+//! looks up addresses and fills [`Frame::functions`] in between. [`explain()`] says what happened, [`attribute()`] whose
 //! code it was; both work on the report alone, and better with the names that symbolizing filled in.
 //!
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them, Apple's `.ips` crash

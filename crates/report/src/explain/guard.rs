@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::fault::code_numbers;
 use super::tables::guard::{Flavor, GUARD_TYPES, GuardType, SQLITE_GUARD};
-use super::words::{decimal_after, hex_after, one_line};
+use super::words::{decimal_after, hex_after};
 use crate::Exception;
 
 /// What a violation was, by the codes or by the words of older reports.
@@ -64,19 +64,15 @@ pub(super) fn violated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let deeds: Vec<String> = violation.flavors.iter().map(|flavor| flavor.meaning.to_owned()).collect();
     let names: Vec<&str> = violation.flavors.iter().map(|flavor| flavor.name).collect();
     let name = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-    let deed =
-        if deeds.is_empty() { "did something that its owner forbids".to_owned() } else { deeds.join("; ") };
+    let deed = if deeds.is_empty() { "did something".to_owned() } else { deeds.join("; ") };
     draft.lead(
         format!("Forbidden use of {}{name}", kind.guarded),
-        format!("The process {deed}. What is guarded: {}.", kind.guarded),
+        format!("The process {deed}, which the guard of {} forbids.", kind.guarded),
     );
-    cite(exception, &violation, kind, draft);
+    cite(&violation, kind, draft);
     if violation.guard == Some(SQLITE_GUARD) {
         draft
             .say("The guard is SQLite's: the descriptor belongs to an open database of Core Data or SQLite.");
-    }
-    if exception.note.as_deref().is_some_and(|note| note.contains("NON-FATAL")) {
-        draft.say("The process was not ended: it is a warning.");
     }
     draft.causes(kind.causes);
     draft.nexts(kind.next);
@@ -86,10 +82,7 @@ pub(super) fn violated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-fn cite(exception: &Exception, violation: &Violation, kind: &GuardType, draft: &mut Draft) {
-    if let Some(message) = &exception.message {
-        draft.evidence(format!("Exception Message: {}", one_line(message)));
-    }
+fn cite(violation: &Violation, kind: &GuardType, draft: &mut Draft) {
     let target = violation
         .target
         .filter(|_| kind.target != "unused")

@@ -5,7 +5,7 @@ use super::resource;
 pub(crate) use super::tables::kill::Blame;
 use super::tables::kill::{KillCode, kill_code};
 use super::tables::namespaces::{Namespace, namespace};
-use super::words::{hex_after, leading_hex, number};
+use super::words::{hex_after, leading_hex, number, one_line};
 use crate::{Report, Termination};
 
 /// A process's end by another's hand, or by a guard of the system.
@@ -27,7 +27,10 @@ pub(crate) fn killing(report: &Report) -> Option<Killing> {
         let evidence = format!("Exception Note: {note}");
         return Some(Killing { namespace: None, code: None, meaning, evidence, blame: Blame::Outside });
     }
-    by_termination(report).or_else(|| by_exception_code(report)).or_else(|| resource::killing(report))
+    by_termination(report)
+        .or_else(|| by_loaders_words(report))
+        .or_else(|| by_exception_code(report))
+        .or_else(|| resource::killing(report))
 }
 
 /// The note of a report that was made without a crash.
@@ -77,6 +80,30 @@ fn by_signal(report: &Report, termination: &Termination, evidence: String) -> Op
     };
     Some(Killing { namespace: namespace("SIGNAL"), code: None, meaning, evidence, blame: Blame::Untold })
 }
+
+/// Reports of iOS 9 to 12 name no namespace for the loader: its words stand in the termination's description, or in a
+/// section of their own (`Dyld Error Message`).
+fn by_loaders_words(report: &Report) -> Option<Killing> {
+    if is_own_fault(class_of(report)) {
+        return None;
+    }
+    let account = account(report);
+    let sections = report.sections.iter().filter(|section| section.title.starts_with("Dyld Error"));
+    let texts: Vec<&str> =
+        std::iter::once(account.as_str()).chain(sections.map(|section| section.text.as_str())).collect();
+    let found = LOADERS_WORDS
+        .iter()
+        .find_map(|(words, code)| Some((texts.iter().find(|text| text.contains(words))?, *code)));
+    let (text, code) = found?;
+    let space = namespace("DYLD")?;
+    let code = space.code(code)?;
+    let evidence = format!("Termination Description: {}", one_line(text));
+    let meaning = code.meaning.to_owned();
+    Some(Killing { namespace: Some(space), code: Some(code), meaning, evidence, blame: code.blame })
+}
+
+/// What the loader writes, and the code that newer systems give for it.
+const LOADERS_WORDS: [(&str, u64); 2] = [("Library not loaded:", 1), ("Symbol not found:", 4)];
 
 /// Old reports carry the code as the exception's code: `Exception Codes: 0x8badf00d`.
 fn by_exception_code(report: &Report) -> Option<Killing> {

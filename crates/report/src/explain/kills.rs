@@ -4,10 +4,10 @@ use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, Killing, account, killing, simulated_note};
 use super::tables::namespaces::namespace;
+use super::thrown;
 use super::waits::{main_thread_activity, others_waiting};
 use super::watchdog::Account;
 use super::words::one_line;
-use crate::Report;
 
 /// A report that somebody asked for.
 pub(super) fn simulated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -28,7 +28,10 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return false;
     }
     let Some(killing) = killing(facts.report) else { return false };
-    let title = title(facts.report, &killing);
+    if killing.code.is_none() && says_more(facts, &killing) {
+        return false;
+    }
+    let title = title(facts, &killing);
     draft.lead(title, &killing.meaning);
     draft.evidence(&killing.evidence);
     if let Some(code) = killing.code {
@@ -47,13 +50,21 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-fn title(report: &Report, killing: &Killing) -> String {
+/// A process that ended itself may name a namespace; the exception or bug that a library wrote down tells more.
+fn says_more(facts: &Facts<'_>, killing: &Killing) -> bool {
+    let is_tcc = killing.namespace.is_some_and(|namespace| namespace.name == "TCC");
+    let bug = facts.find_said(|text| text.contains("BUG IN CLIENT OF"));
+    facts.class == Class::Abort && !is_tcc && (bug.is_some() || thrown::find(facts).is_some())
+}
+
+fn title(facts: &Facts<'_>, killing: &Killing) -> String {
+    let report = facts.report;
     if let Some(code) = killing.code {
-        let account = Account::read(&account(report));
+        let account = Account::read(&all_words(facts));
         let event = account.event.map(|event| format!(" ({event})")).unwrap_or_default();
         let allowance =
             account.allowance.map(|seconds| format!(": not done after {seconds} s")).unwrap_or_default();
-        let name = quoted_missing(report).map(|name| format!(": {name}")).unwrap_or_default();
+        let name = quoted_missing(&all_words(facts)).map(|name| format!(": {name}")).unwrap_or_default();
         return match code.code {
             0x8bad_f00d => format!("{}{event}{allowance}", code.title),
             _ if is_dyld(killing) => format!("{}{name}", code.title),
@@ -91,7 +102,7 @@ fn by_namespace(facts: &Facts<'_>, killing: &Killing, draft: &mut Draft) {
 
 /// The watchdog: how long, how busy, and what the main thread did.
 fn watchdog(facts: &Facts<'_>, draft: &mut Draft) {
-    let account = Account::read(&account(facts.report));
+    let account = Account::read(&all_words(facts));
     account.evidence.iter().for_each(|line| draft.evidence(line));
     draft.say(account.verdict());
     account.busy().iter().for_each(|busy| match busy {
@@ -112,14 +123,8 @@ fn watchdog(facts: &Facts<'_>, draft: &mut Draft) {
 /// The loader: which library or symbol, and who wanted it.
 fn dyld(facts: &Facts<'_>, draft: &mut Draft) {
     let account = all_words(facts);
-    for (mark, end) in [
-        ("Library not loaded:", "\n"),
-        ("Symbol not found:", "\n"),
-        ("Referenced from:", "\n"),
-        ("Expected in:", "\n"),
-        ("Reason:", "\n"),
-    ] {
-        if let Some(line) = line_after(&account, mark, end) {
+    for mark in ["Library not loaded:", "Symbol not found:", "Referenced from:", "Expected in:", "Reason:"] {
+        if let Some(line) = line_after(&account, mark) {
             draft.evidence(format!("{mark} {}", one_line(line)));
         }
     }
@@ -135,9 +140,10 @@ fn dyld(facts: &Facts<'_>, draft: &mut Draft) {
     }
 }
 
-fn line_after<'t>(text: &'t str, mark: &str, end: &str) -> Option<&'t str> {
+/// The rest of the line behind a mark; older reports part lines by `|`.
+fn line_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(mark)?;
-    Some(rest.split_once(end).map_or(rest, |(line, _)| line).trim()).filter(|line| !line.is_empty())
+    Some(rest.split(['\n', '|']).next()?.trim()).filter(|line| !line.is_empty())
 }
 
 /// Termination, details, and the sections in which older reports have the loader's words.
@@ -151,12 +157,8 @@ fn all_words(facts: &Facts<'_>) -> String {
 }
 
 /// The library or symbol that the loader did not find.
-fn quoted_missing(report: &Report) -> Option<String> {
-    let termination = report.termination.as_ref()?;
-    let texts = termination.reason.iter().chain(&termination.details);
-    let name = texts.flat_map(|text| text.lines()).find_map(|line| {
-        line_after(line, "Library not loaded:", "\n").or_else(|| line_after(line, "Symbol not found:", "\n"))
-    })?;
+fn quoted_missing(words: &str) -> Option<String> {
+    let name = line_after(words, "Library not loaded:").or_else(|| line_after(words, "Symbol not found:"))?;
     Some(one_line(name))
 }
 

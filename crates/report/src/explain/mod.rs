@@ -126,8 +126,9 @@ static LEADING: [Leading; 39] = [
 ];
 
 /// The rules that add, in this order.
-static ADDING: [Adding; 6] = [
+static ADDING: [Adding; 7] = [
     adding("place", place::place),
+    adding("non-fatal", signals::non_fatal),
     adding("fault-account", bad_access::account),
     adding("fault-registers", bad_access::holders),
     adding("segv-or-bus", signals::segv_or_bus),

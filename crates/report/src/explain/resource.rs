@@ -79,12 +79,13 @@ pub(super) fn exceeded(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let typed = numbers.first().copied().filter(|code| code >> 61 == known.number);
     let decoded = typed.map(|code| decode(known, code, numbers.get(1).copied()));
     let observed = decoded.as_ref().and_then(observed_words).map(|words| format!(": {words} {}", known.unit));
+    let observed = observed.or_else(|| exception.message.as_ref().map(|message| format!(": {message}")));
     draft.lead(format!("{}{}", known.title, observed.unwrap_or_default()), what(known, decoded.as_ref()));
     if let Some(decoded) = &decoded {
         draft.evidence(codes_in_words(known, decoded));
         decoded.flavor.iter().for_each(|flavor| draft.say(format!("The limit is {flavor}.")));
     } else {
-        draft.say("The report has no codes with the numbers; its message is all there is.");
+        draft.say("The report has no codes with the numbers, only its message.");
     }
     fate(facts, draft);
     draft.causes(known.causes);
@@ -126,7 +127,7 @@ fn fate(facts: &Facts<'_>, draft: &mut Draft) {
     let exception = facts.exception();
     let fatal = exception.kind.as_deref().is_some_and(|kind| kind.contains("FATAL"));
     match exception.note.as_deref() {
-        Some(note) if note.contains("NON-FATAL") => draft.say("The process was not ended: it is a warning."),
+        Some(note) if note.contains("NON-FATAL") => {}
         _ if fatal => draft.say("The limit was one that ends the process."),
         _ => draft.say("The report does not tell whether the process was ended for it."),
     }

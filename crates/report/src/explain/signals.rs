@@ -115,9 +115,16 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 pub(super) fn cite_exception(facts: &Facts<'_>, draft: &mut Draft) {
     facts.exception_line().iter().for_each(|line| draft.evidence(line));
     facts.codes_line().iter().for_each(|line| draft.evidence(line));
-    if let Some(note) = facts.exception().note.as_deref().filter(|note| note.contains("NON-FATAL")) {
-        draft.evidence(format!("Exception Note: {note}"));
-        draft.say("The process was not ended by this: the condition is not fatal.");
+    let exception = facts.exception();
+    exception.message.iter().for_each(|message| draft.evidence(format!("Exception Message: {message}")));
+    let note = exception.note.iter().filter(|note| note.contains("NON-FATAL"));
+    note.for_each(|note| draft.evidence(format!("Exception Note: {note}")));
+}
+
+/// Detail: whether the process lived on.
+pub(super) fn non_fatal(facts: &Facts<'_>, draft: &mut Draft) {
+    if facts.exception().note.as_deref().is_some_and(|note| note.contains("NON-FATAL")) {
+        draft.say("The process was not ended by this: it is a warning.");
     }
 }
 

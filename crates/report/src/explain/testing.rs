@@ -179,11 +179,11 @@ fn frame(report: &Report, index: usize, line: &str) -> Frame {
         ["-"] => {}
         [one] => {
             frame.reported =
-                Some(ReportedSymbol { name: (*one).to_owned(), offset: Some(8), ..ReportedSymbol::default() })
+                Some(ReportedSymbol { name: (*one).to_owned(), offset: Some(8), ..ReportedSymbol::default() });
         }
         many => {
             frame.functions =
-                many.iter().map(|name| Function { name: (*name).to_owned(), ..Function::default() }).collect()
+                many.iter().map(|name| Function { name: (*name).to_owned(), ..Function::default() }).collect();
         }
     }
     frame

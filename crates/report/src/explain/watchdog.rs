@@ -56,11 +56,11 @@ impl Account {
             EVENTS.iter().map(|(event, _)| *event).find(|event| text.contains(&format!("{event} watchdog")));
         let mut account = Self {
             allowance: allowance.map(str::to_owned),
-            event: value("WatchdogEvent:").or_else(|| named.map(str::to_owned)),
+            event: value("WatchdogEvent:").or_else(|| named.map(str::to_owned)).or_else(|| old_event(text)),
             of_cpu: text.contains("CPU time allowance") || text.contains("cpu time allowance"),
-            total_share: share(text, "Elapsed total CPU time"),
-            app_share: share(text, "Elapsed application CPU time"),
-            app_seconds: decimal_after(text, "Elapsed application CPU time (seconds):").map(str::to_owned),
+            total_share: share(text, "lapsed total CPU time"),
+            app_share: share(text, "lapsed application CPU time"),
+            app_seconds: decimal_after(text, "lapsed application CPU time (seconds):").map(str::to_owned),
             visibility: value("ProcessVisibility:"),
             evidence: Vec::new(),
         };
@@ -118,6 +118,13 @@ impl Account {
     }
 }
 
+/// iOS 3 to 8 wrote `com.acme.demo failed to launch in time`.
+fn old_event(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("failed to ")?;
+    let (event, _) = rest.split_once(" in time")?;
+    EVENTS.iter().find(|(known, _)| *known == event).map(|(known, _)| (*known).to_owned())
+}
+
 /// `… 0.070, 0% CPU` behind the key.
 fn share(text: &str, key: &str) -> Option<u32> {
     let (_, rest) = text.split_once(key)?;
@@ -130,8 +137,8 @@ fn evidence(text: &str) -> Vec<String> {
     const KEYS: [&str; 6] = [
         "time allowance of",
         "WatchdogEvent",
-        "Elapsed total CPU time",
-        "Elapsed application CPU time",
+        "lapsed total CPU time",
+        "lapsed application CPU time",
         "ProcessVisibility",
         "failed to terminate",
     ];
@@ -184,6 +191,18 @@ mod tests {
             "{}",
             account.verdict()
         );
+    }
+
+    #[test]
+    fn the_account_of_the_first_systems() {
+        let account = Account::read(
+            "com.acme.x failed to launch in time\nelapsed total CPU time (seconds): 20.090 (user 11.400, system 8.690), 100% CPU\nelapsed application CPU time (seconds): 1.210, 6% CPU",
+        );
+        assert_eq!(
+            (account.event.as_deref(), account.busy(), account.total_share),
+            (Some("launch"), Some(false), Some(100))
+        );
+        assert!(account.verdict().contains("others kept the processors busy"), "{}", account.verdict());
     }
 
     #[test]

@@ -336,7 +336,7 @@ fn any_model_gets_an_answer() {
 fn huge_reports_cost_little_more_than_ordinary_ones() {
     let mut report = report("EXC_BAD_ACCESS", "SIGSEGV").done();
     let mut dice = Dice(1);
-    let long = text(&mut dice).repeat(1) + &"Fatal error: ä ".repeat(100_000);
+    let long = text(&mut dice) + &"Fatal error: ä ".repeat(100_000);
     report.app_info = vec![AppInfo { image: None, lines: vec![long.clone(); 20] }];
     report.sections = vec![Section { title: "kernel messages".to_owned(), text: long }];
     let frames: Vec<Frame> = (0..200_000).map(Frame::new).collect();

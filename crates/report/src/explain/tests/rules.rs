@@ -177,7 +177,7 @@ fn accesses() -> Vec<Case> {
         ),
         case(
             "stack-overflow",
-            access("KERN_PROTECTION_FAILURE at 0x000000016fc8bff8").registers("sp=0x16fc8bff0 pc=0x100000100").frames(&"Demo -[Node walk]\n".repeat(1)),
+            access("KERN_PROTECTION_FAILURE at 0x000000016fc8bff8").registers("sp=0x16fc8bff0 pc=0x100000100").frames("Demo -[Node walk]"),
             "Stack overflow",
             &["close to the address", "the kernel gives that signal for its main stack only"],
         ),
