@@ -2,7 +2,8 @@
 
 use super::header::fault_address;
 use super::reader::Reader;
-use crate::model::{Image, Recursion, Report, Thread};
+use super::words::hex_value;
+use crate::model::{Image, Recursion, Report, Termination, Thread};
 use crate::resolve::resolve_frames;
 use crate::stack::{Origin, settle};
 use backtrail_core::{Arch, Avma, ImageId};
@@ -21,6 +22,7 @@ impl Reader<'_> {
         }
         mark_throw(report);
         resolve_frames(report);
+        name_signal(report);
         if let Some(exception) = &mut report.exception {
             exception.address = fault_address(exception);
         }
@@ -48,14 +50,22 @@ impl Reader<'_> {
         }
     }
 
-    /// Umeng's reports state one image, in lines of their own.
+    /// Umeng's reports state one image, in lines of their own. Once Umeng's tool has put names into the rows, their
+    /// addresses may be the file's rather than the process's, and looking them up again would give wrong names.
     fn add_umeng_image(&mut self) {
         let field = |key: &str| {
             let field = self.report.fields.iter().find(|field| field.key == key)?;
             Some(field.value.as_str())
         };
         let (Some(name), Some(base)) = (field("Binary Image"), field("Base Address")) else { return };
-        let Some(base) = super::words::hex_value(base) else { return };
+        let Some(base) = hex_value(base) else { return };
+        let mut frames = self.report.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
+        if frames.any(|frame| frame.image_name.as_deref() == Some(name) && frame.reported.is_some()) {
+            self.notes.add(|| {
+                format!("rows of {name} have names already; their addresses are not looked up again")
+            });
+            return;
+        }
         let image = Image {
             name: name.to_owned(),
             id: field("dSYM UUID").and_then(|id| ImageId::parse_uuid(id).ok()),
@@ -81,6 +91,15 @@ pub(crate) fn mark_throw(report: &mut Report) {
     });
     if let Some(backtrace) = thrown {
         backtrace.is_exception = true;
+    }
+}
+
+/// `Termination Signal` says in words what ended the process, where no reason does.
+fn name_signal(report: &mut Report) {
+    let signal = report.fields.iter().find(|field| field.key == "Termination Signal");
+    if let Some(signal) = signal.map(|field| field.value.clone()) {
+        let reason = &mut report.termination.get_or_insert_with(Termination::default).reason;
+        reason.get_or_insert(signal);
     }
 }
 

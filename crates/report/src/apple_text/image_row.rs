@@ -67,13 +67,21 @@ fn describe(image: &mut Image, text: &str) {
     name(image, shown);
 }
 
+/// A UUID with its hyphens, and some room.
+const LONGEST_ID: usize = 64;
+
 /// `left <id> path`. Paths may hold angle brackets, so the first pair that holds an id counts.
 fn split_at_id(text: &str) -> Option<(&str, &str, &str)> {
     text.match_indices('<').find_map(|(open, _)| {
         let (left, rest) = text.split_at_checked(open)?;
-        let (id, path) = rest.strip_prefix('<')?.split_once('>')?;
-        let is_id = id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        is_id.then(|| (left.trim_end(), id, path.trim()))
+        let rest = rest.strip_prefix('<')?;
+        let length = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
+            .take(LONGEST_ID)
+            .count();
+        let (id, path) = rest.split_at_checked(length)?;
+        Some((left.trim_end(), id, path.strip_prefix('>')?.trim()))
     })
 }
 

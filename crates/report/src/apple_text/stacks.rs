@@ -29,8 +29,7 @@ impl Reader<'_> {
         }
         let row = FrameRow::read(line.bytes)?;
         if self.frames_left == 0 {
-            let number = line.number;
-            self.notes.add(|| format!("line {number}: more frames than the limit allows, kept as text"));
+            self.beyond_limit(line, "frames");
             return None;
         }
         if !matches!(self.block, Block::Thread(_) | Block::Backtrace(_)) {
@@ -61,8 +60,7 @@ impl Reader<'_> {
     /// `(0x1aa 0x1bb …)`: how iOS prints an exception's stack that it could not symbolicate.
     fn raw_row(&mut self, line: &Line<'_>, addresses: &[(Range<usize>, Hex)]) -> Option<Place> {
         if addresses.len() > self.frames_left {
-            let number = line.number;
-            self.notes.add(|| format!("line {number}: more frames than the limit allows, kept as text"));
+            self.beyond_limit(line, "frames");
             return None;
         }
         let first = match self.block {
