@@ -1,0 +1,190 @@
+//! Literals: numbers, and arrays of characters as strings.
+
+use super::Printer;
+use crate::itanium::node::{FloatKind, Id, List, Node, Span};
+use crate::itanium::words::Word;
+use alloc::string::String;
+use core::fmt::Write as _;
+
+impl Printer<'_> {
+    /// A number with `n` for a minus sign.
+    pub(super) fn signed(&mut self, number: Span) {
+        let start = number.start as usize;
+        if self.name.as_bytes().get(start) == Some(&b'n') {
+            self.write("-");
+            self.write_span(Span { start: number.start + 1, len: number.len.saturating_sub(1) });
+        } else {
+            self.write_span(number);
+        }
+    }
+
+    pub(super) fn enum_literal(&mut self, ty: Id, value: Span) {
+        self.in_parens(|printer| printer.print(ty));
+        self.signed(value);
+    }
+
+    /// `1ul`, `(char)97`
+    pub(super) fn integer(&mut self, ty: Word, value: Span) {
+        let ty = ty.text();
+        let is_suffix = ty.len() <= "ull".len();
+        if !is_suffix {
+            self.in_parens(|printer| printer.write(ty));
+        }
+        self.signed(value);
+        if is_suffix {
+            self.write(ty);
+        }
+    }
+
+    /// Hexadecimal, as C's `%a` has it: exact.
+    pub(super) fn float(&mut self, kind: FloatKind, digits: Span) {
+        let start = digits.start as usize;
+        let text = self.name.get(start..start + digits.len as usize).unwrap_or_default();
+        let Ok(bits) = u128::from_str_radix(text, 16) else { return };
+        let mut number = String::new();
+        let suffix = match kind {
+            FloatKind::Float => {
+                let double = f64::from(f32::from_bits(bits as u32));
+                write_hex_float(&mut number, Binary::of_double(double.to_bits()));
+                "f"
+            }
+            FloatKind::Double => {
+                write_hex_float(&mut number, Binary::of_double(bits as u64));
+                ""
+            }
+            FloatKind::LongDouble => {
+                write_hex_float(&mut number, Binary::of_extended(bits));
+                "L"
+            }
+        };
+        self.write(&number);
+        self.write(suffix);
+    }
+
+    /// Writes the values as one string literal, unless one of them is not a character.
+    pub(super) fn string(&mut self, values: List) -> bool {
+        let from = self.out.len();
+        let table = self.table;
+        self.write("\"");
+        let mut is_after_escape = false;
+        for &value in table.list(values) {
+            let Some(character) = self.character(value) else {
+                self.out.truncate(from);
+                return false;
+            };
+            // Two literals, so that the digit is not taken for part of the escape.
+            if is_after_escape && character.is_ascii_hexdigit() {
+                self.write("\"\"");
+            }
+            is_after_escape = self.escaped(character);
+        }
+        self.write("\"");
+        true
+    }
+
+    fn character(&self, value: Id) -> Option<u8> {
+        let Node::Integer { value, .. } = self.table.node(value) else { return None };
+        let start = value.start as usize;
+        self.name.get(start..start + value.len as usize)?.parse().ok()
+    }
+
+    /// Writes a character; tells whether it became a numeric escape.
+    fn escaped(&mut self, character: u8) -> bool {
+        let escape = match character {
+            b'\x07' => "\\a",
+            b'\x08' => "\\b",
+            b'\x0c' => "\\f",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            b'\x0b' => "\\v",
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b' '..=b'~' => {
+                self.write(char::from(character).encode_utf8(&mut [0; 4]));
+                return false;
+            }
+            // LLVM writes the bytes of other character sets as they are, which would not be text.
+            _ => return self.numeric_escape(character),
+        };
+        self.write(escape);
+        false
+    }
+
+    fn numeric_escape(&mut self, character: u8) -> bool {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = if character > 7 { write!(text, "\\x{character:X}") } else { write!(text, "\\{character}") };
+        self.write(&text);
+        true
+    }
+}
+
+/// A floating-point number in its parts.
+struct Binary {
+    is_negative: bool,
+    magnitude: Magnitude,
+}
+
+enum Magnitude {
+    Infinite,
+    NotANumber,
+    /// `0x<lead>.<fraction>p<exponent>`, where the fraction has this many hexadecimal digits.
+    Finite {
+        lead: u64,
+        fraction: u64,
+        digits: usize,
+        exponent: i32,
+    },
+}
+
+impl Binary {
+    fn of_double(bits: u64) -> Binary {
+        let fraction = bits & ((1 << 52) - 1);
+        let exponent = ((bits >> 52) & 0x7ff) as i32;
+        let magnitude = match (exponent, fraction) {
+            (0x7ff, 0) => Magnitude::Infinite,
+            (0x7ff, _) => Magnitude::NotANumber,
+            (0, 0) => Magnitude::Finite { lead: 0, fraction: 0, digits: 13, exponent: 0 },
+            (0, _) => Magnitude::Finite { lead: 0, fraction, digits: 13, exponent: -1022 },
+            _ => Magnitude::Finite { lead: 1, fraction, digits: 13, exponent: exponent - 1023 },
+        };
+        Binary { is_negative: bits >> 63 != 0, magnitude }
+    }
+
+    /// x87's 80 bits, with the leading one stored.
+    fn of_extended(bits: u128) -> Binary {
+        let mantissa = bits as u64;
+        let exponent = ((bits >> 64) & 0x7fff) as i32;
+        let (lead, fraction) = (mantissa >> 60, mantissa & ((1 << 60) - 1));
+        let magnitude = match (exponent, mantissa) {
+            (0x7fff, _) if mantissa << 1 == 0 => Magnitude::Infinite,
+            (0x7fff, _) => Magnitude::NotANumber,
+            (0, 0) => Magnitude::Finite { lead: 0, fraction: 0, digits: 15, exponent: 0 },
+            (0, _) => Magnitude::Finite { lead, fraction, digits: 15, exponent: -16385 },
+            _ => Magnitude::Finite { lead, fraction, digits: 15, exponent: exponent - 16386 },
+        };
+        Binary { is_negative: (bits >> 79) & 1 != 0, magnitude }
+    }
+}
+
+fn write_hex_float(out: &mut String, number: Binary) {
+    if number.is_negative {
+        out.push('-');
+    }
+    match number.magnitude {
+        Magnitude::Infinite => out.push_str("inf"),
+        Magnitude::NotANumber => out.push_str("nan"),
+        Magnitude::Finite { lead, fraction, digits, exponent } => {
+            let mut text = String::new();
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{fraction:0digits$x}");
+            let _ = write!(out, "0x{lead:x}");
+            let fraction = text.trim_end_matches('0');
+            if !fraction.is_empty() {
+                let _ = write!(out, ".{fraction}");
+            }
+            let _ = write!(out, "p{exponent:+}");
+        }
+    }
+}
