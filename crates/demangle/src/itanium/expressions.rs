@@ -275,7 +275,7 @@ impl Parser<'_, '_> {
     fn sizeof_captured_pack(&mut self) -> Option<Id> {
         self.at += 2;
         let args = self.list_to_end(Self::template_arg)?;
-        let args = self.push(Node::NodeList(args));
+        let args = self.push(Node::CapturedPack(args));
         Some(self.push_enclosing(Word::SIZEOF_PACK, args))
     }
 

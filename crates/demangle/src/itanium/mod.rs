@@ -47,7 +47,7 @@ pub(crate) fn demangle(
     };
     let Some(root) = root else { return Err(parser.failure()) };
     let may_be_cyclic = parser.has_forwards;
-    Printer::new(name, &scratch.table, options, may_be_cyclic, out).finish(root)
+    Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(root)
 }
 
 /// `<mangled-name> ::= _Z <encoding> [. <suffix>]`

@@ -15,7 +15,7 @@ impl Id {
         Id(NonZeroU32::MIN.saturating_add(u32::from(number)))
     }
 
-    fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         // A u32 fits a usize on all targets that have an allocator.
         (self.0.get() - 1) as usize
     }
@@ -295,7 +295,6 @@ pub(super) enum Node {
     QualifiedArg(Id),
     /// A template parameter whose argument comes later in the name.
     Forward {
-        index: u32,
         target: Option<Id>,
     },
     InventedParam {
@@ -317,7 +316,8 @@ pub(super) enum Node {
         requires: Option<Id>,
     },
     PackParam(Id),
-    NodeList(List),
+    /// The arguments of a captured pack.
+    CapturedPack(List),
 
     // Expressions.
     Binary {
@@ -444,10 +444,21 @@ pub(super) enum Node {
     NestedRequirement(Id),
 }
 
+/// A node, and what is known of it beside what it says itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) node: Node,
+    pub(super) shape: Shape,
+    /// Whether a substitution or template parameter refers to it, so that it is printed more than once.
+    pub(super) is_reused: bool,
+}
+
+const NOTHING: Entry = Entry { node: Node::Word(Word::EMPTY), shape: Shape::PLAIN, is_reused: false };
+
 /// All nodes of one name.
 #[derive(Debug)]
 pub(super) struct Table {
-    nodes: Vec<(Node, Shape)>,
+    entries: Vec<Entry>,
     /// The members of all lists.
     members: Vec<Id>,
     /// Where each list's members are.
@@ -457,27 +468,39 @@ pub(super) struct Table {
 impl Default for Table {
     fn default() -> Self {
         let words = (0..WORDS.len()).map(|number| {
-            let number = u8::try_from(number).unwrap_or_default();
-            (Node::Word(Word::numbered(number)), Shape::PLAIN)
+            let word = Word::numbered(u8::try_from(number).unwrap_or_default());
+            Entry { node: Node::Word(word), ..NOTHING }
         });
-        Table { nodes: words.collect(), members: Vec::new(), lists: alloc::vec![Span { start: 0, len: 0 }] }
+        Table { entries: words.collect(), members: Vec::new(), lists: alloc::vec![Span { start: 0, len: 0 }] }
     }
 }
 
 impl Table {
     /// Makes room for the next name.
     pub(super) fn clear(&mut self) {
-        self.nodes.truncate(WORDS.len());
+        self.entries.truncate(WORDS.len());
         self.members.clear();
         self.lists.truncate(1);
     }
 
-    pub(super) fn node(&self, id: Id) -> Node {
-        self.nodes.get(id.index()).map_or(Node::Word(Word::EMPTY), |(node, _)| *node)
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
+    #[inline]
+    pub(super) fn entry(&self, id: Id) -> &Entry {
+        self.entries.get(id.index()).unwrap_or(&NOTHING)
+    }
+
+    #[inline]
+    pub(super) fn node(&self, id: Id) -> Node {
+        self.entry(id).node
+    }
+
+    #[inline]
     pub(super) fn shape(&self, id: Id) -> Shape {
-        self.nodes.get(id.index()).map_or(Shape::PLAIN, |(_, shape)| *shape)
+        self.entry(id).shape
     }
 
     pub(super) fn list(&self, list: List) -> &[Id] {
@@ -486,15 +509,16 @@ impl Table {
         self.members.get(start..start + span.len as usize).unwrap_or_default()
     }
 
+    #[inline]
     pub(super) fn push(&mut self, node: Node) -> Id {
         self.push_shaped(node, Shape::PLAIN)
     }
 
+    #[inline]
     pub(super) fn push_shaped(&mut self, node: Node, shape: Shape) -> Id {
-        self.nodes.push((node, shape));
+        self.entries.push(Entry { node, shape, is_reused: false });
         // The length of a name is checked before, and each node takes at least half a byte of it.
-        let number = u32::try_from(self.nodes.len()).ok().and_then(NonZeroU32::new);
-        Id(number.unwrap_or(NonZeroU32::MIN))
+        Id(NonZeroU32::new(self.entries.len() as u32).unwrap_or(NonZeroU32::MIN))
     }
 
     /// Makes a list of `members`.
@@ -511,8 +535,17 @@ impl Table {
 
     /// Says what a [`Node::Forward`] stands for.
     pub(super) fn resolve(&mut self, forward: Id, argument: Id) {
-        if let Some((Node::Forward { target, .. }, _)) = self.nodes.get_mut(forward.index()) {
+        if let Some(Entry { node: Node::Forward { target, .. }, .. }) = self.entries.get_mut(forward.index())
+        {
             *target = Some(argument);
+        }
+    }
+
+    /// Notes that a node is referred to.
+    #[inline]
+    pub(super) fn reuse(&mut self, id: Id) {
+        if let Some(entry) = self.entries.get_mut(id.index()) {
+            entry.is_reused = true;
         }
     }
 }

@@ -62,8 +62,6 @@ pub(super) enum Precedence {
     Conditional,
     Assign,
     Comma,
-    /// Looser than all: nothing needs parentheses.
-    Any,
 }
 
 struct Entry(&'static [u8; 2], &'static str, Usage, Precedence);

@@ -4,6 +4,7 @@
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
 use super::node::{Id, List, Node, Qualifiers, Reference, Span, Table};
+use super::print::Written;
 use super::words::Word;
 use crate::MAX_DEPTH;
 use crate::error::Failed;
@@ -22,6 +23,7 @@ pub(crate) struct Scratch {
     pub(super) levels: Vec<Level>,
     /// Template parameters whose arguments have not been seen.
     pub(super) forwards: Vec<(Id, u32)>,
+    pub(super) copies: Vec<Written>,
 }
 
 /// One level of template parameters.

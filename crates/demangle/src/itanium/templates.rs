@@ -211,13 +211,17 @@ impl Parser<'_, '_> {
         }
         if self.takes_forwards && level == 0 {
             let index = u32::try_from(index).ok()?;
-            let node = Node::Forward { index, target: None };
+            let node = Node::Forward { target: None };
             let forward = self.scratch.table.push_shaped(node, Shape::DEPENDS);
             self.scratch.forwards.push((forward, index));
             self.has_forwards = true;
             return Some(forward);
         }
-        self.argument(level, index).or_else(|| self.lambda_auto(level))
+        if let Some(argument) = self.argument(level, index) {
+            self.scratch.table.reuse(argument);
+            return Some(argument);
+        }
+        self.lambda_auto(level)
     }
 
     /// What the parameter stands for.
@@ -263,7 +267,9 @@ impl Parser<'_, '_> {
         }
         let index = if letter == b'_' { 0 } else { self.sequence_id()?.checked_add(1)? };
         self.expect(b'_')?;
-        self.scratch.substitutions.get(index).copied()
+        let part = *self.scratch.substitutions.get(index)?;
+        self.scratch.table.reuse(part);
+        Some(part)
     }
 
     fn standard_substitution(&mut self, letter: u8) -> Option<Id> {

@@ -9,7 +9,9 @@ impl Printer<'_> {
     pub(super) fn binary(&mut self, operator: Operator, left: Id, right: Id) {
         let symbol = operator.symbol();
         // A `>` would end the template arguments.
-        let in_parens = self.parens_in_args == 0 && matches!(symbol, ">" | ">>");
+        let closes_args = matches!(symbol, ">" | ">>");
+        self.unstable += u32::from(closes_args);
+        let in_parens = closes_args && self.parens_in_args == 0;
         if in_parens {
             self.open("(");
         }

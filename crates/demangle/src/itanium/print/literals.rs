@@ -45,15 +45,15 @@ impl Printer<'_> {
         let suffix = match kind {
             FloatKind::Float => {
                 let double = f64::from(f32::from_bits(bits as u32));
-                write_hex_float(&mut number, Binary::of_double(double.to_bits()));
+                write_hex_float(&mut number, &Binary::of_double(double.to_bits()));
                 "f"
             }
             FloatKind::Double => {
-                write_hex_float(&mut number, Binary::of_double(bits as u64));
+                write_hex_float(&mut number, &Binary::of_double(bits as u64));
                 ""
             }
             FloatKind::LongDouble => {
-                write_hex_float(&mut number, Binary::of_extended(bits));
+                write_hex_float(&mut number, &Binary::of_extended(bits));
                 "L"
             }
         };
@@ -69,7 +69,7 @@ impl Printer<'_> {
         let mut is_after_escape = false;
         for &value in table.list(values) {
             let Some(character) = self.character(value) else {
-                self.out.truncate(from);
+                self.take_back(from);
                 return false;
             };
             // Two literals, so that the digit is not taken for part of the escape.
@@ -168,7 +168,7 @@ impl Binary {
     }
 }
 
-fn write_hex_float(out: &mut String, number: Binary) {
+fn write_hex_float(out: &mut String, number: &Binary) {
     if number.is_negative {
         out.push('-');
     }

@@ -13,7 +13,7 @@ mod names;
 mod templates;
 mod types;
 
-use super::node::{Id, List, Node, Shape, Span, Table};
+use super::node::{Entry, Id, Known, List, Node, Shape, Span, Table};
 use super::operators::{Operator, Precedence};
 use super::words::Word;
 use crate::error::Failed;
@@ -38,6 +38,7 @@ pub(super) struct Printer<'a> {
     options: &'a Options,
     out: &'a mut String,
     stopped: Option<Failed>,
+    /// How many more nodes may be visited; zero once writing has stopped.
     steps_left: usize,
     depth: u32,
     /// The innermost expansion's position; none outside of one, or before its pack is met.
@@ -52,6 +53,20 @@ pub(super) struct Printer<'a> {
     active: Vec<Id>,
     /// Whether there can be such nodes.
     may_be_cyclic: bool,
+    /// What was written for each node that is referred to more than once.
+    copies: &'a mut Vec<Written>,
+    /// Counts what makes earlier copies unusable.
+    epoch: u32,
+    /// Counts the texts that depend on where they stand.
+    unstable: u32,
+}
+
+/// What was written for the left side of a node.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Written {
+    start: u32,
+    len: u32,
+    epoch: u32,
 }
 
 impl<'a> Printer<'a> {
@@ -60,8 +75,11 @@ impl<'a> Printer<'a> {
         table: &'a Table,
         options: &'a Options,
         may_be_cyclic: bool,
+        copies: &'a mut Vec<Written>,
         out: &'a mut String,
     ) -> Self {
+        copies.clear();
+        copies.resize(table.len(), Written::default());
         let bytes = name.len().saturating_add(options.max_len).saturating_add(1024);
         Printer {
             name,
@@ -77,6 +95,9 @@ impl<'a> Printer<'a> {
             args_depth: 0,
             active: Vec::new(),
             may_be_cyclic,
+            copies,
+            epoch: 1,
+            unstable: 0,
         }
     }
 
@@ -88,12 +109,15 @@ impl<'a> Printer<'a> {
 
     /// Writes both sides of a node.
     fn print(&mut self, id: Id) {
-        self.left(id);
-        if self.table.shape(id).right != super::node::Known::No {
+        let table = self.table;
+        let entry = table.entry(id);
+        self.left_of_entry(id, entry);
+        if entry.shape.right != Known::No {
             self.right(id);
         }
     }
 
+    #[inline]
     fn write(&mut self, text: &str) {
         if self.out.len() + text.len() <= self.options.max_len {
             self.out.push_str(text);
@@ -106,10 +130,23 @@ impl<'a> Printer<'a> {
     #[cold]
     fn fill(&mut self, text: &str) {
         if self.stopped.is_none() {
-            self.stopped = Some(Failed::Full);
+            self.stop(Failed::Full);
             let room = self.options.max_len.saturating_sub(self.out.len());
             self.out.push_str(crate::limited::floor(text, room));
         }
+    }
+
+    /// Visits no more nodes.
+    #[cold]
+    fn stop(&mut self, why: Failed) {
+        self.stopped = self.stopped.or(Some(why));
+        self.steps_left = 0;
+    }
+
+    /// Takes back what was written behind `len`.
+    fn take_back(&mut self, len: usize) {
+        self.out.truncate(len);
+        self.epoch += 1;
     }
 
     fn write_span(&mut self, span: Span) {
@@ -117,7 +154,7 @@ impl<'a> Printer<'a> {
         match self.name.get(start..start + span.len as usize) {
             Some(text) => self.write(text),
             // A length that ends within a character.
-            None => self.stopped = self.stopped.or(Some(Failed::Invalid(start))),
+            None => self.stop(Failed::Invalid(start)),
         }
     }
 
@@ -142,36 +179,62 @@ impl<'a> Printer<'a> {
     }
 
     /// Counts a visit; false once there is nothing more to do.
-    fn step(&mut self, id: Id) -> bool {
-        if self.stopped.is_some() {
-            return false;
-        }
+    #[inline]
+    fn step(&mut self) -> bool {
         if self.steps_left == 0 || self.depth >= MAX_DEPTH {
-            self.stopped = Some(Failed::TooComplex(0));
+            self.stop(Failed::TooComplex(0));
             return false;
         }
-        let _ = id;
         self.steps_left -= 1;
         true
     }
 
     /// Writes what stands in front of the declared name; all there is, for most nodes.
+    #[inline]
     fn left(&mut self, id: Id) {
-        if !self.step(id) {
+        let table = self.table;
+        self.left_of_entry(id, table.entry(id));
+    }
+
+    #[inline]
+    fn left_of_entry(&mut self, id: Id, entry: &Entry) {
+        if !self.step() {
             return;
         }
         self.depth += 1;
-        self.left_of(id, self.table.node(id));
+        if entry.is_reused {
+            self.left_of_reused(id, entry);
+        } else {
+            self.left_of(id, &entry.node);
+        }
         self.depth -= 1;
+    }
+
+    /// Copies what was written for the node before, unless that depends on where it stands.
+    fn left_of_reused(&mut self, id: Id, entry: &Entry) {
+        let written = self.copies.get(id.index()).copied().unwrap_or_default();
+        let (start, len) = (written.start as usize, written.len as usize);
+        if written.epoch == self.epoch && self.out.len() + len <= self.options.max_len {
+            self.out.extend_from_within(start..start + len);
+            return;
+        }
+        let (start, unstable, epoch) = (self.out.len(), self.unstable, self.epoch);
+        self.left_of(id, &entry.node);
+        let is_stable = self.unstable == unstable && self.epoch == epoch && self.stopped.is_none();
+        let span = (u32::try_from(start), u32::try_from(self.out.len() - start));
+        if let (true, (Ok(start), Ok(len)), Some(copy)) = (is_stable, span, self.copies.get_mut(id.index())) {
+            *copy = Written { start, len, epoch };
+        }
     }
 
     /// Writes what stands behind the declared name.
     fn right(&mut self, id: Id) {
-        if !self.step(id) {
+        if !self.step() {
             return;
         }
         self.depth += 1;
-        self.right_of(id, self.table.node(id));
+        let table = self.table;
+        self.right_of(id, &table.entry(id).node);
         self.depth -= 1;
     }
 
@@ -235,8 +298,8 @@ impl<'a> Printer<'a> {
     }
 
     #[rustfmt::skip]
-    fn left_of(&mut self, id: Id, node: Node) {
-        match node {
+    fn left_of(&mut self, id: Id, node: &Node) {
+        match *node {
             Node::Word(word) => self.write_word(word),
             Node::Source(span) => self.write_span(span),
 
@@ -290,7 +353,7 @@ impl<'a> Printer<'a> {
 
             Node::Templated { name, args } => { self.print(name); self.print(args); }
             Node::Args(args) => self.args(args),
-            Node::ArgPack(elements) | Node::NodeList(elements) => self.list(elements),
+            Node::ArgPack(elements) | Node::CapturedPack(elements) => self.list(elements),
             Node::Pack(elements) => self.with_pack_element(elements, Self::left),
             Node::Expansion(pattern) => self.expansion(pattern),
             Node::QualifiedArg(arg) => self.print(arg),
@@ -342,8 +405,8 @@ impl<'a> Printer<'a> {
     }
 
     #[rustfmt::skip]
-    fn right_of(&mut self, id: Id, node: Node) {
-        match node {
+    fn right_of(&mut self, id: Id, node: &Node) {
+        match *node {
             Node::Function { returns, params, trailer, .. } => self.function_right(returns, params, trailer, None),
             Node::Constrained { function, attributes, requires } =>
                 self.constrained_right(function, attributes, requires),

@@ -19,13 +19,14 @@ impl Printer<'_> {
             return self.angled(|printer| printer.list(args));
         };
         let from = self.out.len();
+        self.unstable += 1;
         self.args_depth += 1;
         if self.args_depth <= fold.depth {
             self.angled(|printer| printer.list(args));
         }
         let is_folded = self.args_depth > fold.depth || self.out.len() - from > fold.len;
         if is_folded && self.stopped.is_none() && !self.table.list(args).is_empty() {
-            self.out.truncate(from);
+            self.take_back(from);
             self.write("<...>");
         }
         self.args_depth -= 1;
@@ -33,6 +34,7 @@ impl Printer<'_> {
 
     /// The element of this pack that is to be printed; an expansion takes its length from the first pack it meets.
     pub(super) fn pack_element(&mut self, elements: List) -> Option<Id> {
+        self.unstable += 1;
         let elements = self.table.list(elements);
         let position = self.pack.get_or_insert(PackPosition { index: 0, len: elements.len() });
         elements.get(position.index).copied()
@@ -54,7 +56,7 @@ impl Printer<'_> {
             None => self.write("..."),
             Some(PackPosition { len: 0, .. }) => {
                 if self.stopped.is_none() {
-                    self.out.truncate(from);
+                    self.take_back(from);
                 }
             }
             Some(PackPosition { len, .. }) => {
@@ -76,6 +78,7 @@ impl Printer<'_> {
         if !self.may_be_cyclic {
             return visit(self);
         }
+        self.unstable += 1;
         if self.active.contains(&id) {
             return;
         }

@@ -10,7 +10,7 @@ impl Printer<'_> {
         if known != Known::Depends {
             return known;
         }
-        if !self.step(id) {
+        if !self.step() {
             return Known::No;
         }
         self.depth += 1;
@@ -96,7 +96,7 @@ impl Printer<'_> {
                 return Some((to, kind));
             };
             // A malformed name can make a circle of references: the steps run out.
-            if !self.step(to) {
+            if !self.step() {
                 return None;
             }
             to = next;
@@ -110,7 +110,7 @@ impl Printer<'_> {
     fn syntax_node(&mut self, id: Id) -> Id {
         match self.table.node(id) {
             Node::Pack(elements) => match self.pack_element(elements) {
-                Some(element) if self.step(id) => self.syntax_node(element),
+                Some(element) if self.step() => self.syntax_node(element),
                 _ => id,
             },
             Node::Forward { target: Some(target), .. } => {
