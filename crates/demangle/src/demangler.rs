@@ -29,10 +29,13 @@ impl Demangler {
     /// The name is of no known scheme, breaks its scheme's grammar, or is too complex.
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
         let scheme = scheme(name).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
-        let (body, version) = suffix::split_version(name);
+        let (body, version) = if suffix::has_mark(name) { suffix::split_version(name) } else { (name, "") };
         let body = unescaped(body);
         self.text.clear();
         let result = self.read(scheme, body, options).and_then(|()| {
+            if version.is_empty() {
+                return Ok(());
+            }
             let room = options.max_len.saturating_sub(self.text.len());
             Limited::new(&mut self.text, room).write_str(version).map_err(Failed::from)
         });

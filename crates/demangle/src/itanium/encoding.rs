@@ -112,6 +112,8 @@ impl Parser<'_, '_> {
     ///                ::= GV <object name>                        # guard variable
     ///                ::= GR <object name> [[<seq-id>] _]         # reference temporary
     ///                ::= GI <module-name>                        # module initializer
+    ///                ::= GTt <encoding> | GTn <encoding>         # gcc: transaction-safe clone, or not
+    ///                ::= GA <encoding>                           # gcc: hidden alias
     /// ```
     fn special_name(&mut self) -> Option<Id> {
         let (first, second) = (self.peek(0), self.peek(1));
@@ -144,6 +146,16 @@ impl Parser<'_, '_> {
                     return None;
                 }
                 (Word::REFERENCE_TEMPORARY, name)
+            }
+            (_, b'A') => (Word::HIDDEN_ALIAS, self.encoding()?),
+            (_, b'T') => {
+                let what = match self.peek(0) {
+                    b't' => Word::TRANSACTION_CLONE,
+                    b'n' => Word::NON_TRANSACTION_CLONE,
+                    _ => return None,
+                };
+                self.at += 1;
+                (what, self.encoding()?)
             }
             (_, b'I') => (Word::MODULE_INITIALIZER, self.module_name(None)?),
             _ => return None,

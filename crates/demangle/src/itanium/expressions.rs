@@ -33,6 +33,7 @@ impl Parser<'_, '_> {
             (b'r', b'q' | b'Q') => self.requires(),
             (b's', b'o') => self.subobject(),
             (b's', b'p') => self.expansion(),
+            (b's', b'y') => self.pack_element(),
             (b's', b'Z') => self.sizeof_pack(),
             (b's', b'P') => self.sizeof_captured_pack(),
             (b't', b'r') => {
@@ -66,7 +67,7 @@ impl Parser<'_, '_> {
             }
             Usage::Dot | Usage::Arrow => {
                 let left = self.expression()?;
-                let right = self.expression()?;
+                let right = self.member()?;
                 Node::Member { operator, left, right }
             }
             Usage::New => return self.new_expression(is_global, false),
@@ -89,9 +90,24 @@ impl Parser<'_, '_> {
             }
             Usage::OfType => Node::OperatorOf { operator, of: self.ty()? },
             Usage::OfExpression => Node::OperatorOf { operator, of: self.expression()? },
-            Usage::NameOnly => return None,
+            Usage::NameOnly => Node::Prefix { operator, of: self.expression()? },
         };
         Some(self.push(node))
+    }
+
+    /// What stands behind `.` and `->`; old compilers wrote an operator's name there without `on`.
+    fn member(&mut self) -> Option<Id> {
+        let is_name = self.peek(2) == b'E'
+            && Operator::by_code(self.peek(0), self.peek(1)).is_some_and(|it| it.is_nameable());
+        if is_name { self.operator_name(None) } else { self.expression() }
+    }
+
+    /// `sy <pack> <index expression>`
+    fn pack_element(&mut self) -> Option<Id> {
+        self.at += 2;
+        let pack = self.expression()?;
+        let index = self.expression()?;
+        Some(self.push(Node::PackIndex { pack, index }))
     }
 
     pub(super) fn push_enclosing(&mut self, what: Word, of: Id) -> Id {
@@ -99,17 +115,20 @@ impl Parser<'_, '_> {
         self.push(Node::Enclosing { what, of, precedence })
     }
 
-    /// `[gs] nw <expression>* _ <type> [pi <expression>*] E`
+    /// `[gs] nw <expression>* _ <type> [pi <expression>*] E | [gs] nw <expression>* _ <type> il <braced-expression>* E`
     fn new_expression(&mut self, is_global: bool, is_array: bool) -> Option<Id> {
         let placement = self.list_until(|parser| parser.skip(b'_'), Self::expression)?;
         let ty = self.ty()?;
-        let init = if self.skip_text(b"pi") {
+        let is_braced = self.skip_text(b"il");
+        let init = if is_braced {
+            self.list_to_end(Self::braced)?
+        } else if self.skip_text(b"pi") {
             self.list_to_end(Self::expression)?
         } else {
             self.expect(b'E')?;
             List::EMPTY
         };
-        Some(self.push(Node::New { placement, ty, init, is_global, is_array }))
+        Some(self.push(Node::New { placement, ty, init, is_global, is_array, is_braced }))
     }
 
     /// `cl <expression>+ E`, or `cp` where the callee is in parentheses

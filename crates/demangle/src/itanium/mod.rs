@@ -38,6 +38,9 @@ pub(crate) fn demangle(
     if name.len() > MAX_NAME {
         return Err(Failed::TooComplex(0));
     }
+    if let Some((what, key)) = keyed(name) {
+        return keyed_to(what, key, options, scratch, out);
+    }
     let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
     let mut parser = Parser::new(name, underscores + 1, scratch);
     let root = match underscores {
@@ -48,6 +51,34 @@ pub(crate) fn demangle(
     let Some(root) = root else { return Err(parser.failure()) };
     let may_be_cyclic = parser.has_forwards;
     Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(root)
+}
+
+/// What runs before `main` for a file, or for one definition: `_GLOBAL__I_` (old gcc), `_GLOBAL__sub_I_`, and `D` for
+/// what runs at exit; then the file's or the definition's name.
+pub(crate) fn keyed(name: &str) -> Option<(&'static str, &str)> {
+    let kind = name.trim_start_matches('_').strip_prefix("GLOBAL_")?;
+    let kind = kind.strip_prefix(['_', '.', '$'])?;
+    let kind = kind.strip_prefix("sub_").unwrap_or(kind);
+    if let Some(key) = kind.strip_prefix("I_") {
+        return Some(("global constructors keyed to ", key));
+    }
+    kind.strip_prefix("D_").map(|key| ("global destructors keyed to ", key))
+}
+
+fn keyed_to(
+    what: &str,
+    key: &str,
+    options: &Options,
+    scratch: &mut Scratch,
+    out: &mut String,
+) -> Result<(), Failed> {
+    if key.starts_with("_Z") || key.starts_with("__Z") {
+        demangle(key, options, scratch, out)?;
+    } else {
+        out.push_str(key);
+    }
+    out.insert_str(0, what);
+    if out.len() > options.max_len { Err(Failed::Full) } else { Ok(()) }
 }
 
 /// `<mangled-name> ::= _Z <encoding> [. <suffix>]`

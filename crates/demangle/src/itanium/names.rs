@@ -119,12 +119,21 @@ impl Parser<'_, '_> {
         scope: Option<Id>,
         module: Option<Id>,
     ) -> Option<Id> {
-        let module = if self.peek(0) == b'W' { Some(self.module_name(module)?) } else { module };
-        let is_friend = scope.is_some() && self.skip(b'F');
-        self.skip(b'L');
-        let mut scope = scope;
+        let (mut scope, mut module, mut is_friend, mut is_internal) = (scope, module, false, false);
+        if matches!(self.peek(0), b'W' | b'F' | b'L') {
+            module = if self.peek(0) == b'W' { Some(self.module_name(module)?) } else { module };
+            is_friend = scope.is_some() && self.skip(b'F');
+            is_internal = self.skip(b'L');
+        }
         let mut name = match self.peek(0) {
-            b'1'..=b'9' => self.source_name()?,
+            b'1'..=b'9' => {
+                let name = self.source_name()?;
+                if is_internal {
+                    // gcc tells apart the names of the same spelling in one file.
+                    self.discriminator();
+                }
+                name
+            }
             b'U' => self.unnamed_type_name(state.is_some())?,
             b'D' if self.skip_text(b"DC") => self.structured_binding()?,
             b'C' | b'D' => {
@@ -332,18 +341,7 @@ impl Parser<'_, '_> {
     /// ```
     fn nested_name(&mut self, mut state: Option<&mut NameState>) -> Option<Id> {
         self.expect(b'N')?;
-        if self.skip(b'H') {
-            if let Some(state) = state.as_deref_mut() {
-                state.has_explicit_object = true;
-            }
-        } else {
-            let qualifiers = self.qualifiers();
-            let reference = self.ref_qualifier();
-            if let Some(state) = state.as_deref_mut() {
-                state.qualifiers = qualifiers;
-                state.reference = reference;
-            }
-        }
+        self.nested_qualifiers(state.as_deref_mut());
         let mut name = None;
         while !self.skip(b'E') {
             if let Some(state) = state.as_deref_mut() {
@@ -360,6 +358,23 @@ impl Parser<'_, '_> {
         // The whole name is remembered by whoever needs it, not here.
         self.scratch.substitutions.pop()?;
         name
+    }
+
+    /// `H | <CV-qualifiers> [<ref-qualifier>]`
+    fn nested_qualifiers(&mut self, state: Option<&mut NameState>) {
+        // Most names have none, and most of those go on with a length, a substitution or `St`.
+        let has_explicit_object = self.skip(b'H');
+        let has_qualifiers = !has_explicit_object && matches!(self.peek(0), b'r' | b'V' | b'K' | b'O' | b'R');
+        let (qualifiers, reference) =
+            if has_qualifiers { (self.qualifiers(), self.ref_qualifier()) } else { Default::default() };
+        if let Some(state) = state {
+            if has_explicit_object {
+                state.has_explicit_object = true;
+            } else {
+                state.qualifiers = qualifiers;
+                state.reference = reference;
+            }
+        }
     }
 
     fn ref_qualifier(&mut self) -> Option<Reference> {
@@ -382,13 +397,21 @@ impl Parser<'_, '_> {
     fn prefix(&mut self, scope: Option<Id>, state: Option<&mut NameState>) -> Option<(Id, bool)> {
         let is_first = scope.is_none();
         match (self.peek(0), self.peek(1)) {
+            (b'1'..=b'9', _) => {
+                let mut name = self.source_name()?;
+                if self.peek(0) == b'B' {
+                    name = self.abi_tags(name)?;
+                }
+                let nested = scope.map(|scope| self.push(Node::Nested { scope, name }));
+                Some((nested.unwrap_or(name), false))
+            }
             (b'T', _) => is_first.then(|| self.template_param()).flatten().map(|param| (param, false)),
             (b'I', _) => {
-                let name = scope?;
-                let args = self.template_args(state.is_some())?;
-                if matches!(self.scratch.table.node(name), Node::Templated { .. }) {
-                    return None;
+                let mut name = scope?;
+                if let Node::Templated { name: conversion, args } = self.scratch.table.node(name) {
+                    name = self.conversion_to_template(conversion, args)?;
                 }
+                let args = self.template_args(state.is_some())?;
                 if let Some(state) = state {
                     state.ends_with_args = true;
                 }
@@ -411,6 +434,21 @@ impl Parser<'_, '_> {
             }
             _ => Some((self.unqualified_name(state, scope, None)?, false)),
         }
+    }
+
+    /// Two argument lists follow a conversion to what a template template parameter makes (`operator T<int>`): the
+    /// first, taken for the conversion's own, belongs to its type.
+    fn conversion_to_template(&mut self, conversion: Id, args: Id) -> Option<Id> {
+        let Node::Nested { scope, name } = self.scratch.table.node(conversion) else { return None };
+        let Node::Conversion(ty) = self.scratch.table.node(name) else { return None };
+        let ty = self.push(Node::Templated { name: ty, args });
+        let name = self.push(Node::Conversion(ty));
+        let conversion = self.push(Node::Nested { scope, name });
+        // The type can be substituted, then the conversion.
+        let [.., of_type, of_conversion] = self.scratch.substitutions.as_mut_slice() else { return None };
+        *of_type = ty;
+        *of_conversion = conversion;
+        Some(conversion)
     }
 
     /// `<abi-tags> ::= (B <source-name>)*`

@@ -115,19 +115,26 @@ pub(super) enum ParamKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FloatKind {
+    Half,
+    BFloat16,
     Float,
     Double,
-    LongDouble,
+    /// x87's 80 bits.
+    Extended,
+    Quad,
 }
 
 impl FloatKind {
-    /// How many hexadecimal digits a literal has; a long double is x87's.
-    pub(super) fn digits(self) -> usize {
-        match self {
-            FloatKind::Float => 8,
-            FloatKind::Double => 16,
-            FloatKind::LongDouble => 20,
-        }
+    /// The format of a literal with this many hexadecimal digits.
+    pub(super) fn of_digits(digits: u32) -> Option<FloatKind> {
+        Some(match digits {
+            4 => FloatKind::Half,
+            8 => FloatKind::Float,
+            16 => FloatKind::Double,
+            20 => FloatKind::Extended,
+            32 => FloatKind::Quad,
+            _ => return None,
+        })
     }
 }
 
@@ -292,6 +299,11 @@ pub(super) enum Node {
     /// A pack that a template parameter stands for.
     Pack(List),
     Expansion(Id),
+    /// One element of a pack.
+    PackIndex {
+        pack: Id,
+        index: Id,
+    },
     QualifiedArg(Id),
     /// A template parameter whose argument comes later in the name.
     Forward {
@@ -363,6 +375,7 @@ pub(super) enum Node {
         init: List,
         is_global: bool,
         is_array: bool,
+        is_braced: bool,
     },
     Delete {
         of: Id,
@@ -429,7 +442,19 @@ pub(super) enum Node {
     },
     Float {
         kind: FloatKind,
+        is_long: bool,
         digits: Span,
+    },
+    /// A floating-point literal of a type that has no suffix.
+    TypedFloat {
+        ty: Id,
+        kind: FloatKind,
+        digits: Span,
+    },
+    Complex {
+        ty: Id,
+        real: Id,
+        imaginary: Id,
     },
     Requires {
         params: List,

@@ -53,7 +53,7 @@ pub(super) struct Parser<'n, 's> {
     /// `levels` and `params` from here on belong to the innermost encoding.
     pub(super) level_base: usize,
     pub(super) param_base: usize,
-    /// Whether `I` behind a type opens template arguments: not in a conversion's type.
+    /// Whether `I` behind a type opens template arguments: not behind a conversion's type itself.
     pub(super) takes_args: bool,
     /// Whether a template parameter may refer to an argument further on: in a conversion's type.
     pub(super) takes_forwards: bool,
@@ -112,6 +112,14 @@ impl<'n, 's> Parser<'n, 's> {
         part
     }
 
+    /// Reads a part that ends in a letter of its own, so that what is special about the part around it does not hold.
+    pub(super) fn bracketed<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let takes_args = core::mem::replace(&mut self.takes_args, true);
+        let part = read(self);
+        self.takes_args = takes_args;
+        part
+    }
+
     /// The byte that is `ahead` of the current one; zero behind the end.
     #[inline]
     pub(super) fn peek(&self, ahead: usize) -> u8 {
@@ -129,9 +137,11 @@ impl<'n, 's> Parser<'n, 's> {
 
     #[inline]
     pub(super) fn skip(&mut self, byte: u8) -> bool {
-        let is_there = self.bytes.get(self.at) == Some(&byte);
-        self.at += usize::from(is_there);
-        is_there
+        if self.bytes.get(self.at) == Some(&byte) {
+            self.at += 1;
+            return true;
+        }
+        false
     }
 
     #[inline]
@@ -170,23 +180,24 @@ impl<'n, 's> Parser<'n, 's> {
         if self.digits().len == 0 { self.span(start, start) } else { self.span(start, self.at) }
     }
 
-    /// `[0-9]+`, as a value.
+    /// `[0-9]+`, as a value: a length or a position, so never more than the name is long.
     #[inline]
     pub(super) fn value(&mut self) -> Option<usize> {
-        let first = self.peek(0);
-        if !first.is_ascii_digit() {
-            return None;
-        }
-        let mut value = usize::from(first - b'0');
-        self.at += 1;
-        loop {
-            let digit = self.peek(0).wrapping_sub(b'0');
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let mut value = 0;
+        for (len, &byte) in rest.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
             if digit > 9 {
-                return Some(value);
+                self.at += len;
+                return (len > 0).then_some(value);
             }
-            value = value.checked_mul(10)?.checked_add(usize::from(digit))?;
-            self.at += 1;
+            value = value * 10 + usize::from(digit);
+            if value > self.bytes.len() {
+                return None;
+            }
         }
+        // A number is never the last thing in a name.
+        None
     }
 
     /// `<source-name>` without its node.
@@ -205,7 +216,8 @@ impl<'n, 's> Parser<'n, 's> {
     #[inline]
     pub(super) fn source_name(&mut self) -> Option<Id> {
         let span = self.identifier()?;
-        if span.len >= 10 && self.text(span).starts_with(b"_GLOBAL__N") {
+        let text = self.text(span);
+        if text.first() == Some(&b'_') && text.starts_with(b"_GLOBAL__N") {
             return Some(Word::ANONYMOUS.id());
         }
         Some(self.push(Node::Source(span)))

@@ -1,6 +1,6 @@
 //! Literals, and names in expressions that are looked up when the template is instantiated.
 
-use super::node::{FloatKind, Id, Node};
+use super::node::{FloatKind, Id, Node, Span};
 use super::parser::Parser;
 use super::words::Word;
 
@@ -27,9 +27,17 @@ impl Parser<'_, '_> {
         }
         match first {
             b'b' => self.bool_literal(),
-            b'f' => self.float_literal(FloatKind::Float),
-            b'd' => self.float_literal(FloatKind::Double),
-            b'e' => self.float_literal(FloatKind::LongDouble),
+            b'f' | b'd' | b'e' => {
+                self.at += 1;
+                let literal = self.float_digits(first)?;
+                self.expect(b'E')?;
+                Some(literal)
+            }
+            b'g' => {
+                self.at += 1;
+                self.typed_float(Word::FLOAT128.id())
+            }
+            b'C' => self.complex_literal(),
             b'_' => {
                 if !self.skip_text(b"_Z") {
                     return None;
@@ -43,14 +51,7 @@ impl Parser<'_, '_> {
                 self.expect(b'E')?;
                 Some(self.push(Node::StringLiteral(ty)))
             }
-            b'D' => {
-                if !self.skip_text(b"Dn") {
-                    return None;
-                }
-                self.skip(b'0');
-                self.expect(b'E')?;
-                Some(Word::NULLPTR.id())
-            }
+            b'D' => self.d_literal(),
             b'T' => None,
             b'U' => {
                 if self.peek(1) != b'l' {
@@ -81,19 +82,80 @@ impl Parser<'_, '_> {
         self.skip_text(b"b1E").then(|| Word::TRUE.id())
     }
 
-    /// The bytes of the value, high ones first, as lowercase hexadecimal digits.
-    fn float_literal(&mut self, kind: FloatKind) -> Option<Id> {
-        self.at += 1;
-        let from = self.at;
-        let len = kind.digits();
-        let digits = self.bytes.get(from..from + len)?;
-        if !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+    /// `Dn [0] E`, or a literal of one of the other types that start with a `D`
+    fn d_literal(&mut self) -> Option<Id> {
+        if self.skip_text(b"Dn") {
+            self.skip(b'0');
+            self.expect(b'E')?;
+            return Some(Word::NULLPTR.id());
+        }
+        match self.peek(1) {
+            b'F' => {
+                let ty = self.binary_float()?;
+                self.typed_float(ty)
+            }
+            b'h' => {
+                self.at += 2;
+                self.typed_float(Word::HALF.id())
+            }
+            _ => self.enum_literal(),
+        }
+    }
+
+    fn typed_float(&mut self, ty: Id) -> Option<Id> {
+        let (kind, digits) = self.hex_digits()?;
+        let is_bfloat = kind == FloatKind::Half && ty == Word::BFLOAT16.id();
+        let kind = if is_bfloat { FloatKind::BFloat16 } else { kind };
+        self.expect(b'E')?;
+        Some(self.push(Node::TypedFloat { ty, kind, digits }))
+    }
+
+    /// The value of a `float`, `double` or `long double`; the last has the size that the platform gives it.
+    fn float_digits(&mut self, letter: u8) -> Option<Id> {
+        let (kind, digits) = self.hex_digits()?;
+        let is_right = match letter {
+            b'f' => kind == FloatKind::Float,
+            b'd' => kind == FloatKind::Double,
+            _ => matches!(kind, FloatKind::Double | FloatKind::Extended | FloatKind::Quad),
+        };
+        if !is_right {
             return None;
         }
-        self.at += len;
+        Some(self.push(Node::Float { kind, is_long: letter == b'e', digits }))
+    }
+
+    /// The bytes of the value, high ones first, as lowercase hexadecimal digits.
+    fn hex_digits(&mut self) -> Option<(FloatKind, Span)> {
+        let from = self.at;
+        while matches!(self.peek(0), b'0'..=b'9' | b'a'..=b'f') {
+            self.at += 1;
+        }
+        let digits = self.span(from, self.at);
+        Some((FloatKind::of_digits(digits.len)?, digits))
+    }
+
+    /// `C <type> <real part> _ <imaginary part> E`
+    fn complex_literal(&mut self) -> Option<Id> {
+        let letter = self.peek(1);
+        let ty = self.ty()?;
+        let real = self.complex_part(letter)?;
+        if self.skip(b'E') {
+            // As LLVM has it: any number behind a type is its value.
+            let Node::Source(value) = self.scratch.table.node(real) else { return None };
+            return Some(self.push(Node::EnumLiteral { ty, value }));
+        }
+        self.expect(b'_')?;
+        let imaginary = self.complex_part(letter)?;
         self.expect(b'E')?;
-        let digits = self.span(from, from + len);
-        Some(self.push(Node::Float { kind, digits }))
+        Some(self.push(Node::Complex { ty, real, imaginary }))
+    }
+
+    fn complex_part(&mut self, letter: u8) -> Option<Id> {
+        if matches!(letter, b'f' | b'd' | b'e') {
+            return self.float_digits(letter);
+        }
+        let value = self.number();
+        (value.len > 0).then(|| self.push(Node::Source(value)))
     }
 
     /// ```text
@@ -157,6 +219,8 @@ impl Parser<'_, '_> {
             (b'T', _) => self.template_param()?,
             (b'D', b't' | b'T') => self.decltype()?,
             (b'D', _) => return None,
+            // gcc writes any type here.
+            (b'S', b't') => return self.ty(),
             _ => return self.substitution(),
         };
         self.remember(ty);

@@ -10,6 +10,10 @@ impl Parser<'_, '_> {
     /// The arguments of an encoding's name are what template parameters in the rest of it stand for.
     pub(super) fn template_args(&mut self, is_in_encoding: bool) -> Option<Id> {
         self.expect(b'I')?;
+        self.bracketed(|parser| parser.template_args_inside(is_in_encoding))
+    }
+
+    fn template_args_inside(&mut self, is_in_encoding: bool) -> Option<Id> {
         if is_in_encoding {
             self.scratch.levels.truncate(self.level_base);
             self.scratch.params.truncate(self.param_base);
@@ -67,7 +71,7 @@ impl Parser<'_, '_> {
     /// <template-arg> ::= <type>
     ///                ::= X <expression> E
     ///                ::= <expr-primary>
-    ///                ::= J <template-arg>* E
+    ///                ::= J <template-arg>* E                  # or I, by old compilers
     ///                ::= LZ <encoding> E                      # old compilers
     ///                ::= <template-param-decl> <template-arg>
     /// ```
@@ -79,7 +83,8 @@ impl Parser<'_, '_> {
                 self.expect(b'E')?;
                 Some(arg)
             }
-            b'J' => {
+            // Before it had a letter of its own, gcc wrote a pack as arguments within arguments.
+            b'J' | b'I' => {
                 self.at += 1;
                 let elements = self.nested(|parser| parser.list_to_end(Self::template_arg))?;
                 Some(self.push(Node::ArgPack(elements)))

@@ -24,11 +24,11 @@ impl Parser<'_, '_> {
             }
             b'R' => self.reference(Reference::LValue)?,
             b'O' => self.reference(Reference::RValue)?,
-            b'r' | b'V' | b'K' if self.is_at_function_type() => self.function_type()?,
+            b'r' | b'V' | b'K' if self.is_at_function_type() => self.bracketed(Self::function_type)?,
             b'r' | b'V' | b'K' | b'U' => self.qualified_type()?,
             b'S' if self.peek(1) != b't' => return self.substitution_type(),
             b'T' => self.param_type()?,
-            b'F' => self.function_type()?,
+            b'F' => self.bracketed(Self::function_type)?,
             b'D' => return self.d_type(),
             b'A' => self.array_type()?,
             b'M' => self.member_pointer()?,
@@ -90,6 +90,10 @@ impl Parser<'_, '_> {
             return Some(self.push(Node::Elaborated { keyword, of }));
         }
         let name = self.template_param()?;
+        self.param_with_args(name)
+    }
+
+    fn param_with_args(&mut self, name: Id) -> Option<Id> {
         if !self.takes_args || self.peek(0) != b'I' {
             return Some(name);
         }
@@ -145,16 +149,31 @@ impl Parser<'_, '_> {
         Some(self.push(Node::VendorQualified { of, qualifier, args }))
     }
 
-    /// `u <source-name> [I <type> E]`
+    /// `u <source-name> [<template-args>]`
     fn vendor_type(&mut self) -> Option<Id> {
         self.at += 1;
         let transform = self.identifier()?;
-        if !self.skip(b'I') {
+        if self.peek(0) != b'I' {
             return Some(self.push(Node::Source(transform)));
         }
-        let of = self.ty()?;
-        self.expect(b'E')?;
-        Some(self.push(Node::Transformed { transform, of }))
+        let is_literal = self.peek(1) == b'L';
+        let args = self.template_args(false)?;
+        // One type is an operand (`__underlying_type(T)`), anything else is clang's `matrix_type<3ul, 4ul, float>`.
+        if let (false, Node::Args(list)) = (is_literal, self.scratch.table.node(args)) {
+            if let &[of] = self.scratch.table.list(list) {
+                return Some(self.push(Node::Transformed { transform, of }));
+            }
+        }
+        let name = self.push(Node::Source(transform));
+        Some(self.push(Node::Templated { name, args }))
+    }
+
+    /// `Dy <type> <index expression>`
+    fn pack_index(&mut self) -> Option<Id> {
+        self.at += 2;
+        let pack = self.ty()?;
+        let index = self.bracketed(Self::expression)?;
+        Some(self.push(Node::PackIndex { pack, index }))
     }
 
     /// ```text
@@ -233,7 +252,7 @@ impl Parser<'_, '_> {
             let digits = self.digits();
             return Some(self.push(Node::Source(digits)));
         }
-        self.expression()
+        self.bracketed(Self::expression)
     }
 
     /// `<pointer-to-member-type> ::= M <class type> <member type>`
@@ -265,22 +284,27 @@ impl Parser<'_, '_> {
                 let pattern = self.ty()?;
                 self.push(Node::Expansion(pattern))
             }
-            b'o' | b'O' | b'w' | b'x' => self.function_type()?,
+            b'o' | b'O' | b'w' | b'x' => self.bracketed(Self::function_type)?,
+            b'y' => self.pack_index()?,
             _ => return None,
         };
         self.remember(ty);
         Some(ty)
     }
 
-    /// `DF16b` or `DF <number> _`
-    fn binary_float(&mut self) -> Option<Id> {
+    /// `DF16b`, `DF <number> _` or, for an extended format, `DF <number> x`
+    pub(super) fn binary_float(&mut self) -> Option<Id> {
         self.at += 2;
         if self.skip_text(b"16b") {
             return Some(Word::BFLOAT16.id());
         }
-        let digits = self.digits();
-        self.expect(b'_')?;
-        let bits = self.push(Node::Source(digits));
+        let mut bits = self.digits();
+        if self.skip(b'x') {
+            bits.len += 1;
+        } else {
+            self.expect(b'_')?;
+        }
+        let bits = self.push(Node::Source(bits));
         Some(self.push(Node::BinaryFloat(bits)))
     }
 
@@ -319,7 +343,7 @@ impl Parser<'_, '_> {
     /// `<decltype> ::= Dt <expression> E | DT <expression> E`
     pub(super) fn decltype(&mut self) -> Option<Id> {
         self.at += 2;
-        let of = self.expression()?;
+        let of = self.bracketed(Self::expression)?;
         self.expect(b'E')?;
         Some(self.push_enclosing(Word::DECLTYPE, of))
     }
@@ -333,7 +357,22 @@ impl Parser<'_, '_> {
             self.at += 1;
             return Some(self.push(Node::PixelVector(dimension)));
         }
+        if dimension.is_none() && self.peek(0) == b'T' && !matches!(self.peek(1), b's' | b'u' | b'e') {
+            return self.vector_of_param();
+        }
         let of = self.ty()?;
         Some(self.push(Node::Vector { of, dimension }))
+    }
+
+    /// gcc writes a dependent dimension behind the underscore, and another underscore behind that.
+    fn vector_of_param(&mut self) -> Option<Id> {
+        let param = self.template_param()?;
+        if self.skip(b'_') {
+            let of = self.ty()?;
+            return Some(self.push(Node::Vector { of, dimension: Some(param) }));
+        }
+        let of = self.param_with_args(param)?;
+        self.remember(of);
+        Some(self.push(Node::Vector { of, dimension: None }))
     }
 }

@@ -99,9 +99,10 @@ words! {
     GUARD = "guard variable for ",
     REFERENCE_TEMPORARY = "reference temporary for ",
     MODULE_INITIALIZER = "initializer for module ",
+    HIDDEN_ALIAS = "hidden alias for ",
+    TRANSACTION_CLONE = "transaction clone for ",
+    NON_TRANSACTION_CLONE = "non-transaction clone for ",
     BLOCK_INVOCATION = "invocation function for block in ",
-    GLOBAL_CONSTRUCTORS = "global constructors keyed to ",
-    GLOBAL_DESTRUCTORS = "global destructors keyed to ",
 }
 
 impl Word {

@@ -33,6 +33,9 @@ impl Printer<'_> {
 
     pub(super) fn prefix(&mut self, operator: Operator, of: Id) {
         self.write(operator.symbol());
+        if operator.is_word() {
+            self.write(" ");
+        }
         // `++` and `--` bind as postfix operators on either side.
         self.operand(of, operator.precedence(), false);
     }
@@ -84,12 +87,16 @@ impl Printer<'_> {
         self.write(if is_array { "new[]" } else { "new" });
     }
 
-    pub(super) fn new_operands(&mut self, placement: List, ty: Id, init: List) {
+    pub(super) fn new_operands(&mut self, placement: List, ty: Id, init: List, is_braced: bool) {
         if !self.table.list(placement).is_empty() {
             self.in_parens(|printer| printer.list(placement));
         }
         self.between(" ", ty, "");
-        if !self.table.list(init).is_empty() {
+        if is_braced {
+            self.write("{");
+            self.list(init);
+            self.write("}");
+        } else if !self.table.list(init).is_empty() {
             self.in_parens(|printer| printer.list(init));
         }
     }

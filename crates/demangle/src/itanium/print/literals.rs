@@ -42,23 +42,28 @@ impl Printer<'_> {
         let text = self.name.get(start..start + digits.len as usize).unwrap_or_default();
         let Ok(bits) = u128::from_str_radix(text, 16) else { return };
         let mut number = String::new();
-        let suffix = match kind {
-            FloatKind::Float => {
-                let double = f64::from(f32::from_bits(bits as u32));
-                write_hex_float(&mut number, &Binary::of_double(double.to_bits()));
-                "f"
-            }
-            FloatKind::Double => {
-                write_hex_float(&mut number, &Binary::of_double(bits as u64));
-                ""
-            }
-            FloatKind::LongDouble => {
-                write_hex_float(&mut number, &Binary::of_extended(bits));
-                "L"
-            }
-        };
+        write_hex_float(&mut number, &Binary::new(kind, bits));
         self.write(&number);
-        self.write(suffix);
+    }
+
+    pub(super) fn suffixed_float(&mut self, kind: FloatKind, is_long: bool, digits: Span) {
+        self.float(kind, digits);
+        match kind {
+            _ if is_long => self.write("L"),
+            FloatKind::Float => self.write("f"),
+            _ => {}
+        }
+    }
+
+    pub(super) fn typed_float(&mut self, ty: Id, kind: FloatKind, digits: Span) {
+        self.in_parens(|printer| printer.print(ty));
+        self.float(kind, digits);
+    }
+
+    pub(super) fn complex(&mut self, ty: Id, real: Id, imaginary: Id) {
+        self.in_parens(|printer| printer.print(ty));
+        self.between("{", real, ", ");
+        self.between("", imaginary, "}");
     }
 
     /// Writes the values as one string literal, unless one of them is not a character.
@@ -131,41 +136,79 @@ enum Magnitude {
     NotANumber,
     /// `0x<lead>.<fraction>p<exponent>`, where the fraction has this many hexadecimal digits.
     Finite {
-        lead: u64,
-        fraction: u64,
+        lead: u128,
+        fraction: u128,
         digits: usize,
         exponent: i32,
     },
 }
 
 impl Binary {
-    fn of_double(bits: u64) -> Binary {
-        let fraction = bits & ((1 << 52) - 1);
-        let exponent = ((bits >> 52) & 0x7ff) as i32;
-        let magnitude = match (exponent, fraction) {
-            (0x7ff, 0) => Magnitude::Infinite,
-            (0x7ff, _) => Magnitude::NotANumber,
-            (0, 0) => Magnitude::Finite { lead: 0, fraction: 0, digits: 13, exponent: 0 },
-            (0, _) => Magnitude::Finite { lead: 0, fraction, digits: 13, exponent: -1022 },
-            _ => Magnitude::Finite { lead: 1, fraction, digits: 13, exponent: exponent - 1023 },
-        };
-        Binary { is_negative: bits >> 63 != 0, magnitude }
+    fn new(kind: FloatKind, bits: u128) -> Binary {
+        match kind {
+            FloatKind::Half => Binary::of_double(half_to_double(bits as u16)),
+            FloatKind::BFloat16 => Binary::of_float((bits as u32) << 16),
+            FloatKind::Float => Binary::of_float(bits as u32),
+            FloatKind::Double => Binary::of_double(bits as u64),
+            FloatKind::Extended => Binary::of_extended(bits),
+            FloatKind::Quad => Binary::of_ieee(bits, 15, 112),
+        }
     }
 
-    /// x87's 80 bits, with the leading one stored.
+    fn of_float(bits: u32) -> Binary {
+        Binary::of_double(f64::from(f32::from_bits(bits)).to_bits())
+    }
+
+    fn of_double(bits: u64) -> Binary {
+        Binary::of_ieee(u128::from(bits), 11, 52)
+    }
+
+    /// A format of IEEE 754 with these many bits of exponent and fraction.
+    fn of_ieee(bits: u128, exponent_bits: u32, fraction_bits: u32) -> Binary {
+        let fraction = bits & ((1 << fraction_bits) - 1);
+        let largest = (1 << exponent_bits) - 1;
+        let exponent = (bits >> fraction_bits) as i32 & largest;
+        let bias = largest >> 1;
+        let digits = fraction_bits as usize / 4;
+        let finite = |lead, exponent| Magnitude::Finite { lead, fraction, digits, exponent };
+        let magnitude = match exponent {
+            _ if exponent == largest && fraction == 0 => Magnitude::Infinite,
+            _ if exponent == largest => Magnitude::NotANumber,
+            0 if fraction == 0 => finite(0, 0),
+            0 => finite(0, 1 - bias),
+            _ => finite(1, exponent - bias),
+        };
+        Binary { is_negative: (bits >> (exponent_bits + fraction_bits)) & 1 != 0, magnitude }
+    }
+
+    /// x87's format, with the leading bit stored.
     fn of_extended(bits: u128) -> Binary {
-        let mantissa = bits as u64;
+        let mantissa = bits & u128::from(u64::MAX);
         let exponent = ((bits >> 64) & 0x7fff) as i32;
         let (lead, fraction) = (mantissa >> 60, mantissa & ((1 << 60) - 1));
-        let magnitude = match (exponent, mantissa) {
-            (0x7fff, _) if mantissa << 1 == 0 => Magnitude::Infinite,
-            (0x7fff, _) => Magnitude::NotANumber,
-            (0, 0) => Magnitude::Finite { lead: 0, fraction: 0, digits: 15, exponent: 0 },
-            (0, _) => Magnitude::Finite { lead, fraction, digits: 15, exponent: -16385 },
-            _ => Magnitude::Finite { lead, fraction, digits: 15, exponent: exponent - 16386 },
+        let finite = |exponent| Magnitude::Finite { lead, fraction, digits: 15, exponent };
+        let magnitude = match exponent {
+            0x7fff if mantissa & u128::from(u64::MAX >> 1) == 0 => Magnitude::Infinite,
+            0x7fff => Magnitude::NotANumber,
+            0 if mantissa == 0 => finite(0),
+            0 => finite(-16385),
+            _ => finite(exponent - 16386),
         };
         Binary { is_negative: (bits >> 79) & 1 != 0, magnitude }
     }
+}
+
+/// The bits of the double that has the same value.
+fn half_to_double(bits: u16) -> u64 {
+    let sign = u64::from(bits >> 15) << 63;
+    let fraction = u64::from(bits & 0x3ff);
+    let magnitude = match (bits >> 10) & 0x1f {
+        0x1f => (0x7ff << 52) | (fraction << 42),
+        // Exact: it is a whole number of steps of two to the power of -24.
+        0 => (fraction as f64 / f64::from(1 << 24)).to_bits(),
+        exponent => ((u64::from(exponent) + 1023 - 15) << 52) | (fraction << 42),
+    };
+    sign | magnitude
 }
 
 fn write_hex_float(out: &mut String, number: &Binary) {

@@ -37,6 +37,7 @@ pub(super) struct Printer<'a> {
     table: &'a Table,
     options: &'a Options,
     out: &'a mut String,
+    max_len: usize,
     stopped: Option<Failed>,
     /// How many more nodes may be visited; zero once writing has stopped.
     steps_left: usize,
@@ -57,7 +58,9 @@ pub(super) struct Printer<'a> {
     copies: &'a mut Vec<Written>,
     /// Counts what makes earlier copies unusable.
     epoch: u32,
-    /// Counts the texts that depend on where they stand.
+    /// Counts the texts that depend on the pack element that is being printed.
+    pack_uses: u32,
+    /// Counts the texts that depend on where they stand for other reasons.
     unstable: u32,
 }
 
@@ -86,6 +89,7 @@ impl<'a> Printer<'a> {
             table,
             options,
             out,
+            max_len: options.max_len,
             stopped: None,
             steps_left: bytes.saturating_mul(STEPS_PER_BYTE),
             depth: 0,
@@ -97,6 +101,7 @@ impl<'a> Printer<'a> {
             may_be_cyclic,
             copies,
             epoch: 1,
+            pack_uses: 0,
             unstable: 0,
         }
     }
@@ -119,7 +124,7 @@ impl<'a> Printer<'a> {
 
     #[inline]
     fn write(&mut self, text: &str) {
-        if self.out.len() + text.len() <= self.options.max_len {
+        if self.out.len() + text.len() <= self.max_len {
             self.out.push_str(text);
         } else {
             self.fill(text);
@@ -131,7 +136,7 @@ impl<'a> Printer<'a> {
     fn fill(&mut self, text: &str) {
         if self.stopped.is_none() {
             self.stop(Failed::Full);
-            let room = self.options.max_len.saturating_sub(self.out.len());
+            let room = self.max_len.saturating_sub(self.out.len());
             self.out.push_str(crate::limited::floor(text, room));
         }
     }
@@ -198,6 +203,13 @@ impl<'a> Printer<'a> {
 
     #[inline]
     fn left_of_entry(&mut self, id: Id, entry: &Entry) {
+        // Half of all nodes; they need no bookkeeping.
+        if let Node::Source(span) = entry.node {
+            return self.write_span(span);
+        }
+        if let Node::Word(word) = entry.node {
+            return self.write_word(word);
+        }
         if !self.step() {
             return;
         }
@@ -214,16 +226,17 @@ impl<'a> Printer<'a> {
     fn left_of_reused(&mut self, id: Id, entry: &Entry) {
         let written = self.copies.get(id.index()).copied().unwrap_or_default();
         let (start, len) = (written.start as usize, written.len as usize);
-        if written.epoch == self.epoch && self.out.len() + len <= self.options.max_len {
+        if written.epoch == self.epoch && self.out.len() + len <= self.max_len {
             self.out.extend_from_within(start..start + len);
             return;
         }
-        let (start, unstable, epoch) = (self.out.len(), self.unstable, self.epoch);
+        let start = self.out.len();
+        let state = (self.pack_uses, self.unstable, self.epoch);
         self.left_of(id, &entry.node);
-        let is_stable = self.unstable == unstable && self.epoch == epoch && self.stopped.is_none();
+        let is_stable = (self.pack_uses, self.unstable, self.epoch) == state && self.stopped.is_none();
         let span = (u32::try_from(start), u32::try_from(self.out.len() - start));
         if let (true, (Ok(start), Ok(len)), Some(copy)) = (is_stable, span, self.copies.get_mut(id.index())) {
-            *copy = Written { start, len, epoch };
+            *copy = Written { start, len, epoch: self.epoch };
         }
     }
 
@@ -252,8 +265,14 @@ impl<'a> Printer<'a> {
                 self.write(", ");
             }
             let behind = self.out.len();
-            self.operand(member, Precedence::Comma, false);
-            if self.stopped.is_some() {
+            // Only the comma operator binds as loosely as a comma.
+            match self.table.node(member) {
+                Node::Binary { operator, .. } if operator.precedence() == Precedence::Comma => {
+                    self.in_parens(|printer| printer.print(member));
+                }
+                _ => self.print(member),
+            }
+            if self.steps_left == 0 {
                 return;
             }
             if self.out.len() == behind {
@@ -356,6 +375,7 @@ impl<'a> Printer<'a> {
             Node::ArgPack(elements) | Node::CapturedPack(elements) => self.list(elements),
             Node::Pack(elements) => self.with_pack_element(elements, Self::left),
             Node::Expansion(pattern) => self.expansion(pattern),
+            Node::PackIndex { pack, index } => self.pack_index(pack, index),
             Node::QualifiedArg(arg) => self.print(arg),
             Node::Forward { target, .. } => self.guarded(id, |printer| printer.left_of_option(target)),
             Node::InventedParam { kind, index } => self.invented_param(kind, index),
@@ -373,9 +393,9 @@ impl<'a> Printer<'a> {
             Node::Conditional { condition, then, otherwise } => self.conditional(condition, then, otherwise),
             Node::Cast { operator, to, from } => self.cast(operator, to, from),
             Node::Call { callee, args, in_parens } => self.call(callee, args, in_parens),
-            Node::New { placement, ty, init, is_global, is_array } => {
+            Node::New { placement, ty, init, is_global, is_array, is_braced } => {
                 self.new_keyword(is_global, is_array);
-                self.new_operands(placement, ty, init);
+                self.new_operands(placement, ty, init, is_braced);
             }
             Node::Delete { of, is_global, is_array } => self.delete(of, is_global, is_array),
             Node::Convert { to, args } => self.convert(to, args),
@@ -395,7 +415,9 @@ impl<'a> Printer<'a> {
             Node::Lambda(closure) => self.lambda(closure),
             Node::EnumLiteral { ty, value } => self.enum_literal(ty, value),
             Node::Integer { ty, value } => self.integer(ty, value),
-            Node::Float { kind, digits } => self.float(kind, digits),
+            Node::Float { kind, is_long, digits } => self.suffixed_float(kind, is_long, digits),
+            Node::TypedFloat { ty, kind, digits } => self.typed_float(ty, kind, digits),
+            Node::Complex { ty, real, imaginary } => self.complex(ty, real, imaginary),
             Node::Requires { params, requirements } => self.requires(params, requirements),
             Node::ExpressionRequirement { expression, is_noexcept, constraint } =>
                 self.expression_requirement(expression, is_noexcept, constraint),

@@ -1,7 +1,7 @@
 //! Template arguments and parameters; packs.
 
 use super::{PackPosition, Printer};
-use crate::itanium::node::{Id, List, ParamKind};
+use crate::itanium::node::{Id, List, Node, ParamKind};
 use core::fmt::Write as _;
 
 impl Printer<'_> {
@@ -34,7 +34,7 @@ impl Printer<'_> {
 
     /// The element of this pack that is to be printed; an expansion takes its length from the first pack it meets.
     pub(super) fn pack_element(&mut self, elements: List) -> Option<Id> {
-        self.unstable += 1;
+        self.pack_uses += 1;
         let elements = self.table.list(elements);
         let position = self.pack.get_or_insert(PackPosition { index: 0, len: elements.len() });
         elements.get(position.index).copied()
@@ -48,7 +48,7 @@ impl Printer<'_> {
 
     /// Writes the pattern once for each element of the packs in it.
     pub(super) fn expansion(&mut self, pattern: Id) {
-        let outer = self.pack.take();
+        let (outer, outer_uses) = (self.pack.take(), self.pack_uses);
         let from = self.out.len();
         self.print(pattern);
         match self.pack {
@@ -70,7 +70,26 @@ impl Printer<'_> {
                 }
             }
         }
+        // Packs within are at this expansion's position, whatever is around it.
+        self.pack_uses = outer_uses;
         self.pack = outer;
+    }
+
+    /// `T...[2]`; where both are known, the element itself.
+    pub(super) fn pack_index(&mut self, pack: Id, index: Id) {
+        if let Some(element) = self.element_at(pack, index) {
+            return self.print(element);
+        }
+        self.between("", pack, "...[");
+        self.between("", index, "]");
+    }
+
+    fn element_at(&self, pack: Id, index: Id) -> Option<Id> {
+        let Node::Pack(elements) = self.table.node(pack) else { return None };
+        let Node::Integer { value, .. } = self.table.node(index) else { return None };
+        let start = value.start as usize;
+        let index: usize = self.name.get(start..start + value.len as usize)?.parse().ok()?;
+        self.table.list(elements).get(index).copied()
     }
 
     /// Visits a node unless that is already under way, which only a malformed name can ask for.
