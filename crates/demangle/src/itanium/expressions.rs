@@ -98,7 +98,7 @@ impl Parser<'_, '_> {
     /// What stands behind `.` and `->`; old compilers wrote an operator's name there without `on`.
     fn member(&mut self) -> Option<Id> {
         let is_name = self.peek(2) == b'E'
-            && Operator::by_code(self.peek(0), self.peek(1)).is_some_and(|it| it.is_nameable());
+            && Operator::by_code(self.peek(0), self.peek(1)).is_some_and(Operator::is_nameable);
         if is_name { self.operator_name(None) } else { self.expression() }
     }
 

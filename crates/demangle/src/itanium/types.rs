@@ -159,10 +159,10 @@ impl Parser<'_, '_> {
         let is_literal = self.peek(1) == b'L';
         let args = self.template_args(false)?;
         // One type is an operand (`__underlying_type(T)`), anything else is clang's `matrix_type<3ul, 4ul, float>`.
-        if let (false, Node::Args(list)) = (is_literal, self.scratch.table.node(args)) {
-            if let &[of] = self.scratch.table.list(list) {
-                return Some(self.push(Node::Transformed { transform, of }));
-            }
+        if let (false, Node::Args(list)) = (is_literal, self.scratch.table.node(args))
+            && let &[of] = self.scratch.table.list(list)
+        {
+            return Some(self.push(Node::Transformed { transform, of }));
         }
         let name = self.push(Node::Source(transform));
         Some(self.push(Node::Templated { name, args }))
