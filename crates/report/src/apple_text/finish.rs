@@ -2,15 +2,14 @@
 
 use super::header::fault_address;
 use super::reader::Reader;
-use super::words::hex_value;
-use crate::model::{Image, Recursion, Report, Termination, Thread};
+use crate::model::{Recursion, Report, Termination, Thread};
 use crate::resolve::resolve_frames;
 use crate::stack::{Origin, settle};
-use backtrail_core::{Arch, Avma, ImageId};
 
 impl Reader<'_> {
     pub(super) fn finish(mut self) -> Report {
         self.add_umeng_image();
+        self.add_umeng_signal();
         self.blame();
         let report = &mut self.report;
         for thread in &mut report.threads {
@@ -48,32 +47,6 @@ impl Reader<'_> {
         if let Some(thread) = self.report.crashed_thread.and_then(|position| threads.get_mut(position)) {
             thread.crashed = true;
         }
-    }
-
-    /// Umeng's reports state one image, in lines of their own. Once Umeng's tool has put names into the rows, their
-    /// addresses may be the file's rather than the process's, and looking them up again would give wrong names.
-    fn add_umeng_image(&mut self) {
-        let field = |key: &str| {
-            let field = self.report.fields.iter().find(|field| field.key == key)?;
-            Some(field.value.as_str())
-        };
-        let (Some(name), Some(base)) = (field("Binary Image"), field("Base Address")) else { return };
-        let Some(base) = hex_value(base) else { return };
-        let mut frames = self.report.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
-        if frames.any(|frame| frame.image_name.as_deref() == Some(name) && frame.reported.is_some()) {
-            self.notes.add(|| {
-                format!("rows of {name} have names already; their addresses are not looked up again")
-            });
-            return;
-        }
-        let image = Image {
-            name: name.to_owned(),
-            id: field("dSYM UUID").and_then(|id| ImageId::parse_uuid(id).ok()),
-            arch: field("CPU Type").and_then(Arch::from_name),
-            load_address: Avma::new(base),
-            ..Image::default()
-        };
-        self.report.images.push(image);
     }
 }
 

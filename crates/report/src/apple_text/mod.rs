@@ -20,6 +20,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod umeng;
 mod words;
 
 pub(crate) use finish::mark_throw;

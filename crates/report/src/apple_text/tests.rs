@@ -371,10 +371,31 @@ Base Address: 0x00000001000e4000
     assert_eq!((frame.image, frame.image_offset, &frame.reported), (Some(0), Some(69280), &None));
     assert!(report.backtraces[0].is_exception);
     assert_eq!(report.fault_frames().len(), 3);
+    let report = read(&format!("Application received signal SIGSEGV\n(null)\n({rows}"));
+    assert_eq!(report.exception.unwrap().signal.as_deref(), Some("SIGSEGV"));
     // With a name in the row, nobody can tell whose address it is.
     let report = read(&rows.replace("DemoApp + 69280", "main (in DemoApp) (main.m:14)"));
     assert_eq!((report.images.len(), report.backtraces[0].frames[2].image), (0, None));
     assert_eq!(name_of(&report.backtraces[0].frames[2]), "main");
+}
+
+#[test]
+fn stacks_without_known_titles_are_told_apart_by_their_numbers() {
+    let report = read(
+        "\
+# Crashlytics - plaintext stacktrace
+Crashed: com.apple.main-thread
+0  App                            0x1000 main + 4
+1  libdyld.dylib                  0x2000 start + 4
+
+com.apple.uikit.eventfetch-thread
+0  libsystem_kernel.dylib         0x3000 mach_msg_trap + 8
+0  libsystem_kernel.dylib         0x3000 same number, inlined or not
+",
+    );
+    let lengths: Vec<_> = report.backtraces.iter().map(|backtrace| backtrace.frames.len()).collect();
+    assert_eq!(lengths, [2, 2]);
+    assert!(format!("{:?}", report.sections).contains("uikit.eventfetch"));
 }
 
 #[test]
