@@ -22,7 +22,7 @@ pub(crate) struct Blamed {
 
 /// Keys that Apple's systems and the reporters that imitate them write, beyond those that [`set`] puts into the model.
 /// They are fields wherever they stand, except inside of free text.
-const FIELD_KEYS: [&str; 52] = [
+const FIELD_KEYS: [&str; 50] = [
     "Anonymous UUID",
     "App Item ID",
     "App External ID",
@@ -46,9 +46,7 @@ const FIELD_KEYS: [&str; 52] = [
     "Error Code",
     "Event",
     "Execution Time",
-    "Exception Note",
     "Framework Version",
-    "Hardware Model",
     "Heartbeat",
     "Host Name",
     "Interval Since Last Report",
