@@ -1,2 +1,60 @@
-//! To come.
+//! Makes mangled symbol names readable: C++ (Itanium), Swift, Rust (legacy and v0), Objective-C.
+//!
+//! ```
+//! use backtrail_demangle::{Options, demangle};
+//!
+//! let name = demangle("_RNvC6_123foo3bar", &Options::default());
+//! assert_eq!(name, "123foo::bar");
+//! assert_eq!(demangle("main", &Options::default()), "main");
+//! ```
+//!
+//! # Which scheme
+//!
+//! A name says by its first bytes which [`Scheme`] made it; [`scheme`] tells. One leading underscore more than the
+//! scheme has (Mach-O) or a leading `\x01` (LLVM's "take this name as it is") changes nothing. Rust's legacy names
+//! look like C++ names and are told apart by the hash at their end.
+//!
+//! # What the caller decides
+//!
+//! [`Options`]: parameter lists, return types, Swift's full or simplified form, folded template arguments, and how
+//! long an answer may become. The defaults are what a crash report wants.
+//!
+//! # Suffixes
+//!
+//! What a compiler appends to a name (`.cold`, `.part.0`, `.llvm.123`, `.resume`) is kept, in parentheses behind the
+//! readable name; a symbol version (`@@GLIBCXX_3.4`) or `@plt` is kept as it is.
+//!
+//! # Hostile names
+//!
+//! Nothing here panics, recursion is bounded ([`MAX_DEPTH`]), and the time is bounded by the length of the name plus
+//! [`Options::max_len`]: a name whose substitutions would grow exponentially is cut there, in a place where a reader
+//! can see what is missing. A name that is not valid in its scheme is an [`Error`] with the byte offset, never a
+//! guess.
+//!
+//! # Many names
+//!
+//! A [`Demangler`] keeps its buffers from one name to the next.
+#![no_std]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod demangler;
+mod error;
+mod limited;
+mod objc;
+mod options;
+mod rust;
+mod scheme;
+mod suffix;
+
+pub use demangler::{Demangler, demangle, demangle_to};
+pub use error::{Error, ErrorKind};
+pub use options::{FoldTemplates, Options, SwiftStyle};
+pub use scheme::{Scheme, scheme};
+
+/// How deeply the parts of a name may nest before it is refused as [`ErrorKind::TooComplex`].
+///
+/// Names written by compilers stay far below: the deepest one seen in LLVM's and OpenJDK's libraries nests 60 deep.
+/// Printing one level takes less than a kilobyte of stack.
+pub const MAX_DEPTH: u32 = 256;

@@ -1,0 +1,86 @@
+//! Rust: legacy and v0 names, read by the `rustc-demangle` crate.
+//!
+//! The hash that ends a legacy name is left out, as is v0's crate disambiguator: both change with every build.
+
+use crate::error::Failed;
+use crate::limited::Limited;
+use crate::suffix;
+use core::fmt::{self, Write as _};
+
+/// A legacy name's last part: `17h`, sixteen digits, `E`.
+const HASH_LEN: usize = "17h0123456789abcdefE".len();
+
+/// A hash with fewer different digits is a C++ identifier that happens to look like one.
+const MIN_DIFFERENT_DIGITS: u32 = 5;
+
+/// True for a v0 name: `_R` (one underscore less on Windows, one more in Mach-O) and a path's first letter.
+pub(crate) fn is_v0(bytes: &[u8]) -> bool {
+    let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
+    underscores <= 2
+        && bytes.get(underscores) == Some(&b'R')
+        && bytes.get(underscores + 1).is_some_and(u8::is_ascii_uppercase)
+}
+
+/// True for a legacy name: a C++ nested name that ends in a hash.
+pub(crate) fn is_legacy(name: &str) -> bool {
+    name.trim_start_matches(['\x01', '_']).starts_with("ZN") && legacy_len(name).is_some()
+}
+
+/// Where a legacy name ends: behind the hash, at the end or a suffix. Its parts may hold dots too (`..` for `::`).
+fn legacy_len(name: &str) -> Option<usize> {
+    name.match_indices("17h").map(|(at, _)| at + HASH_LEN).find(|&end| {
+        let hash = name.get(end - HASH_LEN..end);
+        let last = name.as_bytes().get(end).is_none_or(|&byte| byte == b'.');
+        last && hash.is_some_and(is_hash)
+    })
+}
+
+fn is_hash(part: &str) -> bool {
+    let Some(digits) = part.strip_prefix("17h").and_then(|rest| rest.strip_suffix('E')) else { return false };
+    let mut seen = 0_u32;
+    for byte in digits.bytes() {
+        match byte {
+            b'0'..=b'9' => seen |= 1 << (byte - b'0'),
+            b'a'..=b'f' => seen |= 1 << (byte - b'a' + 10),
+            _ => return false,
+        }
+    }
+    seen.count_ones() >= MIN_DIFFERENT_DIGITS
+}
+
+/// Writes the readable form of a legacy or v0 name.
+pub(crate) fn demangle<W: fmt::Write>(name: &str, out: &mut Limited<W>) -> Result<(), Failed> {
+    let end = legacy_len(name).or_else(|| name.find('.')).unwrap_or(name.len());
+    let (body, rest) = name.split_at_checked(end).ok_or(Failed::Invalid(0))?;
+    let parsed = rustc_demangle::try_demangle(body).map_err(|_| Failed::Invalid(0))?;
+    write!(out, "{parsed:#}")?;
+    suffix::write(rest, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, Scheme, demangle, scheme};
+
+    #[test]
+    fn both_generations() {
+        for (name, readable) in [
+            ("_ZN3std2io5stdio6_print17h0a1b2c3d4e5f6071E", "std::io::stdio::_print"),
+            ("__ZN3std2io5stdio6_print17h0a1b2c3d4e5f6071E", "std::io::stdio::_print"),
+            ("_ZN3std2io5stdio6_print17h0a1b2c3d4e5f6071E.llvm.77", "std::io::stdio::_print (.llvm.77)"),
+            ("_ZN7a..b..c17h0a1b2c3d4e5f6071E.cold", "a::b::c (.cold)"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("__RNvC6_123foo3bar", "123foo::bar"),
+            ("_RNvC6_123foo3bar.cold", "123foo::bar (.cold)"),
+        ] {
+            assert_eq!(scheme(name), Some(Scheme::Rust));
+            assert_eq!(demangle(name, &Options::default()), readable);
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_hash_is_not_rust() {
+        assert_eq!(scheme("_ZN3std2io6_printE"), Some(Scheme::Itanium));
+        assert_eq!(scheme("_ZN3std17h0000000000000000E"), Some(Scheme::Itanium));
+        assert_eq!(scheme("_Rust"), None);
+    }
+}

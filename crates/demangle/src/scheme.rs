@@ -1,0 +1,54 @@
+//! Which scheme made a name.
+
+use crate::{objc, rust};
+
+/// A way in which compilers write names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// C++ as all compilers but Microsoft's write it: `_Z…`, and `___Z…_block_invoke`.
+    Itanium,
+    /// Swift, of any generation: `$s…`, `$S…`, `_T0…`, `_T…`, `_Tt…`, `@__swiftmacro_…`.
+    Swift,
+    /// Rust, legacy (`_ZN…17h<hash>E`) and v0 (`_R…`).
+    Rust,
+    /// Objective-C methods and blocks: `-[Class selector:]`, `__24-[Class selector:]_block_invoke`.
+    ObjC,
+}
+
+/// Which scheme made this name, judged by how it starts (and, for Rust's legacy names, ends).
+///
+/// `None`: it is no mangled name, most likely plain C. `Some` does not promise that the rest of the name is valid.
+#[must_use]
+pub fn scheme(name: &str) -> Option<Scheme> {
+    let bytes = unescaped(name).as_bytes();
+    match bytes {
+        [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..] if itanium(bytes) => {
+            Some(if rust::is_legacy(name) { Scheme::Rust } else { Scheme::Itanium })
+        }
+        [b'$' | b'@', ..] | [b'_', b'$' | b'T' | b'@', ..] | [b'_', b'_', b'T', ..] if swift(bytes) => {
+            Some(Scheme::Swift)
+        }
+        _ if rust::is_v0(bytes) => Some(Scheme::Rust),
+        _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
+        _ => None,
+    }
+}
+
+/// The name without LLVM's "take this name as it is" mark.
+pub(crate) fn unescaped(name: &str) -> &str {
+    name.strip_prefix('\x01').unwrap_or(name)
+}
+
+/// One to four underscores and a `Z`: the third and fourth are a block invocation's, or Mach-O's.
+fn itanium(bytes: &[u8]) -> bool {
+    let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
+    (1..=4).contains(&underscores) && bytes.get(underscores) == Some(&b'Z')
+}
+
+fn swift(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"_").unwrap_or(bytes);
+    [&b"$s"[..], b"$S", b"$e", b"T0", b"Tt", b"_T0", b"_Tt", b"@__swiftmacro_"]
+        .iter()
+        .any(|prefix| bytes.starts_with(prefix))
+}

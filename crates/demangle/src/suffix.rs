@@ -1,0 +1,26 @@
+//! What compilers and linkers append to a finished name.
+
+use crate::error::Failed;
+use crate::limited::Limited;
+use core::fmt::{self, Write as _};
+
+/// Writes what follows a mangled name: ` (.cold)` for a compiler's suffix, nothing for none.
+pub(crate) fn write<W: fmt::Write>(suffix: &str, out: &mut Limited<W>) -> Result<(), Failed> {
+    if suffix.is_empty() {
+        return Ok(());
+    }
+    if !suffix.starts_with('.') {
+        return Err(Failed::Invalid(0));
+    }
+    Ok(write!(out, " ({suffix})")?)
+}
+
+/// Parts the name from what a linker or a disassembler appended: `@plt`, `@@GLIBCXX_3.4`.
+pub(crate) fn split_version(name: &str) -> (&str, &str) {
+    // Swift's macro expansions start with an `@` of their own.
+    let from = name.bytes().take_while(|&byte| byte == b'_' || byte == b'@').count();
+    match name.get(from..).and_then(|rest| rest.find('@')) {
+        Some(at) => name.split_at_checked(from + at).unwrap_or((name, "")),
+        None => (name, ""),
+    }
+}
