@@ -14,7 +14,7 @@ pub(crate) struct Spec {
     pub(crate) name: u16,
     pub(crate) form: u16,
     /// Index into the table's constants, for `DW_FORM_implicit_const`.
-    constant: u32,
+    pub(crate) constant: u32,
 }
 
 /// One abbreviation: what the DIEs with its code look like.

@@ -92,6 +92,11 @@ impl std::fmt::Display for FilePath<'_> {
     }
 }
 
+/// A path made absolute.
+pub(crate) fn join(base: Option<&[u8]>, name: &[u8]) -> String {
+    FilePath { base, directory: None, name }.to_string()
+}
+
 fn is_absolute(path: &[u8]) -> bool {
     path.starts_with(b"/") || is_windows_path(path)
 }

@@ -38,11 +38,11 @@ enum Claim {
 
 impl AddressIndex {
     /// Looks at the root DIE of each unit.
-    pub(crate) fn of_units(file: &DwarfFile<'_>) -> Self {
+    pub(crate) fn of_units<'d>(file: &DwarfFile<'d>) -> Self {
         let units = file.units();
         // Units may share range lists.
         let budget = Budget::new(4 * file.range_bytes() + units.len() as u64);
-        let claim = |(index, unit): (usize, &Unit<'_>)| match u32::try_from(index) {
+        let claim = |(index, unit): (usize, &Unit<'d>)| match u32::try_from(index) {
             Ok(index) => claim_of_root(file, unit, index, &budget),
             Err(_) => Claim::None,
         };
@@ -157,7 +157,7 @@ impl AddressIndex {
     }
 }
 
-fn claim_of_root(file: &DwarfFile<'_>, unit: &Unit<'_>, index: u32, budget: &Budget) -> Claim {
+fn claim_of_root<'d>(file: &DwarfFile<'d>, unit: &Unit<'d>, index: u32, budget: &Budget) -> Claim {
     if !unit.header.may_hold_code() {
         return Claim::None;
     }

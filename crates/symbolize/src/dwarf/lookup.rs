@@ -55,6 +55,13 @@ impl<'d> DwarfFile<'d> {
     }
 }
 
+impl DwarfFile<'_> {
+    /// A file that has to be asked for before any name of this one is read.
+    fn wanted(&self) -> Option<&FileRequest> {
+        self.supplementary.as_ref()?.wanted()
+    }
+}
+
 /// `view` has the lines, `dies` the functions: two units where debug info is split.
 fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> Option<Found<'a>> {
     let (function, start) = dies.functions().find(address)?;

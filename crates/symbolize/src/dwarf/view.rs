@@ -81,7 +81,7 @@ impl<'a, 'd> View<'a, 'd> {
     /// ranges are left out; dead ones are not, since that depends on the image's sections.
     pub(crate) fn ranges(&self, pcs: &Pcs, each: &mut dyn FnMut(u64, u64) -> bool) {
         if let Some(list) = pcs.ranges {
-            self.range_list(list, pcs.low, each);
+            self.range_list(list, each);
             return;
         }
         let Some(low) = pcs.low.and_then(|low| self.address(low)) else { return };
@@ -95,7 +95,17 @@ impl<'a, 'd> View<'a, 'd> {
         }
     }
 
-    fn range_list(&self, list: Value, _low: Option<Value>, each: &mut dyn FnMut(u64, u64) -> bool) {
+    /// What offsets into `.debug_ranges` count from: GNU's split units have them start at their own part.
+    fn ranges_base(&self) -> u64 {
+        if self.file.sections.split { self.root().gnu_ranges_base.unwrap_or(0) } else { 0 }
+    }
+
+    /// Where the unit's line program starts.
+    pub(crate) fn line_offset(&self) -> Option<u64> {
+        self.root().stmt_list
+    }
+
+    fn range_list(&self, list: Value, each: &mut dyn FnMut(u64, u64) -> bool) {
         let encoding = self.unit.header.encoding.to_gimli();
         // Before DWARF 5 split units keep their range lists in the linked file.
         let file = if encoding.version < 5 { self.main } else { self.file };
@@ -110,7 +120,7 @@ impl<'a, 'd> View<'a, 'd> {
                 lists.get_offset(encoding, rnglists_base, gimli::DebugRngListsIndex(as_offset(index))).ok()
             }
             value => value.section_offset().map(|offset| {
-                gimli::RangeListsOffset(as_offset(offset.saturating_add(self.unit.ranges_base())))
+                gimli::RangeListsOffset(as_offset(offset.saturating_add(self.ranges_base())))
             }),
         };
         let Some(offset) = offset else { return };
