@@ -46,7 +46,9 @@ impl<'a> FunctionRef<'a> {
     /// The readable name; the linkage name where it cannot be made readable, empty where debug info names none.
     pub fn name(&self) -> Cow<'_, str> {
         let plain = self.plain_name.as_deref();
-        let Some(linkage) = self.linkage_name.as_deref() else { return Cow::Borrowed(plain.unwrap_or_default()) };
+        let Some(linkage) = self.linkage_name.as_deref() else {
+            return Cow::Borrowed(plain.unwrap_or_default());
+        };
         let readable = demangle(linkage, &Options::default());
         // Not mangled, but for instance renamed by the assembler: the source's own name is the readable one.
         if readable == linkage { Cow::Borrowed(plain.unwrap_or(linkage)) } else { readable }
@@ -101,6 +103,7 @@ fn without_mark(name: Cow<'_, str>) -> Cow<'_, str> {
 /// A symbol of a symbol table.
 #[derive(Clone, Copy, Debug)]
 pub struct SymbolRef<'a> {
+    /// As the table has it.
     pub(crate) linkage_name: &'a str,
     pub(crate) start: Svma,
     pub(crate) offset: u64,
@@ -111,19 +114,12 @@ pub struct SymbolRef<'a> {
 impl<'a> SymbolRef<'a> {
     /// The readable name; the linkage name where it cannot be made readable.
     pub fn name(&self) -> Cow<'a, str> {
-        match demangle(self.linkage_name, &Options::default()) {
-            readable if readable == self.linkage_name => Cow::Borrowed(self.source_name()),
-            readable => readable,
-        }
+        demangle(self.linkage_name(), &Options::default())
     }
 
-    /// The name that the linker sees, Mach-O's leading underscore included.
+    /// The name that the linker sees, as debug info, LLVM's tools and Apple's reports state it: without the underscore
+    /// that Mach-O puts before every name of C.
     pub fn linkage_name(&self) -> &'a str {
-        self.linkage_name
-    }
-
-    /// The linkage name as debug info has it, without Mach-O's underscore.
-    pub(crate) fn source_name(&self) -> &'a str {
         match self.linkage_name.strip_prefix('_') {
             Some(name) if self.has_underscore => name,
             _ => self.linkage_name,
@@ -144,7 +140,7 @@ impl<'a> SymbolRef<'a> {
     pub fn to_owned(&self) -> Symbol {
         Symbol {
             name: self.name().into_owned(),
-            linkage_name: Some(self.linkage_name.to_owned()),
+            linkage_name: Some(self.linkage_name().to_owned()),
             offset: self.offset,
         }
     }

@@ -49,12 +49,22 @@ impl CodeMap {
         }
     }
 
+    /// Whether anything is known of where sections lie.
+    pub(crate) fn has_sections(&self) -> bool {
+        !self.sections.is_empty()
+    }
+
     /// The start of the innermost section around an address.
     pub(crate) fn section_start(&self, address: Svma) -> Option<Svma> {
         let behind = self.sections.partition_point(|section| section.start() <= address);
         let candidates = self.sections.get(..behind)?;
         // Sections do not overlap; where a broken file's do, a few steps back are enough.
-        candidates.iter().rev().take(8).find(|section| section.contains(address)).map(|section| section.start())
+        candidates
+            .iter()
+            .rev()
+            .take(8)
+            .find(|section| section.contains(address))
+            .map(|section| section.start())
     }
 }
 

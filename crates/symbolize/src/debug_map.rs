@@ -72,10 +72,12 @@ impl<'d> DebugMap<'d> {
         let Some((linked, object)) = self.function(address) else { return Ok(None) };
         let Some(file) = object.file.get() else { return Err(object.request.clone()) };
         let name = object.entry.functions.get(linked.function as usize).map(|function| &*function.name);
-        let Some((file, start)) = file.as_deref().and_then(|file| Some((file, *file.symbols.get(name?)?))) else {
+        let Some((file, start)) = file.as_deref().and_then(|file| Some((file, *file.symbols.get(name?)?)))
+        else {
             return Ok(None);
         };
-        let Some(inside) = address.offset_from(linked.start).and_then(|offset| start.checked_add(offset)) else {
+        let Some(inside) = address.offset_from(linked.start).and_then(|offset| start.checked_add(offset))
+        else {
             return Ok(None);
         };
         let found = file.dwarf.lookup(inside.get())?;

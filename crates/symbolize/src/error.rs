@@ -4,7 +4,7 @@ use backtrail_core::ImageId;
 use std::fmt;
 
 /// Why a [`Symbolizer`](crate::Symbolizer) cannot be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// No file was given.
@@ -12,9 +12,9 @@ pub enum Error {
     /// The files belong to different builds.
     IdMismatch {
         /// The identity of the first file that states one.
-        first: ImageId,
+        first: Box<ImageId>,
         /// Another file's.
-        other: ImageId,
+        other: Box<ImageId>,
     },
 }
 
@@ -23,7 +23,12 @@ impl fmt::Display for Error {
         match self {
             Self::NoObject => f.write_str("expected at least one file to symbolize with"),
             Self::IdMismatch { first, other } => {
-                write!(f, "expected files of one build, found {} {first} and {} {other}", first.kind(), other.kind())
+                write!(
+                    f,
+                    "expected files of one build, found {} {first} and {} {other}",
+                    first.kind(),
+                    other.kind()
+                )
             }
         }
     }

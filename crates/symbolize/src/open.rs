@@ -5,7 +5,7 @@ use crate::dwarf::{DwarfFile, SectionSource, Sections};
 use crate::problem::Problems;
 use crate::request::FileRequest;
 use backtrail_core::Arch;
-use backtrail_object::{Endian, Error, ErrorKind, Limits, Object};
+use backtrail_object::{Endian, Limits, Object};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -34,12 +34,12 @@ pub(crate) fn dwarf<'d>(
 
 /// The sections of all files of an image; the segments where there are no sections.
 pub(crate) fn code_map(objects: &[Object<'_>]) -> CodeMap {
-    let sections = objects.iter().flat_map(|object| object.sections()).filter(|section| section.is_loaded);
+    let sections = objects.iter().flat_map(Object::sections).filter(|section| section.is_loaded);
     let sections: Vec<_> = sections.map(|section| (section.address, section.is_code)).collect();
     if sections.iter().any(|(_, is_code)| *is_code) {
         return CodeMap::new(sections);
     }
-    let segments = objects.iter().flat_map(|object| object.segments());
+    let segments = objects.iter().flat_map(Object::segments);
     CodeMap::new(segments.map(|segment| (segment.address, segment.executable)))
 }
 
@@ -50,12 +50,21 @@ pub(crate) fn supplementary_request(object: &Object<'_>) -> Option<FileRequest> 
 }
 
 /// The object file of an image's architecture in a file that may be fat or an archive.
-pub(crate) fn member<'d>(data: &'d [u8], member: Option<&str>, arch: Option<Arch>) -> Result<Object<'d>, Error> {
-    let slices = backtrail_object::slices(data, &Limits::default())?;
+pub(crate) fn member<'d>(
+    data: &'d [u8],
+    member: Option<&str>,
+    arch: Option<Arch>,
+) -> Result<Object<'d>, String> {
+    let limits = Limits::default();
+    let slices = backtrail_object::slices(data, &limits).map_err(|error| error.to_string())?;
     let named = slices.iter().filter(|slice| member.is_none() || slice.member.as_deref() == member);
     let mut named = named.filter(|slice| arch.is_none_or(|arch| slice.arch == arch));
-    match named.next() {
-        Some(slice) => slice.parse(),
-        None => Object::parse(&[]),
-    }
+    named.next().map(|slice| slice.parse(&limits).map_err(|error| error.to_string())).unwrap_or_else(|| {
+        Err(format!(
+            "expected {}",
+            member.map_or("an object file of the image's architecture".into(), |member| {
+                format!("an archive with {member} of the image's architecture")
+            })
+        ))
+    })
 }

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use backtrail_core::ImageId;
+use std::fmt;
 
 /// What a lookup comes to.
 #[derive(Debug)]
@@ -42,4 +43,22 @@ pub enum FileRequest {
         /// The modification time that the file must have, in seconds since 1970; 0 where none is stated.
         mtime: u64,
     },
+}
+
+/// What is asked for, in words.
+impl fmt::Display for FileRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dwo { path, dwo_id } => write!(f, "split debug info {path} with id {dwo_id:#018x}"),
+            Self::Dwp => f.write_str("package of split debug info (.dwp)"),
+            Self::Supplementary { path, id: Some(id) } => {
+                write!(f, "supplementary debug info {path} with {id:?}")
+            }
+            Self::Supplementary { path, id: None } => write!(f, "supplementary debug info {path}"),
+            Self::DebugMapObject { path, member: Some(member), .. } => {
+                write!(f, "object file {path}({member})")
+            }
+            Self::DebugMapObject { path, member: None, .. } => write!(f, "object file {path}"),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The face of the crate: one image's files, asked for addresses.
 
-use crate::answer::{Answer, FunctionRef, SymbolRef};
+use crate::answer::{Answer, FunctionRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
 use crate::dwarf::{DwarfFile, Found, Supplementary};
@@ -83,7 +83,7 @@ impl<'d> Symbolizer<'d> {
         {
             match self.nearest(address) {
                 Nearest::Symbol(symbol) => {
-                    outermost.linkage_name = Some(symbol.source_name().into());
+                    outermost.linkage_name = Some(symbol.linkage_name().into());
                     function_start = function_start.or(Some(symbol.start()));
                 }
                 Nearest::Nameless(start) => function_start = function_start.or(Some(start)),
@@ -94,20 +94,15 @@ impl<'d> Symbolizer<'d> {
     }
 
     fn answer_from_symbols(&self, address: Svma) -> Answer<'_> {
-        let answer = |symbol: Option<SymbolRef<'_>>, reason, start| Answer {
-            functions: Vec::new(),
-            symbol,
-            reason,
-            function_start: start,
-        };
         match self.nearest(address) {
-            Nearest::Symbol(symbol) => Answer {
-                symbol: Some(symbol),
-                function_start: Some(symbol.start()),
-                ..Answer::default()
-            },
-            Nearest::Nameless(start) => answer(None, Some(Reason::Stripped), Some(start)),
-            Nearest::None(reason) => answer(None, Some(reason), None),
+            Nearest::Symbol(symbol) => {
+                Answer { symbol: Some(symbol), function_start: Some(symbol.start()), ..Answer::default() }
+            }
+            Nearest::Nameless(start) => {
+                let (reason, function_start) = (Some(Reason::Stripped), Some(start));
+                Answer { reason, function_start, ..Answer::default() }
+            }
+            Nearest::None(reason) => Answer { reason: Some(reason), ..Answer::default() },
         }
     }
 
@@ -179,7 +174,7 @@ impl<'d> Symbolizer<'d> {
         Some(ObjectFile::new(&object, open::dwarf(&object, &code, &self.problems, false)))
     }
 
-    fn told<T>(&self, path: &str, opened: Result<T, backtrail_object::Error>) -> Option<T> {
+    fn told<T>(&self, path: &str, opened: Result<T, impl fmt::Display>) -> Option<T> {
         opened.map_err(|error| self.problems.add(ProblemKind::File, format!("{path}: {error}"))).ok()
     }
 
@@ -195,7 +190,7 @@ fn check_ids(objects: &[Object<'_>]) -> Result<(), Error> {
     let mut ids = objects.iter().filter_map(|object| object.id().filter(stated));
     let Some(first) = ids.next() else { return Ok(()) };
     match ids.find(|id| *id != first) {
-        Some(other) => Err(Error::IdMismatch { first, other }),
+        Some(other) => Err(Error::IdMismatch { first: first.into(), other: other.into() }),
         None => Ok(()),
     }
 }

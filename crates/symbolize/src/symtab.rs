@@ -7,6 +7,7 @@ use backtrail_core::{Reason, Svma};
 use backtrail_object::{Format, Object, Symbol};
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// The code symbols of an image, from all tables of all its files.
 #[derive(Debug)]
@@ -43,12 +44,11 @@ const MAX_STEPS_BACK: usize = 16;
 const REDACTED: &str = "<redacted>";
 
 impl<'d> Symtab<'d> {
-    pub(crate) fn read(objects: &[impl AsRef<Object<'d>>], problems: &Problems) -> Self {
+    pub(crate) fn read(objects: &[Arc<Object<'d>>], problems: &Problems) -> Self {
         let mut symbols: Vec<Symbol<'d>> = Vec::new();
         let mut function_starts = Vec::new();
         let mut has_underscore = false;
         for object in objects {
-            let object = object.as_ref();
             has_underscore |= object.format() == Format::MachO;
             let (own, broken) = object.symbols_and_problems();
             symbols.extend(own.into_iter().filter(|symbol| symbol.is_code));
@@ -64,9 +64,8 @@ impl<'d> Symtab<'d> {
     }
 
     fn of_symbols(mut symbols: Vec<Symbol<'d>>, function_starts: Vec<Svma>, has_underscore: bool) -> Self {
-        symbols.sort_by(|a, b| {
-            (a.address, Reverse(a.preference())).cmp(&(b.address, Reverse(b.preference())))
-        });
+        symbols
+            .sort_by(|a, b| (a.address, Reverse(a.preference())).cmp(&(b.address, Reverse(b.preference()))));
         symbols.dedup_by_key(|symbol| symbol.address);
         let mut entries = Vec::with_capacity(symbols.len());
         let mut names = Vec::with_capacity(symbols.len());
@@ -82,14 +81,15 @@ impl<'d> Symtab<'d> {
     /// starts in between.
     pub(crate) fn nearest(&self, address: Svma, code: &CodeMap) -> Nearest<'_> {
         let section = code.section_start(address);
-        if section.is_none() && !code.is_empty() {
+        if section.is_none() && code.has_sections() {
             return Nearest::None(code.reason(address));
         }
         let section = section.unwrap_or(Svma::new(0));
         let function = self.function_start(address).filter(|start| *start >= section);
         let entry = self.around(address).filter(|entry| entry.start >= section);
         // What states its size reaches that far, even where unwind tables begin anew inside.
-        let entry = entry.filter(|entry| entry.size.is_some() || function.is_none_or(|start| start <= entry.start));
+        let entry =
+            entry.filter(|entry| entry.size.is_some() || function.is_none_or(|start| start <= entry.start));
         match (entry, function) {
             (Some(entry), _) => self.answer(entry, address),
             (None, Some(start)) if code.reason(address) == Reason::NoSymbol => Nearest::Nameless(start),

@@ -230,11 +230,7 @@ fn skip_of(form: u16, encoding: Encoding) -> Skip {
     let offset = Skip::from(encoding.offset_size);
     match gimli::DwForm(form) {
         dw::DW_FORM_flag_present | dw::DW_FORM_implicit_const => 0,
-        dw::DW_FORM_data1
-        | dw::DW_FORM_flag
-        | dw::DW_FORM_ref1
-        | dw::DW_FORM_strx1
-        | dw::DW_FORM_addrx1 => 1,
+        dw::DW_FORM_data1 | dw::DW_FORM_flag | dw::DW_FORM_ref1 | dw::DW_FORM_strx1 | dw::DW_FORM_addrx1 => 1,
         dw::DW_FORM_data2 | dw::DW_FORM_ref2 | dw::DW_FORM_strx2 | dw::DW_FORM_addrx2 => 2,
         dw::DW_FORM_strx3 | dw::DW_FORM_addrx3 => 3,
         dw::DW_FORM_data4

@@ -53,7 +53,8 @@ impl<'d> DwarfFile<'d> {
 
     /// A section in gimli's words.
     pub(crate) fn slice(&self, id: SectionId) -> Slice<'_> {
-        let endian = if self.sections.big_endian { gimli::RunTimeEndian::Big } else { gimli::RunTimeEndian::Little };
+        let endian =
+            if self.sections.big_endian { gimli::RunTimeEndian::Big } else { gimli::RunTimeEndian::Little };
         Slice::new(self.sections.get(id), endian)
     }
 

@@ -1,9 +1,9 @@
 //! File names of line tables (DWARF 5 section 6.2.4).
 
-use super::sections::SectionId;
 use super::reader::Reader;
-use super::view::View;
+use super::sections::SectionId;
 use super::value::Value;
+use super::view::View;
 use std::borrow::Cow;
 
 /// The file table of one line program. Strings stay in their sections.
@@ -80,7 +80,11 @@ impl std::fmt::Display for FilePath<'_> {
         let mut is_windows = false;
         for piece in self.pieces() {
             f.write_str(separator)?;
-            write!(f, "{}", piece.utf8_chunks().map(|chunk| chunk.valid()).collect::<Vec<_>>().join("\u{fffd}"))?;
+            write!(
+                f,
+                "{}",
+                piece.utf8_chunks().map(|chunk| chunk.valid()).collect::<Vec<_>>().join("\u{fffd}")
+            )?;
             is_windows |= is_windows_path(piece);
             separator = match piece.last() {
                 Some(b'/' | b'\\') => "",

@@ -111,10 +111,9 @@ impl Walk<'_, '_> {
         if !pcs.is_some() {
             return Some(());
         }
-        let (Ok(owner), Ok(die)) = (
-            u32::try_from(self.functions.len()),
-            u32::try_from(offset - self.view.unit.header.offset),
-        ) else {
+        let (Ok(owner), Ok(die)) =
+            (u32::try_from(self.functions.len()), u32::try_from(offset - self.view.unit.header.offset))
+        else {
             return Some(());
         };
         let before = self.spans.len();
@@ -127,7 +126,13 @@ impl Walk<'_, '_> {
 }
 
 /// Appends the live ranges of a DIE.
-pub(crate) fn collect_spans(view: View<'_, '_>, pcs: &Pcs, owner: u32, budget: &mut u64, spans: &mut Vec<Span>) {
+pub(crate) fn collect_spans(
+    view: View<'_, '_>,
+    pcs: &Pcs,
+    owner: u32,
+    budget: &mut u64,
+    spans: &mut Vec<Span>,
+) {
     let max_address = view.unit.header.encoding.max_address();
     view.ranges(pcs, &mut |start, end| {
         if view.main.code.is_live(start, max_address) {
@@ -140,9 +145,13 @@ pub(crate) fn collect_spans(view: View<'_, '_>, pcs: &Pcs, owner: u32, budget: &
 
 /// Reads the code of the next DIE: its abbreviation, or `None` at the end of a list of siblings.
 #[inline]
-pub(crate) fn next_die<'t>(reader: &mut Reader<'_>, abbrevs: &'t AbbrevTable) -> Result<Option<&'t Abbrev>, Malformed> {
+pub(crate) fn next_die<'t>(
+    reader: &mut Reader<'_>,
+    abbrevs: &'t AbbrevTable,
+) -> Result<Option<&'t Abbrev>, Malformed> {
     let start = *reader;
-    let code = reader.uleb().ok_or_else(|| start.malformed(".debug_info", "the abbreviation code of a DIE"))?;
+    let code =
+        reader.uleb().ok_or_else(|| start.malformed(".debug_info", "the abbreviation code of a DIE"))?;
     if code == 0 {
         return Ok(None);
     }

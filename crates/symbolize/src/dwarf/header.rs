@@ -71,7 +71,8 @@ impl<'a> Headers<'a> {
         let Some((length, offset_size)) = reader.initial_length() else {
             return Some(Step::Broken(reader.malformed(self.name, "the length of a unit")));
         };
-        let Some(end) = reader.offset().checked_add(length).filter(|_| length <= reader.remaining() as u64) else {
+        let Some(end) = reader.offset().checked_add(length).filter(|_| length <= reader.remaining() as u64)
+        else {
             let what = "a unit whose length fits into its section";
             return Some(Step::Broken(Malformed { section: self.name, offset: start, expected: what }));
         };

@@ -69,7 +69,8 @@ impl Walk<'_, '_> {
         let view = self.view;
         let abbrevs = &*view.body.abbrevs;
         let mut reader = view.reader(function);
-        let incomplete = |reader: Reader<'_>| reader.malformed(".debug_info", "a DIE with all its attributes");
+        let incomplete =
+            |reader: Reader<'_>| reader.malformed(".debug_info", "a DIE with all its attributes");
         let start = reader;
         match next_die(&mut reader, abbrevs)? {
             Some(abbrev) if abbrev.has_children => {

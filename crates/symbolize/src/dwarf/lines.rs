@@ -59,7 +59,11 @@ impl LineTable {
         (Some(table), error.and_then(malformed))
     }
 
-    fn run(&mut self, view: View<'_, '_>, program: gimli::IncompleteLineProgram<Slice<'_>>) -> gimli::Result<()> {
+    fn run(
+        &mut self,
+        view: View<'_, '_>,
+        program: gimli::IncompleteLineProgram<Slice<'_>>,
+    ) -> gimli::Result<()> {
         let max_address = view.unit.header.encoding.max_address();
         let mut first = self.rows.len();
         let mut sorted = true;

@@ -41,7 +41,9 @@ impl<'d> DwarfFile<'d> {
     fn lookup_in(&self, units: &[u32], address: u64) -> Result<Option<Found<'_>>, FileRequest> {
         let mut only_line = None;
         for unit in units {
-            let Some(view) = self.units().get(*unit as usize).and_then(|unit| self.view(unit)) else { continue };
+            let Some(view) = self.units().get(*unit as usize).and_then(|unit| self.view(unit)) else {
+                continue;
+            };
             if let Some(request) = self.wanted() {
                 return Err(request.clone());
             }

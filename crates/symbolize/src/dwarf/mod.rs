@@ -30,4 +30,5 @@ pub use files::FilePath;
 pub(crate) use error::Malformed;
 pub(crate) use file::DwarfFile;
 pub(crate) use lookup::{Found, Frame};
-pub(crate) use sections::{SectionId, SectionSource, Sections};
+pub(crate) use sections::{SectionSource, Sections};
+pub(crate) use supplementary::Supplementary;

@@ -41,7 +41,9 @@ pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
         if names.linkage.is_some() {
             break;
         }
-        let Some(next) = stated.origin.or(stated.specification).and_then(|to| follow(view, to)) else { break };
+        let Some(next) = stated.origin.or(stated.specification).and_then(|to| follow(view, to)) else {
+            break;
+        };
         at = next;
     }
     names

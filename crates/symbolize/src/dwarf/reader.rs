@@ -184,12 +184,6 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    pub(crate) fn bytes(&mut self, count: u64) -> Option<&'a [u8]> {
-        let (head, rest) = self.rest.split_at_checked(usize::try_from(count).ok()?)?;
-        self.rest = rest;
-        Some(head)
-    }
-
     /// A string without its closing zero.
     #[inline]
     pub(crate) fn cstr(&mut self) -> Option<&'a [u8]> {

@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 pub(crate) enum SectionId {
     Abbrev,
     Addr,
-    Aranges,
     CuIndex,
     Info,
     Line,
@@ -19,7 +18,7 @@ pub(crate) enum SectionId {
     StrOffsets,
 }
 
-const COUNT: usize = 11;
+const COUNT: usize = 10;
 
 impl SectionId {
     /// The ELF name; Mach-O's `__debug_info` is the same section.
@@ -27,7 +26,6 @@ impl SectionId {
         match self {
             Self::Abbrev => ".debug_abbrev",
             Self::Addr => ".debug_addr",
-            Self::Aranges => ".debug_aranges",
             Self::CuIndex => ".debug_cu_index",
             Self::Info => ".debug_info",
             Self::Line => ".debug_line",
@@ -49,7 +47,7 @@ impl SectionId {
             Self::Str => Some(".debug_str.dwo"),
             Self::StrOffsets => Some(".debug_str_offsets.dwo"),
             Self::CuIndex => Some(".debug_cu_index"),
-            Self::Addr | Self::Aranges | Self::LineStr | Self::Ranges => None,
+            Self::Addr | Self::LineStr | Self::Ranges => None,
         }
     }
 }
@@ -87,15 +85,6 @@ impl<'d> Sections<'d> {
     /// Why sections that were asked for could not be read.
     pub(crate) fn errors(&self) -> impl Iterator<Item = &str> {
         self.cells.iter().filter_map(|cell| cell.get()?.error.as_deref())
-    }
-
-    /// Fetches the sections that every lookup needs, on all cores: decompressing them takes the longest of all.
-    pub(crate) fn prefetch(&self) {
-        use rayon::prelude::*;
-        let ids = [SectionId::Info, SectionId::Str, SectionId::Line, SectionId::RngLists, SectionId::Ranges];
-        ids.into_par_iter().for_each(|id| {
-            self.cell(id);
-        });
     }
 
     fn cell(&self, id: SectionId) -> Option<&Section<'d>> {

@@ -75,12 +75,20 @@ impl<'d> DwarfFile<'d> {
             }
             let Some(skeleton) = self.view(unit) else { continue };
             if dwo_of(skeleton).is_some_and(|(own_path, own_id)| own_id == id && own_path == path) {
-                unit.split.get_or_init(|| Some(Box::new(self.split_unit_of_dwo(open()?, path, id, skeleton.root())?)));
+                unit.split.get_or_init(|| {
+                    Some(Box::new(self.split_unit_of_dwo(open()?, path, id, skeleton.root())?))
+                });
             }
         }
     }
 
-    fn split_unit_of_dwo(&self, file: DwarfFile<'d>, path: &str, id: u64, skeleton: &Root) -> Option<SplitUnit<'d>> {
+    fn split_unit_of_dwo(
+        &self,
+        file: DwarfFile<'d>,
+        path: &str,
+        id: u64,
+        skeleton: &Root,
+    ) -> Option<SplitUnit<'d>> {
         for unit in file.units() {
             let header = unit.header;
             let Ok(Some(mut body)) = file.read_body(&header) else { continue };

@@ -20,6 +20,10 @@ impl<'d> Supplementary<'d> {
         if self.file.get().is_none() { Some(&self.request) } else { None }
     }
 
+    pub(crate) fn request(&self) -> &FileRequest {
+        &self.request
+    }
+
     pub(crate) fn file(&self) -> Option<&DwarfFile<'d>> {
         self.file.get()?.as_deref()
     }

@@ -69,17 +69,20 @@ impl Root {
             return Ok(None);
         }
         let start = *reader;
-        let code = reader.uleb().ok_or_else(|| start.malformed(SECTION, "the abbreviation code of a root DIE"))?;
+        let code =
+            reader.uleb().ok_or_else(|| start.malformed(SECTION, "the abbreviation code of a root DIE"))?;
         if code == 0 {
             return Ok(None);
         }
-        let abbrev =
-            abbrevs.get(code).ok_or_else(|| start.malformed(SECTION, "a root DIE with a known abbreviation"))?;
+        let abbrev = abbrevs
+            .get(code)
+            .ok_or_else(|| start.malformed(SECTION, "a root DIE with a known abbreviation"))?;
         let mut root = Self { tag: abbrev.tag, ..Self::default() };
         for spec in abbrevs.specs(abbrev) {
             let at = *reader;
             let value = value::read(abbrevs, *spec, reader);
-            let value = value.ok_or_else(|| at.malformed(SECTION, "an attribute of a root DIE in a known form"))?;
+            let value =
+                value.ok_or_else(|| at.malformed(SECTION, "an attribute of a root DIE in a known form"))?;
             root.set(gimli::DwAt(spec.name), value);
         }
         Ok(Some(root))

@@ -60,11 +60,6 @@ impl Value {
             _ => None,
         }
     }
-
-    /// Whether this is a reference to a DIE.
-    pub(crate) fn is_reference(self) -> bool {
-        matches!(self, Self::UnitRef(_) | Self::InfoRef(_) | Self::SupRef(_))
-    }
 }
 
 /// Reads the value of one attribute. `None` when the bytes do not suffice or the form is unknown.

@@ -40,7 +40,8 @@ impl<'a, 'd> View<'a, 'd> {
             Value::Address(address) => Some(address),
             Value::AddressIndex(index) => {
                 let size = self.unit.header.encoding.address_size;
-                let offset = index.checked_mul(u64::from(size))?.checked_add(self.root().addr_base.unwrap_or(0))?;
+                let offset =
+                    index.checked_mul(u64::from(size))?.checked_add(self.root().addr_base.unwrap_or(0))?;
                 let sections = &self.main.sections;
                 Reader::new(sections.get(SectionId::Addr), offset, sections.big_endian).uint(size)
             }
@@ -119,9 +120,9 @@ impl<'a, 'd> View<'a, 'd> {
             Value::RangeListIndex(index) => {
                 lists.get_offset(encoding, rnglists_base, gimli::DebugRngListsIndex(as_offset(index))).ok()
             }
-            value => value.section_offset().map(|offset| {
-                gimli::RangeListsOffset(as_offset(offset.saturating_add(self.ranges_base())))
-            }),
+            value => value
+                .section_offset()
+                .map(|offset| gimli::RangeListsOffset(as_offset(offset.saturating_add(self.ranges_base())))),
         };
         let Some(offset) = offset else { return };
         let base = root.low_pc.and_then(|low| self.address(low)).unwrap_or(0);
