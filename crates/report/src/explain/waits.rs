@@ -10,6 +10,9 @@ use crate::{Frame, Thread};
 /// Deeper frames are not what a thread waits in.
 const DEPTH: usize = 14;
 
+/// On whose behalf another thread waits stands among so many frames.
+const WAITER_DEPTH: usize = 64;
+
 /// At most so many other threads are cited.
 const MAX_OTHERS: usize = 3;
 
@@ -86,6 +89,7 @@ pub(super) fn others_waiting(facts: &Facts<'_>, draft: &mut Draft) {
 fn waiter(facts: &Facts<'_>, thread: &Thread) -> Option<String> {
     let (wait, _) = waiting_in(&thread.frames).filter(|(wait, _)| !wait.idle)?;
     let label = thread_label(thread);
-    let suspect = suspect_on(facts.report, &label, &thread.frames)?;
+    let frames = thread.frames.get(..WAITER_DEPTH.min(thread.frames.len()))?;
+    let suspect = suspect_on(facts.report, &label, frames)?;
     Some(format!("{}: waits for {}", cite(facts.report, &label, suspect.frame), wait.what))
 }
