@@ -398,12 +398,18 @@ impl Parser<'_, '_> {
         let is_first = scope.is_none();
         match (self.peek(0), self.peek(1)) {
             (b'1'..=b'9', _) => {
-                let mut name = self.source_name()?;
-                if self.peek(0) == b'B' {
-                    name = self.abi_tags(name)?;
+                let name = self.identifier()?;
+                let Some(scope) = scope else {
+                    let name = self.push_source(name);
+                    return Some((self.abi_tags(name)?, false));
+                };
+                // The most common case has a node of its own.
+                if self.peek(0) != b'B' && !self.is_anonymous(name) {
+                    return Some((self.push(Node::Inside { scope, name }), false));
                 }
-                let nested = scope.map(|scope| self.push(Node::Nested { scope, name }));
-                Some((nested.unwrap_or(name), false))
+                let name = self.push_source(name);
+                let name = self.abi_tags(name)?;
+                Some((self.push(Node::Nested { scope, name }), false))
             }
             (b'T', _) => is_first.then(|| self.template_param()).flatten().map(|param| (param, false)),
             (b'I', _) => {
@@ -438,7 +444,7 @@ impl Parser<'_, '_> {
 
     /// Two argument lists follow a conversion to what a template template parameter makes (`operator T<int>`): the
     /// first, taken for the conversion's own, belongs to its type.
-    fn conversion_to_template(&mut self, conversion: Id, args: Id) -> Option<Id> {
+    fn conversion_to_template(&mut self, conversion: Id, args: List) -> Option<Id> {
         let Node::Nested { scope, name } = self.scratch.table.node(conversion) else { return None };
         let Node::Conversion(ty) = self.scratch.table.node(name) else { return None };
         let ty = self.push(Node::Templated { name: ty, args });

@@ -139,7 +139,10 @@ impl FloatKind {
 }
 
 /// One part of a name. Named after the productions of the ABI's grammar where there is one.
+///
+/// The tag is as wide as what follows it, so that a node is written whole.
 #[derive(Debug, Clone, Copy)]
+#[repr(u32)]
 pub(super) enum Node {
     Word(Word),
     /// An identifier or a number as it stands in the mangled name.
@@ -149,6 +152,11 @@ pub(super) enum Node {
     Nested {
         scope: Id,
         name: Id,
+    },
+    /// As [`Nested`](Node::Nested), with an identifier.
+    Inside {
+        scope: Id,
+        name: Span,
     },
     Local {
         function: Id,
@@ -234,7 +242,7 @@ pub(super) enum Node {
     VendorQualified {
         of: Id,
         qualifier: Id,
-        args: Option<Id>,
+        args: Option<List>,
     },
     Postfixed {
         of: Id,
@@ -292,9 +300,8 @@ pub(super) enum Node {
     // Templates.
     Templated {
         name: Id,
-        args: Id,
+        args: List,
     },
-    Args(List),
     ArgPack(List),
     /// A pack that a template parameter stands for.
     Pack(List),

@@ -323,6 +323,7 @@ impl<'a> Printer<'a> {
             Node::Source(span) => self.write_span(span),
 
             Node::Nested { scope, name } => self.nested(scope, "::", name),
+            Node::Inside { scope, name } => { self.print(scope); self.write("::"); self.write_span(name); }
             Node::Local { function, entity } => self.nested(function, "::", entity),
             Node::Friend { scope, name } => self.nested(scope, "::friend ", name),
             Node::Module { parent, name, is_partition } => self.module(parent, name, is_partition),
@@ -370,8 +371,7 @@ impl<'a> Printer<'a> {
             Node::FixedPoint { is_saturating, is_fraction, size } => self.fixed_point(is_saturating, is_fraction, size),
             Node::BitInt { size, is_signed } => self.bit_int(size, is_signed),
 
-            Node::Templated { name, args } => { self.print(name); self.print(args); }
-            Node::Args(args) => self.args(args),
+            Node::Templated { name, args } => { self.print(name); self.args(args); }
             Node::ArgPack(elements) | Node::CapturedPack(elements) => self.list(elements),
             Node::Pack(elements) => self.with_pack_element(elements, Self::left),
             Node::Expansion(pattern) => self.expansion(pattern),

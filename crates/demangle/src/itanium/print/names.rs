@@ -68,7 +68,7 @@ impl Printer<'_> {
                 Node::AbiTag { base, .. } => base,
                 Node::Standard(standard) => return self.write(typedef_name(standard)),
                 Node::StandardExpanded(standard) => return self.write(template_name(standard)),
-                Node::Source(span) => return self.write_span(span),
+                Node::Source(name) | Node::Inside { name, .. } => return self.write_span(name),
                 Node::Word(Word::TRUE | Word::FALSE) => return,
                 Node::Word(word) => return self.write_word(word),
                 Node::OperatorName(operator) => return self.operator_name(operator),
