@@ -3,8 +3,9 @@
 //! Each production of the grammar is a method that consumes its text and answers with a node. `None` means that the
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
-use super::node::{Id, List, Node, Qualifiers, Reference, Span, Table};
+use super::node::{Id, List, Node, Qualifiers, Reference, Span};
 use super::print::Written;
+use super::table::Table;
 use super::words::Word;
 use crate::MAX_DEPTH;
 use crate::error::Failed;
