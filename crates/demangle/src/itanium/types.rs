@@ -157,7 +157,8 @@ impl Parser<'_, '_> {
             return Some(self.push(Node::Source(transform)));
         }
         // clang's `matrix_type<3ul, 4ul, float>`
-        if self.peek(1) == b'L' && !self.peek(2).is_ascii_digit() {
+        let is_literal = self.peek(1) == b'L' && !self.peek(2).is_ascii_digit();
+        if is_literal || self.peek(1) == b'X' {
             let name = self.push(Node::Source(transform));
             let args = self.template_args(false)?;
             return Some(self.push(Node::Templated { name, args }));

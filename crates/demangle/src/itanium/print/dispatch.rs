@@ -120,7 +120,10 @@ impl Printer<'_> {
     #[rustfmt::skip]
     pub(super) fn right_of(&mut self, id: Id, node: &Node) {
         match *node {
-            Node::Function { returns, params, trailer, .. } => self.function_right(returns, params, trailer, None),
+            Node::Function { returns, params, trailer, .. } => {
+                let returns = returns.filter(|_| self.options.return_types);
+                self.function_right(returns, params, trailer, None);
+            }
             Node::Constrained { function, attributes, requires } =>
                 self.constrained_right(function, attributes, requires),
             Node::Qualified { of, .. } => self.right(of),

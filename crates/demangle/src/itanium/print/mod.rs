@@ -26,6 +26,9 @@ use alloc::vec::Vec;
 /// Nodes visited for each byte of the name and of the output limit; what compilers write needs less than four.
 const STEPS_PER_BYTE: usize = 16;
 
+/// How far the text may be beyond its limit for a while: the pattern of an empty pack is written, then taken back.
+const TAKEN_BACK: usize = 1024;
+
 /// The pack element that is being printed.
 #[derive(Debug, Clone, Copy)]
 struct PackPosition {
@@ -91,7 +94,7 @@ impl<'a> Printer<'a> {
             table,
             options,
             out,
-            max_len: options.max_len,
+            max_len: options.max_len.saturating_add(TAKEN_BACK),
             stopped: None,
             steps_left: bytes.saturating_mul(STEPS_PER_BYTE),
             depth: 0,
@@ -111,7 +114,11 @@ impl<'a> Printer<'a> {
     /// Writes the whole name.
     pub(super) fn finish(mut self, root: Id) -> Result<(), Failed> {
         self.top(root);
-        self.stopped.map_or(Ok(()), Err)
+        match self.stopped {
+            Some(why) => Err(why),
+            None if self.out.len() > self.options.max_len => Err(Failed::Full),
+            None => Ok(()),
+        }
     }
 
     /// Writes both sides of a node.
