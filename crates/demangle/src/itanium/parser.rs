@@ -97,7 +97,9 @@ impl<'n, 's> Parser<'n, 's> {
 
     /// Why and where reading ended early.
     pub(super) fn failure(&self) -> Failed {
-        if self.is_too_deep { Failed::TooComplex(self.at) } else { Failed::Invalid(self.at) }
+        // What was skipped unseen may be beyond the end.
+        let at = self.at.min(self.bytes.len());
+        if self.is_too_deep { Failed::TooComplex(at) } else { Failed::Invalid(at) }
     }
 
     /// Reads a part that may contain itself.
