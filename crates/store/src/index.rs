@@ -124,9 +124,9 @@ impl Index {
     /// When the file is gone or no longer what it was, or a zip member is broken or beyond the limits.
     pub fn open(&self, entry: &Entry) -> Result<FileData, Error> {
         let range = entry.identity.range;
-        self.open_file(&entry.location)?.part(range.offset, range.size).ok_or_else(|| {
+        self.open_file(&entry.location)?.part(range.start(), range.size()).ok_or_else(|| {
             let what = "expected the slice that the scan found here, the file has become shorter";
-            Fault { offset: Some(range.offset), ..Fault::new(ErrorKind::Changed, what) }.at(&entry.location)
+            Fault { offset: Some(range.start()), ..Fault::new(ErrorKind::Changed, what) }.at(&entry.location)
         })
     }
 

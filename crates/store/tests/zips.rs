@@ -161,8 +161,7 @@ fn the_budget_of_a_scan_is_kept() {
 
 #[test]
 fn a_size_that_cannot_be_is_refused_before_memory_is_taken() {
-    let file = dsym(1, 1000);
-    let mut bytes = zip(&[("a", &file, Deflated)]);
+    let mut bytes = zip(&[("a", &dsym(1, 10_000), Deflated)]);
     let header = nth(&bytes, FILE, 0);
     bytes[header + 24..header + 28].copy_from_slice(&0xfff0_0000u32.to_le_bytes());
     let mut options = ScanOptions::default();

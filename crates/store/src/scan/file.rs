@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use backtrail_object::{Identity, Kind, ReadAt};
 
@@ -84,7 +85,7 @@ impl Scan<'_> {
             },
             Err(fault) => Findings::problem(fault.at(location)),
         };
-        self.count(findings.entries.len(), source.bytes_read());
+        self.count(source.bytes_read());
         findings
     }
 
@@ -117,8 +118,13 @@ impl Scan<'_> {
                 Err(error) => findings.problems.push(problem(&error)),
             }
         }
+        self.found.fetch_add(findings.entries.len() as u64, Ordering::Relaxed);
         if objects > 0 && objects == without_id {
             findings.loose.push(location.clone());
+            if walk::is_in_dsym(location) {
+                let what = "expected a UUID in a dSYM's Mach-O file, so that it could belong to a binary; cut off?";
+                findings.problems.push(Error::new(ErrorKind::Object, location, what));
+            }
         }
         findings
     }

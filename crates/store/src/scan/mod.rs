@@ -131,9 +131,8 @@ impl<'a> Scan<'a> {
     }
 
     /// Tells of one more file.
-    fn count(&self, found: usize, bytes_read: u64) {
+    fn count(&self, bytes_read: u64) {
         self.files.fetch_add(1, Ordering::Relaxed);
-        self.found.fetch_add(found as u64, Ordering::Relaxed);
         self.bytes_read.fetch_add(bytes_read, Ordering::Relaxed);
         self.progress.scanned(&self.counts());
     }
@@ -174,7 +173,7 @@ impl Findings {
 
     fn settle(&mut self, limits: &Limits) {
         self.name_unread();
-        let order = |entry: &Entry| (entry.location.clone(), entry.identity.range.offset);
+        let order = |entry: &Entry| (entry.location.clone(), entry.identity.range.start());
         self.entries.sort_by_cached_key(order);
         self.loose.sort_unstable();
         self.problems.sort_by(|a, b| a.place().cmp(b.place()));

@@ -39,7 +39,7 @@ impl Scan<'_> {
             Method::Encrypted | Method::Other(_) => Ok(Findings::default()),
         };
         let findings = findings.unwrap_or_else(|fault| Findings::problem(fault.at(location)));
-        self.count(findings.entries.len(), 0);
+        self.count(0);
         findings
     }
 

@@ -227,11 +227,12 @@ impl ReadAt for Inflater<'_> {
         self.size
     }
 
-    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<(), backtrail_object::Error> {
-        if offset.checked_add(buf.len() as u64).is_none_or(|end| end > self.size) {
-            return Err(backtrail_object::Error::past_end(FileOffset::new(offset), buf.len() as u64));
+    fn read_exact_at(&self, offset: FileOffset, buf: &mut [u8]) -> Result<(), backtrail_object::Error> {
+        let len = buf.len() as u64;
+        if offset.checked_add(len).is_none_or(|end| end.get() > self.size) {
+            return Err(backtrail_object::Error::past_end(offset, len));
         }
-        self.fill(offset, buf).map_err(|fault| {
+        self.fill(offset.get(), buf).map_err(|fault| {
             let error = unreadable(&fault);
             self.state.borrow_mut().fault.get_or_insert(fault);
             error
