@@ -3,15 +3,16 @@
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
 use crate::scheme::{Scheme, scheme, unescaped};
-use crate::{Options, objc, rust, suffix};
+use crate::{Options, itanium, objc, rust, suffix};
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 /// Makes many names readable, one after the other, in buffers that are kept.
 #[derive(Debug, Default)]
 pub struct Demangler {
     text: String,
+    itanium: itanium::Scratch,
 }
 
 impl Demangler {
@@ -28,24 +29,38 @@ impl Demangler {
     /// The name is of no known scheme, breaks its scheme's grammar, or is too complex.
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
         let scheme = scheme(name).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
-        let (body, version) = suffix::split_version(name);
+        let (body, version) = if suffix::has_mark(name) { suffix::split_version(name) } else { (name, "") };
+        let body = unescaped(body);
         self.text.clear();
-        let mut out = Limited::new(&mut self.text, options.max_len);
-        let body_start = name.len() - unescaped(name).len();
-        let mut result = read(scheme, unescaped(body), options, &mut out);
-        if result.is_ok() {
-            result = fmt::Write::write_str(&mut out, version).map_err(Failed::from);
-        }
-        let is_full = out.is_full();
-        match result {
-            Err(Failed::Invalid(offset)) => Err(Error::new(ErrorKind::Invalid, body_start + offset)),
-            Err(Failed::TooComplex(offset)) => Err(Error::new(ErrorKind::TooComplex, body_start + offset)),
-            Ok(()) | Err(Failed::Full) => {
-                if is_full {
-                    limited::cut(&mut self.text, options.max_len);
-                }
-                Ok(&self.text)
+        let result = self.read(scheme, body, options).and_then(|()| {
+            if version.is_empty() {
+                return Ok(());
             }
+            let room = options.max_len.saturating_sub(self.text.len());
+            Limited::new(&mut self.text, room).write_str(version).map_err(Failed::from)
+        });
+        let escape_len = name.len() - unescaped(name).len();
+        match result {
+            Err(Failed::Invalid(offset)) => return Err(Error::new(ErrorKind::Invalid, escape_len + offset)),
+            Err(Failed::TooComplex(offset)) => {
+                return Err(Error::new(ErrorKind::TooComplex, escape_len + offset));
+            }
+            Err(Failed::Full) => limited::cut(&mut self.text, options.max_len),
+            Ok(()) => {}
+        }
+        Ok(&self.text)
+    }
+
+    /// Gives the name to the module of its scheme.
+    fn read(&mut self, scheme: Scheme, name: &str, options: &Options) -> Result<(), Failed> {
+        if scheme == Scheme::Itanium {
+            return itanium::demangle(name, options, &mut self.itanium, &mut self.text);
+        }
+        let mut out = Limited::new(&mut self.text, options.max_len);
+        match scheme {
+            Scheme::Rust => rust::demangle(name, &mut out),
+            Scheme::ObjC => objc::demangle(name, &mut out),
+            Scheme::Itanium | Scheme::Swift => Err(Failed::Invalid(0)),
         }
     }
 
@@ -62,20 +77,6 @@ impl Demangler {
     ) -> Result<(), Error> {
         let text = self.demangle(name, options)?;
         out.write_str(text).map_err(|_| Error::new(ErrorKind::Output, 0))
-    }
-}
-
-/// Gives the name to the module of its scheme.
-fn read<W: fmt::Write>(
-    scheme: Scheme,
-    name: &str,
-    _options: &Options,
-    out: &mut Limited<W>,
-) -> Result<(), Failed> {
-    match scheme {
-        Scheme::Rust => rust::demangle(name, out),
-        Scheme::ObjC => objc::demangle(name, out),
-        Scheme::Itanium | Scheme::Swift => Err(Failed::Invalid(0)),
     }
 }
 

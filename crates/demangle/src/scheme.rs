@@ -1,6 +1,6 @@
 //! Which scheme made a name.
 
-use crate::{objc, rust};
+use crate::{itanium, objc, rust};
 
 /// A way in which compilers write names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,12 +23,15 @@ pub enum Scheme {
 pub fn scheme(name: &str) -> Option<Scheme> {
     let bytes = unescaped(name).as_bytes();
     match bytes {
-        [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..] if itanium(bytes) => {
+        [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..]
+            if is_itanium(bytes) =>
+        {
             Some(if rust::is_legacy(name) { Scheme::Rust } else { Scheme::Itanium })
         }
-        [b'$' | b'@', ..] | [b'_', b'$' | b'T' | b'@', ..] | [b'_', b'_', b'T', ..] if swift(bytes) => {
+        [b'$' | b'@', ..] | [b'_', b'$' | b'T' | b'@', ..] | [b'_', b'_', b'T', ..] if is_swift(bytes) => {
             Some(Scheme::Swift)
         }
+        _ if itanium::keyed(unescaped(name)).is_some() => Some(Scheme::Itanium),
         _ if rust::is_v0(bytes) => Some(Scheme::Rust),
         _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
         _ => None,
@@ -41,12 +44,12 @@ pub(crate) fn unescaped(name: &str) -> &str {
 }
 
 /// One to four underscores and a `Z`: the third and fourth are a block invocation's, or Mach-O's.
-fn itanium(bytes: &[u8]) -> bool {
+fn is_itanium(bytes: &[u8]) -> bool {
     let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
     (1..=4).contains(&underscores) && bytes.get(underscores) == Some(&b'Z')
 }
 
-fn swift(bytes: &[u8]) -> bool {
+fn is_swift(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"_").unwrap_or(bytes);
     [&b"$s"[..], b"$S", b"$e", b"T0", b"Tt", b"_T0", b"_Tt", b"@__swiftmacro_"]
         .iter()
