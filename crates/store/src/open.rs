@@ -30,7 +30,9 @@ pub(crate) fn unpack(data: FileData, member: &Member, limits: &Limits) -> Result
         Method::Stored => {
             let range = member.data(&Source::Bytes(data.clone()))?;
             let part = data.part(FileOffset::new(range.start), range.end - range.start);
-            part.ok_or_else(|| Fault::new(ErrorKind::Changed, "expected the zip to be as it was when scanned"))
+            part.ok_or_else(|| {
+                Fault::new(ErrorKind::Changed, "expected the zip to be as it was when scanned")
+            })
         }
         Method::Deflated => inflate_all(&Source::Bytes(data), member, limits).map(FileData::from),
         Method::Encrypted => Err(Fault::new(ErrorKind::Encrypted, "encrypted, and so cannot be read")),

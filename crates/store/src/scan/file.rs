@@ -122,7 +122,8 @@ impl Scan<'_> {
         if objects > 0 && objects == without_id {
             findings.loose.push(location.clone());
             if walk::is_in_dsym(location) {
-                let what = "expected a UUID in a dSYM's Mach-O file, so that it could belong to a binary; cut off?";
+                let what =
+                    "expected a UUID in a dSYM's Mach-O file, so that it could belong to a binary; cut off?";
                 findings.problems.push(Error::new(ErrorKind::Object, location, what));
             }
         }
@@ -146,7 +147,8 @@ pub(super) fn not_an_object(location: &Location, magic: Magic, len: u64, head: &
         let what = match len {
             0 => "expected a dSYM's Mach-O file, this one is empty".to_owned(),
             _ if head.starts_with(b"version ") => {
-                "expected a dSYM's Mach-O file, this seems to be a Git LFS pointer to it (run git lfs pull)".to_owned()
+                "expected a dSYM's Mach-O file, this seems to be a Git LFS pointer to it (run git lfs pull)"
+                    .to_owned()
             }
             _ => "expected a dSYM's Mach-O file, its first bytes are none's".to_owned(),
         };

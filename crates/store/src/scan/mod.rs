@@ -58,11 +58,7 @@ struct Scan<'a> {
 const BATCH: usize = 1024;
 
 /// Everything below `roots`.
-pub(crate) fn scan(
-    roots: &[PathBuf],
-    options: &ScanOptions,
-    progress: &dyn Progress,
-) -> (Findings, Counts) {
+pub(crate) fn scan(roots: &[PathBuf], options: &ScanOptions, progress: &dyn Progress) -> (Findings, Counts) {
     let scan = Scan::new(&options.limits, progress);
     let mut walk = walk::Walk::new(roots, scan.limits);
     let mut seen = HashSet::new();
@@ -90,11 +86,7 @@ pub(crate) fn scan_bytes(name: &Arc<Path>, data: &FileData, options: &ScanOption
 }
 
 /// Leaves out files that were seen under another name, and those too small to be anything.
-fn stat(
-    batch: Vec<PathBuf>,
-    seen: &mut HashSet<walk::FileKey>,
-    problems: &mut Vec<Error>,
-) -> Vec<PathBuf> {
+fn stat(batch: Vec<PathBuf>, seen: &mut HashSet<walk::FileKey>, problems: &mut Vec<Error>) -> Vec<PathBuf> {
     let stats: Vec<_> = batch.into_par_iter().map(|path| (std::fs::metadata(&path), path)).collect();
     let mut new = Vec::with_capacity(stats.len());
     for (metadata, path) in stats {
@@ -180,7 +172,8 @@ impl Findings {
         let beyond = self.problems.len().saturating_sub(limits.problems);
         if beyond > 0 {
             self.problems.truncate(limits.problems);
-            let what = format!("could not be read either; of {} only this number is kept", beyond + limits.problems);
+            let what =
+                format!("could not be read either; of {} only this number is kept", beyond + limits.problems);
             self.problems.push(Error::new(ErrorKind::Limit, format!("{beyond} more"), what));
         }
     }

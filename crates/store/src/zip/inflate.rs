@@ -170,7 +170,8 @@ impl<'s> State<'s> {
     }
 
     fn copy(&self, offset: u64, buf: &mut [u8]) -> bool {
-        let in_recent = offset.checked_sub(self.recent_start).and_then(|at| slice(&self.recent, at, buf.len()));
+        let in_recent =
+            offset.checked_sub(self.recent_start).and_then(|at| slice(&self.recent, at, buf.len()));
         match in_recent.or_else(|| slice(&self.head, offset, buf.len())) {
             Some(bytes) => {
                 buf.copy_from_slice(bytes);

@@ -1,11 +1,9 @@
 //! From what a report says of an image to its files.
 
-mod common;
-
+use crate::common::*;
 use backtrail_core::Arch;
 use backtrail_store::{Outcome, Wanted};
 use backtrail_testkit::{TempDir, corpus_file};
-use common::*;
 
 fn wanted(name: &str, id: Option<u8>) -> Wanted {
     Wanted { name: name.into(), id: id.map(uuid), arch: Some(Arch::Arm64), ..Wanted::default() }
@@ -88,7 +86,8 @@ fn real_reports_images_have_their_dsyms() {
                 continue;
             }
             let id = backtrail_core::ImageId::parse_uuid(id.trim_matches(['<', '>'])).unwrap();
-            let wanted = Wanted { name: name.into(), id: Some(id), arch: Arch::from_name(arch), ..Wanted::default() };
+            let wanted =
+                Wanted { name: name.into(), id: Some(id), arch: Arch::from_name(arch), ..Wanted::default() };
             let resolution = index.resolve(&wanted);
             assert!(matches!(&resolution.outcome, Outcome::Found(found) if found[0].names().contains(&name)));
             images += 1;

@@ -1,5 +1,4 @@
 //! Small object files and zips for the tests.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses some of it")]
 
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -8,28 +7,27 @@ use backtrail_core::ImageId;
 use backtrail_store::{Index, NoProgress, ScanOptions};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-pub const ARM64: u32 = 0x0100_000c;
-pub const X86_64: u32 = 0x0100_0007;
-pub const MH_EXECUTE: u32 = 2;
-pub const MH_DSYM: u32 = 10;
+pub(crate) const ARM64: u32 = 0x0100_000c;
+pub(crate) const X86_64: u32 = 0x0100_0007;
+pub(crate) const MH_EXECUTE: u32 = 2;
+pub(crate) const MH_DSYM: u32 = 10;
 
-pub fn uuid(n: u8) -> ImageId {
+pub(crate) fn uuid(n: u8) -> ImageId {
     ImageId::Uuid([n; 16])
 }
 
-pub fn build_id(n: u8) -> ImageId {
+pub(crate) fn build_id(n: u8) -> ImageId {
     ImageId::from_build_id(&[n; 20]).unwrap()
 }
 
 /// A dSYM's file: UUID of all `n`, and DWARF of `payload` bytes that are not all the same.
-pub fn dsym(n: u8, payload: usize) -> Vec<u8> {
+pub(crate) fn dsym(n: u8, payload: usize) -> Vec<u8> {
     macho(ARM64, MH_DSYM, Some(n), payload)
 }
 
 /// A 64-bit Mach-O file. A dSYM has a `__DWARF` segment, the others a `__TEXT` segment of the same size.
-pub fn macho(cpu: u32, kind: u32, id: Option<u8>, payload: usize) -> Vec<u8> {
-    let (segment, section) =
-        if kind == MH_DSYM { ("__DWARF", "__debug_info") } else { ("__TEXT", "__text") };
+pub(crate) fn macho(cpu: u32, kind: u32, id: Option<u8>, payload: usize) -> Vec<u8> {
+    let (segment, section) = if kind == MH_DSYM { ("__DWARF", "__debug_info") } else { ("__TEXT", "__text") };
     let commands = 72 + 80 + if id.is_some() { 24 } else { 0 };
     let start = 32 + commands;
     let mut out = Words::default();
@@ -39,13 +37,16 @@ pub fn macho(cpu: u32, kind: u32, id: Option<u8>, payload: usize) -> Vec<u8> {
     }
     out.words(&[0x19, 72 + 80]).name(segment, 16).longs(&[0x1_0000, payload as u64]);
     out.longs(&[u64::from(start), payload as u64]).words(&[7, 5, 1, 0]);
-    out.name(section, 16).name(segment, 16).longs(&[0x1_0000, payload as u64]).words(&[start, 0, 0, 0, 0, 0, 0, 0]);
+    out.name(section, 16)
+        .name(segment, 16)
+        .longs(&[0x1_0000, payload as u64])
+        .words(&[start, 0, 0, 0, 0, 0, 0, 0]);
     out.0.extend(noise(payload));
     out.0
 }
 
 /// A fat file of these slices, each beginning at a page.
-pub fn fat(slices: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn fat(slices: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut body = Vec::new();
     out.extend(0xcafe_babe_u32.to_be_bytes());
@@ -66,7 +67,7 @@ pub fn fat(slices: &[Vec<u8>]) -> Vec<u8> {
 
 /// A 64-bit ELF shared object with a build id of twenty `n`, `payload` bytes of `.debug_info` if `debug`, else of
 /// `.text`, and its section headers at the end.
-pub fn elf(n: u8, debug: bool, payload: usize) -> Vec<u8> {
+pub(crate) fn elf(n: u8, debug: bool, payload: usize) -> Vec<u8> {
     let names: &[u8] = b"\0.shstrtab\0.debug_info\0.text\0";
     let note = [&[4u32, 20, 3].map(u32::to_le_bytes).concat()[..], b"GNU\0", &[n; 20]].concat();
     let (note_at, payload_at) = (120u64, 120 + note.len() as u64);
@@ -112,7 +113,7 @@ impl Words {
 }
 
 /// Bytes that DEFLATE makes about half as large.
-pub fn noise(len: usize) -> impl Iterator<Item = u8> {
+pub(crate) fn noise(len: usize) -> impl Iterator<Item = u8> {
     let mut state = 0x9e37_79b9_u32;
     (0..len).map(move |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -120,10 +121,10 @@ pub fn noise(len: usize) -> impl Iterator<Item = u8> {
     })
 }
 
-pub use zip::CompressionMethod::{Deflated, Stored};
+pub(crate) use zip::CompressionMethod::{Deflated, Stored};
 
 /// A zip of these members.
-pub fn zip(members: &[(&str, &[u8], zip::CompressionMethod)]) -> Vec<u8> {
+pub(crate) fn zip(members: &[(&str, &[u8], zip::CompressionMethod)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes, method) in members {
         writer.start_file(*name, SimpleFileOptions::DEFAULT.compression_method(*method)).unwrap();
@@ -132,23 +133,23 @@ pub fn zip(members: &[(&str, &[u8], zip::CompressionMethod)]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-pub const DWARF_OF_APP: &str = "App.app.dSYM/Contents/Resources/DWARF/App";
+pub(crate) const DWARF_OF_APP: &str = "App.app.dSYM/Contents/Resources/DWARF/App";
 
-pub fn scan(paths: &[impl AsRef<Path>]) -> Index {
+pub(crate) fn scan(paths: &[impl AsRef<Path>]) -> Index {
     let paths: Vec<PathBuf> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
     Index::scan(&paths, &ScanOptions::default(), &NoProgress)
 }
 
-pub fn scan_bytes(bytes: Vec<u8>) -> Index {
+pub(crate) fn scan_bytes(bytes: Vec<u8>) -> Index {
     Index::of_bytes(Path::new("in.zip"), bytes, &ScanOptions::default())
 }
 
-pub fn problems(index: &Index) -> Vec<String> {
+pub(crate) fn problems(index: &Index) -> Vec<String> {
     index.problems().iter().map(ToString::to_string).collect()
 }
 
 /// Where everything was found, without the folder that the test made.
-pub fn places(index: &Index, root: &Path) -> Vec<String> {
+pub(crate) fn places(index: &Index, root: &Path) -> Vec<String> {
     let root = format!("{}/", root.display());
     index.entries().iter().map(|entry| entry.location.to_string().replace(&root, "")).collect()
 }

@@ -1,16 +1,14 @@
 //! What a scan finds in which layouts, and what it does not stumble over.
 
-mod common;
-
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::common::*;
 use backtrail_core::Arch;
 use backtrail_object::{Format, Kind};
 use backtrail_store::{Counts, ErrorKind, Index, NoProgress, Progress, ScanOptions};
 use backtrail_testkit::TempDir;
-use common::*;
 
 #[test]
 fn every_layout_is_looked_through() {
@@ -60,8 +58,7 @@ fn the_debug_file_comes_before_the_binary() {
     let index = scan(&[temp.path()]);
     let found = index.find(&uuid(1), None);
     let kinds: Vec<_> = found.iter().map(|e| (e.identity.kind, e.location.is_in_zip())).collect();
-    let expected =
-        [(Kind::DebugCompanion, false), (Kind::DebugCompanion, true), (Kind::Executable, false)];
+    let expected = [(Kind::DebugCompanion, false), (Kind::DebugCompanion, true), (Kind::Executable, false)];
     assert_eq!(kinds, expected);
     for name in ["App", "App.app"] {
         assert!(index.named(name).len() >= 2, "{name}");
@@ -145,10 +142,16 @@ fn noise_is_passed_over_and_broken_bundles_are_named() {
     assert!(index.find(&uuid(1), None).is_empty());
     let problems = problems(&index);
     assert_eq!(problems.len(), 4, "{problems:#?}");
-    assert!(problems[0].contains("A.dSYM/Contents/Resources/DWARF/A: expected a dSYM's Mach-O file, this one is empty"));
+    assert!(
+        problems[0]
+            .contains("A.dSYM/Contents/Resources/DWARF/A: expected a dSYM's Mach-O file, this one is empty")
+    );
     assert!(problems[1].contains("Git LFS"), "{problems:#?}");
     assert!(problems[2].contains("C.dSYM/Contents/Resources/DWARF/C: expected a UUID"), "{problems:#?}");
-    assert!(problems[3].contains("a.tar.gz: a compressed archive, not read (and 1 more such)"), "{problems:#?}");
+    assert!(
+        problems[3].contains("a.tar.gz: a compressed archive, not read (and 1 more such)"),
+        "{problems:#?}"
+    );
 }
 
 #[test]
@@ -177,7 +180,11 @@ fn limits_end_the_walk_and_say_so() {
         symlink("nowhere", temp.join(name)).unwrap();
     }
     let index = Index::scan(&[temp.path().into()], &options, &NoProgress);
-    assert!(problems(&index)[1].starts_with("2 more: could not be read either; of 3"), "{:?}", problems(&index));
+    assert!(
+        problems(&index)[1].starts_with("2 more: could not be read either; of 3"),
+        "{:?}",
+        problems(&index)
+    );
 }
 
 /// The highest counts that were told.

@@ -1,13 +1,11 @@
 //! Zips: good ones, broken ones and hostile ones.
 
-mod common;
-
 use std::io::Write;
 use std::path::Path;
 
+use crate::common::*;
 use backtrail_core::Arch;
 use backtrail_store::{ErrorKind, Index, ScanOptions};
-use common::*;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 /// Position of the `n`th `magic`.
@@ -110,7 +108,8 @@ fn two_members_of_one_name_are_both_found() {
 
 #[test]
 fn members_over_each_other_are_left_out() {
-    let mut bytes = zip(&[("a", &dsym(1, 500), Stored), ("b", &dsym(2, 500), Stored), ("c", &dsym(3, 9), Stored)]);
+    let mut bytes =
+        zip(&[("a", &dsym(1, 500), Stored), ("b", &dsym(2, 500), Stored), ("c", &dsym(3, 9), Stored)]);
     // The second member's header says that it begins in the first one's data.
     let second = nth(&bytes, FILE, 1);
     bytes[second + 42..second + 46].copy_from_slice(&60u32.to_le_bytes());
@@ -209,7 +208,8 @@ fn a_zip_cut_anywhere_is_an_error_and_no_more() {
         assert_eq!(kinds(&index), [ErrorKind::Zip], "{len}");
     }
     let index = scan_bytes(good[..100].to_vec());
-    let expected = "in.zip: at offset 0x64: expected a zip's end record (PK 5 6) in the last 64 KiB: cut off, or no zip";
+    let expected =
+        "in.zip: at offset 0x64: expected a zip's end record (PK 5 6) in the last 64 KiB: cut off, or no zip";
     assert_eq!(problems(&index), [expected]);
 }
 
