@@ -2,7 +2,7 @@
 #![no_main]
 
 use backtrail_core::Function;
-use backtrail_report::{Limits, detect, emit, parse};
+use backtrail_report::{Detected, Limits, detect, emit, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -22,8 +22,8 @@ fuzz_target!(|data: &[u8]| {
         frame.functions = vec![inner, outer];
     }
     let filled = emit(data, &report);
-    let machine_frames = report.frames_mut().filter(|frame| !frame.inlined).count();
-    if machine_frames > 0 {
-        assert!(parse(&filled, &limits).is_ok(), "a filled report is a report");
-    }
+    let again = parse(&filled, &limits);
+    // What tells JSON from other JSON may have stood behind an address.
+    let is_text = detect(data) == Detected::AppleText;
+    assert!(again.is_ok() || !is_text, "a filled report is a report");
 });
