@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
 use crate::scheme::{Scheme, scheme, unescaped};
-use crate::{Options, objc, rust, suffix};
+use crate::{Options, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
@@ -12,6 +12,7 @@ use core::fmt;
 #[derive(Debug, Default)]
 pub struct Demangler {
     text: String,
+    swift: swift::Scratch,
 }
 
 impl Demangler {
@@ -32,7 +33,7 @@ impl Demangler {
         self.text.clear();
         let mut out = Limited::new(&mut self.text, options.max_len);
         let body_start = name.len() - unescaped(name).len();
-        let mut result = read(scheme, unescaped(body), options, &mut out);
+        let mut result = read(scheme, unescaped(body), options, &mut self.swift, &mut out);
         if result.is_ok() {
             result = fmt::Write::write_str(&mut out, version).map_err(Failed::from);
         }
@@ -69,13 +70,15 @@ impl Demangler {
 fn read<W: fmt::Write>(
     scheme: Scheme,
     name: &str,
-    _options: &Options,
+    options: &Options,
+    swift: &mut swift::Scratch,
     out: &mut Limited<W>,
 ) -> Result<(), Failed> {
     match scheme {
         Scheme::Rust => rust::demangle(name, out),
         Scheme::ObjC => objc::demangle(name, out),
-        Scheme::Itanium | Scheme::Swift => Err(Failed::Invalid(0)),
+        Scheme::Swift => swift::demangle(name, options, swift, out),
+        Scheme::Itanium => Err(Failed::Invalid(0)),
     }
 }
 

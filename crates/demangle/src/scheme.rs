@@ -1,6 +1,6 @@
 //! Which scheme made a name.
 
-use crate::{objc, rust};
+use crate::{objc, rust, swift};
 
 /// A way in which compilers write names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,9 +26,7 @@ pub fn scheme(name: &str) -> Option<Scheme> {
         [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..] if itanium(bytes) => {
             Some(if rust::is_legacy(name) { Scheme::Rust } else { Scheme::Itanium })
         }
-        [b'$' | b'@', ..] | [b'_', b'$' | b'T' | b'@', ..] | [b'_', b'_', b'T', ..] if swift(bytes) => {
-            Some(Scheme::Swift)
-        }
+        _ if swift::is_mangled(unescaped(name)) => Some(Scheme::Swift),
         _ if rust::is_v0(bytes) => Some(Scheme::Rust),
         _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
         _ => None,
@@ -44,11 +42,4 @@ pub(crate) fn unescaped(name: &str) -> &str {
 fn itanium(bytes: &[u8]) -> bool {
     let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
     (1..=4).contains(&underscores) && bytes.get(underscores) == Some(&b'Z')
-}
-
-fn swift(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"_").unwrap_or(bytes);
-    [&b"$s"[..], b"$S", b"$e", b"T0", b"Tt", b"_T0", b"_Tt", b"@__swiftmacro_"]
-        .iter()
-        .any(|prefix| bytes.starts_with(prefix))
 }
