@@ -274,6 +274,26 @@ impl Kind {
         )
     }
 
+    /// What means nothing without the operator that it waits for.
+    pub(super) fn is_mark(self) -> bool {
+        matches!(
+            self,
+            Kind::EmptyList
+                | Kind::FirstElementMarker
+                | Kind::VariadicMarker
+                | Kind::Throws
+                | Kind::TypedThrows
+                | Kind::Async
+                | Kind::Sendable
+                | Kind::SendingResult
+                | Kind::GlobalActor
+                | Kind::IsolatedAny
+                | Kind::NonIsolatedCaller
+                | Kind::Differentiable
+                | Kind::Yields
+        )
+    }
+
     /// Conformances of any sort.
     pub(super) fn is_conformance(self) -> bool {
         matches!(

@@ -65,10 +65,23 @@ impl Old<'_, '_> {
                 let protocol = self.protocol_name()?;
                 return self.phrase(Phrase::ProtocolDescriptor, &[protocol]);
             }
+            b'R' => return self.reflection(),
             _ => return self.phrase_of_type(Phrase::TypeMetadata),
         };
         self.cursor.next();
         self.phrase_of_type(phrase)
+    }
+
+    /// `global ::= 'MR' remote-reflection-record`; `s` is in no document but in CrashProbe's dSYMs.
+    fn reflection(&mut self) -> Parsed {
+        self.cursor.next();
+        match self.cursor.next() {
+            b'f' => self.phrase_of_type(Phrase::ReflectionFields),
+            b'b' => self.phrase_of_type(Phrase::ReflectionBuiltin),
+            b's' => self.phrase_of_type(Phrase::ReflectionSuperclass),
+            b'a' => self.phrase_of_conformance(Phrase::ReflectionAssociatedTypes),
+            _ => None,
+        }
     }
 
     fn partial_apply(&mut self) -> Parsed {
@@ -92,6 +105,10 @@ impl Old<'_, '_> {
                 };
                 let of = self.entity()?;
                 self.phrase(phrase, &[of])
+            }
+            b'o' => {
+                let of = self.entity()?;
+                self.phrase(Phrase::WitnessTableOffset, &[of])
             }
             b'P' => self.phrase_of_conformance(Phrase::WitnessTable),
             b'G' => self.phrase_of_conformance(Phrase::GenericWitnessTable),

@@ -23,7 +23,9 @@ fn operator(letter: u8) -> Option<(Operand, Phrase)> {
         b'b' => (Type, Phrase::CanonicalAccessor),
         b'B' => (Type, Phrase::ReflectionBuiltin),
         b'c' => (Conformance, Phrase::ConformanceDescriptor),
-        b'D' => (Type, Phrase::DemanglingCache),
+        // Swift 6.3 writes `Md` and, for the constant part, `MR`; both are seen in Expo's dSYMs and in no document.
+        b'D' | b'd' => (Type, Phrase::DemanglingCache),
+        b'R' => (Type, Phrase::DemanglingReference),
         b'f' => (Type, Phrase::FullTypeMetadata),
         b'F' => (Type, Phrase::ReflectionFields),
         b'g' => (Any, Phrase::OpaqueAccessor),

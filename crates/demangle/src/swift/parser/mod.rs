@@ -109,13 +109,19 @@ impl Parser<'_, '_> {
     }
 
     /// What is left on the stack is the name; attributes of a function come last and are shown first.
+    ///
+    /// Swift's own demangler shows all that is left, one after the other. More than one part is left of a name that was
+    /// cut, as crash reports do; those are refused here.
     fn global(&mut self) -> Parsed {
         let suffix = self.pop(Kind::Suffix);
         let start = self.list.len();
         while let Some(attribute) = self.pop_if(Kind::is_function_attribute) {
             self.list.push(attribute);
         }
-        let mut rest: Vec<NodeRef> = self.stack.iter().rev().copied().collect();
+        if self.stack.len() > 1 || self.top().is_some_and(Kind::is_mark) {
+            return None;
+        }
+        let mut rest: Vec<NodeRef> = self.stack.iter().copied().collect();
         for at in (start..self.list.len()).rev() {
             let attribute = *self.list.get(at)?;
             if self.arena.own_kind(attribute) == Kind::PartialApply {

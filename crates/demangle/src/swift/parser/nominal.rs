@@ -135,6 +135,9 @@ impl Parser<'_, '_> {
         }
         let arguments = *self.list.get(at)?;
         let kind = self.arena.own_kind(nominal);
+        if kind == Kind::Module {
+            return None;
+        }
         let takes_arguments = !kind.has_no_generic_arguments();
         let (rest, rest_levels) = if takes_arguments { (at + 1, levels - 1) } else { (at, levels) };
         let nominal = match rest_levels {
@@ -153,11 +156,7 @@ impl Parser<'_, '_> {
 
     /// The same declaration in a context that has got its arguments.
     fn bind_context(&mut self, nominal: NodeRef, at: usize, levels: usize, depth: u32) -> Parsed {
-        let kind = self.arena.own_kind(nominal);
         let context = self.arena.child(nominal, 0)?;
-        if kind == Kind::Module {
-            return None;
-        }
         let bound = if self.arena.own_kind(context) == Kind::Extension {
             let extended = self.arena.child(context, 1)?;
             let extended = self.bind(extended, at, levels, depth)?;

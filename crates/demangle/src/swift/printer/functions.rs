@@ -207,9 +207,8 @@ impl<W: fmt::Write> Printer<'_, W> {
         self.put(")")?;
         for substitutions in [pattern, invocation].into_iter().flatten() {
             self.put(" for <")?;
-            // Swift's own demangler writes no separator here.
             if let Some(types) = arena.child(substitutions, 0) {
-                self.list_of(types, "")?;
+                self.list_of(types, ", ")?;
             }
             self.put(">")?;
         }

@@ -59,6 +59,8 @@ pub(super) fn print<W: fmt::Write>(
         is_too_complex: false,
     };
     match printer.print(root) {
+        // Some parts are shown as nothing, such as modules in the simplified form; alone they are no name.
+        Ok(()) if printer.written == 0 => Err(Failed::Invalid(0)),
         Ok(()) => Ok(()),
         Err(_) if printer.is_too_complex => Err(Failed::TooComplex(0)),
         Err(_) => Err(Failed::Full),
