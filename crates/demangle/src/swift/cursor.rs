@@ -15,6 +15,11 @@ impl<'n> Cursor<'n> {
         Cursor { name, at }
     }
 
+    /// The whole name.
+    pub(super) fn name(&self) -> &'n str {
+        self.name
+    }
+
     pub(super) fn at(&self) -> usize {
         self.at
     }

@@ -57,8 +57,6 @@ pub(super) enum Kind {
     AttachedMacro,                          // [context, name, macro name] {number << 8 | role letter}
     FreestandingMacro,                      // [context, macro name, PrivateDeclName?] {number}
     MacroUniqueName,                        // [context, name, PrivateDeclName?] {number}
-    MacroExpansionLoc,                      // [module, file, Number, Number]
-    AsyncMain,                              // -
 
     // Types.
     Builtin,                // {letter}
@@ -158,6 +156,9 @@ pub(super) enum Kind {
     DifferentiabilityWitness, // [node ..., IndexSubset, IndexSubset, signature?] {letter}
     IndexSubset,            // text
     ExistentialShape,       // [signature?, type]
+    MacroExpansionLoc,      // [module, file, Number, Number]
+    AsyncMain,
+    Suffix,                 // text
     Global,                 // [node ...]
 
     // Attributes of a function; they stand before it.
@@ -174,10 +175,34 @@ pub(super) enum Kind {
     SpecializedParam,       // [SpecKind, SpecText ..., operand ...] {is the result}
     SpecKind,               // {specialization::ParamKind}
     SpecText,               // text
-    Suffix,                 // text
+}
+
+/// The parts of [`Kind`], in its order: which part of the printer writes a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    Name,
+    Entity,
+    Type,
+    Generic,
+    Conformance,
+    Global,
+    Attribute,
 }
 
 impl Kind {
+    /// The part of the enumeration that the kind stands in.
+    pub(super) fn group(self) -> Group {
+        match self as u8 {
+            kind if kind < Kind::Standard as u8 => Group::Name,
+            kind if kind < Kind::Builtin as u8 => Group::Entity,
+            kind if kind < Kind::GenericParam as u8 => Group::Type,
+            kind if kind < Kind::ProtocolConformance as u8 => Group::Generic,
+            kind if kind < Kind::EmptyList as u8 => Group::Conformance,
+            kind if kind < Kind::Attribute as u8 => Group::Global,
+            _ => Group::Attribute,
+        }
+    }
+
     /// Names of declarations.
     pub(super) fn is_decl_name(self) -> bool {
         matches!(

@@ -36,7 +36,7 @@ use crate::Options;
 use crate::error::Failed;
 use crate::limited::Limited;
 use alloc::string::String;
-use core::fmt;
+use core::fmt::{self, Write as _};
 use node::Arena;
 use style::Style;
 
@@ -54,6 +54,7 @@ const MAX_NESTED_LEN: usize = 1 << 14;
 pub(crate) struct Scratch {
     arena: Arena,
     memory: parser::Memory,
+    text: String,
 }
 
 /// Whether the name begins like a Swift name, in any generation. Those before Swift 4 begin with no more than `_T`.
@@ -86,27 +87,32 @@ pub(crate) fn demangle<W: fmt::Write>(
     scratch: &mut Scratch,
     out: &mut Limited<W>,
 ) -> Result<(), Failed> {
-    demangle_styled(name, Style::new(options), options.max_len, 0, scratch, out)
+    let result = demangle_styled(name, Style::new(options), options.max_len, 0, scratch);
+    if matches!(result, Ok(()) | Err(Failed::Full)) {
+        out.write_str(&scratch.text)?;
+    }
+    result
 }
 
-fn demangle_styled<W: fmt::Write>(
+/// Leaves the readable form in the scratch's text.
+fn demangle_styled(
     name: &str,
     style: Style,
     max_len: usize,
     nesting: u32,
     scratch: &mut Scratch,
-    out: &mut Limited<W>,
 ) -> Result<(), Failed> {
     let stripped = without_extra_underscore(name);
     let offset = name.len() - stripped.len();
-    let arena = &mut scratch.arena;
+    let Scratch { arena, memory, text } = scratch;
+    text.clear();
     arena.start(stripped);
     let root = match prefix_len(stripped) {
-        Some(start) => parser::parse(stripped, start, arena, &mut scratch.memory),
-        None => old::parse(stripped, 0, arena, scratch.memory.substitutions()),
+        Some(start) => parser::parse(stripped, start, arena, memory),
+        None => old::parse(stripped, 0, arena, memory.substitutions()),
     };
     match root {
-        Ok(root) => printer::print(arena, root, style, max_len, nesting, out),
+        Ok(root) => printer::print(arena, root, style, max_len, nesting, text),
         Err(at) if arena.is_full() => Err(Failed::TooComplex(offset + at)),
         Err(at) => Err(Failed::Invalid(offset + at)),
     }
@@ -117,9 +123,7 @@ fn nested(name: &str, nesting: u32) -> Option<String> {
     if !is_mangled(name) {
         return None;
     }
-    let mut text = String::new();
-    let mut out = Limited::new(&mut text, MAX_NESTED_LEN);
     let mut scratch = Scratch::default();
-    demangle_styled(name, Style::nested(), MAX_NESTED_LEN, nesting, &mut scratch, &mut out).ok()?;
-    Some(text)
+    demangle_styled(name, Style::nested(), MAX_NESTED_LEN, nesting, &mut scratch).ok()?;
+    Some(scratch.text)
 }

@@ -8,7 +8,22 @@ macro_rules! phrases {
         pub(super) enum Phrase { $($name,)* }
 
         const TEXTS: &[&str] = &[$($text,)*];
+
+        const FIRST_CHILDREN: &[usize] = &[$(first_child($text),)*];
     };
+}
+
+/// Where the first `$` is; past the end if there is none.
+const fn first_child(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'$' {
+            return at;
+        }
+        at += 1;
+    }
+    at
 }
 
 phrases! {
@@ -173,6 +188,12 @@ impl Phrase {
 /// The text of a packed phrase.
 pub(super) fn text(packed: u32) -> &'static str {
     usize::try_from(packed).ok().and_then(|at| TEXTS.get(at)).copied().unwrap_or_default()
+}
+
+/// The text of a packed phrase before its first child, and what is left from the child's `$` on.
+pub(super) fn parts(packed: u32) -> (&'static str, &'static str) {
+    let at = usize::try_from(packed).ok().and_then(|at| FIRST_CHILDREN.get(at)).copied().unwrap_or(0);
+    text(packed).split_at_checked(at).unwrap_or_default()
 }
 
 /// Whether the simplified form leaves out the attribute.

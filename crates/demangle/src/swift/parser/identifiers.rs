@@ -1,6 +1,6 @@
 //! Identifiers, the words in them, and what refers back to earlier parts.
 
-use super::{MAX_WORDS, Parsed, Parser};
+use super::{Parsed, Parser};
 use crate::swift::kinds::Kind;
 use crate::swift::node::NodeRef;
 use crate::swift::standard::{self, Set};
@@ -29,34 +29,8 @@ impl Parser<'_, '_> {
         if text.is_empty() {
             return None;
         }
-        if self.word_count < MAX_WORDS {
-            self.learn_words(start, text);
-        }
+        self.words.add(start, len);
         Some((start, len))
-    }
-
-    /// Words begin at a letter after `_` or a digit or at a capital after a small letter; those of one byte do not count.
-    fn learn_words(&mut self, offset: usize, text: &str) {
-        let mut start = None;
-        let mut previous = 0_u8;
-        for (at, byte) in text.bytes().chain([0]).enumerate() {
-            let ends = byte == b'_' || byte == 0 || (!previous.is_ascii_uppercase() && byte.is_ascii_uppercase());
-            if let Some(from) = start.filter(|_| ends) {
-                self.learn_word(offset + from, at - from);
-                start = None;
-            }
-            if start.is_none() && byte != b'_' && byte != 0 && !byte.is_ascii_digit() {
-                start = Some(at);
-            }
-            previous = byte;
-        }
-    }
-
-    fn learn_word(&mut self, start: usize, len: usize) {
-        if let (2.., Some(word)) = (len, self.words.get_mut(self.word_count)) {
-            *word = (start as u32, len as u32);
-            self.word_count += 1;
-        }
     }
 
     /// Pieces of text and words seen before: a small letter means that more words follow, a capital is the last one.
@@ -68,8 +42,8 @@ impl Parser<'_, '_> {
                 let letter = self.cursor.next();
                 has_words = letter.is_ascii_lowercase();
                 let index = usize::from(letter.to_ascii_lowercase() - b'a');
-                let &(word, len) = self.words.get(..self.word_count)?.get(index)?;
-                self.arena.push_text_from(word as usize, len as usize);
+                let (word, len) = self.words.get(index, self.cursor.name())?;
+                self.arena.push_text_from(word, len);
             }
             if self.cursor.eat(b'0') {
                 break;

@@ -18,21 +18,20 @@ mod specialization;
 mod thunks;
 mod types;
 mod witnesses;
+mod words;
 
 use super::cursor::Cursor;
 use super::kinds::Kind;
 use super::node::{Arena, NodeRef};
 use super::phrase::Phrase;
 use alloc::vec::Vec;
+use words::Words;
 
 /// The result of an operator; `None` when its operands are not there or are of the wrong kind.
 type Parsed = Option<NodeRef>;
 
 /// How many operands may wait at one time. A repeated substitution pushes many with few bytes.
 const MAX_STACK: usize = 1 << 16;
-
-/// How many words of identifiers can be referred to.
-const MAX_WORDS: usize = 26;
 
 /// What the parser remembers while it reads one name. Kept for its memory.
 #[derive(Debug, Default)]
@@ -41,6 +40,7 @@ pub(super) struct Memory {
     substitutions: Vec<NodeRef>,
     /// Lists on their way from the stack into a node.
     list: Vec<NodeRef>,
+    words: Words,
 }
 
 impl Memory {
@@ -53,6 +53,7 @@ impl Memory {
         self.stack.clear();
         self.substitutions.clear();
         self.list.clear();
+        self.words.clear();
     }
 }
 
@@ -62,14 +63,13 @@ pub(super) struct Parser<'n, 's> {
     stack: &'s mut Vec<NodeRef>,
     substitutions: &'s mut Vec<NodeRef>,
     list: &'s mut Vec<NodeRef>,
-    words: [(u32, u32); MAX_WORDS],
-    word_count: usize,
+    words: &'s mut Words,
     /// `_T0` names (Swift 4.0): labels stand within the parameter types.
     labels_in_types: bool,
     unit: Option<NodeRef>,
 }
 
-/// Reads a name whose prefix ends at `start` and gives its [`Kind::Global`] node; the error is where it failed.
+/// Reads a name whose prefix ends at `start` and gives the node of the whole; the error is where it failed.
 pub(super) fn parse(
     name: &str,
     start: usize,
@@ -83,8 +83,7 @@ pub(super) fn parse(
         stack: &mut memory.stack,
         substitutions: &mut memory.substitutions,
         list: &mut memory.list,
-        words: [(0, 0); MAX_WORDS],
-        word_count: 0,
+        words: &mut memory.words,
         labels_in_types: name.starts_with("_T"),
         unit: None,
     };
@@ -98,8 +97,8 @@ pub(super) fn parse(
 impl Parser<'_, '_> {
     fn run(&mut self) -> Parsed {
         // A zero byte ends a name that was given with too great a length.
-        while self.cursor.peek() != 0 {
-            let result = self.operator()?;
+        while let first @ 1.. = self.cursor.peek() {
+            let result = self.operator(first)?;
             if self.stack.len() >= MAX_STACK || self.arena.is_full() {
                 return None;
             }
@@ -121,35 +120,34 @@ impl Parser<'_, '_> {
         if self.stack.len() > 1 || self.top().is_some_and(Kind::is_mark) {
             return None;
         }
-        let mut rest: Vec<NodeRef> = self.stack.iter().copied().collect();
+        // The last attribute in the name is the first one in the list.
+        let mut rest = self.stack.pop();
         for at in (start..self.list.len()).rev() {
             let attribute = *self.list.get(at)?;
-            if self.arena.own_kind(attribute) == Kind::PartialApply {
-                rest.reverse();
-                let of = self.arena.extra(attribute);
-                let forwarder = self.arena.node(Kind::PartialApply, of, &rest);
-                rest.clear();
-                rest.push(forwarder);
-            } else {
-                rest.push(attribute);
-            }
+            rest = Some(match (rest, self.arena.own_kind(attribute)) {
+                (Some(rest), Kind::PartialApply) => {
+                    let is_objc = self.arena.extra(attribute);
+                    self.arena.node(Kind::PartialApply, is_objc, &[rest])
+                }
+                (Some(rest), _) => self.arena.node(Kind::Global, 0, &[attribute, rest]),
+                (None, _) => attribute,
+            });
         }
-        rest.reverse();
-        rest.extend(suffix);
-        if rest.is_empty() || self.arena.is_full() {
-            return None;
+        match (rest, suffix) {
+            (Some(rest), Some(suffix)) => Some(self.arena.node(Kind::Global, 0, &[rest, suffix])),
+            (rest, _) => rest,
         }
-        Some(self.arena.node(Kind::Global, 0, &rest))
     }
 
     /// One operator. The letters of the grammar's first level, in its order.
-    fn operator(&mut self) -> Parsed {
-        match self.cursor.peek() {
+    fn operator(&mut self, first: u8) -> Parsed {
+        match first {
             b'0'..=b'9' => return self.identifier(),
             b'.' => return Some(self.suffix()),
             _ => {}
         }
-        match self.cursor.next() {
+        self.cursor.next();
+        match first {
             b'A' => self.multi_substitution(),
             b'B' => self.builtin_type(),
             b'C' => self.nominal(Kind::Class),

@@ -25,34 +25,42 @@ pub(super) struct Form {
     typing: Typing,
     /// Its second child is its name.
     has_name: bool,
-    /// Stands for the name.
-    fixed_name: &'static str,
+    /// `subscript` stands for the name.
+    is_subscript: bool,
+    /// The extra name has several words.
+    is_phrase: bool,
+    number: Option<u32>,
+    /// Set for attached macros: the child that the extra name ends with.
+    macro_name: Option<NodeRef>,
     /// Follows the name after a dot or, when it has several words, stands before it with " of ".
     extra: &'static str,
-    number: Option<u64>,
-    /// Set for attached macros: the child and the text that follow the extra name.
-    macro_name: Option<NodeRef>,
 }
 
 impl Form {
+    const fn new(typing: Typing, has_name: bool, extra: &'static str) -> Self {
+        Form { typing, has_name, is_subscript: false, is_phrase: false, number: None, macro_name: None, extra }
+    }
+
     const fn named(typing: Typing) -> Self {
-        Form { typing, has_name: true, fixed_name: "", extra: "", number: None, macro_name: None }
+        Form::new(typing, true, "")
     }
 
-    const fn unnamed(extra: &'static str) -> Self {
-        Form { typing: Typing::None, has_name: false, fixed_name: "", extra, number: None, macro_name: None }
+    /// Shown as a word: `Class.init`.
+    const fn word(typing: Typing, extra: &'static str) -> Self {
+        Form::new(typing, false, extra)
     }
 
-    fn has_several_words(&self) -> bool {
-        self.macro_name.is_some() || self.extra.contains(' ')
+    /// Shown as several words: `closure #1 in function`.
+    const fn phrase(extra: &'static str, number: Option<u32>) -> Self {
+        Form { is_phrase: true, number, ..Form::new(Typing::None, false, extra) }
     }
 }
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     /// How to write the node, if it is an entity.
-    pub(super) fn entity_form(&self, node: NodeRef) -> Option<Form> {
-        let number = || Some(u64::from(self.arena.extra(node)));
-        Some(match self.arena.own_kind(node) {
+    pub(super) fn entity_form(&self, node: NodeRef, kind: Kind) -> Option<Form> {
+        let number = self.arena.extra(node);
+        Some(match kind {
             Kind::Class
             | Kind::Structure
             | Kind::Enum
@@ -66,43 +74,39 @@ impl<W: fmt::Write> Printer<'_, W> {
                 let has_labels = self.arena.children(node).len() > 3;
                 Form::named(if has_labels { Typing::Function } else { Typing::Colon })
             }
-            Kind::Subscript => Form { fixed_name: "subscript", typing: Typing::Function, ..Form::unnamed("") },
+            Kind::Subscript => Form { is_subscript: true, ..Form::word(Typing::Function, "") },
             Kind::Accessor => self.accessor_form(node)?,
-            Kind::ExplicitClosure => self.closure_form("closure #", node),
-            Kind::ImplicitClosure => self.closure_form("implicit closure #", node),
-            Kind::Allocator => {
-                let name = if self.is_in_class(node) { "__allocating_init" } else { "init" };
-                Form { typing: Typing::Function, ..Form::unnamed(name) }
-            }
-            Kind::Constructor => Form { typing: Typing::Function, ..Form::unnamed("init") },
-            Kind::Destructor => Form::unnamed("deinit"),
-            Kind::Deallocator if self.is_in_class(node) => Form::unnamed("__deallocating_deinit"),
+            Kind::ExplicitClosure => self.closure_form("closure #", number),
+            Kind::ImplicitClosure => self.closure_form("implicit closure #", number),
+            Kind::Allocator if self.is_in_class(node) => Form::word(Typing::Function, "__allocating_init"),
+            Kind::Allocator | Kind::Constructor => Form::word(Typing::Function, "init"),
+            Kind::Deallocator if self.is_in_class(node) => Form::word(Typing::None, "__deallocating_deinit"),
             Kind::IsolatedDeallocator if self.is_in_class(node) => {
-                Form::unnamed("__isolated_deallocating_deinit")
+                Form::word(Typing::None, "__isolated_deallocating_deinit")
             }
-            Kind::Deallocator | Kind::IsolatedDeallocator => Form::unnamed("deinit"),
-            Kind::IVarInitializer => Form::unnamed("__ivar_initializer"),
-            Kind::IVarDestroyer => Form::unnamed("__ivar_destroyer"),
-            Kind::Initializer => Form::unnamed("variable initialization expression"),
-            Kind::PropertyWrapperBackingInitializer => Form::unnamed("property wrapper backing initializer"),
-            Kind::PropertyWrappedFieldInitAccessor => Form::unnamed("property wrapped field init accessor"),
+            Kind::Destructor | Kind::Deallocator | Kind::IsolatedDeallocator => {
+                Form::word(Typing::None, "deinit")
+            }
+            Kind::IVarInitializer => Form::word(Typing::None, "__ivar_initializer"),
+            Kind::IVarDestroyer => Form::word(Typing::None, "__ivar_destroyer"),
+            Kind::Initializer => Form::phrase("variable initialization expression", None),
+            Kind::PropertyWrapperBackingInitializer => {
+                Form::phrase("property wrapper backing initializer", None)
+            }
+            Kind::PropertyWrappedFieldInitAccessor => {
+                Form::phrase("property wrapped field init accessor", None)
+            }
             Kind::PropertyWrapperInitFromProjectedValue => {
-                Form::unnamed("property wrapper init from projected value")
+                Form::phrase("property wrapper init from projected value", None)
             }
-            Kind::DefaultArgumentInitializer => {
-                Form { number: number(), ..Form::unnamed("default argument ") }
-            }
+            Kind::DefaultArgumentInitializer => Form::phrase("default argument ", Some(number)),
             Kind::AttachedMacro => self.attached_macro_form(node)?,
-            Kind::FreestandingMacro => Form {
-                extra: "freestanding macro expansion #",
-                number: number().map(|number| number + 1),
-                ..Form::named(Typing::None)
-            },
-            Kind::MacroUniqueName => Form {
-                extra: "unique name #",
-                number: number().map(|number| number + 1),
-                ..Form::named(Typing::None)
-            },
+            Kind::FreestandingMacro => {
+                Form { has_name: true, ..Form::phrase("freestanding macro expansion #", Some(number + 1)) }
+            }
+            Kind::MacroUniqueName => {
+                Form { has_name: true, ..Form::phrase("unique name #", Some(number + 1)) }
+            }
             _ => return None,
         })
     }
@@ -110,26 +114,40 @@ impl<W: fmt::Write> Printer<'_, W> {
     /// The form of the variable or subscript that an accessor is for; the entity is then that child.
     fn accessor_form(&self, node: NodeRef) -> Option<Form> {
         let storage = self.arena.child(node, 0)?;
+        let is_variable = self.arena.own_kind(storage) == Kind::Variable;
         let extra = accessor::text(self.arena.extra(node));
-        Some(match self.arena.own_kind(storage) {
-            Kind::Variable => Form { extra, ..Form::named(Typing::Colon) },
-            _ => Form { extra, fixed_name: "subscript", typing: Typing::Colon, ..Form::unnamed("") },
-        })
+        Some(Form { is_subscript: !is_variable, ..Form::new(Typing::Colon, is_variable, extra) })
     }
 
-    fn closure_form(&self, extra: &'static str, node: NodeRef) -> Form {
+    fn closure_form(&self, extra: &'static str, number: u32) -> Form {
         let typing = if self.shows_types() { Typing::Function } else { Typing::None };
-        Form { typing, number: Some(u64::from(self.arena.extra(node)) + 1), ..Form::unnamed(extra) }
+        Form { typing, ..Form::phrase(extra, Some(number + 1)) }
     }
 
     fn attached_macro_form(&self, node: NodeRef) -> Option<Form> {
         let [.., role] = self.arena.extra(node).to_be_bytes();
-        Some(Form {
-            extra: macro_role::name(role)?,
-            number: Some(u64::from(self.arena.extra(node) >> 8) + 1),
-            macro_name: self.arena.child(node, 2),
-            ..Form::named(Typing::None)
-        })
+        let number = (self.arena.extra(node) >> 8) + 1;
+        let macro_name = self.arena.child(node, 2);
+        Some(Form { has_name: true, macro_name, ..Form::phrase(macro_role::name(role)?, Some(number)) })
+    }
+
+    /// Writes a nominal type: most are a module, a dot and a name.
+    pub(super) fn nominal(&mut self, node: NodeRef) -> fmt::Result {
+        let arena = self.arena;
+        if let &[context, name] = arena.children(node)
+            && arena.own_kind(name) == Kind::Identifier
+        {
+            match arena.own_kind(context) {
+                Kind::Module if self.style.is_simplified => {}
+                Kind::Module => {
+                    self.text(context)?;
+                    self.put(".")?;
+                }
+                _ => return self.entity(node, &Form::named(Typing::None), false).map(|_| ()),
+            }
+            return self.text(name);
+        }
+        self.entity(node, &Form::named(Typing::None), false).map(|_| ())
     }
 
     fn is_in_class(&self, node: NodeRef) -> bool {
@@ -154,16 +172,16 @@ impl<W: fmt::Write> Printer<'_, W> {
         };
         let name = if form.has_name { self.arena.child(entity, 1) } else { None };
         let is_local = name.is_some_and(|name| self.arena.own_kind(name) == Kind::LocalDeclName);
-        let goes_first = !form.has_several_words() && !is_local;
+        let goes_first = !form.is_phrase && !is_local;
         if is_context && (form.typing != Typing::None || !goes_first) {
             return Ok(Some(node));
         }
         let mut context_left = None;
         if let Some(context) = self.arena.child(entity, 0) {
             if goes_first {
-                let before = self.written;
+                let before = self.out.len();
                 context_left = self.print_as_context(context)?;
-                if self.written != before {
+                if self.out.len() != before {
                     self.put(".")?;
                 }
             } else {
@@ -188,7 +206,7 @@ impl<W: fmt::Write> Printer<'_, W> {
             self.print(of)?;
             self.put(" expansion #")?;
         }
-        form.number.map_or(Ok(()), |number| self.put_number(number))
+        form.number.map_or(Ok(()), |number| self.put_number(u64::from(number)))
     }
 
     fn entity_name(
@@ -204,9 +222,9 @@ impl<W: fmt::Write> Printer<'_, W> {
             self.put(" of ")?;
             extra_is_due = false;
         }
-        let before = self.written;
-        if !form.fixed_name.is_empty() {
-            self.put(form.fixed_name)?;
+        let before = self.out.len();
+        if form.is_subscript {
+            self.put("subscript")?;
         } else if form.has_name || self.arena.own_kind(entity) == Kind::Constructor {
             if let Some(name) = name.filter(|&name| self.arena.own_kind(name) != Kind::PrivateDeclName) {
                 self.print(name)?;
@@ -216,7 +234,7 @@ impl<W: fmt::Write> Printer<'_, W> {
             }
         }
         if extra_is_due {
-            if self.written != before {
+            if self.out.len() != before {
                 self.put(".")?;
             }
             self.extra_name(form)?;

@@ -7,7 +7,7 @@ use crate::swift::kinds::Kind;
 use crate::swift::node::NodeRef;
 use core::fmt;
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     /// `@attributes (parameters) async throws -> result`; the simplified form ends behind the parameters.
     pub(super) fn function_type(
         &mut self,

@@ -9,13 +9,9 @@ use core::fmt;
 /// How many parameters of one level are shown; only a broken name has more.
 const MAX_SHOWN: u32 = 128;
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     pub(super) fn generic_node(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
         match kind {
-            Kind::GenericParam => {
-                let (depth, index) = self.arena.param_position(node);
-                self.param_name(depth, index)
-            }
             Kind::DependentMember => {
                 self.child(node, 0)?;
                 self.put(".")?;
@@ -44,7 +40,7 @@ impl<W: fmt::Write> Printer<'_, W> {
             Kind::InverseRequirement => self.inverse(node),
             Kind::LayoutRequirement => self.layout(node),
             Kind::PackMarker | Kind::ValueMarker => self.child(node, 0),
-            _ => self.conformance_node(node, kind),
+            _ => Ok(()),
         }
     }
 
@@ -53,6 +49,11 @@ impl<W: fmt::Write> Printer<'_, W> {
         self.put(separator)?;
         self.child(node, 1)?;
         self.put(end)
+    }
+
+    pub(super) fn param(&mut self, node: NodeRef) -> fmt::Result {
+        let (depth, index) = self.arena.param_position(node);
+        self.param_name(depth, index)
     }
 
     /// `A`, `B` … `Z`, `AB`: the least significant letter comes first; the depth follows unless it is the outermost.
@@ -163,7 +164,7 @@ impl<W: fmt::Write> Printer<'_, W> {
         }
     }
 
-    fn conformance_node(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
+    pub(super) fn conformance_node(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
         match kind {
             Kind::ProtocolConformance => {
                 self.child(node, 0)?;
@@ -208,7 +209,7 @@ impl<W: fmt::Write> Printer<'_, W> {
                 self.put_number(u64::from(self.arena.extra(node)))?;
                 self.child(node, 0)
             }
-            _ => self.global(node, kind),
+            _ => Ok(()),
         }
     }
 

@@ -6,10 +6,11 @@ use crate::swift::node::NodeRef;
 use crate::swift::{key_path, phrase, value_witness};
 use core::fmt;
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     pub(super) fn global(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
         match kind {
             Kind::Global => self.list_of(node, ""),
+            Kind::Number => self.put_number(u64::from(self.arena.extra(node))),
             Kind::AsyncMain => self.put("async main entry point"),
             Kind::TypeMangling => self.type_mangling(node),
             Kind::ValueWitness => {
@@ -31,11 +32,11 @@ impl<W: fmt::Write> Printer<'_, W> {
             Kind::ExistentialShape => self.existential_shape(node),
             Kind::MacroExpansionLoc => self.macro_location(node),
             Kind::Suffix => self.suffix(node),
-            _ => self.function_attribute(node, kind),
+            _ => Ok(()),
         }
     }
 
-    fn function_attribute(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
+    pub(super) fn function_attribute(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
         let number = u64::from(self.arena.extra(node));
         match kind {
             Kind::Attribute => {

@@ -7,14 +7,14 @@ mod globals;
 mod specializations;
 mod types;
 
-use super::kinds::Kind;
+use super::kinds::{Group, Kind};
 use super::node::{Arena, NodeRef};
 use super::phrase;
 use super::style::Style;
 use crate::MAX_DEPTH;
 use crate::error::Failed;
-use crate::limited::Limited;
-use core::fmt::{self, Write as _};
+use alloc::string::String;
+use core::fmt;
 
 /// `Some` is a context that could not be written before the name: it is to be written behind it.
 type Context = Result<Option<NodeRef>, fmt::Error>;
@@ -22,12 +22,12 @@ type Context = Result<Option<NodeRef>, fmt::Error>;
 /// How many nodes may be visited for one byte of the output limit: a part that shows nothing may be repeated, too.
 const VISITS_PER_BYTE: usize = 4;
 
-pub(super) struct Printer<'a, W> {
+pub(super) struct Printer<'a> {
     arena: &'a Arena,
-    out: &'a mut Limited<W>,
+    /// What is written so far.
+    out: &'a mut String,
     style: Style,
-    /// How many bytes were written.
-    written: usize,
+    max_len: usize,
     depth: u32,
     visits_left: usize,
     /// How deep this name stands within others that name it.
@@ -37,21 +37,22 @@ pub(super) struct Printer<'a, W> {
     is_too_complex: bool,
 }
 
-/// Writes the name whose global node is `root`.
-pub(super) fn print<W: fmt::Write>(
+/// Writes the name whose global node is `root` to an empty text. One that would be longer than `max_len` is written as
+/// far as it fits, which is [`Failed::Full`].
+pub(super) fn print(
     arena: &Arena,
     root: NodeRef,
     style: Style,
     max_len: usize,
     nesting: u32,
-    out: &mut Limited<W>,
+    out: &mut String,
 ) -> Result<(), Failed> {
     let visits_left = max_len.saturating_mul(VISITS_PER_BYTE).clamp(1 << 12, 1 << 24);
     let mut printer = Printer {
         arena,
         out,
         style,
-        written: 0,
+        max_len,
         depth: 0,
         visits_left,
         nesting,
@@ -60,18 +61,29 @@ pub(super) fn print<W: fmt::Write>(
     };
     match printer.print(root) {
         // Some parts are shown as nothing, such as modules in the simplified form; alone they are no name.
-        Ok(()) if printer.written == 0 => Err(Failed::Invalid(0)),
+        Ok(()) if printer.out.is_empty() => Err(Failed::Invalid(0)),
         Ok(()) => Ok(()),
         Err(_) if printer.is_too_complex => Err(Failed::TooComplex(0)),
         Err(_) => Err(Failed::Full),
     }
 }
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     #[inline]
     fn put(&mut self, text: &str) -> fmt::Result {
-        self.written += text.len();
-        self.out.write_str(text)
+        if self.out.len() + text.len() > self.max_len {
+            return self.put_what_fits(text);
+        }
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    #[cold]
+    fn put_what_fits(&mut self, text: &str) -> fmt::Result {
+        let room = self.max_len - self.out.len();
+        let fitting = (0..=room.min(text.len())).rev().find_map(|end| text.get(..end));
+        self.out.push_str(fitting.unwrap_or_default());
+        Err(fmt::Error)
     }
 
     fn put_number(&mut self, number: u64) -> fmt::Result {
@@ -119,7 +131,7 @@ impl<W: fmt::Write> Printer<'_, W> {
     /// As [`print`](Self::print), for a node that stands before a dot and a name.
     fn print_as_context(&mut self, node: NodeRef) -> Context {
         self.enter()?;
-        let left = match self.entity_form(node) {
+        let left = match self.entity_form(node, self.arena.own_kind(node)) {
             Some(form) => self.entity(node, &form, true)?,
             None => {
                 self.node(node)?;
@@ -157,13 +169,24 @@ impl<W: fmt::Write> Printer<'_, W> {
         match self.arena.own_kind(node) {
             Kind::Identifier => self.text(node),
             Kind::Standard => self.standard(node),
+            Kind::Class | Kind::Structure | Kind::Enum | Kind::Protocol => self.nominal(node),
+            Kind::BoundGeneric => self.bound_generic(node),
+            Kind::FunctionType => self.function_type(node, None, true),
+            Kind::Tuple => self.enclosed("(", node, ", ", ")"),
+            Kind::GenericParam => self.param(node),
             Kind::Phrase | Kind::Qualified | Kind::Simple | Kind::ConformanceRef => self.phrase(node),
-            kind => {
-                if let Some(form) = self.entity_form(node) {
-                    return self.entity(node, &form, false).map(|_| ());
-                }
-                self.name(node, kind)
-            }
+            kind => match kind.group() {
+                Group::Name => self.name(node, kind),
+                Group::Entity => match self.entity_form(node, kind) {
+                    Some(form) => self.entity(node, &form, false).map(|_| ()),
+                    None => self.name(node, kind),
+                },
+                Group::Type => self.type_node(node, kind),
+                Group::Generic => self.generic_node(node, kind),
+                Group::Conformance => self.conformance_node(node, kind),
+                Group::Global => self.global(node, kind),
+                Group::Attribute => self.function_attribute(node, kind),
+            },
         }
     }
 
@@ -204,8 +227,8 @@ impl<W: fmt::Write> Printer<'_, W> {
             }
             Kind::Extension => self.extension(node),
             Kind::AnonymousContext => self.anonymous_context(node),
-            Kind::Number => self.put_number(u64::from(self.arena.extra(node))),
-            _ => self.type_node(node, kind),
+            Kind::TheTupleType => self.put("Builtin.TheTupleType"),
+            _ => Ok(()),
         }
     }
 
@@ -227,13 +250,18 @@ impl<W: fmt::Write> Printer<'_, W> {
 
     /// A fixed text with children in it.
     fn phrase(&mut self, node: NodeRef) -> fmt::Result {
-        let mut rest = phrase::text(self.arena.extra(node));
-        while let Some((before, after)) = rest.split_once('$') {
-            self.put(before)?;
-            let at = after.bytes().next().map_or(0, |digit| usize::from(digit.wrapping_sub(b'0')));
-            self.child(node, at)?;
-            rest = after.get(1..).unwrap_or_default();
+        let (before, mut rest) = phrase::parts(self.arena.extra(node));
+        self.put(before)?;
+        while let [b'$', digit, ..] = *rest.as_bytes() {
+            self.child(node, usize::from(digit.wrapping_sub(b'0')))?;
+            let after = rest.get(2..).unwrap_or_default();
+            if after.is_empty() {
+                break;
+            }
+            let end = after.find('$').unwrap_or(after.len());
+            self.put(after.get(..end).unwrap_or_default())?;
+            rest = after.get(end..).unwrap_or_default();
         }
-        self.put(rest)
+        Ok(())
     }
 }

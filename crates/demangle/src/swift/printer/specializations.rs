@@ -9,7 +9,7 @@ use core::fmt;
 /// How deep names may stand within names.
 const MAX_NESTING: u32 = 4;
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     pub(super) fn specialization(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
         match kind {
             Kind::GenericSpecialization => {

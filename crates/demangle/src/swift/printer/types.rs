@@ -16,14 +16,11 @@ enum Sugar {
     Dictionary,
 }
 
-impl<W: fmt::Write> Printer<'_, W> {
+impl Printer<'_> {
     pub(super) fn type_node(&mut self, node: NodeRef, kind: Kind) -> fmt::Result {
         match kind {
-            Kind::BoundGeneric => self.bound_generic(node),
-            Kind::FunctionType => self.function_type(node, None, true),
             Kind::ImplFunctionType => self.impl_function_type(node),
             Kind::ImplParameter => self.impl_parameter(node),
-            Kind::Tuple => self.enclosed("(", node, ", ", ")"),
             Kind::TupleElement => self.tuple_element(node),
             Kind::TypeList => self.list_of(node, ""),
             Kind::InOut => self.prefixed("inout ", node),
@@ -47,7 +44,6 @@ impl<W: fmt::Write> Printer<'_, W> {
                 self.put("Builtin.")?;
                 self.builtin(node, 0)
             }
-            Kind::TheTupleType => self.put("Builtin.TheTupleType"),
             Kind::ErrorType => self.put("<ERROR TYPE>"),
             Kind::AssociatedTypeRef => {
                 self.child(node, 0)?;
@@ -88,7 +84,7 @@ impl<W: fmt::Write> Printer<'_, W> {
                 self.put(".")?;
                 self.put_number(u64::from(self.arena.extra(node)))
             }
-            _ => self.generic_node(node, kind),
+            _ => Ok(()),
         }
     }
 
@@ -112,7 +108,7 @@ impl<W: fmt::Write> Printer<'_, W> {
         self.put(name)
     }
 
-    fn bound_generic(&mut self, node: NodeRef) -> fmt::Result {
+    pub(super) fn bound_generic(&mut self, node: NodeRef) -> fmt::Result {
         let arena = self.arena;
         let [nominal, arguments] = *arena.children(node) else { return Ok(()) };
         let packed = arena.extra(node);
