@@ -1,2 +1,74 @@
-//! To come.
-fn main() {}
+//! The chores of this workspace: `cargo xtask CHORE`.
+//!
+//! Each chore is a module; what they share (running programs, listing files) is in `sh`. A chore that checks
+//! something prints one line for each fault, `path:line: what is wrong`, and exits with 1.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod deny;
+mod deps;
+mod docs;
+mod fixtures;
+mod fuzz;
+mod sh;
+mod shape;
+mod source;
+
+use std::process::ExitCode;
+
+/// What a chore fails with: one sentence, or several lines for several faults.
+type Result<T> = std::result::Result<T, String>;
+
+/// A chore: its name, its arguments, what it does, and its code.
+type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
+
+const CHORES: [Chore; 6] = [
+    (
+        "deps",
+        "",
+        "checks the edges between crates, foreign types in public signatures, unsafe code",
+        deps::run,
+    ),
+    ("shape", "", "lists long files and functions; fails on very long ones", shape::run),
+    ("docs", "", "checks that the links in the Markdown files lead somewhere", docs::run),
+    ("deny", "", "checks licences, sources and advisories of the dependencies (needs cargo-deny)", deny::run),
+    (
+        "fixtures",
+        "[--check]",
+        "rebuilds fixtures/sample, or tells whether a rebuild would differ",
+        fixtures::run,
+    ),
+    ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        eprintln!("{}", usage());
+        return ExitCode::from(2);
+    };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        println!("{}", usage());
+        return ExitCode::SUCCESS;
+    }
+    let Some((_, _, _, chore)) = CHORES.iter().find(|(known, ..)| known == name) else {
+        eprintln!("xtask: no chore named {name}\n\n{}", usage());
+        return ExitCode::from(2);
+    };
+    match chore(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask {name}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> String {
+    let mut text = "usage: cargo xtask CHORE\n".to_owned();
+    for (name, arguments, what, _) in CHORES {
+        let call = format!("{name} {arguments}");
+        text.push_str(&format!("\n  {call}\n      {what}"));
+    }
+    text
+}

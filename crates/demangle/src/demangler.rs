@@ -3,15 +3,16 @@
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
 use crate::scheme::{Scheme, scheme, unescaped};
-use crate::{Options, objc, rust, suffix, swift};
+use crate::{Options, itanium, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 /// Makes many names readable, one after the other, in buffers that are kept.
 #[derive(Debug, Default)]
 pub struct Demangler {
     text: String,
+    itanium: itanium::Scratch,
     swift: swift::Scratch,
 }
 
@@ -29,24 +30,35 @@ impl Demangler {
     /// The name is of no known scheme, breaks its scheme's grammar, or is too complex.
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
         let scheme = scheme(name).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
-        let (body, version) = suffix::split_version(name);
+        let (body, version) = if suffix::has_mark(name) { suffix::split_version(name) } else { (name, "") };
+        let body = unescaped(body);
         self.text.clear();
-        let mut out = Limited::new(&mut self.text, options.max_len);
-        let body_start = name.len() - unescaped(name).len();
-        let mut result = read(scheme, unescaped(body), options, &mut self.swift, &mut out);
-        if result.is_ok() {
-            result = fmt::Write::write_str(&mut out, version).map_err(Failed::from);
-        }
-        let is_full = out.is_full();
-        match result {
-            Err(Failed::Invalid(offset)) => Err(Error::new(ErrorKind::Invalid, body_start + offset)),
-            Err(Failed::TooComplex(offset)) => Err(Error::new(ErrorKind::TooComplex, body_start + offset)),
-            Ok(()) | Err(Failed::Full) => {
-                if is_full {
-                    limited::cut(&mut self.text, options.max_len);
-                }
-                Ok(&self.text)
+        let result = self.read(scheme, body, options).and_then(|()| {
+            if version.is_empty() {
+                return Ok(());
             }
+            let room = options.max_len.saturating_sub(self.text.len());
+            Limited::new(&mut self.text, room).write_str(version).map_err(Failed::from)
+        });
+        let escape_len = name.len() - unescaped(name).len();
+        match result {
+            Err(Failed::Invalid(offset)) => return Err(Error::new(ErrorKind::Invalid, escape_len + offset)),
+            Err(Failed::TooComplex(offset)) => {
+                return Err(Error::new(ErrorKind::TooComplex, escape_len + offset));
+            }
+            Err(Failed::Full) => limited::cut(&mut self.text, options.max_len),
+            Ok(()) => {}
+        }
+        Ok(&self.text)
+    }
+
+    /// Gives the name to the module of its scheme.
+    fn read(&mut self, scheme: Scheme, name: &str, options: &Options) -> Result<(), Failed> {
+        match scheme {
+            Scheme::Itanium => itanium::demangle(name, options, &mut self.itanium, &mut self.text),
+            Scheme::Swift => swift::demangle(name, options, &mut self.swift, &mut self.text),
+            Scheme::Rust => rust::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
+            Scheme::ObjC => objc::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
         }
     }
 
@@ -63,22 +75,6 @@ impl Demangler {
     ) -> Result<(), Error> {
         let text = self.demangle(name, options)?;
         out.write_str(text).map_err(|_| Error::new(ErrorKind::Output, 0))
-    }
-}
-
-/// Gives the name to the module of its scheme.
-fn read<W: fmt::Write>(
-    scheme: Scheme,
-    name: &str,
-    options: &Options,
-    swift: &mut swift::Scratch,
-    out: &mut Limited<W>,
-) -> Result<(), Failed> {
-    match scheme {
-        Scheme::Rust => rust::demangle(name, out),
-        Scheme::ObjC => objc::demangle(name, out),
-        Scheme::Swift => swift::demangle(name, options, swift, out),
-        Scheme::Itanium => Err(Failed::Invalid(0)),
     }
 }
 

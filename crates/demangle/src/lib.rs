@@ -41,6 +41,7 @@ extern crate alloc;
 
 mod demangler;
 mod error;
+mod itanium;
 mod limited;
 mod objc;
 mod options;

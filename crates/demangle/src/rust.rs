@@ -28,6 +28,12 @@ pub(crate) fn is_legacy(name: &str) -> bool {
 
 /// Where a legacy name ends: behind the hash, at the end or a suffix. Its parts may hold dots too (`..` for `::`).
 fn legacy_len(name: &str) -> Option<usize> {
+    if !name.as_bytes().contains(&b'.') {
+        return name
+            .get(name.len().checked_sub(HASH_LEN)?..)
+            .filter(|hash| is_hash(hash))
+            .map(|_| name.len());
+    }
     name.match_indices("17h").map(|(at, _)| at + HASH_LEN).find(|&end| {
         let hash = name.get(end - HASH_LEN..end);
         let last = name.as_bytes().get(end).is_none_or(|&byte| byte == b'.');

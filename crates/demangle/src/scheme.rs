@@ -1,6 +1,6 @@
 //! Which scheme made a name.
 
-use crate::{objc, rust, swift};
+use crate::{itanium, objc, rust, swift};
 
 /// A way in which compilers write names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,10 +23,13 @@ pub enum Scheme {
 pub fn scheme(name: &str) -> Option<Scheme> {
     let bytes = unescaped(name).as_bytes();
     match bytes {
-        [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..] if itanium(bytes) => {
+        [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..]
+            if is_itanium(bytes) =>
+        {
             Some(if rust::is_legacy(name) { Scheme::Rust } else { Scheme::Itanium })
         }
         _ if swift::is_mangled(unescaped(name)) => Some(Scheme::Swift),
+        _ if itanium::keyed(unescaped(name)).is_some() => Some(Scheme::Itanium),
         _ if rust::is_v0(bytes) => Some(Scheme::Rust),
         _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
         _ => None,
@@ -39,7 +42,7 @@ pub(crate) fn unescaped(name: &str) -> &str {
 }
 
 /// One to four underscores and a `Z`: the third and fourth are a block invocation's, or Mach-O's.
-fn itanium(bytes: &[u8]) -> bool {
+fn is_itanium(bytes: &[u8]) -> bool {
     let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
     (1..=4).contains(&underscores) && bytes.get(underscores) == Some(&b'Z')
 }

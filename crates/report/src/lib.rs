@@ -1,9 +1,40 @@
 //! Reads crash reports into one model, explains and attributes them.
+//!
+//! [`parse`] takes the bytes of a report and gives a [`Report`]; [`emit()`] gives the bytes back with those frames
+//! filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols: who calls this
+//! looks up addresses and fills [`Frame::functions`] in between.
+//!
+//! Read so far: Apple's text reports of all versions and those of reporters that imitate them, Apple's `.ips` crash
+//! reports, macOS's translated reports with the full one behind. Other kinds are recognized and named.
+//!
+//! # What holds for every reader
+//!
+//! - Nothing that a report says is lost: what the model has no place for is in [`Report::fields`] and
+//!   [`Report::sections`], what is odd in [`Report::notes`].
+//! - Input may be cut, mangled or hostile: reading never panics, costs are bounded by [`Limits`], and what can be
+//!   read is read. [`Error`] is for inputs that are no report at all.
+//! - Nothing is guessed: a field is `None` where the report does not say.
 #![forbid(unsafe_code)]
 
+mod apple_ips;
+mod apple_text;
+mod detect;
+mod emit;
+mod error;
+mod json;
+mod limits;
 mod model;
+mod notes;
+mod read;
+mod resolve;
+mod stack;
 
+pub use detect::{Detected, detect};
+pub use emit::emit;
+pub use error::{Error, ErrorKind};
+pub use limits::Limits;
 pub use model::{
     AppInfo, Backtrace, Exception, Field, Frame, Image, Process, Recursion, Register, Report, ReportKind,
     ReportedSymbol, Section, Termination, Thread,
 };
+pub use read::parse;

@@ -205,6 +205,9 @@ pub struct Frame {
     pub symbol: Option<Symbol>,
     /// Why there is no name, where symbolizing found none.
     pub reason: Option<Reason>,
+    /// Bytes from the start of the function that the code belongs to (the last of [`Frame::functions`]), where
+    /// symbolizing knew it.
+    pub function_offset: Option<u64>,
 }
 
 /// A name that a report states for a frame.
@@ -239,6 +242,11 @@ pub struct Image {
     pub bundle_id: Option<String>,
     /// Its version as printed.
     pub version: Option<String>,
+    /// Whether the report marks it as third party's (`+` before its name); reports that use no marks have `false`
+    /// everywhere.
+    pub third_party: bool,
+    /// Where the system found it, in Apple's letter: `P` process, `S` shared cache, `K` kernel…
+    pub source: Option<String>,
 }
 
 /// A library's last words.
@@ -284,6 +292,7 @@ impl Frame {
             functions: Vec::new(),
             symbol: None,
             reason: None,
+            function_offset: None,
         }
     }
 
@@ -305,11 +314,16 @@ impl Report {
     }
 
     /// The frames whose code tells whose fault it is: where the uncaught exception was thrown if the report has
-    /// that, else the blamed thread.
+    /// that, else the blamed thread. A report without threads is a bare backtrace, which then is all there is.
     pub fn fault_frames(&self) -> &[Frame] {
         let thrown = self.backtraces.iter().find(|backtrace| backtrace.is_exception);
         let crashed = self.crashed().map(|thread| thread.frames.as_slice());
-        thrown.map(|backtrace| backtrace.frames.as_slice()).or(crashed).unwrap_or_default()
+        let bare = self.backtraces.first().filter(|_| self.threads.is_empty());
+        thrown
+            .map(|backtrace| backtrace.frames.as_slice())
+            .or(crashed)
+            .or(bare.map(|backtrace| backtrace.frames.as_slice()))
+            .unwrap_or_default()
     }
 
     /// Every frame of the report, threads first.

@@ -1,2 +1,15 @@
-//! To come.
+//! What the tests of every crate share: where the data is, temporary folders, snapshots.
+//!
+//! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
+//! fails the test that called it. It has no dependencies, so that no crate's tests pull in more than the crate.
 #![forbid(unsafe_code)]
+
+mod data;
+mod diff;
+mod snapshot;
+mod temp;
+
+pub use data::{corpus, corpus_file, fixtures, workspace_root};
+pub use diff::diff_lines;
+pub use snapshot::assert_snapshot;
+pub use temp::TempDir;

@@ -25,10 +25,8 @@ const DIFFERENTIABLE_SHIFT: u32 = 20;
 /// Attributes in the order in which they stand, with their letters.
 pub(super) const BEFORE_CONVENTION: [(u8, u32); 4] =
     [(b'e', ESCAPING), (b'A', ISOLATED_ANY), (b'N', CALLER_ISOLATED), (b'O', CALLED_ONCE)];
-pub(super) const COROUTINES: [(u8, u32); 3] =
-    [(b'A', YIELD_ONCE), (b'I', YIELD_ONCE_2), (b'G', YIELD_MANY)];
-pub(super) const AFTER_CONVENTION: [(u8, u32); 3] =
-    [(b'h', SENDABLE), (b'H', ASYNC), (b'T', SENDING_RESULT)];
+pub(super) const COROUTINES: [(u8, u32); 3] = [(b'A', YIELD_ONCE), (b'I', YIELD_ONCE_2), (b'G', YIELD_MANY)];
+pub(super) const AFTER_CONVENTION: [(u8, u32); 3] = [(b'h', SENDABLE), (b'H', ASYNC), (b'T', SENDING_RESULT)];
 
 /// What is written for the attributes before the convention.
 pub(super) const BEFORE_TEXTS: [(u32, &str); 4] = [
@@ -124,11 +122,8 @@ pub(super) const PARAM_ATTRIBUTES: [(u8, u32); 4] =
     [(b'w', NO_DERIVATIVE), (b'T', SENDING), (b'I', ISOLATED), (b'L', IMPLICIT_LEADING)];
 
 /// What is written for the attributes that a parameter may have besides `@noDerivative`.
-pub(super) const PARAM_TEXTS: [(u32, &str); 3] = [
-    (SENDING, "sending "),
-    (ISOLATED, "isolated "),
-    (IMPLICIT_LEADING, "sil_implicit_leading_param "),
-];
+pub(super) const PARAM_TEXTS: [(u32, &str); 3] =
+    [(SENDING, "sending "), (ISOLATED, "isolated "), (IMPLICIT_LEADING, "sil_implicit_leading_param ")];
 
 const VALUE_CONVENTIONS: [&str; 17] = [
     "@in",

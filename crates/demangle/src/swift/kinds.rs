@@ -33,69 +33,69 @@ pub(super) enum Kind {
     AnonymousContext, // [name, context, TypeList]
 
     // Entities.
-    Function,                               // [context, name, LabelList?, type]
-    Variable,                               // [context, name, LabelList?, type]
-    Subscript,                              // [context, LabelList?, type, PrivateDeclName?]
-    Macro,                                  // [context, name, LabelList?, type]
-    GenericTypeParamDecl,                   // [context, name, LabelList?, type]
-    Accessor,                               // [Variable or Subscript] {Accessor}
-    Allocator,                              // [context, LabelList?, type, PrivateDeclName?]
-    Constructor,                            // [context, LabelList?, type, PrivateDeclName?]
-    Deallocator,                            // [context]
-    IsolatedDeallocator,                    // [context]
-    Destructor,                             // [context]
-    IVarInitializer,                        // [context]
-    IVarDestroyer,                          // [context]
-    ExplicitClosure,                        // [context, type] {number}
-    ImplicitClosure,                        // [context, type] {number}
-    DefaultArgumentInitializer,             // [context] {number}
-    Initializer,                            // [context]
-    PropertyWrapperBackingInitializer,      // [context]
-    PropertyWrappedFieldInitAccessor,       // [context]
-    PropertyWrapperInitFromProjectedValue,  // [context]
-    Static,                                 // [entity]
-    AttachedMacro,                          // [context, name, macro name] {number << 8 | role letter}
-    FreestandingMacro,                      // [context, macro name, PrivateDeclName?] {number}
-    MacroUniqueName,                        // [context, name, PrivateDeclName?] {number}
+    Function,                              // [context, name, LabelList?, type]
+    Variable,                              // [context, name, LabelList?, type]
+    Subscript,                             // [context, LabelList?, type, PrivateDeclName?]
+    Macro,                                 // [context, name, LabelList?, type]
+    GenericTypeParamDecl,                  // [context, name, LabelList?, type]
+    Accessor,                              // [Variable or Subscript] {Accessor}
+    Allocator,                             // [context, LabelList?, type, PrivateDeclName?]
+    Constructor,                           // [context, LabelList?, type, PrivateDeclName?]
+    Deallocator,                           // [context]
+    IsolatedDeallocator,                   // [context]
+    Destructor,                            // [context]
+    IVarInitializer,                       // [context]
+    IVarDestroyer,                         // [context]
+    ExplicitClosure,                       // [context, type] {number}
+    ImplicitClosure,                       // [context, type] {number}
+    DefaultArgumentInitializer,            // [context] {number}
+    Initializer,                           // [context]
+    PropertyWrapperBackingInitializer,     // [context]
+    PropertyWrappedFieldInitAccessor,      // [context]
+    PropertyWrapperInitFromProjectedValue, // [context]
+    Static,                                // [entity]
+    AttachedMacro,                         // [context, name, macro name] {number << 8 | role letter}
+    FreestandingMacro,                     // [context, macro name, PrivateDeclName?] {number}
+    MacroUniqueName,                       // [context, name, PrivateDeclName?] {number}
 
     // Types.
-    Builtin,                // {letter}
-    BuiltinSized,           // {size << 8 | letter}
-    BuiltinVector,          // [element] {count}
-    FunctionType,           // [parameters, result, C type?, actor?, error?] {FunctionType bits}
-    ImplFunctionType,       // see impl_function
-    ImplParameter,          // [type] {convention bits}
-    ImplSubstitutions,      // [signature?, TypeList]
-    Tuple,                  // [type or TupleElement ...]
-    TupleElement,           // [type, label?] {is variadic}
-    TypeList,               // [type ...]
-    Pack,                   // [type ...]
-    SilPackDirect,          // [type ...]
-    SilPackIndirect,        // [type ...]
-    PackElement,            // [type] {level}
-    Qualified,              // [type] {Phrase}, "inout X" and its like
-    InOut,                  // [type]
-    SilBox,                 // [type]
-    SilBoxWithLayout,       // [SilBoxLayout, signature?, TypeList?]
-    SilBoxLayout,           // [SilBoxField ...]
-    SilBoxField,            // [type] {is mutable}
-    DynamicSelf,            // [type]
-    Metatype,               // [type] {representation letter}
-    ExistentialMetatype,    // [type] {representation letter}
-    ProtocolList,           // [protocol ...]
-    ProtocolListWithClass,  // [superclass, protocol ...]
+    Builtin,                   // {letter}
+    BuiltinSized,              // {size << 8 | letter}
+    BuiltinVector,             // [element] {count}
+    FunctionType,              // [parameters, result, C type?, actor?, error?] {FunctionType bits}
+    ImplFunctionType,          // see impl_function
+    ImplParameter,             // [type] {convention bits}
+    ImplSubstitutions,         // [signature?, TypeList]
+    Tuple,                     // [type or TupleElement ...]
+    TupleElement,              // [type, label?] {is variadic}
+    TypeList,                  // [type ...]
+    Pack,                      // [type ...]
+    SilPackDirect,             // [type ...]
+    SilPackIndirect,           // [type ...]
+    PackElement,               // [type] {level}
+    Qualified,                 // [type] {Phrase}, "inout X" and its like
+    InOut,                     // [type]
+    SilBox,                    // [type]
+    SilBoxWithLayout,          // [SilBoxLayout, signature?, TypeList?]
+    SilBoxLayout,              // [SilBoxField ...]
+    SilBoxField,               // [type] {is mutable}
+    DynamicSelf,               // [type]
+    Metatype,                  // [type] {representation letter}
+    ExistentialMetatype,       // [type] {representation letter}
+    ProtocolList,              // [protocol ...]
+    ProtocolListWithClass,     // [superclass, protocol ...]
     ProtocolListWithAnyObject, // [protocol ...]
-    ConstrainedExistential, // [type, requirement ...]
+    ConstrainedExistential,    // [type, requirement ...]
     ConstrainedExistentialSelf,
     ErrorType,
-    SugaredOptional,        // [type]
-    Simple,                 // [...] {Phrase}, a type that needs no parentheses
-    Integer,                // {value}
-    NegativeInteger,        // {magnitude}
+    SugaredOptional, // [type]
+    Simple,          // [...] {Phrase}, a type that needs no parentheses
+    Integer,         // {value}
+    NegativeInteger, // {magnitude}
     OpaqueReturnType,
-    OpaqueReturnTypeOf,     // [entity]
-    OpaqueType,             // [name] {number}
-    AssociatedTypeRef,      // [type, Identifier]
+    OpaqueReturnTypeOf, // [entity]
+    OpaqueType,         // [name] {number}
+    AssociatedTypeRef,  // [type, Identifier]
 
     // Generics.
     GenericParam,           // depth and index, see Arena::param
@@ -128,53 +128,53 @@ pub(super) enum Kind {
     FirstElementMarker,
     VariadicMarker,
     Throws,
-    TypedThrows,            // [type]
+    TypedThrows, // [type]
     Async,
     Sendable,
     SendingResult,
-    GlobalActor,            // [type]
+    GlobalActor, // [type]
     IsolatedAny,
     NonIsolatedCaller,
-    Differentiable,         // {letter}
-    Yields,                 // [type]
-    Number,                 // {value}
+    Differentiable, // {letter}
+    Yields,         // [type]
+    Number,         // {value}
 
     // Globals.
-    Phrase,                 // [...] {Phrase}
-    TypeMangling,           // [type, LabelList?]
-    ValueWitness,           // [type] {letters}
-    OnceToken,              // [context, names ...]
-    OnceFunction,           // [context, names ...]
-    ReabstractionThunk,     // [signature?, from, to] {letter}
-    KeyPathThunk,           // [entity, signature?, type ...] {KeyPath bits}
-    KeyPathIndexThunk,      // [signature?, type ...] {KeyPath bits}
-    CompletionHandler,      // [type, type, signature?] {flag << 8 | letter}
-    AutoDiffFunction,       // [node ..., kind, IndexSubset, IndexSubset] {is a vtable thunk}
-    AutoDiffSubsetThunk,    // [node ..., kind, IndexSubset, IndexSubset, IndexSubset]
-    AutoDiffReordering,     // [signature?, from, to] {letter}
-    AutoDiffKind,           // {letter}
+    Phrase,                   // [...] {Phrase}
+    TypeMangling,             // [type, LabelList?]
+    ValueWitness,             // [type] {letters}
+    OnceToken,                // [context, names ...]
+    OnceFunction,             // [context, names ...]
+    ReabstractionThunk,       // [signature?, from, to] {letter}
+    KeyPathThunk,             // [entity, signature?, type ...] {KeyPath bits}
+    KeyPathIndexThunk,        // [signature?, type ...] {KeyPath bits}
+    CompletionHandler,        // [type, type, signature?] {flag << 8 | letter}
+    AutoDiffFunction,         // [node ..., kind, IndexSubset, IndexSubset] {is a vtable thunk}
+    AutoDiffSubsetThunk,      // [node ..., kind, IndexSubset, IndexSubset, IndexSubset]
+    AutoDiffReordering,       // [signature?, from, to] {letter}
+    Derivative,               // {letter}
     DifferentiabilityWitness, // [node ..., IndexSubset, IndexSubset, signature?] {letter}
-    IndexSubset,            // text
-    ExistentialShape,       // [signature?, type]
-    MacroExpansionLoc,      // [module, file, Number, Number]
+    IndexSubset,              // text
+    ExistentialShape,         // [signature?, type]
+    MacroExpansionLoc,        // [module, file, Number, Number]
     AsyncMain,
-    Suffix,                 // text
-    Global,                 // [node ...]
+    Suffix, // text
+    Global, // [node ...]
 
     // Attributes of a function; they stand before it.
-    Attribute,              // {Phrase}
-    PartialApply,           // [node ...] {is Objective-C's}
-    AsyncAwaitResume,       // {number}
-    AsyncSuspendResume,     // {number}
-    OutlinedVariable,       // {number}
-    OutlinedReadOnlyObject, // {number}
-    OutlinedBridgedMethod,  // text
-    GenericSpecialization,  // [type or SpecializedType ...] {Specialization bits}
-    SpecializedType,        // [type, conformance ...]
+    Attribute,               // {Phrase}
+    PartialApply,            // [node ...] {is Objective-C's}
+    AsyncAwaitResume,        // {number}
+    AsyncSuspendResume,      // {number}
+    OutlinedVariable,        // {number}
+    OutlinedReadOnlyObject,  // {number}
+    OutlinedBridgedMethod,   // text
+    GenericSpecialization,   // [type or SpecializedType ...] {Specialization bits}
+    SpecializedType,         // [type, conformance ...]
     SignatureSpecialization, // [SpecializedParam ...] {Specialization bits}
-    SpecializedParam,       // [SpecKind, SpecText ..., operand ...] {is the result}
-    SpecKind,               // {specialization::ParamKind}
-    SpecText,               // text
+    SpecializedParam,        // [SpecProperty, SpecText ..., operand ...] {is the result}
+    SpecProperty,            // {specialization::ParamKind}
+    SpecText,                // text
 }
 
 /// The parts of [`Kind`], in its order: which part of the printer writes a node.

@@ -34,9 +34,7 @@ mod value_witness;
 
 use crate::Options;
 use crate::error::Failed;
-use crate::limited::Limited;
 use alloc::string::String;
-use core::fmt::{self, Write as _};
 use node::Arena;
 use style::Style;
 
@@ -54,7 +52,6 @@ const MAX_NESTED_LEN: usize = 1 << 14;
 pub(crate) struct Scratch {
     arena: Arena,
     memory: parser::Memory,
-    text: String,
 }
 
 /// Whether the name begins like a Swift name, in any generation. Those before Swift 4 begin with no more than `_T`.
@@ -80,39 +77,34 @@ fn prefix_len(name: &str) -> Option<usize> {
     name.strip_prefix('_').is_some_and(of_main).then_some(ASYNC_MAIN.len() + 1)
 }
 
-/// Writes the readable form of a Swift name.
-pub(crate) fn demangle<W: fmt::Write>(
+/// Writes the readable form of a Swift name to an empty text.
+pub(crate) fn demangle(
     name: &str,
     options: &Options,
     scratch: &mut Scratch,
-    out: &mut Limited<W>,
+    out: &mut String,
 ) -> Result<(), Failed> {
-    let result = demangle_styled(name, Style::new(options), options.max_len, 0, scratch);
-    if matches!(result, Ok(()) | Err(Failed::Full)) {
-        out.write_str(&scratch.text)?;
-    }
-    result
+    demangle_styled(name, Style::new(options), options.max_len, 0, scratch, out)
 }
 
-/// Leaves the readable form in the scratch's text.
 fn demangle_styled(
     name: &str,
     style: Style,
     max_len: usize,
     nesting: u32,
     scratch: &mut Scratch,
+    out: &mut String,
 ) -> Result<(), Failed> {
     let stripped = without_extra_underscore(name);
     let offset = name.len() - stripped.len();
-    let Scratch { arena, memory, text } = scratch;
-    text.clear();
+    let Scratch { arena, memory } = scratch;
     arena.start(stripped);
     let root = match prefix_len(stripped) {
         Some(start) => parser::parse(stripped, start, arena, memory),
         None => old::parse(stripped, 0, arena, memory.substitutions()),
     };
     match root {
-        Ok(root) => printer::print(arena, root, style, max_len, nesting, text),
+        Ok(root) => printer::print(arena, root, style, max_len, nesting, out),
         Err(at) if arena.is_full() => Err(Failed::TooComplex(offset + at)),
         Err(at) => Err(Failed::Invalid(offset + at)),
     }
@@ -123,7 +115,8 @@ fn nested(name: &str, nesting: u32) -> Option<String> {
     if !is_mangled(name) {
         return None;
     }
+    let mut text = String::new();
     let mut scratch = Scratch::default();
-    demangle_styled(name, Style::nested(), MAX_NESTED_LEN, nesting, &mut scratch).ok()?;
-    Some(scratch.text)
+    demangle_styled(name, Style::nested(), MAX_NESTED_LEN, nesting, &mut scratch, &mut text).ok()?;
+    Some(text)
 }

@@ -15,15 +15,14 @@ macro_rules! phrases {
 
 /// Where the first `$` is; past the end if there is none.
 const fn first_child(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'$' {
-            return at;
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        if *byte == b'$' {
+            break;
         }
-        at += 1;
+        rest = after;
     }
-    at
+    text.len() - rest.len()
 }
 
 phrases! {

@@ -148,7 +148,8 @@ impl Old<'_, '_> {
         if is_subscript(self, Some(name)) {
             return Some(self.arena.node(Kind::Subscript, 0, &[context, of]));
         }
-        if self.arena.own_kind(name) == Kind::PrivateDeclName && is_subscript(self, self.arena.child(name, 1)) {
+        if self.arena.own_kind(name) == Kind::PrivateDeclName && is_subscript(self, self.arena.child(name, 1))
+        {
             let discriminator = self.arena.child(name, 0)?;
             let discriminator = self.arena.node(Kind::PrivateDeclName, 0, &[discriminator]);
             return Some(self.arena.node(Kind::Subscript, 0, &[context, of, discriminator]));

@@ -87,7 +87,7 @@ impl Old<'_, '_> {
     }
 
     fn kind(&mut self, kind: u32, parts: &mut Vec<NodeRef>) {
-        parts.push(self.arena.leaf(Kind::SpecKind, kind));
+        parts.push(self.arena.leaf(Kind::SpecProperty, kind));
     }
 
     fn constant(&mut self, parts: &mut Vec<NodeRef>) -> Option<()> {

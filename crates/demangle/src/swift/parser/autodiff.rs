@@ -26,7 +26,7 @@ impl Parser<'_, '_> {
         let start = self.list.len();
         self.list.append(self.stack);
         let kind = self.derivative_kind()?;
-        let kind = self.arena.leaf(Kind::AutoDiffKind, kind);
+        let kind = self.arena.leaf(Kind::Derivative, kind);
         self.list.push(kind);
         self.derivative_subset(b'p')?;
         self.derivative_subset(b'r')?;

@@ -111,7 +111,8 @@ impl Parser<'_, '_> {
         let start = self.list.len();
         let mut has_labels = false;
         for at in 0..count {
-            let label = if self.labels_in_types { self.label_in_type(parameters, at) } else { self.pop_any()? };
+            let label =
+                if self.labels_in_types { self.label_in_type(parameters, at) } else { self.pop_any()? };
             match self.arena.kind(label) {
                 Kind::Identifier => has_labels = true,
                 Kind::FirstElementMarker => {}

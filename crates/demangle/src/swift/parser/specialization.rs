@@ -123,7 +123,7 @@ impl Parser<'_, '_> {
     }
 
     fn spec_kind(&mut self, kind: u32) {
-        let node = self.arena.leaf(Kind::SpecKind, kind);
+        let node = self.arena.leaf(Kind::SpecProperty, kind);
         self.list.push(node);
     }
 
@@ -205,7 +205,7 @@ impl Parser<'_, '_> {
         let kinds = param.first..param.first + param.count;
         for at in kinds.clone().rev() {
             let kind = *self.list.get(at)?;
-            if self.arena.own_kind(kind) != Kind::SpecKind || param.is_result {
+            if self.arena.own_kind(kind) != Kind::SpecProperty || param.is_result {
                 continue;
             }
             self.spec_operands(ParamKind::unpack(self.arena.extra(kind)), &mut operands)?;

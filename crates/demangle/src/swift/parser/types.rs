@@ -14,8 +14,8 @@ impl Parser<'_, '_> {
     pub(super) fn builtin_type(&mut self) -> Parsed {
         let letter = self.cursor.next();
         let builtin = match letter {
-            b'A' | b'B' | b'D' | b'I' | b'O' | b'P' | b'b' | b'c' | b'd' | b'e' | b'j' | b'o' | b'p' | b't'
-            | b'w' => self.arena.leaf(Kind::Builtin, u32::from(letter)),
+            b'A' | b'B' | b'D' | b'I' | b'O' | b'P' | b'b' | b'c' | b'd' | b'e' | b'j' | b'o' | b'p'
+            | b't' | b'w' => self.arena.leaf(Kind::Builtin, u32::from(letter)),
             b'T' => self.arena.leaf(Kind::TheTupleType, 0),
             b'f' | b'i' => {
                 let size = self.builtin_size()?;

@@ -38,7 +38,15 @@ pub(super) struct Form {
 
 impl Form {
     const fn new(typing: Typing, has_name: bool, extra: &'static str) -> Self {
-        Form { typing, has_name, is_subscript: false, is_phrase: false, number: None, macro_name: None, extra }
+        Form {
+            typing,
+            has_name,
+            is_subscript: false,
+            is_phrase: false,
+            number: None,
+            macro_name: None,
+            extra,
+        }
     }
 
     const fn named(typing: Typing) -> Self {
@@ -259,7 +267,8 @@ impl Printer<'_> {
         let Some(of) = arena.children(entity).iter().copied().find(|child| child.is_type()) else {
             return Ok(());
         };
-        let labels = arena.children(entity).iter().copied().find(|&child| arena.kind(child) == Kind::LabelList);
+        let labels =
+            arena.children(entity).iter().copied().find(|&child| arena.kind(child) == Kind::LabelList);
         let is_function = form.typing == Typing::Function && self.is_written_as_function(of);
         if !is_function {
             if self.style.is_simplified || !self.style.has_return_types {

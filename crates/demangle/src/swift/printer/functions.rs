@@ -18,7 +18,8 @@ impl Printer<'_> {
         let bits = self.arena.extra(node);
         let mut extras = [None; 3];
         let mut at = 2;
-        for (extra, flag) in extras.iter_mut().zip([function::HAS_C_TYPE, function::HAS_ACTOR, function::HAS_ERROR])
+        for (extra, flag) in
+            extras.iter_mut().zip([function::HAS_C_TYPE, function::HAS_ACTOR, function::HAS_ERROR])
         {
             if bits & flag != 0 {
                 *extra = self.arena.child(node, at);
@@ -126,7 +127,8 @@ impl Printer<'_> {
             if has_types {
                 self.parameter(element, labels.get(at).copied())?;
             } else {
-                let own = (arena.kind(element) == Kind::TupleElement).then(|| arena.child(element, 1)).flatten();
+                let own =
+                    (arena.kind(element) == Kind::TupleElement).then(|| arena.child(element, 1)).flatten();
                 self.label(labels.get(at).copied().or(own))?;
             }
         }
@@ -192,8 +194,7 @@ impl Printer<'_> {
             self.child(pattern, 1)?;
             self.put(" ")?;
         }
-        let is_parameter =
-            |&&value: &&NodeRef| impl_function::role(arena.extra(value)) == Role::Parameter;
+        let is_parameter = |&&value: &&NodeRef| impl_function::role(arena.extra(value)) == Role::Parameter;
         let count = values.iter().take_while(is_parameter).count();
         let (parameters, results) = values.split_at(count.min(values.len()));
         self.put("(")?;
@@ -221,8 +222,7 @@ impl Printer<'_> {
                 self.put(text)?;
             }
         }
-        let differentiable =
-            function::differentiable_letter_text(impl_function::differentiable_letter(bits));
+        let differentiable = function::differentiable_letter_text(impl_function::differentiable_letter(bits));
         if !differentiable.is_empty() {
             self.put(differentiable)?;
             self.put(" ")?;

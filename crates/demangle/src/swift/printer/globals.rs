@@ -26,7 +26,7 @@ impl Printer<'_> {
             Kind::AutoDiffFunction => self.auto_diff_function(node),
             Kind::AutoDiffSubsetThunk => self.auto_diff_subset_thunk(node),
             Kind::AutoDiffReordering => self.auto_diff_reordering(node),
-            Kind::AutoDiffKind => self.put(auto_diff_kind(self.arena.extra(node))),
+            Kind::Derivative => self.put(auto_diff_kind(self.arena.extra(node))),
             Kind::DifferentiabilityWitness => self.differentiability_witness(node),
             Kind::IndexSubset => self.index_subset(node),
             Kind::ExistentialShape => self.existential_shape(node),
@@ -50,7 +50,11 @@ impl Printer<'_> {
                     (false, 0) => "partial apply forwarder",
                     (false, _) => "partial apply ObjC forwarder",
                 })?;
-                if self.arena.children(node).is_empty() { Ok(()) } else { self.enclosed(" for ", node, "", "") }
+                if self.arena.children(node).is_empty() {
+                    Ok(())
+                } else {
+                    self.enclosed(" for ", node, "", "")
+                }
             }
             Kind::AsyncAwaitResume | Kind::AsyncSuspendResume if self.style.is_simplified => Ok(()),
             Kind::AsyncAwaitResume => self.numbered("(", number, ") await resume partial function for "),

@@ -46,8 +46,8 @@ impl Printer<'_> {
         let is_signature = arena.own_kind(node) == Kind::SignatureSpecialization;
         // What else was changed takes an argument's place in the count, in Swift's own demangler.
         let changed = specialization::ASYNC_REMOVED | specialization::REPRESENTATION_CHANGED;
-        let mut number = u64::from((info & changed).count_ones());
-        for &child in arena.children(node) {
+        let first = u64::from((info & changed).count_ones());
+        for (number, &child) in (first..).zip(arena.children(node)) {
             if !is_signature || !arena.children(child).is_empty() {
                 self.put(separator)?;
                 separator = ", ";
@@ -58,7 +58,6 @@ impl Printer<'_> {
                     self.print(child)?;
                 }
             }
-            number += 1;
         }
         self.put("> of ")
     }
@@ -86,7 +85,8 @@ impl Printer<'_> {
         } else {
             self.put("Return = ")?;
         }
-        let is_kind = |&&child: &&NodeRef| matches!(arena.own_kind(child), Kind::SpecKind | Kind::SpecText);
+        let is_kind =
+            |&&child: &&NodeRef| matches!(arena.own_kind(child), Kind::SpecProperty | Kind::SpecText);
         let children = arena.children(param);
         let kinds = children.iter().take_while(is_kind).count();
         let (mut kinds, mut operands) = children.split_at(kinds.min(children.len()));
@@ -114,7 +114,12 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn argument_kind(&mut self, kind: ParamKind, texts: &[NodeRef], operands: &mut &[NodeRef]) -> fmt::Result {
+    fn argument_kind(
+        &mut self,
+        kind: ParamKind,
+        texts: &[NodeRef],
+        operands: &mut &[NodeRef],
+    ) -> fmt::Result {
         let takes_operands = !matches!(
             kind,
             ParamKind::BoxToValue
@@ -195,7 +200,8 @@ impl Printer<'_> {
         let Some((&first, rest)) = operands.split_first() else { return Ok(()) };
         *operands = rest;
         let name = arena.text(first);
-        let nested = (self.nesting < MAX_NESTING).then(|| crate::swift::nested(name, self.nesting + 1)).flatten();
+        let nested =
+            (self.nesting < MAX_NESTING).then(|| crate::swift::nested(name, self.nesting + 1)).flatten();
         self.put(nested.as_deref().unwrap_or(name))
     }
 }

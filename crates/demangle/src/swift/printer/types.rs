@@ -93,7 +93,13 @@ impl Printer<'_> {
         self.child(node, 0)
     }
 
-    pub(super) fn enclosed(&mut self, open: &str, node: NodeRef, separator: &str, close: &str) -> fmt::Result {
+    pub(super) fn enclosed(
+        &mut self,
+        open: &str,
+        node: NodeRef,
+        separator: &str,
+        close: &str,
+    ) -> fmt::Result {
         self.put(open)?;
         self.list_of(node, separator)?;
         self.put(close)
@@ -152,7 +158,8 @@ impl Printer<'_> {
             Kind::Standard => standard::unpack(self.arena.extra(nominal))?.1,
             _ => {
                 let &[module, name] = self.arena.children(nominal) else { return None };
-                let is_swift = self.arena.own_kind(module) == Kind::Module && self.arena.text(module) == "Swift";
+                let is_swift =
+                    self.arena.own_kind(module) == Kind::Module && self.arena.text(module) == "Swift";
                 let has_name = self.arena.own_kind(name) == Kind::Identifier;
                 (is_swift && has_name).then(|| self.arena.text(name))?
             }

@@ -1,0 +1,106 @@
+//! C++ names as the Itanium C++ ABI mangles them, with the extensions of clang and gcc.
+//!
+//! Written from the mangling chapter of the ABI: <https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling>. A name is
+//! read into a flat table of [`node::Node`]s, then printed from it; each byte of the name is read once.
+
+mod encoding;
+mod expressions;
+mod names;
+mod node;
+mod operators;
+mod parser;
+mod primary;
+mod print;
+mod templates;
+mod types;
+mod words;
+
+use crate::Options;
+use crate::error::Failed;
+use alloc::string::String;
+use node::{Id, Node};
+use parser::Parser;
+use print::Printer;
+use words::Word;
+
+pub(crate) use parser::Scratch;
+
+/// The longest name that is read; the longest one seen in a real binary has 60,000 bytes.
+const MAX_NAME: usize = 1 << 24;
+
+/// Writes the readable form of a name to the empty `out`, up to `options.max_len` bytes.
+pub(crate) fn demangle(
+    name: &str,
+    options: &Options,
+    scratch: &mut Scratch,
+    out: &mut String,
+) -> Result<(), Failed> {
+    if name.len() > MAX_NAME {
+        return Err(Failed::TooComplex(0));
+    }
+    if let Some((what, key)) = keyed(name) {
+        return keyed_to(what, key, options, scratch, out);
+    }
+    let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
+    let mut parser = Parser::new(name, underscores + 1, scratch);
+    let root = match underscores {
+        1 | 2 => mangled_name(&mut parser),
+        3 | 4 => block_invocation(&mut parser),
+        _ => None,
+    };
+    let Some(root) = root else { return Err(parser.failure()) };
+    let may_be_cyclic = parser.has_forwards;
+    Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(root)
+}
+
+/// What runs before `main` for a file, or for one definition: `_GLOBAL__I_` (old gcc), `_GLOBAL__sub_I_`, and `D` for
+/// what runs at exit; then the file's or the definition's name.
+pub(crate) fn keyed(name: &str) -> Option<(&'static str, &str)> {
+    let kind = name.trim_start_matches('_').strip_prefix("GLOBAL_")?;
+    let kind = kind.strip_prefix(['_', '.', '$'])?;
+    let kind = kind.strip_prefix("sub_").unwrap_or(kind);
+    if let Some(key) = kind.strip_prefix("I_") {
+        return Some(("global constructors keyed to ", key));
+    }
+    kind.strip_prefix("D_").map(|key| ("global destructors keyed to ", key))
+}
+
+fn keyed_to(
+    what: &str,
+    key: &str,
+    options: &Options,
+    scratch: &mut Scratch,
+    out: &mut String,
+) -> Result<(), Failed> {
+    if key.starts_with("_Z") || key.starts_with("__Z") {
+        demangle(key, options, scratch, out)?;
+    } else {
+        out.push_str(key);
+    }
+    out.insert_str(0, what);
+    if out.len() > options.max_len { Err(Failed::Full) } else { Ok(()) }
+}
+
+/// `<mangled-name> ::= _Z <encoding> [. <suffix>]`
+fn mangled_name(parser: &mut Parser<'_, '_>) -> Option<Id> {
+    let encoding = parser.encoding()?;
+    if parser.peek(0) == b'.' {
+        let suffix = parser.span(parser.at, parser.bytes.len());
+        return Some(parser.push(Node::Suffixed { name: encoding, suffix }));
+    }
+    parser.is_at_end().then_some(encoding)
+}
+
+/// `___Z <encoding> _block_invoke [[_] <number>] [. <suffix>]`
+fn block_invocation(parser: &mut Parser<'_, '_>) -> Option<Id> {
+    let encoding = parser.encoding()?;
+    if !parser.skip_text(b"_block_invoke") {
+        return None;
+    }
+    let needs_number = parser.skip(b'_');
+    if parser.digits().len == 0 && needs_number {
+        return None;
+    }
+    let is_end = parser.is_at_end() || parser.peek(0) == b'.';
+    is_end.then(|| parser.push(Node::Special { what: Word::BLOCK_INVOCATION, of: encoding }))
+}

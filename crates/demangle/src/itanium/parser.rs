@@ -1,0 +1,287 @@
+//! The state that reading a name has, and its smallest pieces: letters, numbers, identifiers, sequence ids.
+//!
+//! Each production of the grammar is a method that consumes its text and answers with a node. `None` means that the
+//! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
+
+use super::node::{Id, List, Node, Qualifiers, Reference, Span, Table};
+use super::print::Written;
+use super::words::Word;
+use crate::MAX_DEPTH;
+use crate::error::Failed;
+use alloc::vec::Vec;
+
+/// The buffers of a parser, kept from name to name.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(super) table: Table,
+    /// Members of lists that are not finished, innermost last.
+    pub(super) pending: Vec<Id>,
+    /// What `S_`, `S0_`, ... stand for.
+    pub(super) substitutions: Vec<Id>,
+    /// What `T_`, `T0_`, ... stand for; each [`Level`] is a range of it.
+    pub(super) params: Vec<Id>,
+    pub(super) levels: Vec<Level>,
+    /// Template parameters whose arguments have not been seen.
+    pub(super) forwards: Vec<(Id, u32)>,
+    pub(super) copies: Vec<Written>,
+}
+
+/// One level of template parameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Level {
+    pub(super) start: usize,
+    pub(super) len: usize,
+}
+
+/// What the name of an encoding tells about the rest of it.
+#[derive(Debug, Default)]
+pub(super) struct NameState {
+    /// A constructor, destructor or conversion: no return type is mangled.
+    pub(super) is_without_return_type: bool,
+    /// A template's name: the return type is mangled.
+    pub(super) ends_with_args: bool,
+    pub(super) qualifiers: Qualifiers,
+    pub(super) reference: Option<Reference>,
+    pub(super) has_explicit_object: bool,
+}
+
+/// Reads one name.
+pub(super) struct Parser<'n, 's> {
+    pub(super) bytes: &'n [u8],
+    pub(super) at: usize,
+    pub(super) scratch: &'s mut Scratch,
+    /// `levels` and `params` from here on belong to the innermost encoding.
+    pub(super) level_base: usize,
+    pub(super) param_base: usize,
+    /// Whether `I` behind a type opens template arguments: not behind a conversion's type itself.
+    pub(super) takes_args: bool,
+    /// Whether a template parameter may refer to an argument further on: in a conversion's type.
+    pub(super) takes_forwards: bool,
+    /// Inside a constraint, where not all levels of template parameters are known.
+    pub(super) in_constraint: bool,
+    /// The level of template parameters that a lambda's `auto` parameters make up.
+    pub(super) lambda_level: Option<usize>,
+    /// How many template parameters of each kind were given a name.
+    pub(super) invented: [u32; 3],
+    /// Whether a template parameter was met before its argument.
+    pub(super) has_forwards: bool,
+    depth: u32,
+    is_too_deep: bool,
+}
+
+impl<'n, 's> Parser<'n, 's> {
+    pub(super) fn new(name: &'n str, at: usize, scratch: &'s mut Scratch) -> Self {
+        scratch.table.clear();
+        scratch.pending.clear();
+        scratch.substitutions.clear();
+        scratch.params.clear();
+        scratch.levels.clear();
+        scratch.forwards.clear();
+        Parser {
+            bytes: name.as_bytes(),
+            at,
+            scratch,
+            level_base: 0,
+            param_base: 0,
+            takes_args: true,
+            takes_forwards: false,
+            in_constraint: false,
+            lambda_level: None,
+            invented: [0; 3],
+            has_forwards: false,
+            depth: 0,
+            is_too_deep: false,
+        }
+    }
+
+    /// Why and where reading ended early.
+    pub(super) fn failure(&self) -> Failed {
+        if self.is_too_deep { Failed::TooComplex(self.at) } else { Failed::Invalid(self.at) }
+    }
+
+    /// Reads a part that may contain itself.
+    #[inline]
+    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        if self.depth >= MAX_DEPTH {
+            self.is_too_deep = true;
+            return None;
+        }
+        self.depth += 1;
+        let part = read(self);
+        self.depth -= 1;
+        part
+    }
+
+    /// Reads a part that ends in a letter of its own, so that what is special about the part around it does not hold.
+    pub(super) fn bracketed<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let takes_args = core::mem::replace(&mut self.takes_args, true);
+        let part = read(self);
+        self.takes_args = takes_args;
+        part
+    }
+
+    /// The byte that is `ahead` of the current one; zero behind the end.
+    #[inline]
+    pub(super) fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    #[inline]
+    pub(super) fn skip(&mut self, byte: u8) -> bool {
+        if self.bytes.get(self.at) == Some(&byte) {
+            self.at += 1;
+            return true;
+        }
+        false
+    }
+
+    #[inline]
+    pub(super) fn skip_text(&mut self, text: &[u8]) -> bool {
+        let is_there = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(text));
+        if is_there {
+            self.at += text.len();
+        }
+        is_there
+    }
+
+    /// Consumes `byte`, which must be there.
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8) -> Option<()> {
+        self.skip(byte).then_some(())
+    }
+
+    pub(super) fn span(&self, start: usize, end: usize) -> Span {
+        // Names are shorter than 4 GiB: see `MAX_NAME`.
+        Span { start: start as u32, len: (end - start) as u32 }
+    }
+
+    /// `[0-9]+`, or nothing.
+    pub(super) fn digits(&mut self) -> Span {
+        let start = self.at;
+        while self.peek(0).is_ascii_digit() {
+            self.at += 1;
+        }
+        self.span(start, self.at)
+    }
+
+    /// `[n] [0-9]+`, or nothing; then an `n` is consumed all the same.
+    pub(super) fn number(&mut self) -> Span {
+        let start = self.at;
+        self.skip(b'n');
+        if self.digits().len == 0 { self.span(start, start) } else { self.span(start, self.at) }
+    }
+
+    /// `[0-9]+`, as a value: a length or a position, so never more than the name is long.
+    #[inline]
+    pub(super) fn value(&mut self) -> Option<usize> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let mut value = 0;
+        for (len, &byte) in rest.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                self.at += len;
+                return (len > 0).then_some(value);
+            }
+            value = value * 10 + usize::from(digit);
+            if value > self.bytes.len() {
+                return None;
+            }
+        }
+        // A number is never the last thing in a name.
+        None
+    }
+
+    /// `<source-name>` without its node.
+    #[inline]
+    pub(super) fn identifier(&mut self) -> Option<Span> {
+        let len = self.value()?;
+        if len == 0 || len > self.left() {
+            return None;
+        }
+        let start = self.at;
+        self.at += len;
+        Some(self.span(start, self.at))
+    }
+
+    /// `<source-name> ::= <positive length number> <identifier>`
+    #[inline]
+    pub(super) fn source_name(&mut self) -> Option<Id> {
+        let span = self.identifier()?;
+        let text = self.text(span);
+        if text.first() == Some(&b'_') && text.starts_with(b"_GLOBAL__N") {
+            return Some(Word::ANONYMOUS.id());
+        }
+        Some(self.push(Node::Source(span)))
+    }
+
+    pub(super) fn text(&self, span: Span) -> &'n [u8] {
+        let start = span.start as usize;
+        self.bytes.get(start..start + span.len as usize).unwrap_or_default()
+    }
+
+    /// `<seq-id> ::= <0-9A-Z>+`
+    pub(super) fn sequence_id(&mut self) -> Option<usize> {
+        let mut value: Option<usize> = None;
+        loop {
+            let digit = match self.peek(0) {
+                digit @ b'0'..=b'9' => digit - b'0',
+                letter @ b'A'..=b'Z' => letter - b'A' + 10,
+                _ => return value,
+            };
+            value = Some(value.unwrap_or(0).checked_mul(36)?.checked_add(usize::from(digit))?);
+            self.at += 1;
+        }
+    }
+
+    /// `<CV-qualifiers> ::= [r] [V] [K]`
+    pub(super) fn qualifiers(&mut self) -> Qualifiers {
+        Qualifiers { is_restrict: self.skip(b'r'), is_volatile: self.skip(b'V'), is_const: self.skip(b'K') }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, node: Node) -> Id {
+        self.scratch.table.push(node)
+    }
+
+    /// Makes `part` available as a substitution.
+    #[inline]
+    pub(super) fn remember(&mut self, part: Id) {
+        self.scratch.substitutions.push(part);
+    }
+
+    /// Reads parts until `is_end` consumes what ends them.
+    pub(super) fn list_until(
+        &mut self,
+        mut is_end: impl FnMut(&mut Self) -> bool,
+        mut read: impl FnMut(&mut Self) -> Option<Id>,
+    ) -> Option<List> {
+        let from = self.scratch.pending.len();
+        while !is_end(self) {
+            let part = read(self)?;
+            self.scratch.pending.push(part);
+        }
+        Some(self.finish_list(from))
+    }
+
+    /// Reads parts up to an `E`.
+    pub(super) fn list_to_end(&mut self, read: impl FnMut(&mut Self) -> Option<Id>) -> Option<List> {
+        self.list_until(|parser| parser.skip(b'E'), read)
+    }
+
+    /// Makes a list of the pending members from `from` on.
+    #[inline]
+    pub(super) fn finish_list(&mut self, from: usize) -> List {
+        let list = self.scratch.table.push_list(self.scratch.pending.get(from..).unwrap_or_default());
+        self.scratch.pending.truncate(from);
+        list
+    }
+}

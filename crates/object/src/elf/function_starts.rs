@@ -1,0 +1,148 @@
+//! Function starts of ELF files: the search table of `.eh_frame_hdr` (LSB, "Exception Frame Header"), and ARM's exception
+//! index (EHABI, section 6). Stripped files keep them.
+
+use backtrail_core::{AddrRange, Family, Svma};
+use object::Endianness;
+use object::elf::{PT_GNU_EH_FRAME, ProgramType};
+use object::endian::Endian;
+
+use super::parser::{Program, Tables};
+use crate::error::Result;
+use crate::object::{Kind, Object};
+use crate::section::FileRange;
+
+/// `PT_ARM_EXIDX`; other processors give the number other meanings.
+const EXCEPTION_INDEX: ProgramType = ProgramType(0x7000_0001);
+
+/// Where functions start, ascending: where their unwind information does.
+pub(crate) fn read(object: &Object<'_>, tables: &Tables) -> Result<Vec<Svma>> {
+    let mut starts = Vec::new();
+    if let Some((address, file)) = find(object, tables, ".eh_frame_hdr", PT_GNU_EH_FRAME) {
+        let bytes = object.view.bytes(file.start().get(), file.size(), ".eh_frame_hdr")?;
+        let header = Table { bytes, address: address.start(), tables };
+        starts = header.search_table().ok_or_else(|| {
+            let detail =
+                ".eh_frame_hdr: expected version 1 and a table of functions in encodings that are in use";
+            object.view.malformed(file.start().get(), detail)
+        })?;
+    }
+    if object.arch().family() == Family::Arm
+        && let Some((address, file)) = find(object, tables, ".ARM.exidx", EXCEPTION_INDEX)
+    {
+        let bytes = object.view.bytes(file.start().get(), file.size(), ".ARM.exidx")?;
+        starts.extend(Table { bytes, address: address.start(), tables }.exception_index());
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    Ok(starts)
+}
+
+/// A table, by section or, where those were stripped off, by program header.
+fn find(
+    object: &Object<'_>,
+    tables: &Tables,
+    name: &str,
+    kind: ProgramType,
+) -> Option<(AddrRange<Svma>, FileRange)> {
+    if let Some(section) = object.headers.sections.iter().find(|section| section.name == name) {
+        return section.file.map(|file| (section.address, file));
+    }
+    if object.kind() == Kind::DebugCompanion {
+        return None;
+    }
+    let program = |program: &Program| (program.address, program.file);
+    tables.programs.iter().find(|program| program.kind == kind).map(program)
+}
+
+struct Table<'d, 't> {
+    bytes: &'d [u8],
+    address: Svma,
+    tables: &'t Tables,
+}
+
+/// How a pointer is written: the low half says how wide, the high half what it counts from. LSB, "DWARF Exception
+/// Header Encoding".
+#[derive(Clone, Copy)]
+struct Encoding(u8);
+
+impl Encoding {
+    const OMIT: u8 = 0xff;
+
+    fn size(self, is_64: bool) -> Option<usize> {
+        match self.0 & 0x07 {
+            _ if self.0 == Self::OMIT => None,
+            0x00 => Some(if is_64 { 8 } else { 4 }),
+            0x02 => Some(2),
+            0x03 => Some(4),
+            0x04 => Some(8),
+            _ => None,
+        }
+    }
+
+    fn is_signed(self) -> bool {
+        self.0 & 0x08 != 0
+    }
+}
+
+impl Table<'_, '_> {
+    fn search_table(&self) -> Option<Vec<Svma>> {
+        let [version, frame_encoding, count_encoding, table_encoding, ..] = *self.bytes else { return None };
+        if version != 1 {
+            return None;
+        }
+        let is_64 = self.tables.header.is_64;
+        if count_encoding == Encoding::OMIT || table_encoding == Encoding::OMIT {
+            return Some(Vec::new());
+        }
+        let count_at = 4 + Encoding(frame_encoding).size(is_64)?;
+        let count = self.pointer(count_at, Encoding(count_encoding))?.get();
+        let table_at = count_at + Encoding(count_encoding).size(is_64)?;
+        let encoding = Encoding(table_encoding);
+        let row = 2 * encoding.size(is_64)?;
+        let there = self.bytes.len().saturating_sub(table_at) / row;
+        let count = usize::try_from(count).map_or(there, |count| count.min(there));
+        (0..count).map(|index| self.pointer(table_at + index * row, encoding)).collect()
+    }
+
+    fn pointer(&self, at: usize, encoding: Encoding) -> Option<Svma> {
+        let raw = self.bytes.get(at..)?.get(..encoding.size(self.tables.header.is_64)?)?;
+        let value = number(raw, encoding.is_signed(), self.tables.header.endian)?;
+        let base = match encoding.0 & 0x70 {
+            0x00 => 0,
+            0x10 => self.address.get().wrapping_add(at as u64),
+            0x30 => self.address.get(),
+            _ => return None,
+        };
+        Some(Svma::new(self.cut(base.wrapping_add(value))))
+    }
+
+    /// Entries of two words: the first is the distance to a function in its lower 31 bits.
+    fn exception_index(&self) -> Vec<Svma> {
+        let (rows, _) = self.bytes.as_chunks::<8>();
+        let start = |(index, row): (usize, &[u8; 8])| {
+            let word = number(row.first_chunk::<4>()?, false, self.tables.header.endian)?;
+            let distance = ((word << 33).cast_signed() >> 33).cast_unsigned();
+            let address = self.address.get().wrapping_add(index as u64 * 8).wrapping_add(distance);
+            Some(Svma::new(self.cut(address) & !1))
+        };
+        rows.iter().enumerate().filter_map(start).collect()
+    }
+
+    fn cut(&self, address: u64) -> u64 {
+        if self.tables.header.is_64 { address } else { address & u64::from(u32::MAX) }
+    }
+}
+
+/// 2, 4 or 8 bytes as a number, sign-extended to 64 bits where it is signed.
+fn number(bytes: &[u8], is_signed: bool, endian: Endianness) -> Option<u64> {
+    let value = match *bytes {
+        [a, b] => endian.read_u16([a, b]).into(),
+        [a, b, c, d] => endian.read_u32([a, b, c, d]).into(),
+        _ => endian.read_u64(*bytes.first_chunk()?),
+    };
+    let unused = u64::BITS.saturating_sub(8 * u32::try_from(bytes.len()).ok()?);
+    Some(if is_signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+//! ELF. The gABI, and GNU's additions as `<elf.h>` has them.
+
+mod dynamic;
+pub(crate) mod function_starts;
+pub(crate) mod gnu_debugdata;
+mod header;
+mod id;
+pub(crate) mod links;
+pub(crate) mod load_commands;
+mod parser;
+pub(crate) mod sections;
+mod symbols;
+
+pub(crate) use header::{arch_of, is_elf};
+pub(crate) use parser::{Tables, parse};
+pub(crate) use symbols::read as symbols;

@@ -1,0 +1,15 @@
+//! Mach-O. `<mach-o/loader.h>`, `<mach-o/nlist.h>`, `<mach-o/stab.h>`.
+
+pub(crate) mod cache;
+pub(crate) mod debug_map;
+mod exports;
+pub(crate) mod fileset;
+pub(crate) mod function_starts;
+mod header;
+pub(crate) mod load_commands;
+mod parser;
+mod symbols;
+
+pub(crate) use header::{arch, arch_of};
+pub(crate) use parser::{Tables, parse};
+pub(crate) use symbols::read as symbols;

@@ -1,0 +1,310 @@
+//! One slice: the face that both formats share.
+
+use std::borrow::Cow;
+
+use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+
+use crate::compress::Compressed;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits::Limits;
+use crate::link::{DebugAltLink, DebugLink};
+use crate::load_command::LoadCommand;
+use crate::macho::debug_map::DebugMapEntry;
+use crate::section::{Section, Segment};
+use crate::slice::Placement;
+use crate::symbol::Symbol;
+use crate::view::View;
+use crate::{elf, macho};
+
+/// The container format.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Format {
+    /// Apple's.
+    MachO,
+    /// Everybody else's.
+    Elf,
+}
+
+/// What an object file is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A program, or a kernel.
+    Executable,
+    /// A shared library, or a dynamic linker.
+    Library,
+    /// Mach-O code that is loaded on demand: bundles and kernel extensions.
+    Bundle,
+    /// The debug info of another file: a dSYM's binary, an ELF `.debug` file, a `dwz` file.
+    DebugCompanion,
+    /// Input of a linker: `.o`, `.dwo`, kernel modules.
+    Relocatable,
+    /// The memory of a process.
+    Core,
+    /// A dyld shared cache as a whole.
+    SharedCache,
+    /// Anything else.
+    Other,
+}
+
+/// Byte order of an object's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Endian {
+    /// Least significant byte first.
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+/// What both formats state in their headers.
+#[derive(Debug)]
+pub(crate) struct Headers<'d> {
+    pub(crate) format: Format,
+    pub(crate) kind: Kind,
+    pub(crate) arch: Arch,
+    pub(crate) is_64: bool,
+    pub(crate) endian: Endian,
+    pub(crate) id: Option<ImageId>,
+    pub(crate) image_base: Svma,
+    pub(crate) segments: Vec<Segment<'d>>,
+    pub(crate) sections: Vec<Section<'d>>,
+    pub(crate) has_debug_info: bool,
+    pub(crate) has_symbols: bool,
+    pub(crate) problems: Vec<Error>,
+}
+
+#[derive(Debug)]
+enum Tables<'d> {
+    MachO(macho::Tables<'d>),
+    Elf(elf::Tables),
+}
+
+/// One object file: headers are read, the rest waits until asked for.
+///
+/// Offsets in [`Segment`]s and [`Section`]s count from the start of the slice, offsets in errors from the start of the
+/// outermost file (when parsed by [`Slice::parse`](crate::Slice::parse)).
+#[derive(Debug)]
+pub struct Object<'d> {
+    pub(crate) view: View<&'d [u8]>,
+    pub(crate) headers: Headers<'d>,
+    pub(crate) limits: Limits,
+    tables: Tables<'d>,
+}
+
+impl<'d> Object<'d> {
+    /// Reads the headers of one slice with the default [`Limits`]. Fat files, archives and shared caches are taken
+    /// apart by [`slices`](crate::slices) before.
+    pub fn parse(data: &'d [u8]) -> Result<Self> {
+        Self::parse_with(data, &Limits::default())
+    }
+
+    /// Reads the headers of one slice.
+    pub fn parse_with(data: &'d [u8], limits: &Limits) -> Result<Self> {
+        Self::parse_placed(View::of_slice(data, 0), &Placement::Whole, limits)
+    }
+
+    pub(crate) fn parse_placed(view: View<&'d [u8]>, placement: &Placement, limits: &Limits) -> Result<Self> {
+        let (headers, tables) = match placement {
+            Placement::Whole if elf::is_elf(view) => {
+                let (headers, tables) = elf::parse(view, limits)?;
+                (headers, Tables::Elf(tables))
+            }
+            _ => {
+                let (headers, tables) = macho::parse(view, placement, limits)?;
+                (headers, Tables::MachO(tables))
+            }
+        };
+        Ok(Self { view, headers, limits: limits.clone(), tables })
+    }
+
+    /// The container format.
+    pub fn format(&self) -> Format {
+        self.headers.format
+    }
+
+    /// What the file is for.
+    pub fn kind(&self) -> Kind {
+        self.headers.kind
+    }
+
+    /// The architecture of its code.
+    pub fn arch(&self) -> Arch {
+        self.headers.arch
+    }
+
+    /// Whether the file uses the 64-bit layout. `arm64_32` has 64-bit registers and does not.
+    pub fn is_64(&self) -> bool {
+        self.headers.is_64
+    }
+
+    /// The order of bytes in its numbers.
+    pub fn endian(&self) -> Endian {
+        self.headers.endian
+    }
+
+    /// `LC_UUID`, the GNU build id, or for ELF programs and libraries without one a hash of their code. `None` where
+    /// there is neither, or it is all zero.
+    pub fn id(&self) -> Option<ImageId> {
+        self.headers.id
+    }
+
+    /// The address that [`Rva`](backtrail_core::Rva)s of this image count from: `__TEXT`'s, or that of the lowest
+    /// `LOAD` segment, rounded down to a page of 4 KiB. Zero for `.o` files.
+    pub fn image_base(&self) -> Svma {
+        self.headers.image_base
+    }
+
+    /// Whether there is DWARF: a `.debug_info` section that has bytes.
+    pub fn has_debug_info(&self) -> bool {
+        self.headers.has_debug_info
+    }
+
+    /// Whether there is any table of symbols that is not empty: `.symtab`, `.dynsym`, `.gnu_debugdata`, `LC_SYMTAB`,
+    /// exports.
+    pub fn has_symbols(&self) -> bool {
+        self.headers.has_symbols
+    }
+
+    /// What was wrong in the headers and could be left out.
+    pub fn problems(&self) -> &[Error] {
+        &self.headers.problems
+    }
+
+    /// What a loader maps, in the file's order.
+    pub fn segments(&self) -> &[Segment<'d>] {
+        &self.headers.segments
+    }
+
+    /// All sections, in the file's order; ELF's section 0 is among them.
+    pub fn sections(&self) -> &[Section<'d>] {
+        &self.headers.sections
+    }
+
+    /// The section of that name, in any of its spellings (see [`Section::is_named`]); where there are several, the
+    /// first that has bytes.
+    pub fn section(&self, name: &str) -> Option<&Section<'d>> {
+        let mut named = self.headers.sections.iter().filter(|section| section.is_named(name));
+        let first = named.next()?;
+        if first.file.is_some() {
+            return Some(first);
+        }
+        named.find(|section| section.file.is_some()).or(Some(first))
+    }
+
+    /// A section's bytes, decompressed where they are compressed. Empty for sections without bytes in the file.
+    pub fn section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
+        match self.compressed(section)? {
+            Some(compressed) => compressed.decompress(self.limits.decompressed_bytes).map(Cow::Owned),
+            None => self.raw_section_data(section).map(Cow::Borrowed),
+        }
+    }
+
+    /// How many bytes [`section_data`](Self::section_data) would give, without decompressing.
+    pub fn section_size(&self, section: &Section<'_>) -> Result<u64> {
+        match self.compressed(section)? {
+            Some(compressed) => Ok(compressed.size),
+            None => Ok(section.file.map_or(0, AddrRange::size)),
+        }
+    }
+
+    /// A section's bytes as they are in the file.
+    pub(crate) fn raw_section_data(&self, section: &Section<'_>) -> Result<&'d [u8]> {
+        let Some(file) = section.file else { return Ok(&[]) };
+        self.view.bytes(file.start().get(), file.size(), &format!("section {}", section.name))
+    }
+
+    fn compressed(&self, section: &Section<'_>) -> Result<Option<Compressed<'d>>> {
+        if !section.is_compressed {
+            return Ok(None);
+        }
+        let bytes = self.raw_section_data(section)?;
+        let offset = self.view.absolute(section.file.map_or(0, |file| file.start().get()));
+        if section.name.contains("zdebug_") && bytes.starts_with(b"ZLIB") {
+            return crate::compress::gnu(bytes, offset).map(Some);
+        }
+        elf::sections::compressed(bytes, offset, self.headers.is_64, self.headers.endian).map(Some)
+    }
+
+    /// The bytes that are mapped at `address`, as many of `size` as the segment has in the file.
+    pub fn bytes_at(&self, address: Svma, size: u64) -> Option<&'d [u8]> {
+        let segment = self.headers.segments.iter().find(|segment| {
+            segment.address.contains(address)
+                && address.offset_from(segment.address.start()).is_some_and(|at| at < segment.file.size())
+        })?;
+        let at = address.offset_from(segment.address.start())?;
+        let size = size.min(segment.file.size() - at);
+        let start = segment.file.start().checked_add(at)?;
+        self.view.bytes_up_to(start.get(), size, "mapped bytes").ok()
+    }
+
+    /// Every defined symbol of code or data, from every table of the file, in no particular order. Left out: stabs,
+    /// undefined, absolute and common symbols, section and file symbols, thread-local ones (their values are no
+    /// addresses), ARM's mapping symbols, re-exports. Several names for one address are all there; see
+    /// [`Symbol::preference`].
+    ///
+    /// A name that no table spells is in [`gnu_debugdata`](Self::gnu_debugdata), which is an object of its own.
+    ///
+    /// # Errors
+    /// Where a table is broken and no other gave a single symbol; [`symbols_and_problems`](Self::symbols_and_problems)
+    /// tells both.
+    pub fn symbols(&self) -> Result<Vec<Symbol<'d>>> {
+        let (symbols, problems) = self.symbols_and_problems();
+        match problems.into_iter().next() {
+            Some(problem) if symbols.is_empty() => Err(problem),
+            _ => Ok(symbols),
+        }
+    }
+
+    /// As [`symbols`](Self::symbols), with what was wrong in tables that were left out.
+    pub fn symbols_and_problems(&self) -> (Vec<Symbol<'d>>, Vec<Error>) {
+        match &self.tables {
+            Tables::MachO(tables) => macho::symbols(self, tables),
+            Tables::Elf(tables) => elf::symbols(self, tables),
+        }
+    }
+
+    /// Where functions start, ascending, each once, the Thumb bit cleared: `LC_FUNCTION_STARTS`; for ELF the search
+    /// table of `.eh_frame_hdr`, or `.ARM.exidx`, of which stripped files keep at least one. Empty where there is none.
+    pub fn function_starts(&self) -> Result<Vec<Svma>> {
+        match &self.tables {
+            Tables::MachO(tables) => macho::function_starts::read(self, tables),
+            Tables::Elf(tables) => elf::function_starts::read(self, tables),
+        }
+    }
+
+    /// For people: Mach-O's load commands, ELF's program headers and dynamic entries.
+    pub fn load_commands(&self) -> Vec<LoadCommand> {
+        match &self.tables {
+            Tables::MachO(tables) => macho::load_commands::describe(tables),
+            Tables::Elf(tables) => elf::load_commands::describe(self, tables),
+        }
+    }
+
+    /// The object files that a Mach-O image was linked from, with the linked addresses of their functions; what
+    /// `dsymutil` would read. Empty where it was stripped off, and for ELF.
+    pub fn debug_map(&self) -> Vec<DebugMapEntry<'d>> {
+        match &self.tables {
+            Tables::MachO(tables) => macho::debug_map::read(self, tables),
+            Tables::Elf(_) => Vec::new(),
+        }
+    }
+
+    /// The name and checksum of the file with this one's debug info.
+    pub fn debug_link(&self) -> Option<DebugLink<'d>> {
+        elf::links::debug_link(self)
+    }
+
+    /// The file that several debug files share (`dwz`).
+    pub fn debug_alt_link(&self) -> Option<DebugAltLink<'d>> {
+        elf::links::debug_alt_link(self)
+    }
+
+    /// The ELF file inside `.gnu_debugdata`, decompressed: symbols of functions that `.dynsym` does not list.
+    pub fn gnu_debugdata(&self) -> Option<Result<Vec<u8>>> {
+        elf::gnu_debugdata::read(self)
+    }
+
+    pub(crate) fn unreadable(&self, detail: &'static str) -> Error {
+        Error::nowhere(ErrorKind::Malformed, detail)
+    }
+}

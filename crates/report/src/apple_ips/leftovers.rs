@@ -1,0 +1,36 @@
+//! What the model has no place for, under the path of the member.
+
+use super::raw;
+use crate::json::Json;
+use crate::model::{Field, Report, Section};
+
+/// A value longer than this is a block of its own rather than a field.
+const LONGEST_FIELD: usize = 200;
+
+/// Keeps a value as text: a short one as a field, a long or many-lined one as a section.
+pub(super) fn keep(report: &mut Report, input: &[u8], path: String, value: &Json<'_>) {
+    let text = value.scalar().map_or_else(|| raw(input, value), std::borrow::Cow::into_owned);
+    if text.len() > LONGEST_FIELD || text.contains('\n') {
+        report.sections.push(Section { title: path, text });
+    } else {
+        report.fields.push(Field { key: path, value: text });
+    }
+}
+
+/// Puts a value into an empty place. `false` where it is of another type, or something stands there already: the value
+/// is then to be kept as text.
+pub(super) fn fill<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    let fits = place.is_none() && value.is_some();
+    if fits {
+        *place = value;
+    }
+    fits
+}
+
+/// A string, also where the writer left a number.
+pub(super) fn text(value: &Json<'_>) -> Option<String> {
+    match value.value {
+        crate::json::Value::Null => None,
+        _ => value.scalar().map(std::borrow::Cow::into_owned),
+    }
+}

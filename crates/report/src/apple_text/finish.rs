@@ -1,0 +1,100 @@
+//! What can be said only when all lines are read: which images addresses lie in, which thread is blamed.
+
+use super::header::fault_address;
+use super::reader::Reader;
+use crate::model::{Image, Recursion, Report, Thread};
+use crate::resolve::resolve_frames;
+use crate::stack::{Origin, settle};
+use backtrail_core::{Arch, Avma, ImageId};
+
+impl Reader<'_> {
+    pub(super) fn finish(mut self) -> Report {
+        self.add_umeng_image();
+        self.blame();
+        let report = &mut self.report;
+        for thread in &mut report.threads {
+            settle(&mut thread.frames, Origin::Thread);
+            find_elided(thread);
+        }
+        for backtrace in &mut report.backtraces {
+            settle(&mut backtrace.frames, Origin::Backtrace);
+        }
+        mark_throw(report);
+        resolve_frames(report);
+        if let Some(exception) = &mut report.exception {
+            exception.address = fault_address(exception);
+        }
+        let mut report = self.report;
+        report.notes = self.notes.finish();
+        report
+    }
+
+    /// The mark at a thread counts; then the header's word; then whose state was printed.
+    fn blame(&mut self) {
+        let threads = &mut self.report.threads;
+        let marked = threads.iter().position(|thread| thread.crashed);
+        let named = self.blamed.number.and_then(|number| threads.iter().position(|t| t.number == number));
+        if let (Some(number), Some(marked)) =
+            (self.blamed.number, marked.filter(|marked| named != Some(*marked)))
+        {
+            let other = threads.get(marked).map_or(0, |thread| thread.number);
+            self.notes.add(|| {
+                format!("the header blames thread {number}, but thread {other} is marked as crashed")
+            });
+        }
+        self.report.crashed_thread = marked.or(named).or(self.blamed.state);
+        if let Some(thread) = self.report.crashed_thread.and_then(|position| threads.get_mut(position)) {
+            thread.crashed = true;
+        }
+    }
+
+    /// Umeng's reports state one image, in lines of their own.
+    fn add_umeng_image(&mut self) {
+        let field = |key: &str| {
+            let field = self.report.fields.iter().find(|field| field.key == key)?;
+            Some(field.value.as_str())
+        };
+        let (Some(name), Some(base)) = (field("Binary Image"), field("Base Address")) else { return };
+        let Some(base) = super::words::hex_value(base) else { return };
+        let image = Image {
+            name: name.to_owned(),
+            id: field("dSYM UUID").and_then(|id| ImageId::parse_uuid(id).ok()),
+            arch: field("CPU Type").and_then(Arch::from_name),
+            load_address: Avma::new(base),
+            ..Image::default()
+        };
+        self.report.images.push(image);
+    }
+}
+
+/// An exception's stack shows itself by the functions that throw. A report that states where its exception was thrown
+/// needs no second one.
+pub(crate) fn mark_throw(report: &mut Report) {
+    if report.backtraces.iter().any(|backtrace| backtrace.is_exception) {
+        return;
+    }
+    let throws =
+        |name: &str| matches!(name, "objc_exception_throw" | "__exceptionPreprocess" | "__cxa_throw");
+    let thrown = report.backtraces.iter_mut().find(|backtrace| {
+        let top = backtrace.frames.iter().take(4);
+        top.filter_map(|frame| frame.reported.as_ref()).any(|symbol| throws(&symbol.name))
+    });
+    if let Some(backtrace) = thrown {
+        backtrace.is_exception = true;
+    }
+}
+
+/// What was left out shows as a gap in the numbers of the rows.
+fn find_elided(thread: &mut Thread) {
+    let Some(recursion) = &mut thread.recursion else { return };
+    let gap = thread.frames.windows(2).find_map(|pair| match pair {
+        [row, next] if next.index > row.index.saturating_add(1) => Some((row.index, next.index)),
+        _ => None,
+    });
+    let depth = thread.frames.last().map_or(0, |frame| u64::from(frame.index) + 1);
+    *recursion = Recursion {
+        depth,
+        first_elided: gap.map(|(before, _)| u64::from(before) + 1),
+        last_elided: gap.map(|(_, behind)| u64::from(behind) - 1),
+    };
+}

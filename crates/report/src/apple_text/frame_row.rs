@@ -1,0 +1,148 @@
+//! One row of a stack: `idx image 0xADDR what`.
+//!
+//! Image names hold blanks, columns are tabs or blanks or a single blank, so the row hangs on its first `0x…` word.
+//! Behind the address stands, by writer and system:
+//!
+//! - `symbol + 12`, `symbol + 12 (File.swift:34)`, `symbol (File.m:34)`, each also with ` [inlined]`
+//! - `0x100000000 + 1234`: no symbol, the image's load address
+//! - `0 + 64`, `0x0 + 0`, `???`: nothing known
+//! - `0x100000000 + 1234 (symbol + 12)`: KSCrash, side by side
+//! - `symbol (in Image) + 12`, `symbol (in Image) (main.m:14)`: what `atos` prints, pasted in
+
+use super::words::{Hex, hex, hex_value, words};
+use crate::model::{Frame, ReportedSymbol};
+use crate::stack::unsettled;
+use backtrail_core::Avma;
+use std::ops::Range;
+
+/// A row as it is written.
+#[derive(Debug)]
+pub(crate) struct FrameRow<'d> {
+    pub(crate) index: u32,
+    pub(crate) image_name: Option<String>,
+    pub(crate) address: Hex,
+    /// Where the address stands in the row.
+    pub(crate) address_span: Range<usize>,
+    /// What stands behind the address, without blanks around it.
+    pub(crate) tail: &'d [u8],
+}
+
+impl<'d> FrameRow<'d> {
+    /// Reads a row; `None` where the line is none.
+    pub(crate) fn read(line: &'d [u8]) -> Option<Self> {
+        let mut words = words(line);
+        let (index_span, index) = words.next()?;
+        let index = std::str::from_utf8(index).ok()?;
+        if !index.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let index = index.parse().ok()?;
+        let (address_span, address) = words.find_map(|(span, word)| Some((span, hex(word)?)))?;
+        let image_name = line.get(index_span.end..address_span.start)?.trim_ascii();
+        let image_name = (!image_name.is_empty()).then(|| String::from_utf8_lossy(image_name).into_owned());
+        let tail = line.get(address_span.end..)?.trim_ascii();
+        Some(Self { index, image_name, address, address_span, tail })
+    }
+
+    /// The row as a frame.
+    pub(crate) fn frame(&self) -> Frame {
+        let mut frame = Frame::new(self.index);
+        frame.image_name.clone_from(&self.image_name);
+        if let Hex::Value(address) = self.address {
+            frame.address = Some(unsettled(Avma::new(address)));
+        }
+        let tail = String::from_utf8_lossy(self.tail);
+        let tail = Tail::read(&tail);
+        frame.inlined = tail.inlined;
+        frame.image_offset = tail.image_offset;
+        frame.reported = tail.symbol;
+        frame
+    }
+}
+
+/// What stands behind the address.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tail {
+    symbol: Option<ReportedSymbol>,
+    image_offset: Option<u64>,
+    inlined: bool,
+}
+
+impl Tail {
+    fn read(text: &str) -> Self {
+        let text = text.trim();
+        let (text, inlined) = match text.strip_suffix("[inlined]") {
+            Some(rest) => (rest.trim_end(), true),
+            None => (text, false),
+        };
+        if let Some(tail) = side_by_side(text) {
+            return Self { inlined, ..tail };
+        }
+        let mut symbol = ReportedSymbol::default();
+        let text = take_source(text, &mut symbol);
+        let (text, offset) = take_offset(text);
+        let name = take_image(text);
+        if let Some(known) = is_load_address(name).filter(|_| offset.is_some()) {
+            let source = symbol.file.is_some().then_some(symbol);
+            return Self { symbol: source, image_offset: offset.filter(|_| known), inlined };
+        }
+        if name.is_empty() || (name == "???" && symbol.file.is_none()) {
+            return Self { inlined, ..Self::default() };
+        }
+        symbol.name = name.to_owned();
+        symbol.offset = offset;
+        Self { symbol: Some(symbol), inlined, ..Self::default() }
+    }
+}
+
+/// `0x100000000 + 1234 (symbol + 12)`.
+fn side_by_side(text: &str) -> Option<Tail> {
+    let (place, inside) = text.strip_suffix(')')?.split_once(" (")?;
+    let (base, offset) = place.split_once(" + ")?;
+    let known = is_load_address(base)?;
+    let image_offset = offset.trim().parse().ok()?;
+    let (name, offset) = take_offset(inside);
+    let offset = Some(offset?);
+    let symbol = ReportedSymbol { name: name.to_owned(), offset, ..ReportedSymbol::default() };
+    Some(Tail { symbol: Some(symbol), image_offset: known.then_some(image_offset), inlined: false })
+}
+
+/// Takes ` (File.swift:34)` off the end. A C++ parameter list ends with `)` too, but not with `:34)`.
+fn take_source<'t>(text: &'t str, symbol: &mut ReportedSymbol) -> &'t str {
+    let source = || {
+        let (rest, inside) = text.strip_suffix(')')?.rsplit_once(" (")?;
+        let (file, line) = inside.rsplit_once(':')?;
+        let line = line.parse::<u32>().ok().filter(|_| !file.is_empty() && !file.ends_with(':'))?;
+        Some((rest, file, line))
+    };
+    let Some((rest, file, line)) = source() else { return text };
+    symbol.file = Some(file.to_owned());
+    symbol.line = Some(line);
+    rest.trim_end()
+}
+
+/// Takes ` + 12` off the end.
+fn take_offset(text: &str) -> (&str, Option<u64>) {
+    let Some((name, digits)) = text.rsplit_once(" + ") else { return (text, None) };
+    let offset = hex_value(digits).or_else(|| digits.parse().ok().filter(|_| !digits.starts_with('+')));
+    match offset {
+        Some(offset) => (name.trim_end(), Some(offset)),
+        None => (text, None),
+    }
+}
+
+/// Takes ` (in Image)` off the end.
+fn take_image(text: &str) -> &str {
+    text.strip_suffix(')')
+        .and_then(|rest| rest.rsplit_once(" (in "))
+        .map_or(text, |(name, _)| name.trim_end())
+}
+
+/// Whether the word is an image's load address, and if so, of a known image: `0x0 + 0` and `0 + 64` state none, the
+/// offset is then the address itself or nothing.
+fn is_load_address(word: &str) -> Option<bool> {
+    if word == "0" { Some(false) } else { hex_value(word).map(|base| base != 0) }
+}
+
+#[cfg(test)]
+mod tests;

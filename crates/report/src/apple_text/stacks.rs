@@ -1,0 +1,147 @@
+//! Rows of stacks: in threads, in backtraces, and where none was announced.
+
+use super::Place;
+use super::frame_row::FrameRow;
+use super::lines::Line;
+use super::reader::{Block, Reader};
+use super::words::{Hex, hex, words};
+use crate::model::{Frame, Recursion};
+use crate::stack::unsettled;
+use backtrail_core::Avma;
+use std::ops::Range;
+
+/// What a stack is called that has no title: the file begins in its middle, or is a bare backtrace.
+pub(super) const UNTITLED: &str = "Backtrace";
+
+/// How Apple's systems mark what they left out of a recursion.
+const RECURSION_MARK: &str = "--------";
+
+impl Reader<'_> {
+    /// A row of the stack that the reader is inside of; elsewhere a row opens a stack without a title.
+    pub(super) fn stack_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+        if matches!(self.block, Block::Thread(_) | Block::Backtrace(_)) {
+            if let Some(place) = self.recursion(trimmed) {
+                return Some(place);
+            }
+            if let Some(addresses) = raw_addresses(line.bytes) {
+                return self.raw_row(line, &addresses);
+            }
+        }
+        let row = FrameRow::read(line.bytes)?;
+        if self.frames_left == 0 {
+            let number = line.number;
+            self.notes.add(|| format!("line {number}: more frames than the limit allows, kept as text"));
+            return None;
+        }
+        if !matches!(self.block, Block::Thread(_) | Block::Backtrace(_)) {
+            self.open_backtrace(line, UNTITLED, false);
+        }
+        if row.address == Hex::TooLong {
+            let number = line.number;
+            let word = String::from_utf8_lossy(line.bytes.get(row.address_span.clone())?).into_owned();
+            self.notes.add(|| format!("line {number}: address {word} does not fit into 64 bits"));
+        }
+        let mut frame = row.frame();
+        frame.span = Some(line.span.clone());
+        self.push(frame).then_some(Place::Frame)
+    }
+
+    fn push(&mut self, frame: Frame) -> bool {
+        let frames = match self.block {
+            Block::Thread(position) => self.report.threads.get_mut(position).map(|thread| &mut thread.frames),
+            Block::Backtrace(position) => self.report.backtraces.get_mut(position).map(|b| &mut b.frames),
+            _ => None,
+        };
+        let Some(frames) = frames else { return false };
+        frames.push(frame);
+        self.frames_left = self.frames_left.saturating_sub(1);
+        true
+    }
+
+    /// `(0x1aa 0x1bb …)`: how iOS prints an exception's stack that it could not symbolicate.
+    fn raw_row(&mut self, line: &Line<'_>, addresses: &[(Range<usize>, Hex)]) -> Option<Place> {
+        if addresses.len() > self.frames_left {
+            let number = line.number;
+            self.notes.add(|| format!("line {number}: more frames than the limit allows, kept as text"));
+            return None;
+        }
+        let first = match self.block {
+            Block::Backtrace(position) => self.report.backtraces.get(position)?.frames.len(),
+            _ => return None,
+        };
+        for (index, (span, address)) in (first..).zip(addresses) {
+            let mut frame = Frame::new(u32::try_from(index).unwrap_or(u32::MAX));
+            match address {
+                Hex::Value(address) => frame.address = Some(unsettled(Avma::new(*address))),
+                Hex::TooLong => {
+                    let number = line.number;
+                    let word = String::from_utf8_lossy(line.bytes.get(span.clone())?).into_owned();
+                    self.notes.add(|| format!("line {number}: address {word} does not fit into 64 bits"));
+                }
+            }
+            frame.span = Some(line.span.start + span.start..line.span.start + span.end);
+            self.push(frame);
+        }
+        Some(Place::Frame)
+    }
+
+    /// `-------- RECURSION LEVEL 57991`, `-------- ELIDED 57985 LEVELS OF RECURSION THROUGH …`: what was left out shows
+    /// in the numbers of the rows around; the words go into a note.
+    fn recursion(&mut self, trimmed: &str) -> Option<Place> {
+        let words = trimmed.strip_prefix(RECURSION_MARK)?.trim();
+        let Block::Thread(position) = self.block else { return None };
+        if words.starts_with("ELIDED ") || words.starts_with("RECURSION ") {
+            let thread = self.report.threads.get_mut(position)?;
+            if words.starts_with("ELIDED ") {
+                thread.recursion.get_or_insert(Recursion { depth: 0, first_elided: None, last_elided: None });
+            }
+            let number = thread.number;
+            self.notes.add(|| format!("thread {number}: {words}"));
+        } else if !words.is_empty() {
+            return None;
+        }
+        Some(Place::Recursion)
+    }
+
+    /// Rows below `*** First throw call stack:` in the application-specific information are a backtrace too. The text
+    /// stays where it is.
+    pub(super) fn announced_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+        let is_open = self.report.backtraces.last().is_some_and(|b| b.title == FIRST_THROW);
+        let addresses = raw_addresses(line.bytes);
+        let row = FrameRow::read(line.bytes);
+        // The list may open with a bracket on a line of its own, and close so.
+        let is_bracket = matches!(trimmed, "(" | ")");
+        if addresses.is_none() && row.is_none() && !is_bracket {
+            self.announced_stack = false;
+            return None;
+        }
+        self.text(trimmed);
+        self.announced_stack = true;
+        if !is_open && !is_bracket {
+            self.open_backtrace(line, FIRST_THROW, false);
+        }
+        self.block = Block::Backtrace(self.report.backtraces.len().saturating_sub(1));
+        if let Some(addresses) = addresses {
+            self.raw_row(line, &addresses);
+        } else if row.is_some() {
+            self.stack_row(line, trimmed);
+        }
+        self.block = Block::AppInfo;
+        Some(Place::AppInfo)
+    }
+}
+
+/// The title of the stack that the Objective-C runtime's handler prints.
+const FIRST_THROW: &str = "First throw call stack";
+
+/// The addresses of a line `(0x1aa 0x1bb …)`, each with its place in the line. `None` where the line is anything else.
+pub(crate) fn raw_addresses(line: &[u8]) -> Option<Vec<(Range<usize>, Hex)>> {
+    let start = line.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let inside = line.get(start..)?.trim_ascii_end().strip_prefix(b"(")?;
+    let inside = inside.strip_suffix(b")").unwrap_or(inside);
+    let offset = start + 1;
+    let addresses: Option<Vec<_>> = words(inside)
+        .map(|(span, word)| Some((span.start + offset..span.end + offset, hex(word)?)))
+        .collect();
+    addresses.filter(|addresses| !addresses.is_empty())
+}

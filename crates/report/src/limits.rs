@@ -1,0 +1,39 @@
+//! How much of a report is read before the rest is only kept as text.
+
+/// Bounds on what reading a report may cost. The defaults hold every report that Apple's systems write with room to
+/// spare; a larger input is refused or, inside a report, kept as text with a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of input; larger ones are refused.
+    pub max_bytes: usize,
+    /// Bytes in one line that is looked at; a longer one is kept as text.
+    pub max_line: usize,
+    /// Threads, and stacks that are no thread's.
+    pub max_threads: usize,
+    /// Frames in all stacks together.
+    pub max_frames: usize,
+    /// Images.
+    pub max_images: usize,
+    /// How deep JSON may nest. No more than 512 whatever is said here, since values are dropped recursively.
+    pub max_json_depth: usize,
+    /// Values in a JSON document.
+    pub max_json_values: usize,
+    /// Notes; further ones are counted only.
+    pub max_notes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_bytes: 256 << 20,
+            max_line: 1 << 20,
+            max_threads: 100_000,
+            max_frames: 1_000_000,
+            max_images: 200_000,
+            max_json_depth: 128,
+            max_json_values: 8_000_000,
+            max_notes: 200,
+        }
+    }
+}

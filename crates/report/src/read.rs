@@ -1,0 +1,112 @@
+//! From bytes to a report, whatever the format.
+
+use crate::detect::BYTE_ORDER_MARK;
+use crate::model::{Report, Section};
+use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect};
+use std::ops::Range;
+
+/// Reads a crash report of any format that backtrail reads.
+///
+/// # Errors
+///
+/// The input is empty, larger than [`Limits::max_bytes`], no report, or of a kind that is known by name only
+/// ([`ErrorKind::NotReadYet`]). A report that is broken or cut somewhere is no error: what could be read is given,
+/// [`Report::notes`] says what is amiss.
+pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
+    if input.len() > limits.max_bytes {
+        let message = format!("expected at most {} bytes, found {}", limits.max_bytes, input.len());
+        return Err(Error::new(ErrorKind::TooLarge, message));
+    }
+    match detect(input) {
+        Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
+        Detected::NotReadYet(name) => Err(not_read_yet(name)),
+        Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
+        Detected::AppleText => read_text(input, limits),
+        Detected::Unknown => Err(unrecognized(input)),
+    }
+}
+
+/// The first byte that counts.
+fn start_of(input: &[u8]) -> usize {
+    let mark = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let rest = input.get(mark..).unwrap_or_default();
+    mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+pub(crate) fn not_read_yet(name: &'static str) -> Error {
+    let message = format!("expected an Apple crash report, found one of a kind that is not read yet: {name}");
+    Error::new(ErrorKind::NotReadYet(name), message)
+}
+
+pub(crate) fn unrecognized(input: &[u8]) -> Error {
+    const SHOWN: usize = 40;
+    let start = start_of(input);
+    let rest = input.get(start..).unwrap_or_default();
+    let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let shown: String = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line)).escape_debug().collect();
+    let dots = if line.len() > SHOWN { "…" } else { "" };
+    let message = format!(
+        "expected a crash report (Apple text or .ips), found no line that one has; it begins with `{shown}{dots}`"
+    );
+    Error::new(ErrorKind::Unrecognized, message).at(input, start)
+}
+
+/// A text report; macOS may have put the full report in JSON behind it, which then says more.
+fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
+    let start = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let Some(json) = full_report(input) else {
+        return accept(apple_text::read(input, start..input.len(), 1, limits), input);
+    };
+    let text = apple_text::read(input, start..json, 1, limits);
+    let frames = |report: &Report| report.threads.iter().map(|thread| thread.frames.len()).sum::<usize>();
+    match apple_ips::read(input, json, limits) {
+        Ok(mut full) if frames(&full) >= frames(&text) => {
+            let translation = String::from_utf8_lossy(input.get(start..json).unwrap_or_default());
+            full.sections
+                .push(Section { title: TRANSLATION.to_owned(), text: translation.trim_end().to_owned() });
+            Ok(full)
+        }
+        full => {
+            let mut text = apple_text::read(input, start..input.len(), 1, limits);
+            let why = full.map_or_else(|error| error.to_string(), |_| "it is cut".to_owned());
+            text.notes.push(format!("the full report behind the translated one was not used: {why}"));
+            accept(text, input)
+        }
+    }
+}
+
+/// The title of the section that keeps a translated report's text.
+pub(crate) const TRANSLATION: &str = "Translated Report";
+
+/// Where the JSON begins that stands behind a translated report.
+pub(crate) fn full_report(input: &[u8]) -> Option<usize> {
+    let lines = apple_text::Lines::new(input, 0..input.len(), 1);
+    let mut opening = lines.filter(|line| line.bytes.first() == Some(&b'{'));
+    let names = |line: &apple_text::Line<'_>| {
+        let head = line.bytes.get(..4096).unwrap_or(line.bytes);
+        contains(head, b"\"bug_type\"") || contains(head, b"\"app_name\"")
+    };
+    opening.find(names).map(|line| line.span.start)
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
+}
+
+/// The part of a translated report that is its text.
+pub(crate) fn translated_part(input: &[u8]) -> Option<Range<usize>> {
+    let is_text = input.get(start_of(input)).is_some_and(|byte| *byte != b'{' && *byte != b'[');
+    full_report(input).filter(|_| is_text).map(|json| 0..json)
+}
+
+/// Text in which nothing of a report was found is none.
+fn accept(report: Report, input: &[u8]) -> Result<Report, Error> {
+    let names_process = report.process.name.is_some() && report.process.identifier.is_some();
+    let says_something = !report.threads.is_empty()
+        || !report.backtraces.is_empty()
+        || !report.images.is_empty()
+        || report.exception.is_some()
+        || report.incident.is_some()
+        || names_process;
+    if says_something { Ok(report) } else { Err(unrecognized(input)) }
+}

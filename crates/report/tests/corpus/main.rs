@@ -1,0 +1,54 @@
+//! Real reports against counts taken from the files by other means.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails")]
+
+mod conversions;
+mod counts;
+mod cuts;
+mod losses;
+mod pairs;
+
+use backtrail_report::{Limits, Report, parse};
+use std::path::{Path, PathBuf};
+
+fn read(path: &Path) -> (Vec<u8>, Report) {
+    let input = std::fs::read(path).unwrap();
+    let report =
+        parse(&input, &Limits::default()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    (input, report)
+}
+
+/// Every file below a folder of the corpus whose name ends so; none where the corpus is absent.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let Some(folder) = backtrail_testkit::corpus_file(folder) else { return Vec::new() };
+    let (mut found, mut open) = (Vec::new(), vec![folder]);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.to_string_lossy().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Every text report of the corpus, `.ips` with a text body included.
+fn text_reports() -> Vec<PathBuf> {
+    let mut found = files("apple/text", "");
+    found.extend(files("crashprobe/reports", ".crash"));
+    found.extend(files("apple/ips", "AppleDemo.ips"));
+    found.extend(files("apple/ips", "AppleConverted.log"));
+    found.extend(files("apple/plcrash", "log_report_xamarin"));
+    found
+}
+
+/// Every report of the corpus whose body is JSON.
+fn json_reports() -> Vec<PathBuf> {
+    let mut found = files("crashprobe/reports", ".ips");
+    found.extend(files("apple/ips", "AppleJson.ips"));
+    found.extend(files("apple/ips", "DuckDuckGo-ExampleCrash.ips"));
+    found
+}
