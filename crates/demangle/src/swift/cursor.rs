@@ -53,6 +53,12 @@ impl<'n> Cursor<'n> {
         is_next
     }
 
+    /// Passes over `byte` if it comes next and `accept` takes the one after it.
+    pub(super) fn eat_before(&mut self, byte: u8, accept: impl Fn(u8) -> bool) -> bool {
+        let after = self.name.as_bytes().get(self.at + 1).copied().unwrap_or(0);
+        accept(after) && self.eat(byte)
+    }
+
     /// Passes over `text` if it comes next.
     pub(super) fn eat_str(&mut self, text: &str) -> bool {
         let is_next = self.name.get(self.at..).is_some_and(|rest| rest.starts_with(text));

@@ -1,6 +1,6 @@
 //! The form in which a name is to be shown.
 
-use crate::{Options, SwiftStyle};
+use crate::{FoldTemplates, Options, SwiftStyle};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
@@ -10,6 +10,7 @@ pub(super) struct Style {
     pub(super) has_sugar: bool,
     pub(super) has_parameters: bool,
     pub(super) has_return_types: bool,
+    pub(super) fold: Option<FoldTemplates>,
 }
 
 impl Style {
@@ -19,11 +20,18 @@ impl Style {
             has_sugar: true,
             has_parameters: options.parameters,
             has_return_types: options.return_types,
+            fold: options.fold_templates,
         }
     }
 
     /// The form of a name within a name: Swift's own demangler shows those in full and without sugar.
     pub(super) fn nested() -> Self {
-        Style { is_simplified: false, has_sugar: false, has_parameters: true, has_return_types: true }
+        Style {
+            is_simplified: false,
+            has_sugar: false,
+            has_parameters: true,
+            has_return_types: true,
+            fold: None,
+        }
     }
 }

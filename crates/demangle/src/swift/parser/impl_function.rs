@@ -75,10 +75,8 @@ impl Parser<'_, '_> {
     /// `FUNC-REPRESENTATION?`, with the C type that some have.
     fn impl_representation(&mut self) -> Option<u32> {
         let mut flags = 0;
-        if self.cursor.eat(b'z') {
-            if !matches!(self.cursor.peek(), b'B' | b'C') {
-                return None;
-            }
+        // A `z` alone is the error result.
+        if self.cursor.eat_before(b'z', |next| matches!(next, b'B' | b'C')) {
             flags |= bits::HAS_C_TYPE;
         }
         if let Some(representation) = bits::representation(self.cursor.peek()) {

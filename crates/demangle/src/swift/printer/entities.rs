@@ -308,9 +308,7 @@ impl Printer<'_> {
         arguments: Option<NodeRef>,
     ) -> fmt::Result {
         if let Some(arguments) = arguments {
-            self.put("<")?;
-            self.list_of(arguments, ", ")?;
-            self.put(">")?;
+            self.generic_arguments(self.arena.children(arguments))?;
         }
         let mut function = of;
         if self.arena.own_kind(of) == Kind::DependentGenericType {

@@ -1,6 +1,7 @@
 //! Writes the parts of a name as Swift's tools do.
 
 mod entities;
+mod folding;
 mod functions;
 mod generics;
 mod globals;
@@ -29,6 +30,8 @@ pub(super) struct Printer<'a> {
     style: Style,
     max_len: usize,
     depth: u32,
+    /// How deep within lists of generic arguments.
+    arguments_depth: u32,
     visits_left: usize,
     /// How deep this name stands within others that name it.
     nesting: u32,
@@ -54,6 +57,7 @@ pub(super) fn print(
         style,
         max_len,
         depth: 0,
+        arguments_depth: 0,
         visits_left,
         nesting,
         said_specialized: false,

@@ -142,9 +142,7 @@ impl Printer<'_> {
             }
         }
         self.print(nominal)?;
-        self.put("<")?;
-        self.list(arguments, ", ")?;
-        self.put(">")
+        self.generic_arguments(arguments)
     }
 
     fn bracketed(&mut self, types: &[NodeRef]) -> fmt::Result {
