@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
-use crate::scheme::{Scheme, scheme, unescaped};
+use crate::scheme::{Scheme, scheme_marked, unescaped};
 use crate::{Options, itanium, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -29,8 +29,9 @@ impl Demangler {
     ///
     /// The name is of no known scheme, breaks its scheme's grammar, or is too complex.
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
-        let scheme = scheme(name).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
-        let (body, version) = if suffix::has_mark(name) { suffix::split_version(name) } else { (name, "") };
+        let has_mark = suffix::has_mark(name);
+        let scheme = scheme_marked(name, has_mark).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
+        let (body, version) = if has_mark { suffix::split_version(name) } else { (name, "") };
         let body = unescaped(body);
         self.text.clear();
         let result = self.read(scheme, body, options).and_then(|()| {

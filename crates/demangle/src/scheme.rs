@@ -1,6 +1,6 @@
 //! Which scheme made a name.
 
-use crate::{itanium, objc, rust, swift};
+use crate::{itanium, objc, rust, suffix, swift};
 
 /// A way in which compilers write names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,12 +21,18 @@ pub enum Scheme {
 /// `None`: it is no mangled name, most likely plain C. `Some` does not promise that the rest of the name is valid.
 #[must_use]
 pub fn scheme(name: &str) -> Option<Scheme> {
+    scheme_marked(name, suffix::has_mark(name))
+}
+
+/// As [`scheme`], where it is known whether there is a dot or an `@` in the name.
+pub(crate) fn scheme_marked(name: &str, has_mark: bool) -> Option<Scheme> {
     let bytes = unescaped(name).as_bytes();
     match bytes {
         [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..]
             if is_itanium(bytes) =>
         {
-            Some(if rust::is_legacy(name) { Scheme::Rust } else { Scheme::Itanium })
+            let is_rust = if has_mark { rust::is_legacy(name) } else { rust::is_legacy_without_suffix(name) };
+            Some(if is_rust { Scheme::Rust } else { Scheme::Itanium })
         }
         _ if swift::is_mangled(unescaped(name)) => Some(Scheme::Swift),
         _ if itanium::keyed(unescaped(name)).is_some() => Some(Scheme::Itanium),
