@@ -65,3 +65,22 @@ fn exceptions_pointers_guards_and_limits() {
     let title = "Too many wake-ups: (Limit 150/sec) Observed 206/sec over 300 secs";
     expect("resource.crash", title, Verdict::App, Some("Demo"), &["it is a warning"]);
 }
+
+#[test]
+fn the_samples_verdicts_are_those_that_its_source_tells() {
+    let sample = workspace_root().join("fixtures/sample");
+    let expected = std::fs::read(sample.join("expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_slice(&expected).unwrap();
+    let mut seen = 0;
+    for case in expected["cases"].as_array().unwrap() {
+        for report in case["reports"].as_array().unwrap() {
+            let path = sample.join("reports").join(report.as_str().unwrap());
+            let report = parse(&std::fs::read(&path).unwrap(), &Limits::default()).unwrap();
+            let found = attribute(&report);
+            let told = (case["attribution"]["verdict"].as_str(), case["attribution"]["name"].as_str());
+            assert_eq!((Some(found.verdict.as_str()), found.name.as_deref()), told, "{path:?}: {found:#?}");
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "{seen}");
+}

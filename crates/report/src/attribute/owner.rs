@@ -146,9 +146,18 @@ fn is_debug_dylib(process: &Process, file: &str) -> bool {
     main.is_some_and(|main| file.strip_prefix(main) == Some(".debug.dylib")) || file == "__preview.dylib"
 }
 
-/// First labels under which many unrelated makers publish.
-const SHARED_FAMILIES: [&str; 6] =
-    ["com.github", "io.github", "org.cocoapods", "com.yourcompany", "com.gitlab", "com.apple"];
+/// First labels under which many unrelated makers publish, and those of examples.
+const SHARED_FAMILIES: [&str; 9] = [
+    "com.github",
+    "io.github",
+    "com.gitlab",
+    "org.cocoapods",
+    "org.swift",
+    "com.apple",
+    "com.example",
+    "com.yourcompany",
+    "com.company",
+];
 
 /// The beginning that the image's bundle identifier shares with the app's: `com.company`.
 fn shared_identifier(process: &Process, image: &Image) -> Option<String> {

@@ -82,7 +82,7 @@ pub(super) fn others_waiting(facts: &Facts<'_>, draft: &mut Draft) {
     }
     draft.say(match found {
         0 => "No other thread waits on behalf of code outside of the system; the report does not tell who should have let it go on.",
-        _ => "Other threads wait too, on behalf of code outside of the system: if one of them holds what the main thread needs, it is a deadlock. The report does not tell who holds what.",
+        _ => "Other threads wait too, on behalf of code outside of the system: one of them may be who the main thread waits for (a deadlock, if each waits for the other). The report does not tell who holds what.",
     });
 }
 

@@ -34,7 +34,8 @@ pub(in crate::explain) fn untold(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             ADDRESS_SANITIZER,
         ]);
     }
-    draft.say(format!("The report does not tell the address: {why}."));
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    draft.say(format!("The report does not tell the address{why}."));
     true
 }
 
