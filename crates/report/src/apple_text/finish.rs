@@ -9,7 +9,6 @@ use crate::stack::{Origin, settle};
 impl Reader<'_> {
     pub(super) fn finish(mut self) -> Report {
         self.add_umeng_image();
-        self.add_umeng_signal();
         self.blame();
         let report = &mut self.report;
         for thread in &mut report.threads {

@@ -129,6 +129,13 @@ impl<'t> KeyValue<'t> {
         telling.contains(&self.key) || (self.key == "Process" && name_and_pid(self.value).1.is_some())
     }
 
+    /// Whether the line is one of those that say what was raised, who ended the process and which thread is blamed.
+    pub(crate) fn is_verdict(&self) -> bool {
+        let verdicts =
+            ["Exception ", "Termination ", "Terminating ", "Triggered by ", "Crashed ", "Highlighted "];
+        MODEL_KEYS.contains(&self.key) && verdicts.iter().any(|verdict| self.key.starts_with(verdict))
+    }
+
     /// Whether the line speaks of who ended the process; what follows it without a blank line belongs to it.
     pub(crate) fn is_termination(&self) -> bool {
         matches!(self.key, "Termination Reason" | "Termination Description")

@@ -102,7 +102,7 @@ impl<'l> Reader<'l> {
         if let Some(place) = self.row(line, trimmed) {
             return place;
         }
-        if let Some(key_value) = KeyValue::read(trimmed).filter(|key_value| self.takes(key_value)) {
+        if let Some(key_value) = KeyValue::read(trimmed).filter(|key_value| self.takes(key_value, text)) {
             return self.key_value(key_value);
         }
         if self.in_termination && self.lines_left > 0 {
@@ -161,9 +161,14 @@ impl<'l> Reader<'l> {
     }
 
     /// Whether a `Key: value` line is one here.
-    fn takes(&self, line: &KeyValue<'_>) -> bool {
-        if self.is_free_text() || self.report.fields.len() >= self.limits.max_items {
+    fn takes(&self, line: &KeyValue<'_>, text: &str) -> bool {
+        if self.report.fields.len() >= self.limits.max_items {
             return false;
+        }
+        if self.is_free_text() {
+            // Some iOS versions leave no blank line between the region's lines and who ended the process.
+            let at_margin = !text.starts_with(char::is_whitespace);
+            return at_margin && line.is_verdict() && matches!(self.block, Block::Section(_));
         }
         line.is_known() || (self.block == Block::Header && !self.in_termination && !self.titles_block(line))
     }

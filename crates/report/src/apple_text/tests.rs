@@ -300,6 +300,32 @@ Thread 0 Crashed:
 }
 
 #[test]
+fn no_blank_line_behind_the_region() {
+    let report = read(
+        "\
+Exception Type:  EXC_BAD_ACCESS (SIGSEGV)
+VM Region Info: 0 is not in any region.  Bytes before following region: 4307009536
+      REGION TYPE                 START - END      [ VSIZE] PRT/MAX SHRMOD  REGION DETAIL
+      Exception Type: indented, so of the text
+--->  
+      __TEXT                   100b7c000-100b84000 [   32K] r-x/r-x SM=COW  ...pp/MyGreatApp
+Termination Reason: SIGNAL 11 Segmentation fault: 11
+Terminating Process: exc handler [21776]
+
+Triggered by Thread:  0
+
+Thread 0 Crashed:
+0   App  0x100001000 main + 4
+",
+    );
+    assert!(section(&report, "VM Region Info").unwrap().ends_with("MyGreatApp"));
+    let termination = report.termination.as_ref().unwrap();
+    assert_eq!((termination.code, termination.by_pid), (Some(11), Some(21776)));
+    assert_eq!(report.crashed_thread, Some(0));
+    assert_eq!(report.fields, []);
+}
+
+#[test]
 fn watchdog_terminations_keep_their_account() {
     let report = read(
         "\
@@ -371,8 +397,6 @@ Base Address: 0x00000001000e4000
     assert_eq!((frame.image, frame.image_offset, &frame.reported), (Some(0), Some(69280), &None));
     assert!(report.backtraces[0].is_exception);
     assert_eq!(report.fault_frames().len(), 3);
-    let report = read(&format!("Application received signal SIGSEGV\n(null)\n({rows}"));
-    assert_eq!(report.exception.unwrap().signal.as_deref(), Some("SIGSEGV"));
     // With a name in the row, nobody can tell whose address it is.
     let report = read(&rows.replace("DemoApp + 69280", "main (in DemoApp) (main.m:14)"));
     assert_eq!((report.images.len(), report.backtraces[0].frames[2].image), (0, None));

@@ -1,8 +1,8 @@
-//! What Umeng's reports say in lines of their own: a bare backtrace, the signal before it, one image behind it.
+//! What Umeng's reports say in lines of their own: behind a bare backtrace, one image.
 
 use super::reader::Reader;
 use super::words::hex_value;
-use crate::model::{Exception, Image};
+use crate::model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
 
 impl Reader<'_> {
@@ -30,17 +30,5 @@ impl Reader<'_> {
             ..Image::default()
         };
         self.report.images.push(image);
-    }
-
-    /// Umeng's first line is all that its reports say of what was raised.
-    pub(super) fn add_umeng_signal(&mut self) {
-        let sections = &self.report.sections;
-        let first = sections.first().and_then(|section| section.text.lines().next()).unwrap_or_default();
-        if let (Some(signal), None) =
-            (first.strip_prefix("Application received signal "), &self.report.exception)
-        {
-            self.report.exception =
-                Some(Exception { signal: Some(signal.to_owned()), ..Exception::default() });
-        }
     }
 }
