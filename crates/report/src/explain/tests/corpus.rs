@@ -269,7 +269,7 @@ fn apples_reports_are_explained_and_attributed() {
             Verdict::System,
             Some("libsystem_kernel.dylib"),
         ),
-        ("apple/text/UmengDemo.crash", UNTOLD.1, Verdict::App, Some("DemoApp")),
+        ("apple/text/UmengDemo.crash", "The process received SIGSEGV", Verdict::App, Some("DemoApp")),
         ("apple/text/xcode16.txt", "The report does not tell what happened", Verdict::Unknown, None),
         (
             "apple/text/xcode_simulated.crash",
