@@ -12,7 +12,10 @@ fuzz_target!(|data: &[u8]| {
     assert!(!explanation.title.is_empty() && !explanation.title.contains('\n'), "a title is one line");
     assert!(!explanation.summary.is_empty());
     for lines in [&explanation.evidence, &explanation.causes, &explanation.next_steps] {
-        assert!(lines.len() < 100 && lines.iter().all(|line| line.len() < 1000), "lists and lines are bounded");
+        assert!(
+            lines.len() < 100 && lines.iter().all(|line| line.len() < 1000),
+            "lists and lines are bounded"
+        );
     }
     assert!(!attribute(&report).evidence.is_empty(), "a verdict has evidence");
     assert_eq!(explanation, explain(&report));

@@ -277,7 +277,18 @@ pub(crate) fn fault_address(exception: &Exception) -> Option<Avma> {
         let word = address.split_whitespace().next().filter(|_| is_access)?;
         hex_value(word).map(Avma::new)
     });
-    stated.or_else(|| exception.raw_codes.get(1).filter(|_| bad_access).copied().map(Avma::new))
+    stated.or_else(|| match exception.raw_codes[..] {
+        [code, address, ..] if bad_access && is_access_code(code) => Some(Avma::new(address)),
+        _ => None,
+    })
+}
+
+/// Whether the kernel gives this as the first code of a bad access, with the address as the second: `KERN_*` of
+/// `mach/kern_return.h`, `EXC_ARM_*` of `mach/arm/exception.h`. Other reporters put other numbers there (seen in
+/// CrashProbe's reports: the address first), and a general protection fault (13) on x86 knows no address.
+fn is_access_code(code: u64) -> bool {
+    const POINTER_AUTHENTICATION_LIKELY: u64 = 0x200;
+    matches!(code & !POINTER_AUTHENTICATION_LIKELY, 1 | 2 | 10 | 50 | 0x101..=0x105)
 }
 
 fn set_termination(report: &mut Report, line: KeyValue<'_>) -> bool {
