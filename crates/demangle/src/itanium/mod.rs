@@ -3,6 +3,7 @@
 //! Written from the mangling chapter of the ABI: <https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling>. A name is
 //! read into a flat table of [`node::Node`]s, then printed from it; each byte of the name is read once.
 
+mod cursor;
 mod encoding;
 mod expressions;
 mod names;
