@@ -4,6 +4,7 @@
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
 use super::cursor::Cursor;
+use super::direct::Buffers;
 use super::node::{Id, List, Node, Qualifiers, Reference, Span};
 use super::print::Written;
 use super::table::Table;
@@ -27,6 +28,7 @@ pub(crate) struct Scratch {
     /// Template parameters whose arguments have not been seen.
     pub(super) forwards: Vec<(Id, u32)>,
     pub(super) copies: Vec<Written>,
+    pub(super) direct: Buffers,
 }
 
 /// One level of template parameters.
