@@ -189,7 +189,7 @@ fn depth_by_substitution_is_bounded() {
                 .map_err(|error| error.kind())
         };
         assert!(printed(20).is_ok(), "{made}: {:?}", printed(20));
-        let (mut deepest, mut too_deep) = (20, 1000);
+        let (mut deepest, mut too_deep) = (20_usize, 1000);
         while too_deep - deepest > 1 {
             let middle = deepest.midpoint(too_deep);
             *(if printed(middle).is_ok() { &mut deepest } else { &mut too_deep }) = middle;

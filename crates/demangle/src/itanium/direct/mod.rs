@@ -10,6 +10,7 @@
 //! what they write: the tests and the fuzz target compare them.
 
 mod names;
+mod templates;
 mod types;
 
 use super::cursor::Cursor;
