@@ -8,6 +8,7 @@
 mod deny;
 mod deps;
 mod docs;
+mod fixtures;
 mod fuzz;
 mod sh;
 mod shape;
@@ -21,7 +22,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 5] = [
+const CHORES: [Chore; 6] = [
     (
         "deps",
         "",
@@ -31,6 +32,12 @@ const CHORES: [Chore; 5] = [
     ("shape", "", "lists long files and functions; fails on very long ones", shape::run),
     ("docs", "", "checks that the links in the Markdown files lead somewhere", docs::run),
     ("deny", "", "checks licences, sources and advisories of the dependencies (needs cargo-deny)", deny::run),
+    (
+        "fixtures",
+        "[--check]",
+        "rebuilds fixtures/sample, or tells whether a rebuild would differ",
+        fixtures::run,
+    ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];
 

@@ -7,8 +7,10 @@ use std::process::Command;
 
 /// The workspace's folder.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    // Asked at run time first: work trees that share a target folder also share this program.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    here.parent().unwrap_or(&here).to_path_buf()
 }
 
 /// The cargo that runs us.

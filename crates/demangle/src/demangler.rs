@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
 use crate::scheme::{Scheme, scheme_marked, unescaped};
-use crate::{Options, itanium, objc, rust, suffix};
+use crate::{Options, itanium, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -13,6 +13,7 @@ use core::fmt::{self, Write as _};
 pub struct Demangler {
     text: String,
     itanium: itanium::Scratch,
+    swift: swift::Scratch,
 }
 
 impl Demangler {
@@ -54,14 +55,11 @@ impl Demangler {
 
     /// Gives the name to the module of its scheme.
     fn read(&mut self, scheme: Scheme, name: &str, options: &Options) -> Result<(), Failed> {
-        if scheme == Scheme::Itanium {
-            return itanium::demangle(name, options, &mut self.itanium, &mut self.text);
-        }
-        let mut out = Limited::new(&mut self.text, options.max_len);
         match scheme {
-            Scheme::Rust => rust::demangle(name, &mut out),
-            Scheme::ObjC => objc::demangle(name, &mut out),
-            Scheme::Itanium | Scheme::Swift => Err(Failed::Invalid(0)),
+            Scheme::Itanium => itanium::demangle(name, options, &mut self.itanium, &mut self.text),
+            Scheme::Swift => swift::demangle(name, options, &mut self.swift, &mut self.text),
+            Scheme::Rust => rust::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
+            Scheme::ObjC => objc::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
         }
     }
 

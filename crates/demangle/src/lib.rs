@@ -48,6 +48,7 @@ mod options;
 mod rust;
 mod scheme;
 mod suffix;
+mod swift;
 
 pub use demangler::{Demangler, demangle, demangle_to};
 pub use error::{Error, ErrorKind};

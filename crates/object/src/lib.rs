@@ -23,7 +23,7 @@ mod compress;
 mod elf;
 mod error;
 mod fat;
-mod identify;
+mod identity;
 mod limits;
 mod link;
 mod load_command;
@@ -37,7 +37,7 @@ mod symbol;
 mod view;
 
 pub use crate::error::{Error, ErrorKind};
-pub use crate::identify::{Identity, identify, identify_each};
+pub use crate::identity::{Identity, identify, identify_each};
 pub use crate::limits::Limits;
 pub use crate::link::{DebugAltLink, DebugLink};
 pub use crate::load_command::LoadCommand;

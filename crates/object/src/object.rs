@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use backtrail_core::{AddrRange, Arch, ImageId, Svma};
 
 use crate::compress::Compressed;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::link::{DebugAltLink, DebugLink};
 use crate::load_command::LoadCommand;
@@ -219,7 +219,8 @@ impl<'d> Object<'d> {
         }
         let bytes = self.raw_section_data(section)?;
         let offset = self.view.absolute(section.file.map_or(0, |file| file.start().get()));
-        if section.name.contains("zdebug_") && bytes.starts_with(b"ZLIB") {
+        // A section can have the old name and the new header, when a tool compressed it again.
+        if self.headers.format == Format::MachO || bytes.starts_with(b"ZLIB") {
             return crate::compress::gnu(bytes, offset).map(Some);
         }
         elf::sections::compressed(bytes, offset, self.headers.is_64, self.headers.endian).map(Some)
@@ -302,9 +303,5 @@ impl<'d> Object<'d> {
     /// The ELF file inside `.gnu_debugdata`, decompressed: symbols of functions that `.dynsym` does not list.
     pub fn gnu_debugdata(&self) -> Option<Result<Vec<u8>>> {
         elf::gnu_debugdata::read(self)
-    }
-
-    pub(crate) fn unreadable(&self, detail: &'static str) -> Error {
-        Error::nowhere(ErrorKind::Malformed, detail)
     }
 }

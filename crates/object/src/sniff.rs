@@ -73,8 +73,10 @@ fn describe(start: &[u8]) -> &'static str {
     if starts(b"<?xml") || starts(b"<!doctype plist") {
         return "XML";
     }
-    let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte >= 0x80;
-    if start.iter().all(is_text) { "text" } else { "unknown data" }
+    // The last character may be cut through.
+    let is_utf8 = std::str::from_utf8(text).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let is_plain = text.iter().all(|byte| byte.is_ascii_whitespace() || !byte.is_ascii_control());
+    if is_utf8 && is_plain { "text" } else { "unknown data" }
 }
 
 #[cfg(test)]

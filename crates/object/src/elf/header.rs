@@ -1,6 +1,6 @@
 //! The ELF header, whatever its width and byte order.
 
-use backtrail_core::{Arch, Svma};
+use backtrail_core::Arch;
 use object::elf::{
     ELFCLASS32, ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, EM_386, EM_AARCH64, EM_ARM, EM_PPC, EM_PPC64, EM_RISCV,
     EM_X86_64, FileHeader32, FileHeader64, FileType, Machine, PN_XNUM, SHN_XINDEX,
@@ -26,8 +26,6 @@ pub(super) struct Header {
     pub(super) endian: Endianness,
     pub(super) file_type: FileType,
     pub(super) machine: Machine,
-    pub(super) flags: u32,
-    pub(super) entry: Svma,
     pub(super) phoff: u64,
     pub(super) phnum: u64,
     pub(super) shoff: u64,
@@ -82,8 +80,6 @@ where
         endian,
         file_type: raw.e_type(endian),
         machine: raw.e_machine(endian),
-        flags: raw.e_flags(endian).0,
-        entry: Svma::new(raw.e_entry(endian).into()),
         phoff: raw.e_phoff(endian).into(),
         phnum: raw.e_phnum(endian).into(),
         shoff: raw.e_shoff(endian).into(),

@@ -175,7 +175,7 @@ fn is_companion(sections: &[Section<'_>]) -> bool {
         sections.iter().any(|section| section.name.contains("debug_") && section.file.is_some());
     let mut code =
         sections.iter().filter(|section| section.is_code && section.is_loaded && !section.address.is_empty());
-    let emptied = code.clone().all(|section| section.is_no_bits());
+    let emptied = code.clone().all(Section::is_no_bits);
     let has_dwo = sections.iter().any(|section| section.name.ends_with(".dwo"));
     emptied && !has_dwo && (has_debug_info || code.next().is_some())
 }

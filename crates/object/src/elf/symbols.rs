@@ -3,8 +3,7 @@
 use backtrail_core::{Family, Svma};
 use object::elf::{
     SHN_ABS, SHN_COMMON, SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STB_LOCAL,
-    STB_WEAK, STT_COMMON, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION, STT_TLS,
-    Sym32, Sym64,
+    STB_WEAK, STT_COMMON, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_SECTION, STT_TLS, Sym32, Sym64,
 };
 use object::read::elf::Sym;
 use object::{Endianness, U32};
@@ -151,7 +150,7 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             name: text(without_version(name)),
             address,
             size: if size == 0 { None } else { Some(size) },
-            is_code: is_function || (kind != STT_OBJECT && (kind != STT_NOTYPE || is_in_code) && is_in_code),
+            is_code: is_function || (kind != STT_OBJECT && is_in_code),
             binding,
             section,
             table: self.kind,
@@ -186,6 +185,3 @@ fn without_version(name: &[u8]) -> &[u8] {
         _ => name,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -13,7 +13,7 @@ use object::{LittleEndian as LE, ReadRef, U32, U64};
 
 use super::parser::{Symtab, Tables};
 use crate::error::Result;
-use crate::identify::Identity;
+use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::object::{Format, Kind, Object};
 use crate::section::FileRange;
@@ -337,6 +337,3 @@ pub(super) fn local_symbols(object: &Object<'_>, tables: &Tables<'_>) -> Result<
 fn find_entry(mut entries: impl Iterator<Item = (u64, u32, u32)>, wanted: Option<u64>) -> Option<(u32, u32)> {
     entries.find(|(at, _, _)| Some(*at) == wanted).map(|(_, first, count)| (first, count))
 }
-
-#[cfg(test)]
-mod tests;

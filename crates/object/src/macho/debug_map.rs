@@ -154,6 +154,3 @@ fn split_member(name: &[u8]) -> (&[u8], Option<&[u8]>) {
         _ => whole,
     }
 }
-
-#[cfg(test)]
-mod tests;

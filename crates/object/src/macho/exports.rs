@@ -154,6 +154,3 @@ fn children(bytes: &[u8]) -> Option<Vec<(&[u8], usize)>> {
     }
     Some(children)
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,7 +22,7 @@ pub(crate) struct Blamed {
 
 /// Keys that Apple's systems and the reporters that imitate them write, beyond those that [`set`] puts into the model.
 /// They are fields wherever they stand, except inside of free text.
-const FIELD_KEYS: [&str; 52] = [
+const FIELD_KEYS: [&str; 50] = [
     "Anonymous UUID",
     "App Item ID",
     "App External ID",
@@ -46,9 +46,7 @@ const FIELD_KEYS: [&str; 52] = [
     "Error Code",
     "Event",
     "Execution Time",
-    "Exception Note",
     "Framework Version",
-    "Hardware Model",
     "Heartbeat",
     "Host Name",
     "Interval Since Last Report",
@@ -129,6 +127,13 @@ impl<'t> KeyValue<'t> {
         let telling =
             ["Incident Identifier", "CrashReporter Key", "Exception Type", "Exception Codes", "Code Type"];
         telling.contains(&self.key) || (self.key == "Process" && name_and_pid(self.value).1.is_some())
+    }
+
+    /// Whether the line is one of those that say what was raised, who ended the process and which thread is blamed.
+    pub(crate) fn is_verdict(&self) -> bool {
+        let verdicts =
+            ["Exception ", "Termination ", "Terminating ", "Triggered by ", "Crashed ", "Highlighted "];
+        MODEL_KEYS.contains(&self.key) && verdicts.iter().any(|verdict| self.key.starts_with(verdict))
     }
 
     /// Whether the line speaks of who ended the process; what follows it without a blank line belongs to it.
