@@ -10,7 +10,7 @@
 //!
 //! # Which scheme
 //!
-//! A name says by its first bytes which [`Scheme`] made it; [`scheme`] tells. One leading underscore more than the
+//! A name says by its first bytes which [`Scheme`] made it; [`scheme()`] tells. One leading underscore more than the
 //! scheme has (Mach-O) or a leading `\x01` (LLVM's "take this name as it is") changes nothing. Rust's legacy names
 //! look like C++ names and are told apart by the hash at their end.
 //!

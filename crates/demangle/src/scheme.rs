@@ -24,7 +24,7 @@ pub fn scheme(name: &str) -> Option<Scheme> {
     scheme_marked(name, suffix::has_mark(name))
 }
 
-/// As [`scheme`], where it is known whether there is a dot or an `@` in the name.
+/// As [`scheme()`], where it is known whether there is a dot or an `@` in the name.
 pub(crate) fn scheme_marked(name: &str, has_mark: bool) -> Option<Scheme> {
     let bytes = unescaped(name).as_bytes();
     match bytes {
