@@ -17,7 +17,9 @@ fuzz_target!(|data: &[u8]| {
     let index = Index::of_bytes(Path::new("in.zip"), data.to_vec(), &options);
     for entry in index.entries() {
         match index.open(entry) {
-            Ok(data) => assert!(data.len() as u64 <= options.limits.member_bytes.max(entry.identity.range.size())),
+            Ok(data) => {
+                assert!(data.len() as u64 <= options.limits.member_bytes.max(entry.identity.range.size()))
+            }
             Err(error) => assert_ne!(error.kind(), ErrorKind::NotAFile, "{error}"),
         }
         for name in entry.names() {
