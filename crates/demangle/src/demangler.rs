@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
 use crate::scheme::{Scheme, scheme_marked, unescaped};
-use crate::{Options, itanium, msvc, objc, rust, suffix, swift};
+use crate::{Options, d, itanium, msvc, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -63,6 +63,7 @@ impl Demangler {
             Scheme::Swift => swift::demangle(name, options, &mut self.swift, &mut self.text),
             Scheme::Rust => rust::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
             Scheme::ObjC => objc::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
+            Scheme::D => d::demangle(name, options, &mut Limited::new(&mut self.text, options.max_len)),
             Scheme::Msvc => msvc::demangle(name, options, &mut Limited::new(&mut self.text, options.max_len)),
         }
     }

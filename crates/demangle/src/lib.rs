@@ -1,4 +1,4 @@
-//! Makes mangled symbol names readable: C++ (Itanium), Swift, Rust (legacy and v0), Objective-C.
+//! Makes mangled symbol names readable: C++ (Itanium), Swift, Rust (legacy and v0), Objective-C, D.
 //!
 //! ```
 //! use backtrail_demangle::{Options, demangle};
@@ -44,6 +44,7 @@
 
 extern crate alloc;
 
+mod d;
 mod demangler;
 mod error;
 mod itanium;

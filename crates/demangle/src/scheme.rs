@@ -1,6 +1,6 @@
 //! Which scheme made a name.
 
-use crate::{itanium, objc, rust, suffix, swift};
+use crate::{d, itanium, objc, rust, suffix, swift};
 
 /// A way in which compilers write names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +14,8 @@ pub enum Scheme {
     Rust,
     /// Objective-C methods and blocks: `-[Class selector:]`, `__24-[Class selector:]_block_invoke`.
     ObjC,
+    /// D: `_D…`.
+    D,
     /// C++ as Microsoft's compiler writes it: `?…`, and `.?A…` in type information. Read with the feature `msvc` only.
     Msvc,
 }
@@ -37,6 +39,7 @@ pub(crate) fn scheme_marked(name: &str, has_mark: bool) -> Option<Scheme> {
         _ if swift::is_mangled(unescaped(name)) => Some(Scheme::Swift),
         _ if itanium::keyed(unescaped(name)).is_some() => Some(Scheme::Itanium),
         _ if rust::is_v0(bytes) => Some(Scheme::Rust),
+        _ if d::is_mangled(unescaped(name)) => Some(Scheme::D),
         _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
         [b'?', b'?' | b'@' | b'$' | b'_' | b'A'..=b'Z' | b'a'..=b'z', ..] | [b'.', b'?', b'A', ..] => {
             Some(Scheme::Msvc)
