@@ -6,6 +6,11 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(name) = std::str::from_utf8(data) else { return };
+    check(name);
+    check(&format!("_D{name}"));
+});
+
+fn check(name: &str) {
     let options = Options::default();
     let mut written = String::new();
     match (demangle_to(name, &options, &mut written), Demangler::new().demangle(name, &options)) {
@@ -25,4 +30,4 @@ fuzz_target!(|data: &[u8]| {
         Demangler::new().demangle(name, &short).is_ok_and(|text| text.len() <= 64)
             || demangle(name, &short) == name
     );
-});
+}

@@ -61,7 +61,7 @@ impl Demangler {
         match scheme {
             Scheme::Itanium => itanium::demangle(name, options, &mut self.itanium, &mut self.text),
             Scheme::Swift => swift::demangle(name, options, &mut self.swift, &mut self.text),
-            Scheme::Rust => rust::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
+            Scheme::Rust => rust::demangle(name, options, &mut Limited::new(&mut self.text, options.max_len)),
             Scheme::ObjC => objc::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
             Scheme::D => d::demangle(name, options, &mut Limited::new(&mut self.text, options.max_len)),
             Scheme::Msvc => msvc::demangle(name, options, &mut Limited::new(&mut self.text, options.max_len)),

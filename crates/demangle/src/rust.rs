@@ -4,7 +4,9 @@
 
 use crate::error::Failed;
 use crate::limited::Limited;
-use crate::suffix;
+use crate::{FoldTemplates, Options, suffix};
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
 /// A legacy name's last part: `17h`, sixteen digits, `E`.
@@ -56,17 +58,61 @@ fn is_hash(part: &str) -> bool {
 }
 
 /// Writes the readable form of a legacy or v0 name.
-pub(crate) fn demangle<W: fmt::Write>(name: &str, out: &mut Limited<W>) -> Result<(), Failed> {
+pub(crate) fn demangle<W: fmt::Write>(
+    name: &str,
+    options: &Options,
+    out: &mut Limited<W>,
+) -> Result<(), Failed> {
     let end = legacy_len(name).or_else(|| name.find('.')).unwrap_or(name.len());
     let (body, rest) = name.split_at_checked(end).ok_or(Failed::Invalid(0))?;
     let parsed = rustc_demangle::try_demangle(body).map_err(|_| Failed::Invalid(0))?;
-    write!(out, "{parsed:#}")?;
+    if let Some(fold) = options.fold_templates {
+        let mut text = String::new();
+        // What is longer is cut before it is folded.
+        let is_whole = write!(Limited::new(&mut text, options.max_len), "{parsed:#}").is_ok();
+        out.write_str(&folded(&text, fold))?;
+        if !is_whole {
+            return Err(Failed::Full);
+        }
+    } else {
+        write!(out, "{parsed:#}")?;
+    }
     suffix::write(rest, out)
+}
+
+/// Replaces generic arguments by `<...>`: what stands in angle brackets behind a path, unlike `<T as Trait>`.
+fn folded(text: &str, fold: FoldTemplates) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Where each bracket was opened, and whether it opens arguments.
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    let mut depth = 0;
+    for letter in text.chars() {
+        let before = out.chars().next_back().unwrap_or(' ');
+        match letter {
+            '<' => {
+                let has_args = before.is_alphanumeric() || matches!(before, '_' | ':' | '}');
+                open.push((out.len(), has_args));
+                depth += u32::from(has_args);
+                out.push(letter);
+            }
+            '>' if before != '-' => {
+                out.push(letter);
+                let Some((from, has_args)) = open.pop() else { continue };
+                if has_args && (depth > fold.depth || out.len() - from > fold.len) {
+                    out.truncate(from);
+                    out.push_str("<...>");
+                }
+                depth -= u32::from(has_args);
+            }
+            _ => out.push(letter),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Options, Scheme, demangle, scheme};
+    use crate::{FoldTemplates, Options, Scheme, demangle, scheme};
 
     #[test]
     fn both_generations() {
@@ -82,6 +128,20 @@ mod tests {
             assert_eq!(scheme(name), Some(Scheme::Rust));
             assert_eq!(demangle(name, &Options::default()), readable);
         }
+    }
+
+    #[test]
+    fn folded_arguments() {
+        let name = "_RINvMNtC4core3vecINtB3_3VecNtB5_3StrE3mapNCNvC1a1b0hEC1a";
+        let whole = "<core::vec::Vec<core::Str>>::map::<a::b::{closure#0}, u8>";
+        let folded = |depth, len| {
+            let fold_templates = Some(FoldTemplates { depth, len });
+            demangle(name, &Options { fold_templates, ..Options::default() }).into_owned()
+        };
+        assert_eq!(demangle(name, &Options::default()), whole);
+        assert_eq!(folded(9, 99), whole);
+        assert_eq!(folded(0, 99), "<core::vec::Vec<...>>::map::<...>");
+        assert_eq!(folded(9, 12), "<core::vec::Vec<core::Str>>::map::<...>");
     }
 
     #[test]
