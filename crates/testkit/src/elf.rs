@@ -137,9 +137,9 @@ impl Elf {
         let table = body.align(8).len();
         if !self.is_stripped {
             let rows = sections.iter().zip(&name_offsets).zip(&offsets);
-            rows.for_each(|((section, name), offset)| {
-                self.section_header(&mut body, section, *name, *offset)
-            });
+            for ((section, name), offset) in rows {
+                self.section_header(&mut body, section, *name, *offset);
+            }
         }
         let mut out = self.header(if self.is_stripped { 0 } else { table }, sections.len());
         for program in &self.programs {

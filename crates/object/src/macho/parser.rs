@@ -259,3 +259,6 @@ fn linkedit(command: Command<'_>) -> Result<Option<FileRange>> {
 fn too_many(offset: u64, what: &str, limit: usize) -> Error {
     Error::new(ErrorKind::LimitExceeded, offset, format!("more than {limit} {what}"))
 }
+
+#[cfg(test)]
+mod tests;
