@@ -66,6 +66,11 @@ pub struct Preference<'a> {
 }
 
 impl Symbol<'_> {
+    /// The same with a name of its own, for symbols that outlive the bytes they were read from.
+    pub fn into_owned(self) -> Symbol<'static> {
+        Symbol { name: Cow::Owned(self.name.into_owned()), ..self }
+    }
+
     /// Which of several symbols at one address to show: the greatest.
     ///
     /// Code goes before data, a symbol that states its size before one that does not, a name that a person gave

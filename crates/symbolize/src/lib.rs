@@ -1,2 +1,20 @@
-//! To come.
+//! Turns addresses of a binary into functions, inline chains, files and lines.
 #![forbid(unsafe_code)]
+
+mod answer;
+mod code;
+mod debug_map;
+mod dwarf;
+mod error;
+mod open;
+mod problem;
+mod request;
+mod symbolizer;
+mod symtab;
+
+pub use answer::{Answer, FunctionRef, SymbolRef};
+pub use dwarf::FilePath;
+pub use error::Error;
+pub use problem::{Problem, ProblemKind};
+pub use request::{FileRequest, Step};
+pub use symbolizer::Symbolizer;

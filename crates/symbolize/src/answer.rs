@@ -1,0 +1,148 @@
+//! What a lookup answers.
+
+use crate::dwarf::{FilePath, Frame};
+use backtrail_core::{Function, Reason, Svma, Symbol};
+use backtrail_demangle::{Options, demangle};
+use std::borrow::Cow;
+
+/// What is known of one address. Borrows from the [`Symbolizer`](crate::Symbolizer): names are made readable and paths
+/// are joined only when asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Answer<'a> {
+    /// The functions around the address, innermost first: inlined ones, and last the one that the code belongs to.
+    pub functions: Vec<FunctionRef<'a>>,
+    /// The symbol around the address, where there is no debug info for it.
+    pub symbol: Option<SymbolRef<'a>>,
+    /// Why there is neither.
+    pub reason: Option<Reason>,
+    /// Where the function around the address starts. For a function in several pieces: the piece with the address.
+    pub function_start: Option<Svma>,
+}
+
+/// One function of an inline chain.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionRef<'a> {
+    pub(crate) linkage_name: Option<Cow<'a, str>>,
+    pub(crate) plain_name: Option<Cow<'a, str>>,
+    pub(crate) file: Option<FilePath<'a>>,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) inlined: bool,
+}
+
+impl<'a> FunctionRef<'a> {
+    pub(crate) fn of_frame(frame: &Frame<'a>) -> Self {
+        let text = |bytes: Option<&'a [u8]>| bytes.map(String::from_utf8_lossy);
+        Self {
+            linkage_name: text(frame.names.linkage).map(without_mark),
+            plain_name: text(frame.names.plain),
+            file: frame.file,
+            line: frame.line,
+            column: frame.column,
+            inlined: frame.inlined,
+        }
+    }
+
+    /// The readable name; the linkage name where it cannot be made readable, empty where debug info names none.
+    pub fn name(&self) -> Cow<'_, str> {
+        let plain = self.plain_name.as_deref();
+        let Some(linkage) = self.linkage_name.as_deref() else {
+            return Cow::Borrowed(plain.unwrap_or_default());
+        };
+        let readable = demangle(linkage, &Options::default());
+        // Not mangled, but for instance renamed by the assembler: the source's own name is the readable one.
+        if readable == linkage { Cow::Borrowed(plain.unwrap_or(linkage)) } else { readable }
+    }
+
+    /// The name that the linker sees. Debug info leaves it out where it is the plain name, as for C.
+    pub fn linkage_name(&self) -> Option<&str> {
+        self.linkage_name.as_deref().or(self.plain_name.as_deref())
+    }
+
+    /// The source file: of the instruction in the innermost function, of the call in the others.
+    pub fn file(&self) -> Option<&FilePath<'a>> {
+        self.file.as_ref()
+    }
+
+    /// The line in that file, counted from 1; `None` where the compiler states none (line 0).
+    pub fn line(&self) -> Option<u32> {
+        Some(self.line).filter(|line| *line != 0)
+    }
+
+    /// The column in that line, counted from 1.
+    pub fn column(&self) -> Option<u32> {
+        Some(self.column).filter(|column| *column != 0)
+    }
+
+    /// Whether this function was inlined into the next one of the chain.
+    pub fn is_inlined(&self) -> bool {
+        self.inlined
+    }
+
+    /// The same without borrowing, the name made readable.
+    pub fn to_owned(&self) -> Function {
+        Function {
+            name: self.name().into_owned(),
+            linkage_name: self.linkage_name().map(str::to_owned),
+            file: self.file.map(|file| file.to_string()),
+            line: self.line(),
+            column: self.column(),
+            inlined: self.inlined,
+        }
+    }
+}
+
+/// LLVM writes `\x01` before names that are to be taken as they are.
+fn without_mark(name: Cow<'_, str>) -> Cow<'_, str> {
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.strip_prefix('\x01').unwrap_or(name)),
+        Cow::Owned(name) => Cow::Owned(name.strip_prefix('\x01').map_or(name.clone(), str::to_owned)),
+    }
+}
+
+/// A symbol of a symbol table.
+#[derive(Clone, Copy, Debug)]
+pub struct SymbolRef<'a> {
+    /// As the table has it.
+    pub(crate) linkage_name: &'a str,
+    pub(crate) start: Svma,
+    pub(crate) offset: u64,
+    /// Mach-O puts an underscore before the names of C.
+    pub(crate) has_underscore: bool,
+}
+
+impl<'a> SymbolRef<'a> {
+    /// The readable name; the linkage name where it cannot be made readable.
+    pub fn name(&self) -> Cow<'a, str> {
+        demangle(self.linkage_name(), &Options::default())
+    }
+
+    /// The name that the linker sees, as debug info, LLVM's tools and Apple's reports state it: without the underscore
+    /// that Mach-O puts before every name of C.
+    pub fn linkage_name(&self) -> &'a str {
+        match self.linkage_name.strip_prefix('_') {
+            Some(name) if self.has_underscore => name,
+            _ => self.linkage_name,
+        }
+    }
+
+    /// Where the symbol starts.
+    pub fn start(&self) -> Svma {
+        self.start
+    }
+
+    /// Bytes from the symbol's start to the address.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The same without borrowing, the name made readable; the linkage name as debug info would have it, without
+    /// Mach-O's underscore, so that both kinds of answer name a function alike.
+    pub fn to_owned(&self) -> Symbol {
+        Symbol {
+            name: self.name().into_owned(),
+            linkage_name: Some(self.linkage_name().to_owned()),
+            offset: self.offset,
+        }
+    }
+}

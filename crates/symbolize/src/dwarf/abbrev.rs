@@ -1,0 +1,270 @@
+//! Abbreviation tables, compiled so that DIEs of no interest are passed over in a few additions.
+
+use super::error::Malformed;
+use super::reader::{Encoding, Reader};
+use gimli::constants as dw;
+use std::collections::HashMap;
+
+/// Tags, attribute names and forms are kept in 16 bits; what does not fit is none that any spec knows.
+const UNKNOWN: u16 = u16::MAX;
+
+/// One attribute of an abbreviation.
+#[derive(Clone, Copy)]
+pub(crate) struct Spec {
+    pub(crate) name: u16,
+    pub(crate) form: u16,
+    /// Index into the table's constants, for `DW_FORM_implicit_const`.
+    pub(crate) constant: u32,
+}
+
+/// One abbreviation: what the DIEs with its code look like.
+#[derive(Clone, Copy)]
+pub(crate) struct Abbrev {
+    pub(crate) tag: u16,
+    pub(crate) has_children: bool,
+    specs: (u32, u32),
+    skips: (u32, u32),
+}
+
+/// A step of passing over a DIE, packed: below [`FIRST_OP`] it is a number of bytes.
+type Skip = u16;
+const FIRST_OP: Skip = 0xfff0;
+const SKIP_LEB: Skip = 0xfff0;
+const SKIP_STRING: Skip = 0xfff1;
+const SKIP_BLOCK1: Skip = 0xfff2;
+const SKIP_BLOCK2: Skip = 0xfff3;
+const SKIP_BLOCK4: Skip = 0xfff4;
+const SKIP_BLOCK: Skip = 0xfff5;
+const SKIP_INDIRECT: Skip = 0xfff6;
+const SKIP_IMPOSSIBLE: Skip = 0xfff7;
+
+/// The abbreviations of a unit.
+pub(crate) struct AbbrevTable {
+    /// Codes 1, 2, 3… in order, as every known producer writes them.
+    dense: Vec<Abbrev>,
+    /// All other codes.
+    sparse: HashMap<u64, Abbrev>,
+    specs: Vec<Spec>,
+    skips: Vec<Skip>,
+    constants: Vec<i64>,
+    encoding: Encoding,
+}
+
+const SECTION: &str = ".debug_abbrev";
+
+/// Attributes of one abbreviation. Some forms take no bytes in the DIE, so that the DIE itself sets no bound.
+const MAX_SPECS: usize = 1024;
+
+impl AbbrevTable {
+    /// Reads the whole table at the reader's position.
+    pub(crate) fn read(reader: &mut Reader<'_>, encoding: Encoding) -> Result<Self, Malformed> {
+        let mut table = Self::empty(encoding);
+        while table.read_one(reader)?.is_some() {}
+        Ok(table)
+    }
+
+    /// Reads only as far as the abbreviation with `code`, but no more than `limit` abbreviations. For a look at a
+    /// unit's root DIE, whose abbreviation is the table's first with all known producers.
+    pub(crate) fn read_until(
+        reader: &mut Reader<'_>,
+        encoding: Encoding,
+        code: u64,
+        limit: usize,
+    ) -> Result<Option<Self>, Malformed> {
+        let mut table = Self::empty(encoding);
+        for _ in 0..limit {
+            match table.read_one(reader)? {
+                Some(read) if read == code => return Ok(Some(table)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn empty(encoding: Encoding) -> Self {
+        Self {
+            dense: Vec::new(),
+            sparse: HashMap::new(),
+            specs: Vec::new(),
+            skips: Vec::new(),
+            constants: vec![0],
+            encoding,
+        }
+    }
+
+    fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+        // A table may end with its section instead of a zero.
+        if reader.is_empty() {
+            return Ok(None);
+        }
+        let code = reader.uleb().ok_or_else(|| reader.malformed(SECTION, "an abbreviation code"))?;
+        if code == 0 {
+            return Ok(None);
+        }
+        let start = (self.specs.len() as u32, self.skips.len() as u32);
+        let head = reader.uleb().zip(reader.u8());
+        let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
+        self.read_specs(reader)?;
+        let abbrev = Abbrev {
+            tag: u16::try_from(tag).unwrap_or(UNKNOWN),
+            has_children: children != 0,
+            specs: (start.0, self.specs.len() as u32),
+            skips: (start.1, self.skips.len() as u32),
+        };
+        if code == self.dense.len() as u64 + 1 && self.sparse.is_empty() {
+            self.dense.push(abbrev);
+        } else {
+            self.sparse.entry(code).or_insert(abbrev);
+        }
+        Ok(Some(code))
+    }
+
+    fn read_specs(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let (first_spec, first_skip) = (self.specs.len(), self.skips.len());
+        loop {
+            let pair = reader.uleb().zip(reader.uleb());
+            let (name, form) = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
+            if (name, form) == (0, 0) {
+                return Ok(());
+            }
+            if self.specs.len() - first_spec >= MAX_SPECS {
+                return Err(reader.malformed(SECTION, "an abbreviation with less than 1024 attributes"));
+            }
+            let mut constant = 0;
+            if form == u64::from(dw::DW_FORM_implicit_const.0) {
+                let value = reader.sleb().ok_or_else(|| reader.malformed(SECTION, "an implicit constant"))?;
+                constant = self.constants.len() as u32;
+                self.constants.push(value);
+            }
+            let form = u16::try_from(form).unwrap_or(UNKNOWN);
+            self.specs.push(Spec { name: u16::try_from(name).unwrap_or(UNKNOWN), form, constant });
+            self.push_skip(first_skip, skip_of(form, self.encoding));
+        }
+    }
+
+    /// Appends a step, joined with the one before where both are plain byte counts.
+    fn push_skip(&mut self, first: usize, skip: Skip) {
+        if skip == 0 {
+            return;
+        }
+        if let Some(last) = self.skips.get_mut(first..).and_then(|skips| skips.last_mut())
+            && *last < FIRST_OP
+            && skip < FIRST_OP
+            && last.checked_add(skip).is_some_and(|sum| sum < FIRST_OP)
+        {
+            *last += skip;
+            return;
+        }
+        self.skips.push(skip);
+    }
+
+    /// The abbreviation with this code.
+    #[inline]
+    pub(crate) fn get(&self, code: u64) -> Option<&Abbrev> {
+        let index = usize::try_from(code.wrapping_sub(1)).ok()?;
+        self.dense.get(index).or_else(|| self.sparse.get(&code))
+    }
+
+    /// The attributes of an abbreviation, in the order of their values.
+    #[inline]
+    pub(crate) fn specs(&self, abbrev: &Abbrev) -> &[Spec] {
+        self.specs.get(abbrev.specs.0 as usize..abbrev.specs.1 as usize).unwrap_or_default()
+    }
+
+    /// How the unit that the table was read for lays out its numbers.
+    #[inline]
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// The value of an attribute that stands in the abbreviation itself.
+    pub(crate) fn constant(&self, spec: Spec) -> i64 {
+        self.constants.get(spec.constant as usize).copied().unwrap_or(0)
+    }
+
+    /// Passes over all attributes of a DIE.
+    #[inline]
+    pub(crate) fn skip(&self, abbrev: &Abbrev, reader: &mut Reader<'_>) -> Option<()> {
+        let skips = self.skips.get(abbrev.skips.0 as usize..abbrev.skips.1 as usize)?;
+        for skip in skips {
+            run_skip(*skip, self.encoding, reader)?;
+        }
+        Some(())
+    }
+}
+
+/// Passes over one value of this form.
+pub(crate) fn skip_form(form: u16, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
+    run_skip(skip_of(form, encoding), encoding, reader)
+}
+
+#[inline]
+fn run_skip(skip: Skip, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
+    match skip {
+        SKIP_LEB => reader.skip_leb(),
+        SKIP_STRING => reader.cstr().map(|_| ()),
+        SKIP_BLOCK1 => reader.u8().and_then(|length| reader.skip(u64::from(length))),
+        SKIP_BLOCK2 => reader.u16().and_then(|length| reader.skip(u64::from(length))),
+        SKIP_BLOCK4 => reader.u32().and_then(|length| reader.skip(u64::from(length))),
+        SKIP_BLOCK => reader.uleb().and_then(|length| reader.skip(length)),
+        SKIP_INDIRECT => skip_indirect(encoding, reader),
+        SKIP_IMPOSSIBLE => None,
+        bytes => reader.skip(u64::from(bytes)),
+    }
+}
+
+/// The form stands before the value; one level, since no producer nests them.
+fn skip_indirect(encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
+    let form = u16::try_from(reader.uleb()?).ok()?;
+    match skip_of(form, encoding) {
+        SKIP_INDIRECT | SKIP_IMPOSSIBLE => None,
+        // An implicit constant cannot be named indirectly: its value would have no place.
+        _ if form == dw::DW_FORM_implicit_const.0 => None,
+        skip => run_skip(skip, encoding, reader),
+    }
+}
+
+/// How values of a form are passed over: a flat table of DWARF 5 section 7.5.6, GNU's split DWARF and dwz forms.
+fn skip_of(form: u16, encoding: Encoding) -> Skip {
+    let offset = Skip::from(encoding.offset_size);
+    match gimli::DwForm(form) {
+        dw::DW_FORM_flag_present | dw::DW_FORM_implicit_const => 0,
+        dw::DW_FORM_data1 | dw::DW_FORM_flag | dw::DW_FORM_ref1 | dw::DW_FORM_strx1 | dw::DW_FORM_addrx1 => 1,
+        dw::DW_FORM_data2 | dw::DW_FORM_ref2 | dw::DW_FORM_strx2 | dw::DW_FORM_addrx2 => 2,
+        dw::DW_FORM_strx3 | dw::DW_FORM_addrx3 => 3,
+        dw::DW_FORM_data4
+        | dw::DW_FORM_ref4
+        | dw::DW_FORM_ref_sup4
+        | dw::DW_FORM_strx4
+        | dw::DW_FORM_addrx4 => 4,
+        dw::DW_FORM_data8 | dw::DW_FORM_ref8 | dw::DW_FORM_ref_sig8 | dw::DW_FORM_ref_sup8 => 8,
+        dw::DW_FORM_data16 => 16,
+        dw::DW_FORM_addr => Skip::from(encoding.address_size),
+        // DWARF 2 wrote these as wide as an address.
+        dw::DW_FORM_ref_addr if encoding.version <= 2 => Skip::from(encoding.address_size),
+        dw::DW_FORM_ref_addr
+        | dw::DW_FORM_sec_offset
+        | dw::DW_FORM_strp
+        | dw::DW_FORM_line_strp
+        | dw::DW_FORM_strp_sup
+        | dw::DW_FORM_GNU_ref_alt
+        | dw::DW_FORM_GNU_strp_alt => offset,
+        dw::DW_FORM_sdata
+        | dw::DW_FORM_udata
+        | dw::DW_FORM_ref_udata
+        | dw::DW_FORM_strx
+        | dw::DW_FORM_addrx
+        | dw::DW_FORM_loclistx
+        | dw::DW_FORM_rnglistx
+        | dw::DW_FORM_GNU_addr_index
+        | dw::DW_FORM_GNU_str_index => SKIP_LEB,
+        dw::DW_FORM_string => SKIP_STRING,
+        dw::DW_FORM_block1 => SKIP_BLOCK1,
+        dw::DW_FORM_block2 => SKIP_BLOCK2,
+        dw::DW_FORM_block4 => SKIP_BLOCK4,
+        dw::DW_FORM_block | dw::DW_FORM_exprloc => SKIP_BLOCK,
+        dw::DW_FORM_indirect => SKIP_INDIRECT,
+        _ => SKIP_IMPOSSIBLE,
+    }
+}

@@ -1,0 +1,88 @@
+//! One address: its unit, function, inlined calls and lines.
+
+use super::file::DwarfFile;
+use super::files::FilePath;
+use super::lines::Location;
+use super::names::{self, Names};
+use super::view::View;
+use crate::request::FileRequest;
+
+/// Frames of one answer. Real programs have less than a hundred inlined calls within each other.
+const MAX_FRAMES: usize = 1024;
+
+/// One function at an address.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    pub(crate) names: Names<'a>,
+    pub(crate) file: Option<FilePath<'a>>,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) inlined: bool,
+}
+
+/// What debug info says of an address.
+pub(crate) struct Found<'a> {
+    /// Innermost first. One frame without names where there is a line but no function.
+    pub(crate) frames: Vec<Frame<'a>>,
+    /// Where the range of the function around the address starts.
+    pub(crate) function_start: Option<u64>,
+}
+
+impl<'d> DwarfFile<'d> {
+    /// Looks an address up. `Ok(None)` where no unit knows it, `Err` when another file is needed first.
+    pub(crate) fn lookup(&self, address: u64) -> Result<Option<Found<'_>>, FileRequest> {
+        let found = self.lookup_in(self.index().find(address), address)?;
+        if found.is_some() || self.index().unranged().is_empty() {
+            return Ok(found);
+        }
+        self.lookup_in(self.scanned().find(address), address)
+    }
+
+    fn lookup_in(&self, units: &[u32], address: u64) -> Result<Option<Found<'_>>, FileRequest> {
+        let mut only_line = None;
+        for unit in units {
+            let Some(view) = self.units().get(*unit as usize).and_then(|unit| self.view(unit)) else {
+                continue;
+            };
+            if let Some(request) = self.wanted() {
+                return Err(request.clone());
+            }
+            let dies = self.split(view)?.unwrap_or(view);
+            if let Some(found) = lookup_function(view, dies, address) {
+                return Ok(Some(found));
+            }
+            only_line = only_line.or_else(|| lookup_line(view, address));
+        }
+        Ok(only_line)
+    }
+}
+
+impl DwarfFile<'_> {
+    /// A file that has to be asked for before any name of this one is read.
+    fn wanted(&self) -> Option<&FileRequest> {
+        self.supplementary.as_ref()?.wanted()
+    }
+}
+
+/// `view` has the lines, `dies` the functions: two units where debug info is split.
+fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> Option<Found<'a>> {
+    let (function, start) = dies.functions().find(address)?;
+    let mut at = view.lines().and_then(|lines| lines.find(address)).unwrap_or_default();
+    let mut frames = Vec::new();
+    for call in function.inlines(dies).chain(address).take(MAX_FRAMES) {
+        frames.push(frame(view, names::resolve(dies, call.die(dies)), at, true));
+        at = Location { file: call.call_file, line: call.call_line, column: call.call_column };
+    }
+    frames.push(frame(view, names::resolve(dies, function.die(dies)), at, false));
+    Some(Found { frames, function_start: Some(start) })
+}
+
+fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<Found<'a>> {
+    let at = view.lines()?.find(address)?;
+    Some(Found { frames: vec![frame(view, Names::default(), at, false)], function_start: None })
+}
+
+fn frame<'a>(view: View<'a, '_>, names: Names<'a>, at: Location, inlined: bool) -> Frame<'a> {
+    let file = view.lines().and_then(|lines| lines.files.path(view, at.file));
+    Frame { names, file, line: at.line, column: at.column, inlined }
+}

@@ -1,0 +1,87 @@
+//! A function's names, collected along its abstract origins and declarations.
+
+use super::abbrev::skip_form;
+use super::functions::next_die;
+use super::value::{self, Value};
+use super::view::View;
+use gimli::constants as dw;
+
+/// Origins and declarations are followed this far. Honest chains have up to three: inlined call, abstract instance,
+/// declaration in a class. Hostile ones go round in circles.
+const MAX_HOPS: usize = 16;
+
+/// The names of a function.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Names<'a> {
+    /// What the linker sees.
+    pub(crate) linkage: Option<&'a [u8]>,
+    /// What the source says, without scope.
+    pub(crate) plain: Option<&'a [u8]>,
+}
+
+/// What one DIE says about names.
+#[derive(Default)]
+struct Stated {
+    linkage: Option<Value>,
+    plain: Option<Value>,
+    origin: Option<Value>,
+    specification: Option<Value>,
+}
+
+/// Collects the names of the function DIE at a section offset of the view's file, until there is a linkage name.
+pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
+    let mut names = Names::default();
+    let mut at = (view, die);
+    for _ in 0..MAX_HOPS {
+        let (view, die) = at;
+        let Some(stated) = read_stated(view, die) else { break };
+        let text = |value: Option<Value>| view.string(value?).filter(|text| !text.is_empty());
+        names.linkage = text(stated.linkage);
+        names.plain = names.plain.or_else(|| text(stated.plain));
+        if names.linkage.is_some() {
+            break;
+        }
+        let Some(next) = stated.origin.or(stated.specification).and_then(|to| follow(view, to)) else {
+            break;
+        };
+        at = next;
+    }
+    names
+}
+
+/// The unit and section offset of the DIE that a reference points at: in this unit, another one, or another file.
+pub(crate) fn follow<'a, 'd>(view: View<'a, 'd>, reference: Value) -> Option<(View<'a, 'd>, u64)> {
+    match reference {
+        Value::UnitRef(offset) => Some((view, view.unit.header.offset.checked_add(offset)?)),
+        Value::InfoRef(offset) => {
+            let header = &view.unit.header;
+            if (header.offset..header.end).contains(&offset) {
+                return Some((view, offset));
+            }
+            Some((view.file.view_around(offset)?, offset))
+        }
+        Value::SupRef(offset) => Some((view.file.supplementary()?.view_around(offset)?, offset)),
+        _ => None,
+    }
+}
+
+fn read_stated(view: View<'_, '_>, die: u64) -> Option<Stated> {
+    let abbrevs = &*view.body.abbrevs;
+    let mut reader = view.reader(die);
+    let abbrev = next_die(&mut reader, abbrevs).ok()??;
+    let mut stated = Stated::default();
+    for spec in abbrevs.specs(abbrev) {
+        let field = match gimli::DwAt(spec.name) {
+            dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => &mut stated.linkage,
+            dw::DW_AT_name => &mut stated.plain,
+            dw::DW_AT_abstract_origin => &mut stated.origin,
+            dw::DW_AT_specification => &mut stated.specification,
+            _ => {
+                skip_form(spec.form, abbrevs.encoding(), &mut reader)?;
+                continue;
+            }
+        };
+        *field = Some(value::read(abbrevs, *spec, &mut reader)?);
+    }
+    Some(stated)
+}

@@ -1,0 +1,164 @@
+//! One unit ready to be read: resolves what attribute values point at.
+
+use super::file::DwarfFile;
+use super::reader::Reader;
+use super::sections::SectionId;
+use super::unit::{Body, Root, Unit};
+use super::value::Value;
+use gimli::EndianSlice;
+
+/// A unit together with the file that it stands in.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a, 'd> {
+    /// The file with the unit's DIEs and strings.
+    pub(crate) file: &'a DwarfFile<'d>,
+    /// The file with its addresses: the linked one, also where the unit stands in a `.dwo`.
+    pub(crate) main: &'a DwarfFile<'d>,
+    pub(crate) unit: &'a Unit<'d>,
+    pub(crate) body: &'a Body,
+}
+
+pub(crate) type Slice<'a> = EndianSlice<'a, gimli::RunTimeEndian>;
+
+impl<'a, 'd> View<'a, 'd> {
+    pub(crate) fn root(&self) -> &'a Root {
+        &self.body.root
+    }
+
+    /// The unit's DIEs from a section offset on.
+    pub(crate) fn reader(&self, offset: u64) -> Reader<'a> {
+        let sections = &self.file.sections;
+        let header = &self.unit.header;
+        // An offset before the root DIE would read the header as DIEs.
+        let start = if offset < header.root { header.end } else { offset };
+        Reader::between(sections.get(SectionId::Info), start, header.end, sections.big_endian)
+    }
+
+    /// An address, looked up in `.debug_addr` where it is stated by its index.
+    pub(crate) fn address(&self, value: Value) -> Option<u64> {
+        match value {
+            Value::Address(address) => Some(address),
+            Value::AddressIndex(index) => {
+                let size = self.unit.header.encoding.address_size;
+                let offset =
+                    index.checked_mul(u64::from(size))?.checked_add(self.root().addr_base.unwrap_or(0))?;
+                let sections = &self.main.sections;
+                Reader::new(sections.get(SectionId::Addr), offset, sections.big_endian).uint(size)
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of a string.
+    pub(crate) fn string(&self, value: Value) -> Option<&'a [u8]> {
+        let sections = &self.file.sections;
+        let text = |id, offset| Reader::new(sections.get(id), offset, sections.big_endian).cstr();
+        match value {
+            Value::InlineString(offset) => text(SectionId::Info, offset),
+            Value::Str(offset) => text(SectionId::Str, offset),
+            // Line strings of a split unit stay in the linked file.
+            Value::LineStr(offset) => {
+                let sections = &self.main.sections;
+                Reader::new(sections.get(SectionId::LineStr), offset, sections.big_endian).cstr()
+            }
+            Value::StrIndex(index) => text(SectionId::Str, self.string_offset(index)?),
+            Value::SupStr(offset) => {
+                let sections = &self.file.supplementary()?.sections;
+                Reader::new(sections.get(SectionId::Str), offset, sections.big_endian).cstr()
+            }
+            _ => None,
+        }
+    }
+
+    fn string_offset(&self, index: u64) -> Option<u64> {
+        let size = self.unit.header.encoding.offset_size;
+        let base = self.root().str_offsets_base.unwrap_or(0);
+        let offset = index.checked_mul(u64::from(size))?.checked_add(base)?;
+        let sections = &self.file.sections;
+        Reader::new(sections.get(SectionId::StrOffsets), offset, sections.big_endian).uint(size)
+    }
+
+    /// Calls `each` with the start and end of every range that a DIE states, as long as it returns `true`. Empty
+    /// ranges are left out; dead ones are not, since that depends on the image's sections.
+    pub(crate) fn ranges(&self, pcs: &Pcs, each: &mut dyn FnMut(u64, u64) -> bool) {
+        if let Some(list) = pcs.ranges {
+            self.range_list(list, each);
+            return;
+        }
+        let Some(low) = pcs.low.and_then(|low| self.address(low)) else { return };
+        let high = match pcs.high {
+            Some(high @ (Value::Address(_) | Value::AddressIndex(_))) => self.address(high),
+            Some(high) => high.unsigned().and_then(|size| low.checked_add(size)),
+            None => None,
+        };
+        if let Some(high) = high.filter(|high| low < *high) {
+            each(low, high);
+        }
+    }
+
+    /// What offsets into `.debug_ranges` count from: GNU's split units have them start at their own part.
+    fn ranges_base(&self) -> u64 {
+        if self.file.sections.split { self.root().gnu_ranges_base.unwrap_or(0) } else { 0 }
+    }
+
+    /// Where the unit's line program starts.
+    pub(crate) fn line_offset(&self) -> Option<u64> {
+        self.root().stmt_list
+    }
+
+    fn range_list(&self, list: Value, each: &mut dyn FnMut(u64, u64) -> bool) {
+        let encoding = self.unit.header.encoding.to_gimli();
+        // Before DWARF 5 split units keep their range lists in the linked file.
+        let file = if encoding.version < 5 { self.main } else { self.file };
+        let lists = gimli::RangeLists::new(
+            file.slice(SectionId::Ranges).into(),
+            file.slice(SectionId::RngLists).into(),
+        );
+        let root = self.root();
+        let rnglists_base = gimli::DebugRngListsBase(as_offset(root.rnglists_base.unwrap_or(0)));
+        let offset = match list {
+            Value::RangeListIndex(index) => {
+                lists.get_offset(encoding, rnglists_base, gimli::DebugRngListsIndex(as_offset(index))).ok()
+            }
+            value => value
+                .section_offset()
+                .map(|offset| gimli::RangeListsOffset(as_offset(offset.saturating_add(self.ranges_base())))),
+        };
+        let Some(offset) = offset else { return };
+        let base = root.low_pc.and_then(|low| self.address(low)).unwrap_or(0);
+        let addr = gimli::DebugAddr::from(self.main.slice(SectionId::Addr));
+        let addr_base = gimli::DebugAddrBase(as_offset(root.addr_base.unwrap_or(0)));
+        let Ok(mut ranges) = lists.ranges(offset, encoding, base, &addr, addr_base) else { return };
+        while let Ok(Some(range)) = ranges.next() {
+            if !each(range.begin, range.end) {
+                return;
+            }
+        }
+    }
+}
+
+/// Offsets beyond the address space of this machine are beyond every section.
+pub(crate) fn as_offset(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+/// What a DIE states about its addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pcs {
+    pub(crate) low: Option<Value>,
+    pub(crate) high: Option<Value>,
+    pub(crate) ranges: Option<Value>,
+}
+
+impl Pcs {
+    /// Whether there are addresses at all.
+    pub(crate) fn is_some(&self) -> bool {
+        self.ranges.is_some() || (self.low.is_some() && self.high.is_some())
+    }
+}
+
+impl From<&Root> for Pcs {
+    fn from(root: &Root) -> Self {
+        Self { low: root.low_pc, high: root.high_pc, ranges: root.ranges }
+    }
+}

@@ -1,0 +1,202 @@
+//! The face of the crate: one image's files, asked for addresses.
+
+use crate::answer::{Answer, FunctionRef};
+use crate::code::CodeMap;
+use crate::debug_map::{DebugMap, ObjectFile};
+use crate::dwarf::{DwarfFile, Found, Supplementary};
+use crate::error::Error;
+use crate::open;
+use crate::problem::{Problem, ProblemKind, Problems};
+use crate::request::{FileRequest, Step};
+use crate::symtab::{Nearest, Symtab};
+use backtrail_core::{ImageId, Reason, Svma};
+use backtrail_object::Object;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// All that is known of one image: its binary, its debug file, or both.
+///
+/// Nothing is read until an address asks for it, and then only the units that the address falls in, once. A
+/// `Symbolizer` can be asked from many threads at a time.
+pub struct Symbolizer<'d> {
+    objects: Vec<Arc<Object<'d>>>,
+    code: Arc<CodeMap>,
+    dwarf: Vec<DwarfFile<'d>>,
+    debug_map: OnceLock<DebugMap<'d>>,
+    symtab: OnceLock<Symtab<'d>>,
+    problems: Arc<Problems>,
+}
+
+impl<'d> Symbolizer<'d> {
+    /// Joins the files of one image, the debug companion first. They have to be of the same build.
+    ///
+    /// # Errors
+    /// When there is no file, or two files state different identities.
+    pub fn new(objects: Vec<Object<'d>>) -> Result<Self, Error> {
+        if objects.is_empty() {
+            return Err(Error::NoObject);
+        }
+        check_ids(&objects)?;
+        let problems = Arc::new(Problems::default());
+        let code = Arc::new(open::code_map(&objects));
+        let objects: Vec<_> = objects.into_iter().map(Arc::new).collect();
+        let with_dwarf = objects.iter().filter(|object| object.has_debug_info());
+        let dwarf = with_dwarf.map(|object| {
+            let mut file = open::dwarf(object, &code, &problems, false);
+            file.supplementary = open::supplementary_request(object).map(Supplementary::new);
+            file
+        });
+        let dwarf = dwarf.collect();
+        Ok(Self { objects, code, dwarf, debug_map: OnceLock::new(), symtab: OnceLock::new(), problems })
+    }
+
+    /// What is known of an address as the file states it. Return addresses have to be looked up at minus one, and
+    /// without the bits that are no address (Thumb, pointer authentication): as
+    /// [`FrameAddress::lookup`](backtrail_core::FrameAddress::lookup) gives them.
+    pub fn lookup(&self, address: Svma) -> Step<'_> {
+        match self.lookup_debug_info(address) {
+            Ok(Some(found)) => Step::Answer(self.answer(&found, address)),
+            Ok(None) => Step::Answer(self.answer_from_symbols(address)),
+            Err(request) => Step::NeedFile(request),
+        }
+    }
+
+    fn lookup_debug_info(&self, address: Svma) -> Result<Option<Found<'_>>, FileRequest> {
+        let mut only_line = None;
+        for file in &self.dwarf {
+            match file.lookup(address.get())? {
+                Some(found) if found.function_start.is_some() => return Ok(Some(found)),
+                found => only_line = only_line.or(found),
+            }
+        }
+        if only_line.is_some() || !self.dwarf.is_empty() {
+            return Ok(only_line);
+        }
+        self.debug_map().lookup(address)
+    }
+
+    fn answer<'a>(&'a self, found: &Found<'a>, address: Svma) -> Answer<'a> {
+        let mut functions: Vec<_> = found.frames.iter().map(FunctionRef::of_frame).collect();
+        let mut function_start = found.function_start.map(Svma::new);
+        if let Some(outermost) = functions.last_mut()
+            && outermost.linkage_name().is_none()
+        {
+            match self.nearest(address) {
+                Nearest::Symbol(symbol) => {
+                    outermost.linkage_name = Some(symbol.linkage_name().into());
+                    function_start = function_start.or(Some(symbol.start()));
+                }
+                Nearest::Nameless(start) => function_start = function_start.or(Some(start)),
+                Nearest::None(_) => {}
+            }
+        }
+        Answer { functions, symbol: None, reason: None, function_start }
+    }
+
+    fn answer_from_symbols(&self, address: Svma) -> Answer<'_> {
+        match self.nearest(address) {
+            Nearest::Symbol(symbol) => {
+                Answer { symbol: Some(symbol), function_start: Some(symbol.start()), ..Answer::default() }
+            }
+            Nearest::Nameless(start) => {
+                let (reason, function_start) = (Some(Reason::Stripped), Some(start));
+                Answer { reason, function_start, ..Answer::default() }
+            }
+            Nearest::None(reason) => Answer { reason: Some(reason), ..Answer::default() },
+        }
+    }
+
+    fn nearest(&self, address: Svma) -> Nearest<'_> {
+        let symtab = self.symtab.get_or_init(|| Symtab::read(&self.objects, &self.problems));
+        symtab.nearest(address, &self.code)
+    }
+
+    fn debug_map(&self) -> &DebugMap<'d> {
+        self.debug_map.get_or_init(|| {
+            DebugMap::new(self.objects.iter().flat_map(|object| object.debug_map()).collect())
+        })
+    }
+
+    /// Takes the bytes of a file that a lookup asked for, or `None` when it is not to be had: then lookups answer as
+    /// well as they can without. For [`FileRequest::DebugMapObject`] these are the bytes of the archive where a member
+    /// is asked for. A file that is not the one asked for counts as not to be had, and is told in
+    /// [`problems`](Self::problems).
+    pub fn provide(&self, request: &FileRequest, data: Option<&'d [u8]>) {
+        if data.is_none() {
+            self.problems.add(ProblemKind::File, format!("{request} is missing"));
+        }
+        match request {
+            FileRequest::Dwp => {
+                for file in &self.dwarf {
+                    file.set_package(data.and_then(|data| self.open_split("the .dwp file", data)));
+                }
+            }
+            FileRequest::Dwo { path, dwo_id } => {
+                for file in &self.dwarf {
+                    file.set_dwo(path, *dwo_id, || self.open_split(path, data?));
+                }
+            }
+            FileRequest::Supplementary { path, id } => {
+                for supplementary in self.dwarf.iter().filter_map(|file| file.supplementary.as_ref()) {
+                    if supplementary.request() == request {
+                        supplementary.set(data.and_then(|data| self.open_supplementary(path, *id, data)));
+                    }
+                }
+            }
+            FileRequest::DebugMapObject { path, member, mtime: _ } => {
+                self.debug_map().provide(request, || self.open_map_object(path, member.as_deref(), data?));
+            }
+        }
+    }
+
+    fn open_split(&self, path: &str, data: &'d [u8]) -> Option<DwarfFile<'d>> {
+        let object = self.told(path, Object::parse(data))?;
+        Some(open::dwarf(&Arc::new(object), &self.code, &self.problems, true))
+    }
+
+    fn open_supplementary(&self, path: &str, id: Option<ImageId>, data: &'d [u8]) -> Option<DwarfFile<'d>> {
+        let object = self.told(path, Object::parse(data))?;
+        if let (Some(wanted), Some(found)) = (id, object.id())
+            && wanted != found
+        {
+            let message = format!("{path}: expected {wanted:?}, found {found:?}");
+            self.problems.add(ProblemKind::File, message);
+            return None;
+        }
+        Some(open::dwarf(&Arc::new(object), &self.code, &self.problems, false))
+    }
+
+    fn open_map_object(&self, path: &str, member: Option<&str>, data: &'d [u8]) -> Option<ObjectFile<'d>> {
+        let arch = self.objects.first().map(|object| object.arch());
+        let object = self.told(path, open::member(data, member, arch))?;
+        let code = Arc::new(open::code_map(std::slice::from_ref(&object)));
+        let object = Arc::new(object);
+        Some(ObjectFile::new(&object, open::dwarf(&object, &code, &self.problems, false)))
+    }
+
+    fn told<T>(&self, path: &str, opened: Result<T, impl fmt::Display>) -> Option<T> {
+        opened.map_err(|error| self.problems.add(ProblemKind::File, format!("{path}: {error}"))).ok()
+    }
+
+    /// What could not be read so far, each said once.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.problems.all()
+    }
+}
+
+/// Two files of one image have the same identity; hashes of code do not count, since debug files have none.
+fn check_ids(objects: &[Object<'_>]) -> Result<(), Error> {
+    let stated = |id: &ImageId| !matches!(id, ImageId::CodeHash(_));
+    let mut ids = objects.iter().filter_map(|object| object.id().filter(stated));
+    let Some(first) = ids.next() else { return Ok(()) };
+    match ids.find(|id| *id != first) {
+        Some(other) => Err(Error::IdMismatch { first: first.into(), other: other.into() }),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Debug for Symbolizer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Symbolizer").field("objects", &self.objects.len()).finish_non_exhaustive()
+    }
+}
