@@ -127,3 +127,6 @@ fn number(bytes: &[u8], is_signed: bool, endian: Endianness) -> Option<u64> {
     let unused = u64::BITS.saturating_sub(8 * u32::try_from(bytes.len()).ok()?);
     Some(if is_signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value })
 }
+
+#[cfg(test)]
+mod tests;

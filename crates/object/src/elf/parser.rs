@@ -182,3 +182,6 @@ fn is_companion(sections: &[Section<'_>]) -> bool {
     let has_dwo = sections.iter().any(|section| section.name.ends_with(".dwo"));
     emptied && !has_dwo && (has_debug_info || code.next().is_some())
 }
+
+#[cfg(test)]
+mod tests;

@@ -224,3 +224,6 @@ fn without_version(name: &[u8]) -> &[u8] {
         _ => name,
     }
 }
+
+#[cfg(test)]
+mod tests;

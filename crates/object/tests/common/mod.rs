@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 #![expect(unreachable_pub, clippy::expect_used, clippy::print_stderr, reason = "test support")]
 
+pub mod everything;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
