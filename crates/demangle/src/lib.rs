@@ -31,6 +31,11 @@
 //! can see what is missing. A name that is not valid in its scheme is an [`Error`] with the byte offset, never a
 //! guess.
 //!
+//! # Features
+//!
+//! `msvc` (off by default): names of Microsoft's compiler, read by the `undname` crate, which needs the standard
+//! library. Without it such a name is an [`ErrorKind::Unsupported`].
+//!
 //! # Many names
 //!
 //! A [`Demangler`] keeps its buffers from one name to the next.
@@ -43,6 +48,7 @@ mod demangler;
 mod error;
 mod itanium;
 mod limited;
+mod msvc;
 mod objc;
 mod options;
 mod rust;

@@ -62,8 +62,8 @@ impl Checker {
                 value.as_object().map_or(Ok(()), |value| self.additional(rule, argument, value, place))
             }
             "items" => {
-                let items = value.as_array().unwrap().iter().enumerate();
-                items.map(|(index, item)| self.check(argument, item, &format!("{place}[{index}]"))).collect()
+                let mut items = value.as_array().unwrap().iter().enumerate();
+                items.try_for_each(|(index, item)| self.check(argument, item, &format!("{place}[{index}]")))
             }
             "type" | "const" | "enum" | "pattern" | "description" | "title" | "$schema" | "$id" | "$defs" => {
                 Ok(())
