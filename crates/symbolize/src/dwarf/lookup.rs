@@ -4,6 +4,7 @@ use super::file::DwarfFile;
 use super::files::FilePath;
 use super::lines::Location;
 use super::names::{self, Names};
+use super::unit::Unit;
 use super::view::View;
 use crate::request::FileRequest;
 
@@ -31,19 +32,25 @@ pub(crate) struct Found<'a> {
 impl<'d> DwarfFile<'d> {
     /// Looks an address up. `Ok(None)` where no unit knows it, `Err` when another file is needed first.
     pub(crate) fn lookup(&self, address: u64) -> Result<Option<Found<'_>>, FileRequest> {
-        let found = self.lookup_in(self.index().find(address), address)?;
-        if found.is_some() || self.index().unranged().is_empty() {
-            return Ok(found);
+        if let Some(found) = self.lookup_in(self.listed_units(address), address)? {
+            return Ok(Some(found));
         }
-        self.lookup_in(self.scanned().find(address), address)
+        if let Some(found) = self.lookup_in(self.stated_units(address), address)? {
+            return Ok(Some(found));
+        }
+        self.lookup_in(self.scanned_units(address), address)
     }
 
-    fn lookup_in(&self, units: &[u32], address: u64) -> Result<Option<Found<'_>>, FileRequest> {
+    fn lookup_in<'a>(
+        &'a self,
+        units: impl Iterator<Item = &'a Unit<'d>>,
+        address: u64,
+    ) -> Result<Option<Found<'a>>, FileRequest>
+    where
+        'd: 'a,
+    {
         let mut only_line = None;
-        for unit in units {
-            let Some(view) = self.units().get(*unit as usize).and_then(|unit| self.view(unit)) else {
-                continue;
-            };
+        for view in units.filter_map(|unit| self.view(unit)) {
             if let Some(request) = self.wanted() {
                 return Err(request.clone());
             }

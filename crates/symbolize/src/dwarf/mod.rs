@@ -5,6 +5,7 @@
 //! and all of it is shared between threads.
 
 mod abbrev;
+mod aranges;
 mod budget;
 mod error;
 mod file;
@@ -22,6 +23,7 @@ mod spans;
 mod split;
 mod supplementary;
 mod unit;
+mod units;
 mod value;
 mod view;
 
