@@ -150,22 +150,44 @@ fn host() -> Result<String> {
 }
 
 /// Runs one target on its seeds and on what it found before. New findings stay under `target`, out of the
-/// repository.
+/// repository, and so does what libFuzzer says of itself.
 fn fuzz(name: &str, binary: &Path, seconds: u32) -> Result<()> {
-    println!("{name}: {seconds} s");
     let found = folder().join("target/corpus").join(name);
     let artifacts = folder().join("artifacts").join(name);
     for made in [&found, &artifacts] {
         std::fs::create_dir_all(made).map_err(|error| format!("cannot make {}: {error}", made.display()))?;
     }
+    let log_path = folder().join(format!("target/{name}.log"));
+    let cannot = |error| format!("cannot write {}: {error}", log_path.display());
+    let log = std::fs::File::create(&log_path).map_err(cannot)?;
     let mut command = std::process::Command::new(binary);
     command
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args(["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024"])
-        .args(["-verbosity=0", "-print_final_stats=1", "-use_value_profile=1"])
-        .args([&found, &seeds(name)]);
-    sh::run(&mut command)
+        .args(["-print_final_stats=1", "-use_value_profile=1"])
+        .args([&found, &seeds(name)])
+        .stdout(log.try_clone().map_err(cannot)?)
+        .stderr(log);
+    let outcome = sh::run(&mut command);
+    let log = std::fs::read(&log_path).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    match outcome {
+        Ok(()) => {
+            let runs = statistic(&log, "stat::number_of_executed_units:");
+            println!("{name}: {runs} runs, {} MB", statistic(&log, "stat::peak_rss_mb:"));
+            Ok(())
+        }
+        Err(error) => {
+            let lines: Vec<&str> = log.lines().collect();
+            let tail = lines.get(lines.len().saturating_sub(60)..).unwrap_or_default();
+            Err(format!("{error}\n{}\n", tail.join("\n")))
+        }
+    }
+}
+
+fn statistic<'l>(log: &'l str, name: &str) -> &'l str {
+    log.lines().find_map(|line| line.strip_prefix(name)).map_or("?", str::trim)
 }
 
 #[cfg(test)]

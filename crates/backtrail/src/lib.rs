@@ -1,2 +1,45 @@
-//! To come.
+//! Addresses into answers.
+//!
+//! Joins the crates below it: [`Symbols`] finds debug files by identity and keeps them open, [`Analysis`] takes a
+//! crash report from bytes to an explained, attributed and symbolicated model, [`Binary`] answers single addresses of
+//! one file, [`json`] prints any of it for programs.
+//!
+//! ```no_run
+//! use backtrail::{Analysis, Limits, NoProgress, Symbols};
+//!
+//! let symbols = Symbols::scan(&["symbols".into()], &NoProgress);
+//! let report = std::fs::read("App.ips")?;
+//! let analysis = Analysis::new(&report, &symbols, &Limits::default())?;
+//! println!("{}", analysis.explanation.title);
+//! for frame in analysis.report.fault_frames() {
+//!     println!("{:?}", frame.names().collect::<Vec<_>>());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Nothing here is signal safe; see the crates below for what may run in a dying process.
 #![forbid(unsafe_code)]
+
+mod analysis;
+mod binary;
+mod inspect;
+pub mod json;
+mod open_image;
+mod symbolicate;
+mod symbols;
+
+pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
+pub use backtrail_core::{
+    AddrRange, Address, Arch, Avma, Bias, Family, FileOffset, FrameAddress, Function, ImageId, Reason, Rva,
+    Svma, Symbol, Trust,
+};
+pub use backtrail_demangle as demangle;
+pub use backtrail_report::{
+    AppInfo, Attribution, Backtrace, Error as ReportError, Exception, Explanation, Field, Frame, Image,
+    Limits, Process, Recursion, Register, Report, ReportKind, ReportedSymbol, Section, Termination, Thread,
+    Verdict,
+};
+pub use backtrail_store::{Counts, NoProgress, Progress};
+pub use binary::{Binary, Located, OpenError, Placement};
+pub use inspect::{Inspected, inspect};
+pub use symbols::Symbols;

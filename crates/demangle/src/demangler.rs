@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
-use crate::scheme::{Scheme, scheme, unescaped};
-use crate::{Options, itanium, objc, rust, suffix};
+use crate::scheme::{Scheme, scheme_marked, unescaped};
+use crate::{Options, itanium, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -13,6 +13,7 @@ use core::fmt::{self, Write as _};
 pub struct Demangler {
     text: String,
     itanium: itanium::Scratch,
+    swift: swift::Scratch,
 }
 
 impl Demangler {
@@ -28,8 +29,9 @@ impl Demangler {
     ///
     /// The name is of no known scheme, breaks its scheme's grammar, or is too complex.
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
-        let scheme = scheme(name).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
-        let (body, version) = if suffix::has_mark(name) { suffix::split_version(name) } else { (name, "") };
+        let has_mark = suffix::has_mark(name);
+        let scheme = scheme_marked(name, has_mark).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
+        let (body, version) = if has_mark { suffix::split_version(name) } else { (name, "") };
         let body = unescaped(body);
         self.text.clear();
         let result = self.read(scheme, body, options).and_then(|()| {
@@ -53,14 +55,11 @@ impl Demangler {
 
     /// Gives the name to the module of its scheme.
     fn read(&mut self, scheme: Scheme, name: &str, options: &Options) -> Result<(), Failed> {
-        if scheme == Scheme::Itanium {
-            return itanium::demangle(name, options, &mut self.itanium, &mut self.text);
-        }
-        let mut out = Limited::new(&mut self.text, options.max_len);
         match scheme {
-            Scheme::Rust => rust::demangle(name, &mut out),
-            Scheme::ObjC => objc::demangle(name, &mut out),
-            Scheme::Itanium | Scheme::Swift => Err(Failed::Invalid(0)),
+            Scheme::Itanium => itanium::demangle(name, options, &mut self.itanium, &mut self.text),
+            Scheme::Swift => swift::demangle(name, options, &mut self.swift, &mut self.text),
+            Scheme::Rust => rust::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
+            Scheme::ObjC => objc::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
         }
     }
 

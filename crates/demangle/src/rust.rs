@@ -26,17 +26,18 @@ pub(crate) fn is_legacy(name: &str) -> bool {
     name.trim_start_matches(['\x01', '_']).starts_with("ZN") && legacy_len(name).is_some()
 }
 
+/// As [`is_legacy`], for a name that has no suffix.
+pub(crate) fn is_legacy_without_suffix(name: &str) -> bool {
+    name.ends_with('E')
+        && name.len().checked_sub(HASH_LEN).and_then(|at| name.get(at..)).is_some_and(is_hash)
+        && name.trim_start_matches(['\x01', '_']).starts_with("ZN")
+}
+
 /// Where a legacy name ends: behind the hash, at the end or a suffix. Its parts may hold dots too (`..` for `::`).
 fn legacy_len(name: &str) -> Option<usize> {
-    if !name.as_bytes().contains(&b'.') {
-        return name
-            .get(name.len().checked_sub(HASH_LEN)?..)
-            .filter(|hash| is_hash(hash))
-            .map(|_| name.len());
-    }
     name.match_indices("17h").map(|(at, _)| at + HASH_LEN).find(|&end| {
         let hash = name.get(end - HASH_LEN..end);
-        let last = name.as_bytes().get(end).is_none_or(|&byte| byte == b'.');
+        let last = name.as_bytes().get(end).is_none_or(|&byte| byte == b'.' || byte == b'@');
         last && hash.is_some_and(is_hash)
     })
 }

@@ -1,6 +1,6 @@
 //! Which scheme made a name.
 
-use crate::{itanium, objc, rust};
+use crate::{itanium, objc, rust, suffix, swift};
 
 /// A way in which compilers write names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,16 +21,20 @@ pub enum Scheme {
 /// `None`: it is no mangled name, most likely plain C. `Some` does not promise that the rest of the name is valid.
 #[must_use]
 pub fn scheme(name: &str) -> Option<Scheme> {
+    scheme_marked(name, suffix::has_mark(name))
+}
+
+/// As [`scheme`], where it is known whether there is a dot or an `@` in the name.
+pub(crate) fn scheme_marked(name: &str, has_mark: bool) -> Option<Scheme> {
     let bytes = unescaped(name).as_bytes();
     match bytes {
         [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..]
             if is_itanium(bytes) =>
         {
-            Some(if rust::is_legacy(name) { Scheme::Rust } else { Scheme::Itanium })
+            let is_rust = if has_mark { rust::is_legacy(name) } else { rust::is_legacy_without_suffix(name) };
+            Some(if is_rust { Scheme::Rust } else { Scheme::Itanium })
         }
-        [b'$' | b'@', ..] | [b'_', b'$' | b'T' | b'@', ..] | [b'_', b'_', b'T', ..] if is_swift(bytes) => {
-            Some(Scheme::Swift)
-        }
+        _ if swift::is_mangled(unescaped(name)) => Some(Scheme::Swift),
         _ if itanium::keyed(unescaped(name)).is_some() => Some(Scheme::Itanium),
         _ if rust::is_v0(bytes) => Some(Scheme::Rust),
         _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
@@ -47,11 +51,4 @@ pub(crate) fn unescaped(name: &str) -> &str {
 fn is_itanium(bytes: &[u8]) -> bool {
     let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
     (1..=4).contains(&underscores) && bytes.get(underscores) == Some(&b'Z')
-}
-
-fn is_swift(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"_").unwrap_or(bytes);
-    [&b"$s"[..], b"$S", b"$e", b"T0", b"Tt", b"_T0", b"_Tt", b"@__swiftmacro_"]
-        .iter()
-        .any(|prefix| bytes.starts_with(prefix))
 }

@@ -2,7 +2,8 @@
 //!
 //! [`parse`] takes the bytes of a report and gives a [`Report`]; [`emit()`] gives the bytes back with those frames
 //! filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols: who calls this
-//! looks up addresses and fills [`Frame::functions`] in between.
+//! looks up addresses and fills [`Frame::functions`] in between. [`explain()`] says what happened, [`attribute()`] whose
+//! code it was; both work on the report alone, and better with the names that symbolizing filled in.
 //!
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them, Apple's `.ips` crash
 //! reports, macOS's translated reports with the full one behind. Other kinds are recognized and named.
@@ -18,20 +19,25 @@
 
 mod apple_ips;
 mod apple_text;
+mod attribute;
 mod detect;
 mod emit;
 mod error;
+mod explain;
 mod json;
 mod limits;
 mod model;
+mod names;
 mod notes;
 mod read;
 mod resolve;
 mod stack;
 
+pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
 pub use detect::{Detected, detect};
 pub use emit::emit;
 pub use error::{Error, ErrorKind};
+pub use explain::{Explanation, explain};
 pub use limits::Limits;
 pub use model::{
     AppInfo, Backtrace, Exception, Field, Frame, Image, Process, Recursion, Register, Report, ReportKind,

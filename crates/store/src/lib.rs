@@ -1,2 +1,41 @@
-//! To come.
-#![forbid(unsafe_code)]
+//! Finds binaries and debug files by their identity.
+//!
+//! [`Index::scan`] looks into everything below the given paths and reads headers only: a few kilobytes of each file,
+//! the directory of each zip and the first kilobytes of each member in it (more where a fat file's or an ELF file's
+//! headers lie deeper). It finds dSYM bundles, `.xcarchive` and `.xcframework` folders, device-support folders, bare
+//! Mach-O and ELF files, `.build-id` trees and zips of all of them (`.ipa` too), zips within zips one level deep. It
+//! knows no layouts for that: a file is what its headers say.
+//!
+//! [`Index::resolve`] then tells for an image of a report which files belong to it, or that only another build of
+//! it was found, or nothing. [`Index::open`] gives the bytes: mapped, or inflated out of a zip. [`Locator`] looks in
+//! the places where one file names another, without a scan: debug links, build-id folders, `.dwo` and `.dwp` files,
+//! object files of a Mach-O debug map.
+//!
+//! What cannot be read never ends a scan: it is listed in [`Index::problems`] and the rest is read. Everything is
+//! bounded by [`Limits`]. Nothing is ever written, nothing but regular files is opened, and names out of zips serve
+//! for showing alone.
+#![deny(unsafe_code)]
+
+mod data;
+mod entry;
+mod error;
+mod index;
+mod limits;
+mod locate;
+mod map;
+mod open;
+mod progress;
+mod resolve;
+mod scan;
+mod source;
+mod zip;
+
+pub use data::FileData;
+pub use entry::{Entry, Location};
+pub use error::{Error, ErrorKind};
+pub use index::Index;
+pub use limits::Limits;
+pub use locate::{DebugLinkCheck, Located, Locator};
+pub use progress::{Counts, NoProgress, Progress};
+pub use resolve::{Outcome, Resolution, Wanted};
+pub use scan::ScanOptions;

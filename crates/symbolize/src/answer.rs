@@ -136,7 +136,8 @@ impl<'a> SymbolRef<'a> {
         self.offset
     }
 
-    /// The same without borrowing, the name made readable.
+    /// The same without borrowing, the name made readable; the linkage name as debug info would have it, without
+    /// Mach-O's underscore, so that both kinds of answer name a function alike.
     pub fn to_owned(&self) -> Symbol {
         Symbol {
             name: self.name().into_owned(),

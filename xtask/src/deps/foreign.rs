@@ -92,7 +92,7 @@ impl Check<'_> {
 
     /// Public functions; and `impl From<theirs> for ours`, where ours is one of the file's public types.
     fn item_impl(&mut self, item: &syn::ItemImpl) {
-        let Some((_, trait_path, _)) = &item.trait_ else {
+        let Some((trait_path, _)) = &item.trait_ else {
             let functions = item.items.iter().filter_map(|item| match item {
                 syn::ImplItem::Fn(function) if is_public(&function.vis) => Some(&function.sig),
                 _ => None,

@@ -71,7 +71,9 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_signature(&mut self, signature: &'ast syn::Signature) {
-        self.check(signature.unsafety.as_ref());
+        if let syn::Safety::Unsafe(keyword) = &signature.safety {
+            self.check(Some(keyword));
+        }
     }
 
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {

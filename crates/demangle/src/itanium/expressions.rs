@@ -301,9 +301,9 @@ impl Parser<'_, '_> {
     /// `u <source-name> <template-arg>* E`; an old `__uuidof` takes one type (`t`) or expression (`z`), without `E`.
     fn vendor_expression(&mut self) -> Option<Id> {
         self.at += 1;
-        let name = self.identifier()?;
-        let is_uuid = self.text(name) == b"__uuidof";
-        let callee = self.push(Node::Source(name));
+        let callee = self.source_name()?;
+        let is_uuid =
+            matches!(self.scratch.table.node(callee), Node::Source(name) if self.text(name) == b"__uuidof");
         let args = if is_uuid && self.skip(b't') {
             let of = self.ty()?;
             self.scratch.table.push_list(&[of])

@@ -11,8 +11,10 @@ mod operators;
 mod parser;
 mod primary;
 mod print;
+mod table;
 mod templates;
 mod types;
+mod unqualified;
 mod words;
 
 use crate::Options;

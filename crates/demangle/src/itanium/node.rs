@@ -1,11 +1,10 @@
-//! The parts of a name, in one flat table that is reused from name to name.
+//! The parts of a name.
 
 use super::operators::{Operator, Precedence};
-use super::words::{WORDS, Word};
-use alloc::vec::Vec;
+use super::words::Word;
 use core::num::NonZeroU32;
 
-/// Where a node is in its [`Table`].
+/// Where a node is in its [`Table`](super::table::Table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Id(NonZeroU32);
 
@@ -13,6 +12,12 @@ impl Id {
     /// The words come first in every table.
     pub(super) fn of_word(number: u8) -> Id {
         Id(NonZeroU32::MIN.saturating_add(u32::from(number)))
+    }
+
+    /// The node that is the `count`-th of its table.
+    pub(super) fn last_of(count: usize) -> Id {
+        // A table has fewer than 2^32 nodes: each takes at least half a byte of a name, whose length is checked.
+        Id(NonZeroU32::new(count as u32).unwrap_or(NonZeroU32::MIN))
     }
 
     pub(super) fn index(self) -> usize {
@@ -28,9 +33,9 @@ pub(super) struct Span {
     pub(super) len: u32,
 }
 
-/// Several nodes in order; get them with [`Table::list`].
+/// Several nodes in order; get them with [`Table::list`](super::table::Table::list).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct List(u32);
+pub(super) struct List(pub(super) u32);
 
 impl List {
     /// The list without nodes, in every table.
@@ -139,34 +144,24 @@ impl FloatKind {
 }
 
 /// One part of a name. Named after the productions of the ABI's grammar where there is one.
+///
+/// The tag is as wide as what follows it, so that a node is written whole.
 #[derive(Debug, Clone, Copy)]
+#[repr(u32)]
+#[rustfmt::skip]
 pub(super) enum Node {
     Word(Word),
     /// An identifier or a number as it stands in the mangled name.
     Source(Span),
 
     // Names.
-    Nested {
-        scope: Id,
-        name: Id,
-    },
-    Local {
-        function: Id,
-        entity: Id,
-    },
-    Friend {
-        scope: Id,
-        name: Id,
-    },
-    Module {
-        parent: Option<Id>,
-        name: Id,
-        is_partition: bool,
-    },
-    InModule {
-        module: Id,
-        name: Id,
-    },
+    Nested { scope: Id, name: Id },
+    /// As [`Nested`](Node::Nested), with an identifier.
+    Inside { scope: Id, name: Span },
+    Local { function: Id, entity: Id },
+    Friend { scope: Id, name: Id },
+    Module { parent: Option<Id>, name: Id, is_partition: bool },
+    InModule { module: Id, name: Id },
     Global(Id),
     Standard(Standard),
     /// As [`Standard`](Node::Standard), written out: in front of a constructor's name.
@@ -176,401 +171,99 @@ pub(super) enum Node {
     /// A destructor named in an expression: any type may stand behind the `~`.
     UnresolvedDestructor(Id),
     UnnamedType(Span),
-    Closure {
-        signature: Id,
-        count: Span,
-    },
-    Signature {
-        templates: List,
-        params: List,
-        requires: Option<Id>,
-    },
-    SignatureRequires {
-        before: Option<Id>,
-        behind: Option<Id>,
-    },
+    Closure { signature: Id, count: Span },
+    Signature { templates: List, params: List, requires: Option<Id> },
+    SignatureRequires { before: Option<Id>, behind: Option<Id> },
     StructuredBinding(List),
-    AbiTag {
-        base: Id,
-        tag: Span,
-    },
+    AbiTag { base: Id, tag: Span },
     OperatorName(Operator),
     Conversion(Id),
     LiteralOperator(Id),
 
     // Encodings.
-    Function {
-        name: Id,
-        returns: Option<Id>,
-        params: List,
-        trailer: Trailer,
-    },
+    Function { name: Id, returns: Option<Id>, params: List, trailer: Trailer },
     /// A function with `enable_if` attributes or a `requires` clause.
-    Constrained {
-        function: Id,
-        attributes: Option<Id>,
-        requires: Option<Id>,
-    },
+    Constrained { function: Id, attributes: Option<Id>, requires: Option<Id> },
     EnableIf(List),
     ExplicitObject(Id),
-    Special {
-        what: Word,
-        of: Id,
-    },
-    ConstructionVtable {
-        of: Id,
-        inside: Id,
-    },
-    Suffixed {
-        name: Id,
-        suffix: Span,
-    },
+    Special { what: Word, of: Id },
+    ConstructionVtable { of: Id, inside: Id },
+    Suffixed { name: Id, suffix: Span },
 
     // Types.
-    Qualified {
-        of: Id,
-        qualifiers: Qualifiers,
-    },
-    VendorQualified {
-        of: Id,
-        qualifier: Id,
-        args: Option<Id>,
-    },
-    Postfixed {
-        of: Id,
-        behind: Word,
-    },
-    Elaborated {
-        keyword: Word,
-        of: Id,
-    },
-    Transformed {
-        transform: Span,
-        of: Id,
-    },
-    ObjCProtocol {
-        of: Id,
-        protocol: Span,
-    },
+    Qualified { of: Id, qualifiers: Qualifiers },
+    VendorQualified { of: Id, qualifier: Id, args: Option<List> },
+    Postfixed { of: Id, behind: Word },
+    Elaborated { keyword: Word, of: Id },
+    Transformed { transform: Span, of: Id },
+    ObjCProtocol { of: Id, protocol: Span },
     Pointer(Id),
-    Reference {
-        to: Id,
-        kind: Reference,
-    },
-    MemberPointer {
-        class: Id,
-        member: Id,
-    },
-    Array {
-        of: Id,
-        dimension: Option<Id>,
-    },
-    FunctionType {
-        returns: Id,
-        params: List,
-        exceptions: Option<Id>,
-        trailer: Trailer,
-    },
+    Reference { to: Id, kind: Reference },
+    MemberPointer { class: Id, member: Id },
+    Array { of: Id, dimension: Option<Id> },
+    FunctionType { returns: Id, params: List, exceptions: Option<Id>, trailer: Trailer },
     Noexcept(Id),
     Throws(List),
-    Vector {
-        of: Id,
-        dimension: Option<Id>,
-    },
+    Vector { of: Id, dimension: Option<Id> },
     PixelVector(Id),
     BinaryFloat(Id),
-    FixedPoint {
-        is_saturating: bool,
-        is_fraction: bool,
-        size: u8,
-    },
-    BitInt {
-        size: Id,
-        is_signed: bool,
-    },
+    FixedPoint { is_saturating: bool, is_fraction: bool, size: u8 },
+    BitInt { size: Id, is_signed: bool },
 
     // Templates.
-    Templated {
-        name: Id,
-        args: Id,
-    },
-    Args(List),
+    Templated { name: Id, args: List },
     ArgPack(List),
     /// A pack that a template parameter stands for.
     Pack(List),
     Expansion(Id),
     /// One element of a pack.
-    PackIndex {
-        pack: Id,
-        index: Id,
-    },
+    PackIndex { pack: Id, index: Id },
     QualifiedArg(Id),
     /// A template parameter whose argument comes later in the name.
-    Forward {
-        target: Option<Id>,
-    },
-    InventedParam {
-        kind: ParamKind,
-        index: u32,
-    },
+    Forward { target: Option<Id> },
+    InventedParam { kind: ParamKind, index: u32 },
     TypeParam(Id),
-    ConstrainedParam {
-        constraint: Id,
-        name: Id,
-    },
-    NonTypeParam {
-        name: Id,
-        ty: Id,
-    },
-    TemplateParam {
-        name: Id,
-        params: List,
-        requires: Option<Id>,
-    },
+    ConstrainedParam { constraint: Id, name: Id },
+    NonTypeParam { name: Id, ty: Id },
+    TemplateParam { name: Id, params: List, requires: Option<Id> },
     PackParam(Id),
     /// The arguments of a captured pack.
     CapturedPack(List),
 
     // Expressions.
-    Binary {
-        operator: Operator,
-        left: Id,
-        right: Id,
-    },
-    Prefix {
-        operator: Operator,
-        of: Id,
-    },
-    Postfix {
-        operator: Operator,
-        of: Id,
-    },
-    Subscript {
-        of: Id,
-        index: Id,
-    },
-    Member {
-        operator: Operator,
-        left: Id,
-        right: Id,
-    },
-    Conditional {
-        condition: Id,
-        then: Id,
-        otherwise: Id,
-    },
-    Cast {
-        operator: Operator,
-        to: Id,
-        from: Id,
-    },
-    Call {
-        callee: Id,
-        args: List,
-        in_parens: bool,
-    },
-    New {
-        placement: List,
-        ty: Id,
-        init: List,
-        is_global: bool,
-        is_array: bool,
-        is_braced: bool,
-    },
-    Delete {
-        of: Id,
-        is_global: bool,
-        is_array: bool,
-    },
-    Convert {
-        to: Id,
-        args: List,
-    },
-    ConvertMemberPointer {
-        to: Id,
-        from: Id,
-    },
-    Enclosing {
-        what: Word,
-        of: Id,
-        precedence: Precedence,
-    },
-    OperatorOf {
-        operator: Operator,
-        of: Id,
-    },
+    Binary { operator: Operator, left: Id, right: Id },
+    Prefix { operator: Operator, of: Id },
+    Postfix { operator: Operator, of: Id },
+    Subscript { of: Id, index: Id },
+    Member { operator: Operator, left: Id, right: Id },
+    Conditional { condition: Id, then: Id, otherwise: Id },
+    Cast { operator: Operator, to: Id, from: Id },
+    Call { callee: Id, args: List, in_parens: bool },
+    New { placement: List, ty: Id, init: List, is_global: bool, is_array: bool, is_braced: bool },
+    Delete { of: Id, is_global: bool, is_array: bool },
+    Convert { to: Id, args: List },
+    ConvertMemberPointer { to: Id, from: Id },
+    Enclosing { what: Word, of: Id, precedence: Precedence },
+    OperatorOf { operator: Operator, of: Id },
     SizeofPack(Id),
     FunctionParam(Span),
-    InitList {
-        ty: Option<Id>,
-        values: List,
-    },
-    BracedField {
-        field: Id,
-        value: Id,
-    },
-    BracedIndex {
-        index: Id,
-        value: Id,
-    },
-    BracedRange {
-        first: Id,
-        last: Id,
-        value: Id,
-    },
-    Subobject {
-        of: Id,
-        ty: Id,
-        offset: Id,
-    },
-    Fold {
-        operator: Operator,
-        pack: Id,
-        init: Option<Id>,
-        is_left: bool,
-    },
+    InitList { ty: Option<Id>, values: List },
+    BracedField { field: Id, value: Id },
+    BracedIndex { index: Id, value: Id },
+    BracedRange { first: Id, last: Id, value: Id },
+    Subobject { of: Id, ty: Id, offset: Id },
+    Fold { operator: Operator, pack: Id, init: Option<Id>, is_left: bool },
     Throw(Id),
     StringLiteral(Id),
     Lambda(Id),
-    EnumLiteral {
-        ty: Id,
-        value: Span,
-    },
-    Integer {
-        ty: Word,
-        value: Span,
-    },
-    Float {
-        kind: FloatKind,
-        is_long: bool,
-        digits: Span,
-    },
+    EnumLiteral { ty: Id, value: Span },
+    Integer { ty: Word, value: Span },
+    Float { kind: FloatKind, is_long: bool, digits: Span },
     /// A floating-point literal of a type that has no suffix.
-    TypedFloat {
-        ty: Id,
-        kind: FloatKind,
-        digits: Span,
-    },
-    Complex {
-        ty: Id,
-        real: Id,
-        imaginary: Id,
-    },
-    Requires {
-        params: List,
-        requirements: List,
-    },
-    ExpressionRequirement {
-        expression: Id,
-        is_noexcept: bool,
-        constraint: Option<Id>,
-    },
+    TypedFloat { ty: Id, kind: FloatKind, digits: Span },
+    Complex { ty: Id, real: Id, imaginary: Id },
+    Requires { params: List, requirements: List },
+    ExpressionRequirement { expression: Id, is_noexcept: bool, constraint: Option<Id> },
     TypeRequirement(Id),
     NestedRequirement(Id),
-}
-
-/// A node, and what is known of it beside what it says itself.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) node: Node,
-    pub(super) shape: Shape,
-    /// Whether a substitution or template parameter refers to it, so that it is printed more than once.
-    pub(super) is_reused: bool,
-}
-
-const NOTHING: Entry = Entry { node: Node::Word(Word::EMPTY), shape: Shape::PLAIN, is_reused: false };
-
-/// All nodes of one name.
-#[derive(Debug)]
-pub(super) struct Table {
-    entries: Vec<Entry>,
-    /// The members of all lists.
-    members: Vec<Id>,
-    /// Where each list's members are.
-    lists: Vec<Span>,
-}
-
-impl Default for Table {
-    fn default() -> Self {
-        let words = (0..WORDS.len()).map(|number| {
-            let word = Word::numbered(u8::try_from(number).unwrap_or_default());
-            Entry { node: Node::Word(word), ..NOTHING }
-        });
-        Table { entries: words.collect(), members: Vec::new(), lists: alloc::vec![Span { start: 0, len: 0 }] }
-    }
-}
-
-impl Table {
-    /// Makes room for the next name.
-    pub(super) fn clear(&mut self) {
-        self.entries.truncate(WORDS.len());
-        self.members.clear();
-        self.lists.truncate(1);
-    }
-
-    /// How many nodes there are.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    #[inline]
-    pub(super) fn entry(&self, id: Id) -> &Entry {
-        self.entries.get(id.index()).unwrap_or(&NOTHING)
-    }
-
-    #[inline]
-    pub(super) fn node(&self, id: Id) -> Node {
-        self.entry(id).node
-    }
-
-    #[inline]
-    pub(super) fn shape(&self, id: Id) -> Shape {
-        self.entry(id).shape
-    }
-
-    pub(super) fn list(&self, list: List) -> &[Id] {
-        let span = self.lists.get(list.0 as usize).copied().unwrap_or(Span { start: 0, len: 0 });
-        let start = span.start as usize;
-        self.members.get(start..start + span.len as usize).unwrap_or_default()
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, node: Node) -> Id {
-        self.push_shaped(node, Shape::PLAIN)
-    }
-
-    #[inline]
-    pub(super) fn push_shaped(&mut self, node: Node, shape: Shape) -> Id {
-        self.entries.push(Entry { node, shape, is_reused: false });
-        // The length of a name is checked before, and each node takes at least half a byte of it.
-        Id(NonZeroU32::new(self.entries.len() as u32).unwrap_or(NonZeroU32::MIN))
-    }
-
-    /// Makes a list of `members`.
-    pub(super) fn push_list(&mut self, members: &[Id]) -> List {
-        if members.is_empty() {
-            return List::EMPTY;
-        }
-        let start = self.members.len() as u32;
-        self.members.extend_from_slice(members);
-        let number = self.lists.len() as u32;
-        self.lists.push(Span { start, len: members.len() as u32 });
-        List(number)
-    }
-
-    /// Says what a [`Node::Forward`] stands for.
-    pub(super) fn resolve(&mut self, forward: Id, argument: Id) {
-        if let Some(Entry { node: Node::Forward { target, .. }, .. }) = self.entries.get_mut(forward.index())
-        {
-            *target = Some(argument);
-        }
-    }
-
-    /// Notes that a node is referred to.
-    #[inline]
-    pub(super) fn reuse(&mut self, id: Id) {
-        if let Some(entry) = self.entries.get_mut(id.index()) {
-            entry.is_reused = true;
-        }
-    }
 }

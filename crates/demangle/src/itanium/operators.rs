@@ -77,7 +77,7 @@ const OPERATORS: &[Entry] = &[
     Entry(b"ad", "&", U::Prefix, P::Unary),
     Entry(b"an", "&", U::Binary, P::And),
     Entry(b"at", "alignof ", U::OfType, P::Unary),
-    Entry(b"aw", "co_await", U::NameOnly, P::Primary),
+    Entry(b"aw", "co_await", U::NameOnly, P::Unary),
     Entry(b"az", "alignof ", U::OfExpression, P::Unary),
     Entry(b"cc", "const_cast", U::NamedCast, P::Postfix),
     Entry(b"cl", "()", U::Call, P::Postfix),

@@ -3,8 +3,9 @@
 //! Each production of the grammar is a method that consumes its text and answers with a node. `None` means that the
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
-use super::node::{Id, List, Node, Qualifiers, Reference, Span, Table};
+use super::node::{Id, List, Node, Qualifiers, Reference, Span};
 use super::print::Written;
+use super::table::Table;
 use super::words::Word;
 use crate::MAX_DEPTH;
 use crate::error::Failed;
@@ -96,7 +97,9 @@ impl<'n, 's> Parser<'n, 's> {
 
     /// Why and where reading ended early.
     pub(super) fn failure(&self) -> Failed {
-        if self.is_too_deep { Failed::TooComplex(self.at) } else { Failed::Invalid(self.at) }
+        // What was skipped unseen may be beyond the end.
+        let at = self.at.min(self.bytes.len());
+        if self.is_too_deep { Failed::TooComplex(at) } else { Failed::Invalid(at) }
     }
 
     /// Reads a part that may contain itself.
@@ -183,21 +186,22 @@ impl<'n, 's> Parser<'n, 's> {
     /// `[0-9]+`, as a value: a length or a position, so never more than the name is long.
     #[inline]
     pub(super) fn value(&mut self) -> Option<usize> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let mut value = 0;
-        for (len, &byte) in rest.iter().enumerate() {
-            let digit = byte.wrapping_sub(b'0');
+        let mut value = usize::from(self.peek(0).wrapping_sub(b'0'));
+        if value > 9 {
+            return None;
+        }
+        self.at += 1;
+        loop {
+            let digit = self.peek(0).wrapping_sub(b'0');
             if digit > 9 {
-                self.at += len;
-                return (len > 0).then_some(value);
+                return Some(value);
             }
+            self.at += 1;
             value = value * 10 + usize::from(digit);
             if value > self.bytes.len() {
                 return None;
             }
         }
-        // A number is never the last thing in a name.
-        None
     }
 
     /// `<source-name>` without its node.
@@ -216,11 +220,22 @@ impl<'n, 's> Parser<'n, 's> {
     #[inline]
     pub(super) fn source_name(&mut self) -> Option<Id> {
         let span = self.identifier()?;
-        let text = self.text(span);
-        if text.first() == Some(&b'_') && text.starts_with(b"_GLOBAL__N") {
-            return Some(Word::ANONYMOUS.id());
+        Some(self.push_source(span))
+    }
+
+    /// The node of an identifier.
+    #[inline]
+    pub(super) fn push_source(&mut self, span: Span) -> Id {
+        if self.is_anonymous(span) {
+            return Word::ANONYMOUS.id();
         }
-        Some(self.push(Node::Source(span)))
+        self.push(Node::Source(span))
+    }
+
+    /// Whether it is what compilers call an anonymous namespace.
+    #[inline]
+    pub(super) fn is_anonymous(&self, span: Span) -> bool {
+        self.bytes.get(span.start as usize) == Some(&b'_') && self.text(span).starts_with(b"_GLOBAL__N")
     }
 
     pub(super) fn text(&self, span: Span) -> &'n [u8] {

@@ -33,10 +33,7 @@ impl Parser<'_, '_> {
                 self.expect(b'E')?;
                 Some(literal)
             }
-            b'g' => {
-                self.at += 1;
-                self.typed_float(Word::FLOAT128.id())
-            }
+            b'g' => self.quad_literal(),
             b'C' => self.complex_literal(),
             b'_' => {
                 if !self.skip_text(b"_Z") {
@@ -98,8 +95,21 @@ impl Parser<'_, '_> {
                 self.at += 2;
                 self.typed_float(Word::HALF.id())
             }
-            _ => self.enum_literal(),
+            b'i' | b's' | b'u' | b'B' | b'U' => self.enum_literal(),
+            _ => None,
         }
+    }
+
+    /// `g <32 digits> E`; any other number is taken as LLVM does.
+    fn quad_literal(&mut self) -> Option<Id> {
+        let from = self.at;
+        self.at += 1;
+        if let Some((FloatKind::Quad, _)) = self.hex_digits() {
+            self.at = from + 1;
+            return self.typed_float(Word::FLOAT128.id());
+        }
+        self.at = from;
+        self.enum_literal()
     }
 
     fn typed_float(&mut self, ty: Id) -> Option<Id> {

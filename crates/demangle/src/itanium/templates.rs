@@ -8,12 +8,12 @@ impl Parser<'_, '_> {
     /// `<template-args> ::= I <template-arg>* [Q <constraint>] E`
     ///
     /// The arguments of an encoding's name are what template parameters in the rest of it stand for.
-    pub(super) fn template_args(&mut self, is_in_encoding: bool) -> Option<Id> {
+    pub(super) fn template_args(&mut self, is_in_encoding: bool) -> Option<List> {
         self.expect(b'I')?;
         self.bracketed(|parser| parser.template_args_inside(is_in_encoding))
     }
 
-    fn template_args_inside(&mut self, is_in_encoding: bool) -> Option<Id> {
+    fn template_args_inside(&mut self, is_in_encoding: bool) -> Option<List> {
         if is_in_encoding {
             self.scratch.levels.truncate(self.level_base);
             self.scratch.params.truncate(self.param_base);
@@ -32,8 +32,7 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let args = self.finish_list(from);
-        Some(self.push(Node::Args(args)))
+        Some(self.finish_list(from))
     }
 
     /// Makes `arg` what the next template parameter of the encoding stands for.

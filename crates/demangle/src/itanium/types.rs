@@ -156,16 +156,18 @@ impl Parser<'_, '_> {
         if self.peek(0) != b'I' {
             return Some(self.push(Node::Source(transform)));
         }
-        let is_literal = self.peek(1) == b'L';
-        let args = self.template_args(false)?;
-        // One type is an operand (`__underlying_type(T)`), anything else is clang's `matrix_type<3ul, 4ul, float>`.
-        if let (false, Node::Args(list)) = (is_literal, self.scratch.table.node(args))
-            && let &[of] = self.scratch.table.list(list)
-        {
-            return Some(self.push(Node::Transformed { transform, of }));
+        // clang's `matrix_type<3ul, 4ul, float>`
+        let is_literal = self.peek(1) == b'L' && !self.peek(2).is_ascii_digit();
+        if is_literal || self.peek(1) == b'X' {
+            let name = self.push(Node::Source(transform));
+            let args = self.template_args(false)?;
+            return Some(self.push(Node::Templated { name, args }));
         }
-        let name = self.push(Node::Source(transform));
-        Some(self.push(Node::Templated { name, args }))
+        // One type is an operand: `__underlying_type(T)`.
+        self.at += 1;
+        let of = self.bracketed(Self::ty)?;
+        self.expect(b'E')?;
+        Some(self.push(Node::Transformed { transform, of }))
     }
 
     /// `Dy <type> <index expression>`

@@ -62,8 +62,18 @@ impl Printer<'_> {
 
     pub(super) fn complex(&mut self, ty: Id, real: Id, imaginary: Id) {
         self.in_parens(|printer| printer.print(ty));
-        self.between("{", real, ", ");
-        self.between("", imaginary, "}");
+        self.write("{");
+        self.complex_part(real);
+        self.write(", ");
+        self.complex_part(imaginary);
+        self.write("}");
+    }
+
+    fn complex_part(&mut self, part: Id) {
+        match self.table.node(part) {
+            Node::Source(number) => self.signed(number),
+            _ => self.print(part),
+        }
     }
 
     /// Writes the values as one string literal, unless one of them is not a character.

@@ -2,6 +2,7 @@
 
 use super::Printer;
 use crate::itanium::node::{Id, Known, List, Node, Qualifiers, Reference, Span, Standard, Trailer};
+use crate::itanium::words::Word;
 
 impl Printer<'_> {
     /// The outermost node, where the options apply.
@@ -67,7 +68,8 @@ impl Printer<'_> {
                 Node::AbiTag { base, .. } => base,
                 Node::Standard(standard) => return self.write(typedef_name(standard)),
                 Node::StandardExpanded(standard) => return self.write(template_name(standard)),
-                Node::Source(span) => return self.write_span(span),
+                Node::Source(name) | Node::Inside { name, .. } => return self.write_span(name),
+                Node::Word(Word::TRUE | Word::FALSE) => return,
                 Node::Word(word) => return self.write_word(word),
                 Node::OperatorName(operator) => return self.operator_name(operator),
                 _ => return,

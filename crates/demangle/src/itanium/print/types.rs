@@ -157,10 +157,10 @@ impl Printer<'_> {
         self.right(of);
     }
 
-    pub(super) fn vendor_qualified(&mut self, of: Id, qualifier: Id, args: Option<Id>) {
+    pub(super) fn vendor_qualified(&mut self, of: Id, qualifier: Id, args: Option<List>) {
         self.nested(of, " ", qualifier);
         if let Some(args) = args {
-            self.print(args);
+            self.args(args);
         }
     }
 

@@ -1,0 +1,188 @@
+//! One binary, asked for addresses.
+
+use crate::inspect::files;
+use crate::open_image::OpenImage;
+use backtrail_core::{Arch, Avma, Bias, Function, ImageId, Reason, Svma, Symbol};
+use backtrail_object::{Limits, Object, Slice, slices};
+use backtrail_store::{DebugLinkCheck, FileData, Index, Locator, NoProgress, ScanOptions};
+use backtrail_symbolize::{Answer, FunctionRef, SymbolRef};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A binary with the debug files that belong to it: what is beside it, and what it names.
+#[derive(Debug)]
+pub struct Binary {
+    open: OpenImage,
+    index: Index,
+}
+
+/// What lies at an address.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Located {
+    /// The functions, innermost first; empty without debug info for the address.
+    pub functions: Vec<Function>,
+    /// The symbol table's answer, where debug info had none.
+    pub symbol: Option<Symbol>,
+    /// Why there is neither.
+    pub reason: Option<Reason>,
+    /// Bytes from the start of the machine function to the address.
+    pub function_offset: Option<u64>,
+}
+
+/// Which addresses the caller has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Addresses as the file states them.
+    AsStated,
+    /// Addresses of a process that has the file's first byte at this address.
+    LoadedAt(Avma),
+    /// Addresses of a process that has the file this many bytes above its stated address.
+    Slid(u64),
+}
+
+/// Why a binary cannot be asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It cannot be read, for this reason.
+    Unreadable(String),
+    /// It holds several slices; one of these architectures has to be chosen.
+    Ambiguous(PathBuf, Vec<Arch>),
+    /// It holds no slice of that architecture, only these.
+    NoSuchArch(PathBuf, Arch, Vec<Arch>),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |archs: &[Arch]| archs.iter().map(|arch| arch.name()).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Unreadable(problem) => f.write_str(problem),
+            Self::Ambiguous(path, archs) => {
+                write!(
+                    f,
+                    "{}: has slices for {}; an architecture must be chosen",
+                    path.display(),
+                    list(archs)
+                )
+            }
+            Self::NoSuchArch(path, arch, archs) => {
+                write!(f, "{}: has no slice for {arch}, only for {}", path.display(), list(archs))
+            }
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl Binary {
+    /// Opens the slice for `arch`; of a thin file, its only one. Takes in the dSYM bundle beside it and the debug
+    /// file that it names, where their identity is the same.
+    pub fn open(path: &Path, arch: Option<Arch>) -> Result<Self, OpenError> {
+        let file = files(path).into_iter().next();
+        let file =
+            file.ok_or_else(|| OpenError::Unreadable(format!("{}: no debug file in it", path.display())))?;
+        let unreadable = |error: String| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let data = FileData::map(&file).map_err(|error| OpenError::Unreadable(error.to_string()))?;
+        let slices = slices(&data, &Limits::default()).map_err(|error| unreadable(error.to_string()))?;
+        let slice = choose(&file, &slices, arch)?;
+        let object = slice.parse(&Limits::default()).map_err(|error| unreadable(error.to_string()))?;
+        let index = Index::scan(&neighbours(path), &ScanOptions::default(), &NoProgress);
+        let mut parts = companions(&index, &object, &file);
+        let own = data.part(slice.range.start(), slice.range.size());
+        parts.extend(own.map(|own| (file.display().to_string(), own)));
+        let open = OpenImage::from_data(parts, file.clone()).map_err(unreadable)?;
+        Ok(Self { open, index })
+    }
+
+    /// The stated address of what the caller calls `address`; `None` where that leaves the address space.
+    pub fn stated_address(&self, address: u64, placement: Placement) -> Option<Svma> {
+        match placement {
+            Placement::AsStated => Some(Svma::new(address)),
+            Placement::LoadedAt(load) => {
+                Bias::between(load, self.open.image_base()).to_svma(Avma::new(address))
+            }
+            Placement::Slid(slide) => {
+                Bias::between(Avma::new(slide), Svma::new(0)).to_svma(Avma::new(address))
+            }
+        }
+    }
+
+    /// What lies at a stated address. The address is taken as it is: pass return addresses lowered by one.
+    pub fn lookup(&self, address: Svma) -> Located {
+        self.open.lookup(&self.index, address)
+    }
+
+    /// What is broken in the files, each thing once.
+    pub fn problems(&self) -> Vec<String> {
+        self.open.problems()
+    }
+}
+
+fn choose<'s, 'd>(
+    path: &Path,
+    slices: &'s [Slice<'d>],
+    arch: Option<Arch>,
+) -> Result<&'s Slice<'d>, OpenError> {
+    let archs = || slices.iter().map(|slice| slice.arch).collect::<Vec<_>>();
+    match (arch, slices) {
+        (None, [slice]) => Ok(slice),
+        (None, _) => Err(OpenError::Ambiguous(path.to_owned(), archs())),
+        (Some(arch), _) => {
+            let slice = slices.iter().find(|slice| slice.arch == arch);
+            slice.ok_or_else(|| OpenError::NoSuchArch(path.to_owned(), arch, archs()))
+        }
+    }
+}
+
+/// Where a binary's dSYM is by custom: `Foo.dSYM` beside `Foo`, `Foo.app.dSYM` beside `Foo.app/Foo`.
+fn neighbours(path: &Path) -> Vec<PathBuf> {
+    let bundle = path.ancestors().take(2).map(|part| {
+        let mut name = part.as_os_str().to_owned();
+        name.push(".dSYM");
+        PathBuf::from(name)
+    });
+    bundle.filter(|path| path.is_dir()).collect()
+}
+
+/// The debug files of the same identity, best first.
+fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
+    let beside = object.id().map(|id| index.find(&id, Some(object.arch()))).unwrap_or_default();
+    let beside = beside.into_iter().filter(|entry| entry.location.path() != file);
+    let beside = beside.filter_map(|entry| Some((entry.location.to_string(), index.open(entry).ok()?)));
+    let separate = if object.has_debug_info() { None } else { separate_debug_file(object, file) };
+    beside.chain(separate).collect()
+}
+
+/// The debug file of a stripped ELF binary: by build id first, by its debug link then.
+fn separate_debug_file(object: &Object<'_>, file: &Path) -> Option<(String, FileData)> {
+    let locator = Locator::new();
+    let id = object.id().filter(|id| matches!(id, ImageId::BuildId(_)));
+    let by_id = id.and_then(|id| locator.debug_file(&id).found);
+    let by_link = || {
+        let link = object.debug_link()?;
+        let check = id.map_or(DebugLinkCheck::Crc(link.crc32), DebugLinkCheck::Id);
+        locator.debug_link(file, &link.name, check).found
+    };
+    by_id.or_else(by_link).map(|(location, data)| (location.to_string(), data))
+}
+
+impl Located {
+    /// The answer for an address that lies outside of the file.
+    pub fn outside() -> Self {
+        Self { reason: Some(Reason::OutsideSections), ..Self::default() }
+    }
+
+    /// Whether there is no name at all.
+    pub fn is_unknown(&self) -> bool {
+        self.functions.is_empty() && self.symbol.is_none()
+    }
+
+    pub(crate) fn from_answer(answer: &Answer<'_>, address: Svma) -> Self {
+        Self {
+            functions: answer.functions.iter().map(FunctionRef::to_owned).collect(),
+            symbol: answer.symbol.as_ref().map(SymbolRef::to_owned),
+            reason: answer.reason,
+            function_offset: answer.function_start.and_then(|start| address.offset_from(start)),
+        }
+    }
+}

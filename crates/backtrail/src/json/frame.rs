@@ -1,0 +1,100 @@
+//! Frames, functions and symbols.
+
+use super::Hex;
+use crate::{Analysis, Located};
+use backtrail_core::{FrameAddress, Function, Svma, Symbol};
+use backtrail_report::Frame;
+use serde::Serialize;
+
+/// One frame of a stack.
+#[derive(Debug, Serialize)]
+pub(super) struct FrameJson<'a> {
+    index: u32,
+    address: Option<Hex>,
+    image: Option<&'a str>,
+    image_id: Option<String>,
+    image_offset: Option<Hex>,
+    trust: &'static str,
+    functions: Vec<FunctionJson<'a>>,
+    symbol: Option<SymbolJson<'a>>,
+    reason: Option<&'static str>,
+}
+
+/// A function at an address, innermost first in its list.
+#[derive(Debug, Serialize)]
+pub struct FunctionJson<'a> {
+    name: &'a str,
+    linkage_name: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    column: Option<u32>,
+    inlined: bool,
+}
+
+/// A symbol table's answer, or the name that the report itself states.
+#[derive(Debug, Serialize)]
+pub struct SymbolJson<'a> {
+    name: &'a str,
+    linkage_name: Option<&'a str>,
+    offset: Option<Hex>,
+}
+
+impl<'a> From<&'a Function> for FunctionJson<'a> {
+    fn from(function: &'a Function) -> Self {
+        Self {
+            name: &function.name,
+            linkage_name: function.linkage_name.as_deref(),
+            file: function.file.as_deref(),
+            line: function.line,
+            column: function.column,
+            inlined: function.inlined,
+        }
+    }
+}
+
+impl<'a> From<&'a Symbol> for SymbolJson<'a> {
+    fn from(symbol: &'a Symbol) -> Self {
+        Self {
+            name: &symbol.name,
+            linkage_name: symbol.linkage_name.as_deref(),
+            offset: Some(Hex(symbol.offset)),
+        }
+    }
+}
+
+/// The frame as JSON shows it.
+pub(super) fn frame<'a>(frame: &'a Frame, analysis: &'a Analysis) -> FrameJson<'a> {
+    let image = frame.image.and_then(|index| analysis.report.images.get(index));
+    let address = frame.address.map(FrameAddress::raw);
+    let from_load = || address?.offset_from(image?.load_address);
+    FrameJson {
+        index: frame.index,
+        address: address.map(Hex::from),
+        image: image.map(|image| image.name.as_str()).or(frame.image_name.as_deref()),
+        image_id: image.and_then(|image| image.id).map(|id| id.to_string()),
+        image_offset: frame.image_offset.or_else(from_load).map(Hex),
+        trust: frame.trust.as_str(),
+        functions: frame.functions.iter().map(FunctionJson::from).collect(),
+        symbol: frame.symbol.as_ref().map(SymbolJson::from),
+        reason: frame.reason.map(backtrail_core::Reason::as_str),
+    }
+}
+
+/// What lies at one address.
+#[derive(Debug, Serialize)]
+pub(super) struct LookupJson<'a> {
+    address: Hex,
+    functions: Vec<FunctionJson<'a>>,
+    symbol: Option<SymbolJson<'a>>,
+    reason: Option<&'static str>,
+}
+
+/// The answer as JSON shows it.
+pub(super) fn lookup(address: Svma, located: &Located) -> LookupJson<'_> {
+    LookupJson {
+        address: address.into(),
+        functions: located.functions.iter().map(FunctionJson::from).collect(),
+        symbol: located.symbol.as_ref().map(SymbolJson::from),
+        reason: located.reason.map(backtrail_core::Reason::as_str),
+    }
+}

@@ -1,0 +1,61 @@
+//! The JSON forms: stable, described by `docs/report.schema.json`.
+//!
+//! Addresses are strings (`"0x…"`), since JSON numbers lose bits above 2^53. Every key of the schema is always
+//! there; what is not known is `null`, an empty list or an empty object.
+
+mod frame;
+mod report;
+
+pub use frame::{FunctionJson, SymbolJson};
+pub use report::{ReportJson, report};
+
+use crate::{Analysis, Located};
+use backtrail_core::{Avma, Svma};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Names the shape of the report document; the number rises when a consumer would have to change.
+pub const REPORT_SCHEMA: &str = "backtrail-report/1";
+
+/// An address, printed as JSON consumers can read it without loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hex(u64);
+
+impl Serialize for Hex {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+impl From<Avma> for Hex {
+    fn from(address: Avma) -> Self {
+        Self(address.get())
+    }
+}
+
+impl From<Svma> for Hex {
+    fn from(address: Svma) -> Self {
+        Self(address.get())
+    }
+}
+
+/// Writes a value as one line.
+pub fn write_line<T: Serialize>(mut out: impl Write, value: &T) -> io::Result<()> {
+    serde_json::to_writer(&mut out, value)?;
+    out.write_all(b"\n")
+}
+
+/// Writes an analysed report as one line.
+pub fn write_report(out: impl Write, analysis: &Analysis) -> io::Result<()> {
+    write_line(out, &report(analysis))
+}
+
+/// Writes a report's explanation and attribution as one line.
+pub fn write_explanation(out: impl Write, analysis: &Analysis) -> io::Result<()> {
+    write_line(out, &report::explained(analysis))
+}
+
+/// Writes what lies at `address` as one line; `address` is printed as the caller stated it.
+pub fn write_lookup(out: impl Write, address: Svma, located: &Located) -> io::Result<()> {
+    write_line(out, &frame::lookup(address, located))
+}

@@ -1,0 +1,285 @@
+//! The report document.
+
+use super::frame::{FrameJson, frame};
+use super::{Hex, REPORT_SCHEMA};
+use crate::{Analysis, ImageSymbols};
+use backtrail_report::{AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The whole document: serialize it with any `serde` format.
+#[derive(Debug, Serialize)]
+pub struct ReportJson<'a> {
+    schema: &'static str,
+    kind: &'static str,
+    process: ProcessJson<'a>,
+    os: Option<&'a str>,
+    device: Option<&'a str>,
+    time: Option<&'a str>,
+    incident: Option<&'a str>,
+    exception: Option<ExceptionJson<'a>>,
+    termination: Option<TerminationJson<'a>>,
+    crashed_thread: Option<u64>,
+    threads: Vec<ThreadJson<'a>>,
+    backtraces: Vec<BacktraceJson<'a>>,
+    images: Vec<ImageJson<'a>>,
+    explanation: ExplanationJson<'a>,
+    attribution: AttributionJson<'a>,
+    group: Option<()>,
+    app_info: Vec<AppInfoJson<'a>>,
+    fields: Vec<FieldJson<'a>>,
+    sections: Vec<SectionJson<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ProcessJson<'a> {
+    name: Option<&'a str>,
+    pid: Option<u64>,
+    path: Option<&'a str>,
+    identifier: Option<&'a str>,
+    version: Option<&'a str>,
+    arch: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExceptionJson<'a> {
+    #[serde(rename = "type")]
+    kind: Option<&'a str>,
+    signal: Option<&'a str>,
+    code: Option<Hex>,
+    subtype: Option<&'a str>,
+    codes: Option<&'a str>,
+    address: Option<Hex>,
+    message: Option<&'a str>,
+    note: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct TerminationJson<'a> {
+    namespace: Option<&'a str>,
+    code: Option<Hex>,
+    reason: Option<&'a str>,
+    details: &'a [String],
+    by_process: Option<&'a str>,
+    by_pid: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadJson<'a> {
+    index: u64,
+    id: Option<u64>,
+    name: Option<&'a str>,
+    queue: Option<&'a str>,
+    state: Option<&'a str>,
+    cpu_usage: Option<f64>,
+    user_time: Option<f64>,
+    system_time: Option<f64>,
+    crashed: bool,
+    ended: Option<&'static str>,
+    recursion_depth: Option<u64>,
+    registers: BTreeMap<&'a str, Hex>,
+    frames: Vec<FrameJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct BacktraceJson<'a> {
+    title: &'a str,
+    is_exception: bool,
+    frames: Vec<FrameJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ImageJson<'a> {
+    name: &'a str,
+    path: Option<&'a str>,
+    id: Option<String>,
+    arch: Option<&'static str>,
+    load_address: Hex,
+    end_address: Option<Hex>,
+    slide: Option<String>,
+    symbols: &'static str,
+    files: &'a [String],
+    tried: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ExplanationJson<'a> {
+    title: &'a str,
+    summary: &'a str,
+    evidence: &'a [String],
+    causes: &'a [String],
+    next_steps: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct AttributionJson<'a> {
+    verdict: &'static str,
+    name: Option<&'a str>,
+    evidence: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct AppInfoJson<'a> {
+    image: Option<&'a str>,
+    lines: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct FieldJson<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct SectionJson<'a> {
+    title: &'a str,
+    text: &'a str,
+}
+
+/// The document for one analysed report.
+pub fn report(analysis: &Analysis) -> ReportJson<'_> {
+    let report = &analysis.report;
+    let images = report.images.iter().zip(&analysis.images);
+    ReportJson {
+        schema: REPORT_SCHEMA,
+        kind: report.kind.as_str(),
+        process: process(&report.process),
+        os: report.os.as_deref(),
+        device: report.device.as_deref(),
+        time: report.time.as_deref(),
+        incident: report.incident.as_deref(),
+        exception: report.exception.as_ref().map(exception),
+        termination: report.termination.as_ref().map(termination),
+        crashed_thread: report.crashed().map(|thread| thread.number),
+        threads: report.threads.iter().map(|thread| thread_json(thread, analysis)).collect(),
+        backtraces: report.backtraces.iter().map(|backtrace| backtrace_json(backtrace, analysis)).collect(),
+        images: images.map(|(image, symbols)| image_json(image, symbols)).collect(),
+        explanation: explanation(analysis),
+        attribution: attribution(analysis),
+        group: None,
+        app_info: report.app_info.iter().map(app_info).collect(),
+        fields: report.fields.iter().map(field).collect(),
+        sections: report.sections.iter().map(section).collect(),
+        notes: &report.notes,
+    }
+}
+
+fn process(process: &Process) -> ProcessJson<'_> {
+    ProcessJson {
+        name: process.name.as_deref(),
+        pid: process.pid,
+        path: process.path.as_deref(),
+        identifier: process.identifier.as_deref(),
+        version: process.version.as_deref(),
+        arch: process.arch.map(backtrail_core::Arch::name),
+    }
+}
+
+fn exception(exception: &Exception) -> ExceptionJson<'_> {
+    ExceptionJson {
+        kind: exception.kind.as_deref(),
+        signal: exception.signal.as_deref(),
+        code: exception.raw_codes.first().map(|code| Hex(*code)),
+        subtype: exception.subtype.as_deref(),
+        codes: exception.codes.as_deref(),
+        address: exception.address.map(Hex::from),
+        message: exception.message.as_deref(),
+        note: exception.note.as_deref(),
+    }
+}
+
+fn termination(termination: &Termination) -> TerminationJson<'_> {
+    TerminationJson {
+        namespace: termination.namespace.as_deref(),
+        code: termination.code.map(Hex),
+        reason: termination.reason.as_deref(),
+        details: &termination.details,
+        by_process: termination.by_process.as_deref(),
+        by_pid: termination.by_pid,
+    }
+}
+
+fn thread_json<'a>(thread: &'a Thread, analysis: &'a Analysis) -> ThreadJson<'a> {
+    ThreadJson {
+        index: thread.number,
+        id: thread.id,
+        name: thread.name.as_deref(),
+        queue: thread.queue.as_deref(),
+        state: None,
+        cpu_usage: None,
+        user_time: None,
+        system_time: None,
+        crashed: thread.crashed,
+        ended: thread.recursion.as_ref().map(|_| "truncated"),
+        recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
+        registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
+        frames: thread.frames.iter().map(|item| frame(item, analysis)).collect(),
+    }
+}
+
+fn backtrace_json<'a>(backtrace: &'a Backtrace, analysis: &'a Analysis) -> BacktraceJson<'a> {
+    BacktraceJson {
+        title: &backtrace.title,
+        is_exception: backtrace.is_exception,
+        frames: backtrace.frames.iter().map(|item| frame(item, analysis)).collect(),
+    }
+}
+
+fn image_json<'a>(image: &'a Image, symbols: &'a ImageSymbols) -> ImageJson<'a> {
+    ImageJson {
+        name: &image.name,
+        path: image.path.as_deref(),
+        id: image.id.map(|id| id.to_string()),
+        arch: image.arch.map(backtrail_core::Arch::name),
+        load_address: image.load_address.into(),
+        end_address: image.end_address.map(Hex::from),
+        slide: symbols.bias.map(|bias| bias.to_string()),
+        symbols: symbols.status.as_str(),
+        files: &symbols.files,
+        tried: &symbols.tried,
+    }
+}
+
+fn explanation(analysis: &Analysis) -> ExplanationJson<'_> {
+    let explanation = &analysis.explanation;
+    ExplanationJson {
+        title: &explanation.title,
+        summary: &explanation.summary,
+        evidence: &explanation.evidence,
+        causes: &explanation.causes,
+        next_steps: &explanation.next_steps,
+    }
+}
+
+/// The explanation alone.
+#[derive(Debug, Serialize)]
+pub(super) struct ExplainedJson<'a> {
+    explanation: ExplanationJson<'a>,
+    attribution: AttributionJson<'a>,
+}
+
+/// The explanation and attribution of one report.
+pub(super) fn explained(analysis: &Analysis) -> ExplainedJson<'_> {
+    ExplainedJson { explanation: explanation(analysis), attribution: attribution(analysis) }
+}
+
+fn attribution(analysis: &Analysis) -> AttributionJson<'_> {
+    AttributionJson {
+        verdict: analysis.attribution.verdict.as_str(),
+        name: analysis.attribution.name.as_deref(),
+        evidence: &analysis.attribution.evidence,
+    }
+}
+
+fn app_info(info: &AppInfo) -> AppInfoJson<'_> {
+    AppInfoJson { image: info.image.as_deref(), lines: &info.lines }
+}
+
+fn field(field: &Field) -> FieldJson<'_> {
+    FieldJson { key: &field.key, value: &field.value }
+}
+
+fn section(section: &Section) -> SectionJson<'_> {
+    SectionJson { title: &section.title, text: &section.text }
+}

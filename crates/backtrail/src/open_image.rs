@@ -1,0 +1,139 @@
+//! An image's files together with the symbolizer that borrows them.
+
+use crate::binary::Located;
+use backtrail_core::Svma;
+use backtrail_object::{Limits, Object};
+use backtrail_store::{Entry, FileData, Index};
+use backtrail_symbolize::{FileRequest, Step, Symbolizer};
+use elsa::sync::FrozenVec;
+use self_cell::self_cell;
+use std::path::PathBuf;
+
+/// The bytes that a symbolizer borrows. Grows while it asks for further files; nothing is ever taken out.
+type Files = FrozenVec<Box<FileData>>;
+
+/// A symbolizer, and whether its parts could be read.
+struct Parts<'files> {
+    symbolizer: Symbolizer<'files>,
+    image_base: Svma,
+}
+
+self_cell!(
+    struct Joined {
+        owner: Files,
+        #[not_covariant]
+        dependent: Parts,
+    }
+);
+
+/// One image, ready to answer addresses. Further files (split DWARF, dwz, object files) are opened when needed.
+pub(crate) struct OpenImage {
+    joined: Joined,
+    /// The files that answer, for people.
+    pub(crate) files: Vec<String>,
+    /// The file that further files are named by.
+    main_file: PathBuf,
+}
+
+/// Further files asked for by one lookup; more than any compiler's output needs.
+const MAX_REQUESTS: usize = 64;
+
+impl OpenImage {
+    /// Opens all of `entries`, which are files of one image, best first. What cannot be read is told in `tried`.
+    pub(crate) fn open(index: &Index, entries: &[&Entry], tried: &mut Vec<String>) -> Option<Self> {
+        let data = Files::new();
+        let (mut files, mut main_file) = (Vec::new(), None);
+        for entry in entries {
+            match index.open(entry) {
+                Ok(bytes) => {
+                    data.push(Box::new(bytes));
+                    files.push(entry.location.to_string());
+                    main_file.get_or_insert_with(|| entry.location.path().to_owned());
+                }
+                Err(error) => tried.push(error.to_string()),
+            }
+        }
+        Self::join(data, files, main_file?, tried)
+    }
+
+    /// Joins bytes that the caller has opened, each with its name for people.
+    pub(crate) fn from_data(parts: Vec<(String, FileData)>, main_file: PathBuf) -> Result<Self, String> {
+        let data = Files::new();
+        let mut files = Vec::new();
+        for (file, bytes) in parts {
+            data.push(Box::new(bytes));
+            files.push(file);
+        }
+        let mut tried = Vec::new();
+        Self::join(data, files, main_file, &mut tried).ok_or_else(|| tried.join("; "))
+    }
+
+    fn join(
+        data: Files,
+        mut files: Vec<String>,
+        main_file: PathBuf,
+        tried: &mut Vec<String>,
+    ) -> Option<Self> {
+        let mut broken = Vec::new();
+        let joined = Joined::try_new(data, |data| {
+            let mut objects = Vec::new();
+            for (position, file) in files.iter().enumerate() {
+                let Some(bytes) = data.get(position) else { continue };
+                match Object::parse_with(bytes, &Limits::default()) {
+                    Ok(object) => objects.push(object),
+                    Err(error) => broken.push((position, format!("{file}: {error}"))),
+                }
+            }
+            let image_base = objects.first().map(Object::image_base).ok_or(())?;
+            let symbolizer = Symbolizer::new(objects).map_err(|error| {
+                broken.push((usize::MAX, error.to_string()));
+            })?;
+            Ok::<_, ()>(Parts { symbolizer, image_base })
+        });
+        for (position, message) in broken.into_iter().rev() {
+            if position < files.len() {
+                files.remove(position);
+            }
+            tried.push(message);
+        }
+        Some(Self { joined: joined.ok()?, files, main_file })
+    }
+
+    /// The address that offsets in the image count from.
+    pub(crate) fn image_base(&self) -> Svma {
+        self.joined.with_dependent(|_, parts| parts.image_base)
+    }
+
+    /// What lies at an address, return addresses already lowered by one.
+    pub(crate) fn lookup(&self, index: &Index, address: Svma) -> Located {
+        self.joined.with_dependent(|files, parts| {
+            for _ in 0..MAX_REQUESTS {
+                match parts.symbolizer.lookup(address) {
+                    Step::Answer(answer) => return Located::from_answer(&answer, address),
+                    Step::NeedFile(request) => {
+                        let found = self.find(index, &request).map(|data| &**files.push_get(Box::new(data)));
+                        parts.symbolizer.provide(&request, found);
+                    }
+                }
+            }
+            Located::outside()
+        })
+    }
+
+    fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {
+        crate::symbols::locate(index, &self.main_file, request)
+    }
+
+    /// What is broken in the files, each thing once.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let problems = self.joined.with_dependent(|_, parts| parts.symbolizer.problems());
+        let name = self.files.first().map_or("", String::as_str);
+        problems.iter().map(|problem| format!("{name}: {problem}")).collect()
+    }
+}
+
+impl std::fmt::Debug for OpenImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenImage").field("files", &self.files).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,166 @@
+//! The command line. Stable: scripts depend on it; `--help` is under snapshot test.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Turns addresses into answers: symbolicates, explains and attributes crash reports, without any Apple tool.
+#[derive(Parser, Debug)]
+#[command(name = "backtrail", version, about, max_term_width = 110, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub(crate) color: Colour,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, but something was not found (missing symbols are listed by id); \
+2 bad input or usage.\nResults go to standard output, diagnostics to standard error.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Symbolicate(Symbolicate),
+    Explain(Explain),
+    Lookup(Lookup),
+    Images(Images),
+    Demangle(Demangle),
+    #[command(hide = true)]
+    Generate(Generate),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless the variable NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Reads crash reports, fills in names from debug files and says what happened, where, why and in whose code.
+///
+/// Symbols are found by UUID or build id below every PATH: dSYM bundles, zips of them, Xcode archives, device-support
+/// folders, Mach-O and ELF files, .build-id trees.
+#[derive(Args, Debug)]
+pub(crate) struct Symbolicate {
+    /// Reports: Apple .crash or .ips. A folder means every report in it, `-` is standard input.
+    #[arg(required = true, value_name = "REPORT")]
+    pub(crate) reports: Vec<PathBuf>,
+    /// Where to look for symbols: a file, or a folder searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// Write to PATH instead of standard output; a folder gets one file for each report.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people.
+    Text,
+    /// For programs; one line for each report. The schema is docs/report.schema.json.
+    Json,
+    /// One self-contained page.
+    Html,
+    /// The original report with its frames filled in, all else untouched.
+    Crash,
+}
+
+/// Explains crash reports; needs no symbols.
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// Reports: Apple .crash or .ips. A folder means every report in it, `-` is standard input.
+    #[arg(required = true, value_name = "REPORT")]
+    pub(crate) reports: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum PlainFormat {
+    /// For people.
+    Text,
+    /// For programs; one line each.
+    Json,
+}
+
+/// Turns addresses of one binary into functions, inline chains, files and lines.
+///
+/// Addresses are hexadecimal, with or without 0x. They are looked up as they are: for a return address pass the
+/// address minus one.
+#[derive(Args, Debug)]
+pub(crate) struct Lookup {
+    /// The binary, dSYM bundle or debug file.
+    #[arg(short = 'e', long = "exe", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Which slice of a fat file.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Addresses are of a process that has the file mapped at X.
+    #[arg(long, value_name = "X", value_parser = parse_address, conflicts_with = "slide")]
+    pub(crate) load_address: Option<u64>,
+    /// Addresses are of a process that has the file mapped X bytes above its stated address.
+    #[arg(long, value_name = "X", value_parser = parse_address)]
+    pub(crate) slide: Option<u64>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+    /// The addresses; read from standard input, one a line, where none are given.
+    #[arg(value_name = "ADDR")]
+    pub(crate) addresses: Vec<String>,
+}
+
+/// Shows what binaries hold: slices, identities, segments, load commands, debug info.
+#[derive(Args, Debug)]
+pub(crate) struct Images {
+    /// Mach-O or ELF files, archives, dSYM bundles.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+}
+
+/// Makes C++, Swift, Rust and Objective-C names readable.
+#[derive(Args, Debug)]
+pub(crate) struct Demangle {
+    /// The names; standard input is filtered where none are given.
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Leave out parameters and return types.
+    #[arg(short = 'p', long)]
+    pub(crate) no_params: bool,
+    /// Swift names in the short form that Xcode shows.
+    #[arg(long)]
+    pub(crate) simplified: bool,
+}
+
+/// Writes the man pages or a shell's completions.
+#[derive(Args, Debug)]
+pub(crate) struct Generate {
+    /// What to write.
+    #[arg(value_enum)]
+    pub(crate) what: Generated,
+    /// Into which folder.
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Generated {
+    /// One page for each command.
+    Man,
+    /// Completions for every shell.
+    Completions,
+}
+
+/// Reads a hexadecimal number with or without `0x`.
+pub(crate) fn parse_address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| format!("expected a hexadecimal address of at most 64 bits, got {text:?}"))
+}

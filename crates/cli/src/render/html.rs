@@ -1,0 +1,246 @@
+//! One self-contained page: no scripts, no fonts, nothing fetched. Every text from the report is escaped.
+
+use super::paths::common_folder;
+use super::stack::{Row, rows};
+use super::text::{folded, id, is_missing, subject, thread_title, what, where_lines, whose};
+use backtrail::{Analysis, Frame, SymbolStatus, Thread, Verdict};
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("page.css");
+
+/// Writes the page of one analysed report.
+pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
+    let folder = common_folder(&analysis.report);
+    let page = Page { analysis, folder: folder.as_deref() };
+    let title = Text(&analysis.explanation.title);
+    writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
+    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
+    writeln!(out, "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>")?;
+    page.head(out)?;
+    page.facts(out)?;
+    page.advice(out)?;
+    page.stacks(out)?;
+    page.images(out)?;
+    page.rest(out)?;
+    writeln!(out, "</main>\n</body>\n</html>")
+}
+
+struct Page<'a> {
+    analysis: &'a Analysis,
+    folder: Option<&'a str>,
+}
+
+impl Page<'_> {
+    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+        let explanation = &self.analysis.explanation;
+        writeln!(out, "<header>\n<p class=\"subject\">{}</p>", Text(&subject(&self.analysis.report)))?;
+        writeln!(out, "<h1>{}</h1>", Text(&explanation.title))?;
+        writeln!(out, "<p class=\"summary\">{}</p>\n</header>", Text(&explanation.summary))
+    }
+
+    fn facts(&self, out: &mut dyn Write) -> io::Result<()> {
+        let report = &self.analysis.report;
+        writeln!(out, "<dl class=\"facts\">")?;
+        if let Some(what) = what(report) {
+            writeln!(out, "<dt>What</dt><dd><code>{}</code></dd>", Text(&what))?;
+        }
+        let places = where_lines(report, self.folder);
+        if !places.is_empty() {
+            writeln!(out, "<dt>Where</dt><dd>")?;
+            for place in places {
+                writeln!(out, "<div><code>{}</code></div>", Text(place.trim_start()))?;
+            }
+            writeln!(out, "</dd>")?;
+        }
+        let class = match self.analysis.attribution.verdict {
+            Verdict::App => "app",
+            Verdict::Sdk => "sdk",
+            Verdict::System => "system",
+            _ => "unknown",
+        };
+        let whose = whose(self.analysis);
+        writeln!(out, "<dt>Whose</dt><dd><span class=\"badge {class}\">{}</span></dd>", Text(&whose))?;
+        writeln!(out, "</dl>")
+    }
+
+    fn advice(&self, out: &mut dyn Write) -> io::Result<()> {
+        let explanation = &self.analysis.explanation;
+        writeln!(out, "<section class=\"advice\">")?;
+        list(out, "Likely causes", "ol", &explanation.causes)?;
+        list(out, "What to do next", "ol", &explanation.next_steps)?;
+        list(out, "Evidence", "ul", &explanation.evidence)?;
+        list(out, "Whose code", "ul", &self.analysis.attribution.evidence)?;
+        writeln!(out, "</section>")
+    }
+
+    fn stacks(&self, out: &mut dyn Write) -> io::Result<()> {
+        let report = &self.analysis.report;
+        if let Some(folder) = self.folder {
+            writeln!(out, "<p class=\"faint\">Source files are below <code>{}</code></p>", Text(folder))?;
+        }
+        for backtrace in &report.backtraces {
+            self.stack(out, &backtrace.title, &backtrace.frames, true)?;
+        }
+        if let Some(thread) = report.crashed() {
+            self.stack(out, &thread_title(thread), &thread.frames, true)?;
+            registers(out, thread)?;
+        }
+        let others = report.threads.iter().enumerate();
+        let others =
+            others.filter(|(index, _)| Some(*index) != report.crashed_thread).map(|(_, thread)| thread);
+        for group in folded(others) {
+            let titles: Vec<_> = group.iter().map(|thread| thread_title(thread)).collect();
+            if let Some(first) = group.first() {
+                self.stack(out, &titles.join(", "), &first.frames, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stack(&self, out: &mut dyn Write, title: &str, frames: &[Frame], open: bool) -> io::Result<()> {
+        let open = if open { " open" } else { "" };
+        writeln!(out, "<details{open}>\n<summary>{} <span class=\"faint\">", Text(title))?;
+        writeln!(
+            out,
+            "{} frames</span></summary>\n<div class=\"scroll\"><table class=\"stack\">",
+            frames.len()
+        )?;
+        for row in rows(&self.analysis.report, frames, self.folder) {
+            frame_row(out, &row)?;
+        }
+        writeln!(out, "</table></div>\n</details>")
+    }
+
+    fn images(&self, out: &mut dyn Write) -> io::Result<()> {
+        let images: Vec<_> = self.analysis.report.images.iter().zip(&self.analysis.images).collect();
+        if images.is_empty() {
+            return Ok(());
+        }
+        let missing = images.iter().filter(|(_, symbols)| is_missing(symbols)).count();
+        let open = if missing > 0 { " open" } else { "" };
+        writeln!(out, "<details{open}>\n<summary>Symbols <span class=\"faint\">{} images, ", images.len())?;
+        writeln!(out, "{missing} missing</span></summary>\n<div class=\"scroll\"><table class=\"images\">")?;
+        writeln!(out, "<tr><th>image</th><th>identity</th><th>symbols</th><th>files</th></tr>")?;
+        for (image, symbols) in images {
+            let class = if is_missing(symbols) { "missing" } else { "" };
+            write!(
+                out,
+                "<tr class=\"{class}\"><td>{}</td><td><code>{}</code></td>",
+                Text(&image.name),
+                id(image)
+            )?;
+            let files = if symbols.status == SymbolStatus::Found { &symbols.files } else { &symbols.tried };
+            let files: Vec<_> = files.iter().map(|file| Text(file).to_string()).collect();
+            writeln!(out, "<td>{}</td><td>{}</td></tr>", symbols.status.as_str(), files.join("<br>"))?;
+        }
+        writeln!(out, "</table></div>\n</details>")
+    }
+
+    /// Everything else that the report says, so that nothing of it is lost on this page.
+    fn rest(&self, out: &mut dyn Write) -> io::Result<()> {
+        let report = &self.analysis.report;
+        list(out, "Notes", "ul", &report.notes)?;
+        if !report.fields.is_empty() || !report.sections.is_empty() || !report.app_info.is_empty() {
+            writeln!(out, "<details>\n<summary>The rest of the report</summary>")?;
+            for info in &report.app_info {
+                let title = info.image.as_deref().unwrap_or("Application specific information");
+                block(out, title, &info.lines.join("\n"))?;
+            }
+            for section in &report.sections {
+                block(out, &section.title, &section.text)?;
+            }
+            writeln!(out, "<dl class=\"fields\">")?;
+            for field in &report.fields {
+                writeln!(out, "<dt>{}</dt><dd>{}</dd>", Text(&field.key), Text(&field.value))?;
+            }
+            writeln!(out, "</dl>\n</details>")?;
+        }
+        Ok(())
+    }
+}
+
+fn block(out: &mut dyn Write, title: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "<h3>{}</h3>\n<pre>{}</pre>", Text(title), Text(text))
+}
+
+fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<div><h2>{title}</h2>\n<{tag}>")?;
+    for item in items {
+        writeln!(out, "<li>{}</li>", Text(item))?;
+    }
+    writeln!(out, "</{tag}></div>")
+}
+
+fn frame_row(out: &mut dyn Write, row: &Row) -> io::Result<()> {
+    let index = row.index.map_or_else(String::new, |index| index.to_string());
+    let class = match (row.located, row.reason) {
+        (true, _) => "located",
+        (false, Some(_)) => "unnamed",
+        (false, None) => "",
+    };
+    write!(out, "<tr class=\"{class}\"><td class=\"number\">{index}</td><td>{}</td>", Text(&row.image))?;
+    write!(out, "<td><code>{}</code>", Text(&row.what))?;
+    if row.inlined {
+        write!(out, " <span class=\"faint\">inlined</span>")?;
+    }
+    if let Some(reason) = row.reason {
+        write!(out, " <span class=\"faint\">{reason}</span>")?;
+    }
+    let place = row.place.as_deref().unwrap_or_default();
+    writeln!(out, "</td><td class=\"place\">{}</td></tr>", Text(place))
+}
+
+fn registers(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
+    if thread.registers.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<details>\n<summary>Registers of thread {}</summary>", thread.number)?;
+    writeln!(out, "<div class=\"registers\">")?;
+    for register in &thread.registers {
+        let note = register.note.as_deref().unwrap_or_default();
+        writeln!(
+            out,
+            "<div><b>{}</b> <code>{:#018x}</code> {}</div>",
+            Text(&register.name),
+            register.value,
+            Text(note)
+        )?;
+    }
+    writeln!(out, "</div>\n</details>")
+}
+
+/// Text from a stranger, safe in element content and in quoted attributes.
+struct Text<'a>(&'a str);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\t' | '\n' => write!(f, "{character}")?,
+                control if control.is_control() => write!(f, "&#xfffd;")?,
+                other => write!(f, "{other}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_text_stays_text() {
+        let text = Text("<script>alert('1 & \"2\"')</script>\u{1b}[31m").to_string();
+        assert_eq!(text, "&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;&#xfffd;[31m");
+    }
+}

@@ -1,0 +1,304 @@
+//! Functions that end up on top of a stack without being at fault, and why. What is not listed here but lies in a
+//! system image is passed over for its path; these matter where such code was linked into the app or an SDK.
+
+/// One group of functions that are passed over.
+pub(crate) struct SkipGroup {
+    /// Why they are no suspects.
+    pub(crate) reason: &'static str,
+    /// Names as a whole, without arguments.
+    pub(crate) functions: &'static [&'static str],
+    /// What a name may begin with.
+    pub(crate) prefixes: &'static [&'static str],
+}
+
+/// The groups, in the order in which they are asked.
+pub(crate) static SKIP_GROUPS: [SkipGroup; 8] = [
+    SkipGroup {
+        reason: "ends the process for somebody else",
+        functions: &[
+            "abort",
+            "__abort",
+            "abort_message",
+            "abort_with_reason",
+            "abort_with_payload",
+            "__abort_with_payload",
+            "__pthread_kill",
+            "pthread_kill",
+            "raise",
+            "_exit",
+            "exit",
+            "__exit",
+            "kill",
+            "__assert_rtn",
+            "__assert_fail",
+            "_os_crash",
+            "_os_crash_msg",
+            "__stack_chk_fail",
+            "__chk_fail",
+            "__chk_fail_overflow",
+            "__builtin_trap",
+            "demangling_terminate_handler",
+            "WTFCrash",
+            "WTFCrashWithInfo",
+        ],
+        prefixes: &["std::terminate", "std::__terminate", "std::abort"],
+    },
+    SkipGroup {
+        reason: "throws for somebody else",
+        functions: &[
+            "__cxa_throw",
+            "__cxa_rethrow",
+            "__cxa_bad_cast",
+            "__cxa_bad_typeid",
+            "__cxa_pure_virtual",
+            "__cxa_deleted_virtual",
+            "__cxa_throw_bad_array_new_length",
+            "_Unwind_RaiseException",
+            "_Unwind_Resume",
+            "_Unwind_Resume_or_Rethrow",
+            "__gxx_personality_v0",
+            "objc_exception_throw",
+            "objc_exception_rethrow",
+            "_objc_terminate",
+            "__exceptionPreprocess",
+            "+[NSException raise:format:]",
+            "+[NSException raise:format:arguments:]",
+            "-[NSException raise]",
+        ],
+        prefixes: &["std::__throw_", "std::__1::__throw_", "std::rethrow_exception"],
+    },
+    SkipGroup {
+        reason: "is Swift's own way to stop the program",
+        functions: &[
+            "_fatalErrorMessage",
+            "_assertionFailure",
+            "fatalError",
+            "preconditionFailure",
+            "_preconditionFailure",
+            "assertionFailure",
+            "swift_unexpectedError",
+            "swift_dynamicCastFailure",
+            "swift_abortRetainUnowned",
+            "swift_deletedMethodError",
+            "_swift_stdlib_reportFatalError",
+            "_swift_stdlib_reportFatalErrorInFile",
+            "swift_reportFatalError",
+            "swift::fatalError",
+            "swift::swift_abortRetainUnowned",
+            "_diagnoseUnexpectedNilOptional",
+        ],
+        prefixes: &["Swift runtime failure: ", "Swift."],
+    },
+    SkipGroup {
+        reason: "is a runtime's reference counting or message sending",
+        functions: &[
+            "objc_msgSend",
+            "objc_msgSendSuper",
+            "objc_msgSendSuper2",
+            "objc_msgSend_stret",
+            "objc_msgSend_fpret",
+            "objc_retain",
+            "objc_release",
+            "objc_storeStrong",
+            "objc_autorelease",
+            "objc_loadWeak",
+            "objc_loadWeakRetained",
+            "objc_destroyWeak",
+            "objc_autoreleasePoolPop",
+            "swift_retain",
+            "swift_release",
+            "swift_bridgeObjectRetain",
+            "swift_bridgeObjectRelease",
+            "swift_unknownObjectRetain",
+            "swift_unknownObjectRelease",
+            "swift_beginAccess",
+            "swift_allocObject",
+            "CFRetain",
+            "CFRelease",
+        ],
+        prefixes: &[
+            "objc_retain_x",
+            "objc_release_x",
+            "-[_NSZombie_",
+            "___forwarding___",
+            "_CF_forwarding_prep",
+        ],
+    },
+    SkipGroup {
+        reason: "copies, compares or measures memory that its caller names",
+        functions: &[
+            "memcpy",
+            "memmove",
+            "memset",
+            "memcmp",
+            "bcopy",
+            "bzero",
+            "strlen",
+            "strcmp",
+            "strncmp",
+            "strcpy",
+            "strncpy",
+            "strcat",
+            "strchr",
+            "strdup",
+            "_platform_memmove",
+            "_platform_memset",
+            "_platform_memcmp",
+            "_platform_strlen",
+            "_platform_strcmp",
+            "_platform_bzero",
+            "__bzero",
+            "__memcpy_chk",
+            "__memset_chk",
+            "__strcpy_chk",
+            "__strcat_chk",
+        ],
+        prefixes: &["_platform_"],
+    },
+    SkipGroup {
+        reason: "allocates or frees for its caller",
+        functions: &[
+            "malloc",
+            "calloc",
+            "realloc",
+            "free",
+            "malloc_error_break",
+            "malloc_report",
+            "malloc_vreport",
+            "free_list_checksum_botch",
+            "nanozone_error",
+            "operator new",
+            "operator new[]",
+            "operator delete",
+            "operator delete[]",
+        ],
+        prefixes: &[
+            "malloc_zone_",
+            "szone_",
+            "nano_",
+            "_nano_",
+            "tiny_",
+            "small_",
+            "large_",
+            "xzm_",
+            "_xzm_",
+        ],
+    },
+    SkipGroup {
+        reason: "waits for a lock or an event that its caller names",
+        functions: &[
+            "__psynch_mutexwait",
+            "__psynch_cvwait",
+            "__psynch_rw_rdlock",
+            "__psynch_rw_wrlock",
+            "__ulock_wait",
+            "__ulock_wait2",
+            "__semwait_signal",
+            "__semwait_signal_nocancel",
+            "semaphore_wait_trap",
+            "semaphore_timedwait_trap",
+            "mach_msg_trap",
+            "mach_msg2_trap",
+            "mach_msg",
+            "pthread_mutex_lock",
+            "pthread_cond_wait",
+            "__select",
+            "kevent",
+            "kevent64",
+            "kevent_id",
+            "poll",
+        ],
+        prefixes: &[
+            "_pthread_mutex_",
+            "_pthread_cond_",
+            "_dispatch_",
+            "dispatch_",
+            "_os_unfair_lock_",
+            "os_unfair_lock_",
+        ],
+    },
+    SkipGroup {
+        reason: "is a crash reporter or measuring code that wraps others' calls",
+        functions: &[
+            "_sigtramp",
+            "UmengSignalHandler",
+            "FIRCLSSignalHandler",
+            "plcrash_signal_handler",
+            "BITCrashUncaughtCXXExceptionHandler",
+            "SwizzleWrapper",
+            "handleSignal",
+            "handleException",
+            "handleUncaughtException",
+            "CPPExceptionTerminate",
+            "captureStackTrace",
+        ],
+        prefixes: &[
+            "FIRCLS",
+            "CLSSignal",
+            "kscrash",
+            "ksmach",
+            "sentrycrash",
+            "-[KSCrash",
+            "+[KSCrash",
+            "-[SentryCrash",
+            "+[SentryCrash",
+            "-[SentrySwizzle",
+            "+[SentrySwizzle",
+            "+[BugsnagSwizzle",
+            "bsg_ksc",
+            "-[PLCrash",
+            "+[PLCrash",
+            "plcrash_",
+            "NRMA__",
+            "_NRMA",
+            "__NRMA",
+            "-[NRMA",
+            "DDSwizzle",
+            "__dd_",
+        ],
+    },
+];
+
+/// Images of crash reporters: frames in them at the top of a stack are the act of reporting. Matched as a prefix of
+/// the image's name.
+pub(crate) static REPORTER_IMAGES: [&str; 7] = [
+    "PLCrashReporter",
+    "CrashReporter",
+    "KSCrash",
+    "FirebaseCrashlytics",
+    "Crashlytics",
+    "BugsnagReactNativePerformance",
+    "libMainThreadChecker",
+];
+
+/// Why a function is passed over.
+pub(crate) fn skip_reason(base_name: &str) -> Option<&'static str> {
+    let matches = |group: &&SkipGroup| {
+        group.functions.contains(&base_name)
+            || group.prefixes.iter().any(|prefix| base_name.starts_with(prefix))
+    };
+    SKIP_GROUPS.iter().find(matches).map(|group| group.reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handlers_are_skipped_and_ordinary_code_is_not() {
+        assert_eq!(skip_reason("abort"), Some("ends the process for somebody else"));
+        assert_eq!(skip_reason("std::__1::__throw_out_of_range"), Some("throws for somebody else"));
+        assert!(skip_reason("Swift runtime failure: Index out of range").is_some());
+        for name in ["-[Foo abort]", "MyApp.abortUpload", "freeSpace", "main", "", "callback"] {
+            assert_eq!(skip_reason(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_function_is_listed_twice() {
+        let mut seen = std::collections::BTreeSet::new();
+        for function in SKIP_GROUPS.iter().flat_map(|group| group.functions) {
+            assert!(seen.insert(*function), "{function}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Processes that ended themselves: malloc's checks, assertions, plain abort().
+
+use super::draft::Draft;
+use super::facts::{Class, Facts};
+use super::tables::messages::MALLOC;
+use super::thrown::{hint_for, tell};
+use super::words::{between, one_line};
+use crate::names::{image_name, is_any_of};
+
+const ABORT: [&str; 9] = [
+    "abort",
+    "__abort",
+    "abort_message",
+    "abort_with_reason",
+    "abort_with_payload",
+    "__abort_with_payload",
+    "__pthread_kill",
+    "pthread_kill",
+    "raise",
+];
+
+/// malloc said what is wrong.
+pub(super) fn malloc(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let about_malloc = |text: &str| {
+        let marked =
+            text.contains("malloc") || text.contains("MALLOC") || text.contains("*** error for object");
+        let told = text.contains("Heap corruption detected") || text.contains("being freed");
+        (marked || told) && hint_for(&MALLOC, text).is_some()
+    };
+    let Some(said) = facts.find_said(about_malloc) else { return false };
+    let Some(hint) = hint_for(&MALLOC, &said.text) else { return false };
+    let title = between(&said.text, "error for object ", "\n").unwrap_or(&said.text);
+    draft.lead(format!("Heap error found by malloc: {}", one_line(title)), hint.meaning);
+    draft.evidence(said.cite());
+    draft.say("The code that notices such damage is often not the code that did it.");
+    tell(hint, draft);
+    true
+}
+
+/// malloc ended the process without a word in the report: its frames lie right above abort().
+pub(super) fn malloc_frames(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.class != Class::Abort {
+        return false;
+    }
+    let caller = facts.frames.iter().take(8).find(|frame| !is_any_of(frame, &ABORT));
+    let Some(frame) = caller.filter(|frame| {
+        image_name(facts.report, frame).is_some_and(|name| name.starts_with("libsystem_malloc"))
+    }) else {
+        return false;
+    };
+    draft.lead("Heap error found by malloc", "malloc ended the process: its bookkeeping is damaged, or it was asked to free what it never gave out.");
+    draft.evidence(facts.cite(frame));
+    draft.say("The report does not tell which of the two. The code that notices such damage is often not the code that did it.");
+    draft.causes(&[
+        "A write to freed memory, or beyond the end of a block.",
+        "Memory freed twice, or not allocated by malloc.",
+    ]);
+    draft.next("Run with Address Sanitizer (or Guard Malloc, Malloc Scribble): it stops where the memory is damaged, not later.");
+    true
+}
+
+/// A failed assertion of C or Objective-C.
+pub(super) fn assertion(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let about = |text: &str| {
+        text.contains("Assertion failed:")
+            || text.contains("assertion failed:")
+            || text.contains("Assertion failure in")
+    };
+    let Some(said) = facts.find_said(about) else { return false };
+    let text = one_line(&said.text);
+    let condition = between(&text, "ssertion failed: ", ", function").unwrap_or(&text);
+    draft.lead(
+        format!("Assertion failed: {condition}"),
+        format!("A condition that the code takes for granted did not hold: {condition}."),
+    );
+    draft.evidence(said.cite());
+    draft.cause("Something that was thought impossible happened; the condition names it.");
+    draft.next("Look at the function, file and line that the message names.");
+    true
+}
+
+/// abort() without a reason that this crate can read.
+pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.class != Class::Abort {
+        return false;
+    }
+    let last_words =
+        facts.said.iter().find(|said| !said.text.trim().is_empty() && !said.text.contains("abort() called"));
+    let Some(frame) = facts.find_frame(&ABORT, 8) else {
+        without_abort(facts, draft);
+        return true;
+    };
+    let caller = facts.frames.iter().take(16).find(|frame| !is_any_of(frame, &ABORT));
+    let by = caller
+        .map(|caller| format!(" by {}", crate::names::describe(facts.report, caller)))
+        .unwrap_or_default();
+    draft.lead("The process ended itself with abort()", format!("abort() was called{by}."));
+    draft.evidence(facts.cite(frame));
+    caller.iter().for_each(|caller| draft.evidence(facts.cite(caller)));
+    match last_words {
+        Some(said) => draft.evidence(said.cite()),
+        None => draft.say("The report does not tell why: no library left a message."),
+    }
+    draft.causes(&[
+        "A check in the calling code failed and it called abort() itself, or assert().",
+        "An uncaught exception whose text did not reach the report.",
+    ]);
+    draft.next("Look at the calling frame, and in the device's log at the last lines before the end.");
+    true
+}
+
+/// SIGABRT, but nobody on the stack calls abort(): crash reporters inside the app that catch an exception give the
+/// stack of the throw instead.
+fn without_abort(facts: &Facts<'_>, draft: &mut Draft) {
+    draft.lead("Abort (SIGABRT) without a reason in the report", "The process was ended by SIGABRT.");
+    draft.say("No abort() is on the stack and no message is left: the stack may be that of an uncaught exception where it was thrown, or another process sent the signal. The report does not tell which.");
+    facts.frames.first().iter().for_each(|frame| draft.evidence(facts.cite(frame)));
+    draft.cause("An uncaught exception (C++ or Objective-C), caught by a crash reporter that gives the stack of the throw.");
+    draft.next("Look at the innermost frames outside of the system for a throw or a raise.");
+}

@@ -1,0 +1,142 @@
+//! Signals that no other rule explains, and what the words for exceptions and signals mean.
+
+use super::draft::Draft;
+use super::facts::Facts;
+use super::fault::Fault;
+use super::tables::access::Failure;
+use super::tables::exceptions::{EXCEPTIONS, signal_by_name};
+use super::tables::messages::REASONS;
+use super::thrown::{hint_for, tell};
+
+/// A signal with a meaning of its own.
+pub(super) fn signal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let name = Some(facts.signal()).filter(|name| !name.is_empty());
+    let name = name.or(facts.exception().kind.as_deref()).unwrap_or_default();
+    let Some(signal) = signal_by_name(name).filter(|signal| !signal.title.is_empty()) else { return false };
+    draft.lead(signal.title, format!("The process ended by {name}: {}.", signal.meaning));
+    if let Some(by) =
+        facts.report.termination.as_ref().and_then(|termination| termination.by_process.as_deref())
+    {
+        draft.evidence(format!("Terminating Process: {by}"));
+    } else {
+        draft.say("The report does not tell who sent it.");
+    }
+    if facts.exception().subtype.as_deref() == Some("LAUNCH_HANG") {
+        draft.say("The process took too long to launch (LAUNCH_HANG).");
+    }
+    draft.causes(signal.causes);
+    draft.nexts(signal.next);
+    true
+}
+
+/// SIGKILL of which nothing else is told.
+pub(super) fn sigkill(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.class != super::facts::Class::Kill {
+        return false;
+    }
+    draft.lead("Killed with SIGKILL", "The process was killed from outside; it could do nothing about it.");
+    draft.say("The report tells neither who did it nor why: there is no termination reason.");
+    draft.say("The stacks show what ran at that moment only.");
+    draft.causes(&[
+        "The system killed it: memory, watchdog, or the user.",
+        "Another process or a debugger killed it.",
+    ]);
+    draft.next("Look in the device's log at that time for the name of the process.");
+    true
+}
+
+/// LAUNCH_HANG of an extension.
+pub(super) fn launch_hang(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.exception().subtype.as_deref().map(str::trim) != Some("LAUNCH_HANG") {
+        return false;
+    }
+    draft.lead(
+        "The extension took too long to launch",
+        "The process, usually an app extension, did not finish launching in the time allowed and was ended.",
+    );
+    draft.evidence("Exception Subtype: LAUNCH_HANG");
+    draft.cause("Work at launch on the main thread: static constructors, loading libraries, reading files or databases.");
+    draft.next("See what the main thread does; link fewer dynamic libraries and postpone work.");
+    super::waits::main_thread_activity(facts, draft);
+    true
+}
+
+/// A reporter that gives nothing but its own words: `Application received signal SIGSEGV`, or an exception's reason.
+pub(super) fn reporters_words(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.exception.is_some() {
+        return false;
+    }
+    const RECEIVED: &str = "received signal ";
+    if let Some(said) = facts.find_said(|text| text.contains(RECEIVED)) {
+        let word = said.text.split_once(RECEIVED).and_then(|(_, rest)| rest.split_whitespace().next());
+        let Some(signal) = word.and_then(signal_by_name) else { return false };
+        draft.lead(
+            format!("The process received {}", signal.name),
+            format!("The process received {}: {}.", signal.name, signal.meaning),
+        );
+        draft.evidence(said.cite());
+        draft.say("The report tells neither address nor codes.");
+        draft.causes(signal.causes);
+        return true;
+    }
+    let Some(said) = facts.find_said(|text| hint_for(&REASONS, text).is_some()) else { return false };
+    draft.lead(format!("Uncaught exception: {}", said.text), "An exception was thrown and nobody caught it.");
+    draft.evidence(said.cite());
+    hint_for(&REASONS, &said.text).iter().for_each(|hint| tell(hint, draft));
+    true
+}
+
+/// An exception that only its name explains, or none at all.
+pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let exception = facts.exception();
+    let kind = exception.kind.as_deref().unwrap_or_default();
+    let known = EXCEPTIONS.iter().find(|(_, name, _)| kind.starts_with(name));
+    let signal = signal_by_name(facts.signal()).or_else(|| signal_by_name(kind));
+    match (known, signal) {
+        (Some((_, name, meaning)), _) => draft.lead(name, format!("The report says {name}: {meaning}.")),
+        (None, Some(signal)) => {
+            draft.lead(signal.name, format!("The process ended by {}: {}.", signal.name, signal.meaning));
+        }
+        (None, None) if !kind.is_empty() => {
+            draft.lead(kind, format!("The report says {kind}, which this program does not know."));
+        }
+        (None, None) => draft.lead(
+            "The report does not tell what happened",
+            "The report names neither exception nor signal nor reason.",
+        ),
+    }
+    draft.say("The report does not tell more of why it happened.");
+    let said = facts.said.iter().filter(|said| !said.text.trim().is_empty()).take(3);
+    said.for_each(|said| draft.evidence(said.cite()));
+    true
+}
+
+/// Before all others: exception, codes and what the kernel noted.
+pub(super) fn cite_exception(facts: &Facts<'_>, draft: &mut Draft) {
+    facts.exception_line().iter().for_each(|line| draft.evidence(line));
+    facts.codes_line().iter().for_each(|line| draft.evidence(line));
+    let exception = facts.exception();
+    exception.message.iter().for_each(|message| draft.evidence(format!("Exception Message: {message}")));
+    let note = exception.note.iter().filter(|note| note.contains("NON-FATAL"));
+    note.for_each(|note| draft.evidence(format!("Exception Note: {note}")));
+}
+
+/// Detail: whether the process lived on.
+pub(super) fn non_fatal(facts: &Facts<'_>, draft: &mut Draft) {
+    if facts.exception().note.as_deref().is_some_and(|note| note.contains("NON-FATAL")) {
+        draft.say("The process was not ended by this: it is a warning.");
+    }
+}
+
+/// Detail: what the signal adds to a bad access, SIGSEGV against SIGBUS, where it fits the code.
+pub(super) fn segv_or_bus(facts: &Facts<'_>, draft: &mut Draft) {
+    let Some(failure) = facts.fault.as_ref().and_then(Fault::failure) else { return };
+    let fits = match failure {
+        Failure::Unmapped => facts.signal() == "SIGSEGV",
+        Failure::Protected | Failure::Pager | Failure::Misaligned => facts.signal() == "SIGBUS",
+        _ => false,
+    };
+    if let Some(signal) = signal_by_name(facts.signal()).filter(|_| fits) {
+        draft.evidence(format!("{}: {}", signal.name, signal.meaning));
+    }
+}

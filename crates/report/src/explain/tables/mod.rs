@@ -1,0 +1,12 @@
+//! What codes and words mean. Data only; the rules read it.
+
+pub(crate) mod access;
+pub(crate) mod esr;
+pub(crate) mod exceptions;
+pub(crate) mod guard;
+pub(crate) mod kill;
+pub(crate) mod messages;
+pub(crate) mod namespaces;
+pub(crate) mod resource;
+pub(crate) mod telling;
+pub(crate) mod waits;

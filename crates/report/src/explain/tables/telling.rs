@@ -1,0 +1,342 @@
+//! Functions whose presence on top of a stack tells what happened.
+
+use crate::explain::facts::Class;
+
+/// Such functions, and what they tell.
+pub(crate) struct Telling {
+    /// The names, any of which counts.
+    pub(crate) functions: &'static [&'static str],
+    /// The exceptions with which they tell it; empty for any.
+    pub(crate) classes: &'static [Class],
+    /// How many frames from the innermost on are looked at.
+    pub(crate) depth: usize,
+    /// A title.
+    pub(crate) title: &'static str,
+    /// What happened, as a sentence.
+    pub(crate) meaning: &'static str,
+    /// Usual causes.
+    pub(crate) causes: &'static [&'static str],
+    /// What to do.
+    pub(crate) next: &'static [&'static str],
+}
+
+const TRAPS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort];
+const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
+
+/// The table; the first that fits counts.
+pub(crate) static TELLING: [Telling; 25] = [
+    Telling {
+        functions: &["gpus_ReturnNotPermittedKillClient", "gpus_ReturnNotPermittedKillClient.cold.1"],
+        classes: &[],
+        depth: 3,
+        title: "Graphics work in the background",
+        meaning: "The app drew with OpenGL ES while it was in the background, which is not permitted; the driver ended it.",
+        causes: &["A render loop, timer or queued frame that runs on after the app left the foreground."],
+        next: &[
+            "Stop rendering in applicationWillResignActive and call glFinish before going to the background.",
+        ],
+    },
+    Telling {
+        functions: &["__stack_chk_fail"],
+        classes: &[],
+        depth: 6,
+        title: "Stack buffer overflow",
+        meaning: "A function wrote beyond the end of a buffer on its stack; the guard value behind it was found changed when the function returned.",
+        causes: &[
+            "A fixed-size array or C string that was given more than it holds (strcpy, sprintf, memcpy with a wrong size).",
+        ],
+        next: &["Look at the local arrays of the function that called __stack_chk_fail.", SANITIZER],
+    },
+    Telling {
+        functions: &["__chk_fail_overflow", "__chk_fail_overlap", "__chk_fail"],
+        classes: &[],
+        depth: 8,
+        title: "Buffer overflow prevented by a checked copy",
+        meaning: "A copy into a buffer of known size would have gone beyond its end, so the C library stopped the process.",
+        causes: &["A length that is not checked against the buffer's size (strcpy, memcpy, snprintf)."],
+        next: &["Look at the lengths at the frame that calls the copy."],
+    },
+    Telling {
+        functions: &["__cxa_pure_virtual", "__cxa_deleted_virtual"],
+        classes: &[],
+        depth: 8,
+        title: "Call of a pure virtual function",
+        meaning: "A C++ method without a body was called: the object is under construction, under destruction, or gone.",
+        causes: &[
+            "A virtual call from a constructor or destructor, or by another thread while the object is being destroyed.",
+            "A call through a dangling pointer to a destroyed object.",
+        ],
+        next: &["See who may use the object while or after it is destroyed.", SANITIZER],
+    },
+    Telling {
+        functions: &["__DISPATCH_WAIT_FOR_QUEUE__"],
+        classes: TRAPS,
+        depth: 3,
+        title: "Deadlock: dispatch_sync to the queue it already runs on",
+        meaning: "dispatch_sync was called on a queue that the thread is already running on; libdispatch stopped the process instead of letting it wait for itself forever.",
+        causes: &[
+            "`DispatchQueue.main.sync` on the main thread, or sync on a serial queue from a block of the same queue.",
+        ],
+        next: &["Use async, or call the work directly when already on the queue."],
+    },
+    Telling {
+        functions: &["_dispatch_assert_queue_fail", "dispatch_assert_queue", "dispatch_assert_queue$V2"],
+        classes: TRAPS,
+        depth: 3,
+        title: "Code ran on the wrong queue",
+        meaning: "Code that requires a certain dispatch queue ran on another one.",
+        causes: &[
+            "Swift 6: a closure isolated to the main actor was called off the main thread, usually by an API that is not annotated.",
+            "A completion handler on a background queue that calls code for the main queue.",
+        ],
+        next: &[
+            "Hop to the required queue before the call; annotate the closure @Sendable if it need not run there.",
+        ],
+    },
+    Telling {
+        functions: &[
+            "swift_task_isCurrentExecutor",
+            "swift_task_checkIsolated",
+            "swift_task_reportUnexpectedExecutor",
+            "_checkExpectedExecutor",
+        ],
+        classes: TRAPS,
+        depth: 6,
+        title: "Code of an actor ran off its executor",
+        meaning: "Code that belongs to an actor (often the main actor) ran on another thread.",
+        causes: &["A closure isolated to the main actor was called by an API that is not annotated."],
+        next: &["Hop with `Task { @MainActor in … }`, or annotate the closure @Sendable."],
+    },
+    Telling {
+        functions: &["_os_unfair_lock_recursive_abort"],
+        classes: TRAPS,
+        depth: 3,
+        title: "Deadlock: a lock taken twice by one thread",
+        meaning: "A thread took an os_unfair_lock (or a lock made of one) that it already holds.",
+        causes: &["A function that locks calls another that takes the same lock."],
+        next: &["Look in the stack for the two functions that take the lock."],
+    },
+    Telling {
+        functions: &["_os_unfair_lock_unowned_abort"],
+        classes: TRAPS,
+        depth: 3,
+        title: "A lock released by a thread that does not hold it",
+        meaning: "An os_unfair_lock was unlocked by a thread that does not hold it.",
+        causes: &["Lock and unlock on different threads, or unlocked twice."],
+        next: &["Pair lock and unlock in one function."],
+    },
+    Telling {
+        functions: &["_os_unfair_lock_corruption_abort"],
+        classes: TRAPS,
+        depth: 3,
+        title: "The memory of a lock is damaged",
+        meaning: "An os_unfair_lock holds a value that no lock can have.",
+        causes: &[
+            "A lock in a Swift struct or property passed with `&`, which Swift may move.",
+            "Memory damage, or a lock whose owner was freed.",
+        ],
+        next: &["In Swift use OSAllocatedUnfairLock or allocate the lock.", SANITIZER],
+    },
+    Telling {
+        functions: &["_os_once_gate_recursive_abort", "_dispatch_once_wait.cold.1"],
+        classes: TRAPS,
+        depth: 3,
+        title: "Deadlock: one-time initialisation reached itself again",
+        meaning: "The code that sets up something once needed the same thing while setting it up.",
+        causes: &["Two lazily made globals or singletons that need each other."],
+        next: &["Break the circle: pass one into the other."],
+    },
+    Telling {
+        functions: &[
+            "_NSAssertMainEventQueueIsCurrentEventQueue",
+            "-[NSException(NSExceptionPortability) _crashOnException:]",
+            "-[NSApplication _crashOnException:]",
+        ],
+        classes: TRAPS,
+        depth: 3,
+        title: "Uncaught exception in AppKit",
+        meaning: "AppKit met an exception that nobody caught, or use of its objects off the main thread, and stopped the process.",
+        causes: &[
+            "An exception in an event handler or drawing code, or interface code on a background thread.",
+        ],
+        next: &[
+            "Look for the exception's name and reason in the report's application-specific information or the system's log.",
+        ],
+    },
+    Telling {
+        functions: &[
+            "CFRelease",
+            "CFRetain",
+            "_CFRelease",
+            "_CFRetain",
+            "CFRelease.cold.1",
+            "CFRetain.cold.1",
+        ],
+        classes: &[Class::Breakpoint, Class::BadInstruction],
+        depth: 2,
+        title: "CFRetain or CFRelease of NULL, or of a damaged object",
+        meaning: "Core Foundation stopped the process: CFRetain or CFRelease was given NULL, or an object with an impossible reference count.",
+        causes: &[
+            "The result of a Create or Copy function was NULL and is released unchecked.",
+            "The object was released once too often.",
+        ],
+        next: &["Check the value for NULL before CFRelease; run with Zombie Objects on."],
+    },
+    Telling {
+        functions: &["swift_unexpectedError"],
+        classes: TRAPS,
+        depth: 5,
+        title: "Swift: `try!` met an error",
+        meaning: "An error was thrown where `try!` says that none can be.",
+        causes: &["An error that was thought impossible: a missing file, invalid data."],
+        next: &["Use `do`/`catch` or `try?` in the named line; the device's log names the error."],
+    },
+    Telling {
+        functions: &[
+            "swift_dynamicCastFailure",
+            "swift_dynamicCastClassUnconditional",
+            "swift_dynamicCastUnknownClassUnconditional",
+            "swift::swift_dynamicCastFailure",
+        ],
+        classes: TRAPS,
+        depth: 5,
+        title: "Swift: a forced cast (`as!`) failed",
+        meaning: "A value is of another type than `as!` says.",
+        causes: &["Data of another type than expected; a class in another module or target."],
+        next: &["Use `as?` in the named line and handle nil."],
+    },
+    Telling {
+        functions: &["swift_abortRetainUnowned", "swift::swift_abortRetainUnowned"],
+        classes: TRAPS,
+        depth: 5,
+        title: "Swift: an unowned reference to an object that is gone",
+        meaning: "An `unowned` reference was used after its object had gone.",
+        causes: &["A closure or object that lives longer than what it refers to."],
+        next: &["Make the reference `weak`, or end the closure with its owner."],
+    },
+    Telling {
+        functions: &["swift_beginAccess", "swift_reportExclusivityConflict", "reportExclusivityConflict"],
+        classes: TRAPS,
+        depth: 5,
+        title: "Swift: overlapping access to the same memory",
+        meaning: "The same variable was changed in two places at once.",
+        causes: &["An inout argument or mutating call that reaches the same variable again, or two threads."],
+        next: &["Run with Thread Sanitizer; work on a local copy."],
+    },
+    Telling {
+        functions: &["swift_deletedMethodError"],
+        classes: TRAPS,
+        depth: 5,
+        title: "Swift: a method that was compiled away",
+        meaning: "A method was called that was removed from the library or never meant to be called.",
+        causes: &["App and library were not built together."],
+        next: &["Rebuild all modules together."],
+    },
+    Telling {
+        functions: &[
+            "_fatalErrorMessage",
+            "_assertionFailure",
+            "fatalError",
+            "preconditionFailure",
+            "_preconditionFailure",
+            "_swift_stdlib_reportFatalError",
+            "_swift_stdlib_reportFatalErrorInFile",
+            "assertionFailure",
+            "_fatalErrorFlags",
+            "_diagnoseUnexpectedNilOptional",
+            "Swift._assertionFailure",
+            "Swift._fatalErrorMessage",
+        ],
+        classes: &[],
+        depth: 4,
+        title: "Swift fatal error",
+        meaning: "Swift code stopped the process itself: a fatalError, a failed precondition or assertion, or a runtime check.",
+        causes: &[
+            "`!` on a nil optional, an index out of range, an integer overflow, a failed `try!` or precondition, or fatalError() in the code.",
+        ],
+        next: &[
+            "Look at the line of the first frame outside of Swift's library; the device's log has the message.",
+        ],
+    },
+    Telling {
+        functions: &["_xpc_api_misuse"],
+        classes: &[],
+        depth: 3,
+        title: "Misuse of XPC",
+        meaning: "libxpc found itself called in a way that it forbids.",
+        causes: &["A connection or object released too early, or not resumed or cancelled as required."],
+        next: &["Read the application-specific information; look at the calling frame."],
+    },
+    Telling {
+        functions: &["_objc_fatal", "_objc_fatalv"],
+        classes: &[],
+        depth: 6,
+        title: "The Objective-C runtime stopped the process",
+        meaning: "The Objective-C runtime found damaged or inconsistent data.",
+        causes: &["Memory damage, or categories and classes that do not fit each other."],
+        next: &["Read the application-specific information.", SANITIZER],
+    },
+    Telling {
+        functions: &[
+            "malloc_error_break",
+            "nanozone_error",
+            "szone_error",
+            "malloc_zone_error",
+            "free_list_checksum_botch",
+            "malloc_vreport",
+            "malloc_report",
+            "free_small_botch",
+            "free_tiny_botch",
+            "tiny_free_list_add_ptr.cold.1",
+            "_nano_malloc_check_clear",
+            "___BUG_IN_CLIENT_OF_LIBMALLOC_POINTER_BEING_FREED_WAS_NOT_ALLOCATED",
+            "xzm_malloc_zone_error",
+            "_xzm_xzone_malloc_freelist_outlined.cold.1",
+        ],
+        classes: TRAPS,
+        depth: 8,
+        title: "Heap error found by malloc",
+        meaning: "malloc found its bookkeeping overwritten, or was asked to free what it never gave out, and stopped the process.",
+        causes: &[
+            "A write to freed memory, or beyond the end of a block. The code that notices is rarely the code that did it.",
+            "Memory freed twice.",
+        ],
+        next: &[
+            "Run with Address Sanitizer (or Guard Malloc, Malloc Scribble): it stops where the memory is damaged, not later.",
+        ],
+    },
+    Telling {
+        functions: &[
+            "WTFCrash",
+            "WTFCrashWithInfo",
+            "WTFCrashWithSecurityImplication",
+            "WTF::isIntegralOrPointerType",
+        ],
+        classes: &[],
+        depth: 3,
+        title: "WebKit stopped itself",
+        meaning: "A check inside of WebKit or JavaScriptCore failed.",
+        causes: &["A defect in WebKit, or its objects used on the wrong thread."],
+        next: &["Look which WebKit call of the app leads there, and on which thread."],
+    },
+    Telling {
+        functions: &["abort_report_np", "__assert_rtn"],
+        classes: &[],
+        depth: 6,
+        title: "Failed assertion",
+        meaning: "An assertion in C or C++ code failed.",
+        causes: &["Something that the code thought impossible happened."],
+        next: &[
+            "Look at the frame that calls __assert_rtn; the application-specific information has the condition.",
+        ],
+    },
+    Telling {
+        functions: &["__TCC_CRASHING_DUE_TO_PRIVACY_VIOLATION__"],
+        classes: &[],
+        depth: 6,
+        title: "Private data accessed without a usage description",
+        meaning: "The app asked for private data without saying in its Info.plist what for, so the system ended it.",
+        causes: &["The usage description key for that kind of data is missing from the Info.plist."],
+        next: &["Add the key; the termination reason names it."],
+    },
+];

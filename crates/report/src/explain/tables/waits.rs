@@ -1,0 +1,171 @@
+//! Functions in which a thread waits, and what for.
+
+/// Functions in which a thread waits.
+pub(crate) struct Wait {
+    /// The names, any of which counts.
+    pub(crate) functions: &'static [&'static str],
+    /// What the thread waits for, as a clause after "waiting for".
+    pub(crate) what: &'static str,
+    /// Whether that is the run loop's wait for events: no wait that anybody minds.
+    pub(crate) idle: bool,
+    /// What to do about it on the main thread.
+    pub(crate) advice: &'static str,
+}
+
+const fn wait(functions: &'static [&'static str], what: &'static str, advice: &'static str) -> Wait {
+    Wait { functions, what, idle: false, advice }
+}
+
+const LOCK: &str =
+    "Find out who held the lock: look for a thread that is inside code guarded by it and waits itself.";
+
+/// The table; the first that fits counts, so the callers that say more stand before the system calls that they make.
+pub(crate) static WAITS: [Wait; 15] = [
+    Wait {
+        functions: &["__CFRunLoopServiceMachPort", "-[UIEventFetcher threadMain]"],
+        what: "the next event in its run loop (idle)",
+        idle: true,
+        advice: "",
+    },
+    wait(
+        &[
+            "__DISPATCH_WAIT_FOR_QUEUE__",
+            "_dispatch_sync_f_slow",
+            "_dispatch_sync_wait",
+            "_dispatch_barrier_sync_f_slow",
+        ],
+        "a dispatch queue (dispatch_sync)",
+        "Do not call dispatch_sync from the main thread on a queue whose blocks may be slow or call back to main.",
+    ),
+    wait(
+        &[
+            "_dispatch_semaphore_wait_slow",
+            "dispatch_semaphore_wait",
+            "semaphore_wait_trap",
+            "semaphore_timedwait_trap",
+            "semaphore_wait",
+        ],
+        "a semaphore",
+        "Do not make asynchronous work synchronous with a semaphore on the main thread; continue in the completion handler.",
+    ),
+    wait(
+        &["_dispatch_group_wait_slow", "dispatch_group_wait"],
+        "a dispatch group",
+        "Use dispatch_group_notify instead of waiting on the main thread.",
+    ),
+    wait(
+        &["_os_unfair_lock_lock_slow", "__ulock_wait", "__ulock_wait2", "os_unfair_lock_lock"],
+        "a lock (or a thread that holds one)",
+        LOCK,
+    ),
+    wait(
+        &[
+            "_pthread_mutex_firstfit_lock_slow",
+            "_pthread_mutex_firstfit_lock_wait",
+            "__psynch_mutexwait",
+            "pthread_mutex_lock",
+            "-[NSLock lock]",
+            "-[NSRecursiveLock lock]",
+            "objc_sync_enter",
+        ],
+        "a mutex",
+        LOCK,
+    ),
+    wait(
+        &["__psynch_rw_rdlock", "__psynch_rw_wrlock", "_pthread_rwlock_lock_slow"],
+        "a read-write lock",
+        LOCK,
+    ),
+    wait(
+        &[
+            "-[NSOperationQueue waitUntilAllOperationsAreFinished]",
+            "-[NSOperation waitUntilFinished]",
+            "-[__NSOperationInternal _waitUntilFinished:]",
+        ],
+        "operations on another queue",
+        "Use completion blocks or dependencies instead of waiting on the main thread.",
+    ),
+    wait(
+        &[
+            "+[NSURLConnection sendSynchronousRequest:returningResponse:error:]",
+            "-[NSURLConnection sendSynchronousRequest:]",
+            "CFURLConnectionSendSynchronousRequest",
+            "getaddrinfo",
+            "_mdns_search",
+            "connect",
+            "__connect",
+            "recvfrom",
+            "__recvfrom",
+        ],
+        "the network",
+        "Move network calls off the main thread; a slow network then costs nobody an app.",
+    ),
+    wait(
+        &[
+            "xpc_connection_send_message_with_reply_sync",
+            "_xpc_connection_send_message_with_reply_sync",
+            "dispatch_mach_send_with_result_and_wait_for_reply",
+            "__NSXPCCONNECTION_IS_WAITING_FOR_A_SYNCHRONOUS_REPLY__",
+            "_dispatch_mach_send_and_wait_for_reply",
+        ],
+        "another process (synchronous XPC)",
+        "Find the call of the system service in the stack (keychain, location, pasteboard…) and make it off the main thread.",
+    ),
+    wait(
+        &[
+            "fcntl",
+            "__fcntl",
+            "fsync",
+            "__fsync",
+            "read",
+            "__read_nocancel",
+            "pread",
+            "write",
+            "__write_nocancel",
+            "pwrite",
+            "open",
+            "__open",
+            "__open_nocancel",
+            "stat",
+            "lstat",
+            "__getdirentries64",
+            "rename",
+            "unlink",
+        ],
+        "the file system",
+        "Move file and database access off the main thread.",
+    ),
+    wait(
+        &[
+            "__psynch_cvwait",
+            "pthread_cond_wait",
+            "_pthread_cond_wait",
+            "-[NSCondition wait]",
+            "-[NSConditionLock lockWhenCondition:]",
+        ],
+        "a condition that another thread signals",
+        "Find out which thread should signal and what it does.",
+    ),
+    wait(
+        &[
+            "__semwait_signal",
+            "__semwait_signal_nocancel",
+            "nanosleep",
+            "usleep",
+            "sleep",
+            "+[NSThread sleepForTimeInterval:]",
+        ],
+        "time to pass (sleep)",
+        "Do not sleep on the main thread.",
+    ),
+    wait(
+        &["__ulock_wait_pthread_join", "pthread_join", "_pthread_join"],
+        "another thread's end",
+        "Do not join threads on the main thread.",
+    ),
+    wait(
+        &["mach_msg_trap", "mach_msg2_trap", "mach_msg_overwrite_trap", "mach_msg", "mach_msg2_internal"],
+        "a message from another process",
+        "Find the system service that the calling frames talk to, and call it off the main thread.",
+    ),
+];

@@ -1,0 +1,7 @@
+//! Tests of the rules as a whole; the parts that they are made of have theirs beside them.
+
+mod arbitrary;
+mod corpus;
+mod documentation;
+mod rules;
+mod tables;

@@ -1,0 +1,226 @@
+//! Code that stops itself: deliberate traps, and instructions that the processor refuses.
+
+use super::draft::Draft;
+use super::esr::{self, break_meaning};
+use super::facts::{Class, Facts};
+use super::fault::code_numbers;
+use super::tables::exceptions::{EXCEPTION_CODES, SIGNAL_CODES};
+use super::tables::messages::CLIENT_BUGS;
+use super::tables::telling::TELLING;
+use super::thrown::{hint_for, tell};
+use super::words::one_line;
+use crate::names::image_name;
+use backtrail_core::Family;
+
+/// A library says that its caller, or it itself, has a bug.
+pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let marked = |text: &str| {
+        text.contains("BUG IN CLIENT OF")
+            || text.contains("BUG IN LIB")
+            || text.contains("API MISUSE")
+            || text.contains("API Misuse")
+    };
+    let Some(said) = facts.find_said(marked) else { return false };
+    let text = one_line(&said.text);
+    let own = text.contains("BUG IN LIB");
+    draft.lead(
+        &text,
+        match own {
+            true => format!("A system library found an error of its own and stopped the process: {text}."),
+            false => format!("A system library found itself used wrongly and stopped the process: {text}."),
+        },
+    );
+    draft.evidence(said.cite());
+    match hint_for(&CLIENT_BUGS, &text) {
+        Some(hint) => tell(hint, draft),
+        None if own => draft.cause("A defect of the library, or memory damage by somebody else."),
+        None => draft.cause("The caller breaks a rule of the library that the message names; memory damage can look the same."),
+    }
+    if let Some(frame) = facts.frames.first() {
+        draft.evidence(facts.cite(frame));
+    }
+    true
+}
+
+/// A function on top of the stack tells what happened.
+pub(super) fn telling_frame(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let fits =
+        |row: &&super::tables::telling::Telling| row.classes.is_empty() || row.classes.contains(&facts.class);
+    let found =
+        TELLING.iter().filter(fits).find_map(|row| Some((row, facts.find_frame(row.functions, row.depth)?)));
+    let Some((row, frame)) = found else { return false };
+    draft.lead(row.title, row.meaning);
+    draft.evidence(facts.cite(frame));
+    draft.causes(row.causes);
+    draft.nexts(row.next);
+    true
+}
+
+/// A trap that the code holds, without a word why.
+pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let x86 = matches!(facts.family(), Family::X86 | Family::X86_64);
+    let is_trap = facts.class == Class::Breakpoint || (facts.class == Class::BadInstruction && x86);
+    if !is_trap {
+        return false;
+    }
+    if facts.class == Class::BadInstruction {
+        draft.lead(
+            "Illegal instruction: most likely a deliberate trap",
+            "The processor met an undefined instruction. Compilers for x86 put one (ud2) where the program must not go on, so this is most likely a deliberate trap.",
+        );
+        draft.say("The report does not tell it from an instruction that the processor really does not know.");
+    } else {
+        draft.lead("Deliberate trap: a check in the code failed", "The code ran into a trap instruction: a check that the compiler or the programmer put there failed.");
+    }
+    if let Some(syndrome) = esr::read(facts.report, &facts.registers) {
+        draft.evidence(&syndrome.evidence);
+        if let Some(meaning) = syndrome.break_code.and_then(break_meaning) {
+            draft.say(format!("The instruction says: {meaning}."));
+        }
+    }
+    name_code(facts, draft);
+    draft.say("The report does not tell which check it was.");
+    draft.causes(&[
+        "Swift: `!` on a nil optional, an index out of range, an integer overflow, a failed `as!`, `try!` or precondition.",
+        "C, C++ or Objective-C: `__builtin_trap`, an assertion, undefined behavior that the compiler turned into a trap (a missing return).",
+    ]);
+    draft
+        .next("Add symbols: an inlined function `Swift runtime failure: …` at that address names the check.");
+    if let Some(frame) = facts.frames.first() {
+        draft.evidence(facts.cite(frame));
+    }
+    true
+}
+
+/// An instruction that the processor refuses.
+pub(super) fn bad_instruction(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.class != Class::BadInstruction {
+        return false;
+    }
+    lead_with_instruction(draft, instruction_word(facts));
+    name_code(facts, draft);
+    if let Some(frame) = facts.frames.first() {
+        draft.evidence(facts.cite(frame));
+        if image_name(facts.report, frame).is_none() {
+            draft.cause(
+                "A jump to a place that is no code: an overwritten function pointer or return address.",
+            );
+        }
+    }
+    draft.causes(&[
+        "Code built for a newer processor than the one it runs on.",
+        "A jump into data, by an overwritten function pointer or return address.",
+        "A deliberate trap of an older compiler (armv7: the udf instruction).",
+        "Code that was damaged on disk or in memory.",
+    ]);
+    draft.next("Disassemble the place with `llvm-objdump -d` and see whether the instruction belongs there.");
+    true
+}
+
+fn lead_with_instruction(draft: &mut Draft, word: Option<u32>) {
+    let Some(word) = word else {
+        draft.lead("Undefined instruction", "The processor met an instruction that it does not know.");
+        return;
+    };
+    if is_system_instruction(word) {
+        let what = "it addresses the system's registers or caches, which programs may not do";
+        draft.lead(
+            format!("Privileged or system instruction: {word:#010x}"),
+            format!("The processor refused the instruction {word:#010x}: {what}."),
+        );
+    } else {
+        draft.lead(
+            format!("Undefined instruction: {word:#010x}"),
+            format!("The processor does not know the instruction {word:#010x}."),
+        );
+    }
+    draft.evidence(format!("The codes hold the instruction word {word:#010x}"));
+}
+
+/// 64-bit ARM gives the instruction as subcode; reporters other than Apple's may give it first.
+fn instruction_word(facts: &Facts<'_>) -> Option<u32> {
+    if facts.family() != Family::Aarch64 {
+        return None;
+    }
+    let numbers = code_numbers(facts.exception());
+    let word = match numbers.as_slice() {
+        [1, word, ..] | [word, _, ..] | [word] => *word,
+        [] => return None,
+    };
+    u32::try_from(word).ok().filter(|word| *word > 0xffff)
+}
+
+/// Bits 31 to 22 of 64-bit ARM's system instructions are 1101010100.
+fn is_system_instruction(word: u32) -> bool {
+    word >> 22 == 0b11_0101_0100
+}
+
+/// Names the exception's code, or the word by which other reporters tell it.
+fn name_code(facts: &Facts<'_>, draft: &mut Draft) {
+    if let Some(line) = code_words(facts) {
+        draft.evidence(line);
+    }
+}
+
+/// `EXC_ARM_FP_DZ: a floating-point division by zero`, where the codes or their text say so.
+fn code_words(facts: &Facts<'_>) -> Option<String> {
+    let exception = facts.exception();
+    let texts = [exception.subtype.as_deref(), exception.codes.as_deref()];
+    let holds = |name: &str| texts.iter().flatten().any(|text| text.contains(name));
+    if let Some(code) = EXCEPTION_CODES.iter().find(|code| holds(code.name)) {
+        return Some(format!("{}: {}", code.name, code.meaning));
+    }
+    if let Some((name, meaning)) = SIGNAL_CODES.iter().find(|(name, _)| holds(name)) {
+        return Some(format!("{name}: {meaning}"));
+    }
+    let kind = exception.kind.as_deref()?;
+    let x86 = match facts.family() {
+        Family::X86 | Family::X86_64 => true,
+        Family::Arm | Family::Aarch64 => false,
+        _ => return None,
+    };
+    let numbers = code_numbers(exception);
+    // With fewer than two numbers, or with Apple's order broken, the first is no code.
+    let [first, ..] = numbers.as_slice() else { return None };
+    let known = EXCEPTION_CODES
+        .iter()
+        .find(|code| kind.starts_with(code.exception) && code.x86 == x86 && code.code == *first)?;
+    (numbers.len() > 1 && *first != 0).then(|| format!("Code {first}, {}: {}", known.name, known.meaning))
+}
+
+/// A calculation failed.
+pub(super) fn arithmetic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.class != Class::Arithmetic {
+        return false;
+    }
+    let words = code_words(facts);
+    let float = words.as_deref().is_some_and(|words| words.contains("floating-point"));
+    match (&words, float) {
+        (Some(words), true) => {
+            let what = words.split_once(": ").map_or(words.as_str(), |(_, what)| what);
+            draft.lead(
+                format!("Floating-point exception: {what}"),
+                format!(
+                    "A calculation failed: {what}. Such traps are off unless the program turned them on."
+                ),
+            );
+            draft.cause("Floating-point traps were enabled (feenableexcept, a FPCR or MXCSR bit), and the calculation met one.");
+        }
+        _ => {
+            draft.lead(
+                "Arithmetic error: division by zero",
+                "An integer was divided by zero, or a quotient did not fit.",
+            );
+            draft.causes(&[
+                "A divisor that is zero: a count, a size, a difference.",
+                "The smallest integer divided by -1.",
+            ]);
+            if matches!(facts.family(), Family::Arm | Family::Aarch64) {
+                draft.say("ARM processors give 0 for an integer division by zero, so this was raised by other means; the report does not tell which.");
+            }
+        }
+    }
+    words.iter().for_each(|words| draft.evidence(words));
+    draft.next("Check the divisor in the named line.");
+    true
+}

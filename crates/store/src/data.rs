@@ -1,0 +1,123 @@
+//! The bytes of a file or of a zip member.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+use std::path::Path;
+use std::sync::Arc;
+
+use backtrail_core::FileOffset;
+
+use crate::error::{Error, ErrorKind, Fault};
+use crate::map::Map;
+
+/// Bytes of a file: mapped, or inflated into memory out of a zip. Cheap to clone; all clones share the bytes.
+///
+/// A mapped file that another process shortens raises SIGBUS at the next access beyond its new end: do not let
+/// debug files be rewritten in place while they are in use.
+#[derive(Clone)]
+pub struct FileData {
+    backing: Arc<Backing>,
+    range: Range<usize>,
+}
+
+pub(crate) enum Backing {
+    Mapped(Map),
+    Held(Vec<u8>),
+}
+
+impl Backing {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Held(bytes) => bytes,
+        }
+    }
+}
+
+impl FileData {
+    /// Maps a regular file.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is anything but a regular file: a fifo or device could block for ever.
+    pub fn map(path: &Path) -> Result<Self, Error> {
+        let place = || path.display();
+        let file = open_regular(path).map_err(|fault| fault.at(place()))?;
+        let len = file.metadata().map_err(|error| Fault::io("cannot be read", &error).at(place()))?.len();
+        if len == 0 {
+            return Ok(Self::from(Vec::new()));
+        }
+        let map = Map::new(&file).map_err(|error| Fault::io("cannot be mapped", &error).at(place()))?;
+        Ok(Self::new(Backing::Mapped(map)))
+    }
+
+    fn new(backing: Backing) -> Self {
+        let range = 0..backing.bytes().len();
+        Self { backing: Arc::new(backing), range }
+    }
+
+    pub(crate) fn from_shared(backing: Arc<Backing>) -> Self {
+        let range = 0..backing.bytes().len();
+        Self { backing, range }
+    }
+
+    pub(crate) fn backing(&self) -> &Arc<Backing> {
+        &self.backing
+    }
+
+    /// Whether these are not all of the bytes that are mapped or held.
+    pub(crate) fn is_part(&self) -> bool {
+        self.range.len() != self.backing.bytes().len()
+    }
+
+    /// Whether the bytes are mapped from a file rather than held in memory.
+    pub fn is_mapped(&self) -> bool {
+        matches!(*self.backing, Backing::Mapped(_))
+    }
+
+    /// A part of these bytes, sharing them. What reaches beyond the end is cut off there, since a file that was cut
+    /// in half still has its first half; `None` when it begins beyond the end.
+    #[must_use]
+    pub fn part(&self, offset: FileOffset, size: u64) -> Option<Self> {
+        let offset = usize::try_from(offset.get()).ok().filter(|offset| *offset <= self.range.len())?;
+        let size = usize::try_from(size).unwrap_or(usize::MAX).min(self.range.len() - offset);
+        let start = self.range.start + offset;
+        Some(Self { backing: Arc::clone(&self.backing), range: start..start + size })
+    }
+}
+
+impl From<Vec<u8>> for FileData {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(Backing::Held(bytes))
+    }
+}
+
+impl Deref for FileData {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.backing.bytes().get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for FileData {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for FileData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.is_mapped() { "mapped" } else { "held" };
+        write!(f, "FileData({} bytes, {how})", self.len())
+    }
+}
+
+/// Opens what is a regular file, and nothing else: opening a fifo would block, opening a device may do anything.
+pub(crate) fn open_regular(path: &Path) -> Result<std::fs::File, Fault> {
+    let cannot = |error: std::io::Error| Fault::io("cannot be opened", &error);
+    let metadata = std::fs::metadata(path).map_err(cannot)?;
+    if !metadata.is_file() {
+        return Err(Fault::new(ErrorKind::NotAFile, "expected a regular file"));
+    }
+    std::fs::File::open(path).map_err(cannot)
+}

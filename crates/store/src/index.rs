@@ -1,0 +1,188 @@
+//! What a scan found, by identity and by name.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use backtrail_core::{Arch, ImageId};
+use backtrail_object::Identity;
+
+use crate::data::{Backing, FileData};
+use crate::entry::{Entry, Location};
+use crate::error::{Error, ErrorKind, Fault};
+use crate::progress::{Counts, Progress};
+use crate::scan::{self, Findings, ScanOptions};
+use crate::{Limits, open};
+
+/// The binaries and debug files below some paths.
+///
+/// Can be shared among threads.
+#[derive(Debug, Default)]
+pub struct Index {
+    roots: Vec<PathBuf>,
+    entries: Vec<Entry>,
+    by_id: HashMap<ImageId, Vec<usize>>,
+    by_name: HashMap<String, Vec<usize>>,
+    loose: HashMap<String, Vec<Location>>,
+    problems: Vec<Error>,
+    counts: Counts,
+    limits: Limits,
+    /// The file that was given as bytes.
+    held: Option<FileData>,
+    /// What is open somewhere is not mapped or inflated a second time.
+    opened: Mutex<HashMap<Location, Weak<Backing>>>,
+}
+
+impl Index {
+    /// Looks into every file below `paths`, which may be files and folders, reading no more than headers. What could
+    /// not be read is listed in [`problems`](Self::problems). Links are followed; a file with several names counts
+    /// once. The result does not depend on the number of threads.
+    pub fn scan(paths: &[PathBuf], options: &ScanOptions, progress: &dyn Progress) -> Self {
+        let (findings, counts) = scan::scan(paths, options, progress);
+        Self::new(paths.to_vec(), findings, counts, options)
+    }
+
+    /// Looks into one file that is in memory, such as an uploaded zip; `name` is what it is called in locations.
+    pub fn of_bytes(name: &Path, bytes: Vec<u8>, options: &ScanOptions) -> Self {
+        let held = FileData::from(bytes);
+        let (findings, counts) = scan::scan_bytes(&name.into(), &held, options);
+        let index = Self::new(vec![name.to_owned()], findings, counts, options);
+        Self { held: Some(held), ..index }
+    }
+
+    fn new(roots: Vec<PathBuf>, findings: Findings, counts: Counts, options: &ScanOptions) -> Self {
+        let mut index = Self { roots, counts, limits: options.limits.clone(), ..Self::default() };
+        for (at, entry) in findings.entries.iter().enumerate() {
+            if let Some(id) = entry.identity.id {
+                index.by_id.entry(id).or_default().push(at);
+            }
+            for name in entry.names() {
+                index.by_name.entry(name.to_owned()).or_default().push(at);
+            }
+        }
+        for location in findings.loose {
+            index.loose.entry(location.file_name().to_owned()).or_default().push(location);
+        }
+        index.entries = findings.entries;
+        index.problems = findings.problems;
+        index
+    }
+
+    /// Everything found, ordered by path and position.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The paths that were scanned.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// What could not be read, ordered by path.
+    pub fn problems(&self) -> &[Error] {
+        &self.problems
+    }
+
+    /// What the scan cost.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// What has this identity, the best first: debug companions, then binaries with debug information, then those
+    /// with symbols, then the rest; among equals, files before members of zips. With `arch`, only what is of its
+    /// family, the very same first.
+    pub fn find(&self, id: &ImageId, arch: Option<Arch>) -> Vec<&Entry> {
+        let mut found: Vec<_> = self.pick(self.by_id.get(id)).collect();
+        if let Some(arch) = arch {
+            found.retain(|entry| is_family(entry.identity.arch, arch));
+        }
+        found.sort_by_key(|entry| {
+            let other_arch = arch.is_some_and(|arch| arch != entry.identity.arch);
+            (other_arch, rank(&entry.identity), entry.location.is_in_zip())
+        });
+        found
+    }
+
+    /// What can be asked for by `name`: see [`Entry::names`]. Upper and lower case differ.
+    pub fn named(&self, name: &str) -> Vec<&Entry> {
+        self.pick(self.by_name.get(name)).collect()
+    }
+
+    /// Object files without an identity (`.o`, `.a`, `.dwo`, `.dwp`) of this file name.
+    pub fn loose(&self, file_name: &str) -> &[Location] {
+        self.loose.get(file_name).map_or(&[], Vec::as_slice)
+    }
+
+    fn pick<'s>(&'s self, at: Option<&'s Vec<usize>>) -> impl Iterator<Item = &'s Entry> {
+        at.into_iter().flatten().filter_map(|at| self.entries.get(*at))
+    }
+
+    /// The bytes of the slice or member of an archive that `entry` is. Files are mapped, members of zips inflated
+    /// into memory; what is already open is shared.
+    ///
+    /// # Errors
+    /// When the file is gone or no longer what it was, or a zip member is broken or beyond the limits.
+    pub fn open(&self, entry: &Entry) -> Result<FileData, Error> {
+        let range = entry.identity.range;
+        self.open_file(&entry.location)?.part(range.start(), range.size()).ok_or_else(|| {
+            let what = "expected the slice that the scan found here, the file has become shorter";
+            Fault { offset: Some(range.start()), ..Fault::new(ErrorKind::Changed, what) }.at(&entry.location)
+        })
+    }
+
+    /// All bytes of the file or zip member at `location`, whatever slices it has.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_file(&self, location: &Location) -> Result<FileData, Error> {
+        if let Some(data) = self.already_open(location) {
+            return Ok(data);
+        }
+        let data = match location.zip_members().split_last() {
+            None => match &self.held {
+                Some(held) => held.clone(),
+                None => FileData::map(location.path())?,
+            },
+            Some((member, _)) => {
+                let outer = self.open_file(&location.outer())?;
+                open::unpack(outer, member, &self.limits).map_err(|fault| fault.at(location))?
+            }
+        };
+        if !data.is_part() {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.retain(|_, backing| backing.strong_count() > 0);
+            opened.insert(location.clone(), Arc::downgrade(data.backing()));
+        }
+        Ok(data)
+    }
+
+    fn already_open(&self, location: &Location) -> Option<FileData> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.get(location)?.upgrade().map(FileData::from_shared)
+    }
+}
+
+/// Reports name the family (`ARM-64`) where files name the kind (`arm64e`), and the other way round.
+fn is_family(one: Arch, other: Arch) -> bool {
+    one == other || one == Arch::Unknown || other == Arch::Unknown || one.family() == other.family()
+}
+
+/// How much a file says about addresses; the least is the best.
+fn rank(identity: &Identity) -> u8 {
+    use backtrail_object::Kind;
+    match (identity.kind, identity.has_debug_info, identity.has_symbols) {
+        (Kind::DebugCompanion, true, _) => 0,
+        (_, true, _) => 1,
+        (_, false, true) => 2,
+        (_, false, false) => 3,
+    }
+}
+
+impl Index {
+    pub(crate) fn same_name(&self, name: &str, arch: Option<Arch>) -> Vec<&Entry> {
+        let named = self.named(name);
+        let of_arch = |entry: &&&Entry| arch.is_none_or(|arch| is_family(entry.identity.arch, arch));
+        let same: Vec<_> = named.iter().filter(of_arch).copied().collect();
+        if same.is_empty() { named } else { same }
+    }
+}

@@ -1,0 +1,267 @@
+//! Files that other files name: looked for where the name says, without a scan.
+
+use std::path::{Path, PathBuf};
+
+use backtrail_core::ImageId;
+use flate2::Crc;
+
+use crate::data::FileData;
+use crate::error::Fault;
+use crate::index::Index;
+use crate::source::{Source, Window};
+use crate::{Limits, entry::Location};
+
+/// Looks for the files that a binary or its debug information names.
+#[derive(Debug)]
+pub struct Locator<'i> {
+    index: Option<&'i Index>,
+    debug_folders: Vec<PathBuf>,
+    remaps: Vec<(PathBuf, PathBuf)>,
+}
+
+/// What came of looking for one file.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Located {
+    /// The file, and its bytes.
+    pub found: Option<(Location, FileData)>,
+    /// Where else it was looked for, and why that was not it.
+    pub tried: Vec<(PathBuf, String)>,
+}
+
+/// How a file that a debug link names is told to be the right one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum DebugLinkCheck {
+    /// It has this build id.
+    Id(ImageId),
+    /// The CRC-32 of the whole file, where the binary has no build id. Reads all of it.
+    Crc(u32),
+}
+
+impl<'i> Locator<'i> {
+    /// Looks where names say, and in `/usr/lib/debug`.
+    pub fn new() -> Self {
+        Self { index: None, debug_folders: vec!["/usr/lib/debug".into()], remaps: Vec::new() }
+    }
+
+    /// Looks among the files of a scan too: for those that are no longer where they were built.
+    #[must_use]
+    pub fn with_index(mut self, index: &'i Index) -> Self {
+        self.index = Some(index);
+        self
+    }
+
+    /// Folders laid out as `/usr/lib/debug` is, instead of that one.
+    #[must_use]
+    pub fn with_debug_folders(mut self, folders: Vec<PathBuf>) -> Self {
+        self.debug_folders = folders;
+        self
+    }
+
+    /// Takes paths that begin with `from` to begin with `to`, as when the build ran elsewhere. Of several that fit,
+    /// the first counts.
+    #[must_use]
+    pub fn with_remap(mut self, from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
+        self.remaps.push((from.into(), to.into()));
+        self
+    }
+
+    /// The debug file of a build id: `.build-id/nn/rest.debug` in each debug folder, as [GDB] and elfutils have it.
+    ///
+    /// [GDB]: https://sourceware.org/gdb/current/onlinedocs/gdb.html/Separate-Debug-Files.html
+    pub fn debug_file(&self, id: &ImageId) -> Located {
+        self.by_build_id(id, ".debug")
+    }
+
+    /// The binary itself of a build id: `.build-id/nn/rest` in each debug folder, mostly a link.
+    pub fn binary(&self, id: &ImageId) -> Located {
+        self.by_build_id(id, "")
+    }
+
+    fn by_build_id(&self, id: &ImageId, ending: &str) -> Located {
+        let mut located = Located::default();
+        let digits = id.to_string();
+        let (ImageId::BuildId(_), Some((first, rest))) = (id, digits.split_at_checked(2)) else {
+            return located;
+        };
+        for folder in &self.debug_folders {
+            let path = folder.join(".build-id").join(first).join(format!("{rest}{ending}"));
+            located.try_path(path, |data| check_id(data, id));
+        }
+        located
+    }
+
+    /// The file that the `.gnu_debuglink` of `binary` names: beside it, in `.debug` beside it, then below each debug
+    /// folder at the binary's own path.
+    pub fn debug_link(&self, binary: &Path, name: &str, check: DebugLinkCheck) -> Located {
+        let mut located = Located::default();
+        if name.is_empty() || name.contains('/') {
+            let why = "expected a file name in the debug link, without a folder".to_owned();
+            located.tried.push((name.into(), why));
+            return located;
+        }
+        let real = std::fs::canonicalize(binary).unwrap_or_else(|_| binary.to_owned());
+        let folder = real.parent().unwrap_or(Path::new("/"));
+        let below = folder.strip_prefix("/").unwrap_or(folder);
+        let mut paths = vec![folder.join(name), folder.join(".debug").join(name)];
+        paths.extend(self.debug_folders.iter().map(|debug| debug.join(below).join(name)));
+        // A binary's own name in its link does not make it its own debug file.
+        for path in paths.into_iter().filter(|path| *path != real) {
+            located.try_path(path, |data| match &check {
+                DebugLinkCheck::Id(id) => check_id(data, id),
+                DebugLinkCheck::Crc(crc) => check_crc(data, *crc),
+            });
+        }
+        located
+    }
+
+    /// The file that the `.gnu_debugaltlink` of `debug_file` names (what dwz makes of debug information that several
+    /// files share): at its path, which is relative to `debug_file`, or by its build id.
+    pub fn alternate(&self, debug_file: &Path, path: &Path, id: &ImageId) -> Located {
+        let mut located = Located::default();
+        let real = std::fs::canonicalize(debug_file).unwrap_or_else(|_| debug_file.to_owned());
+        let folder = real.parent().unwrap_or(Path::new("/"));
+        located.try_path(self.remap(&folder.join(path)), |data| check_id(data, id));
+        if located.found.is_none() {
+            let by_id = self.debug_file(id);
+            located.found = by_id.found;
+            located.tried.extend(by_id.tried);
+        }
+        if let (None, Some(index)) = (&located.found, self.index) {
+            for entry in index.find(id, None) {
+                located.try_location(index, &entry.location, |_| Ok(()));
+            }
+        }
+        located
+    }
+
+    /// The package of split DWARF of `binary`: beside it, `.dwp` added to its name.
+    pub fn package(&self, binary: &Path) -> Located {
+        let mut located = Located::default();
+        let name = binary.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // Of `a.debug`, made from `a`, the package may be that of either.
+        let names = [Some(name), name.strip_suffix(".debug")];
+        for name in names.into_iter().flatten() {
+            located.try_path(binary.with_file_name(format!("{name}.dwp")), |_| Ok(()));
+        }
+        for name in names.into_iter().flatten() {
+            self.among_loose(&mut located, Path::new(&format!("{name}.dwp")));
+        }
+        located
+    }
+
+    /// The file at `path`; a relative one is tried in each of `folders` (a unit's compilation directory, the binary's
+    /// own folder). If it is nowhere there, the scanned file of the same name whose path has most in common with it.
+    /// For `.dwo` files and the object files of a debug map; whoever asked checks that it is the right one.
+    pub fn file(&self, path: &Path, folders: &[&Path]) -> Located {
+        let mut located = Located::default();
+        if path.is_absolute() || folders.is_empty() {
+            located.try_path(self.remap(path), |_| Ok(()));
+        } else {
+            for folder in folders {
+                located.try_path(self.remap(&folder.join(path)), |_| Ok(()));
+            }
+        }
+        self.among_loose(&mut located, path);
+        located
+    }
+
+    /// As [`file`](Self::file), for an object file that a debug map names, which counts only if it was last changed
+    /// at `modified` (seconds since 1970; 0 in reproducible builds, which leave the time out): else it is another
+    /// build's.
+    pub fn debug_map_object(&self, path: &Path, modified: u64) -> Located {
+        let mut located = self.file(path, &[]);
+        let location = located.found.as_ref().map(|(location, _)| location.clone());
+        let Some(location) = location.filter(|location| modified != 0 && !location.is_in_zip()) else {
+            return located;
+        };
+        let actual = std::fs::metadata(location.path()).and_then(|metadata| metadata.modified());
+        let actual = actual.ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let actual = actual.map(|time| time.as_secs());
+        if actual != Some(modified) {
+            let why = format!(
+                "expected a file last changed {modified} s after 1970, this one was at {}",
+                actual.unwrap_or_default()
+            );
+            located.found = None;
+            located.tried.push((location.path().to_owned(), why));
+        }
+        located
+    }
+
+    fn remap(&self, path: &Path) -> PathBuf {
+        let mapped = self.remaps.iter().find_map(|(from, to)| Some(to.join(path.strip_prefix(from).ok()?)));
+        mapped.unwrap_or_else(|| path.to_owned())
+    }
+
+    fn among_loose(&self, located: &mut Located, path: &Path) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let (None, Some(index), Some(name)) = (&located.found, self.index, name) else { return };
+        let in_common = |location: &&Location| {
+            let wanted = path.components().rev().filter_map(|part| part.as_os_str().to_str());
+            location.components().rev().zip(wanted).take_while(|(have, want)| have == want).count()
+        };
+        // Of several that have equally much in common, the first in the scan's order.
+        if let Some(location) = index.loose(name).iter().rev().max_by_key(in_common) {
+            located.try_location(index, location, |_| Ok(()));
+        }
+    }
+}
+
+impl Default for Locator<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Located {
+    fn try_path(&mut self, path: PathBuf, check: impl Fn(&FileData) -> Result<(), String>) {
+        if self.found.is_some() {
+            return;
+        }
+        let checked = FileData::map(&path).map_err(|error| error.what().to_owned());
+        match checked.and_then(|data| check(&data).map(|()| data)) {
+            Ok(data) => self.found = Some((Location::file(path.into()), data)),
+            Err(why) => self.tried.push((path, why)),
+        }
+    }
+
+    fn try_location(
+        &mut self,
+        index: &Index,
+        location: &Location,
+        check: impl Fn(&FileData) -> Result<(), String>,
+    ) {
+        if self.found.is_some() {
+            return;
+        }
+        let opened = index.open_file(location).map_err(|error| error.what().to_owned());
+        match opened.and_then(|data| check(&data).map(|()| data)) {
+            Ok(data) => self.found = Some((location.clone(), data)),
+            Err(why) => self.tried.push((location.to_string().into(), why)),
+        }
+    }
+}
+
+fn check_id(data: &FileData, id: &ImageId) -> Result<(), String> {
+    let source = Source::Bytes(data.clone());
+    let window = Window::new(&source, 0, source.len());
+    let identities = backtrail_object::identify(&window, &Limits::default().object)
+        .map_err(|error| Fault::object(&error).what)?;
+    let mut ids = identities.iter().filter_map(|identity| identity.id);
+    match ids.clone().next() {
+        _ if ids.any(|other| other == *id) => Ok(()),
+        Some(other) => Err(format!("has {} {other}, not {id}", other.kind())),
+        None => Err(format!("has no identity, expected {} {id}", id.kind())),
+    }
+}
+
+fn check_crc(data: &FileData, crc: u32) -> Result<(), String> {
+    let mut actual = Crc::new();
+    actual.update(data);
+    if actual.sum() == crc {
+        return Ok(());
+    }
+    Err(format!("has CRC {:08x}, the debug link says {crc:08x}", actual.sum()))
+}

@@ -1,0 +1,185 @@
+//! What one file is.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use backtrail_object::{Identity, Kind, ReadAt};
+
+use crate::data::open_regular;
+use crate::entry::{Entry, Location};
+use crate::error::{Error, ErrorKind, Fault};
+use crate::scan::{Findings, Scan, walk};
+use crate::source::{Source, Window};
+
+/// What a file's first bytes say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Magic {
+    /// Mach-O, fat, ELF, a static library or a shared cache.
+    Object,
+    Zip,
+    /// gzip, bzip2, xz, zstd or 7z.
+    Compressed,
+    Other,
+}
+
+/// Bytes that decide whether more is read.
+pub(super) const MAGIC: usize = 8;
+
+impl Magic {
+    pub(super) fn of(head: &[u8]) -> Self {
+        const OBJECTS: [&[u8]; 8] = [
+            b"\xfe\xed\xfa\xce",
+            b"\xce\xfa\xed\xfe",
+            b"\xfe\xed\xfa\xcf",
+            b"\xcf\xfa\xed\xfe",
+            b"\xca\xfe\xba\xbf",
+            b"\x7fELF",
+            b"!<arch>\n",
+            b"dyld_v1 ",
+        ];
+        const COMPRESSED: [&[u8]; 5] =
+            [b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c"];
+        let starts = |magic: &&[u8]| head.starts_with(magic);
+        if OBJECTS.iter().any(starts) || is_fat(head) {
+            Self::Object
+        } else if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+            Self::Zip
+        } else if COMPRESSED.iter().any(starts) {
+            Self::Compressed
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Java's class files share the magic of fat files; there, the next word is a version of at least 45.
+fn is_fat(head: &[u8]) -> bool {
+    matches!(head, [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, slices, ..] if (1..45).contains(slices))
+}
+
+impl Scan<'_> {
+    /// A file on the disk.
+    pub(super) fn look_into(&self, path: &Arc<Path>) -> Findings {
+        let location = Location::file(Arc::clone(path));
+        let source = open_regular(path).and_then(|file| {
+            let metadata = file.metadata().map_err(|error| Fault::io("cannot be read", &error))?;
+            Ok(Source::file(file, metadata.len()))
+        });
+        match source {
+            Ok(source) => self.look_into_source(&location, &source),
+            Err(fault) => Findings::problem(fault.at(&location)),
+        }
+    }
+
+    /// The outermost file, on the disk or in memory.
+    pub(super) fn look_into_source(&self, location: &Location, source: &Source) -> Findings {
+        let findings = match source.read_vec(0, MAGIC) {
+            Ok(head) => match Magic::of(&head) {
+                Magic::Object => {
+                    let window = Window::new(source, 0, source.len());
+                    self.identify(location, &window, || window.fault())
+                }
+                Magic::Zip => self.look_into_zip(location, source),
+                other => not_an_object(location, other, source.len(), &head),
+            },
+            Err(fault) => Findings::problem(fault.at(location)),
+        };
+        self.count(source.bytes_read());
+        findings
+    }
+
+    /// What the headers of an object file say. `fault` tells why a read failed.
+    pub(super) fn identify(
+        &self,
+        location: &Location,
+        data: &dyn ReadAt,
+        fault: impl Fn() -> Option<Fault>,
+    ) -> Findings {
+        let problem = |error: &backtrail_object::Error| {
+            let unread = if error.kind() == backtrail_object::ErrorKind::Io { fault() } else { None };
+            unread.unwrap_or_else(|| Fault::object(error)).at(location)
+        };
+        let identities = match backtrail_object::identify_each(data, &self.limits.object) {
+            Ok(identities) => identities,
+            Err(error) => return Findings::problem(problem(&error)),
+        };
+        let mut findings = Findings::default();
+        let (mut objects, mut without_id) = (0, 0);
+        for identity in identities {
+            match identity {
+                Ok(identity) => {
+                    objects += 1;
+                    without_id += usize::from(identity.id.is_none());
+                    if is_image(&identity) {
+                        findings.entries.push(Entry { location: location.clone(), identity });
+                    }
+                }
+                Err(error) => findings.problems.push(problem(&error)),
+            }
+        }
+        self.found.fetch_add(findings.entries.len() as u64, Ordering::Relaxed);
+        if objects > 0 && objects == without_id {
+            findings.loose.push(location.clone());
+            if walk::is_in_dsym(location) {
+                let what =
+                    "expected a UUID in a dSYM's Mach-O file, so that it could belong to a binary; cut off?";
+                findings.problems.push(Error::new(ErrorKind::Object, location, what));
+            }
+        }
+        findings
+    }
+}
+
+/// Whether an image of a process can be this, or have its debug information here.
+fn is_image(identity: &Identity) -> bool {
+    match identity.kind {
+        Kind::Core => false,
+        Kind::Relocatable => identity.id.is_some(),
+        _ => true,
+    }
+}
+
+/// Most files are none and are passed over, but not where a dSYM bundle should have its debug information, and not
+/// archives that may well hold some.
+pub(super) fn not_an_object(location: &Location, magic: Magic, len: u64, head: &[u8]) -> Findings {
+    if walk::is_in_dsym(location) {
+        let what = match len {
+            0 => "expected a dSYM's Mach-O file, this one is empty".to_owned(),
+            _ if head.starts_with(b"version ") => {
+                "expected a dSYM's Mach-O file, this seems to be a Git LFS pointer to it (run git lfs pull)"
+                    .to_owned()
+            }
+            _ => "expected a dSYM's Mach-O file, its first bytes are none's".to_owned(),
+        };
+        return Findings::problem(Error::new(ErrorKind::Object, location, what));
+    }
+    let unread = if magic == Magic::Compressed && is_archive_name(location.file_name()) {
+        vec![location.clone()]
+    } else {
+        Vec::new()
+    };
+    Findings { unread, ..Findings::default() }
+}
+
+fn is_archive_name(name: &str) -> bool {
+    const ENDINGS: [&str; 7] = [".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tar.zst", ".7z"];
+    let name = name.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_decide() {
+        assert_eq!(Magic::of(b"\xcf\xfa\xed\xfe\x0c\0\0\x01"), Magic::Object);
+        assert_eq!(Magic::of(b"\xca\xfe\xba\xbe\0\0\0\x02"), Magic::Object);
+        assert_eq!(Magic::of(b"\xca\xfe\xba\xbe\0\0\0\x34"), Magic::Other, "a Java class");
+        assert_eq!(Magic::of(b"PK\x03\x04\0\0\0\0"), Magic::Zip);
+        assert_eq!(Magic::of(b"\x1f\x8b\x08\0\0\0\0\0"), Magic::Compressed);
+        assert_eq!(Magic::of(b"PK\x03"), Magic::Other);
+        assert_eq!(Magic::of(b""), Magic::Other);
+    }
+}
