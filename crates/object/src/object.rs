@@ -91,6 +91,18 @@ pub struct Object<'d> {
     tables: Tables<'d>,
 }
 
+impl Headers<'_> {
+    /// Notes sections that the data ends within or before. They are listed all the same.
+    pub(crate) fn check_extent<'d, R: object::ReadRef<'d>>(&mut self, view: View<R>) {
+        let mut sections = self.sections.iter().filter_map(|section| Some((section, section.file?)));
+        let cut = sections.find(|(_, file)| !file.is_empty() && file.end().get() > view.len());
+        if let Some((section, file)) = cut {
+            let what = format!("section {} and what follows it", section.name);
+            self.problems.push(view.truncated(file.start().get(), file.size(), &what));
+        }
+    }
+}
+
 impl<'d> Object<'d> {
     /// Reads the headers of one slice with the default [`Limits`]. Fat files, archives and shared caches are taken
     /// apart by [`slices`](crate::slices) before.
@@ -104,7 +116,7 @@ impl<'d> Object<'d> {
     }
 
     pub(crate) fn parse_placed(view: View<&'d [u8]>, placement: &Placement, limits: &Limits) -> Result<Self> {
-        let (headers, tables) = match placement {
+        let (mut headers, tables) = match placement {
             Placement::Whole if elf::is_elf(view) => {
                 let (headers, tables) = elf::parse(view, limits)?;
                 (headers, Tables::Elf(tables))
@@ -114,6 +126,7 @@ impl<'d> Object<'d> {
                 (headers, Tables::MachO(tables))
             }
         };
+        headers.check_extent(view);
         Ok(Self { view, headers, limits: limits.clone(), tables })
     }
 
@@ -175,7 +188,8 @@ impl<'d> Object<'d> {
         &self.headers.segments
     }
 
-    /// All sections, in the file's order; ELF's section 0 is among them.
+    /// All sections, in the file's order; ELF's section 0 is among them. For ELF files whose section headers were
+    /// stripped off: what program headers say of `.dynamic`, `.eh_frame_hdr` and `.ARM.exidx`.
     pub fn sections(&self) -> &[Section<'d>] {
         &self.headers.sections
     }
