@@ -12,7 +12,7 @@ use crate::request::FileRequest;
 const MAX_FRAMES: usize = 1024;
 
 /// One function at an address.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Frame<'a> {
     pub(crate) names: Names<'a>,
     pub(crate) file: Option<FilePath<'a>>,
@@ -27,6 +27,8 @@ pub(crate) struct Found<'a> {
     pub(crate) frames: Vec<Frame<'a>>,
     /// Where the range of the function around the address starts.
     pub(crate) function_start: Option<u64>,
+    /// Whether the linker sees other names than those that the source has.
+    pub(crate) has_mangled_names: bool,
 }
 
 impl<'d> DwarfFile<'d> {
@@ -81,12 +83,13 @@ fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> 
         at = Location { file: call.call_file, line: call.call_line, column: call.call_column };
     }
     frames.push(frame(view, names::resolve(dies, function.die(dies)), at, false));
-    Some(Found { frames, function_start: Some(start) })
+    Some(Found { frames, function_start: Some(start), has_mangled_names: dies.root().has_mangled_names() })
 }
 
 fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<Found<'a>> {
     let at = view.lines()?.find(address)?;
-    Some(Found { frames: vec![frame(view, Names::default(), at, false)], function_start: None })
+    let frames = vec![frame(view, Names::default(), at, false)];
+    Some(Found { frames, function_start: None, has_mangled_names: true })
 }
 
 fn frame<'a>(view: View<'a, '_>, names: Names<'a>, at: Location, inlined: bool) -> Frame<'a> {

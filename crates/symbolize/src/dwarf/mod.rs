@@ -18,6 +18,7 @@ mod lines;
 mod lookup;
 mod names;
 mod reader;
+mod scopes;
 mod sections;
 mod spans;
 mod split;
