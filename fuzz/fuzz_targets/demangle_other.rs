@@ -21,5 +21,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let mut short = Options::short();
     short.max_len = 64;
-    assert!(Demangler::new().demangle(name, &short).is_ok_and(|text| text.len() <= 64) || demangle(name, &short) == name);
+    assert!(
+        Demangler::new().demangle(name, &short).is_ok_and(|text| text.len() <= 64)
+            || demangle(name, &short) == name
+    );
 });

@@ -38,7 +38,7 @@ const EDGES: [(&str, &[&str]); 15] = [
 ];
 
 /// Crates whose list of foreign dependencies is part of their promise.
-const FOREIGN: [(&str, &[&str]); 2] = [("core", &[]), ("demangle", &["rustc-demangle"])];
+const FOREIGN: [(&str, &[&str]); 2] = [("core", &[]), ("demangle", &["rustc-demangle", "undname"])];
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let mut faults = edges()?;

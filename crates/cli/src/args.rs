@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Turns addresses into answers: symbolicates, explains and attributes crash reports, without any Apple tool.
 #[derive(Parser, Debug)]
-#[command(name = "backtrail", version, about, max_term_width = 110, after_help = EXIT_CODES)]
+#[command(name = "backtrail", version, max_term_width = 110, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     /// When to colour the output.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]

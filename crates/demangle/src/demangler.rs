@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
 use crate::scheme::{Scheme, scheme_marked, unescaped};
-use crate::{Options, itanium, objc, rust, suffix, swift};
+use crate::{Options, itanium, msvc, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -31,7 +31,9 @@ impl Demangler {
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
         let has_mark = suffix::has_mark(name);
         let scheme = scheme_marked(name, has_mark).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
-        let (body, version) = if has_mark { suffix::split_version(name) } else { (name, "") };
+        // An `@` is a letter like any other in Microsoft's names.
+        let may_have_version = has_mark && scheme != Scheme::Msvc;
+        let (body, version) = if may_have_version { suffix::split_version(name) } else { (name, "") };
         let body = unescaped(body);
         self.text.clear();
         let result = self.read(scheme, body, options).and_then(|()| {
@@ -47,6 +49,7 @@ impl Demangler {
             Err(Failed::TooComplex(offset)) => {
                 return Err(Error::new(ErrorKind::TooComplex, escape_len + offset));
             }
+            Err(Failed::Unsupported) => return Err(Error::new(ErrorKind::Unsupported, 0)),
             Err(Failed::Full) => limited::cut(&mut self.text, options.max_len),
             Ok(()) => {}
         }
@@ -60,6 +63,7 @@ impl Demangler {
             Scheme::Swift => swift::demangle(name, options, &mut self.swift, &mut self.text),
             Scheme::Rust => rust::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
             Scheme::ObjC => objc::demangle(name, &mut Limited::new(&mut self.text, options.max_len)),
+            Scheme::Msvc => msvc::demangle(name, options, &mut Limited::new(&mut self.text, options.max_len)),
         }
     }
 

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Invalid,
     /// The name nests deeper than [`MAX_DEPTH`](crate::MAX_DEPTH), or needs more work than its length allows.
     TooComplex,
+    /// The scheme is known, but this build was made without what reads it: the feature `msvc`.
+    Unsupported,
     /// The `fmt::Write` that the caller gave refused the text.
     Output,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for Error {
                 write!(f, "the mangled name breaks its scheme's grammar at byte {}", self.offset)
             }
             ErrorKind::TooComplex => write!(f, "the mangled name nests too deeply at byte {}", self.offset),
+            ErrorKind::Unsupported => f.write_str("this build does not read names of this scheme"),
             ErrorKind::Output => f.write_str("the output refused the readable name"),
         }
     }
@@ -63,6 +66,9 @@ pub(crate) enum Failed {
     Invalid(usize),
     /// The name nests too deeply, at this byte, or asks for too much work.
     TooComplex(usize),
+    /// The feature that reads the scheme is off.
+    #[cfg_attr(feature = "msvc", expect(dead_code, reason = "all schemes are read"))]
+    Unsupported,
     /// The output limit is reached; what was written is the beginning of the right answer.
     Full,
 }

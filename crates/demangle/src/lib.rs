@@ -10,7 +10,7 @@
 //!
 //! # Which scheme
 //!
-//! A name says by its first bytes which [`Scheme`] made it; [`scheme`] tells. One leading underscore more than the
+//! A name says by its first bytes which [`Scheme`] made it; [`scheme()`] tells. One leading underscore more than the
 //! scheme has (Mach-O) or a leading `\x01` (LLVM's "take this name as it is") changes nothing. Rust's legacy names
 //! look like C++ names and are told apart by the hash at their end.
 //!
@@ -31,6 +31,11 @@
 //! can see what is missing. A name that is not valid in its scheme is an [`Error`] with the byte offset, never a
 //! guess.
 //!
+//! # Features
+//!
+//! `msvc` (off by default): names of Microsoft's compiler, read by the `undname` crate, which needs the standard
+//! library. Without it such a name is an [`ErrorKind::Unsupported`].
+//!
 //! # Many names
 //!
 //! A [`Demangler`] keeps its buffers from one name to the next.
@@ -43,6 +48,7 @@ mod demangler;
 mod error;
 mod itanium;
 mod limited;
+mod msvc;
 mod objc;
 mod options;
 mod rust;

@@ -14,6 +14,8 @@ pub enum Scheme {
     Rust,
     /// Objective-C methods and blocks: `-[Class selector:]`, `__24-[Class selector:]_block_invoke`.
     ObjC,
+    /// C++ as Microsoft's compiler writes it: `?…`, and `.?A…` in type information. Read with the feature `msvc` only.
+    Msvc,
 }
 
 /// Which scheme made this name, judged by how it starts (and, for Rust's legacy names, ends).
@@ -24,13 +26,11 @@ pub fn scheme(name: &str) -> Option<Scheme> {
     scheme_marked(name, suffix::has_mark(name))
 }
 
-/// As [`scheme`], where it is known whether there is a dot or an `@` in the name.
+/// As [`scheme()`], where it is known whether there is a dot or an `@` in the name.
 pub(crate) fn scheme_marked(name: &str, has_mark: bool) -> Option<Scheme> {
     let bytes = unescaped(name).as_bytes();
     match bytes {
-        [b'_', b'_', b'_', b'_' | b'Z', ..] | [b'_', b'_', b'Z', ..] | [b'_', b'Z', ..]
-            if is_itanium(bytes) =>
-        {
+        _ if is_itanium(bytes) => {
             let is_rust = if has_mark { rust::is_legacy(name) } else { rust::is_legacy_without_suffix(name) };
             Some(if is_rust { Scheme::Rust } else { Scheme::Itanium })
         }
@@ -38,6 +38,9 @@ pub(crate) fn scheme_marked(name: &str, has_mark: bool) -> Option<Scheme> {
         _ if itanium::keyed(unescaped(name)).is_some() => Some(Scheme::Itanium),
         _ if rust::is_v0(bytes) => Some(Scheme::Rust),
         _ if objc::is_method(unescaped(name)) => Some(Scheme::ObjC),
+        [b'?', b'?' | b'@' | b'$' | b'_' | b'A'..=b'Z' | b'a'..=b'z', ..] | [b'.', b'?', b'A', ..] => {
+            Some(Scheme::Msvc)
+        }
         _ => None,
     }
 }

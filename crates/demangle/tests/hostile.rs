@@ -73,12 +73,12 @@ fn doubling(count: usize) -> String {
 }
 
 fn base36(mut number: usize) -> String {
-    let mut digits = Vec::new();
+    let mut digits = String::new();
     loop {
-        digits.push(char::from_digit((number % 36) as u32, 36).unwrap().to_ascii_uppercase());
+        digits.insert(0, char::from_digit((number % 36) as u32, 36).unwrap_or_default().to_ascii_uppercase());
         number /= 36;
         if number == 0 {
-            return digits.into_iter().rev().collect();
+            return digits;
         }
     }
 }
@@ -189,8 +189,12 @@ fn depth_by_substitution_is_bounded() {
                 .map_err(|error| error.kind())
         };
         assert!(printed(20).is_ok(), "{made}: {:?}", printed(20));
-        let deepest = (0..1000).take_while(|&count| printed(count).is_ok()).count();
-        assert_eq!(printed(deepest), Err(ErrorKind::TooComplex), "{made}");
+        let (mut deepest, mut too_deep) = (20_usize, 1000);
+        while too_deep - deepest > 1 {
+            let middle = deepest.midpoint(too_deep);
+            *(if printed(middle).is_ok() { &mut deepest } else { &mut too_deep }) = middle;
+        }
+        assert_eq!(printed(too_deep), Err(ErrorKind::TooComplex), "{made}");
         assert!((MAX_DEPTH as usize / 8..=MAX_DEPTH as usize).contains(&deepest), "{made}: {deepest}");
     }
 }

@@ -350,6 +350,7 @@ fn long_names_end_soon() {
         repeat("$sSiSd", "Rs_", "r0_lD"),
         repeat("$sx", "SHRz", "luD"),
         repeat("$sxr", "9_", "luD"),
+        repeat(&repeat("$sx", "Rvz", "r"), "_", "luD"),
         repeat("$s", "1a", ""),
         repeat("$s", "9_9_9_9_9_", ""),
         repeat("$s300000_", "a", ""),

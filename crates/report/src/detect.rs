@@ -31,13 +31,14 @@ const MAGICS: [(&[u8], &str); 6] = [
     (b"bplist00", "binary property list"),
 ];
 
-/// Words of JSON reports of other kinds. The first that occurs decides, so the surest come first.
-const JSON_WORDS: [(&str, &str); 5] = [
-    ("\"crashDiagnostics\"", "MetricKit payload"),
-    ("\"hangDiagnostics\"", "MetricKit payload"),
-    ("\"callStackRootFrames\"", "MetricKit payload"),
-    ("\"binary_images\"", "KSCrash's JSON report"),
-    ("\"recrash_report\"", "KSCrash's JSON report"),
+/// Words that occur together in JSON reports of other kinds. The first that fits decides, so the surest come first.
+const JSON_WORDS: [(&[&str], &str); 6] = [
+    (&["\"crashDiagnostics\""], "MetricKit payload"),
+    (&["\"hangDiagnostics\""], "MetricKit payload"),
+    (&["\"callStackRootFrames\""], "MetricKit payload"),
+    (&["\"binary_images\""], "KSCrash's JSON report"),
+    (&["\"recrash_report\""], "KSCrash's JSON report"),
+    (&["\"crash\"", "\"process_name\""], "KSCrash's JSON report"),
 ];
 
 /// Beginnings of lines of text reports of other kinds.
@@ -75,11 +76,11 @@ pub fn detect(input: &[u8]) -> Detected {
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn detect_json(head: &str) -> Detected {
-    let is_apple = ["\"bug_type\"", "\"usedImages\"", "\"procName\"", "\"app_name\""];
+    let is_apple = ["\"bug_type\"", "\"usedImages\"", "\"procName\""];
     if is_apple.iter().any(|word| head.contains(word)) {
         return Detected::AppleIps;
     }
-    let known = JSON_WORDS.iter().find(|(word, _)| head.contains(word));
+    let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(|word| head.contains(word)));
     known.map_or(Detected::Unknown, |(_, name)| Detected::NotReadYet(name))
 }
 

@@ -19,6 +19,8 @@ pub struct Limits {
     pub max_json_depth: usize,
     /// Values in a JSON document.
     pub max_json_values: usize,
+    /// Fields, sections, lines of messages, registers of a thread: of each this many.
+    pub max_items: usize,
     /// Notes; further ones are counted only.
     pub max_notes: usize,
 }
@@ -32,7 +34,8 @@ impl Default for Limits {
             max_frames: 1_000_000,
             max_images: 200_000,
             max_json_depth: 128,
-            max_json_values: 8_000_000,
+            max_json_values: 4_000_000,
+            max_items: 100_000,
             max_notes: 200,
         }
     }

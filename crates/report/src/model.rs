@@ -205,8 +205,8 @@ pub struct Frame {
     pub symbol: Option<Symbol>,
     /// Why there is no name, where symbolizing found none.
     pub reason: Option<Reason>,
-    /// Bytes from the start of the function that the code belongs to (the last of [`Frame::functions`]), where
-    /// symbolizing knew it.
+    /// Bytes from the start of the function that the code belongs to (the last of [`Frame::functions`]) to the
+    /// address that the report states, also where that is a return address; where symbolizing knew it.
     pub function_offset: Option<u64>,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use backtrail_core::FileOffset;
 
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, ErrorKind, Fault, Shown};
 use crate::map::Map;
 
 /// Bytes of a file: mapped, or inflated into memory out of a zip. Cheap to clone; all clones share the bytes.
@@ -40,7 +40,7 @@ impl FileData {
     /// # Errors
     /// When it cannot be opened, or is anything but a regular file: a fifo or device could block for ever.
     pub fn map(path: &Path) -> Result<Self, Error> {
-        let place = || path.display();
+        let place = || Shown(&path.to_string_lossy()).to_string();
         let file = open_regular(path).map_err(|fault| fault.at(place()))?;
         let len = file.metadata().map_err(|error| Fault::io("cannot be read", &error).at(place()))?.len();
         if len == 0 {

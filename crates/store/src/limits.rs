@@ -21,7 +21,8 @@ pub struct Limits {
     /// How many times larger than its compressed form a member of more than 64 MiB may be. Debug information
     /// compresses to about a quarter; DEFLATE reaches 1032.
     pub ratio: u64,
-    /// Bytes inflated by one scan, all zips together.
+    /// Bytes inflated by one scan, all zips together. Whatever is set here, it is no more than 50 times the size of
+    /// the zips and a gigabyte besides, which the reading of headers comes near to only where bombs are.
     pub inflated_bytes: u64,
     /// Errors kept; of those beyond, only the number is.
     pub problems: usize,
@@ -54,17 +55,51 @@ impl Limits {
     }
 }
 
-/// What all threads of a scan may use up together.
+/// Bytes that all threads of a scan together may inflate.
 #[derive(Debug)]
-pub(crate) struct Budget(AtomicU64);
+pub(crate) struct Budget {
+    left: AtomicU64,
+    /// To be had for zips yet to come.
+    reserve: AtomicU64,
+}
+
+/// Many small members can each be a bomb too small to tell; what they come to is bounded by these.
+const FREELY: u64 = 1 << 30;
+const PER_BYTE: u64 = 50;
 
 impl Budget {
     pub(crate) fn new(bytes: u64) -> Self {
-        Self(AtomicU64::new(bytes))
+        let left = bytes.min(FREELY);
+        Self { left: AtomicU64::new(left), reserve: AtomicU64::new(bytes - left) }
+    }
+
+    /// Adds what a zip of `size` bytes on the disk may inflate to.
+    pub(crate) fn grant(&self, size: u64) {
+        let wanted = size.saturating_mul(PER_BYTE);
+        let take = |reserve: u64| Some(reserve.saturating_sub(wanted));
+        let before = self.reserve.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).unwrap_or(0);
+        self.left.fetch_add(before.min(wanted), Ordering::Relaxed);
     }
 
     /// Takes `bytes` away; `false` when so many are not left.
     pub(crate) fn take(&self, bytes: u64) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_grows_with_the_zips_up_to_its_bound() {
+        let budget = Budget::new(3 << 30);
+        assert!(budget.take(1 << 30));
+        assert!(!budget.take(1));
+        budget.grant(2);
+        assert!(budget.take(100) && !budget.take(1));
+        budget.grant(u64::MAX);
+        assert!(budget.take((2 << 30) - 100) && !budget.take(1));
+        assert!(!Budget::new(5).take(6));
     }
 }

@@ -74,10 +74,42 @@ pub(super) fn frame<'a>(frame: &'a Frame, analysis: &'a Analysis) -> FrameJson<'
         image_id: image.and_then(|image| image.id).map(|id| id.to_string()),
         image_offset: frame.image_offset.or_else(from_load).map(Hex),
         trust: frame.trust.as_str(),
-        functions: frame.functions.iter().map(FunctionJson::from).collect(),
-        symbol: frame.symbol.as_ref().map(SymbolJson::from),
+        functions: functions(frame),
+        symbol: symbol(frame),
         reason: frame.reason.map(backtrail_core::Reason::as_str),
     }
+}
+
+/// What symbolizing found, else what the report says if it says a line.
+fn functions(frame: &Frame) -> Vec<FunctionJson<'_>> {
+    let reported =
+        frame.reported.as_ref().filter(|reported| reported.file.is_some() && is_only_reported(frame));
+    let reported = reported.map(|reported| FunctionJson {
+        name: &reported.name,
+        linkage_name: None,
+        file: reported.file.as_deref(),
+        line: reported.line,
+        column: None,
+        inlined: frame.inlined,
+    });
+    frame.functions.iter().map(FunctionJson::from).chain(reported).collect()
+}
+
+/// A symbol table's answer, else the name that the report states without a line.
+fn symbol(frame: &Frame) -> Option<SymbolJson<'_>> {
+    let reported =
+        frame.reported.as_ref().filter(|reported| reported.file.is_none() && is_only_reported(frame));
+    let reported = reported.map(|reported| SymbolJson {
+        name: &reported.name,
+        linkage_name: None,
+        offset: reported.offset.map(Hex),
+    });
+    frame.symbol.as_ref().map(SymbolJson::from).or(reported)
+}
+
+/// Whether the frame has a name, and only the report's own.
+fn is_only_reported(frame: &Frame) -> bool {
+    frame.functions.is_empty() && frame.symbol.is_none() && frame.names().next().is_some()
 }
 
 /// What lies at one address.

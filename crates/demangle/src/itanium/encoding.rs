@@ -41,11 +41,6 @@ impl Parser<'_, '_> {
         self.function(name, &state)
     }
 
-    /// What can follow an encoding; none of these starts a type.
-    fn is_at_encoding_end(&self) -> bool {
-        self.is_at_end() || matches!(self.peek(0), b'E' | b'.' | b'_')
-    }
-
     fn function(&mut self, name: Id, state: &NameState) -> Option<Id> {
         let attributes = if self.skip_text(b"Ua9enable_ifI") { Some(self.enable_if()?) } else { None };
         let has_return_type = state.ends_with_args && !state.is_without_return_type;
@@ -168,26 +163,5 @@ impl Parser<'_, '_> {
         self.offset()?;
         let of = self.ty()?;
         Some(self.push(Node::ConstructionVtable { of, inside }))
-    }
-
-    /// ```text
-    /// <call-offset> ::= h <number> _
-    ///               ::= v <number> _ <number> _
-    /// ```
-    fn call_offset(&mut self) -> Option<()> {
-        if self.skip(b'h') {
-            return self.offset();
-        }
-        self.expect(b'v')?;
-        self.offset()?;
-        self.offset()
-    }
-
-    /// `<number> _`, which is no part of the readable name.
-    fn offset(&mut self) -> Option<()> {
-        if self.number().len == 0 {
-            return None;
-        }
-        self.expect(b'_')
     }
 }

@@ -3,6 +3,8 @@
 //! Written from the mangling chapter of the ABI: <https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling>. A name is
 //! read into a flat table of [`node::Node`]s, then printed from it; each byte of the name is read once.
 
+mod cursor;
+mod direct;
 mod encoding;
 mod expressions;
 mod names;
@@ -20,6 +22,7 @@ mod words;
 use crate::Options;
 use crate::error::Failed;
 use alloc::string::String;
+use core::mem;
 use node::{Id, Node};
 use parser::Parser;
 use print::Printer;
@@ -44,6 +47,9 @@ pub(crate) fn demangle(
         return keyed_to(what, key, options, scratch, out);
     }
     let underscores = name.bytes().take_while(|&byte| byte == b'_').count();
+    if underscores <= 2 && write_directly(name, underscores + 1, options, scratch, out) {
+        return Ok(());
+    }
     let mut parser = Parser::new(name, underscores + 1, scratch);
     let root = match underscores {
         1 | 2 => mangled_name(&mut parser),
@@ -53,6 +59,24 @@ pub(crate) fn demangle(
     let Some(root) = root else { return Err(parser.failure()) };
     let may_be_cyclic = parser.has_forwards;
     Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(root)
+}
+
+/// Writes a common name in one pass, if it is one and nothing is to be left out of it.
+fn write_directly(name: &str, at: usize, options: &Options, scratch: &mut Scratch, out: &mut String) -> bool {
+    if !options.parameters || !options.return_types || options.fold_templates.is_some() {
+        return false;
+    }
+    let mut bytes = mem::take(out).into_bytes();
+    let is_done = direct::write(name, at, options.max_len, &mut scratch.direct, &mut bytes).is_some();
+    if !is_done {
+        bytes.clear();
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => *out = text,
+        // A length that ends within a character: the general way says so.
+        Err(_) => return false,
+    }
+    is_done
 }
 
 /// What runs before `main` for a file, or for one definition: `_GLOBAL__I_` (old gcc), `_GLOBAL__sub_I_`, and `D` for

@@ -70,26 +70,6 @@ impl Parser<'_, '_> {
         Some(entity)
     }
 
-    /// `<discriminator> ::= _ <digit> | __ <number> _`; older compilers end the name in any digits.
-    fn discriminator(&mut self) {
-        let from = self.at;
-        if self.skip(b'_') {
-            if self.peek(0).is_ascii_digit() {
-                self.at += 1;
-                return;
-            }
-            if self.skip(b'_') {
-                self.digits();
-                if self.skip(b'_') {
-                    return;
-                }
-            }
-        } else if self.digits().len > 0 && self.is_at_end() {
-            return;
-        }
-        self.at = from;
-    }
-
     /// `<unscoped-name> ::= [St] <unqualified-name> | <substitution>`; tells whether it is a substitution.
     pub(super) fn unscoped_name(&mut self, state: Option<&mut NameState>) -> Option<(Id, bool)> {
         let scope = self.skip_text(b"St").then(|| Word::STD.id());

@@ -1,8 +1,10 @@
-//! The state that reading a name has, and its smallest pieces: letters, numbers, identifiers, sequence ids.
+//! The state that reading a name has.
 //!
 //! Each production of the grammar is a method that consumes its text and answers with a node. `None` means that the
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
+use super::cursor::Cursor;
+use super::direct::Buffers;
 use super::node::{Id, List, Node, Qualifiers, Reference, Span};
 use super::print::Written;
 use super::table::Table;
@@ -10,6 +12,7 @@ use super::words::Word;
 use crate::MAX_DEPTH;
 use crate::error::Failed;
 use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
 /// The buffers of a parser, kept from name to name.
 #[derive(Debug, Default)]
@@ -25,6 +28,7 @@ pub(crate) struct Scratch {
     /// Template parameters whose arguments have not been seen.
     pub(super) forwards: Vec<(Id, u32)>,
     pub(super) copies: Vec<Written>,
+    pub(super) direct: Buffers,
 }
 
 /// One level of template parameters.
@@ -48,8 +52,7 @@ pub(super) struct NameState {
 
 /// Reads one name.
 pub(super) struct Parser<'n, 's> {
-    pub(super) bytes: &'n [u8],
-    pub(super) at: usize,
+    cursor: Cursor<'n>,
     pub(super) scratch: &'s mut Scratch,
     /// `levels` and `params` from here on belong to the innermost encoding.
     pub(super) level_base: usize,
@@ -70,6 +73,20 @@ pub(super) struct Parser<'n, 's> {
     is_too_deep: bool,
 }
 
+impl<'n> Deref for Parser<'n, '_> {
+    type Target = Cursor<'n>;
+
+    fn deref(&self) -> &Cursor<'n> {
+        &self.cursor
+    }
+}
+
+impl<'n> DerefMut for Parser<'n, '_> {
+    fn deref_mut(&mut self) -> &mut Cursor<'n> {
+        &mut self.cursor
+    }
+}
+
 impl<'n, 's> Parser<'n, 's> {
     pub(super) fn new(name: &'n str, at: usize, scratch: &'s mut Scratch) -> Self {
         scratch.table.clear();
@@ -79,8 +96,7 @@ impl<'n, 's> Parser<'n, 's> {
         scratch.levels.clear();
         scratch.forwards.clear();
         Parser {
-            bytes: name.as_bytes(),
-            at,
+            cursor: Cursor { bytes: name.as_bytes(), at },
             scratch,
             level_base: 0,
             param_base: 0,
@@ -123,99 +139,6 @@ impl<'n, 's> Parser<'n, 's> {
         part
     }
 
-    /// The byte that is `ahead` of the current one; zero behind the end.
-    #[inline]
-    pub(super) fn peek(&self, ahead: usize) -> u8 {
-        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
-    }
-
-    #[inline]
-    pub(super) fn is_at_end(&self) -> bool {
-        self.at >= self.bytes.len()
-    }
-
-    pub(super) fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
-    }
-
-    #[inline]
-    pub(super) fn skip(&mut self, byte: u8) -> bool {
-        if self.bytes.get(self.at) == Some(&byte) {
-            self.at += 1;
-            return true;
-        }
-        false
-    }
-
-    #[inline]
-    pub(super) fn skip_text(&mut self, text: &[u8]) -> bool {
-        let is_there = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(text));
-        if is_there {
-            self.at += text.len();
-        }
-        is_there
-    }
-
-    /// Consumes `byte`, which must be there.
-    #[inline]
-    pub(super) fn expect(&mut self, byte: u8) -> Option<()> {
-        self.skip(byte).then_some(())
-    }
-
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        // Names are shorter than 4 GiB: see `MAX_NAME`.
-        Span { start: start as u32, len: (end - start) as u32 }
-    }
-
-    /// `[0-9]+`, or nothing.
-    pub(super) fn digits(&mut self) -> Span {
-        let start = self.at;
-        while self.peek(0).is_ascii_digit() {
-            self.at += 1;
-        }
-        self.span(start, self.at)
-    }
-
-    /// `[n] [0-9]+`, or nothing; then an `n` is consumed all the same.
-    pub(super) fn number(&mut self) -> Span {
-        let start = self.at;
-        self.skip(b'n');
-        if self.digits().len == 0 { self.span(start, start) } else { self.span(start, self.at) }
-    }
-
-    /// `[0-9]+`, as a value: a length or a position, so never more than the name is long.
-    #[inline]
-    pub(super) fn value(&mut self) -> Option<usize> {
-        let mut value = usize::from(self.peek(0).wrapping_sub(b'0'));
-        if value > 9 {
-            return None;
-        }
-        self.at += 1;
-        loop {
-            let digit = self.peek(0).wrapping_sub(b'0');
-            if digit > 9 {
-                return Some(value);
-            }
-            self.at += 1;
-            value = value * 10 + usize::from(digit);
-            if value > self.bytes.len() {
-                return None;
-            }
-        }
-    }
-
-    /// `<source-name>` without its node.
-    #[inline]
-    pub(super) fn identifier(&mut self) -> Option<Span> {
-        let len = self.value()?;
-        if len == 0 || len > self.left() {
-            return None;
-        }
-        let start = self.at;
-        self.at += len;
-        Some(self.span(start, self.at))
-    }
-
     /// `<source-name> ::= <positive length number> <identifier>`
     #[inline]
     pub(super) fn source_name(&mut self) -> Option<Id> {
@@ -230,36 +153,6 @@ impl<'n, 's> Parser<'n, 's> {
             return Word::ANONYMOUS.id();
         }
         self.push(Node::Source(span))
-    }
-
-    /// Whether it is what compilers call an anonymous namespace.
-    #[inline]
-    pub(super) fn is_anonymous(&self, span: Span) -> bool {
-        self.bytes.get(span.start as usize) == Some(&b'_') && self.text(span).starts_with(b"_GLOBAL__N")
-    }
-
-    pub(super) fn text(&self, span: Span) -> &'n [u8] {
-        let start = span.start as usize;
-        self.bytes.get(start..start + span.len as usize).unwrap_or_default()
-    }
-
-    /// `<seq-id> ::= <0-9A-Z>+`
-    pub(super) fn sequence_id(&mut self) -> Option<usize> {
-        let mut value: Option<usize> = None;
-        loop {
-            let digit = match self.peek(0) {
-                digit @ b'0'..=b'9' => digit - b'0',
-                letter @ b'A'..=b'Z' => letter - b'A' + 10,
-                _ => return value,
-            };
-            value = Some(value.unwrap_or(0).checked_mul(36)?.checked_add(usize::from(digit))?);
-            self.at += 1;
-        }
-    }
-
-    /// `<CV-qualifiers> ::= [r] [V] [K]`
-    pub(super) fn qualifiers(&mut self) -> Qualifiers {
-        Qualifiers { is_restrict: self.skip(b'r'), is_volatile: self.skip(b'V'), is_const: self.skip(b'K') }
     }
 
     #[inline]

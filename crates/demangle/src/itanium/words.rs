@@ -2,7 +2,7 @@
 
 use super::node::Id;
 
-/// A fixed text. Each has a node of its own at the start of every [`Table`](super::node::Table).
+/// A fixed text. Each has a node of its own at the start of every [`Table`](super::table::Table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(u8);
 

@@ -1,5 +1,6 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::panic, reason = "a list that cannot be read fails the test")]
 
 use backtrail_demangle::{Demangler, Options};
 use std::path::PathBuf;

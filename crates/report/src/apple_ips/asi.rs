@@ -22,6 +22,11 @@ fn read_info(body: &mut Body<'_, '_>, image: Option<&str>, value: &Json<'_>) -> 
         None => value.items().iter().map(text).collect(),
     };
     let Some(texts) = texts.filter(|texts| !texts.is_empty()) else { return false };
+    let count: usize = texts.iter().map(|text| text.lines().count()).sum();
+    match body.lines_left.checked_sub(count) {
+        Some(left) => body.lines_left = left,
+        None => return false,
+    }
     let lines = texts.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
     body.report.app_info.push(AppInfo { image: image.map(str::to_owned), lines });
     true

@@ -24,6 +24,7 @@ pub(super) struct Body<'d, 'l> {
     pub(super) report: Report,
     pub(super) notes: Notes,
     pub(super) frames_left: usize,
+    pub(super) lines_left: usize,
     faulting_thread: Option<u64>,
     version: Versions,
     os: Os,
@@ -51,6 +52,7 @@ impl<'d, 'l> Body<'d, 'l> {
             report: Report { kind: ReportKind::AppleIps, ..Report::default() },
             notes: Notes::new(limits.max_notes),
             frames_left: limits.max_frames,
+            lines_left: limits.max_items,
             faulting_thread: None,
             version: Versions::default(),
             os: Os::default(),
@@ -78,7 +80,7 @@ impl<'d, 'l> Body<'d, 'l> {
 
     /// Keeps what the model has no place for.
     pub(super) fn keep(&mut self, path: String, value: &Json<'_>) {
-        keep(&mut self.report, self.input, path, value);
+        keep(&mut self.report, self.input, path, value, self.limits.max_items);
     }
 
     /// Goes through the members of an object; those that `take` does not take are kept as text under their path.

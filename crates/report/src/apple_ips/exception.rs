@@ -38,20 +38,22 @@ pub(super) fn read_termination(body: &mut Body<'_, '_>, value: &Json<'_>) -> boo
             "indicator" => fill(&mut termination.reason, text(value)),
             "byProc" => fill(&mut termination.by_process, text(value)),
             "byPid" => fill(&mut termination.by_pid, value.number()),
-            "reasons" | "details" => read_details(termination, value),
+            "reasons" | "details" => read_details(termination, value, &mut body.lines_left),
             _ => false,
         }
     })
 }
 
 /// Lists of texts, each of which may be of several lines.
-fn read_details(termination: &mut Termination, value: &Json<'_>) -> bool {
+fn read_details(termination: &mut Termination, value: &Json<'_>, lines_left: &mut usize) -> bool {
     let items: Option<Vec<String>> = match text(value) {
         Some(text) => Some(vec![text]),
         None => value.items().iter().map(text).collect(),
     };
     let Some(items) = items.filter(|items| !items.is_empty()) else { return false };
-    let lines = items.iter().flat_map(|item| item.lines()).map(str::to_owned);
+    let lines: Vec<String> = items.iter().flat_map(|item| item.lines()).map(str::to_owned).collect();
+    let Some(left) = lines_left.checked_sub(lines.len()) else { return false };
+    *lines_left = left;
     termination.details.extend(lines);
     true
 }

@@ -7,15 +7,25 @@ use crate::model::{Field, Report, Section};
 /// A value longer than this is a block of its own rather than a field.
 const LONGEST_FIELD: usize = 200;
 
-/// Keeps a value as text: a short one as a field, a long or many-lined one as a section.
-pub(super) fn keep(report: &mut Report, input: &[u8], path: String, value: &Json<'_>) {
+/// Keeps a value as text: a short one as a field, a long or many-lined one as a section. Beyond `max_items` of either,
+/// all goes into one section, which costs no more than its text.
+pub(super) fn keep(report: &mut Report, input: &[u8], path: String, value: &Json<'_>, max_items: usize) {
     let text = value.scalar().map_or_else(|| raw(input, value), std::borrow::Cow::into_owned);
-    if text.len() > LONGEST_FIELD || text.contains('\n') {
+    if report.fields.len() >= max_items || report.sections.len() >= max_items {
+        let line = format!("{path}: {text}\n");
+        match report.sections.last_mut().filter(|section| section.title == FURTHER) {
+            Some(section) => section.text.push_str(&line),
+            None => report.sections.push(Section { title: FURTHER.to_owned(), text: line }),
+        }
+    } else if text.len() > LONGEST_FIELD || text.contains('\n') {
         report.sections.push(Section { title: path, text });
     } else {
         report.fields.push(Field { key: path, value: text });
     }
 }
+
+/// The title of what goes beyond the limit.
+const FURTHER: &str = "Further members";
 
 /// Puts a value into an empty place. `false` where it is of another type, or something stands there already: the value
 /// is then to be kept as text.

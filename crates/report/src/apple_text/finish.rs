@@ -2,10 +2,9 @@
 
 use super::header::fault_address;
 use super::reader::Reader;
-use crate::model::{Image, Recursion, Report, Thread};
+use crate::model::{Recursion, Report, Termination, Thread};
 use crate::resolve::resolve_frames;
 use crate::stack::{Origin, settle};
-use backtrail_core::{Arch, Avma, ImageId};
 
 impl Reader<'_> {
     pub(super) fn finish(mut self) -> Report {
@@ -21,6 +20,7 @@ impl Reader<'_> {
         }
         mark_throw(report);
         resolve_frames(report);
+        name_signal(report);
         if let Some(exception) = &mut report.exception {
             exception.address = fault_address(exception);
         }
@@ -47,24 +47,6 @@ impl Reader<'_> {
             thread.crashed = true;
         }
     }
-
-    /// Umeng's reports state one image, in lines of their own.
-    fn add_umeng_image(&mut self) {
-        let field = |key: &str| {
-            let field = self.report.fields.iter().find(|field| field.key == key)?;
-            Some(field.value.as_str())
-        };
-        let (Some(name), Some(base)) = (field("Binary Image"), field("Base Address")) else { return };
-        let Some(base) = super::words::hex_value(base) else { return };
-        let image = Image {
-            name: name.to_owned(),
-            id: field("dSYM UUID").and_then(|id| ImageId::parse_uuid(id).ok()),
-            arch: field("CPU Type").and_then(Arch::from_name),
-            load_address: Avma::new(base),
-            ..Image::default()
-        };
-        self.report.images.push(image);
-    }
 }
 
 /// An exception's stack shows itself by the functions that throw. A report that states where its exception was thrown
@@ -81,6 +63,15 @@ pub(crate) fn mark_throw(report: &mut Report) {
     });
     if let Some(backtrace) = thrown {
         backtrace.is_exception = true;
+    }
+}
+
+/// `Termination Signal` says in words what ended the process, where no reason does.
+fn name_signal(report: &mut Report) {
+    let signal = report.fields.iter().find(|field| field.key == "Termination Signal");
+    if let Some(signal) = signal.map(|field| field.value.clone()) {
+        let reason = &mut report.termination.get_or_insert_with(Termination::default).reason;
+        reason.get_or_insert(signal);
     }
 }
 

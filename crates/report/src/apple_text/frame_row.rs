@@ -7,6 +7,7 @@
 //! - `0x100000000 + 1234`: no symbol, the image's load address
 //! - `0 + 64`, `0x0 + 0`, `???`: nothing known
 //! - `0x100000000 + 1234 (symbol + 12)`: KSCrash, side by side
+//! - `Image + 1234`: no symbol either, as `backtrace_symbols` has it
 //! - `symbol (in Image) + 12`, `symbol (in Image) (main.m:14)`: what `atos` prints, pasted in
 
 use super::words::{Hex, hex, hex_value, words};
@@ -56,7 +57,23 @@ impl<'d> FrameRow<'d> {
         frame.inlined = tail.inlined;
         frame.image_offset = tail.image_offset;
         frame.reported = tail.symbol;
+        self.take_image_as_symbol(&mut frame);
         frame
+    }
+}
+
+impl FrameRow<'_> {
+    /// `App + 1234` behind image `App` is how `backtrace_symbols` says that it knows no symbol: the offset is from the
+    /// image's start.
+    fn take_image_as_symbol(&self, frame: &mut Frame) {
+        let is_image = |symbol: &ReportedSymbol| {
+            self.image_name.as_deref() == Some(symbol.name.as_str())
+                && symbol.offset.is_some()
+                && symbol.file.is_none()
+        };
+        if let Some(symbol) = frame.reported.take_if(|symbol| is_image(symbol)) {
+            frame.image_offset = symbol.offset;
+        }
     }
 }
 

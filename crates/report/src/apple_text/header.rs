@@ -22,7 +22,7 @@ pub(crate) struct Blamed {
 
 /// Keys that Apple's systems and the reporters that imitate them write, beyond those that [`set`] puts into the model.
 /// They are fields wherever they stand, except inside of free text.
-const FIELD_KEYS: [&str; 52] = [
+const FIELD_KEYS: [&str; 50] = [
     "Anonymous UUID",
     "App Item ID",
     "App External ID",
@@ -46,9 +46,7 @@ const FIELD_KEYS: [&str; 52] = [
     "Error Code",
     "Event",
     "Execution Time",
-    "Exception Note",
     "Framework Version",
-    "Hardware Model",
     "Heartbeat",
     "Host Name",
     "Interval Since Last Report",
@@ -129,6 +127,13 @@ impl<'t> KeyValue<'t> {
         let telling =
             ["Incident Identifier", "CrashReporter Key", "Exception Type", "Exception Codes", "Code Type"];
         telling.contains(&self.key) || (self.key == "Process" && name_and_pid(self.value).1.is_some())
+    }
+
+    /// Whether the line is one of those that say what was raised, who ended the process and which thread is blamed.
+    pub(crate) fn is_verdict(&self) -> bool {
+        let verdicts =
+            ["Exception ", "Termination ", "Terminating ", "Triggered by ", "Crashed ", "Highlighted "];
+        MODEL_KEYS.contains(&self.key) && verdicts.iter().any(|verdict| self.key.starts_with(verdict))
     }
 
     /// Whether the line speaks of who ended the process; what follows it without a blank line belongs to it.
@@ -272,7 +277,18 @@ pub(crate) fn fault_address(exception: &Exception) -> Option<Avma> {
         let word = address.split_whitespace().next().filter(|_| is_access)?;
         hex_value(word).map(Avma::new)
     });
-    stated.or_else(|| exception.raw_codes.get(1).filter(|_| bad_access).copied().map(Avma::new))
+    stated.or_else(|| match exception.raw_codes[..] {
+        [code, address, ..] if bad_access && is_access_code(code) => Some(Avma::new(address)),
+        _ => None,
+    })
+}
+
+/// Whether the kernel gives this as the first code of a bad access, with the address as the second: `KERN_*` of
+/// `mach/kern_return.h`, `EXC_ARM_*` of `mach/arm/exception.h`. Other reporters put other numbers there (seen in
+/// CrashProbe's reports: the address first), and a general protection fault (13) on x86 knows no address.
+fn is_access_code(code: u64) -> bool {
+    const POINTER_AUTHENTICATION_LIKELY: u64 = 0x200;
+    matches!(code & !POINTER_AUTHENTICATION_LIKELY, 1 | 2 | 10 | 50 | 0x101..=0x105)
 }
 
 fn set_termination(report: &mut Report, line: KeyValue<'_>) -> bool {

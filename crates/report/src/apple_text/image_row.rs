@@ -1,8 +1,8 @@
 //! Rows of the binary images: `0xLO - 0xHI name … <id> path`.
 //!
 //! iOS writes `name arch  <32 digits> path`, macOS `+com.example.id (1.0 - 12) <UUID> path` with `+` for third
-//! parties, PLCrashReporter `+name arch  <digits> path` with versions on macOS, old ones `com.example.id (x86_64)`
-//! and old systems no id at all. Names and paths hold blanks. The upper address is inside the image.
+//! parties, PLCrashReporter `+name arch  <digits> path` with versions on macOS, old ones `com.example.id (x86_64)`;
+//! macOS up to 10.6 puts the first version before the brackets (`com.example.id 1.0 (12)`), older ones have no id at all. Names and paths hold blanks. The upper address is inside the image.
 
 use super::words::{Hex, hex, words};
 use crate::model::Image;
@@ -63,17 +63,26 @@ fn describe(image: &mut Image, text: &str) {
         left = rest.trim_start();
     }
     let left = take_versions(image, left);
+    let left = take_leading_version(image, left);
     let shown = take_arch(image, left);
     name(image, shown);
 }
+
+/// A UUID with its hyphens, and some room.
+const LONGEST_ID: usize = 64;
 
 /// `left <id> path`. Paths may hold angle brackets, so the first pair that holds an id counts.
 fn split_at_id(text: &str) -> Option<(&str, &str, &str)> {
     text.match_indices('<').find_map(|(open, _)| {
         let (left, rest) = text.split_at_checked(open)?;
-        let (id, path) = rest.strip_prefix('<')?.split_once('>')?;
-        let is_id = id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        is_id.then(|| (left.trim_end(), id, path.trim()))
+        let rest = rest.strip_prefix('<')?;
+        let length = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
+            .take(LONGEST_ID)
+            .count();
+        let (id, path) = rest.split_at_checked(length)?;
+        Some((left.trim_end(), id, path.strip_prefix('>')?.trim()))
     })
 }
 
@@ -97,6 +106,20 @@ fn take_versions<'t>(image: &mut Image, text: &'t str) -> &'t str {
         None if inside != "*" => image.version = Some(inside.to_owned()),
         None => {}
     }
+    left.trim_end()
+}
+
+/// Takes `1.0` off the end where a version in brackets follows: both are the version. A name that ends so is left
+/// whole, which the path tells.
+fn take_leading_version<'t>(image: &mut Image, text: &'t str) -> &'t str {
+    let Some(version) = &mut image.version else { return text };
+    let Some((left, word)) = text.rsplit_once(' ') else { return text };
+    let is_version = word == "???" || word.starts_with(|first: char| first.is_ascii_digit());
+    let is_name = image.path.as_deref().is_some_and(|path| path.ends_with(&format!("/{text}")));
+    if !is_version || is_name || left.is_empty() {
+        return text;
+    }
+    *version = format!("{word} ({version})");
     left.trim_end()
 }
 
@@ -160,7 +183,15 @@ mod tests {
         assert_eq!((image.arch, image.version), (Some(Arch::X86_64), None));
         let image =
             read("0x100000000 - 0x100000ff7 +com.foo.bar 1.0 (1) /Applications/bar.app/Contents/MacOS/bar");
-        assert_eq!((image.name.as_str(), image.id, image.version.as_deref()), ("bar", None, Some("1")));
+        assert_eq!((image.name.as_str(), image.bundle_id.as_deref()), ("bar", Some("com.foo.bar")));
+        assert_eq!((image.id, image.version.as_deref()), (None, Some("1.0 (1)")));
+        let image = read(
+            "0x1000 - 0x1fff libSystem.B.dylib 125.2.11 (compatibility 1.0.0) <> /usr/lib/libSystem.B.dylib",
+        );
+        assert_eq!(image.name, "libSystem.B.dylib");
+        assert_eq!(image.version.as_deref(), Some("125.2.11 (compatibility 1.0.0)"));
+        let image = read("0x1000 - 0x1fff Quake 3 (1.0) <> /Applications/Quake 3.app/Contents/MacOS/Quake 3");
+        assert_eq!((image.name.as_str(), image.version.as_deref()), ("Quake 3", Some("1.0")));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! Files begin and end anywhere, blank lines and indentation come and go with the tool that passed the report on; so
 //! no block is demanded, and rows of stacks, states and images are known by their own form.
 
+mod blocks;
 mod finish;
 mod frame_row;
 mod header;
@@ -18,6 +19,8 @@ mod stacks;
 mod state;
 #[cfg(test)]
 mod tests;
+mod texts;
+mod umeng;
 mod words;
 
 pub(crate) use finish::mark_throw;

@@ -29,11 +29,10 @@ impl Reader<'_> {
         }
         let row = FrameRow::read(line.bytes)?;
         if self.frames_left == 0 {
-            let number = line.number;
-            self.notes.add(|| format!("line {number}: more frames than the limit allows, kept as text"));
+            self.beyond_limit(line, "frames");
             return None;
         }
-        if !matches!(self.block, Block::Thread(_) | Block::Backtrace(_)) {
+        if !matches!(self.block, Block::Thread(_) | Block::Backtrace(_)) || self.begins_anew(&row) {
             self.open_backtrace(line, UNTITLED, false);
         }
         if row.address == Hex::TooLong {
@@ -44,6 +43,15 @@ impl Reader<'_> {
         let mut frame = row.frame();
         frame.span = Some(line.span.clone());
         self.push(frame).then_some(Place::Frame)
+    }
+
+    /// Stacks whose titles are of a form that is not known (Crashlytics has `Crashed: com.apple.main-thread`) are told
+    /// apart by their numbers.
+    fn begins_anew(&self, row: &FrameRow<'_>) -> bool {
+        let Block::Backtrace(position) = self.block else { return false };
+        let Some(backtrace) = self.report.backtraces.get(position) else { return false };
+        let is_inline = backtrace.frames.last().is_some_and(|frame| frame.index == 0);
+        row.index == 0 && backtrace.title == UNTITLED && !backtrace.frames.is_empty() && !is_inline
     }
 
     fn push(&mut self, frame: Frame) -> bool {
@@ -61,8 +69,7 @@ impl Reader<'_> {
     /// `(0x1aa 0x1bb …)`: how iOS prints an exception's stack that it could not symbolicate.
     fn raw_row(&mut self, line: &Line<'_>, addresses: &[(Range<usize>, Hex)]) -> Option<Place> {
         if addresses.len() > self.frames_left {
-            let number = line.number;
-            self.notes.add(|| format!("line {number}: more frames than the limit allows, kept as text"));
+            self.beyond_limit(line, "frames");
             return None;
         }
         let first = match self.block {

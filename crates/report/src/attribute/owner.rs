@@ -119,14 +119,12 @@ fn inside_the_bundle(process: &Process, image: &Image, path: &str, root: &str) -
         return Ownership::new(Owner::App, why);
     }
     let inside = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
-    if let Some(prefix) = shared_identifier(process, image) {
-        let why = format!(
-            "{} ({inside} in the app) has a bundle identifier that begins as the app's: {prefix}",
-            image.name
-        );
-        return Ownership::new(Owner::App, why);
-    }
     let rest = match &image.bundle_id {
+        Some(id) if shared_identifier(process, image) => {
+            format!(
+                "its bundle identifier {id} begins as the app's: it may be the app's makers' own framework"
+            )
+        }
         Some(id) => format!("its bundle identifier {id} is not of the app's family"),
         None => {
             "the path alone does not tell a framework of the app's own makers from a third party's".to_owned()
@@ -146,20 +144,29 @@ fn is_debug_dylib(process: &Process, file: &str) -> bool {
     main.is_some_and(|main| file.strip_prefix(main) == Some(".debug.dylib")) || file == "__preview.dylib"
 }
 
-/// First labels under which many unrelated makers publish.
-const SHARED_FAMILIES: [&str; 6] =
-    ["com.github", "io.github", "org.cocoapods", "com.yourcompany", "com.gitlab", "com.apple"];
+/// First labels under which many unrelated makers publish, and those of examples.
+const SHARED_FAMILIES: [&str; 9] = [
+    "com.github",
+    "io.github",
+    "com.gitlab",
+    "org.cocoapods",
+    "org.swift",
+    "com.apple",
+    "com.example",
+    "com.yourcompany",
+    "com.company",
+];
 
-/// The beginning that the image's bundle identifier shares with the app's: `com.company`.
-fn shared_identifier(process: &Process, image: &Image) -> Option<String> {
+/// Whether the image's bundle identifier begins as the app's: `com.company`.
+fn shared_identifier(process: &Process, image: &Image) -> bool {
     let family = |id: &str| -> Option<String> {
         let mut labels = id.split('.').filter(|label| !label.is_empty());
         Some(format!("{}.{}", labels.next()?, labels.next()?))
     };
-    let own = family(process.identifier.as_deref()?)?;
-    let theirs = family(image.bundle_id.as_deref()?)?;
-    let telling = !SHARED_FAMILIES.contains(&own.as_str());
-    (telling && own.eq_ignore_ascii_case(&theirs)).then_some(own)
+    let own = process.identifier.as_deref().and_then(family);
+    let theirs = image.bundle_id.as_deref().and_then(family);
+    let (Some(own), Some(theirs)) = (own, theirs) else { return false };
+    !SHARED_FAMILIES.contains(&own.as_str()) && own.eq_ignore_ascii_case(&theirs)
 }
 
 fn outside_the_bundle(image: &Image, path: &str) -> Ownership {

@@ -89,7 +89,7 @@ fn frameworks_of_the_apps_own_makers_are_told_by_their_identifier() {
         crash(&path, "Other f\nDemo main")
             .with(|report| report.images.last_mut().unwrap().bundle_id = Some(id.to_owned()))
     };
-    expect(with("com.acme.core"), Verdict::App, Some("Other"), "begins as the app's: com.acme");
+    expect(with("com.acme.core"), Verdict::Sdk, Some("Other"), "com.acme.core begins as the app's");
     expect(with("com.other.core"), Verdict::Sdk, Some("Other"), "is not of the app's family");
     expect(with("com"), Verdict::Sdk, Some("Other"), "");
     let github =

@@ -131,8 +131,8 @@ fn written(frame: &Frame) -> Vec<Written<'_>> {
     let functions = frame.functions.iter().enumerate().map(|(position, function)| {
         let name = one_line(readable(function));
         let inlined = position < machine;
-        let offset =
-            if inlined { None } else { frame.function_offset.or_else(|| reported_offset(frame, &name)) };
+        let found = || frame.function_offset.or_else(|| reported_offset(frame, &name));
+        let offset = if inlined { None } else { found() };
         let file = function.file.as_deref().map(file_name);
         Written { name, offset, file, line: function.line, inlined }
     });

@@ -208,46 +208,54 @@ fn class_of_signal(signal: &str) -> Class {
     }
 }
 
-/// Longest text of a section that is searched for messages, in bytes.
-const MAX_SECTION: usize = 64 * 1024;
+/// Longest message that is searched, in bytes; no runtime writes one of a tenth of that.
+const MAX_MESSAGE: usize = 16 * 1024;
 
 /// Most messages that are kept.
 const MAX_SAID: usize = 256;
 
 fn said(report: &Report) -> Vec<Said> {
-    let from_info = report.app_info.iter().map(|info| {
+    let from_info = report.app_info.iter().take(MAX_SAID).map(|info| {
         let image = info.image.as_ref().map(|image| format!(" ({image})")).unwrap_or_default();
-        (format!("Application Specific Information{image}"), info.lines.clone())
+        (format!("Application Specific Information{image}"), lines_of(info.lines.iter().map(String::as_str)))
     });
     let messages = |title: &str| MESSAGE_SECTIONS.iter().any(|known| title.eq_ignore_ascii_case(known));
-    let sections = report.sections.iter().filter(|section| messages(&section.title));
+    let sections = report.sections.iter().filter(|section| messages(&section.title)).take(MAX_SAID);
     let from_sections = sections.map(|section| {
-        let end =
-            (0..=section.text.len().min(MAX_SECTION)).rev().find(|end| section.text.is_char_boundary(*end));
-        let text = section.text.get(..end.unwrap_or(0)).unwrap_or_default();
         let title = if section.title.is_empty() { "The report begins" } else { &section.title };
-        (title.to_owned(), text.lines().map(str::to_owned).collect())
+        (title.to_owned(), lines_of(section.text.lines()))
     });
     let mut said = Vec::new();
     for (place, lines) in from_info.chain(from_sections) {
         said.extend(messages_of(&lines).into_iter().map(|text| Said { text, place: place.clone() }));
     }
-    let message = report.exception.as_ref().and_then(|exception| exception.message.clone());
+    let message = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
+    let message = message.map(|text| cut(text).to_owned());
     said.extend(message.map(|text| Said { text, place: "Exception Message".to_owned() }));
     said.truncate(MAX_SAID);
     said
 }
 
+fn lines_of<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    lines.take(MAX_SAID).map(cut).collect()
+}
+
+/// `text`, no longer than a message may be.
+fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(MAX_MESSAGE)).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
 /// Joins lines that one message was broken into: a quoted reason may hold line breaks.
-fn messages_of(lines: &[String]) -> Vec<String> {
+fn messages_of(lines: &[&str]) -> Vec<String> {
     let mut messages: Vec<String> = Vec::new();
     for line in lines {
         match messages.last_mut() {
-            Some(open) if has_open_reason(open) && open.len() < MAX_SECTION => {
+            Some(open) if has_open_reason(open) && open.len() < MAX_MESSAGE => {
                 open.push('\n');
                 open.push_str(line);
             }
-            _ => messages.push(line.clone()),
+            _ => messages.push((*line).to_owned()),
         }
     }
     messages
@@ -265,7 +273,7 @@ mod tests {
 
     #[test]
     fn reasons_over_several_lines_stay_one_message() {
-        let lines = ["a", "*** x 'N', reason: 'first", "second'", "abort() called"].map(str::to_owned);
+        let lines = ["a", "*** x 'N', reason: 'first", "second'", "abort() called"];
         assert_eq!(messages_of(&lines), ["a", "*** x 'N', reason: 'first\nsecond'", "abort() called"]);
     }
 }

@@ -36,7 +36,8 @@ const NO_CODE: &str = "the first number is no code that the kernel gives for a b
 const GENERAL_PROTECTION: &str = "the processor does not tell the address of a general protection fault";
 const WRONG_SIGNAL: &str = "the codes say KERN_INVALID_ADDRESS, which Apple's kernel never turns into SIGBUS, so they were not written by it";
 const PROTECTED_ZERO: &str = "a protection failure at address 0 is not possible on this system, so the reporter did not know the address";
-const NOTHING: &str = "the report gives none";
+/// The report gives no address and no hint why.
+pub(crate) const NOTHING: &str = "";
 
 impl Fault {
     /// Reads the exception of `report`.

@@ -67,7 +67,7 @@ pub(super) fn violated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let deed = if deeds.is_empty() { "did something".to_owned() } else { deeds.join("; ") };
     draft.lead(
         format!("Forbidden use of {}{name}", kind.guarded),
-        format!("The process {deed}, which the guard of {} forbids.", kind.guarded),
+        format!("The process {deed}; what is guarded is {}.", kind.guarded),
     );
     cite(&violation, kind, draft);
     if violation.guard == Some(SQLITE_GUARD) {

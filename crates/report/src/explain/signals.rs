@@ -77,6 +77,7 @@ pub(super) fn reporters_words(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(said.cite());
         draft.say("The report tells neither address nor codes.");
         draft.causes(signal.causes);
+        draft.next("Look at the first frame behind `_sigtramp`, if the stack has it: the frames before it are the reporter's own.");
         return true;
     }
     let Some(said) = facts.find_said(|text| hint_for(&REASONS, text).is_some()) else { return false };
@@ -106,6 +107,7 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         ),
     }
     draft.say("The report does not tell more of why it happened.");
+    draft.next("Look at the innermost frames outside of the system, and in the device's log at the last lines before the end.");
     let said = facts.said.iter().filter(|said| !said.text.trim().is_empty()).take(3);
     said.for_each(|said| draft.evidence(said.cite()));
     true

@@ -178,12 +178,17 @@ fn frame(report: &Report, index: usize, line: &str) -> Frame {
     match names.as_slice() {
         ["-"] => {}
         [one] => {
-            frame.reported =
-                Some(ReportedSymbol { name: (*one).to_owned(), offset: Some(8), ..ReportedSymbol::default() });
+            frame.reported = Some(ReportedSymbol {
+                name: (*one).to_owned(),
+                offset: Some(8),
+                ..ReportedSymbol::default()
+            });
         }
         many => {
-            frame.functions =
-                many.iter().map(|name| Function { name: (*name).to_owned(), ..Function::default() }).collect();
+            frame.functions = many
+                .iter()
+                .map(|name| Function { name: (*name).to_owned(), ..Function::default() })
+                .collect();
         }
     }
     frame

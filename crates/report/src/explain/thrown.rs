@@ -43,10 +43,13 @@ fn reason(rest: &str) -> Option<String> {
     Some(one_line(inner)).filter(|reason| !reason.is_empty() && reason != "(null)")
 }
 
-/// Reads the member `exceptionReason` of newer `.ips` reports.
+/// Reads the member `exceptionReason` of newer `.ips` reports, which readers keep as a field or, where it is long, as a
+/// section.
 pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
-    let field = report.fields.iter().find(|field| field.key.eq_ignore_ascii_case("exceptionReason"))?;
-    let outcome = json::read(field.value.as_bytes(), 0, &Limits::default());
+    let fields = report.fields.iter().map(|field| (&field.key, &field.value));
+    let sections = report.sections.iter().map(|section| (&section.title, &section.text));
+    let (_, text) = fields.chain(sections).find(|(key, _)| key.eq_ignore_ascii_case("exceptionReason"))?;
+    let outcome = json::read(text.as_bytes(), 0, &Limits::default());
     let object = outcome.value?;
     let text = |key: &str| object.get(key).and_then(Json::text).map(|text| one_line(&text));
     let name = text("name").or_else(|| text("class")).filter(|name| !name.is_empty())?;
@@ -280,6 +283,9 @@ mod tests {
             from_field(&field(value)),
             thrown("NSInvalidArgumentException", Some("-[NSNull length]: unrecognized selector"))
         );
+        let section = crate::Section { title: "exceptionReason".to_owned(), text: value.to_owned() };
+        let report = Report { sections: vec![section], ..Report::default() };
+        assert_eq!(from_field(&report), from_field(&field(value)));
         assert_eq!(from_field(&field("not json")), None);
         assert_eq!(from_field(&field("{}")), None);
     }

@@ -10,6 +10,9 @@ use crate::{Frame, Thread};
 /// Deeper frames are not what a thread waits in.
 const DEPTH: usize = 14;
 
+/// On whose behalf another thread waits stands among so many frames.
+const WAITER_DEPTH: usize = 64;
+
 /// At most so many other threads are cited.
 const MAX_OTHERS: usize = 3;
 
@@ -79,13 +82,14 @@ pub(super) fn others_waiting(facts: &Facts<'_>, draft: &mut Draft) {
     }
     draft.say(match found {
         0 => "No other thread waits on behalf of code outside of the system; the report does not tell who should have let it go on.",
-        _ => "Other threads wait too, on behalf of code outside of the system: if one of them holds what the main thread needs, it is a deadlock. The report does not tell who holds what.",
+        _ => "Other threads wait too, on behalf of code outside of the system: one of them may be who the main thread waits for (a deadlock, if each waits for the other). The report does not tell who holds what.",
     });
 }
 
 fn waiter(facts: &Facts<'_>, thread: &Thread) -> Option<String> {
     let (wait, _) = waiting_in(&thread.frames).filter(|(wait, _)| !wait.idle)?;
     let label = thread_label(thread);
-    let suspect = suspect_on(facts.report, &label, &thread.frames)?;
+    let frames = thread.frames.get(..WAITER_DEPTH.min(thread.frames.len()))?;
+    let suspect = suspect_on(facts.report, &label, frames)?;
     Some(format!("{}: waits for {}", cite(facts.report, &label, suspect.frame), wait.what))
 }

@@ -83,11 +83,7 @@ pub(crate) fn json_body(text: &str) -> Value {
 fn text_reports_have_what_their_rows_say() {
     for path in text_reports() {
         let (input, report) = read(&path);
-        let mut expected = of_text(&String::from_utf8(input).unwrap());
-        if path.ends_with("UmengDemo.crash") {
-            // Stated in lines of its own.
-            expected.images = 1;
-        }
+        let expected = of_text(&String::from_utf8(input).unwrap());
         assert_eq!(of_report(&report), expected, "{}", path.display());
         assert_eq!(report.notes, known_oddities(&path), "{}", path.display());
     }
@@ -96,6 +92,11 @@ fn text_reports_have_what_their_rows_say() {
 fn known_oddities(path: &Path) -> Vec<String> {
     if path.ends_with("handcrafted.txt") {
         return vec!["the header blames thread 5, but thread 1 is marked as crashed".to_owned()];
+    }
+    if path.ends_with("UmengDemo.crash") {
+        return vec![
+            "rows of DemoApp have names already; their addresses are not looked up again".to_owned(),
+        ];
     }
     Vec::new()
 }

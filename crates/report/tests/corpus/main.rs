@@ -4,6 +4,7 @@
 mod conversions;
 mod counts;
 mod cuts;
+mod kinds;
 mod losses;
 mod pairs;
 

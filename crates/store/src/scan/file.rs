@@ -80,7 +80,10 @@ impl Scan<'_> {
                     let window = Window::new(source, 0, source.len());
                     self.identify(location, &window, || window.fault())
                 }
-                Magic::Zip => self.look_into_zip(location, source),
+                Magic::Zip => {
+                    self.budget.grant(source.len());
+                    self.look_into_zip(location, source)
+                }
                 other => not_an_object(location, other, source.len(), &head),
             },
             Err(fault) => Findings::problem(fault.at(location)),

@@ -1,7 +1,8 @@
 //! Which files there are below the given paths.
 
 use std::collections::{HashSet, VecDeque};
-use std::fs::Metadata;
+use std::ffi::OsString;
+use std::fs::{FileType, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -98,24 +99,7 @@ impl Walk {
             let what = format!("left unread: more than {} folders deep", self.limits.folder_depth);
             return self.problem(folder, Fault::new(ErrorKind::Limit, what));
         }
-        let entries = match std::fs::read_dir(folder) {
-            Ok(entries) => entries,
-            Err(error) => return self.problem(folder, Fault::io("cannot be listed", &error)),
-        };
-        let mut listed = Vec::new();
-        for entry in entries {
-            match entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) {
-                Ok((name, kind)) if !is_noise(name.as_encoded_bytes()) => listed.push((name, kind)),
-                Ok(_) => {}
-                Err(error) => {
-                    self.problem(folder, Fault::io("cannot be listed in full", &error));
-                    break;
-                }
-            }
-            if listed.len() > self.left {
-                break;
-            }
-        }
+        let mut listed = self.read(folder);
         listed.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let first = self.folders.len();
         for (name, kind) in listed {
@@ -131,6 +115,32 @@ impl Walk {
         if let Some(added) = self.folders.get_mut(first..) {
             added.reverse();
         }
+    }
+
+    /// What is in a folder, no more than may still be looked at.
+    fn read(&mut self, folder: &Path) -> Vec<(OsString, FileType)> {
+        let mut listed = Vec::new();
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.problem(folder, Fault::io("cannot be listed", &error));
+                return listed;
+            }
+        };
+        for entry in entries {
+            match entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) {
+                Ok((name, kind)) if !is_noise(name.as_encoded_bytes()) => listed.push((name, kind)),
+                Ok(_) => {}
+                Err(error) => {
+                    self.problem(folder, Fault::io("cannot be listed in full", &error));
+                    break;
+                }
+            }
+            if listed.len() > self.left {
+                break;
+            }
+        }
+        listed
     }
 
     fn problem(&mut self, path: &Path, fault: Fault) {

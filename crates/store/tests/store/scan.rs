@@ -187,6 +187,31 @@ fn limits_end_the_walk_and_say_so() {
     );
 }
 
+#[test]
+fn a_file_cut_in_half_gives_what_it_still_has() {
+    let temp = TempDir::new("cut");
+    let slices = [macho(X86_64, MH_DSYM, Some(1), 10_000), dsym(2, 10_000)];
+    let whole = fat(&slices);
+    let dwarf = "Contents/Resources/DWARF/App";
+    temp.write(format!("in-first.dSYM/{dwarf}"), &whole[..10_000]);
+    temp.write(format!("in-second.dSYM/{dwarf}"), &whole[..20_000]);
+    temp.write(format!("thin.dSYM/{dwarf}"), &dsym(3, 10_000)[..5000]);
+    let index = scan(&[temp.path()]);
+    let opened = |n: u8, file: &str| {
+        let found = index.find(&uuid(n), None);
+        let entry = found.iter().find(|entry| entry.location.path().starts_with(temp.join(file)));
+        entry.map(|entry| index.open(entry).unwrap().len())
+    };
+    assert_eq!(opened(3, "thin.dSYM"), Some(5000));
+    assert_eq!(opened(1, "in-second.dSYM"), Some(slices[0].len()));
+    assert_eq!(opened(2, "in-second.dSYM"), Some(20_000 - 16_384));
+    assert_eq!(opened(1, "in-first.dSYM"), Some(10_000 - 4096));
+    let problems = problems(&index);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let expected = format!("in-first.dSYM/{dwarf}: at offset 0x4000: expected the slice arm64");
+    assert!(problems[0].contains(&expected), "{problems:?}");
+}
+
 /// The highest counts that were told.
 #[derive(Default)]
 struct Highest {

@@ -1,7 +1,7 @@
 //! Writes the parts of a name in order.
 //!
 //! A C++ type wraps around the name that it declares (`int (*name)[3]`), so each node has a left side and, if its
-//! [`Shape`](super::node::Shape) says so, a right side. The style (spaces, `'lambda'`, `(anonymous namespace)`, ...) is
+//! [`Shape`] says so, a right side. The style (spaces, `'lambda'`, `(anonymous namespace)`, ...) is
 //! that of LLVM's tools.
 //!
 //! Once the output limit is reached, or the work exceeds what a sound name of this length needs, nothing is written any

@@ -126,9 +126,6 @@ impl Parser<'_, '_> {
                 }
                 _ => number = Some(self.cursor.natural()?),
             }
-            if self.stack.len() >= super::MAX_STACK {
-                return None;
-            }
         }
     }
 
@@ -139,8 +136,8 @@ impl Parser<'_, '_> {
 
     /// Pushes a node but the last of its repetitions, which the operator returns.
     fn repeat(&mut self, node: NodeRef, repeat: Option<u32>) -> Parsed {
-        let count = repeat.unwrap_or(1);
-        if count > MAX_REPEAT {
+        let Some(count) = repeat else { return Some(node) };
+        if count > MAX_REPEAT || self.stack.len() >= super::MAX_STACK {
             return None;
         }
         for _ in 1..count {

@@ -91,7 +91,10 @@ pub(super) fn parse(
         let main = parser.arena.leaf(Kind::AsyncMain, 0);
         parser.stack.push(main);
     }
-    parser.run().ok_or(parser.cursor.at())
+    match parser.run() {
+        Some(root) if !parser.arena.is_full() => Ok(root),
+        _ => Err(parser.cursor.at()),
+    }
 }
 
 impl Parser<'_, '_> {
@@ -99,9 +102,6 @@ impl Parser<'_, '_> {
         // A zero byte ends a name that was given with too great a length.
         while let first @ 1.. = self.cursor.peek() {
             let result = self.operator(first)?;
-            if self.stack.len() >= MAX_STACK || self.arena.is_full() {
-                return None;
-            }
             self.stack.push(result);
         }
         self.global()

@@ -96,6 +96,9 @@ impl Parser<'_, '_> {
             let name = self.pop_if(Kind::is_decl_name)?;
             self.list.push(name);
         }
+        if self.list.len() == start {
+            return None;
+        }
         let context = self.pop_context()?;
         self.list.push(context);
         self.list.get_mut(start..)?.reverse();

@@ -106,6 +106,7 @@ impl Printer<'_> {
             if index >= MAX_SHOWN {
                 return self.put("...");
             }
+            self.spend(markers.len())?;
             for (kind, word) in [(Kind::PackMarker, "each "), (Kind::ValueMarker, "let ")] {
                 if markers.iter().any(|&marker| self.is_marked(marker, kind, depth, index)) {
                     self.put(word)?;

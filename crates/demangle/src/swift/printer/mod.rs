@@ -125,9 +125,17 @@ impl Printer<'_> {
 
     fn enter(&mut self) -> fmt::Result {
         self.depth += 1;
-        self.visits_left = self.visits_left.saturating_sub(1);
-        if self.depth > MAX_DEPTH || self.visits_left == 0 {
+        if self.depth > MAX_DEPTH {
             return Err(self.too_complex());
+        }
+        self.spend(1)
+    }
+
+    /// Accounts for work that may show nothing.
+    fn spend(&mut self, visits: usize) -> fmt::Result {
+        match self.visits_left.checked_sub(visits) {
+            Some(left) => self.visits_left = left,
+            None => return Err(self.too_complex()),
         }
         Ok(())
     }

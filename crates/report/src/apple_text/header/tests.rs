@@ -62,7 +62,9 @@ fn exception_codes_in_numbers_and_words() {
 fn fault_addresses_only_of_failed_accesses() {
     let address = |lines: &[&str]| fault_address(&read(lines).0.exception.unwrap()).map(Avma::get);
     let bad = "Exception Type: EXC_BAD_ACCESS (SIGBUS)";
-    assert_eq!(address(&[bad, "Exception Codes: 0x0000000000000010, 0x0000000000000008"]), Some(8));
+    assert_eq!(address(&[bad, "Exception Codes: 0x0000000000000002, 0x0000000000000008"]), Some(8));
+    assert_eq!(address(&[bad, "Exception Codes: 0x0000000000000010, 0x0000000000000008"]), None);
+    assert_eq!(address(&[bad, "Exception Codes: 0x000000000000000d, 0x0000000000000000"]), None);
     assert_eq!(address(&["Exception Type: SIGSEGV", "Exception Codes: SEGV_MAPERR at 0x88"]), Some(0x88));
     assert_eq!(address(&["Exception Type: SIGABRT", "Exception Codes: #0 at 0x9c54572"]), None);
     assert_eq!(

@@ -56,7 +56,14 @@ fn jump_into_data(on: &Accessing<'_, '_>, draft: &mut Draft, pc: Avma) {
     let denied = on.fault.failure() == Some(Failure::Protected)
         || on.syndrome.as_ref().is_some_and(|syndrome| syndrome.permission);
     let place = region.as_ref().map(|region| format!(" in {}", region.kind)).unwrap_or_default();
-    if denied {
+    if let Some(stripped) = on.fault.stripped {
+        draft.lead(
+            format!("Jump to {pc}, whose upper bits are no address"),
+            format!("The code jumped to {pc}: a failed pointer authentication, or a function pointer that was overwritten."),
+        );
+        draft.evidence(format!("Without the upper bits the pointer would be {stripped}"));
+        draft.say("The report does not tell which of the two it was.");
+    } else if denied {
         draft.lead(
             format!("Jump into memory that may not be executed: {pc}{place}"),
             format!("The code jumped to {pc}{place}, which is mapped but is no code."),

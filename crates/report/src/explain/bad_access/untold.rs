@@ -25,30 +25,53 @@ pub(in crate::explain) fn untold(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         FaultAddress::Stated(_) | FaultAddress::Assumed(..) => return false,
     };
-    let forbidden = on.fault.failure() == Some(Failure::Protected);
     if let Some(line) = broken_frame_pointer(facts) {
-        draft.lead("Bad memory access after the stack was overwritten", "Memory was accessed that may not be, and the stack holds values that are no addresses: it was overwritten.");
-        draft.evidence(line);
-        draft.cause("A write beyond the end of an array on the stack: memset, memcpy, strcpy or a loop with a wrong length.");
-        draft.next("Run with Address Sanitizer: it stops at the write.");
-    } else if forbidden {
-        draft.lead("Memory access that its protection forbids", "The code accessed memory that is mapped but may not be used that way: a write to read-only memory, or a jump into data.");
-        draft.cause("A write to a constant, to code, or to a file mapped for reading.");
-        draft.cause("A stack that ran out into its guard page.");
+        overwritten_stack(draft, &line);
     } else {
-        draft.lead(
-            "Bad memory access at an address that the report does not give",
-            "The code accessed memory that it may not access.",
-        );
-        draft.causes(&[GARBAGE, DANGLING]);
-        if matches!(facts.family(), Family::X86 | Family::X86_64) {
-            draft.cause("An instruction that only the kernel may execute: x86 reports it the same way.");
-        }
+        nothing_known(&on, draft);
+        draft.nexts(&[
+            "Look at the named line and at the registers for a pointer that is no address.",
+            ADDRESS_SANITIZER,
+        ]);
     }
-    draft.say(format!("The report does not tell the address: {why}."));
-    draft.next("Look at the named line and at the registers for a pointer that is no address.");
-    draft.next(ADDRESS_SANITIZER);
+    let why = if why.is_empty() { why } else { format!(": {why}") };
+    draft.say(format!("The report does not tell the address{why}."));
     true
+}
+
+fn overwritten_stack(draft: &mut Draft, line: &str) {
+    draft.lead(
+        "Bad memory access after the stack was overwritten",
+        "Memory was accessed that may not be, and the stack holds values that are no addresses: it was overwritten.",
+    );
+    draft.evidence(line);
+    draft.cause("A write beyond the end of an array on the stack: memset, memcpy, strcpy or a loop with a wrong length.");
+    draft.nexts(&[
+        "Run with Address Sanitizer: it stops at the write.",
+        "Look at the last frames that are left, and at what they had called.",
+    ]);
+}
+
+fn nothing_known(on: &Accessing<'_, '_>, draft: &mut Draft) {
+    if on.fault.failure() == Some(Failure::Protected) {
+        draft.lead(
+            "Memory access that its protection forbids",
+            "The code accessed memory that is mapped but may not be used that way: a write to read-only memory, or a jump into data.",
+        );
+        draft.causes(&[
+            "A write to a constant, to code, or to a file mapped for reading.",
+            "A stack that ran out into its guard page.",
+        ]);
+        return;
+    }
+    draft.lead(
+        "Bad memory access at an address that the report does not give",
+        "The code accessed memory that it may not access.",
+    );
+    draft.causes(&[GARBAGE, DANGLING]);
+    if matches!(on.facts.family(), Family::X86 | Family::X86_64) {
+        draft.cause("An instruction that only the kernel may execute: x86 reports it the same way.");
+    }
 }
 
 /// x86's general protection fault: a pointer beyond the address space, or a forbidden instruction.

@@ -637,6 +637,14 @@ fn registers_and_regions_tell_more() {
             &["mapped but is no code"],
         ),
         case(
+            "code-fetch",
+            access("KERN_INVALID_ADDRESS at 0x0f24000186a18d80 -> 0x0000000186a18d80 (possible pointer authentication failure)")
+                .registers("pc=0xf24000186a18d80")
+                .frames("??? -\nDemo main"),
+            "Jump to 0xf24000186a18d80, whose upper bits are no address",
+            &["failed pointer authentication, or a function pointer"],
+        ),
+        case(
             "objc-message",
             access("KERN_INVALID_ADDRESS at 0x10").registers("x0=0x10 x1=0x188057a33").frames(MESSAGE),
             "Message to something that is no object: receiver 0x10",

@@ -1,0 +1,8 @@
+//! The program as its users run it: every output under snapshot, bad input, exit codes.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
+
+mod bad_input;
+mod corpus;
+mod run;
+mod schema;
+mod snapshots;

@@ -1,0 +1,175 @@
+//! Every output form, on the sample that the repository ships. `BLESS=1` takes new output over.
+
+use crate::run::{backtrail, with_input};
+use backtrail_testkit::{TempDir, assert_snapshot, workspace_root};
+
+const SYMBOLS: &str = "fixtures/sample/symbols";
+
+fn snapshot(name: &str, actual: &str) {
+    assert_snapshot(workspace_root().join("crates/cli/tests/program/snapshots").join(name), actual);
+}
+
+#[test]
+fn help_of_every_command() {
+    let mut help = String::new();
+    for command in ["", "symbolicate", "explain", "lookup", "images", "demangle"] {
+        let arguments: Vec<_> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let run = backtrail(&arguments);
+        assert_eq!(run.code, 0);
+        help.push_str(&format!("$ backtrail {}\n{}\n", arguments.join(" "), run.stdout));
+    }
+    snapshot("help.txt", &help);
+}
+
+#[test]
+fn symbolicate_in_every_form() {
+    for report in ["null-member", "sdk-exception", "watchdog", "worker-assertion", "null-member-simulator"] {
+        for (form, ending) in [("text", "txt"), ("crash", "crash")] {
+            for source in ["ips", "crash"] {
+                let path = format!("fixtures/sample/reports/{report}.{source}");
+                let run = backtrail(&["symbolicate", &path, "-s", SYMBOLS, "--format", form]);
+                snapshot(&format!("{report}.{source}.{ending}"), &run.whole());
+            }
+        }
+    }
+}
+
+#[test]
+fn symbolicate_for_programs() {
+    for report in ["null-member.ips", "sdk-exception.crash"] {
+        let path = format!("fixtures/sample/reports/{report}");
+        let run = backtrail(&["symbolicate", &path, "-s", SYMBOLS, "--format", "json"]);
+        snapshot(&format!("{report}.json"), &run.whole());
+    }
+}
+
+#[test]
+fn symbolicate_as_a_page() {
+    let run = backtrail(&[
+        "symbolicate",
+        "fixtures/sample/reports/null-member.ips",
+        "-s",
+        SYMBOLS,
+        "--format",
+        "html",
+    ]);
+    snapshot("null-member.html", &run.stdout);
+    for outside in ["http://", "https://", "<script", "<link", "<img", "url("] {
+        assert!(!run.stdout.contains(outside), "{outside}: the page must stand alone");
+    }
+}
+
+#[test]
+fn symbolicate_without_symbols_says_what_is_missing() {
+    let run = backtrail(&["symbolicate", "fixtures/sample/reports/null-member.crash"]);
+    assert_eq!(run.code, 1);
+    snapshot("missing.txt", &run.whole());
+}
+
+#[test]
+fn symbolicate_with_another_builds_symbols_says_so() {
+    let folder = TempDir::new("other-build");
+    let original =
+        workspace_root().join("fixtures/sample/symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather");
+    let mut bytes = std::fs::read(original).unwrap();
+    for id in uuids(&bytes) {
+        bytes[id] ^= 0xff;
+    }
+    folder.write("Weather.app.dSYM/Contents/Resources/DWARF/Weather", &bytes);
+    let symbols = folder.path().to_str().unwrap();
+    let run = backtrail(&["symbolicate", "fixtures/sample/reports/null-member.crash", "-s", symbols]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("has the name but UUID"), "{}", run.stdout);
+    assert!(run.stdout.contains("id-mismatch"), "{}", run.stdout);
+}
+
+/// Where the UUIDs of the slices begin: each after the command number 0x1b and its size 24.
+fn uuids(bytes: &[u8]) -> Vec<usize> {
+    let command = [0x1b, 0, 0, 0, 24, 0, 0, 0];
+    let found = bytes.windows(8).enumerate().filter(|(_, window)| *window == command);
+    found.map(|(start, _)| start + 8).collect()
+}
+
+#[test]
+fn explain_needs_no_symbols() {
+    let run = backtrail(&["explain", "fixtures/sample/reports/watchdog.ips"]);
+    snapshot("explain.txt", &run.whole());
+    let run = backtrail(&["explain", "--format", "json", "fixtures/sample/reports/watchdog.ips"]);
+    snapshot("explain.json", &run.whole());
+}
+
+#[test]
+fn lookup_in_both_forms() {
+    let binary = "fixtures/sample/symbols/Weather.app.dSYM";
+    let run =
+        backtrail(&["lookup", "-e", binary, "--arch", "arm64", "0x1000041cc", "10000416c", "0x0", "zebra"]);
+    snapshot("lookup.txt", &run.whole());
+    let run = with_input(
+        &["lookup", "-e", binary, "--arch", "arm64", "--format", "json"],
+        b"0x1000041cc\n\n0xffffffffffffffff\n",
+    );
+    snapshot("lookup.json", &run.whole());
+    let run = backtrail(&[
+        "lookup",
+        "-e",
+        binary,
+        "--arch",
+        "arm64",
+        "--load-address",
+        "0x104430000",
+        "0x1044341cc",
+    ]);
+    let slid = backtrail(&["lookup", "-e", binary, "--arch", "arm64", "--slide", "0x4430000", "0x1044341cc"]);
+    assert_eq!(run.stdout, slid.stdout);
+    let run_without = backtrail(&["lookup", "-e", binary, "0x1000041cc"]);
+    assert_eq!(run_without.code, 2, "a fat file has no default slice");
+    assert!(run_without.stderr.contains("x86_64, arm64"), "{}", run_without.stderr);
+    assert!(run.stdout.contains("units.h:13"), "{}", run.stdout);
+}
+
+#[test]
+fn images_in_both_forms() {
+    let run = backtrail(&["images", "fixtures/sample/symbols/Weather.app.dSYM"]);
+    snapshot("images.txt", &run.whole());
+    let run = backtrail(&["images", "--format", "json", "fixtures/sample/symbols/Weather.app.dSYM"]);
+    snapshot("images.json", &run.whole());
+}
+
+#[test]
+fn demangle_names_and_text() {
+    let run = backtrail(&["demangle", "_ZN1a1bEi", "$s4main3fooyyF", "_RNvC6_123foo3bar", "plain"]);
+    snapshot("demangle.txt", &run.whole());
+    let run = with_input(&["demangle"], b"0x10 _ZN1a1bEi + 4\nbytes \xff\xfe stay\n");
+    assert_eq!(run.stdout, "0x10 a::b(int) + 4\nbytes \u{fffd}\u{fffd} stay\n");
+}
+
+#[test]
+fn man_pages_and_completions_come_from_the_same_definitions() {
+    let folder = TempDir::new("generated");
+    let path = folder.path().to_str().unwrap();
+    for what in ["man", "completions"] {
+        assert_eq!(backtrail(&["generate", what, path]).code, 0);
+    }
+    let man = std::fs::read_to_string(folder.join("backtrail-symbolicate.1")).unwrap();
+    assert!(man.contains("dSYM"), "{man}");
+    assert!(folder.join("backtrail.bash").exists() && folder.join("_backtrail").exists());
+}
+
+#[test]
+fn several_reports_go_into_a_folder() {
+    let folder = TempDir::new("output");
+    let path = format!("{}/out/", folder.path().display());
+    let run = backtrail(&[
+        "symbolicate",
+        "fixtures/sample/reports",
+        "-s",
+        SYMBOLS,
+        "--format",
+        "html",
+        "-o",
+        &path,
+    ]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    let pages = std::fs::read_dir(folder.join("out")).unwrap().count();
+    assert_eq!(pages, 10, "one page for each report, also for those of the same name");
+}

@@ -1,0 +1,68 @@
+//! Keeping lines as text.
+
+use super::Place;
+use super::reader::{Block, Reader};
+use crate::model::Section;
+
+/// The title of what libraries wrote down, beyond what the model takes.
+pub(super) const APP_INFO: &str = "Application Specific Information";
+
+impl Reader<'_> {
+    /// Keeps a line that is nothing else as text, where it stands.
+    pub(super) fn text(&mut self, text: &str) -> Place {
+        match self.block {
+            Block::AppInfo => self.app_info(text),
+            Block::Section(position) => match self.report.sections.get_mut(position) {
+                Some(section) => {
+                    append(&mut section.text, self.blanks, text);
+                    Place::Text
+                }
+                None => self.stray("", text),
+            },
+            Block::Thread(position) | Block::State(position) => {
+                let number = self.report.threads.get(position).map_or(0, |thread| thread.number);
+                self.stray(&format!("Thread {number}"), text)
+            }
+            Block::Backtrace(position) => {
+                let title = self.report.backtraces.get(position).map(|backtrace| backtrace.title.clone());
+                self.stray(&title.unwrap_or_default(), text)
+            }
+            Block::Images => self.stray("Binary Images", text),
+            Block::Header => self.stray("", text),
+        }
+    }
+
+    fn app_info(&mut self, text: &str) -> Place {
+        let Some(info) = self.report.app_info.last_mut() else { return self.stray(APP_INFO, text) };
+        let blanks = if info.lines.is_empty() { 0 } else { self.blanks };
+        match self.lines_left.checked_sub(blanks.saturating_add(1)) {
+            Some(left) => self.lines_left = left,
+            None => return self.stray(APP_INFO, text),
+        }
+        info.lines.extend(std::iter::repeat_n(String::new(), blanks));
+        info.lines.push(text.trim_end().to_owned());
+        self.announced_stack = text.trim_end().ends_with("call stack:");
+        Place::AppInfo
+    }
+
+    /// Keeps a line as text under the title of the block that it stands in, which goes on.
+    pub(super) fn stray(&mut self, title: &str, text: &str) -> Place {
+        let is_full = self.report.sections.len() >= self.limits.max_items;
+        let last = self.report.sections.last_mut().filter(|section| is_full || section.title == title);
+        match last {
+            Some(section) => append(&mut section.text, 0, text),
+            None => {
+                let text = text.trim_end().to_owned();
+                self.report.sections.push(Section { title: title.to_owned(), text });
+            }
+        }
+        Place::Text
+    }
+}
+
+fn append(to: &mut String, blanks: usize, line: &str) {
+    if !to.is_empty() {
+        to.extend(std::iter::repeat_n('\n', blanks + 1));
+    }
+    to.push_str(line.trim_end());
+}

@@ -1,0 +1,22 @@
+//! Explains and attributes whatever reads as a report: an answer always, of bounded size, the same each time.
+#![no_main]
+
+use backtrail_report::{Limits, attribute, explain, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let mut limits = Limits::default();
+    limits.max_frames = 10_000;
+    let Ok(report) = parse(data, &limits) else { return };
+    let explanation = explain(&report);
+    assert!(!explanation.title.is_empty() && !explanation.title.contains('\n'), "a title is one line");
+    assert!(!explanation.summary.is_empty());
+    for lines in [&explanation.evidence, &explanation.causes, &explanation.next_steps] {
+        assert!(
+            lines.len() < 100 && lines.iter().all(|line| line.len() < 1000),
+            "lists and lines are bounded"
+        );
+    }
+    assert!(!attribute(&report).evidence.is_empty(), "a verdict has evidence");
+    assert_eq!(explanation, explain(&report));
+});
