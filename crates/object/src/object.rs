@@ -213,6 +213,44 @@ impl<'d> Object<'d> {
         }
     }
 
+    /// A section's bytes as [`section_data`](Self::section_data) gives them; in an ELF `.o` or kernel module with its
+    /// relocations applied, as if every section lay where its header says.
+    ///
+    /// There all code sections lie at zero, one over the other: an address means the first one that is long enough to
+    /// have it. What the others have there ([`shadow_ends`](Self::shadow_ends)) gets an address that means dropped code
+    /// (-2), so that readers leave it out.
+    pub fn relocated_section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
+        let data = self.section_data(section)?;
+        let (Tables::Elf(tables), Some(index)) =
+            (&self.tables, self.headers.sections.iter().position(|other| other == section))
+        else {
+            return Ok(data);
+        };
+        if !elf::relocations::exist(self, tables, index)? {
+            return Ok(data);
+        }
+        let mut data = data.into_owned();
+        elf::relocations::apply(self, tables, index, &mut data)?;
+        Ok(Cow::Owned(data))
+    }
+
+    /// For each section of an ELF `.o` or kernel module, the end of the addresses that do not mean it: there code
+    /// sections lie one over the other from zero on, and an address means the first that is long enough to have it.
+    /// Zero for sections that are no code, and in files where each has addresses of its own.
+    pub fn shadow_ends(&self) -> Vec<Svma> {
+        let is_stacked = self.kind() == Kind::Relocatable && self.format() == Format::Elf;
+        let mut end = Svma::new(0);
+        let shadow_end = |section: &Section<'_>| {
+            if !(is_stacked && section.is_code && section.is_loaded) {
+                return Svma::new(0);
+            }
+            let before = end;
+            end = end.max(section.address.end());
+            before
+        };
+        self.headers.sections.iter().map(shadow_end).collect()
+    }
+
     /// How many bytes [`section_data`](Self::section_data) would give, without decompressing.
     pub fn section_size(&self, section: &Section<'_>) -> Result<u64> {
         match self.compressed(section)? {

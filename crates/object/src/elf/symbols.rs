@@ -108,15 +108,25 @@ fn of_section<'o, 'd, S: Sym<Endian = Endianness>>(
         Some(range) => object.view.bytes_up_to(range.start().get(), range.size(), "the symbols' names")?,
         None => return Err(object.view.malformed(offset, "expected the section of the symbols' names")),
     };
+    let wide_indices = wide_indices(object, tables, index)?;
+    let entries = object.view.table(offset, count, "a symbol table")?;
+    Ok(Table { entries, strings, wide_indices, offset, ..Table::empty(object, tables, kind) })
+}
+
+/// `SHT_SYMTAB_SHNDX`: the section numbers of a table's symbols where they do not fit 16 bits.
+pub(super) fn wide_indices<'d>(
+    object: &Object<'d>,
+    tables: &Tables,
+    index: usize,
+) -> Result<&'d [U32<Endianness>]> {
     let is_wide = |raw: &super::sections::RawSection| {
         raw.kind == SHT_SYMTAB_SHNDX && usize::try_from(raw.link).is_ok_and(|link| link == index)
     };
-    let wide = tables.raw_sections.iter().position(is_wide).and_then(|at| sections.get(at)?.file);
-    let wide_indices = wide.map_or(Ok(&[][..]), |range| {
+    let wide = tables.raw_sections.iter().position(is_wide);
+    let wide = wide.and_then(|at| object.headers.sections.get(at)?.file);
+    wide.map_or(Ok(&[][..]), |range| {
         object.view.table(range.start().get(), range.size() / 4, "the symbols' section numbers")
-    })?;
-    let entries = object.view.table(offset, count, "a symbol table")?;
-    Ok(Table { entries, strings, wide_indices, offset, ..Table::empty(object, tables, kind) })
+    })
 }
 
 /// `.dynsym` as the dynamic linker finds it: it knows no end of the table but the hash table's.
