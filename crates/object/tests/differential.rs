@@ -1,4 +1,5 @@
 //! What LLVM's tools say of the same files.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

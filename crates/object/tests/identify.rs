@@ -1,4 +1,5 @@
 //! How much a scan reads of a file.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod common;
 
