@@ -26,11 +26,21 @@ pub(crate) fn read(object: &Object<'_>, tables: &Tables) -> Result<Vec<Svma>> {
         && let Some((address, file)) = find(object, ".ARM.exidx")
     {
         let bytes = object.view.bytes(file.start().get(), file.size(), ".ARM.exidx")?;
-        starts.extend(Table { bytes, address: address.start(), tables }.exception_index());
+        let index = Table { bytes, address: address.start(), tables }.exception_index();
+        let code = code_ranges(object);
+        // Linkers end the index with an entry for the address behind the code.
+        let is_start = |start: &Svma| code.is_empty() || code.iter().any(|range| range.contains(*start));
+        starts.extend(index.into_iter().filter(is_start));
     }
     starts.sort_unstable();
     starts.dedup();
     Ok(starts)
+}
+
+fn code_ranges(object: &Object<'_>) -> Vec<AddrRange<Svma>> {
+    let sections = object.headers.sections.iter().filter(|section| section.is_code);
+    let segments = object.headers.segments.iter().filter(|segment| segment.executable);
+    sections.map(|section| section.address).chain(segments.map(|segment| segment.address)).collect()
 }
 
 fn find(object: &Object<'_>, name: &str) -> Option<(AddrRange<Svma>, FileRange)> {
