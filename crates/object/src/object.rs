@@ -205,12 +205,23 @@ impl<'d> Object<'d> {
         named.find(|section| section.file.is_some()).or(Some(first))
     }
 
-    /// A section's bytes, decompressed where they are compressed. Empty for sections without bytes in the file.
+    /// The bytes of a section of this object, decompressed where they are compressed. Empty for sections without bytes
+    /// in the file. In debug info of an ELF `.o`, addresses and offsets are filled in as a linker would, with the
+    /// addresses that its [`sections`](Self::sections) were given.
+    ///
+    /// # Errors
+    /// Where the bytes are not in the file, do not decompress, or decompress to more than the [`Limits`] allow.
     pub fn section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
-        match self.compressed(section)? {
+        let mut data = match self.compressed(section)? {
             Some(compressed) => compressed.decompress(self.limits.decompressed_bytes).map(Cow::Owned),
             None => self.raw_section_data(section).map(Cow::Borrowed),
+        }?;
+        if let Tables::Elf(tables) = &self.tables
+            && elf::relocations::concern(tables, section)
+        {
+            elf::relocations::apply(self, tables, section, data.to_mut())?;
         }
+        Ok(data)
     }
 
     /// How many bytes [`section_data`](Self::section_data) would give, without decompressing.

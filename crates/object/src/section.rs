@@ -34,8 +34,8 @@ pub struct Section<'d> {
     pub name: Cow<'d, str>,
     /// The Mach-O segment that it belongs to (`__TEXT`); empty for ELF.
     pub segment: Cow<'d, str>,
-    /// Its addresses. Empty at zero for ELF sections that are not mapped; from zero on for every section of an ELF
-    /// `.o`.
+    /// Its addresses. Empty at zero for ELF sections that are not mapped. ELF's `.o` files state none; their mapped
+    /// sections are laid out from zero on, those with code first, so that no two overlap.
     pub address: AddrRange<Svma>,
     /// Its bytes in the slice; `None` where the file has none for it (zero-fill; code of a debug companion).
     pub file: Option<FileRange>,
@@ -46,6 +46,8 @@ pub struct Section<'d> {
     /// Whether its bytes are compressed (`SHF_COMPRESSED`, `.zdebug_…`).
     /// [`Object::section_data`](crate::Object::section_data) undoes it.
     pub is_compressed: bool,
+    /// Its number among the sections of its object.
+    pub(crate) index: usize,
 }
 
 impl Section<'_> {
@@ -115,6 +117,7 @@ mod tests {
             is_code: false,
             is_loaded: false,
             is_compressed: false,
+            index: 0,
         }
     }
 

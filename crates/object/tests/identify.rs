@@ -1,5 +1,7 @@
 //! How much a scan reads of a file.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
+
 mod common;
 
 use std::cell::Cell;

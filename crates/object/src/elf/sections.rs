@@ -3,7 +3,7 @@
 use backtrail_core::{AddrRange, FileOffset, Svma};
 use object::elf::{
     CompressionHeader32, CompressionHeader64, CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, EM_ARM,
-    PT_DYNAMIC, PT_GNU_EH_FRAME, ProgramType, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_DYNAMIC,
+    ET_REL, PT_DYNAMIC, PT_GNU_EH_FRAME, ProgramType, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_DYNAMIC,
     SHT_NOBITS, SHT_NULL, SHT_PROGBITS, SectionType,
 };
 use object::pod::Pod;
@@ -28,6 +28,7 @@ pub(super) const EXCEPTION_INDEX: ProgramType = ProgramType(0x7000_0001);
 pub(super) struct RawSection {
     pub(super) kind: SectionType,
     pub(super) link: u32,
+    pub(super) info: u32,
 }
 
 /// The sections, in the file's order. Without their names where those are broken; none where the table itself is.
@@ -53,10 +54,33 @@ where
         &[]
     });
     let mut names = Names::new(names, raw.len());
-    let sections = raw.iter().map(|raw| section(raw, endian, &mut names)).collect();
-    let raw =
-        raw.iter().map(|raw| RawSection { kind: raw.sh_type(endian), link: raw.sh_link(endian) }).collect();
-    (sections, raw)
+    let sections = raw.iter().enumerate().map(|(index, raw)| section(index, raw, endian, &mut names));
+    let mut sections: Vec<_> = sections.collect();
+    if header.file_type == ET_REL {
+        lay_out(&mut sections, &raw.iter().map(|raw| raw.sh_addralign(endian).into()));
+    }
+    let for_linkers = |raw: &E::SectionHeader| RawSection {
+        kind: raw.sh_type(endian),
+        link: raw.sh_link(endian),
+        info: raw.sh_info(endian),
+    };
+    (sections, raw.iter().map(for_linkers).collect())
+}
+
+/// Gives the mapped sections of a `.o` addresses of their own: one after the other from zero on, those with code first.
+fn lay_out(sections: &mut [Section<'_>], alignments: &(impl Iterator<Item = u64> + Clone)) {
+    const MAX_ALIGNMENT: u64 = 1 << 20;
+    let mut end = 0u64;
+    for is_code in [true, false] {
+        for (section, alignment) in sections.iter_mut().zip(alignments.clone()) {
+            if section.is_loaded && section.is_code == is_code {
+                let alignment = alignment.clamp(1, MAX_ALIGNMENT);
+                let start = end.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
+                section.address = AddrRange::from_size(Svma::new(start), section.address.size());
+                end = section.address.end().get();
+            }
+        }
+    }
 }
 
 /// What program headers say of sections, for files whose section headers were stripped off: images copied out of memory,
@@ -78,10 +102,13 @@ pub(super) fn stand_ins(header: &Header, programs: &[Program]) -> (Vec<Section<'
             is_code: false,
             is_loaded: true,
             is_compressed: false,
+            index: 0,
         };
-        Some((section, RawSection { kind: section_kind, link: 0 }))
+        Some((section, RawSection { kind: section_kind, link: 0, info: 0 }))
     });
-    found.unzip()
+    let (mut sections, raw): (Vec<Section<'_>>, Vec<_>) = found.unzip();
+    sections.iter_mut().enumerate().for_each(|(index, section)| section.index = index);
+    (sections, raw)
 }
 
 fn names<'d, S, R>(view: View<R>, raw: &[S], header: &Header) -> Result<&'d [u8]>
@@ -102,6 +129,7 @@ where
 }
 
 fn section<'d, S: SectionHeader<Endian = Endianness>>(
+    index: usize,
     raw: &S,
     endian: Endianness,
     names: &mut Names<'d>,
@@ -119,6 +147,7 @@ fn section<'d, S: SectionHeader<Endian = Endianness>>(
         is_compressed: has_bits && (flags.contains(SHF_COMPRESSED) || name.starts_with(".zdebug_")),
         segment: "".into(),
         name,
+        index,
     }
 }
 

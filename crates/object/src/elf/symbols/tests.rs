@@ -155,7 +155,7 @@ fn counts_are_limited() {
 }
 
 /// A library without section headers: symbols, names, hash table and dynamic section in one segment.
-fn without_sections(is_64: bool, hash_tag: u64, hash: Vec<u8>) -> Vec<u8> {
+fn without_sections(is_64: bool, hash_tag: u64, hash: &[u8]) -> Vec<u8> {
     let elf = Elf { is_64, ..Elf::default() };
     let (entries, names) = elf.symbol_table(&[
         symbol("import", 2, 0, 0),
@@ -166,7 +166,7 @@ fn without_sections(is_64: bool, hash_tag: u64, hash: Vec<u8>) -> Vec<u8> {
     let names_at = entries.len().next_multiple_of(8);
     let hash_at = names_at + names.len().next_multiple_of(8);
     let mut body = Assembler::with(is_64, false);
-    body.bytes(&entries).align(8).bytes(&names).align(8).bytes(&hash).align(8);
+    body.bytes(&entries).align(8).bytes(&names).align(8).bytes(hash).align(8);
     let mut dynamic = Assembler::with(is_64, false);
     let mut entry = |tag: u64, value: u64| {
         dynamic.word(tag).word(value);
@@ -207,7 +207,7 @@ fn the_dynamic_linker_knows_symbols_without_section_headers() {
         (false, 4, sysv),
         (true, 0, vec![]),
     ] {
-        let data = without_sections(is_64, tag, hash);
+        let data = without_sections(is_64, tag, &hash);
         let object = Object::parse(&data).unwrap();
         assert!(object.has_symbols());
         let symbols = object.symbols().unwrap();
@@ -224,7 +224,7 @@ fn hash_tables_that_lie_are_errors() {
         (0x6fff_fef5, Assembler::new().u32(1).u32(2).u32(0).u32(6).u32(u32::MAX).finish()),
         (4, Assembler::new().u32(1).u32(u32::MAX).finish()),
     ] {
-        let data = without_sections(true, tag, hash);
+        let data = without_sections(true, tag, &hash);
         let object = Object::parse(&data).unwrap();
         assert!(object.symbols().is_err(), "{tag:#x}");
     }
