@@ -205,23 +205,51 @@ impl<'d> Object<'d> {
         named.find(|section| section.file.is_some()).or(Some(first))
     }
 
-    /// The bytes of a section of this object, decompressed where they are compressed. Empty for sections without bytes
-    /// in the file. In debug info of an ELF `.o`, addresses and offsets are filled in as a linker would, with the
-    /// addresses that its [`sections`](Self::sections) were given.
+    /// A section's bytes, decompressed where they are compressed. Empty for sections without bytes in the file.
     ///
     /// # Errors
     /// Where the bytes are not in the file, do not decompress, or decompress to more than the [`Limits`] allow.
     pub fn section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
-        let mut data = match self.compressed(section)? {
+        match self.compressed(section)? {
             Some(compressed) => compressed.decompress(self.limits.decompressed_bytes).map(Cow::Owned),
             None => self.raw_section_data(section).map(Cow::Borrowed),
-        }?;
+        }
+    }
+
+    /// A section's bytes as [`section_data`](Self::section_data) gives them; in an ELF `.o` or kernel module with its
+    /// relocations applied, as if every section lay where its header says.
+    ///
+    /// There all code sections lie at zero, one over the other: an address means the first one that is long enough to
+    /// have it. What the others have there ([`shadow_ends`](Self::shadow_ends)) gets an address that means dropped code
+    /// (-2), so that readers leave it out.
+    ///
+    /// # Errors
+    /// As [`section_data`](Self::section_data), and where a relocation is of an unknown kind: the bytes would be wrong.
+    pub fn relocated_section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
+        let mut data = self.section_data(section)?;
         if let Tables::Elf(tables) = &self.tables
             && elf::relocations::concern(tables, section)
         {
             elf::relocations::apply(self, tables, section, data.to_mut())?;
         }
         Ok(data)
+    }
+
+    /// For each section of an ELF `.o` or kernel module, the end of the addresses that do not mean it: there code
+    /// sections lie one over the other from zero on, and an address means the first that is long enough to have it.
+    /// Zero for sections that are no code, and in files where each has addresses of its own.
+    pub fn shadow_ends(&self) -> Vec<Svma> {
+        let is_stacked = self.kind() == Kind::Relocatable && self.format() == Format::Elf;
+        let mut end = Svma::new(0);
+        let shadow_end = |section: &Section<'_>| {
+            if !(is_stacked && section.is_code && section.is_loaded) {
+                return Svma::new(0);
+            }
+            let before = end;
+            end = end.max(section.address.end());
+            before
+        };
+        self.headers.sections.iter().map(shadow_end).collect()
     }
 
     /// How many bytes [`section_data`](Self::section_data) would give, without decompressing.

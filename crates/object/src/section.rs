@@ -34,8 +34,8 @@ pub struct Section<'d> {
     pub name: Cow<'d, str>,
     /// The Mach-O segment that it belongs to (`__TEXT`); empty for ELF.
     pub segment: Cow<'d, str>,
-    /// Its addresses. Empty at zero for ELF sections that are not mapped. ELF's `.o` files state none; their mapped
-    /// sections are laid out from zero on, those with code first, so that no two overlap.
+    /// Its addresses. Empty at zero for ELF sections that are not mapped; from zero on for every section of an ELF
+    /// `.o`.
     pub address: AddrRange<Svma>,
     /// Its bytes in the slice; `None` where the file has none for it (zero-fill; code of a debug companion).
     pub file: Option<FileRange>,

@@ -39,7 +39,7 @@ pub enum SymbolTable {
 pub struct Symbol<'d> {
     /// The name that the linker sees, Mach-O's leading underscore included; lossy only where it is no UTF-8.
     pub name: Cow<'d, str>,
-    /// Where it lies, the Thumb bit cleared. In an ELF `.o`: where its section was laid out.
+    /// Where it lies, the Thumb bit cleared. In an ELF `.o`: from the start of its section.
     pub address: Svma,
     /// Bytes, where the table states them (ELF) and they are not zero.
     pub size: Option<u64>,

@@ -51,11 +51,22 @@ fn relocated_debug_info_is_what_the_linker_makes_of_it() {
             }
             let (ours, theirs) = (std::fs::read(&object).unwrap(), std::fs::read(&linked).unwrap());
             let (ours, theirs) = (Object::parse(&ours).unwrap(), Object::parse(&theirs).unwrap());
-            for name in [".debug_info", ".debug_line", ".debug_addr", ".debug_str_offsets", ".debug_ranges"] {
+            for name in [
+                ".debug_info",
+                ".debug_line",
+                ".debug_addr",
+                ".debug_str_offsets",
+                ".debug_ranges",
+                ".debug_rnglists",
+                ".debug_aranges",
+            ] {
                 let Some(section) = theirs.section(name) else { continue };
                 let expected = theirs.section_data(section).unwrap();
                 let section = ours.section(name).unwrap();
-                assert!(ours.section_data(section).unwrap() == expected, "{target} {version} {name}");
+                assert!(
+                    ours.relocated_section_data(section).unwrap() == expected,
+                    "{target} {version} {name}"
+                );
             }
         }
     }

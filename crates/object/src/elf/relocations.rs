@@ -1,18 +1,11 @@
-//! Debug info of `.o` files: the numbers in it that only a linker would fill in. The processors' ELF supplements.
+//! Relocations of debug sections in relocatable files: `.o` files and kernel modules, whose debug info holds nothing but
+//! zeros (or addends) where addresses and offsets into other sections belong. The processors' ELF supplements.
 //!
-//! Nothing but what compilers write into debug sections: whole words that name an address or an offset, and RISC-V's
+//! Only what compilers write into debug sections: whole words that name an address or an offset, and RISC-V's
 //! differences of labels.
 
 use backtrail_core::Svma;
-use object::elf::{
-    EM_386, EM_AARCH64, EM_ARM, EM_PPC, EM_PPC64, EM_RISCV, EM_X86_64, ET_REL, FileHeader32, FileHeader64,
-    Machine, R_386_32, R_386_NONE, R_386_TLS_LDO_32, R_AARCH64_ABS32, R_AARCH64_ABS64, R_AARCH64_NONE,
-    R_ARM_ABS32, R_ARM_NONE, R_ARM_TLS_LDO32, R_PPC_ADDR32, R_PPC_NONE, R_PPC64_ADDR32, R_PPC64_ADDR64,
-    R_PPC64_DTPREL64, R_PPC64_NONE, R_RISCV_32, R_RISCV_64, R_RISCV_ADD8, R_RISCV_ADD16, R_RISCV_ADD32,
-    R_RISCV_ADD64, R_RISCV_NONE, R_RISCV_SUB8, R_RISCV_SUB16, R_RISCV_SUB32, R_RISCV_SUB64, R_X86_64_32,
-    R_X86_64_32S, R_X86_64_64, R_X86_64_DTPOFF32, R_X86_64_DTPOFF64, R_X86_64_NONE, RelocationType,
-    SHN_LORESERVE, SHN_XINDEX, SHT_REL, SHT_RELA,
-};
+use object::elf::*;
 use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use object::{Endianness, U32};
 
@@ -21,51 +14,87 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::object::Object;
 use crate::section::Section;
 
-/// What a relocation does to the bytes at its place; the number says how many bytes those are.
+/// What a relocation does with `symbol + addend` at its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Action {
-    Set(usize),
-    Add(usize),
-    Subtract(usize),
+    Set,
+    Add,
+    Subtract,
     /// Offsets of thread-local variables, which are no addresses.
-    Nothing,
+    Ignore,
+}
+
+/// What stands at the place: a word of so many bytes, or a LEB128 number, whose length stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Field {
+    Bytes(usize),
+    Leb,
 }
 
 #[rustfmt::skip]
-const ACTIONS: [(Machine, RelocationType, Action); 32] = [
-    (EM_X86_64, R_X86_64_NONE, Action::Nothing),
-    (EM_X86_64, R_X86_64_64, Action::Set(8)),
-    (EM_X86_64, R_X86_64_32, Action::Set(4)),
-    (EM_X86_64, R_X86_64_32S, Action::Set(4)),
-    (EM_X86_64, R_X86_64_DTPOFF64, Action::Nothing),
-    (EM_X86_64, R_X86_64_DTPOFF32, Action::Nothing),
-    (EM_386, R_386_NONE, Action::Nothing),
-    (EM_386, R_386_32, Action::Set(4)),
-    (EM_386, R_386_TLS_LDO_32, Action::Nothing),
-    (EM_AARCH64, R_AARCH64_NONE, Action::Nothing),
-    (EM_AARCH64, R_AARCH64_ABS64, Action::Set(8)),
-    (EM_AARCH64, R_AARCH64_ABS32, Action::Set(4)),
-    (EM_ARM, R_ARM_NONE, Action::Nothing),
-    (EM_ARM, R_ARM_ABS32, Action::Set(4)),
-    (EM_ARM, R_ARM_TLS_LDO32, Action::Nothing),
-    (EM_PPC, R_PPC_NONE, Action::Nothing),
-    (EM_PPC, R_PPC_ADDR32, Action::Set(4)),
-    (EM_PPC64, R_PPC64_NONE, Action::Nothing),
-    (EM_PPC64, R_PPC64_ADDR64, Action::Set(8)),
-    (EM_PPC64, R_PPC64_ADDR32, Action::Set(4)),
-    (EM_PPC64, R_PPC64_DTPREL64, Action::Nothing),
-    (EM_RISCV, R_RISCV_NONE, Action::Nothing),
-    (EM_RISCV, R_RISCV_64, Action::Set(8)),
-    (EM_RISCV, R_RISCV_32, Action::Set(4)),
-    (EM_RISCV, R_RISCV_ADD8, Action::Add(1)),
-    (EM_RISCV, R_RISCV_ADD16, Action::Add(2)),
-    (EM_RISCV, R_RISCV_ADD32, Action::Add(4)),
-    (EM_RISCV, R_RISCV_ADD64, Action::Add(8)),
-    (EM_RISCV, R_RISCV_SUB8, Action::Subtract(1)),
-    (EM_RISCV, R_RISCV_SUB16, Action::Subtract(2)),
-    (EM_RISCV, R_RISCV_SUB32, Action::Subtract(4)),
-    (EM_RISCV, R_RISCV_SUB64, Action::Subtract(8)),
-];
+const KNOWN: [(Machine, RelocationType, Action, Field); 57] = {
+    use Action::{Add, Ignore, Set, Subtract};
+    use Field::{Bytes, Leb};
+    [
+        (EM_X86_64, R_X86_64_NONE, Ignore, Bytes(0)),
+        (EM_X86_64, R_X86_64_64, Set, Bytes(8)),
+        (EM_X86_64, R_X86_64_32, Set, Bytes(4)),
+        (EM_X86_64, R_X86_64_32S, Set, Bytes(4)),
+        (EM_X86_64, R_X86_64_DTPOFF64, Ignore, Bytes(8)),
+        (EM_X86_64, R_X86_64_DTPOFF32, Ignore, Bytes(4)),
+        (EM_386, R_386_NONE, Ignore, Bytes(0)),
+        (EM_386, R_386_32, Set, Bytes(4)),
+        (EM_386, R_386_TLS_LDO_32, Ignore, Bytes(4)),
+        (EM_AARCH64, R_AARCH64_NONE, Ignore, Bytes(0)),
+        (EM_AARCH64, R_AARCH64_ABS64, Set, Bytes(8)),
+        (EM_AARCH64, R_AARCH64_ABS32, Set, Bytes(4)),
+        (EM_ARM, R_ARM_NONE, Ignore, Bytes(0)),
+        (EM_ARM, R_ARM_ABS32, Set, Bytes(4)),
+        (EM_ARM, R_ARM_TLS_LDO32, Ignore, Bytes(4)),
+        (EM_PPC, R_PPC_NONE, Ignore, Bytes(0)),
+        (EM_PPC, R_PPC_ADDR32, Set, Bytes(4)),
+        (EM_PPC, R_PPC_DTPREL32, Ignore, Bytes(4)),
+        (EM_PPC64, R_PPC64_NONE, Ignore, Bytes(0)),
+        (EM_PPC64, R_PPC64_ADDR64, Set, Bytes(8)),
+        (EM_PPC64, R_PPC64_ADDR32, Set, Bytes(4)),
+        (EM_PPC64, R_PPC64_DTPREL64, Ignore, Bytes(8)),
+        (EM_S390, R_390_NONE, Ignore, Bytes(0)),
+        (EM_S390, R_390_64, Set, Bytes(8)),
+        (EM_S390, R_390_32, Set, Bytes(4)),
+        (EM_S390, R_390_TLS_LDO64, Ignore, Bytes(8)),
+        (EM_MIPS, R_MIPS_NONE, Ignore, Bytes(0)),
+        (EM_MIPS, R_MIPS_32, Set, Bytes(4)),
+        (EM_MIPS, R_MIPS_64, Set, Bytes(8)),
+        (EM_MIPS, R_MIPS_TLS_DTPREL32, Ignore, Bytes(4)),
+        (EM_MIPS, R_MIPS_TLS_DTPREL64, Ignore, Bytes(8)),
+        (EM_RISCV, R_RISCV_NONE, Ignore, Bytes(0)),
+        (EM_RISCV, R_RISCV_64, Set, Bytes(8)),
+        (EM_RISCV, R_RISCV_32, Set, Bytes(4)),
+        (EM_RISCV, R_RISCV_TLS_DTPREL64, Ignore, Bytes(8)),
+        (EM_RISCV, R_RISCV_ADD8, Add, Bytes(1)),
+        (EM_RISCV, R_RISCV_ADD16, Add, Bytes(2)),
+        (EM_RISCV, R_RISCV_ADD32, Add, Bytes(4)),
+        (EM_RISCV, R_RISCV_ADD64, Add, Bytes(8)),
+        (EM_RISCV, R_RISCV_SUB8, Subtract, Bytes(1)),
+        (EM_RISCV, R_RISCV_SUB16, Subtract, Bytes(2)),
+        (EM_RISCV, R_RISCV_SUB32, Subtract, Bytes(4)),
+        (EM_RISCV, R_RISCV_SUB64, Subtract, Bytes(8)),
+        (EM_RISCV, R_RISCV_SET8, Set, Bytes(1)),
+        (EM_RISCV, R_RISCV_SET16, Set, Bytes(2)),
+        (EM_RISCV, R_RISCV_SET32, Set, Bytes(4)),
+        (EM_RISCV, R_RISCV_SET_ULEB128, Set, Leb),
+        (EM_RISCV, R_RISCV_SUB_ULEB128, Subtract, Leb),
+        (EM_LOONGARCH, R_LARCH_NONE, Ignore, Bytes(0)),
+        (EM_LOONGARCH, R_LARCH_64, Set, Bytes(8)),
+        (EM_LOONGARCH, R_LARCH_32, Set, Bytes(4)),
+        (EM_LOONGARCH, R_LARCH_ADD32, Add, Bytes(4)),
+        (EM_LOONGARCH, R_LARCH_ADD64, Add, Bytes(8)),
+        (EM_LOONGARCH, R_LARCH_SUB32, Subtract, Bytes(4)),
+        (EM_LOONGARCH, R_LARCH_SUB64, Subtract, Bytes(8)),
+        (EM_LOONGARCH, R_LARCH_ADD_ULEB128, Add, Leb),
+        (EM_LOONGARCH, R_LARCH_SUB_ULEB128, Subtract, Leb),
+    ]
+};
 
 /// One relocation, whatever its form.
 struct Relocation {
@@ -88,31 +117,39 @@ fn tables_of<'t>(tables: &'t Tables, section: &Section<'_>) -> impl Iterator<Ite
         .map(|(index, _)| index)
 }
 
-/// Fills in what a linker would have: addresses as the sections of the `.o` are laid out.
+/// Fills in what a linker would have, every section lying where its header says; see
+/// [`Object::relocated_section_data`].
 pub(crate) fn apply(
     object: &Object<'_>,
     tables: &Tables,
     section: &Section<'_>,
     data: &mut [u8],
 ) -> Result<()> {
+    let shadow_ends = object.shadow_ends();
     for index in tables_of(tables, section) {
         if tables.header.is_64 {
-            apply_table::<FileHeader64<Endianness>>(object, tables, index, data)?;
+            apply_table::<FileHeader64<Endianness>>(object, tables, index, &shadow_ends, data)?;
         } else {
-            apply_table::<FileHeader32<Endianness>>(object, tables, index, data)?;
+            apply_table::<FileHeader32<Endianness>>(object, tables, index, &shadow_ends, data)?;
         }
     }
     Ok(())
 }
 
-fn apply_table<E>(object: &Object<'_>, tables: &Tables, index: usize, data: &mut [u8]) -> Result<()>
+fn apply_table<E>(
+    object: &Object<'_>,
+    tables: &Tables,
+    index: usize,
+    shadow_ends: &[Svma],
+    data: &mut [u8],
+) -> Result<()>
 where
     E: FileHeader<Endian = Endianness>,
 {
     let endian = tables.header.endian;
     let Some(raw) = tables.raw_sections.get(index) else { return Ok(()) };
     let symbols = Symbols::<E>::of(object, tables, raw.link)?;
-    let place = Place { object, tables, symbols, table: index };
+    let place = Place { object, tables, symbols, shadow_ends, table: index };
     if raw.kind == SHT_RELA {
         for raw in place.table::<E::Rela>()? {
             let (offset, addend) = (raw.r_offset(endian).into(), Some(raw.r_addend(endian).into()));
@@ -131,7 +168,8 @@ where
 struct Place<'o, 'd, E: FileHeader> {
     object: &'o Object<'d>,
     tables: &'o Tables,
-    symbols: Symbols<'o, 'd, E>,
+    symbols: Symbols<'d, E>,
+    shadow_ends: &'o [Svma],
     /// The section of the relocations.
     table: usize,
 }
@@ -150,91 +188,96 @@ impl<'d, E: FileHeader<Endian = Endianness>> Place<'_, 'd, E> {
 
     fn apply(&self, relocation: &Relocation, data: &mut [u8]) -> Result<()> {
         let machine = self.tables.header.machine;
-        let known = ACTIONS.iter().find(|(of, kind, _)| *of == machine && *kind == relocation.kind);
-        let Some((_, _, action)) = known else {
+        let mut known = KNOWN.iter().filter(|(of, ..)| *of == machine);
+        let Some((_, _, action, field)) = known.find(|(_, kind, ..)| *kind == relocation.kind) else {
             let detail = format!("relocation {} of machine {} in debug info", relocation.kind.0, machine.0);
             return Err(self.error(ErrorKind::Unsupported, detail));
         };
-        let size = match *action {
-            Action::Nothing => return Ok(()),
-            Action::Set(size) | Action::Add(size) | Action::Subtract(size) => size,
-        };
-        let start = usize::try_from(relocation.offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(size);
-        let place = data.get_mut(start..end).ok_or_else(|| {
-            self.error(
-                ErrorKind::Malformed,
-                format!("a relocation changes bytes {start:#x}..{end:#x} of a shorter section"),
-            )
+        if *action == Action::Ignore {
+            return Ok(());
+        }
+        let place = find_place(data, relocation.offset, *field).ok_or_else(|| {
+            let detail = format!("a relocation changes byte {:#x} of a shorter section", relocation.offset);
+            self.error(ErrorKind::Malformed, detail)
         })?;
-        let old = number(place, self.tables.header.endian);
-        let symbol = self.symbols.address(relocation.symbol).ok_or_else(|| {
-            self.error(
-                ErrorKind::Malformed,
-                format!("a relocation names symbol {}, there are fewer", relocation.symbol),
-            )
+        let (symbol, section) = self.symbols.get(relocation.symbol).ok_or_else(|| {
+            let detail = format!("a relocation names symbol {}, there are fewer", relocation.symbol);
+            self.error(ErrorKind::Malformed, detail)
         })?;
-        let addend = relocation.addend.map_or(old, i64::cast_unsigned);
-        let value = symbol.wrapping_add(addend);
-        let new = match action {
-            Action::Add(_) => old.wrapping_add(value),
-            Action::Subtract(_) => old.wrapping_sub(value),
+        let endian = self.tables.header.endian;
+        let before = load(place, *field, endian);
+        let value = symbol.wrapping_add(relocation.addend.map_or(before, i64::cast_unsigned));
+        let after = match action {
+            Action::Add => before.wrapping_add(value),
+            Action::Subtract => before.wrapping_sub(value),
+            // What lld writes for code that it dropped; readers leave it out.
+            _ if self.shadow_ends.get(section).is_some_and(|end| Svma::new(value) < *end) => u64::MAX - 1,
             _ => value,
         };
-        put(place, new, self.tables.header.endian);
+        store(place, after, *field, endian);
         Ok(())
     }
 }
 
-/// The symbols that relocations name, and where their sections are laid out.
-struct Symbols<'o, 'd, E: FileHeader> {
-    object: &'o Object<'d>,
+/// The symbols that relocations name by their numbers.
+struct Symbols<'d, E: FileHeader> {
     endian: Endianness,
     entries: &'d [E::Sym],
     wide_indices: &'d [U32<Endianness>],
 }
 
-impl<'o, 'd, E: FileHeader<Endian = Endianness>> Symbols<'o, 'd, E> {
-    fn of(object: &'o Object<'d>, tables: &Tables, link: u32) -> Result<Self> {
+impl<'d, E: FileHeader<Endian = Endianness>> Symbols<'d, E> {
+    fn of(object: &Object<'d>, tables: &Tables, link: u32) -> Result<Self> {
         let index = usize::try_from(link).unwrap_or(usize::MAX);
         let file = object.headers.sections.get(index).and_then(|section| section.file);
         let (offset, size) = file.map_or((0, 0), |file| (file.start().get(), file.size()));
         let entries = object.view.table(offset, size / size_of::<E::Sym>() as u64, "a symbol table")?;
         let wide_indices = super::symbols::wide_indices(object, tables, index)?;
-        Ok(Self { object, endian: tables.header.endian, entries, wide_indices })
+        Ok(Self { endian: tables.header.endian, entries, wide_indices })
     }
 
-    /// `None` where there is no such symbol; zero for undefined ones.
-    fn address(&self, number: u32) -> Option<u64> {
+    /// A symbol's value and section; `None` where there is no such symbol.
+    fn get(&self, number: u32) -> Option<(u64, usize)> {
         let index = usize::try_from(number).ok()?;
         let entry = self.entries.get(index)?;
         let section = match entry.st_shndx(self.endian) {
             SHN_XINDEX => self.wide_indices.get(index)?.get(self.endian),
-            section if section.0 >= SHN_LORESERVE => 0,
             section => section.0.into(),
         };
-        let section =
-            usize::try_from(section).ok().and_then(|section| self.object.headers.sections.get(section));
-        let base = section.map_or(Svma::new(0), |section| section.address.start());
-        Some(base.get().wrapping_add(entry.st_value(self.endian).into()))
+        Some((entry.st_value(self.endian).into(), usize::try_from(section).ok()?))
     }
 }
 
-/// 1, 2, 4 or 8 bytes as a number.
-fn number(bytes: &[u8], endian: Endianness) -> u64 {
+/// The bytes that a relocation changes.
+fn find_place(data: &mut [u8], offset: u64, field: Field) -> Option<&mut [u8]> {
+    let tail = data.get_mut(usize::try_from(offset).ok()?..)?;
+    let size = match field {
+        Field::Bytes(size) => size,
+        Field::Leb => tail.iter().position(|byte| byte & 0x80 == 0)? + 1,
+    };
+    tail.get_mut(..size)
+}
+
+fn load(place: &[u8], field: Field, endian: Endianness) -> u64 {
     let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-    match endian {
-        Endianness::Little => bytes.iter().rev().fold(0, fold),
-        Endianness::Big => bytes.iter().fold(0, fold),
+    match (field, endian) {
+        (Field::Leb, _) => place.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)),
+        (_, Endianness::Little) => place.iter().rev().fold(0, fold),
+        (_, Endianness::Big) => place.iter().fold(0, fold),
     }
 }
 
-/// The lowest bytes of a number, as many as there is room for.
-fn put(bytes: &mut [u8], value: u64, endian: Endianness) {
-    let little = value.to_le_bytes();
-    match endian {
-        Endianness::Little => bytes.iter_mut().zip(little).for_each(|(to, from)| *to = from),
-        Endianness::Big => bytes.iter_mut().rev().zip(little).for_each(|(to, from)| *to = from),
+/// The lowest bits of a number, as many as there is room for.
+fn store(place: &mut [u8], mut value: u64, field: Field, endian: Endianness) {
+    let mut next = |bits: u32| {
+        let low = value & ((1 << bits) - 1);
+        value >>= bits;
+        u8::try_from(low).unwrap_or(0)
+    };
+    match (field, endian) {
+        (Field::Leb, _) => place.iter_mut().for_each(|byte| *byte = *byte & 0x80 | next(7)),
+        (_, Endianness::Little) => place.iter_mut().for_each(|byte| *byte = next(8)),
+        (_, Endianness::Big) => place.iter_mut().rev().for_each(|byte| *byte = next(8)),
     }
 }
 

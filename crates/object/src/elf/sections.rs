@@ -3,7 +3,7 @@
 use backtrail_core::{AddrRange, FileOffset, Svma};
 use object::elf::{
     CompressionHeader32, CompressionHeader64, CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, EM_ARM,
-    ET_REL, PT_DYNAMIC, PT_GNU_EH_FRAME, ProgramType, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_DYNAMIC,
+    PT_DYNAMIC, PT_GNU_EH_FRAME, ProgramType, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_DYNAMIC,
     SHT_NOBITS, SHT_NULL, SHT_PROGBITS, SectionType,
 };
 use object::pod::Pod;
@@ -55,32 +55,13 @@ where
     });
     let mut names = Names::new(names, raw.len());
     let sections = raw.iter().enumerate().map(|(index, raw)| section(index, raw, endian, &mut names));
-    let mut sections: Vec<_> = sections.collect();
-    if header.file_type == ET_REL {
-        lay_out(&mut sections, &raw.iter().map(|raw| raw.sh_addralign(endian).into()));
-    }
+    let sections = sections.collect();
     let for_linkers = |raw: &E::SectionHeader| RawSection {
         kind: raw.sh_type(endian),
         link: raw.sh_link(endian),
         info: raw.sh_info(endian),
     };
     (sections, raw.iter().map(for_linkers).collect())
-}
-
-/// Gives the mapped sections of a `.o` addresses of their own: one after the other from zero on, those with code first.
-fn lay_out(sections: &mut [Section<'_>], alignments: &(impl Iterator<Item = u64> + Clone)) {
-    const MAX_ALIGNMENT: u64 = 1 << 20;
-    let mut end = 0u64;
-    for is_code in [true, false] {
-        for (section, alignment) in sections.iter_mut().zip(alignments.clone()) {
-            if section.is_loaded && section.is_code == is_code {
-                let alignment = alignment.clamp(1, MAX_ALIGNMENT);
-                let start = end.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-                section.address = AddrRange::from_size(Svma::new(start), section.address.size());
-                end = section.address.end().get();
-            }
-        }
-    }
 }
 
 /// What program headers say of sections, for files whose section headers were stripped off: images copied out of memory,

@@ -2,7 +2,7 @@
 
 use backtrail_core::{Family, Svma};
 use object::elf::{
-    EM_PPC64, ET_REL, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
+    EM_PPC64, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
     STB_LOCAL, STB_WEAK, STT_COMMON, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_SECTION, STT_TLS,
     Sym32, Sym64,
 };
@@ -66,7 +66,6 @@ struct Table<'o, 'd, S> {
     wide_indices: &'d [U32<Endianness>],
     offset: u64,
     descriptors: Option<Descriptors<'d>>,
-    is_relocatable: bool,
 }
 
 /// `.opd`: on 64-bit PowerPC before ELFv2 a function's symbol names a descriptor, whose first word is the address of the
@@ -114,7 +113,7 @@ fn of_section<'o, 'd, S: Sym<Endian = Endianness>>(
     Ok(Table { entries, strings, wide_indices, offset, ..Table::empty(object, tables, kind) })
 }
 
-/// The section numbers that do not fit the symbol table in section `index`; none where all do.
+/// `SHT_SYMTAB_SHNDX`: the section numbers of a table's symbols where they do not fit 16 bits.
 pub(super) fn wide_indices<'d>(
     object: &Object<'d>,
     tables: &Tables,
@@ -124,8 +123,10 @@ pub(super) fn wide_indices<'d>(
         raw.kind == SHT_SYMTAB_SHNDX && usize::try_from(raw.link).is_ok_and(|link| link == index)
     };
     let wide = tables.raw_sections.iter().position(is_wide);
-    let Some(range) = wide.and_then(|at| object.headers.sections.get(at)?.file) else { return Ok(&[]) };
-    object.view.table(range.start().get(), range.size() / 4, "the symbols' section numbers")
+    let wide = wide.and_then(|at| object.headers.sections.get(at)?.file);
+    wide.map_or(Ok(&[][..]), |range| {
+        object.view.table(range.start().get(), range.size() / 4, "the symbols' section numbers")
+    })
 }
 
 /// `.dynsym` as the dynamic linker finds it: it knows no end of the table but the hash table's.
@@ -144,18 +145,7 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
     fn empty(object: &'o Object<'d>, tables: &Tables, kind: SymbolTable) -> Self {
         let endian = tables.header.endian;
         let descriptors = Descriptors::of(object, tables);
-        let is_relocatable = tables.header.file_type == ET_REL;
-        Self {
-            object,
-            endian,
-            kind,
-            entries: &[],
-            strings: &[],
-            wide_indices: &[],
-            offset: 0,
-            descriptors,
-            is_relocatable,
-        }
+        Self { object, endian, kind, entries: &[], strings: &[], wide_indices: &[], offset: 0, descriptors }
     }
 
     fn symbols(&self) -> Result<Vec<Symbol<'d>>> {
@@ -183,7 +173,7 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
         if is_mapping_symbol(name) {
             return None;
         }
-        let value = self.base(number).wrapping_add(entry.st_value(self.endian).into());
+        let value: u64 = entry.st_value(self.endian).into();
         let is_function = kind == STT_FUNC || kind == STT_GNU_IFUNC;
         let is_thumb = is_function && self.object.headers.arch.family() == Family::Arm;
         let stated = Svma::new(if is_thumb { value & !1 } else { value });
@@ -207,13 +197,6 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             section,
             table: self.kind,
         })
-    }
-
-    /// What values count from: in a `.o` the start of their section, elsewhere zero.
-    fn base(&self, number: u32) -> u64 {
-        let index = usize::try_from(number).ok().filter(|_| self.is_relocatable);
-        let section = index.and_then(|index| self.object.headers.sections.get(index));
-        section.map_or(0, |section| section.address.start().get())
     }
 
     /// The section that holds the code of a descriptor.

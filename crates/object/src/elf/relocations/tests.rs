@@ -28,19 +28,31 @@ fn file(elf: Elf, is_rela: bool, info: Vec<u8>, relocations: Vec<u8>) -> Vec<u8>
 
 fn info(data: &[u8]) -> crate::error::Result<Vec<u8>> {
     let object = Object::parse(data)?;
-    object.section_data(object.section(".debug_info").unwrap()).map(std::borrow::Cow::into_owned)
+    object.relocated_section_data(object.section(".debug_info").unwrap()).map(std::borrow::Cow::into_owned)
 }
 
 #[test]
-fn sections_and_symbols_are_laid_out_code_first() {
-    let data = file(Elf::default(), true, vec![], vec![]);
-    let object = Object::parse(&data).unwrap();
-    let start = |name| object.section(name).unwrap().address.start().get();
-    assert_eq!((start(".text"), start(".data")), (0, 0x30));
-    let symbols = object.symbols().unwrap();
-    let rows: Vec<_> =
-        symbols.iter().map(|symbol| (&*symbol.name, symbol.address.get(), symbol.section)).collect();
-    assert_eq!(rows, [("f", 4, Some(2)), ("v", 0x38, Some(1))]);
+fn an_address_means_the_first_section_that_has_it() {
+    // `.text.second` is longer than `.text`; what it has below the end of that is nobody's.
+    let relocations =
+        Assembler::new().u64(0).u64(3 << 32 | 1).u64(0).u64(8).u64(3 << 32 | 1).u64(0x2c).finish();
+    let mut elf = Elf::default();
+    let symbol = |name, section| ElfSymbol { name, value: 4, size: 0, kind: 2, binding: 0, section };
+    let (entries, names) = elf.symbol_table(&[symbol("a", 1), symbol("b", 1), symbol("f", 2)]);
+    let section = |name, kind, flags, data| ElfSection { name, kind, flags, data, ..ElfSection::default() };
+    elf.sections = vec![
+        section(".text", 1, 6, vec![0; 0x20]),
+        section(".text.second", 1, 6, vec![0; 0x40]),
+        section(".debug_info", 1, 0, vec![0; 16]),
+        ElfSection { link: 5, info: 3, ..section(".rela", 4, 0, relocations) },
+        ElfSection { link: 6, ..section(".symtab", 2, 0, entries) },
+        section(".strtab", 3, 0, names),
+    ];
+    let data = Elf { file_type: 1, ..elf }.build();
+    let expected = [u64::MAX - 1, 0x30].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>();
+    assert_eq!(info(&data).unwrap(), expected);
+    let ends: Vec<_> = Object::parse(&data).unwrap().shadow_ends().iter().map(|end| end.get()).collect();
+    assert_eq!(ends[..4], [0, 0, 0x20, 0]);
 }
 
 #[test]
@@ -57,7 +69,7 @@ fn words_are_filled_in_with_the_addend_given() {
         relocations.u64(offset).u64(symbol << 32 | kind).u64(addend.cast_unsigned());
     }
     let data = file(Elf::default(), true, vec![0xee; 40], relocations.finish());
-    let expected = [&[0x10u64, 0x34][..]].concat().into_iter().flat_map(u64::to_le_bytes);
+    let expected = [0x10u64, 4].into_iter().flat_map(u64::to_le_bytes);
     let expected: Vec<u8> =
         expected.chain([5, 0, 0, 0, 0x55, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]).chain([0xee; 8]).collect();
     assert_eq!(info(&data).unwrap(), expected);
@@ -68,18 +80,21 @@ fn addends_that_stand_at_the_place_count() {
     let relocations = Assembler::with(false, true).u32(4).u32(3 << 8 | 2).finish();
     let elf = Elf { is_64: false, is_big: true, machine: 40, ..Elf::default() };
     let data = file(elf, false, vec![0, 0, 0, 1, 0, 0, 0, 2], relocations);
-    assert_eq!(info(&data).unwrap(), [0, 0, 0, 1, 0, 0, 0, 0x3a]);
+    assert_eq!(info(&data).unwrap(), [0, 0, 0, 1, 0, 0, 0, 10]);
 }
 
 #[test]
 fn differences_of_labels_add_up() {
     let mut relocations = Assembler::new();
-    for (symbol, kind) in [(3u64, 34u64), (2, 38)] {
-        relocations.u64(0).u64(symbol << 32 | kind).u64(0);
+    for (offset, symbol, kind, addend) in
+        [(0, 3u64, 34u64, 0x100), (0, 2, 38, 0), (2, 3, 60, 0x1234), (2, 2, 61, 1)]
+    {
+        relocations.u64(offset).u64(symbol << 32 | kind).u64(addend);
     }
     let elf = Elf { machine: 243, ..Elf::default() };
-    let data = file(elf, true, vec![0, 0], relocations.finish());
-    assert_eq!(info(&data).unwrap(), [0x34, 0]);
+    let data = file(elf, true, vec![0, 0, 0x80, 0x80, 0, 0xee], relocations.finish());
+    // 8 + 0x100 - 4 in two bytes; 8 + 0x1234 - (4 + 1) in a number of three bytes.
+    assert_eq!(info(&data).unwrap(), [4, 1, 0xb7, 0xa4, 0, 0xee]);
 }
 
 #[test]
