@@ -206,6 +206,9 @@ impl<'d> Object<'d> {
     }
 
     /// A section's bytes, decompressed where they are compressed. Empty for sections without bytes in the file.
+    ///
+    /// # Errors
+    /// Where the bytes are not in the file, do not decompress, or decompress to more than the [`Limits`] allow.
     pub fn section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
         match self.compressed(section)? {
             Some(compressed) => compressed.decompress(self.limits.decompressed_bytes).map(Cow::Owned),
@@ -219,19 +222,17 @@ impl<'d> Object<'d> {
     /// There all code sections lie at zero, one over the other: an address means the first one that is long enough to
     /// have it. What the others have there ([`shadow_ends`](Self::shadow_ends)) gets an address that means dropped code
     /// (-2), so that readers leave it out.
+    ///
+    /// # Errors
+    /// As [`section_data`](Self::section_data), and where a relocation is of an unknown kind: the bytes would be wrong.
     pub fn relocated_section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
-        let data = self.section_data(section)?;
-        let (Tables::Elf(tables), Some(index)) =
-            (&self.tables, self.headers.sections.iter().position(|other| other == section))
-        else {
-            return Ok(data);
-        };
-        if !elf::relocations::exist(self, tables, index)? {
-            return Ok(data);
+        let mut data = self.section_data(section)?;
+        if let Tables::Elf(tables) = &self.tables
+            && elf::relocations::concern(tables, section)
+        {
+            elf::relocations::apply(self, tables, section, data.to_mut())?;
         }
-        let mut data = data.into_owned();
-        elf::relocations::apply(self, tables, index, &mut data)?;
-        Ok(Cow::Owned(data))
+        Ok(data)
     }
 
     /// For each section of an ELF `.o` or kernel module, the end of the addresses that do not mean it: there code

@@ -1,5 +1,6 @@
 //! What LLVM's tools say of the same files.
-#![allow(clippy::unwrap_used, clippy::panic)]
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test program")]
 
 mod common;
 

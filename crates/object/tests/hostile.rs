@@ -1,5 +1,7 @@
 //! Files that are cut, bent, or not object files at all: an answer or an error, never a panic, never long.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
+
 mod common;
 
 use backtrail_object::{ErrorKind, Limits, Object, identify, slices};

@@ -1,5 +1,6 @@
 //! How much a scan reads of a file.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
 mod common;
 

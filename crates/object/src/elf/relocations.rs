@@ -1,233 +1,285 @@
 //! Relocations of debug sections in relocatable files: `.o` files and kernel modules, whose debug info holds nothing but
-//! zeros (or addends) where addresses and offsets into other sections belong.
+//! zeros (or addends) where addresses and offsets into other sections belong. The processors' ELF supplements.
+//!
+//! Only what compilers write into debug sections: whole words that name an address or an offset, and RISC-V's
+//! differences of labels.
 
 use backtrail_core::Svma;
-use object::elf::{
-    EM_386, EM_AARCH64, EM_ARM, EM_LOONGARCH, EM_MIPS, EM_PPC, EM_PPC64, EM_RISCV, EM_S390, EM_X86_64,
-    ET_REL, FileHeader32, FileHeader64, Machine, RelocationType, SHN_XINDEX, SHT_REL, SHT_RELA, SHT_SYMTAB,
-};
-use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, Sym};
+use object::elf::*;
+use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use object::{Endianness, U32};
 
-use super::header::table;
 use super::parser::Tables;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::object::Object;
-use crate::view::View;
+use crate::section::Section;
 
 /// What a relocation does with `symbol + addend` at its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Action {
-    Set(usize),
-    Add(usize),
-    Subtract(usize),
+    Set,
+    Add,
+    Subtract,
+    /// Offsets of thread-local variables, which are no addresses.
+    Ignore,
 }
 
-/// The relocations that compilers put into debug sections, by processor and type; each from its ELF supplement. RISC-V
-/// subtracts where it relaxes code; its `ULEB128` pairs are left alone, for nothing that is read here has them.
-const ACTIONS: [(Machine, u32, Action); 27] = [
-    (EM_X86_64, 1, Action::Set(8)),
-    (EM_X86_64, 10, Action::Set(4)),
-    (EM_X86_64, 11, Action::Set(4)),
-    (EM_AARCH64, 257, Action::Set(8)),
-    (EM_AARCH64, 258, Action::Set(4)),
-    (EM_386, 1, Action::Set(4)),
-    (EM_ARM, 2, Action::Set(4)),
-    (EM_PPC64, 38, Action::Set(8)),
-    (EM_PPC64, 1, Action::Set(4)),
-    (EM_PPC, 1, Action::Set(4)),
-    (EM_S390, 22, Action::Set(8)),
-    (EM_S390, 4, Action::Set(4)),
-    (EM_MIPS, 2, Action::Set(4)),
-    (EM_MIPS, 18, Action::Set(8)),
-    (EM_LOONGARCH, 1, Action::Set(4)),
-    (EM_LOONGARCH, 2, Action::Set(8)),
-    (EM_RISCV, 1, Action::Set(4)),
-    (EM_RISCV, 2, Action::Set(8)),
-    (EM_RISCV, 33, Action::Add(1)),
-    (EM_RISCV, 34, Action::Add(2)),
-    (EM_RISCV, 35, Action::Add(4)),
-    (EM_RISCV, 36, Action::Add(8)),
-    (EM_RISCV, 37, Action::Subtract(1)),
-    (EM_RISCV, 38, Action::Subtract(2)),
-    (EM_RISCV, 39, Action::Subtract(4)),
-    (EM_RISCV, 40, Action::Subtract(8)),
-    (EM_RISCV, 54, Action::Set(1)),
-];
+/// What stands at the place: a word of so many bytes, or a LEB128 number, whose length stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Field {
+    Bytes(usize),
+    Leb,
+}
 
-/// One entry of `SHT_REL` or `SHT_RELA`.
+#[rustfmt::skip]
+const KNOWN: [(Machine, RelocationType, Action, Field); 57] = {
+    use Action::{Add, Ignore, Set, Subtract};
+    use Field::{Bytes, Leb};
+    [
+        (EM_X86_64, R_X86_64_NONE, Ignore, Bytes(0)),
+        (EM_X86_64, R_X86_64_64, Set, Bytes(8)),
+        (EM_X86_64, R_X86_64_32, Set, Bytes(4)),
+        (EM_X86_64, R_X86_64_32S, Set, Bytes(4)),
+        (EM_X86_64, R_X86_64_DTPOFF64, Ignore, Bytes(8)),
+        (EM_X86_64, R_X86_64_DTPOFF32, Ignore, Bytes(4)),
+        (EM_386, R_386_NONE, Ignore, Bytes(0)),
+        (EM_386, R_386_32, Set, Bytes(4)),
+        (EM_386, R_386_TLS_LDO_32, Ignore, Bytes(4)),
+        (EM_AARCH64, R_AARCH64_NONE, Ignore, Bytes(0)),
+        (EM_AARCH64, R_AARCH64_ABS64, Set, Bytes(8)),
+        (EM_AARCH64, R_AARCH64_ABS32, Set, Bytes(4)),
+        (EM_ARM, R_ARM_NONE, Ignore, Bytes(0)),
+        (EM_ARM, R_ARM_ABS32, Set, Bytes(4)),
+        (EM_ARM, R_ARM_TLS_LDO32, Ignore, Bytes(4)),
+        (EM_PPC, R_PPC_NONE, Ignore, Bytes(0)),
+        (EM_PPC, R_PPC_ADDR32, Set, Bytes(4)),
+        (EM_PPC, R_PPC_DTPREL32, Ignore, Bytes(4)),
+        (EM_PPC64, R_PPC64_NONE, Ignore, Bytes(0)),
+        (EM_PPC64, R_PPC64_ADDR64, Set, Bytes(8)),
+        (EM_PPC64, R_PPC64_ADDR32, Set, Bytes(4)),
+        (EM_PPC64, R_PPC64_DTPREL64, Ignore, Bytes(8)),
+        (EM_S390, R_390_NONE, Ignore, Bytes(0)),
+        (EM_S390, R_390_64, Set, Bytes(8)),
+        (EM_S390, R_390_32, Set, Bytes(4)),
+        (EM_S390, R_390_TLS_LDO64, Ignore, Bytes(8)),
+        (EM_MIPS, R_MIPS_NONE, Ignore, Bytes(0)),
+        (EM_MIPS, R_MIPS_32, Set, Bytes(4)),
+        (EM_MIPS, R_MIPS_64, Set, Bytes(8)),
+        (EM_MIPS, R_MIPS_TLS_DTPREL32, Ignore, Bytes(4)),
+        (EM_MIPS, R_MIPS_TLS_DTPREL64, Ignore, Bytes(8)),
+        (EM_RISCV, R_RISCV_NONE, Ignore, Bytes(0)),
+        (EM_RISCV, R_RISCV_64, Set, Bytes(8)),
+        (EM_RISCV, R_RISCV_32, Set, Bytes(4)),
+        (EM_RISCV, R_RISCV_TLS_DTPREL64, Ignore, Bytes(8)),
+        (EM_RISCV, R_RISCV_ADD8, Add, Bytes(1)),
+        (EM_RISCV, R_RISCV_ADD16, Add, Bytes(2)),
+        (EM_RISCV, R_RISCV_ADD32, Add, Bytes(4)),
+        (EM_RISCV, R_RISCV_ADD64, Add, Bytes(8)),
+        (EM_RISCV, R_RISCV_SUB8, Subtract, Bytes(1)),
+        (EM_RISCV, R_RISCV_SUB16, Subtract, Bytes(2)),
+        (EM_RISCV, R_RISCV_SUB32, Subtract, Bytes(4)),
+        (EM_RISCV, R_RISCV_SUB64, Subtract, Bytes(8)),
+        (EM_RISCV, R_RISCV_SET8, Set, Bytes(1)),
+        (EM_RISCV, R_RISCV_SET16, Set, Bytes(2)),
+        (EM_RISCV, R_RISCV_SET32, Set, Bytes(4)),
+        (EM_RISCV, R_RISCV_SET_ULEB128, Set, Leb),
+        (EM_RISCV, R_RISCV_SUB_ULEB128, Subtract, Leb),
+        (EM_LOONGARCH, R_LARCH_NONE, Ignore, Bytes(0)),
+        (EM_LOONGARCH, R_LARCH_64, Set, Bytes(8)),
+        (EM_LOONGARCH, R_LARCH_32, Set, Bytes(4)),
+        (EM_LOONGARCH, R_LARCH_ADD32, Add, Bytes(4)),
+        (EM_LOONGARCH, R_LARCH_ADD64, Add, Bytes(8)),
+        (EM_LOONGARCH, R_LARCH_SUB32, Subtract, Bytes(4)),
+        (EM_LOONGARCH, R_LARCH_SUB64, Subtract, Bytes(8)),
+        (EM_LOONGARCH, R_LARCH_ADD_ULEB128, Add, Leb),
+        (EM_LOONGARCH, R_LARCH_SUB_ULEB128, Subtract, Leb),
+    ]
+};
+
+/// One relocation, whatever its form.
 struct Relocation {
     offset: u64,
     kind: RelocationType,
-    symbol: usize,
-    /// `None` where it stands at the place itself.
-    addend: Option<u64>,
+    symbol: u32,
+    /// Where it is missing (`SHT_REL`), it stands at the place.
+    addend: Option<i64>,
 }
 
-/// Applies the relocations for section `target` to its bytes. Whether there was any.
-pub(crate) fn apply(object: &Object<'_>, tables: &Tables, target: usize, bytes: &mut [u8]) -> Result<bool> {
-    if tables.header.file_type != ET_REL {
-        return Ok(false);
-    }
-    if tables.header.is_64 {
-        apply_as::<FileHeader64<Endianness>>(object, tables, target, bytes)
-    } else {
-        apply_as::<FileHeader32<Endianness>>(object, tables, target, bytes)
-    }
+/// Whether a linker would change the bytes of this section, and [`apply`] stands in for it.
+pub(crate) fn concern(tables: &Tables, section: &Section<'_>) -> bool {
+    tables.header.file_type == ET_REL && !section.is_loaded && tables_of(tables, section).next().is_some()
 }
 
-/// Whether there are any for section `target`.
-pub(crate) fn exist(object: &Object<'_>, tables: &Tables, target: usize) -> Result<bool> {
-    if tables.header.file_type != ET_REL {
-        return Ok(false);
-    }
-    if tables.header.is_64 {
-        Ok(!sections_for::<FileHeader64<Endianness>>(object, tables, target)?.is_empty())
-    } else {
-        Ok(!sections_for::<FileHeader32<Endianness>>(object, tables, target)?.is_empty())
-    }
+fn tables_of<'t>(tables: &'t Tables, section: &Section<'_>) -> impl Iterator<Item = usize> + use<'t> {
+    let wanted = u32::try_from(section.index).ok();
+    let raw = tables.raw_sections.iter().enumerate();
+    raw.filter(move |(_, raw)| matches!(raw.kind, SHT_REL | SHT_RELA) && Some(raw.info) == wanted)
+        .map(|(index, _)| index)
 }
 
-type Sections<'d, E> = Vec<&'d <E as FileHeader>::SectionHeader>;
-
-/// The headers of the relocation sections for a section.
-fn sections_for<'d, E>(object: &Object<'d>, tables: &Tables, target: usize) -> Result<Sections<'d, E>>
-where
-    E: FileHeader<Endian = Endianness>,
-{
-    let (header, endian) = (&tables.header, tables.header.endian);
-    let limit = object.limits.sections;
-    let all =
-        table::<E::SectionHeader, _>(object.view, header.shoff, header.shnum, limit, "section headers")?;
-    let is_for = |section: &&E::SectionHeader| {
-        matches!(section.sh_type(endian), SHT_REL | SHT_RELA)
-            && usize::try_from(section.sh_info(endian)).is_ok_and(|info| info == target)
-    };
-    Ok(all.iter().filter(is_for).collect())
+/// Fills in what a linker would have, every section lying where its header says; see
+/// [`Object::relocated_section_data`].
+pub(crate) fn apply(
+    object: &Object<'_>,
+    tables: &Tables,
+    section: &Section<'_>,
+    data: &mut [u8],
+) -> Result<()> {
+    let shadow_ends = object.shadow_ends();
+    for index in tables_of(tables, section) {
+        if tables.header.is_64 {
+            apply_table::<FileHeader64<Endianness>>(object, tables, index, &shadow_ends, data)?;
+        } else {
+            apply_table::<FileHeader32<Endianness>>(object, tables, index, &shadow_ends, data)?;
+        }
+    }
+    Ok(())
 }
 
-fn apply_as<E>(object: &Object<'_>, tables: &Tables, target: usize, bytes: &mut [u8]) -> Result<bool>
+fn apply_table<E>(
+    object: &Object<'_>,
+    tables: &Tables,
+    index: usize,
+    shadow_ends: &[Svma],
+    data: &mut [u8],
+) -> Result<()>
 where
     E: FileHeader<Endian = Endianness>,
 {
     let endian = tables.header.endian;
-    let sections = sections_for::<E>(object, tables, target)?;
-    let shadow_ends = object.shadow_ends();
-    for section in &sections {
-        let symbols = Symbols::<E>::read(object, tables, section.sh_link(endian))?;
-        let entries = relocations::<E>(object.view, *section, endian)?;
-        for entry in entries {
-            let known = ACTIONS.iter().find(|(machine, kind, _)| {
-                (*machine, RelocationType(*kind)) == (tables.header.machine, entry.kind)
-            });
-            if let Some((.., action)) = known {
-                relocate(bytes, &entry, *action, &symbols, &shadow_ends);
-            }
+    let Some(raw) = tables.raw_sections.get(index) else { return Ok(()) };
+    let symbols = Symbols::<E>::of(object, tables, raw.link)?;
+    let place = Place { object, tables, symbols, shadow_ends, table: index };
+    if raw.kind == SHT_RELA {
+        for raw in place.table::<E::Rela>()? {
+            let (offset, addend) = (raw.r_offset(endian).into(), Some(raw.r_addend(endian).into()));
+            let (kind, symbol) = (raw.r_type(endian, false), raw.r_sym(endian, false));
+            place.apply(&Relocation { offset, kind, symbol, addend }, data)?;
+        }
+    } else {
+        for raw in place.table::<E::Rel>()? {
+            let (offset, kind, symbol) = (raw.r_offset(endian).into(), raw.r_type(endian), raw.r_sym(endian));
+            place.apply(&Relocation { offset, kind, symbol, addend: None }, data)?;
         }
     }
-    Ok(!sections.is_empty())
+    Ok(())
 }
 
-fn relocations<'d, E>(
-    view: View<&'d [u8]>,
-    section: &E::SectionHeader,
-    endian: Endianness,
-) -> Result<Box<dyn Iterator<Item = Relocation> + 'd>>
-where
-    E: FileHeader<Endian = Endianness>,
-    E::Rel: 'd,
-    E::Rela: 'd,
-{
-    let (offset, size) = (section.sh_offset(endian).into(), section.sh_size(endian).into());
-    if section.sh_type(endian) == SHT_REL {
-        let entries = view.table::<E::Rel>(offset, size / size_of::<E::Rel>() as u64, "relocations")?;
-        return Ok(Box::new(entries.iter().map(move |entry| Relocation {
-            offset: entry.r_offset(endian).into(),
-            kind: entry.r_type(endian),
-            symbol: entry.r_sym(endian) as usize,
-            addend: None,
-        })));
+struct Place<'o, 'd, E: FileHeader> {
+    object: &'o Object<'d>,
+    tables: &'o Tables,
+    symbols: Symbols<'d, E>,
+    shadow_ends: &'o [Svma],
+    /// The section of the relocations.
+    table: usize,
+}
+
+impl<'d, E: FileHeader<Endian = Endianness>> Place<'_, 'd, E> {
+    fn table<T: object::pod::Pod>(&self) -> Result<&'d [T]> {
+        let file = self.object.headers.sections.get(self.table).and_then(|section| section.file);
+        let (offset, size) = file.map_or((0, 0), |file| (file.start().get(), file.size()));
+        self.object.view.table(offset, size / size_of::<T>() as u64, "relocations")
     }
-    let entries = view.table::<E::Rela>(offset, size / size_of::<E::Rela>() as u64, "relocations")?;
-    Ok(Box::new(entries.iter().map(move |entry| {
-        let addend: i64 = entry.r_addend(endian).into();
-        Relocation {
-            offset: entry.r_offset(endian).into(),
-            kind: entry.r_type(endian, false),
-            symbol: entry.r_sym(endian, false) as usize,
-            addend: Some(addend.cast_unsigned()),
+
+    fn error(&self, kind: ErrorKind, detail: String) -> Error {
+        let file = self.object.headers.sections.get(self.table).and_then(|section| section.file);
+        Error::new(kind, self.object.view.absolute(file.map_or(0, |file| file.start().get())), detail)
+    }
+
+    fn apply(&self, relocation: &Relocation, data: &mut [u8]) -> Result<()> {
+        let machine = self.tables.header.machine;
+        let mut known = KNOWN.iter().filter(|(of, ..)| *of == machine);
+        let Some((_, _, action, field)) = known.find(|(_, kind, ..)| *kind == relocation.kind) else {
+            let detail = format!("relocation {} of machine {} in debug info", relocation.kind.0, machine.0);
+            return Err(self.error(ErrorKind::Unsupported, detail));
+        };
+        if *action == Action::Ignore {
+            return Ok(());
         }
-    })))
+        let place = find_place(data, relocation.offset, *field).ok_or_else(|| {
+            let detail = format!("a relocation changes byte {:#x} of a shorter section", relocation.offset);
+            self.error(ErrorKind::Malformed, detail)
+        })?;
+        let (symbol, section) = self.symbols.get(relocation.symbol).ok_or_else(|| {
+            let detail = format!("a relocation names symbol {}, there are fewer", relocation.symbol);
+            self.error(ErrorKind::Malformed, detail)
+        })?;
+        let endian = self.tables.header.endian;
+        let before = load(place, *field, endian);
+        let value = symbol.wrapping_add(relocation.addend.map_or(before, i64::cast_unsigned));
+        let after = match action {
+            Action::Add => before.wrapping_add(value),
+            Action::Subtract => before.wrapping_sub(value),
+            // What lld writes for code that it dropped; readers leave it out.
+            _ if self.shadow_ends.get(section).is_some_and(|end| Svma::new(value) < *end) => u64::MAX - 1,
+            _ => value,
+        };
+        store(place, after, *field, endian);
+        Ok(())
+    }
 }
 
 /// The symbols that relocations name by their numbers.
-struct Symbols<'d, E: FileHeader<Endian = Endianness>> {
+struct Symbols<'d, E: FileHeader> {
+    endian: Endianness,
     entries: &'d [E::Sym],
     wide_indices: &'d [U32<Endianness>],
-    endian: Endianness,
 }
 
 impl<'d, E: FileHeader<Endian = Endianness>> Symbols<'d, E> {
-    fn read(object: &Object<'d>, tables: &Tables, index: u32) -> Result<Self> {
-        let empty = Self { entries: &[], wide_indices: &[], endian: tables.header.endian };
-        let is_symtab = tables.raw_sections.get(index as usize).is_some_and(|raw| raw.kind == SHT_SYMTAB);
-        let file = object.headers.sections.get(index as usize).and_then(|section| section.file);
-        let Some(file) = file.filter(|_| is_symtab) else { return Ok(empty) };
-        let count = file.size() / size_of::<E::Sym>() as u64;
-        let entries = object.view.table(file.start().get(), count, "a symbol table")?;
-        let wide_indices = super::symbols::wide_indices(object, tables, index as usize)?;
-        Ok(Self { entries, wide_indices, ..empty })
+    fn of(object: &Object<'d>, tables: &Tables, link: u32) -> Result<Self> {
+        let index = usize::try_from(link).unwrap_or(usize::MAX);
+        let file = object.headers.sections.get(index).and_then(|section| section.file);
+        let (offset, size) = file.map_or((0, 0), |file| (file.start().get(), file.size()));
+        let entries = object.view.table(offset, size / size_of::<E::Sym>() as u64, "a symbol table")?;
+        let wide_indices = super::symbols::wide_indices(object, tables, index)?;
+        Ok(Self { endian: tables.header.endian, entries, wide_indices })
     }
 
-    /// A symbol's value and section.
-    fn get(&self, index: usize) -> Option<(u64, usize)> {
-        let symbol = self.entries.get(index)?;
-        let section = match symbol.st_shndx(self.endian) {
-            SHN_XINDEX => self.wide_indices.get(index)?.get(self.endian) as usize,
-            index => index.0.into(),
+    /// A symbol's value and section; `None` where there is no such symbol.
+    fn get(&self, number: u32) -> Option<(u64, usize)> {
+        let index = usize::try_from(number).ok()?;
+        let entry = self.entries.get(index)?;
+        let section = match entry.st_shndx(self.endian) {
+            SHN_XINDEX => self.wide_indices.get(index)?.get(self.endian),
+            section => section.0.into(),
         };
-        Some((symbol.st_value(self.endian).into(), section))
+        Some((entry.st_value(self.endian).into(), usize::try_from(section).ok()?))
     }
 }
 
-/// Does one relocation; one that lies outside of the section is passed over.
-fn relocate<E: FileHeader<Endian = Endianness>>(
-    bytes: &mut [u8],
-    relocation: &Relocation,
-    action: Action,
-    symbols: &Symbols<'_, E>,
-    shadow_ends: &[Svma],
-) {
-    let (Action::Set(size) | Action::Add(size) | Action::Subtract(size)) = action;
-    let place =
-        usize::try_from(relocation.offset).ok().and_then(|start| bytes.get_mut(start..)?.get_mut(..size));
-    let Some((place, (symbol, section))) = place.zip(symbols.get(relocation.symbol)) else { return };
-    let before = load(place, symbols.endian);
-    let mut value = symbol.wrapping_add(relocation.addend.unwrap_or(before));
-    if action == Action::Set(size) && shadow_ends.get(section).is_some_and(|end| Svma::new(value) < *end) {
-        // What lld writes for code that it dropped; readers leave it out.
-        value = u64::MAX - 1;
-    }
-    let value = match action {
-        Action::Set(_) => value,
-        Action::Add(_) => before.wrapping_add(value),
-        Action::Subtract(_) => before.wrapping_sub(value),
+/// The bytes that a relocation changes.
+fn find_place(data: &mut [u8], offset: u64, field: Field) -> Option<&mut [u8]> {
+    let tail = data.get_mut(usize::try_from(offset).ok()?..)?;
+    let size = match field {
+        Field::Bytes(size) => size,
+        Field::Leb => tail.iter().position(|byte| byte & 0x80 == 0)? + 1,
     };
-    store(place, value, symbols.endian);
+    tail.get_mut(..size)
 }
 
-fn load(place: &[u8], endian: Endianness) -> u64 {
+fn load(place: &[u8], field: Field, endian: Endianness) -> u64 {
     let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-    match endian {
-        Endianness::Little => place.iter().rev().fold(0, fold),
-        Endianness::Big => place.iter().fold(0, fold),
+    match (field, endian) {
+        (Field::Leb, _) => place.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)),
+        (_, Endianness::Little) => place.iter().rev().fold(0, fold),
+        (_, Endianness::Big) => place.iter().fold(0, fold),
     }
 }
 
-fn store(place: &mut [u8], value: u64, endian: Endianness) {
-    let bytes = value.to_le_bytes();
-    match endian {
-        Endianness::Little => place.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte),
-        Endianness::Big => place.iter_mut().rev().zip(bytes).for_each(|(place, byte)| *place = byte),
+/// The lowest bits of a number, as many as there is room for.
+fn store(place: &mut [u8], mut value: u64, field: Field, endian: Endianness) {
+    let mut next = |bits: u32| {
+        let low = value & ((1 << bits) - 1);
+        value >>= bits;
+        u8::try_from(low).unwrap_or(0)
+    };
+    match (field, endian) {
+        (Field::Leb, _) => place.iter_mut().for_each(|byte| *byte = *byte & 0x80 | next(7)),
+        (_, Endianness::Little) => place.iter_mut().for_each(|byte| *byte = next(8)),
+        (_, Endianness::Big) => place.iter_mut().rev().for_each(|byte| *byte = next(8)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,7 @@ pub(super) const EXCEPTION_INDEX: ProgramType = ProgramType(0x7000_0001);
 pub(super) struct RawSection {
     pub(super) kind: SectionType,
     pub(super) link: u32,
+    pub(super) info: u32,
 }
 
 /// The sections, in the file's order. Without their names where those are broken; none where the table itself is.
@@ -53,10 +54,14 @@ where
         &[]
     });
     let mut names = Names::new(names, raw.len());
-    let sections = raw.iter().map(|raw| section(raw, endian, &mut names)).collect();
-    let raw =
-        raw.iter().map(|raw| RawSection { kind: raw.sh_type(endian), link: raw.sh_link(endian) }).collect();
-    (sections, raw)
+    let sections = raw.iter().enumerate().map(|(index, raw)| section(index, raw, endian, &mut names));
+    let sections = sections.collect();
+    let for_linkers = |raw: &E::SectionHeader| RawSection {
+        kind: raw.sh_type(endian),
+        link: raw.sh_link(endian),
+        info: raw.sh_info(endian),
+    };
+    (sections, raw.iter().map(for_linkers).collect())
 }
 
 /// What program headers say of sections, for files whose section headers were stripped off: images copied out of memory,
@@ -78,10 +83,13 @@ pub(super) fn stand_ins(header: &Header, programs: &[Program]) -> (Vec<Section<'
             is_code: false,
             is_loaded: true,
             is_compressed: false,
+            index: 0,
         };
-        Some((section, RawSection { kind: section_kind, link: 0 }))
+        Some((section, RawSection { kind: section_kind, link: 0, info: 0 }))
     });
-    found.unzip()
+    let (mut sections, raw): (Vec<Section<'_>>, Vec<_>) = found.unzip();
+    sections.iter_mut().enumerate().for_each(|(index, section)| section.index = index);
+    (sections, raw)
 }
 
 fn names<'d, S, R>(view: View<R>, raw: &[S], header: &Header) -> Result<&'d [u8]>
@@ -102,6 +110,7 @@ where
 }
 
 fn section<'d, S: SectionHeader<Endian = Endianness>>(
+    index: usize,
     raw: &S,
     endian: Endianness,
     names: &mut Names<'d>,
@@ -119,6 +128,7 @@ fn section<'d, S: SectionHeader<Endian = Endianness>>(
         is_compressed: has_bits && (flags.contains(SHF_COMPRESSED) || name.starts_with(".zdebug_")),
         segment: "".into(),
         name,
+        index,
     }
 }
 

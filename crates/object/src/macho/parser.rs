@@ -182,6 +182,7 @@ impl<'d> Parser<'d, '_> {
                 is_code: flags.contains(S_ATTR_PURE_INSTRUCTIONS) || flags.contains(S_ATTR_SOME_INSTRUCTIONS),
                 is_loaded: segment_name != "__DWARF" && !segment.is_empty(),
                 is_compressed: name.starts_with("__zdebug_"),
+                index: self.sections.len(),
                 name,
                 segment: segment_name,
                 address,
