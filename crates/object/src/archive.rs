@@ -122,3 +122,6 @@ fn number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_end();
     std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,3 +118,6 @@ pub(crate) fn gnu(bytes: &[u8], offset: u64) -> Result<Compressed<'_>> {
     let offset = offset.saturating_add(header_size);
     Ok(Compressed { format: Format::Zlib, bytes: data, size: u64::from_be_bytes(*size), offset })
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,7 +78,7 @@ fn one(data: &dyn ReadAt, found: Found, limits: &Limits) -> Result<Identity> {
     if let Some(problem) = found.problem {
         return Err(problem);
     }
-    if let Placement::Cached { .. } = found.placement {
+    if matches!(found.placement, Placement::Cached { .. }) && found.id.is_some() {
         return Ok(cached(found));
     }
     let (start, size) = match found.placement {

@@ -91,6 +91,18 @@ pub struct Object<'d> {
     tables: Tables<'d>,
 }
 
+impl Headers<'_> {
+    /// Notes sections that the data ends within or before. They are listed all the same.
+    pub(crate) fn check_extent<'d, R: object::ReadRef<'d>>(&mut self, view: View<R>) {
+        let mut sections = self.sections.iter().filter_map(|section| Some((section, section.file?)));
+        let cut = sections.find(|(_, file)| !file.is_empty() && file.end().get() > view.len());
+        if let Some((section, file)) = cut {
+            let what = format!("section {} and what follows it", section.name);
+            self.problems.push(view.truncated(file.start().get(), file.size(), &what));
+        }
+    }
+}
+
 impl<'d> Object<'d> {
     /// Reads the headers of one slice with the default [`Limits`]. Fat files, archives and shared caches are taken
     /// apart by [`slices`](crate::slices) before.
@@ -104,7 +116,7 @@ impl<'d> Object<'d> {
     }
 
     pub(crate) fn parse_placed(view: View<&'d [u8]>, placement: &Placement, limits: &Limits) -> Result<Self> {
-        let (headers, tables) = match placement {
+        let (mut headers, tables) = match placement {
             Placement::Whole if elf::is_elf(view) => {
                 let (headers, tables) = elf::parse(view, limits)?;
                 (headers, Tables::Elf(tables))
@@ -114,6 +126,7 @@ impl<'d> Object<'d> {
                 (headers, Tables::MachO(tables))
             }
         };
+        headers.check_extent(view);
         Ok(Self { view, headers, limits: limits.clone(), tables })
     }
 
@@ -175,7 +188,8 @@ impl<'d> Object<'d> {
         &self.headers.segments
     }
 
-    /// All sections, in the file's order; ELF's section 0 is among them.
+    /// All sections, in the file's order; ELF's section 0 is among them. For ELF files whose section headers were
+    /// stripped off: what program headers say of `.dynamic`, `.eh_frame_hdr` and `.ARM.exidx`.
     pub fn sections(&self) -> &[Section<'d>] {
         &self.headers.sections
     }
@@ -192,11 +206,50 @@ impl<'d> Object<'d> {
     }
 
     /// A section's bytes, decompressed where they are compressed. Empty for sections without bytes in the file.
+    ///
+    /// # Errors
+    /// Where the bytes are not in the file, do not decompress, or decompress to more than the [`Limits`] allow.
     pub fn section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
         match self.compressed(section)? {
             Some(compressed) => compressed.decompress(self.limits.decompressed_bytes).map(Cow::Owned),
             None => self.raw_section_data(section).map(Cow::Borrowed),
         }
+    }
+
+    /// A section's bytes as [`section_data`](Self::section_data) gives them; in an ELF `.o` or kernel module with its
+    /// relocations applied, as if every section lay where its header says.
+    ///
+    /// There all code sections lie at zero, one over the other: an address means the first one that is long enough to
+    /// have it. What the others have there ([`shadow_ends`](Self::shadow_ends)) gets an address that means dropped code
+    /// (-2), so that readers leave it out.
+    ///
+    /// # Errors
+    /// As [`section_data`](Self::section_data), and where a relocation is of an unknown kind: the bytes would be wrong.
+    pub fn relocated_section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
+        let mut data = self.section_data(section)?;
+        if let Tables::Elf(tables) = &self.tables
+            && elf::relocations::concern(tables, section)
+        {
+            elf::relocations::apply(self, tables, section, data.to_mut())?;
+        }
+        Ok(data)
+    }
+
+    /// For each section of an ELF `.o` or kernel module, the end of the addresses that do not mean it: there code
+    /// sections lie one over the other from zero on, and an address means the first that is long enough to have it.
+    /// Zero for sections that are no code, and in files where each has addresses of its own.
+    pub fn shadow_ends(&self) -> Vec<Svma> {
+        let is_stacked = self.kind() == Kind::Relocatable && self.format() == Format::Elf;
+        let mut end = Svma::new(0);
+        let shadow_end = |section: &Section<'_>| {
+            if !(is_stacked && section.is_code && section.is_loaded) {
+                return Svma::new(0);
+            }
+            let before = end;
+            end = end.max(section.address.end());
+            before
+        };
+        self.headers.sections.iter().map(shadow_end).collect()
     }
 
     /// How many bytes [`section_data`](Self::section_data) would give, without decompressing.

@@ -35,6 +35,16 @@ impl ReadAt for [u8] {
     }
 }
 
+impl<T: ReadAt + ?Sized> ReadAt for &T {
+    fn len(&self) -> u64 {
+        T::len(self)
+    }
+
+    fn read_exact_at(&self, offset: FileOffset, buf: &mut [u8]) -> Result<(), Error> {
+        T::read_exact_at(self, offset, buf)
+    }
+}
+
 impl ReadAt for Vec<u8> {
     fn len(&self) -> u64 {
         self.as_slice().len() as u64

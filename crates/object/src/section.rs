@@ -46,6 +46,8 @@ pub struct Section<'d> {
     /// Whether its bytes are compressed (`SHF_COMPRESSED`, `.zdebug_…`).
     /// [`Object::section_data`](crate::Object::section_data) undoes it.
     pub is_compressed: bool,
+    /// Its number among the sections of its object.
+    pub(crate) index: usize,
 }
 
 impl Section<'_> {
@@ -115,6 +117,7 @@ mod tests {
             is_code: false,
             is_loaded: false,
             is_compressed: false,
+            index: 0,
         }
     }
 

@@ -206,7 +206,7 @@ pub struct Frame {
     /// Why there is no name, where symbolizing found none.
     pub reason: Option<Reason>,
     /// Bytes from the start of the function that the code belongs to (the last of [`Frame::functions`]) to the
-    /// address that was looked up, which for a return address is one byte before it; where symbolizing knew it.
+    /// address that the report states, also where that is a return address; where symbolizing knew it.
     pub function_offset: Option<u64>,
 }
 

@@ -164,6 +164,8 @@ struct Report {
     equal: usize,
     differences: BTreeMap<&'static str, Vec<String>>,
     total: usize,
+    with_debug_info: usize,
+    frames: usize,
 }
 
 /// A frame of either side, in the same words.
@@ -178,6 +180,8 @@ struct Frame {
 impl Report {
     fn compare(&mut self, address: u64, ours: &Answer<'_>, theirs: &Value) {
         self.total += 1;
+        self.with_debug_info += usize::from(!ours.functions.is_empty());
+        self.frames += ours.functions.len();
         let (own, other) = (own_frames(ours), other_frames(theirs));
         let start =
             theirs["Symbol"][other.len().saturating_sub(1)]["StartAddress"].as_str().unwrap_or_default();
@@ -211,6 +215,7 @@ impl Report {
             }
         }
         let share = 100.0 * self.equal as f64 / self.total.max(1) as f64;
+        println!("debug info: {} addresses, {} frames in all", self.with_debug_info, self.frames);
         println!("equal: {} of {} ({share:.3} %)", self.equal, self.total);
     }
 }

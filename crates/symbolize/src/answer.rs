@@ -24,6 +24,8 @@ pub struct Answer<'a> {
 pub struct FunctionRef<'a> {
     pub(crate) linkage_name: Option<Cow<'a, str>>,
     pub(crate) plain_name: Option<Cow<'a, str>>,
+    /// The plain name with its scope, where debug info states no linkage name.
+    pub(crate) qualified_name: Option<String>,
     pub(crate) file: Option<FilePath<'a>>,
     pub(crate) line: u32,
     pub(crate) column: u32,
@@ -31,11 +33,12 @@ pub struct FunctionRef<'a> {
 }
 
 impl<'a> FunctionRef<'a> {
-    pub(crate) fn of_frame(frame: &Frame<'a>) -> Self {
+    pub(crate) fn of_frame(frame: Frame<'a>) -> Self {
         let text = |bytes: Option<&'a [u8]>| bytes.map(String::from_utf8_lossy);
         Self {
             linkage_name: text(frame.names.linkage).map(without_mark),
             plain_name: text(frame.names.plain),
+            qualified_name: frame.names.qualified,
             file: frame.file,
             line: frame.line,
             column: frame.column,
@@ -45,7 +48,7 @@ impl<'a> FunctionRef<'a> {
 
     /// The readable name; the linkage name where it cannot be made readable, empty where debug info names none.
     pub fn name(&self) -> Cow<'_, str> {
-        let plain = self.plain_name.as_deref();
+        let plain = self.qualified_name.as_deref().or(self.plain_name.as_deref());
         let Some(linkage) = self.linkage_name.as_deref() else {
             return Cow::Borrowed(plain.unwrap_or_default());
         };
@@ -54,7 +57,8 @@ impl<'a> FunctionRef<'a> {
         if readable == linkage { Cow::Borrowed(plain.unwrap_or(linkage)) } else { readable }
     }
 
-    /// The name that the linker sees. Debug info leaves it out where it is the plain name, as for C.
+    /// The name that the linker sees. Debug info leaves it out where it is the plain name, as for C; so this is the
+    /// plain name, too, for a function of C++ that was inlined and that the linker does not see at all.
     pub fn linkage_name(&self) -> Option<&str> {
         self.linkage_name.as_deref().or(self.plain_name.as_deref())
     }

@@ -14,7 +14,7 @@ struct ObjectSections<'d>(Arc<Object<'d>>);
 impl<'d> SectionSource<'d> for ObjectSections<'d> {
     fn section(&self, name: &str) -> Result<Cow<'d, [u8]>, String> {
         match self.0.section(name) {
-            Some(section) => self.0.section_data(section).map_err(|error| error.to_string()),
+            Some(section) => self.0.relocated_section_data(section).map_err(|error| error.to_string()),
             None => Ok(Cow::Borrowed(&[])),
         }
     }

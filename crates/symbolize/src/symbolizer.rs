@@ -55,7 +55,7 @@ impl<'d> Symbolizer<'d> {
     /// [`FrameAddress::lookup`](backtrail_core::FrameAddress::lookup) gives them.
     pub fn lookup(&self, address: Svma) -> Step<'_> {
         match self.lookup_debug_info(address) {
-            Ok(Some(found)) => Step::Answer(self.answer(&found, address)),
+            Ok(Some(found)) => Step::Answer(self.answer(found, address)),
             Ok(None) => Step::Answer(self.answer_from_symbols(address)),
             Err(request) => Step::NeedFile(request),
         }
@@ -75,19 +75,22 @@ impl<'d> Symbolizer<'d> {
         self.debug_map().lookup(address)
     }
 
-    fn answer<'a>(&'a self, found: &Found<'a>, address: Svma) -> Answer<'a> {
-        let mut functions: Vec<_> = found.frames.iter().map(FunctionRef::of_frame).collect();
+    fn answer<'a>(&'a self, found: Found<'a>, address: Svma) -> Answer<'a> {
         let mut function_start = found.function_start.map(Svma::new);
+        let mut functions: Vec<_> = found.frames.into_iter().map(FunctionRef::of_frame).collect();
         if let Some(outermost) = functions.last_mut()
-            && outermost.linkage_name().is_none()
+            && outermost.linkage_name.is_none()
+            && (found.has_mangled_names || outermost.plain_name.is_none())
         {
-            match self.nearest(address) {
-                Nearest::Symbol(symbol) => {
+            let symbol = self.nearest(address);
+            match symbol {
+                // Only the symbol of this very function has its name.
+                Nearest::Symbol(symbol) if function_start.is_none_or(|start| start == symbol.start()) => {
                     outermost.linkage_name = Some(symbol.linkage_name().into());
-                    function_start = function_start.or(Some(symbol.start()));
+                    function_start = Some(symbol.start());
                 }
                 Nearest::Nameless(start) => function_start = function_start.or(Some(start)),
-                Nearest::None(_) => {}
+                _ => {}
             }
         }
         Answer { functions, symbol: None, reason: None, function_start }

@@ -51,7 +51,12 @@ impl<'d> Symtab<'d> {
         for object in objects {
             has_underscore |= object.format() == Format::MachO;
             let (own, broken) = object.symbols_and_problems();
-            symbols.extend(own.into_iter().filter(|symbol| symbol.is_code));
+            let shadow_ends = object.shadow_ends();
+            let is_shadowed = |symbol: &Symbol<'_>| {
+                let end = symbol.section.and_then(|section| shadow_ends.get(section));
+                end.is_some_and(|end| symbol.address < *end)
+            };
+            symbols.extend(own.into_iter().filter(|symbol| symbol.is_code && !is_shadowed(symbol)));
             symbols.extend(hidden_symbols(object, problems));
             let starts = object.function_starts();
             let broken = broken.iter().chain(starts.as_ref().err());

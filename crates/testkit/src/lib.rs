@@ -1,15 +1,23 @@
-//! What the tests of every crate share: where the data is, temporary folders, snapshots.
+//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
 //! fails the test that called it. It has no dependencies, so that no crate's tests pull in more than the crate.
 #![forbid(unsafe_code)]
 
+mod archive;
+mod assemble;
 mod data;
 mod diff;
+mod elf;
+mod macho;
 mod snapshot;
 mod temp;
 
+pub use archive::{ArchiveStyle, archive};
+pub use assemble::{Assembler, StringTable};
 pub use data::{corpus, corpus_file, fixtures, workspace_root};
 pub use diff::diff_lines;
+pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
+pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
 pub use snapshot::assert_snapshot;
 pub use temp::TempDir;

@@ -6,8 +6,20 @@ use syn::visit::{self, Visit};
 use syn::{Item, ReturnType, UseTree, Visibility};
 
 /// Whose types stay inside.
-const HIDDEN: [&str; 8] =
-    ["gimli", "object", "zip", "memmap2", "flate2", "ruzstd", "lzma_rust2", "rustc_demangle"];
+const HIDDEN: [&str; 12] = [
+    "elsa",
+    "flate2",
+    "gimli",
+    "lzma_rust2",
+    "memmap2",
+    "object",
+    "rayon",
+    "rustc_demangle",
+    "ruzstd",
+    "self_cell",
+    "sha2",
+    "zip",
+];
 
 /// One line for each public signature of the file that names a hidden crate's type.
 ///

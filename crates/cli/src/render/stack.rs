@@ -23,9 +23,46 @@ pub(crate) struct Row {
     pub(crate) located: bool,
 }
 
-/// The rows of `frames`.
+/// The longest cycle of calls that is folded: mutual recursion seldom has more members.
+const MAX_CYCLE: usize = 8;
+/// How often a cycle has to repeat before it is folded.
+const MIN_REPEATS: usize = 3;
+
+/// The rows of `frames`; recursion is shown once, with how often it repeats.
 pub(crate) fn rows(report: &Report, frames: &[Frame], folder: Option<&str>) -> Vec<Row> {
-    frames.iter().flat_map(|frame| frame_rows(report, frame, folder)).collect()
+    let mut rows = Vec::new();
+    let mut rest = frames;
+    while let Some(frame) = rest.first() {
+        let (cycle, repeats) = recursion(rest);
+        let (shown, after) = rest.split_at(cycle.max(1));
+        rows.extend(shown.iter().flat_map(|frame| frame_rows(report, frame, folder)));
+        let folded = cycle * repeats;
+        rest = after.get(folded..).unwrap_or_default();
+        if folded > 0 {
+            rows.push(folded_row(frame.index, cycle, repeats));
+        }
+    }
+    rows
+}
+
+/// The shortest cycle that `frames` begin with, and how often it repeats after its first round; 0 without one.
+fn recursion(frames: &[Frame]) -> (usize, usize) {
+    let same = |a: &Frame, b: &Frame| a.address.is_some() && a.address == b.address && a.image == b.image;
+    for cycle in 1..=MAX_CYCLE.min(frames.len() / 2) {
+        let pairs = frames.iter().zip(frames.get(cycle..).unwrap_or_default());
+        let repeats = pairs.take_while(|(a, b)| same(a, b)).count() / cycle;
+        if repeats >= MIN_REPEATS {
+            return (cycle, repeats);
+        }
+    }
+    (0, 0)
+}
+
+fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
+    let frames = if cycle == 1 { "the frame above".to_owned() } else { format!("the {cycle} frames above") };
+    let last = u32::try_from(cycle * (repeats + 1)).map_or(u32::MAX, |count| first.saturating_add(count - 1));
+    let what = format!("… {frames} {repeats} more times, up to frame {last}");
+    Row { index: None, image: String::new(), what, place: None, inlined: false, reason: None, located: false }
 }
 
 fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> {
@@ -92,5 +129,46 @@ fn with_line(file: &str, line: Option<u32>, column: Option<u32>) -> String {
         (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
         (Some(line), None) => format!("{file}:{line}"),
         _ => file.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail::{Avma, FrameAddress};
+
+    fn shown(addresses: &[u64]) -> Vec<String> {
+        let frame = |(index, address): (usize, &u64)| {
+            let mut frame = Frame::new(u32::try_from(index).unwrap());
+            frame.address = Some(FrameAddress::Return(Avma::new(*address)));
+            frame
+        };
+        let frames: Vec<_> = addresses.iter().enumerate().map(frame).collect();
+        rows(&Report::default(), &frames, None).into_iter().map(|row| row.what).collect()
+    }
+
+    #[test]
+    fn recursion_is_shown_once() {
+        let mut addresses = vec![1, 2];
+        addresses.extend(std::iter::repeat_n(3, 500));
+        addresses.push(4);
+        assert_eq!(
+            shown(&addresses),
+            ["0x1", "0x2", "0x3", "… the frame above 499 more times, up to frame 501", "0x4"]
+        );
+    }
+
+    #[test]
+    fn mutual_recursion_too_with_what_is_left_of_its_last_round() {
+        let addresses = [5, 6, 5, 6, 5, 6, 5, 6, 5];
+        assert_eq!(
+            shown(&addresses),
+            ["0x5", "0x6", "… the 2 frames above 3 more times, up to frame 7", "0x5"]
+        );
+    }
+
+    #[test]
+    fn a_few_equal_frames_stay() {
+        assert_eq!(shown(&[1, 1, 1, 2]), ["0x1", "0x1", "0x1", "0x2"]);
     }
 }

@@ -3,21 +3,17 @@
 
 use backtrail_core::{AddrRange, Family, Svma};
 use object::Endianness;
-use object::elf::{PT_GNU_EH_FRAME, ProgramType};
 use object::endian::Endian;
 
-use super::parser::{Program, Tables};
+use super::parser::Tables;
 use crate::error::Result;
-use crate::object::{Kind, Object};
+use crate::object::Object;
 use crate::section::FileRange;
-
-/// `PT_ARM_EXIDX`; other processors give the number other meanings.
-const EXCEPTION_INDEX: ProgramType = ProgramType(0x7000_0001);
 
 /// Where functions start, ascending: where their unwind information does.
 pub(crate) fn read(object: &Object<'_>, tables: &Tables) -> Result<Vec<Svma>> {
     let mut starts = Vec::new();
-    if let Some((address, file)) = find(object, tables, ".eh_frame_hdr", PT_GNU_EH_FRAME) {
+    if let Some((address, file)) = find(object, ".eh_frame_hdr") {
         let bytes = object.view.bytes(file.start().get(), file.size(), ".eh_frame_hdr")?;
         let header = Table { bytes, address: address.start(), tables };
         starts = header.search_table().ok_or_else(|| {
@@ -27,31 +23,29 @@ pub(crate) fn read(object: &Object<'_>, tables: &Tables) -> Result<Vec<Svma>> {
         })?;
     }
     if object.arch().family() == Family::Arm
-        && let Some((address, file)) = find(object, tables, ".ARM.exidx", EXCEPTION_INDEX)
+        && let Some((address, file)) = find(object, ".ARM.exidx")
     {
         let bytes = object.view.bytes(file.start().get(), file.size(), ".ARM.exidx")?;
-        starts.extend(Table { bytes, address: address.start(), tables }.exception_index());
+        let index = Table { bytes, address: address.start(), tables }.exception_index();
+        let code = code_ranges(object);
+        // Linkers end the index with an entry for the address behind the code.
+        let is_start = |start: &Svma| code.is_empty() || code.iter().any(|range| range.contains(*start));
+        starts.extend(index.into_iter().filter(is_start));
     }
     starts.sort_unstable();
     starts.dedup();
     Ok(starts)
 }
 
-/// A table, by section or, where those were stripped off, by program header.
-fn find(
-    object: &Object<'_>,
-    tables: &Tables,
-    name: &str,
-    kind: ProgramType,
-) -> Option<(AddrRange<Svma>, FileRange)> {
-    if let Some(section) = object.headers.sections.iter().find(|section| section.name == name) {
-        return section.file.map(|file| (section.address, file));
-    }
-    if object.kind() == Kind::DebugCompanion {
-        return None;
-    }
-    let program = |program: &Program| (program.address, program.file);
-    tables.programs.iter().find(|program| program.kind == kind).map(program)
+fn code_ranges(object: &Object<'_>) -> Vec<AddrRange<Svma>> {
+    let sections = object.headers.sections.iter().filter(|section| section.is_code);
+    let segments = object.headers.segments.iter().filter(|segment| segment.executable);
+    sections.map(|section| section.address).chain(segments.map(|segment| segment.address)).collect()
+}
+
+fn find(object: &Object<'_>, name: &str) -> Option<(AddrRange<Svma>, FileRange)> {
+    let section = object.headers.sections.iter().find(|section| section.name == name)?;
+    section.file.map(|file| (section.address, file))
 }
 
 struct Table<'d, 't> {
@@ -143,3 +137,6 @@ fn number(bytes: &[u8], is_signed: bool, endian: Endianness) -> Option<u64> {
     let unused = u64::BITS.saturating_sub(8 * u32::try_from(bytes.len()).ok()?);
     Some(if is_signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value })
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use object::elf::*;
 
 use super::dynamic;
 use super::parser::{Program, Tables};
+use super::sections::EXCEPTION_INDEX;
 use crate::load_command::LoadCommand;
 use crate::object::{Kind, Object};
 use crate::symbol::text;
@@ -47,7 +48,9 @@ fn one(object: &Object<'_>, tables: &Tables, program: &Program) -> LoadCommand {
     let known = PROGRAMS.iter().find(|(kind, _)| *kind == program.kind);
     let name = match known {
         Some((_, name)) => (*name).to_owned(),
-        None if program.kind.0 == 0x7000_0001 && tables.header.machine == EM_ARM => "PT_ARM_EXIDX".to_owned(),
+        None if program.kind == EXCEPTION_INDEX && tables.header.machine == EM_ARM => {
+            "PT_ARM_EXIDX".to_owned()
+        }
         None => format!("PT_{:#x}", program.kind.0),
     };
     let mut text = range(program);

@@ -8,6 +8,7 @@ mod id;
 pub(crate) mod links;
 pub(crate) mod load_commands;
 mod parser;
+pub(crate) mod relocations;
 pub(crate) mod sections;
 mod symbols;
 

@@ -57,7 +57,10 @@ where
         problems.push(error);
         Vec::new()
     });
-    let (sections, raw_sections) = sections::read::<E, R>(view, &header, limits, &mut problems);
+    let (mut sections, mut raw_sections) = sections::read::<E, R>(view, &header, limits, &mut problems);
+    if sections.is_empty() && header.file_type != ET_CORE {
+        (sections, raw_sections) = sections::stand_ins(&header, &programs);
+    }
     let tables = Tables { header, programs, raw_sections };
     let dynamic = dynamic::read(view, &tables, &sections).unwrap_or_else(|error| {
         problems.push(error);
@@ -179,3 +182,6 @@ fn is_companion(sections: &[Section<'_>]) -> bool {
     let has_dwo = sections.iter().any(|section| section.name.ends_with(".dwo"));
     emptied && !has_dwo && (has_debug_info || code.next().is_some())
 }
+
+#[cfg(test)]
+mod tests;

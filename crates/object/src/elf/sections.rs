@@ -2,14 +2,16 @@
 
 use backtrail_core::{AddrRange, FileOffset, Svma};
 use object::elf::{
-    CompressionHeader32, CompressionHeader64, CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, SHF_ALLOC,
-    SHF_COMPRESSED, SHF_EXECINSTR, SHT_NOBITS, SHT_NULL, SectionType,
+    CompressionHeader32, CompressionHeader64, CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, EM_ARM,
+    PT_DYNAMIC, PT_GNU_EH_FRAME, ProgramType, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_DYNAMIC,
+    SHT_NOBITS, SHT_NULL, SHT_PROGBITS, SectionType,
 };
 use object::pod::Pod;
 use object::read::elf::{CompressionHeader, FileHeader, SectionHeader};
 use object::{Endianness, ReadRef};
 
 use super::header::{Header, table};
+use super::parser::Program;
 use crate::compress::{Compressed, Format};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
@@ -18,11 +20,15 @@ use crate::section::{FileRange, Section};
 use crate::symbol::{Names, text};
 use crate::view::{View, pod_at};
 
+/// `PT_ARM_EXIDX`; other processors give the number other meanings.
+pub(super) const EXCEPTION_INDEX: ProgramType = ProgramType(0x7000_0001);
+
 /// What a section header says to linkers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawSection {
     pub(super) kind: SectionType,
     pub(super) link: u32,
+    pub(super) info: u32,
 }
 
 /// The sections, in the file's order. Without their names where those are broken; none where the table itself is.
@@ -48,9 +54,41 @@ where
         &[]
     });
     let mut names = Names::new(names, raw.len());
-    let sections = raw.iter().map(|raw| section(raw, endian, &mut names)).collect();
-    let raw =
-        raw.iter().map(|raw| RawSection { kind: raw.sh_type(endian), link: raw.sh_link(endian) }).collect();
+    let sections = raw.iter().enumerate().map(|(index, raw)| section(index, raw, endian, &mut names));
+    let sections = sections.collect();
+    let for_linkers = |raw: &E::SectionHeader| RawSection {
+        kind: raw.sh_type(endian),
+        link: raw.sh_link(endian),
+        info: raw.sh_info(endian),
+    };
+    (sections, raw.iter().map(for_linkers).collect())
+}
+
+/// What program headers say of sections, for files whose section headers were stripped off: images copied out of memory,
+/// packed libraries.
+pub(super) fn stand_ins(header: &Header, programs: &[Program]) -> (Vec<Section<'static>>, Vec<RawSection>) {
+    let known = [
+        (PT_DYNAMIC, ".dynamic", SHT_DYNAMIC),
+        (PT_GNU_EH_FRAME, ".eh_frame_hdr", SHT_PROGBITS),
+        (EXCEPTION_INDEX, ".ARM.exidx", SHT_PROGBITS),
+    ];
+    let known = known.into_iter().filter(|(kind, ..)| *kind != EXCEPTION_INDEX || header.machine == EM_ARM);
+    let found = known.filter_map(|(kind, name, section_kind)| {
+        let program = programs.iter().find(|program| program.kind == kind)?;
+        let section = Section {
+            name: name.into(),
+            segment: "".into(),
+            address: program.address,
+            file: Some(program.file),
+            is_code: false,
+            is_loaded: true,
+            is_compressed: false,
+            index: 0,
+        };
+        Some((section, RawSection { kind: section_kind, link: 0, info: 0 }))
+    });
+    let (mut sections, raw): (Vec<Section<'_>>, Vec<_>) = found.unzip();
+    sections.iter_mut().enumerate().for_each(|(index, section)| section.index = index);
     (sections, raw)
 }
 
@@ -72,6 +110,7 @@ where
 }
 
 fn section<'d, S: SectionHeader<Endian = Endianness>>(
+    index: usize,
     raw: &S,
     endian: Endianness,
     names: &mut Names<'d>,
@@ -89,6 +128,7 @@ fn section<'d, S: SectionHeader<Endian = Endianness>>(
         is_compressed: has_bits && (flags.contains(SHF_COMPRESSED) || name.starts_with(".zdebug_")),
         segment: "".into(),
         name,
+        index,
     }
 }
 

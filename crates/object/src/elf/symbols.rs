@@ -2,17 +2,19 @@
 
 use backtrail_core::{Family, Svma};
 use object::elf::{
-    SHN_ABS, SHN_COMMON, SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB, SHT_SYMTAB_SHNDX, STB_LOCAL,
-    STB_WEAK, STT_COMMON, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_SECTION, STT_TLS, Sym32, Sym64,
+    EM_PPC64, SHN_ABS, SHN_COMMON, SHN_UNDEF, SHN_XINDEX, SHT_DYNSYM, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
+    STB_LOCAL, STB_WEAK, STT_COMMON, STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_SECTION, STT_TLS,
+    Sym32, Sym64,
 };
 use object::read::elf::Sym;
-use object::{Endianness, U32};
+use object::{Endianness, U32, U64};
 
 use super::dynamic;
 use super::parser::Tables;
 use crate::error::{Error, ErrorKind, Result};
 use crate::object::Object;
 use crate::symbol::{Binding, Names, Symbol, SymbolTable, add_unknown, text};
+use crate::view::pod_at;
 
 /// Every defined symbol: those of `.symtab`, and what `.dynsym` has besides. A table that is broken is left out.
 pub(crate) fn read<'d>(object: &Object<'d>, tables: &Tables) -> (Vec<Symbol<'d>>, Vec<Error>) {
@@ -63,6 +65,31 @@ struct Table<'o, 'd, S> {
     /// `SHT_SYMTAB_SHNDX`: section numbers of symbols where they do not fit 16 bits.
     wide_indices: &'d [U32<Endianness>],
     offset: u64,
+    descriptors: Option<Descriptors<'d>>,
+}
+
+/// `.opd`: on 64-bit PowerPC before ELFv2 a function's symbol names a descriptor, whose first word is the address of the
+/// code. 64-bit PowerPC ELF ABI Supplement, "Function Descriptors".
+#[derive(Clone, Copy)]
+struct Descriptors<'d> {
+    start: Svma,
+    bytes: &'d [u8],
+    endian: Endianness,
+}
+
+impl<'d> Descriptors<'d> {
+    fn of(object: &Object<'d>, tables: &Tables) -> Option<Self> {
+        let is_powerpc = tables.header.machine == EM_PPC64;
+        let section = object.headers.sections.iter().find(|section| is_powerpc && section.name == ".opd")?;
+        let bytes = object.raw_section_data(section).ok()?;
+        Some(Self { start: section.address.start(), bytes, endian: tables.header.endian })
+    }
+
+    /// The code that the descriptor at `address` stands for; `None` for any other address.
+    fn code(&self, address: Svma) -> Option<Svma> {
+        let at = usize::try_from(address.offset_from(self.start)?).ok()?;
+        pod_at::<U64<Endianness>>(self.bytes, at).map(|word| Svma::new(word.get(self.endian)))
+    }
 }
 
 fn of_section<'o, 'd, S: Sym<Endian = Endianness>>(
@@ -81,15 +108,25 @@ fn of_section<'o, 'd, S: Sym<Endian = Endianness>>(
         Some(range) => object.view.bytes_up_to(range.start().get(), range.size(), "the symbols' names")?,
         None => return Err(object.view.malformed(offset, "expected the section of the symbols' names")),
     };
+    let wide_indices = wide_indices(object, tables, index)?;
+    let entries = object.view.table(offset, count, "a symbol table")?;
+    Ok(Table { entries, strings, wide_indices, offset, ..Table::empty(object, tables, kind) })
+}
+
+/// `SHT_SYMTAB_SHNDX`: the section numbers of a table's symbols where they do not fit 16 bits.
+pub(super) fn wide_indices<'d>(
+    object: &Object<'d>,
+    tables: &Tables,
+    index: usize,
+) -> Result<&'d [U32<Endianness>]> {
     let is_wide = |raw: &super::sections::RawSection| {
         raw.kind == SHT_SYMTAB_SHNDX && usize::try_from(raw.link).is_ok_and(|link| link == index)
     };
-    let wide = tables.raw_sections.iter().position(is_wide).and_then(|at| sections.get(at)?.file);
-    let wide_indices = wide.map_or(Ok(&[][..]), |range| {
+    let wide = tables.raw_sections.iter().position(is_wide);
+    let wide = wide.and_then(|at| object.headers.sections.get(at)?.file);
+    wide.map_or(Ok(&[][..]), |range| {
         object.view.table(range.start().get(), range.size() / 4, "the symbols' section numbers")
-    })?;
-    let entries = object.view.table(offset, count, "a symbol table")?;
-    Ok(Table { entries, strings, wide_indices, offset, ..Table::empty(object, tables, kind) })
+    })
 }
 
 /// `.dynsym` as the dynamic linker finds it: it knows no end of the table but the hash table's.
@@ -107,7 +144,8 @@ fn dynamic_table<'o, 'd, S: Sym<Endian = Endianness>>(
 impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
     fn empty(object: &'o Object<'d>, tables: &Tables, kind: SymbolTable) -> Self {
         let endian = tables.header.endian;
-        Self { object, endian, kind, entries: &[], strings: &[], wide_indices: &[], offset: 0 }
+        let descriptors = Descriptors::of(object, tables);
+        Self { object, endian, kind, entries: &[], strings: &[], wide_indices: &[], offset: 0, descriptors }
     }
 
     fn symbols(&self) -> Result<Vec<Symbol<'d>>> {
@@ -138,8 +176,12 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
         let value: u64 = entry.st_value(self.endian).into();
         let is_function = kind == STT_FUNC || kind == STT_GNU_IFUNC;
         let is_thumb = is_function && self.object.headers.arch.family() == Family::Arm;
-        let address = Svma::new(if is_thumb { value & !1 } else { value });
-        let (section, is_in_code) = self.section(number, address);
+        let stated = Svma::new(if is_thumb { value & !1 } else { value });
+        let code = self.descriptors.and_then(|descriptors| descriptors.code(stated));
+        let (address, (section, is_in_code)) = match code {
+            Some(code) => (code, self.section_at(code)),
+            None => (stated, self.section(number, stated)),
+        };
         let binding = match entry.st_bind() {
             STB_LOCAL => Binding::Local,
             STB_WEAK => Binding::Weak,
@@ -155,6 +197,13 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             section,
             table: self.kind,
         })
+    }
+
+    /// The section that holds the code of a descriptor.
+    fn section_at(&self, address: Svma) -> (Option<usize>, bool) {
+        let sections = &self.object.headers.sections;
+        let index = sections.iter().position(|section| section.is_code && section.address.contains(address));
+        (index, index.is_some())
     }
 
     /// The section, unless the symbol only carries its number (`_end`, `__bss_start` lie behind it), and whether the
@@ -185,3 +234,6 @@ fn without_version(name: &[u8]) -> &[u8] {
         _ => name,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -337,3 +337,6 @@ pub(super) fn local_symbols(object: &Object<'_>, tables: &Tables<'_>) -> Result<
 fn find_entry(mut entries: impl Iterator<Item = (u64, u32, u32)>, wanted: Option<u64>) -> Option<(u32, u32)> {
     entries.find(|(at, _, _)| Some(*at) == wanted).map(|(_, first, count)| (first, count))
 }
+
+#[cfg(test)]
+mod tests;

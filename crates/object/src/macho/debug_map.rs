@@ -154,3 +154,6 @@ fn split_member(name: &[u8]) -> (&[u8], Option<&[u8]>) {
         _ => whole,
     }
 }
+
+#[cfg(test)]
+mod tests;

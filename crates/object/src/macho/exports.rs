@@ -154,3 +154,6 @@ fn children(bytes: &[u8]) -> Option<Vec<(&[u8], usize)>> {
     }
     Some(children)
 }
+
+#[cfg(test)]
+mod tests;

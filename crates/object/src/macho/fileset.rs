@@ -43,3 +43,6 @@ fn entry<'d, R: ReadRef<'d>>(view: View<R>, command: Command<'d>) -> Result<Foun
         ..Found::whole(header.map_or(backtrail_core::Arch::Unknown, |header| header.arch), offset, 0)
     })
 }
+
+#[cfg(test)]
+mod tests;

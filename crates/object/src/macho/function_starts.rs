@@ -27,3 +27,6 @@ pub(crate) fn read(object: &Object<'_>, tables: &Tables<'_>) -> Result<Vec<Svma>
     starts.dedup();
     Ok(starts)
 }
+
+#[cfg(test)]
+mod tests;

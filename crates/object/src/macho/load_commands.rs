@@ -275,3 +275,6 @@ fn fileset_entry(command: &Command<'_>) -> Option<String> {
     let address = Svma::new(raw.vmaddr.get(command.endian));
     Some(format!("{} at {address}", text(command.string(raw.entry_id))))
 }
+
+#[cfg(test)]
+mod tests;

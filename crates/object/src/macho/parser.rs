@@ -59,6 +59,7 @@ pub(crate) fn parse<'d, R: ReadRef<'d>>(
         symtab: None,
         exports: None,
         function_starts: None,
+        defines: None,
     };
     for command in commands.clone() {
         if let Err(error) = command.and_then(|command| parser.command(command)) {
@@ -79,6 +80,8 @@ struct Parser<'d, 'p> {
     symtab: Option<Symtab>,
     exports: Option<FileRange>,
     function_starts: Option<FileRange>,
+    /// Whether the symbol table has more than imports; dSYMs do not say.
+    defines: Option<bool>,
 }
 
 fn range(offset: impl Into<u64>, size: impl Into<u64>) -> FileRange {
@@ -113,7 +116,8 @@ impl<'d> Parser<'d, '_> {
             LC_DYLD_EXPORTS_TRIE => self.exports = linkedit(command)?,
             LC_FUNCTION_STARTS => self.function_starts = linkedit(command)?,
             LC_DYSYMTAB => {
-                command.pod::<DysymtabCommand<Endianness>>("LC_DYSYMTAB")?;
+                let raw = command.pod::<DysymtabCommand<Endianness>>("LC_DYSYMTAB")?;
+                self.defines = Some(raw.nlocalsym.get(endian) > 0 || raw.nextdefsym.get(endian) > 0);
             }
             _ => {}
         }
@@ -178,6 +182,7 @@ impl<'d> Parser<'d, '_> {
                 is_code: flags.contains(S_ATTR_PURE_INSTRUCTIONS) || flags.contains(S_ATTR_SOME_INSTRUCTIONS),
                 is_loaded: segment_name != "__DWARF" && !segment.is_empty(),
                 is_compressed: name.starts_with("__zdebug_"),
+                index: self.sections.len(),
                 name,
                 segment: segment_name,
                 address,
@@ -191,7 +196,18 @@ impl<'d> Parser<'d, '_> {
         cache.file_range(address, stated.size())
     }
 
-    fn finish(self, header: Header, commands: Commands<'d>) -> (Headers<'d>, Tables<'d>) {
+    /// Takes back the tables of a cached image whose `__LINKEDIT` is in another file: their offsets count there.
+    fn drop_foreign_linkedit(&mut self) {
+        let is_foreign = |segment: &Segment<'_>| segment.name == "__LINKEDIT" && segment.file.is_empty();
+        if matches!(self.placement, Placement::Cached { .. }) && self.segments.iter().any(is_foreign) {
+            (self.symtab, self.exports, self.function_starts) = (None, None, None);
+            let detail = "the symbols of this image lie in another file of the shared cache";
+            self.problems.push(Error::nowhere(ErrorKind::Unsupported, detail));
+        }
+    }
+
+    fn finish(mut self, header: Header, commands: Commands<'d>) -> (Headers<'d>, Tables<'d>) {
+        self.drop_foreign_linkedit();
         let text = self.segments.iter().find(|segment| segment.name == "__TEXT");
         let image_base = text.map_or(Svma::new(0), |segment| segment.address.start());
         let is_debug_info = |section: &Section<'_>| {
@@ -206,7 +222,8 @@ impl<'d> Parser<'d, '_> {
             id: self.id,
             image_base: if self.file_type == MH_OBJECT { Svma::new(0) } else { image_base },
             has_debug_info: self.sections.iter().any(is_debug_info),
-            has_symbols: self.symtab.is_some_and(|symtab| symtab.nsyms > 0) || self.exports.is_some(),
+            has_symbols: self.exports.is_some()
+                || self.symtab.is_some_and(|symtab| symtab.nsyms > 0 && self.defines != Some(false)),
             segments: self.segments,
             sections: self.sections,
             problems: self.problems,
@@ -243,3 +260,6 @@ fn linkedit(command: Command<'_>) -> Result<Option<FileRange>> {
 fn too_many(offset: u64, what: &str, limit: usize) -> Error {
     Error::new(ErrorKind::LimitExceeded, offset, format!("more than {limit} {what}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,3 +123,6 @@ fn section_of(object: &Object<'_>, address: Svma, number: u8) -> (Option<usize>,
     let is_inside = section.address.contains(address);
     (index.filter(|_| is_inside || section.address.end() == address), is_inside && section.is_code)
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,16 +125,13 @@ struct Written<'f> {
     inlined: bool,
 }
 
-/// What is to be written for a filled frame, innermost first. Reports count offsets up to the address that they state;
-/// a return address was looked up one byte before that.
+/// What is to be written for a filled frame, innermost first.
 fn written(frame: &Frame) -> Vec<Written<'_>> {
-    let behind = u64::from(matches!(frame.address, Some(FrameAddress::Return(_))));
-    let stated = |looked_up: u64| looked_up.checked_add(behind);
     let machine = frame.functions.len().saturating_sub(1);
     let functions = frame.functions.iter().enumerate().map(|(position, function)| {
         let name = one_line(readable(function));
         let inlined = position < machine;
-        let found = || frame.function_offset.and_then(stated).or_else(|| reported_offset(frame, &name));
+        let found = || frame.function_offset.or_else(|| reported_offset(frame, &name));
         let offset = if inlined { None } else { found() };
         let file = function.file.as_deref().map(file_name);
         Written { name, offset, file, line: function.line, inlined }
@@ -142,7 +139,7 @@ fn written(frame: &Frame) -> Vec<Written<'_>> {
     let symbol = frame.symbol.as_ref().filter(|_| frame.functions.is_empty());
     let symbol = symbol.map(|symbol| Written {
         name: one_line(&symbol.name),
-        offset: stated(symbol.offset),
+        offset: Some(symbol.offset),
         file: None,
         line: None,
         inlined: false,

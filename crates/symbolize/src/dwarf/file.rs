@@ -4,17 +4,17 @@ use super::abbrev::AbbrevTable;
 use super::budget::Budget;
 use super::error::Malformed;
 use super::functions::FunctionTable;
-use super::header::{Header, Headers, Step};
-use super::index::AddressIndex;
+use super::header::Header;
 use super::lines::LineTable;
 use super::reader::{Encoding, Reader};
 use super::sections::{SectionId, Sections};
 use super::split::Package;
 use super::supplementary::Supplementary;
 use super::unit::{Body, Root, Unit};
+use super::units::Units;
 use super::view::{Slice, View};
 use crate::code::CodeMap;
-use crate::problem::{ProblemKind, Problems};
+use crate::problem::Problems;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -26,11 +26,9 @@ pub(crate) struct DwarfFile<'d> {
     pub(crate) supplementary: Option<Supplementary<'d>>,
     /// The `.dwp` that may hold the split units of this file.
     pub(crate) package: Package<'d>,
-    units: OnceLock<Vec<Unit<'d>>>,
+    pub(crate) units: Units<'d>,
     abbrevs: Mutex<AbbrevCache>,
     abbrev_budget: OnceLock<Budget>,
-    index: OnceLock<AddressIndex>,
-    scanned: OnceLock<AddressIndex>,
 }
 
 type AbbrevCache = HashMap<(u64, Encoding), Result<Arc<AbbrevTable>, Malformed>>;
@@ -43,11 +41,9 @@ impl<'d> DwarfFile<'d> {
             problems,
             supplementary: None,
             package: Package::default(),
-            units: OnceLock::new(),
+            units: Units::default(),
             abbrevs: Mutex::default(),
             abbrev_budget: OnceLock::new(),
-            index: OnceLock::new(),
-            scanned: OnceLock::new(),
         }
     }
 
@@ -61,41 +57,6 @@ impl<'d> DwarfFile<'d> {
     /// Bytes of the range lists.
     pub(crate) fn range_bytes(&self) -> u64 {
         (self.sections.get(SectionId::Ranges).len() + self.sections.get(SectionId::RngLists).len()) as u64
-    }
-
-    /// All units, in the order of their offsets.
-    pub(crate) fn units(&self) -> &[Unit<'d>] {
-        self.units.get_or_init(|| {
-            let mut units = Vec::new();
-            let info = self.sections.get(SectionId::Info);
-            let mut headers = Headers::new(info, SectionId::Info.name(), 0, self.sections.big_endian);
-            loop {
-                match headers.step() {
-                    Step::Unit(header) => units.push(Unit::new(header)),
-                    Step::Broken(error) => self.problems.unit(error.offset, error),
-                    Step::End => break,
-                }
-            }
-            self.tell_section_errors();
-            units
-        })
-    }
-
-    fn tell_section_errors(&self) {
-        for error in self.sections.errors() {
-            self.problems.add(ProblemKind::Section, error.to_owned());
-        }
-    }
-
-    /// The unit around an offset of `.debug_info`.
-    pub(crate) fn view_around(&self, offset: u64) -> Option<View<'_, 'd>> {
-        let units = self.units();
-        let behind = units.partition_point(|unit| unit.header.offset <= offset);
-        let unit = units.get(behind.checked_sub(1)?)?;
-        if offset >= unit.header.end {
-            return None;
-        }
-        self.view(unit)
     }
 
     /// A unit of this file with its abbreviations and root DIE read; `None` where they are broken.
@@ -180,16 +141,6 @@ impl<'d> DwarfFile<'d> {
         }
         let expected = "abbreviation tables that do not overlap";
         Err(Malformed { section: SectionId::Abbrev.name(), offset: start, expected })
-    }
-
-    /// The index over the ranges that units state.
-    pub(crate) fn index(&self) -> &AddressIndex {
-        self.index.get_or_init(|| AddressIndex::of_units(self))
-    }
-
-    /// The index over the functions of those units that state no ranges. Made when an address is in no other unit.
-    pub(crate) fn scanned(&self) -> &AddressIndex {
-        self.scanned.get_or_init(|| AddressIndex::of_functions(self, self.index().unranged()))
     }
 
     /// The other file of a file that dwz made smaller.

@@ -39,7 +39,7 @@ enum Claim {
 impl AddressIndex {
     /// Looks at the root DIE of each unit.
     pub(crate) fn of_units<'d>(file: &DwarfFile<'d>) -> Self {
-        let units = file.units();
+        let units = file.all_units();
         // Units may share range lists.
         let budget = Budget::new(4 * file.range_bytes() + units.len() as u64);
         let claim = |(index, unit): (usize, &Unit<'d>)| match u32::try_from(index) {
@@ -57,7 +57,7 @@ impl AddressIndex {
     /// Looks at the functions of some units.
     pub(crate) fn of_functions(file: &DwarfFile<'_>, units: &[u32]) -> Self {
         let claim = |index: &u32| {
-            let unit = file.units().get(*index as usize);
+            let unit = file.all_units().get(*index as usize);
             match unit.and_then(|unit| file.view(unit)) {
                 Some(view) => {
                     let spans = view.functions().spans().iter();
@@ -84,7 +84,8 @@ impl AddressIndex {
         index
     }
 
-    fn of_spans(mut spans: Vec<Span>) -> Self {
+    /// From spans whose owners are units.
+    pub(crate) fn of_spans(mut spans: Vec<Span>) -> Self {
         if spans.len() < 1 << 14 {
             spans.sort_unstable_by_key(|span| (span.start, span.owner));
         } else {

@@ -4,6 +4,7 @@ use super::file::DwarfFile;
 use super::files::FilePath;
 use super::lines::Location;
 use super::names::{self, Names};
+use super::unit::Unit;
 use super::view::View;
 use crate::request::FileRequest;
 
@@ -11,7 +12,7 @@ use crate::request::FileRequest;
 const MAX_FRAMES: usize = 1024;
 
 /// One function at an address.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Frame<'a> {
     pub(crate) names: Names<'a>,
     pub(crate) file: Option<FilePath<'a>>,
@@ -26,24 +27,32 @@ pub(crate) struct Found<'a> {
     pub(crate) frames: Vec<Frame<'a>>,
     /// Where the range of the function around the address starts.
     pub(crate) function_start: Option<u64>,
+    /// Whether the linker sees other names than those that the source has.
+    pub(crate) has_mangled_names: bool,
 }
 
 impl<'d> DwarfFile<'d> {
     /// Looks an address up. `Ok(None)` where no unit knows it, `Err` when another file is needed first.
     pub(crate) fn lookup(&self, address: u64) -> Result<Option<Found<'_>>, FileRequest> {
-        let found = self.lookup_in(self.index().find(address), address)?;
-        if found.is_some() || self.index().unranged().is_empty() {
-            return Ok(found);
+        if let Some(found) = self.lookup_in(self.listed_units(address), address)? {
+            return Ok(Some(found));
         }
-        self.lookup_in(self.scanned().find(address), address)
+        if let Some(found) = self.lookup_in(self.stated_units(address), address)? {
+            return Ok(Some(found));
+        }
+        self.lookup_in(self.scanned_units(address), address)
     }
 
-    fn lookup_in(&self, units: &[u32], address: u64) -> Result<Option<Found<'_>>, FileRequest> {
+    fn lookup_in<'a>(
+        &'a self,
+        units: impl Iterator<Item = &'a Unit<'d>>,
+        address: u64,
+    ) -> Result<Option<Found<'a>>, FileRequest>
+    where
+        'd: 'a,
+    {
         let mut only_line = None;
-        for unit in units {
-            let Some(view) = self.units().get(*unit as usize).and_then(|unit| self.view(unit)) else {
-                continue;
-            };
+        for view in units.filter_map(|unit| self.view(unit)) {
             if let Some(request) = self.wanted() {
                 return Err(request.clone());
             }
@@ -74,12 +83,13 @@ fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> 
         at = Location { file: call.call_file, line: call.call_line, column: call.call_column };
     }
     frames.push(frame(view, names::resolve(dies, function.die(dies)), at, false));
-    Some(Found { frames, function_start: Some(start) })
+    Some(Found { frames, function_start: Some(start), has_mangled_names: dies.root().has_mangled_names() })
 }
 
 fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<Found<'a>> {
     let at = view.lines()?.find(address)?;
-    Some(Found { frames: vec![frame(view, Names::default(), at, false)], function_start: None })
+    let frames = vec![frame(view, Names::default(), at, false)];
+    Some(Found { frames, function_start: None, has_mangled_names: true })
 }
 
 fn frame<'a>(view: View<'a, '_>, names: Names<'a>, at: Location, inlined: bool) -> Frame<'a> {

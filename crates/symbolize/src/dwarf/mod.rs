@@ -5,6 +5,7 @@
 //! and all of it is shared between threads.
 
 mod abbrev;
+mod aranges;
 mod budget;
 mod error;
 mod file;
@@ -17,11 +18,13 @@ mod lines;
 mod lookup;
 mod names;
 mod reader;
+mod scopes;
 mod sections;
 mod spans;
 mod split;
 mod supplementary;
 mod unit;
+mod units;
 mod value;
 mod view;
 

@@ -2,6 +2,7 @@
 
 use super::abbrev::skip_form;
 use super::functions::next_die;
+use super::scopes::qualify;
 use super::value::{self, Value};
 use super::view::View;
 use gimli::constants as dw;
@@ -11,21 +12,23 @@ use gimli::constants as dw;
 const MAX_HOPS: usize = 16;
 
 /// The names of a function.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Names<'a> {
     /// What the linker sees.
     pub(crate) linkage: Option<&'a [u8]>,
     /// What the source says, without scope.
     pub(crate) plain: Option<&'a [u8]>,
+    /// The same with its scope, where there is one and no linkage name.
+    pub(crate) qualified: Option<String>,
 }
 
 /// What one DIE says about names.
 #[derive(Default)]
-struct Stated {
+pub(crate) struct Stated {
     linkage: Option<Value>,
-    plain: Option<Value>,
-    origin: Option<Value>,
-    specification: Option<Value>,
+    pub(crate) plain: Option<Value>,
+    pub(crate) origin: Option<Value>,
+    pub(crate) specification: Option<Value>,
 }
 
 /// Collects the names of the function DIE at a section offset of the view's file, until there is a linkage name.
@@ -39,12 +42,18 @@ pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
         names.linkage = text(stated.linkage);
         names.plain = names.plain.or_else(|| text(stated.plain));
         if names.linkage.is_some() {
-            break;
+            return names;
         }
         let Some(next) = stated.origin.or(stated.specification).and_then(|to| follow(view, to)) else {
             break;
         };
         at = next;
+    }
+    let (view, die) = at;
+    if let Some(plain) = names.plain
+        && view.root().has_mangled_names()
+    {
+        names.qualified = Some(qualify(view, die, plain));
     }
     names
 }
@@ -65,7 +74,7 @@ pub(crate) fn follow<'a, 'd>(view: View<'a, 'd>, reference: Value) -> Option<(Vi
     }
 }
 
-fn read_stated(view: View<'_, '_>, die: u64) -> Option<Stated> {
+pub(crate) fn read_stated(view: View<'_, '_>, die: u64) -> Option<Stated> {
     let abbrevs = &*view.body.abbrevs;
     let mut reader = view.reader(die);
     let abbrev = next_die(&mut reader, abbrevs).ok()??;

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 pub(crate) enum SectionId {
     Abbrev,
     Addr,
+    Aranges,
     CuIndex,
     Info,
     Line,
@@ -18,7 +19,7 @@ pub(crate) enum SectionId {
     StrOffsets,
 }
 
-const COUNT: usize = 10;
+const COUNT: usize = 11;
 
 impl SectionId {
     /// The ELF name; Mach-O's `__debug_info` is the same section.
@@ -26,6 +27,7 @@ impl SectionId {
         match self {
             Self::Abbrev => ".debug_abbrev",
             Self::Addr => ".debug_addr",
+            Self::Aranges => ".debug_aranges",
             Self::CuIndex => ".debug_cu_index",
             Self::Info => ".debug_info",
             Self::Line => ".debug_line",
@@ -47,7 +49,7 @@ impl SectionId {
             Self::Str => Some(".debug_str.dwo"),
             Self::StrOffsets => Some(".debug_str_offsets.dwo"),
             Self::CuIndex => Some(".debug_cu_index"),
-            Self::Addr | Self::LineStr | Self::Ranges => None,
+            Self::Addr | Self::Aranges | Self::LineStr | Self::Ranges => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! (DWARF 5 section 7.3, and GNU's extension to DWARF 4 before it).
 
 use super::file::DwarfFile;
-use super::header::{Header, Headers, Step};
+use super::header::{Header, Step};
 use super::sections::SectionId;
 use super::unit::{Body, Root, Unit};
 use super::view::{View, as_offset};
@@ -69,8 +69,8 @@ impl<'d> DwarfFile<'d> {
     /// Takes a `.dwo` file, or the answer that it is not to be had, for all skeletons that name it. `open` is called
     /// for each of them: an object file made by LTO has several.
     pub(crate) fn set_dwo(&self, path: &str, id: u64, open: impl Fn() -> Option<DwarfFile<'d>>) {
-        for unit in self.units() {
-            if unit.split.get().is_some() || unit.body.get().is_none() {
+        for unit in self.opened_units() {
+            if unit.split.get().is_some() {
                 continue;
             }
             let Some(skeleton) = self.view(unit) else { continue };
@@ -89,7 +89,7 @@ impl<'d> DwarfFile<'d> {
         id: u64,
         skeleton: &Root,
     ) -> Option<SplitUnit<'d>> {
-        for unit in file.units() {
+        for unit in file.all_units() {
             let header = unit.header;
             let Ok(Some(mut body)) = file.read_body(&header) else { continue };
             if header.may_hold_code() && header.id.or(body.root.dwo_id) == Some(id) {
@@ -104,9 +104,7 @@ impl<'d> DwarfFile<'d> {
     /// Finds a unit by its id in the index of this package.
     fn split_unit_of_package(&self, id: u64, skeleton: &Root) -> Option<SplitUnit<'d>> {
         let parts = self.contributions(id)?;
-        let info = self.sections.get(SectionId::Info);
-        let mut headers = Headers::new(info, SectionId::Info.name(), parts.info, self.sections.big_endian);
-        let Step::Unit(mut header) = headers.step() else { return None };
+        let Step::Unit(mut header) = self.headers(parts.info).step() else { return None };
         header.abbrev_offset = header.abbrev_offset.checked_add(parts.abbrev)?;
         match self.read_body(&header) {
             Ok(body) => {

@@ -6,6 +6,7 @@ use super::functions::FunctionTable;
 use super::header::Header;
 use super::lines::LineTable;
 use super::reader::Reader;
+use super::scopes::ScopeTable;
 use super::split::SplitUnit;
 use super::value::{self, Value};
 use gimli::constants as dw;
@@ -17,6 +18,7 @@ pub(crate) struct Unit<'d> {
     pub(crate) body: OnceLock<Option<Box<Body>>>,
     pub(crate) functions: OnceLock<Box<FunctionTable>>,
     pub(crate) lines: OnceLock<Option<Box<LineTable>>>,
+    pub(crate) scopes: OnceLock<Box<ScopeTable>>,
     /// The split unit that a skeleton stands for; the inner `None` when it is not to be had.
     pub(crate) split: OnceLock<Option<Box<SplitUnit<'d>>>>,
 }
@@ -28,6 +30,7 @@ impl Unit<'_> {
             body: OnceLock::new(),
             functions: OnceLock::new(),
             lines: OnceLock::new(),
+            scopes: OnceLock::new(),
             split: OnceLock::new(),
         }
     }
@@ -86,6 +89,21 @@ impl Root {
             root.set(gimli::DwAt(spec.name), value);
         }
         Ok(Some(root))
+    }
+
+    /// Whether the names of functions are not what the linker sees: all languages but those that are C in this.
+    pub(crate) fn has_mangled_names(&self) -> bool {
+        !matches!(
+            gimli::DwLang(self.language),
+            gimli::DwLang(0)
+                | dw::DW_LANG_C
+                | dw::DW_LANG_C89
+                | dw::DW_LANG_C99
+                | dw::DW_LANG_C11
+                | dw::DW_LANG_C17
+                | dw::DW_LANG_ObjC
+                | dw::DW_LANG_Mips_Assembler
+        )
     }
 
     fn set(&mut self, name: gimli::DwAt, value: Value) {
