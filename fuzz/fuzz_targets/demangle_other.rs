@@ -24,7 +24,12 @@ fn check(name: &str) {
     if scheme(name).is_none() {
         assert_eq!(demangle(name, &options), name);
     }
+    let mut replaced = String::new();
+    Demangler::new().replace_names(name, &options, &mut replaced).unwrap();
+    assert!(name.bytes().any(|byte| b"_$@?".contains(&byte)) || replaced == name);
+
     let mut short = Options::short();
+    short.types = true;
     short.max_len = 64;
     assert!(
         Demangler::new().demangle(name, &short).is_ok_and(|text| text.len() <= 64)

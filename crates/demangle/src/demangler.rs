@@ -30,7 +30,7 @@ impl Demangler {
     /// The name is of no known scheme, breaks its scheme's grammar, or is too complex.
     pub fn demangle(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
         let has_mark = suffix::has_mark(name);
-        let scheme = scheme_marked(name, has_mark).ok_or(Error::new(ErrorKind::NotMangled, 0))?;
+        let Some(scheme) = scheme_marked(name, has_mark) else { return self.demangle_type(name, options) };
         // An `@` is a letter like any other in Microsoft's names.
         let may_have_version = has_mark && scheme != Scheme::Msvc;
         let (body, version) = if may_have_version { suffix::split_version(name) } else { (name, "") };
@@ -54,6 +54,15 @@ impl Demangler {
             Ok(()) => {}
         }
         Ok(&self.text)
+    }
+
+    /// A C++ type, if the options ask for that.
+    fn demangle_type(&mut self, name: &str, options: &Options) -> Result<&str, Error> {
+        self.text.clear();
+        if options.types && itanium::demangle_type(name, options, &mut self.itanium, &mut self.text).is_ok() {
+            return Ok(&self.text);
+        }
+        Err(Error::new(ErrorKind::NotMangled, 0))
     }
 
     /// Gives the name to the module of its scheme.

@@ -38,7 +38,7 @@
 //!
 //! # Many names
 //!
-//! A [`Demangler`] keeps its buffers from one name to the next.
+//! A [`Demangler`] keeps its buffers from one name to the next; [`Demangler::replace_names`] is a filter for any text.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -47,6 +47,7 @@ extern crate alloc;
 mod d;
 mod demangler;
 mod error;
+mod filter;
 mod itanium;
 mod limited;
 mod msvc;

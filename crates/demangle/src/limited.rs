@@ -19,16 +19,23 @@ pub(crate) struct Limited<W> {
     out: W,
     left: usize,
     full: bool,
+    is_empty: bool,
 }
 
 impl<W: fmt::Write> Limited<W> {
     pub(crate) fn new(out: W, limit: usize) -> Self {
-        Limited { out, left: limit, full: false }
+        Limited { out, left: limit, full: false, is_empty: true }
+    }
+
+    /// True while nothing was written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty
     }
 }
 
 impl<W: fmt::Write> fmt::Write for Limited<W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.is_empty &= text.is_empty();
         if self.full {
             return Err(fmt::Error);
         }

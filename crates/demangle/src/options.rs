@@ -15,6 +15,9 @@ pub struct Options {
     pub swift: SwiftStyle,
     /// Fold template and generic arguments. Default: none are folded.
     pub fold_templates: Option<FoldTemplates>,
+    /// Read what is no mangled name as the mangled name of a C++ type: `PKc` as `char const*`. Default: no, for most
+    /// words are types by accident.
+    pub types: bool,
     /// The most bytes that one readable name may take; a longer one is cut and ends in `...`. Default: 1 MiB.
     pub max_len: usize,
 }
@@ -45,6 +48,7 @@ impl Default for Options {
             return_types: true,
             swift: SwiftStyle::Full,
             fold_templates: None,
+            types: false,
             max_len: 1 << 20,
         }
     }

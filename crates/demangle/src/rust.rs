@@ -15,10 +15,10 @@ const HASH_LEN: usize = "17h0123456789abcdefE".len();
 /// A hash with fewer different digits is a C++ identifier that happens to look like one.
 const MIN_DIFFERENT_DIGITS: u32 = 5;
 
-/// True for a v0 name: `_R` (one underscore less on Windows, one more in Mach-O) and a path's first letter.
+/// True for a v0 name: `_R` (one underscore more in Mach-O) and a path's first letter.
 pub(crate) fn is_v0(bytes: &[u8]) -> bool {
     let underscores = bytes.iter().take_while(|&&byte| byte == b'_').count();
-    underscores <= 2
+    (1..=2).contains(&underscores)
         && bytes.get(underscores) == Some(&b'R')
         && bytes.get(underscores + 1).is_some_and(u8::is_ascii_uppercase)
 }
@@ -76,6 +76,10 @@ pub(crate) fn demangle<W: fmt::Write>(
         }
     } else {
         write!(out, "{parsed:#}")?;
+    }
+    if out.is_empty() {
+        // A crate without a name
+        return Err(Failed::Invalid(0));
     }
     suffix::write(rest, out)
 }

@@ -4,6 +4,9 @@ use crate::error::Failed;
 use crate::limited::Limited;
 use core::fmt::{self, Write as _};
 
+/// What the names of Swift's macro expansions start with.
+pub(crate) const SWIFT_MACRO: &str = "@__swiftmacro_";
+
 /// Writes what follows a mangled name: ` (.cold)` for a compiler's suffix, nothing for none.
 pub(crate) fn write<W: fmt::Write>(suffix: &str, out: &mut Limited<W>) -> Result<(), Failed> {
     if suffix.is_empty() {

@@ -61,6 +61,23 @@ pub(crate) fn demangle(
     Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(root)
 }
 
+/// Writes the readable form of a type's name to the empty `out`.
+pub(crate) fn demangle_type(
+    name: &str,
+    options: &Options,
+    scratch: &mut Scratch,
+    out: &mut String,
+) -> Result<(), Failed> {
+    if name.len() > MAX_NAME {
+        return Err(Failed::TooComplex(0));
+    }
+    let mut parser = Parser::new(name, 0, scratch);
+    let ty = parser.ty().filter(|_| parser.is_at_end());
+    let Some(ty) = ty else { return Err(parser.failure()) };
+    let may_be_cyclic = parser.has_forwards;
+    Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(ty)
+}
+
 /// Writes a common name in one pass, if it is one and nothing is to be left out of it.
 fn write_directly(name: &str, at: usize, options: &Options, scratch: &mut Scratch, out: &mut String) -> bool {
     if !options.parameters || !options.return_types || options.fold_templates.is_some() {
