@@ -2,6 +2,8 @@
 
 use super::error::Malformed;
 use super::reader::{Encoding, Reader};
+use super::value::{self, Value};
+use super::view::Pcs;
 use gimli::constants as dw;
 use std::collections::HashMap;
 
@@ -24,6 +26,65 @@ pub(crate) struct Abbrev {
     pub(crate) has_children: bool,
     specs: (u32, u32),
     skips: (u32, u32),
+    plan: (u32, u32),
+}
+
+/// A step of reading what walks want to know of a DIE.
+#[derive(Clone, Copy)]
+enum Step {
+    Skip(Skip),
+    Read(Field, Spec),
+}
+
+/// What walks want to know.
+#[derive(Clone, Copy)]
+enum Field {
+    LowPc,
+    HighPc,
+    Ranges,
+    Sibling,
+    CallFile,
+    CallLine,
+    CallColumn,
+}
+
+impl Field {
+    fn of(name: u16) -> Option<Self> {
+        Some(match gimli::DwAt(name) {
+            dw::DW_AT_low_pc => Self::LowPc,
+            dw::DW_AT_high_pc => Self::HighPc,
+            dw::DW_AT_ranges => Self::Ranges,
+            dw::DW_AT_sibling => Self::Sibling,
+            dw::DW_AT_call_file => Self::CallFile,
+            dw::DW_AT_call_line => Self::CallLine,
+            dw::DW_AT_call_column => Self::CallColumn,
+            _ => return None,
+        })
+    }
+}
+
+/// What a walk finds in a DIE.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Fields {
+    pub(crate) pcs: Pcs,
+    pub(crate) sibling: Option<Value>,
+    pub(crate) call_file: Option<Value>,
+    pub(crate) call_line: Option<Value>,
+    pub(crate) call_column: Option<Value>,
+}
+
+impl Fields {
+    fn slot(&mut self, field: Field) -> &mut Option<Value> {
+        match field {
+            Field::LowPc => &mut self.pcs.low,
+            Field::HighPc => &mut self.pcs.high,
+            Field::Ranges => &mut self.pcs.ranges,
+            Field::Sibling => &mut self.sibling,
+            Field::CallFile => &mut self.call_file,
+            Field::CallLine => &mut self.call_line,
+            Field::CallColumn => &mut self.call_column,
+        }
+    }
 }
 
 /// A step of passing over a DIE, packed: below [`FIRST_OP`] it is a number of bytes.
@@ -46,6 +107,7 @@ pub(crate) struct AbbrevTable {
     sparse: HashMap<u64, Abbrev>,
     specs: Vec<Spec>,
     skips: Vec<Skip>,
+    plan: Vec<Step>,
     constants: Vec<i64>,
     encoding: Encoding,
 }
@@ -60,6 +122,10 @@ impl AbbrevTable {
     pub(crate) fn read(reader: &mut Reader<'_>, encoding: Encoding) -> Result<Self, Malformed> {
         let mut table = Self::empty(encoding);
         while table.read_one(reader)?.is_some() {}
+        table.dense.shrink_to_fit();
+        table.specs.shrink_to_fit();
+        table.skips.shrink_to_fit();
+        table.plan.shrink_to_fit();
         Ok(table)
     }
 
@@ -88,6 +154,7 @@ impl AbbrevTable {
             sparse: HashMap::new(),
             specs: Vec::new(),
             skips: Vec::new(),
+            plan: Vec::new(),
             constants: vec![0],
             encoding,
         }
@@ -102,15 +169,17 @@ impl AbbrevTable {
         if code == 0 {
             return Ok(None);
         }
-        let start = (self.specs.len() as u32, self.skips.len() as u32);
+        let start = (self.specs.len() as u32, self.skips.len() as u32, self.plan.len() as u32);
         let head = reader.uleb().zip(reader.u8());
         let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
-        self.read_specs(reader)?;
+        let tag = u16::try_from(tag).unwrap_or(UNKNOWN);
+        self.read_specs(reader, tag)?;
         let abbrev = Abbrev {
-            tag: u16::try_from(tag).unwrap_or(UNKNOWN),
+            tag,
             has_children: children != 0,
             specs: (start.0, self.specs.len() as u32),
             skips: (start.1, self.skips.len() as u32),
+            plan: (start.2, self.plan.len() as u32),
         };
         if code == self.dense.len() as u64 + 1 && self.sparse.is_empty() {
             self.dense.push(abbrev);
@@ -120,43 +189,35 @@ impl AbbrevTable {
         Ok(Some(code))
     }
 
-    fn read_specs(&mut self, reader: &mut Reader<'_>) -> Result<(), Malformed> {
-        let (first_spec, first_skip) = (self.specs.len(), self.skips.len());
-        loop {
+    fn read_specs(&mut self, reader: &mut Reader<'_>, tag: u16) -> Result<(), Malformed> {
+        let (first_skip, first_step) = (self.skips.len(), self.plan.len());
+        let is_read = is_read(tag);
+        for _ in 0..MAX_SPECS {
             let pair = reader.uleb().zip(reader.uleb());
             let (name, form) = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
             if (name, form) == (0, 0) {
                 return Ok(());
             }
-            if self.specs.len() - first_spec >= MAX_SPECS {
-                return Err(reader.malformed(SECTION, "an abbreviation with less than 1024 attributes"));
-            }
-            let mut constant = 0;
-            if form == u64::from(dw::DW_FORM_implicit_const.0) {
-                let value = reader.sleb().ok_or_else(|| reader.malformed(SECTION, "an implicit constant"))?;
-                constant = self.constants.len() as u32;
-                self.constants.push(value);
-            }
             let form = u16::try_from(form).unwrap_or(UNKNOWN);
-            self.specs.push(Spec { name: u16::try_from(name).unwrap_or(UNKNOWN), form, constant });
-            self.push_skip(first_skip, skip_of(form, self.encoding));
+            let constant = if form == dw::DW_FORM_implicit_const.0 { self.read_constant(reader)? } else { 0 };
+            let skip = skip_of(form, self.encoding);
+            push_skip(&mut self.skips, first_skip, skip, |last| Some(last), |skip| skip);
+            if is_read {
+                let spec = Spec { name: u16::try_from(name).unwrap_or(UNKNOWN), form, constant };
+                self.specs.push(spec);
+                match Field::of(spec.name) {
+                    Some(field) => self.plan.push(Step::Read(field, spec)),
+                    None => push_skip(&mut self.plan, first_step, skip, Step::as_skip, Step::Skip),
+                }
+            }
         }
+        Err(reader.malformed(SECTION, "an abbreviation with less than 1024 attributes"))
     }
 
-    /// Appends a step, joined with the one before where both are plain byte counts.
-    fn push_skip(&mut self, first: usize, skip: Skip) {
-        if skip == 0 {
-            return;
-        }
-        if let Some(last) = self.skips.get_mut(first..).and_then(|skips| skips.last_mut())
-            && *last < FIRST_OP
-            && skip < FIRST_OP
-            && last.checked_add(skip).is_some_and(|sum| sum < FIRST_OP)
-        {
-            *last += skip;
-            return;
-        }
-        self.skips.push(skip);
+    fn read_constant(&mut self, reader: &mut Reader<'_>) -> Result<u32, Malformed> {
+        let value = reader.sleb().ok_or_else(|| reader.malformed(SECTION, "an implicit constant"))?;
+        self.constants.push(value);
+        Ok((self.constants.len() - 1) as u32)
     }
 
     /// The abbreviation with this code.
@@ -166,7 +227,7 @@ impl AbbrevTable {
         self.dense.get(index).or_else(|| self.sparse.get(&code))
     }
 
-    /// The attributes of an abbreviation, in the order of their values.
+    /// The attributes of an abbreviation, in the order of their values; none for DIEs that are only ever passed over.
     #[inline]
     pub(crate) fn specs(&self, abbrev: &Abbrev) -> &[Spec] {
         self.specs.get(abbrev.specs.0 as usize..abbrev.specs.1 as usize).unwrap_or_default()
@@ -183,6 +244,19 @@ impl AbbrevTable {
         self.constants.get(spec.constant as usize).copied().unwrap_or(0)
     }
 
+    /// Reads what walks want to know of a DIE, and passes over the rest.
+    #[inline]
+    pub(crate) fn fields(&self, abbrev: &Abbrev, reader: &mut Reader<'_>) -> Option<Fields> {
+        let mut fields = Fields::default();
+        for step in self.plan.get(abbrev.plan.0 as usize..abbrev.plan.1 as usize)? {
+            match step {
+                Step::Skip(skip) => run_skip(*skip, self.encoding, reader)?,
+                Step::Read(field, spec) => *fields.slot(*field) = Some(value::read(self, *spec, reader)?),
+            }
+        }
+        Some(fields)
+    }
+
     /// Passes over all attributes of a DIE.
     #[inline]
     pub(crate) fn skip(&self, abbrev: &Abbrev, reader: &mut Reader<'_>) -> Option<()> {
@@ -192,6 +266,59 @@ impl AbbrevTable {
         }
         Some(())
     }
+}
+
+/// DIEs whose attributes matter: units, functions, calls, and what functions lie in. All others are passed over.
+fn is_read(tag: u16) -> bool {
+    matches!(
+        gimli::DwTag(tag),
+        dw::DW_TAG_compile_unit
+            | dw::DW_TAG_partial_unit
+            | dw::DW_TAG_type_unit
+            | dw::DW_TAG_skeleton_unit
+            | dw::DW_TAG_subprogram
+            | dw::DW_TAG_inlined_subroutine
+            | dw::DW_TAG_namespace
+            | dw::DW_TAG_module
+            | dw::DW_TAG_class_type
+            | dw::DW_TAG_structure_type
+            | dw::DW_TAG_union_type
+            | dw::DW_TAG_enumeration_type
+            | dw::DW_TAG_interface_type
+            | dw::DW_TAG_array_type
+            | dw::DW_TAG_subroutine_type
+    )
+}
+
+impl Step {
+    fn as_skip(&mut self) -> Option<&mut Skip> {
+        match self {
+            Self::Skip(skip) => Some(skip),
+            Self::Read(..) => None,
+        }
+    }
+}
+
+/// Appends a step to those from `first` on, joined with the one before where both are plain byte counts.
+fn push_skip<T>(
+    steps: &mut Vec<T>,
+    first: usize,
+    skip: Skip,
+    as_skip: impl Fn(&mut T) -> Option<&mut Skip>,
+    step: impl Fn(Skip) -> T,
+) {
+    if skip == 0 {
+        return;
+    }
+    if let Some(last) = steps.get_mut(first..).and_then(|steps| as_skip(steps.last_mut()?))
+        && *last < FIRST_OP
+        && skip < FIRST_OP
+        && last.checked_add(skip).is_some_and(|sum| sum < FIRST_OP)
+    {
+        *last += skip;
+        return;
+    }
+    steps.push(step(skip));
 }
 
 /// Passes over one value of this form.

@@ -3,7 +3,7 @@
 use super::abbrev::AbbrevTable;
 use super::budget::Budget;
 use super::error::Malformed;
-use super::functions::FunctionTable;
+use super::functions::{Depth, FunctionTable};
 use super::header::Header;
 use super::lines::LineTable;
 use super::reader::{Encoding, Reader};
@@ -150,15 +150,26 @@ impl<'d> DwarfFile<'d> {
 }
 
 impl<'a> View<'a, '_> {
-    /// The functions of the unit.
+    /// The functions of the unit; those within functions may be missing.
     pub(crate) fn functions(&self) -> &'a FunctionTable {
-        self.unit.functions.get_or_init(|| {
-            let (table, error) = FunctionTable::read(*self);
-            if let Some(error) = error {
-                self.file.problems.unit(self.unit.header.offset, error);
-            }
-            Box::new(table)
-        })
+        self.unit.functions.get_or_init(|| self.read_functions(Depth::Shallow))
+    }
+
+    /// All functions of the unit.
+    pub(crate) fn all_functions(&self) -> &'a FunctionTable {
+        let functions = self.functions();
+        if !functions.has_gaps() {
+            return functions;
+        }
+        self.unit.all_functions.get_or_init(|| self.read_functions(Depth::Full))
+    }
+
+    fn read_functions(&self, depth: Depth) -> Box<FunctionTable> {
+        let (table, error) = FunctionTable::read(*self, depth);
+        if let Some(error) = error {
+            self.file.problems.unit(self.unit.header.offset, error);
+        }
+        Box::new(table)
     }
 
     /// The line table of the unit; `None` where it has none.

@@ -5,7 +5,7 @@ use super::error::Malformed;
 use super::inlines::InlineTree;
 use super::reader::Reader;
 use super::spans::{self, Span};
-use super::value;
+use super::value::Value;
 use super::view::{Pcs, View};
 use gimli::constants as dw;
 use std::sync::OnceLock;
@@ -15,6 +15,18 @@ use std::sync::OnceLock;
 pub(crate) struct FunctionTable {
     spans: Vec<Span>,
     functions: Vec<Function>,
+    /// Whether children were passed over that functions could be among.
+    has_gaps: bool,
+}
+
+/// How thoroughly a unit is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Depth {
+    /// Children of types and functions are passed over where the DIE says where they end (`DW_AT_sibling`, which gcc
+    /// writes): the bulk of the unit. Functions within functions are not seen.
+    Shallow,
+    /// Every DIE is read.
+    Full,
 }
 
 /// A function with code.
@@ -43,13 +55,19 @@ impl Function {
 }
 
 impl FunctionTable {
-    /// Walks all DIEs of the unit. Where they are broken, what stands before counts, and the error is told.
-    pub(crate) fn read(view: View<'_, '_>) -> (Self, Option<Malformed>) {
-        let mut walk = Walk { view, budget: range_budget(view), spans: Vec::new(), functions: Vec::new() };
+    /// Walks the DIEs of the unit. Where they are broken, what stands before counts, and the error is told.
+    pub(crate) fn read(view: View<'_, '_>, depth: Depth) -> (Self, Option<Malformed>) {
+        let mut walk = Walk { view, depth, budget: range_budget(view), table: Self::default() };
         let error = walk.run().err();
-        let mut functions = walk.functions;
-        functions.shrink_to_fit();
-        (Self { spans: spans::flatten(walk.spans), functions }, error)
+        let mut table = walk.table;
+        table.functions.shrink_to_fit();
+        table.spans = spans::flatten(table.spans);
+        (table, error)
+    }
+
+    /// Whether a walk in full depth may find more.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.has_gaps
     }
 
     /// The innermost function at an address, and the start of the range around it.
@@ -73,56 +91,83 @@ pub(crate) fn range_budget(view: View<'_, '_>) -> u64 {
 
 struct Walk<'a, 'd> {
     view: View<'a, 'd>,
+    depth: Depth,
     budget: u64,
-    spans: Vec<Span>,
-    functions: Vec<Function>,
+    table: FunctionTable,
 }
 
-impl Walk<'_, '_> {
+impl<'a> Walk<'a, '_> {
     fn run(&mut self) -> Result<(), Malformed> {
-        let view = self.view;
-        let abbrevs = &*view.body.abbrevs;
-        let mut reader = view.reader(view.unit.header.root);
-        let mut depth = 0usize;
+        let abbrevs = &*self.view.body.abbrevs;
+        let mut reader = self.view.reader(self.view.unit.header.root);
+        let mut level = 0usize;
         while !reader.is_empty() {
             let start = reader;
             match next_die(&mut reader, abbrevs)? {
-                None => depth = depth.saturating_sub(1),
+                None => level = level.saturating_sub(1),
                 Some(abbrev) => {
-                    let read = if abbrev.tag == dw::DW_TAG_subprogram.0 {
-                        self.function(&mut reader, abbrev, start.offset())
-                    } else {
-                        abbrevs.skip(abbrev, &mut reader)
-                    };
-                    read.ok_or_else(|| start.malformed(".debug_info", "a DIE with all its attributes"))?;
-                    depth += usize::from(abbrev.has_children);
+                    let has_children = self.die(&mut reader, abbrev, start.offset());
+                    let incomplete = || start.malformed(".debug_info", "a DIE with all its attributes");
+                    level += usize::from(has_children.ok_or_else(incomplete)?);
                 }
             }
             // Zeros behind the last DIE are padding, more DIEs there belong to nobody.
-            if depth == 0 {
+            if level == 0 {
                 break;
             }
         }
         Ok(())
     }
 
-    fn function(&mut self, reader: &mut Reader<'_>, abbrev: &Abbrev, offset: u64) -> Option<()> {
-        let pcs = read_pcs(&self.view.body.abbrevs, abbrev, reader)?;
-        if !pcs.is_some() {
-            return Some(());
+    /// Reads one DIE behind its code, and tells whether its children come next.
+    #[inline]
+    fn die(&mut self, reader: &mut Reader<'a>, abbrev: &Abbrev, offset: u64) -> Option<bool> {
+        let abbrevs = &*self.view.body.abbrevs;
+        let is_function = abbrev.tag == dw::DW_TAG_subprogram.0;
+        let may_jump =
+            self.depth == Depth::Shallow && abbrev.has_children && (is_function || is_type(abbrev.tag));
+        if !is_function && !may_jump {
+            abbrevs.skip(abbrev, reader)?;
+            return Some(abbrev.has_children);
         }
-        let (Ok(owner), Ok(die)) =
-            (u32::try_from(self.functions.len()), u32::try_from(offset - self.view.unit.header.offset))
-        else {
-            return Some(());
-        };
-        let before = self.spans.len();
-        collect_spans(self.view, &pcs, owner, &mut self.budget, &mut self.spans);
-        if self.spans.len() > before {
-            self.functions.push(Function { die, inlines: OnceLock::new() });
+        let fields = abbrevs.fields(abbrev, reader)?;
+        if is_function && fields.pcs.is_some() {
+            self.function(&fields.pcs, offset);
         }
-        Some(())
+        if may_jump && let Some(Value::UnitRef(sibling)) = fields.sibling {
+            let target = self.view.unit.header.offset.checked_add(sibling)?;
+            // Only forward, so that the walk ends.
+            if reader.skip(target.checked_sub(reader.offset())?).is_some() {
+                self.table.has_gaps = true;
+                return Some(false);
+            }
+        }
+        Some(abbrev.has_children)
     }
+
+    fn function(&mut self, pcs: &Pcs, offset: u64) {
+        let table = &mut self.table;
+        let owner = u32::try_from(table.functions.len()).ok();
+        let die = u32::try_from(offset - self.view.unit.header.offset).ok();
+        let Some((owner, die)) = owner.zip(die) else { return };
+        let before = table.spans.len();
+        collect_spans(self.view, pcs, owner, &mut self.budget, &mut table.spans);
+        if table.spans.len() > before {
+            table.functions.push(Function { die, inlines: OnceLock::new() });
+        }
+    }
+}
+
+fn is_type(tag: u16) -> bool {
+    matches!(
+        gimli::DwTag(tag),
+        dw::DW_TAG_class_type
+            | dw::DW_TAG_structure_type
+            | dw::DW_TAG_union_type
+            | dw::DW_TAG_enumeration_type
+            | dw::DW_TAG_array_type
+            | dw::DW_TAG_subroutine_type
+    )
 }
 
 /// Appends the live ranges of a DIE.
@@ -157,21 +202,4 @@ pub(crate) fn next_die<'t>(
     }
     let abbrev = abbrevs.get(code);
     abbrev.map(Some).ok_or_else(|| start.malformed(".debug_info", "a DIE with a known abbreviation"))
-}
-
-fn read_pcs(abbrevs: &AbbrevTable, abbrev: &Abbrev, reader: &mut Reader<'_>) -> Option<Pcs> {
-    let mut pcs = Pcs::default();
-    for spec in abbrevs.specs(abbrev) {
-        let value = match gimli::DwAt(spec.name) {
-            dw::DW_AT_low_pc => &mut pcs.low,
-            dw::DW_AT_high_pc => &mut pcs.high,
-            dw::DW_AT_ranges => &mut pcs.ranges,
-            _ => {
-                super::abbrev::skip_form(spec.form, abbrevs.encoding(), reader)?;
-                continue;
-            }
-        };
-        *value = Some(value::read(abbrevs, *spec, reader)?);
-    }
-    Some(pcs)
 }

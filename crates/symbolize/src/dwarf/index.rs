@@ -60,7 +60,7 @@ impl AddressIndex {
             let unit = file.all_units().get(*index as usize);
             match unit.and_then(|unit| file.view(unit)) {
                 Some(view) => {
-                    let spans = view.functions().spans().iter();
+                    let spans = view.all_functions().spans().iter();
                     Claim::Spans(spans.map(|span| Span { owner: *index, ..*span }).collect())
                 }
                 None => Claim::None,

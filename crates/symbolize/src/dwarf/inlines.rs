@@ -1,12 +1,12 @@
 //! What was inlined into one function.
 
-use super::abbrev::{Abbrev, AbbrevTable};
+use super::abbrev::Abbrev;
 use super::error::Malformed;
 use super::functions::{collect_spans, next_die, range_budget};
 use super::reader::Reader;
 use super::spans::{self, Span};
-use super::value::{self, Value};
-use super::view::{Pcs, View};
+use super::value::Value;
+use super::view::View;
 use gimli::constants as dw;
 
 /// A call that was replaced by the callee's body.
@@ -107,32 +107,23 @@ impl Walk<'_, '_> {
 
     /// Reads an inlined call and gives its index.
     fn call(&mut self, reader: &mut Reader<'_>, abbrev: &Abbrev, offset: u64, parent: u32) -> Option<u32> {
-        let (mut inlined, pcs) = read_call(&self.view.body.abbrevs, abbrev, reader)?;
+        let fields = self.view.body.abbrevs.fields(abbrev, reader)?;
         let index = u32::try_from(self.tree.calls.len()).ok()?;
-        inlined.die = u32::try_from(offset - self.view.unit.header.offset).ok()?;
-        inlined.parent = parent;
-        self.tree.calls.push(inlined);
-        if pcs.is_some() {
-            collect_spans(self.view, &pcs, index, &mut self.budget, &mut self.tree.spans);
+        self.tree.calls.push(Inlined {
+            die: u32::try_from(offset - self.view.unit.header.offset).ok()?,
+            parent,
+            call_file: number(fields.call_file),
+            call_line: number(fields.call_line),
+            call_column: number(fields.call_column),
+        });
+        if fields.pcs.is_some() {
+            collect_spans(self.view, &fields.pcs, index, &mut self.budget, &mut self.tree.spans);
         }
         Some(index)
     }
 }
 
-fn read_call(abbrevs: &AbbrevTable, abbrev: &Abbrev, reader: &mut Reader<'_>) -> Option<(Inlined, Pcs)> {
-    let mut inlined = Inlined { die: 0, parent: OUTERMOST, call_file: 0, call_line: 0, call_column: 0 };
-    let mut pcs = Pcs::default();
-    let number = |value: Value| value.unsigned().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
-    for spec in abbrevs.specs(abbrev) {
-        match gimli::DwAt(spec.name) {
-            dw::DW_AT_low_pc => pcs.low = Some(value::read(abbrevs, *spec, reader)?),
-            dw::DW_AT_high_pc => pcs.high = Some(value::read(abbrevs, *spec, reader)?),
-            dw::DW_AT_ranges => pcs.ranges = Some(value::read(abbrevs, *spec, reader)?),
-            dw::DW_AT_call_file => inlined.call_file = number(value::read(abbrevs, *spec, reader)?),
-            dw::DW_AT_call_line => inlined.call_line = number(value::read(abbrevs, *spec, reader)?),
-            dw::DW_AT_call_column => inlined.call_column = number(value::read(abbrevs, *spec, reader)?),
-            _ => super::abbrev::skip_form(spec.form, abbrevs.encoding(), reader)?,
-        }
-    }
-    Some((inlined, pcs))
+/// A file, line or column; 0, which means none, where it is stated in no form that makes sense.
+fn number(value: Option<Value>) -> u32 {
+    value.and_then(Value::unsigned).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }

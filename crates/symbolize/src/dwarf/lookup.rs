@@ -75,8 +75,9 @@ impl DwarfFile<'_> {
 
 /// `view` has the lines, `dies` the functions: two units where debug info is split.
 fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> Option<Found<'a>> {
-    let (function, start) = dies.functions().find(address)?;
-    let mut at = view.lines().and_then(|lines| lines.find(address)).unwrap_or_default();
+    let found = dies.functions().find(address).or_else(|| dies.all_functions().find(address));
+    let (function, start) = found?;
+    let mut at = view.lines().and_then(|lines| lines.find(view, address)).unwrap_or_default();
     let mut frames = Vec::new();
     for call in function.inlines(dies).chain(address).take(MAX_FRAMES) {
         frames.push(frame(view, names::resolve(dies, call.die(dies)), at, true));
@@ -87,7 +88,7 @@ fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> 
 }
 
 fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<Found<'a>> {
-    let at = view.lines()?.find(address)?;
+    let at = view.lines()?.find(view, address)?;
     let frames = vec![frame(view, Names::default(), at, false)];
     Some(Found { frames, function_start: None, has_mangled_names: true })
 }

@@ -14,6 +14,7 @@ mod functions;
 mod header;
 mod index;
 mod inlines;
+mod line_program;
 mod lines;
 mod lookup;
 mod names;

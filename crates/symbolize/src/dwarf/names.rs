@@ -53,7 +53,7 @@ pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
     if let Some(plain) = names.plain
         && view.root().has_mangled_names()
     {
-        names.qualified = Some(qualify(view, die, plain));
+        names.qualified = qualify(view, die, plain);
     }
     names
 }

@@ -6,7 +6,7 @@ use super::functions::FunctionTable;
 use super::header::Header;
 use super::lines::LineTable;
 use super::reader::Reader;
-use super::scopes::ScopeTable;
+use super::scopes::ScopeCache;
 use super::split::SplitUnit;
 use super::value::{self, Value};
 use gimli::constants as dw;
@@ -17,8 +17,9 @@ pub(crate) struct Unit<'d> {
     pub(crate) header: Header,
     pub(crate) body: OnceLock<Option<Box<Body>>>,
     pub(crate) functions: OnceLock<Box<FunctionTable>>,
+    pub(crate) all_functions: OnceLock<Box<FunctionTable>>,
     pub(crate) lines: OnceLock<Option<Box<LineTable>>>,
-    pub(crate) scopes: OnceLock<Box<ScopeTable>>,
+    pub(crate) scopes: OnceLock<Box<ScopeCache>>,
     /// The split unit that a skeleton stands for; the inner `None` when it is not to be had.
     pub(crate) split: OnceLock<Option<Box<SplitUnit<'d>>>>,
 }
@@ -29,6 +30,7 @@ impl Unit<'_> {
             header,
             body: OnceLock::new(),
             functions: OnceLock::new(),
+            all_functions: OnceLock::new(),
             lines: OnceLock::new(),
             scopes: OnceLock::new(),
             split: OnceLock::new(),
