@@ -7,6 +7,8 @@ use super::names::{self, Names};
 use super::unit::Unit;
 use super::view::View;
 use crate::request::FileRequest;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// Frames of one answer. Real programs have less than a hundred inlined calls within each other.
 const MAX_FRAMES: usize = 1024;
@@ -43,6 +45,25 @@ impl<'d> DwarfFile<'d> {
         self.lookup_in(self.scanned_units(address), address)
     }
 
+    /// Reads the units that addresses fall in, on all cores.
+    pub(crate) fn prepare(&self, addresses: impl Iterator<Item = u64>) {
+        let mut units = BTreeMap::new();
+        for address in addresses {
+            let before = units.len();
+            units.extend(self.listed_units(address).map(|unit| (unit.header.offset, unit)));
+            if units.len() == before {
+                units.extend(self.stated_units(address).map(|unit| (unit.header.offset, unit)));
+            }
+        }
+        let units: Vec<_> = units.into_values().collect();
+        units.into_par_iter().filter_map(|unit| self.view(unit)).for_each(|view| {
+            view.lines();
+            if let Ok(split) = self.split(view) {
+                split.unwrap_or(view).functions();
+            }
+        });
+    }
+
     fn lookup_in<'a>(
         &'a self,
         units: impl Iterator<Item = &'a Unit<'d>>,
@@ -77,11 +98,11 @@ impl DwarfFile<'_> {
 fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> Option<Found<'a>> {
     let found = dies.functions().find(address).or_else(|| dies.all_functions().find(address));
     let (function, start) = found?;
-    let mut at = view.lines().and_then(|lines| lines.find(view, address)).unwrap_or_default();
+    let mut at = view.lines().and_then(|lines| lines.find(view, address));
     let mut frames = Vec::new();
     for call in function.inlines(dies).chain(address).take(MAX_FRAMES) {
         frames.push(frame(view, names::resolve(dies, call.die(dies)), at, true));
-        at = Location { file: call.call_file, line: call.call_line, column: call.call_column };
+        at = Some(Location { file: call.call_file, line: call.call_line, column: call.call_column });
     }
     frames.push(frame(view, names::resolve(dies, function.die(dies)), at, false));
     Some(Found { frames, function_start: Some(start), has_mangled_names: dies.root().has_mangled_names() })
@@ -89,11 +110,13 @@ fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> 
 
 fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<Found<'a>> {
     let at = view.lines()?.find(view, address)?;
-    let frames = vec![frame(view, Names::default(), at, false)];
+    let frames = vec![frame(view, Names::default(), Some(at), false)];
     Some(Found { frames, function_start: None, has_mangled_names: true })
 }
 
-fn frame<'a>(view: View<'a, '_>, names: Names<'a>, at: Location, inlined: bool) -> Frame<'a> {
-    let file = view.lines().and_then(|lines| lines.files.path(view, at.file));
+fn frame<'a>(view: View<'a, '_>, names: Names<'a>, at: Option<Location>, inlined: bool) -> Frame<'a> {
+    // Where no row has the address there is no file either; number 0 is one since DWARF 5.
+    let file = at.and_then(|at| view.lines()?.files.path(view, at.file));
+    let at = at.unwrap_or_default();
     Frame { names, file, line: at.line, column: at.column, inlined }
 }
