@@ -49,6 +49,9 @@ pub struct Symbol<'d> {
     pub binding: Binding,
     /// Index into [`Object::sections`](crate::Object::sections).
     pub section: Option<usize>,
+    /// The source file that a local ELF symbol came from, as the table's `STT_FILE` symbol before it says: a name
+    /// without folder from most compilers, the name of a unit from rustc.
+    pub file: Option<&'d str>,
     /// Where it was found.
     pub table: SymbolTable,
 }
@@ -66,9 +69,9 @@ pub struct Preference<'a> {
 }
 
 impl Symbol<'_> {
-    /// The same with a name of its own, for symbols that outlive the bytes they were read from.
+    /// The same with a name of its own and without its file, for symbols that outlive the bytes they were read from.
     pub fn into_owned(self) -> Symbol<'static> {
-        Symbol { name: Cow::Owned(self.name.into_owned()), ..self }
+        Symbol { name: Cow::Owned(self.name.into_owned()), file: None, ..self }
     }
 
     /// Which of several symbols at one address to show: the greatest.
@@ -151,7 +154,7 @@ mod tests {
 
     fn symbol(name: &'static str, binding: Binding, size: Option<u64>) -> Symbol<'static> {
         let (address, table) = (Svma::new(16), SymbolTable::Symtab);
-        Symbol { name: name.into(), address, size, is_code: true, binding, section: None, table }
+        Symbol { name: name.into(), address, size, is_code: true, binding, section: None, file: None, table }
     }
 
     fn best(mut symbols: Vec<Symbol<'static>>) -> String {

@@ -111,6 +111,7 @@ pub struct SymbolRef<'a> {
     pub(crate) linkage_name: &'a str,
     pub(crate) start: Svma,
     pub(crate) offset: u64,
+    pub(crate) file: Option<&'a str>,
     /// Mach-O puts an underscore before the names of C.
     pub(crate) has_underscore: bool,
 }
@@ -128,6 +129,12 @@ impl<'a> SymbolRef<'a> {
             Some(name) if self.has_underscore => name,
             _ => self.linkage_name,
         }
+    }
+
+    /// The source file that an ELF table names for a local symbol, as it stands there: mostly without folder, and
+    /// from rustc the name of a unit.
+    pub fn file(&self) -> Option<&'a str> {
+        self.file
     }
 
     /// Where the symbol starts.

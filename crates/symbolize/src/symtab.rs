@@ -14,7 +14,8 @@ use std::sync::Arc;
 pub(crate) struct Symtab<'d> {
     /// Sorted by start, one per address.
     entries: Vec<Entry>,
-    names: Vec<Cow<'d, str>>,
+    /// The name and, where the table states it, the source file.
+    names: Vec<(Cow<'d, str>, Option<&'d str>)>,
     /// Where functions start, named or not; sorted.
     function_starts: Vec<Svma>,
     has_underscore: bool,
@@ -77,7 +78,7 @@ impl<'d> Symtab<'d> {
         for symbol in symbols {
             let Ok(name) = u32::try_from(names.len()) else { break };
             entries.push(Entry { start: symbol.address, size: symbol.size, name });
-            names.push(symbol.name);
+            names.push((symbol.name, symbol.file));
         }
         Self { entries, names, function_starts, has_underscore }
     }
@@ -103,13 +104,14 @@ impl<'d> Symtab<'d> {
     }
 
     fn answer(&self, entry: &Entry, address: Svma) -> Nearest<'_> {
-        let name = self.names.get(entry.name as usize).map_or("", |name| name);
+        let (name, file) =
+            self.names.get(entry.name as usize).map_or(("", None), |(name, file)| (&**name, *file));
         if name == REDACTED {
             return Nearest::Nameless(entry.start);
         }
         let offset = address.offset_from(entry.start).unwrap_or(0);
         let has_underscore = self.has_underscore;
-        Nearest::Symbol(SymbolRef { linkage_name: name, start: entry.start, offset, has_underscore })
+        Nearest::Symbol(SymbolRef { linkage_name: name, start: entry.start, offset, file, has_underscore })
     }
 
     /// The innermost symbol that the address is in.

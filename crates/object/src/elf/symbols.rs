@@ -155,8 +155,18 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             return Err(Error::new(ErrorKind::LimitExceeded, offset, format!("more than {limit} symbols")));
         }
         let mut names = Names::new(self.strings, self.entries.len());
-        let entries = self.entries.iter().enumerate();
-        Ok(entries.filter_map(|(index, entry)| self.symbol(index, entry, &mut names)).collect())
+        let mut file = None;
+        let entries = self.entries.iter().enumerate().filter_map(|(index, entry)| {
+            if entry.st_type() == STT_FILE {
+                // A name of nothing ends a file: linkers put their own symbols behind it.
+                file =
+                    names.get(entry.st_name(self.endian).into()).and_then(|name| str::from_utf8(name).ok());
+            }
+            let symbol = self.symbol(index, entry, &mut names)?;
+            let file = file.filter(|_| symbol.binding == Binding::Local);
+            Some(Symbol { file, ..symbol })
+        });
+        Ok(entries.collect())
     }
 
     fn symbol(&self, index: usize, entry: &S, names: &mut Names<'d>) -> Option<Symbol<'d>> {
@@ -195,6 +205,7 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             is_code: is_function || (kind != STT_OBJECT && is_in_code),
             binding,
             section,
+            file: None,
             table: self.kind,
         })
     }

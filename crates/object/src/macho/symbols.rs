@@ -85,6 +85,7 @@ impl<'d> Table<'_, 'd> {
             is_code,
             binding,
             section,
+            file: None,
             table: self.kind,
         })
     }
