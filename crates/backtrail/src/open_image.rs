@@ -1,6 +1,7 @@
 //! An image's files together with the symbolizer that borrows them.
 
 use crate::binary::Located;
+use crate::details::Details;
 use backtrail_core::Svma;
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
@@ -118,6 +119,16 @@ impl OpenImage {
             }
             Located::outside()
         })
+    }
+
+    /// What else is known of an address that was looked up.
+    pub(crate) fn details(&self, address: Svma) -> Details {
+        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
+    }
+
+    /// Reads ahead, on all cores, what lookups of these addresses will need.
+    pub(crate) fn prepare(&self, addresses: &[Svma]) {
+        self.joined.with_dependent(|_, parts| parts.symbolizer.prepare(addresses));
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {

@@ -1,9 +1,10 @@
 //! `backtrail lookup`: addresses of one binary into functions.
 
-use crate::args::{Lookup, PlainFormat, parse_address};
+use crate::args::{Lookup, LookupFormat, parse_address};
 use crate::output::{Failure, Outcome};
+use crate::render::llvm;
 use crate::render::stack::place;
-use backtrail::{Arch, Avma, Binary, Located, Placement, Svma};
+use backtrail::{Arch, Avma, Binary, Details, Located, Placement, Svma};
 use std::io::{self, BufRead as _, Write};
 
 pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
@@ -14,10 +15,13 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
         (None, Some(slide)) => Placement::Slid(slide),
         (None, None) => Placement::AsStated,
     };
-    let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done };
+    let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done, answered: 0 };
     let mut out = io::BufWriter::new(io::stdout().lock());
     for address in &args.addresses {
         answers.one(&mut out, address)?;
+    }
+    if args.format == LookupFormat::LlvmJson && answers.answered > 0 {
+        writeln!(out, "]")?;
     }
     if args.addresses.is_empty() {
         for line in io::stdin().lock().lines() {
@@ -41,9 +45,26 @@ struct Answers<'a> {
     binary: &'a Binary,
     placement: Placement,
     outcome: Outcome,
+    answered: usize,
 }
 
 impl Answers<'_> {
+    /// LLVM prints one list for the addresses of a command line, and a line each for those of standard input.
+    fn write_llvm_json(
+        &self,
+        out: &mut dyn Write,
+        address: Svma,
+        located: &Located,
+        details: &Details,
+    ) -> io::Result<()> {
+        let is_list = !self.args.addresses.is_empty();
+        if is_list {
+            out.write_all(if self.answered == 0 { b"[" } else { b"," })?;
+        }
+        llvm::write_json(out, &self.args.file.to_string_lossy(), address, located, details)?;
+        if is_list { Ok(()) } else { writeln!(out) }
+    }
+
     /// Answers one address; one that is no address is said and passed over.
     fn one(&mut self, out: &mut dyn Write, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
@@ -57,17 +78,19 @@ impl Answers<'_> {
                 return Ok(());
             }
         };
-        let located = match self.binary.stated_address(address, self.placement) {
-            Some(svma) => self.binary.lookup(svma),
-            None => Located::outside(),
-        };
+        let (shown, stated) = (Svma::new(address), self.binary.stated_address(address, self.placement));
+        let located = stated.map_or_else(Located::outside, |stated| self.binary.lookup(stated));
+        let details = || stated.map(|stated| self.binary.details(stated)).unwrap_or_default();
         if located.is_unknown() {
             self.outcome = self.outcome.max(Outcome::Incomplete);
         }
         match self.args.format {
-            PlainFormat::Text => write_text(out, Svma::new(address), &located)?,
-            PlainFormat::Json => backtrail::json::write_lookup(&mut *out, Svma::new(address), &located)?,
+            LookupFormat::Text => write_text(out, shown, &located)?,
+            LookupFormat::Json => backtrail::json::write_lookup(&mut *out, shown, &located)?,
+            LookupFormat::Llvm => llvm::write_text(out, &located, &details())?,
+            LookupFormat::LlvmJson => self.write_llvm_json(out, shown, &located, &details())?,
         }
+        self.answered += 1;
         Ok(())
     }
 }
