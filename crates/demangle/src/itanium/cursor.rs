@@ -154,7 +154,7 @@ impl<'n> Cursor<'n> {
 
     /// What can follow an encoding; none of these starts a type.
     pub(super) fn is_at_encoding_end(&self) -> bool {
-        self.is_at_end() || matches!(self.peek(0), b'E' | b'.' | b'_')
+        self.is_at_end() || matches!(self.peek(0), b'E' | b'.' | b'_' | b'$')
     }
 
     /// ```text

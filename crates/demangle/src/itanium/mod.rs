@@ -148,10 +148,13 @@ fn keyed_to(
     if out.len() > options.max_len { Err(Failed::Full) } else { Ok(()) }
 }
 
+/// What Apple's linker appends to the name of a thread-local variable, for its initial value.
+const THREAD_LOCAL: &[u8] = b"$tlv$init";
+
 /// `<mangled-name> ::= _Z <encoding> [. <suffix>]`
 fn mangled_name(parser: &mut Parser<'_, '_>) -> Option<Id> {
     let encoding = parser.encoding()?;
-    if parser.peek(0) == b'.' {
+    if parser.peek(0) == b'.' || parser.bytes.get(parser.at..) == Some(THREAD_LOCAL) {
         let suffix = parser.span(parser.at, parser.bytes.len());
         return Some(parser.push(Node::Suffixed { name: encoding, suffix }));
     }
