@@ -132,12 +132,18 @@ impl<'n> Cursor<'n> {
         Qualifiers { is_restrict: self.skip(b'r'), is_volatile: self.skip(b'V'), is_const: self.skip(b'K') }
     }
 
-    /// `<discriminator> ::= _ <digit> | __ <number> _`; older compilers end the name in any digits.
+    /// `<discriminator> ::= _ <digit> | __ <number> _`; older compilers end the name in any digits, with an underscore
+    /// or without.
     pub(super) fn discriminator(&mut self) {
         let from = self.at;
         if self.skip(b'_') {
             if self.peek(0).is_ascii_digit() {
                 self.at += 1;
+                let behind_digit = self.at;
+                self.digits();
+                if !self.is_at_end() {
+                    self.at = behind_digit;
+                }
                 return;
             }
             if self.skip(b'_') {
