@@ -22,6 +22,8 @@
 
 mod analysis;
 mod binary;
+mod details;
+mod facts;
 mod inspect;
 pub mod json;
 mod open_image;
@@ -41,5 +43,7 @@ pub use backtrail_report::{
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
+pub use details::{Declaration, Details};
+pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;

@@ -3,6 +3,7 @@
 mod many;
 
 use crate::binary::Located;
+use crate::details::Details;
 use backtrail_core::Svma;
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
@@ -120,6 +121,16 @@ impl OpenImage {
             }
             Located::outside()
         })
+    }
+
+    /// What else is known of an address that was looked up.
+    pub(crate) fn details(&self, address: Svma) -> Details {
+        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
+    }
+
+    /// Reads ahead, on all cores, what lookups of these addresses will need.
+    pub(crate) fn prepare(&self, addresses: &[Svma]) {
+        self.joined.with_dependent(|_, parts| parts.symbolizer.prepare(addresses));
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {

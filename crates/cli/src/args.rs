@@ -1,5 +1,7 @@
 //! The command line. Stable: scripts depend on it; `--help` is under snapshot test.
 
+use crate::cmd::addr2line::{self, Addr2line};
+use crate::cmd::atos::{self, Atos};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -24,6 +26,8 @@ pub(crate) enum Command {
     Lookup(Lookup),
     Images(Images),
     Demangle(Demangle),
+    Addr2line(Addr2line),
+    Atos(Atos),
     #[command(hide = true)]
     Generate(Generate),
 }
@@ -108,11 +112,23 @@ pub(crate) struct Lookup {
     #[arg(long, value_name = "X", value_parser = parse_address)]
     pub(crate) slide: Option<u64>,
     /// The form of the output.
-    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
-    pub(crate) format: PlainFormat,
+    #[arg(long, value_enum, default_value_t = LookupFormat::Text)]
+    pub(crate) format: LookupFormat,
     /// The addresses; read from standard input, one a line, where none are given.
     #[arg(value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LookupFormat {
+    /// For people.
+    Text,
+    /// For programs; one line each.
+    Json,
+    /// As llvm-symbolizer prints it.
+    Llvm,
+    /// As llvm-symbolizer --output-style=JSON prints it.
+    LlvmJson,
 }
 
 /// Shows what binaries hold: slices, identities, segments, load commands, debug info.
@@ -156,6 +172,62 @@ pub(crate) enum Generated {
     Man,
     /// Completions for every shell.
     Completions,
+}
+
+/// A tool that the program stands in for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FrontEnd {
+    /// GNU's.
+    Addr2line,
+    /// Apple's.
+    Atos,
+}
+
+impl FrontEnd {
+    const ALL: [Self; 2] = [Self::Addr2line, Self::Atos];
+
+    /// The tool's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Addr2line => "addr2line",
+            Self::Atos => "atos",
+        }
+    }
+
+    /// The tool that the program was called as: through a link of that name, also with a cross compiler's prefix
+    /// (`aarch64-linux-gnu-addr2line`), or by the command of that name.
+    pub(crate) fn of(words: &[String]) -> Option<(Self, Call)> {
+        let name = std::path::Path::new(words.first()?).file_stem()?.to_str()?;
+        let is_called = |tool: &Self| {
+            name.strip_suffix(tool.name()).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('-'))
+        };
+        if let Some(tool) = Self::ALL.into_iter().find(is_called) {
+            return Some((tool, Call::ByName));
+        }
+        let command = words.get(1)?;
+        Self::ALL.into_iter().find(|tool| command == tool.name()).map(|tool| (tool, Call::ByCommand))
+    }
+
+    /// The tool's own words as the command line of its command.
+    pub(crate) fn words(self, call: Call, words: Vec<String>) -> Vec<String> {
+        let own = match call {
+            Call::ByName => 1,
+            Call::ByCommand => 2,
+        };
+        let rest = words.into_iter().skip(own).collect();
+        let rest = match self {
+            Self::Addr2line => addr2line::expand(rest),
+            Self::Atos => atos::with_two_dashes(rest),
+        };
+        ["backtrail".to_owned(), self.name().to_owned()].into_iter().chain(rest).collect()
+    }
+}
+
+/// How a front end was called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    ByName,
+    ByCommand,
 }
 
 /// Reads a hexadecimal number with or without `0x`.

@@ -37,8 +37,8 @@ impl<R: BufRead> LineBatches<R> {
             if self.rest.len() > MAX_LINE && !self.rest.contains(&b'\n') {
                 return Err(Failure::Input("standard input: a line of more than a megabyte".to_owned()));
             }
-            // A full buffer says that there is more behind it.
-            if is_full && self.rest.len() < MAX_BYTES {
+            // A full buffer that ends within a line says that there is more behind it.
+            if is_full && self.rest.len() < MAX_BYTES && !self.rest.ends_with(b"\n") {
                 continue;
             }
             if let Some(lines) = self.take_lines() {

@@ -49,11 +49,10 @@ pub struct Symbol<'d> {
     pub binding: Binding,
     /// Index into [`Object::sections`](crate::Object::sections).
     pub section: Option<usize>,
-    /// The source file that a local ELF symbol came from, as the table's `STT_FILE` symbol before it says: a name
-    /// without folder from most compilers, the name of a unit from rustc.
-    pub file: Option<&'d str>,
     /// Where it was found.
     pub table: SymbolTable,
+    /// The source file that an ELF table states for its local symbols; without folders as a rule.
+    pub source: Option<&'d str>,
 }
 
 /// How good a name is among several for one address; greater is better. See [`Symbol::preference`].
@@ -69,9 +68,9 @@ pub struct Preference<'a> {
 }
 
 impl Symbol<'_> {
-    /// The same with a name of its own and without its file, for symbols that outlive the bytes they were read from.
+    /// The same with a name of its own and without its source, for symbols that outlive the bytes they were read from.
     pub fn into_owned(self) -> Symbol<'static> {
-        Symbol { name: Cow::Owned(self.name.into_owned()), file: None, ..self }
+        Symbol { name: Cow::Owned(self.name.into_owned()), source: None, ..self }
     }
 
     /// Which of several symbols at one address to show: the greatest.
@@ -154,7 +153,16 @@ mod tests {
 
     fn symbol(name: &'static str, binding: Binding, size: Option<u64>) -> Symbol<'static> {
         let (address, table) = (Svma::new(16), SymbolTable::Symtab);
-        Symbol { name: name.into(), address, size, is_code: true, binding, section: None, file: None, table }
+        Symbol {
+            name: name.into(),
+            address,
+            size,
+            is_code: true,
+            binding,
+            section: None,
+            table,
+            source: None,
+        }
     }
 
     fn best(mut symbols: Vec<Symbol<'static>>) -> String {

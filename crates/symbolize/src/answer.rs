@@ -111,9 +111,9 @@ pub struct SymbolRef<'a> {
     pub(crate) linkage_name: &'a str,
     pub(crate) start: Svma,
     pub(crate) offset: u64,
-    pub(crate) file: Option<&'a str>,
     /// Mach-O puts an underscore before the names of C.
     pub(crate) has_underscore: bool,
+    pub(crate) source: Option<&'a str>,
 }
 
 impl<'a> SymbolRef<'a> {
@@ -131,15 +131,14 @@ impl<'a> SymbolRef<'a> {
         }
     }
 
-    /// The source file that an ELF table names for a local symbol, as it stands there: mostly without folder, and
-    /// from rustc the name of a unit.
-    pub fn file(&self) -> Option<&'a str> {
-        self.file
-    }
-
     /// Where the symbol starts.
     pub fn start(&self) -> Svma {
         self.start
+    }
+
+    /// The source file that the symbol table states, for local symbols of ELF; without folders as a rule.
+    pub fn source(&self) -> Option<&'a str> {
+        self.source
     }
 
     /// Bytes from the symbol's start to the address.

@@ -4,6 +4,7 @@
 mod answer;
 mod code;
 mod debug_map;
+mod details;
 mod dwarf;
 mod error;
 mod open;
@@ -13,6 +14,7 @@ mod symbolizer;
 mod symtab;
 
 pub use answer::{Answer, FunctionRef, SymbolRef};
+pub use details::{Declaration, Details};
 pub use dwarf::FilePath;
 pub use error::Error;
 pub use problem::{Problem, ProblemKind};

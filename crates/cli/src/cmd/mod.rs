@@ -1,5 +1,7 @@
 //! One file a command.
 
+pub(crate) mod addr2line;
+pub(crate) mod atos;
 mod demangle;
 mod explain;
 mod generate;
@@ -19,6 +21,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Lookup(args) => lookup::run(args),
         Command::Images(args) => images::run(args),
         Command::Demangle(args) => demangle::run(args),
+        Command::Addr2line(args) => addr2line::run(args),
+        Command::Atos(args) => atos::run(args),
         Command::Generate(args) => generate::run(args),
     }
 }

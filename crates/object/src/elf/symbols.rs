@@ -155,18 +155,19 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             return Err(Error::new(ErrorKind::LimitExceeded, offset, format!("more than {limit} symbols")));
         }
         let mut names = Names::new(self.strings, self.entries.len());
-        let mut file = None;
-        let entries = self.entries.iter().enumerate().filter_map(|(index, entry)| {
+        let mut symbols = Vec::new();
+        let mut source = None;
+        for (index, entry) in self.entries.iter().enumerate() {
+            // Local symbols stand behind the file that they are of; one without a name ends that.
             if entry.st_type() == STT_FILE {
-                // A name of nothing ends a file: linkers put their own symbols behind it.
-                file =
+                source =
                     names.get(entry.st_name(self.endian).into()).and_then(|name| str::from_utf8(name).ok());
+            } else if let Some(symbol) = self.symbol(index, entry, &mut names) {
+                let source = source.filter(|_| symbol.binding == Binding::Local);
+                symbols.push(Symbol { source, ..symbol });
             }
-            let symbol = self.symbol(index, entry, &mut names)?;
-            let file = file.filter(|_| symbol.binding == Binding::Local);
-            Some(Symbol { file, ..symbol })
-        });
-        Ok(entries.collect())
+        }
+        Ok(symbols)
     }
 
     fn symbol(&self, index: usize, entry: &S, names: &mut Names<'d>) -> Option<Symbol<'d>> {
@@ -205,8 +206,8 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             is_code: is_function || (kind != STT_OBJECT && is_in_code),
             binding,
             section,
-            file: None,
             table: self.kind,
+            source: None,
         })
     }
 

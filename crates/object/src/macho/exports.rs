@@ -43,8 +43,8 @@ fn symbol<'d>(object: &Object<'_>, sections: &SectionMap, export: &Export<'_>) -
         is_code,
         binding: if export.is_weak { Binding::Weak } else { Binding::Global },
         section,
-        file: None,
         table: SymbolTable::Exports,
+        source: None,
     })
 }
 

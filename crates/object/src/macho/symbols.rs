@@ -85,8 +85,8 @@ impl<'d> Table<'_, 'd> {
             is_code,
             binding,
             section,
-            file: None,
             table: self.kind,
+            source: None,
         })
     }
 }

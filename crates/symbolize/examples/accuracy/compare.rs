@@ -113,7 +113,7 @@ fn difference(own: &[Frame], other: &[Frame], same_start: bool) -> Option<&'stat
 fn frames(answer: &Answer<'_>) -> Vec<Frame> {
     if let Some(symbol) = &answer.symbol {
         let function = symbol.linkage_name().to_owned();
-        let file = symbol.file().unwrap_or_default().to_owned();
+        let file = symbol.source().unwrap_or_default().to_owned();
         return vec![Frame { function, file, ..Frame::default() }];
     }
     if answer.functions.is_empty() {

@@ -7,6 +7,7 @@
 mod abbrev;
 mod aranges;
 mod budget;
+mod details;
 mod error;
 mod file;
 mod files;
@@ -31,6 +32,7 @@ mod view;
 
 pub use files::FilePath;
 
+pub(crate) use details::{Declared, FoundDetails};
 pub(crate) use error::Malformed;
 pub(crate) use file::DwarfFile;
 pub(crate) use lookup::{Found, Frame};

@@ -246,7 +246,7 @@ fn local_symbols_know_the_file_before_them() {
     ];
     let data = file(Elf { is_64: true, ..Elf::default() }, (".symtab", 2), &symbols).build();
     let symbols = Object::parse(&data).unwrap().symbols().unwrap();
-    let files: Vec<_> = symbols.iter().map(|symbol| (&*symbol.name, symbol.file)).collect();
+    let files: Vec<_> = symbols.iter().map(|symbol| (&*symbol.name, symbol.source)).collect();
     let expected = [
         ("early", None),
         ("helper", Some("a.c")),
