@@ -142,7 +142,10 @@ pub(crate) struct Images {
     pub(crate) format: PlainFormat,
 }
 
-/// Makes C++, Swift, Rust and Objective-C names readable.
+/// Makes C++, Swift, Rust, Objective-C, D and Microsoft names readable.
+///
+/// Names are given as arguments; without any, standard input is copied with every name in it made readable. The options
+/// are those of c++filt, llvm-cxxfilt and swift demangle.
 #[derive(Args, Debug)]
 pub(crate) struct Demangle {
     /// The names; standard input is filtered where none are given.
@@ -151,9 +154,70 @@ pub(crate) struct Demangle {
     /// Leave out parameters and return types.
     #[arg(short = 'p', long)]
     pub(crate) no_params: bool,
+    /// Leave out return types.
+    #[arg(long)]
+    pub(crate) no_return_types: bool,
     /// Swift names in the short form that Xcode shows.
     #[arg(long)]
     pub(crate) simplified: bool,
+    /// Swift types in full: Array<Int> rather than [Int].
+    #[arg(long)]
+    pub(crate) no_sugar: bool,
+    /// Also read words that are no names, but mangled C++ types.
+    #[arg(short, long)]
+    pub(crate) types: bool,
+    /// Read names of one scheme only.
+    #[arg(short = 's', long, value_enum, default_value_t = Mangling::Auto)]
+    pub(crate) format: Mangling,
+    /// Every name has an underscore in front, as Mach-O writes it.
+    #[arg(short = '_', long, overrides_with = "no_strip_underscore")]
+    pub(crate) strip_underscore: bool,
+    /// No name has an underscore in front; without either option one more is ignored.
+    #[arg(short = 'n', long, overrides_with = "strip_underscore")]
+    pub(crate) no_strip_underscore: bool,
+    /// Put readable names in double quotes, unless they stand in some.
+    #[arg(long)]
+    pub(crate) quote: bool,
+    /// Cut longer readable names where the cut can be seen.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_length: Option<usize>,
+    /// Fold template arguments nested deeper: with 1, A<B<...>>.
+    #[arg(long, value_name = "DEPTH")]
+    pub(crate) fold_depth: Option<u32>,
+    /// Fold template argument lists longer than this.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) fold_length: Option<usize>,
+    /// Always so here, as are -r, -R and --compact: taken for the sake of other tools' users.
+    #[arg(short = 'i', long)]
+    pub(crate) no_verbose: bool,
+    #[arg(short = 'R', long, hide = true)]
+    pub(crate) recurse_limit: bool,
+    #[arg(short = 'r', long, alias = "no-recursion-limit", hide = true)]
+    pub(crate) no_recurse_limit: bool,
+    #[arg(long, hide = true)]
+    pub(crate) compact: bool,
+}
+
+/// How names are mangled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Mangling {
+    /// Any of the others.
+    Auto,
+    /// No name is read.
+    None,
+    /// C++ of clang, gcc and most others.
+    #[value(alias = "gnu-v3", alias = "gnu")]
+    Itanium,
+    /// Swift of every generation.
+    Swift,
+    /// Rust, legacy and v0.
+    Rust,
+    /// D.
+    Dlang,
+    /// Objective-C.
+    Objc,
+    /// C++ of Microsoft.
+    Msvc,
 }
 
 /// Writes the man pages or a shell's completions.
