@@ -154,7 +154,16 @@ mod tests {
 
     fn symbol(name: &'static str, binding: Binding, size: Option<u64>) -> Symbol<'static> {
         let (address, table) = (Svma::new(16), SymbolTable::Symtab);
-        Symbol { name: name.into(), address, size, is_code: true, binding, section: None, table, source: None }
+        Symbol {
+            name: name.into(),
+            address,
+            size,
+            is_code: true,
+            binding,
+            section: None,
+            table,
+            source: None,
+        }
     }
 
     fn best(mut symbols: Vec<Symbol<'static>>) -> String {

@@ -55,7 +55,8 @@ pub(crate) fn write_text(out: &mut dyn Write, located: &Located, details: &Detai
 fn frames<'a>(located: &'a Located, details: &'a Details) -> Vec<Frame<'a>> {
     const NONE: &Declaration = &Declaration { start: None, file: None, line: None, call_discriminator: 0 };
     let declarations = details.declarations.iter().chain(std::iter::repeat(NONE));
-    let mut frames: Vec<_> = located.functions.iter().zip(declarations).map(|pair| frame(pair.0, pair.1)).collect();
+    let mut frames: Vec<_> =
+        located.functions.iter().zip(declarations).map(|pair| frame(pair.0, pair.1)).collect();
     if frames.is_empty() {
         frames.push(Frame::default());
     }

@@ -52,8 +52,17 @@ pub(crate) struct Atos {
 }
 
 /// The flags that atos takes with one dash.
-const LONG: [&str; 9] =
-    ["arch", "loadAddress", "slide", "offset", "inlineFrames", "fullPath", "delimiter", "printHeader", "dedup"];
+const LONG: [&str; 9] = [
+    "arch",
+    "loadAddress",
+    "slide",
+    "offset",
+    "inlineFrames",
+    "fullPath",
+    "delimiter",
+    "printHeader",
+    "dedup",
+];
 
 /// Gives long flags the second dash that atos does not need.
 pub(crate) fn with_two_dashes(words: Vec<String>) -> Vec<String> {
@@ -78,9 +87,21 @@ mod tests {
 
     #[test]
     fn long_flags_need_one_dash_only() {
-        let words = ["-arch", "arm64", "-fullPath", "-i", "--offset", "-o", "x", "-d=;", "-delimiter=;", "-archive"];
+        let words =
+            ["-arch", "arm64", "-fullPath", "-i", "--offset", "-o", "x", "-d=;", "-delimiter=;", "-archive"];
         let words = with_two_dashes(words.map(str::to_owned).into());
-        let wanted = ["--arch", "arm64", "--fullPath", "-i", "--offset", "-o", "x", "-d=;", "--delimiter=;", "-archive"];
+        let wanted = [
+            "--arch",
+            "arm64",
+            "--fullPath",
+            "-i",
+            "--offset",
+            "-o",
+            "x",
+            "-d=;",
+            "--delimiter=;",
+            "-archive",
+        ];
         assert_eq!(words, wanted);
     }
 
