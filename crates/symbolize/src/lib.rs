@@ -3,6 +3,7 @@
 
 mod answer;
 mod code;
+pub mod convert;
 mod debug_map;
 mod dwarf;
 mod error;
