@@ -22,6 +22,7 @@
 
 mod analysis;
 mod binary;
+mod convert;
 mod inspect;
 pub mod json;
 mod open_image;
@@ -41,5 +42,9 @@ pub use backtrail_report::{
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
+pub use convert::{
+    ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
+    TableStats, Verified,
+};
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;

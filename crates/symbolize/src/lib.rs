@@ -12,6 +12,7 @@ mod problem;
 mod request;
 mod symbolizer;
 mod symtab;
+mod table;
 
 pub use answer::{Answer, FunctionRef, SymbolRef};
 pub use dwarf::FilePath;
@@ -19,3 +20,4 @@ pub use error::Error;
 pub use problem::{Problem, ProblemKind};
 pub use request::{FileRequest, Step};
 pub use symbolizer::Symbolizer;
+pub use table::TableAnswer;

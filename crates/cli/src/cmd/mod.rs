@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod convert;
 mod demangle;
 mod explain;
 mod generate;
@@ -17,6 +18,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Symbolicate(args) => symbolicate::run(args, colour),
         Command::Explain(args) => explain::run(args, colour),
         Command::Lookup(args) => lookup::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Images(args) => images::run(args),
         Command::Demangle(args) => demangle::run(args),
         Command::Generate(args) => generate::run(args),

@@ -15,6 +15,7 @@ mod names;
 mod symbols;
 mod target;
 mod unit;
+mod verify;
 mod walk;
 mod work;
 
@@ -30,6 +31,7 @@ use target::Linked;
 use work::Job;
 
 pub use backtrail_table::Summary as TableSummary;
+pub use verify::{Verified, verify};
 
 /// How a conversion is done.
 pub struct ConvertOptions<'p> {
@@ -60,6 +62,14 @@ impl fmt::Debug for ConvertOptions<'_> {
 pub trait Progress: Sync {
     /// Bytes of debug info that were read, of all that have to be.
     fn advanced(&self, done: u64, total: u64);
+
+    /// These bytes of the input are not needed again soon: a mapped file may let go of them.
+    fn finished_with(&self, part: &[u8]) {
+        let _ = part;
+    }
+
+    /// The whole input is read, and what follows needs none of it.
+    fn finished_reading(&self) {}
 }
 
 struct Silent;
@@ -105,13 +115,16 @@ pub fn convert<W: Write + Seek + Send>(
     options: &ConvertOptions<'_>,
     out: &mut W,
 ) -> Result<TableSummary, ConvertError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
-    let pool = pool.map_err(|error| ConvertError::Threads(error.to_string()))?;
-    pool.install(|| {
+    pool(options.jobs)?.install(|| {
         let builder = Builder::new(header(symbolizer, options));
         collect(symbolizer, options, &builder);
         builder.finish(out).map_err(ConvertError::Table)
     })
+}
+
+fn pool(jobs: Option<usize>) -> Result<rayon::ThreadPool, ConvertError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
+    pool.map_err(|error| ConvertError::Threads(error.to_string()))
 }
 
 fn header(symbolizer: &Symbolizer<'_>, options: &ConvertOptions<'_>) -> Header {
@@ -141,21 +154,31 @@ fn collect(symbolizer: &Symbolizer<'_>, options: &ConvertOptions<'_>, builder: &
     }
     let symbols = Pieces::new(symbolizer.symtab(), code, builder);
     symbols.all().iter().for_each(|piece: &SymbolPiece| builder.symbol(*piece));
-    let linked = if symbolizer.dwarf.is_empty() { linked(symbolizer) } else { Vec::new() };
+    let linked = linked(symbolizer);
+    let jobs = jobs(symbolizer, &linked);
+    work::run(&jobs, builder, &symbols, options.progress);
+    options.progress.finished_reading();
+}
+
+/// All units that have code. `linked` is what [`linked`] gives.
+fn jobs<'s, 'd>(symbolizer: &'s Symbolizer<'d>, linked: &'s [LinkedFile<'s, 'd>]) -> Vec<Job<'s, 'd>> {
     let mut jobs = Vec::new();
     for (position, file) in (0u64..).zip(&symbolizer.dwarf) {
         jobs.extend(Job::of_file(file, position));
     }
-    for (position, (file, linked)) in (0u64..).zip(&linked) {
+    for (position, (file, linked)) in (0u64..).zip(linked) {
         jobs.extend(Job::of_linked(file, linked, position));
     }
-    work::run(&jobs, builder, &symbols, options);
+    jobs
 }
 
 type LinkedFile<'s, 'd> = (&'s crate::dwarf::DwarfFile<'d>, Vec<Linked>);
 
 /// Object files that a debug map names, each with the pieces of it that were linked.
 fn linked<'s, 'd>(symbolizer: &'s Symbolizer<'d>) -> Vec<LinkedFile<'s, 'd>> {
+    if !symbolizer.dwarf.is_empty() {
+        return Vec::new();
+    }
     let files = symbolizer.debug_map().linked().into_iter().map(|(file, functions)| {
         let mut linked: Vec<_> = functions
             .into_iter()

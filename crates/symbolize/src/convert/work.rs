@@ -1,6 +1,6 @@
 //! All units, on all threads.
 
-use super::ConvertOptions;
+use super::Progress;
 use super::emit::Ranks;
 use super::symbols::Pieces;
 use super::target::{Linked, Target};
@@ -62,21 +62,60 @@ fn ranks(file: u64, is_last: bool, unit: u64) -> Ranks {
 }
 
 /// Does all jobs on the threads of the pool that this is called in.
-pub(super) fn run(jobs: &[Job<'_, '_>], builder: &Builder, symbols: &Pieces, options: &ConvertOptions<'_>) {
+pub(super) fn run(jobs: &[Job<'_, '_>], builder: &Builder, symbols: &Pieces, progress: &dyn Progress) {
+    each(
+        jobs,
+        progress,
+        || Worker::new(builder, symbols),
+        |worker, job, unit| match unit {
+            Opened::Unit { view, dies, target } => {
+                if std::ptr::eq(view.unit, dies.unit) && view.is_skeleton() {
+                    builder.dropped(DropReason::MissingFile, 1);
+                }
+                worker.unit(view, dies, &target, job.ranks);
+            }
+            Opened::Broken => builder.dropped(DropReason::BrokenUnit, 1),
+        },
+    );
+}
+
+/// What became of opening a job's unit.
+pub(super) enum Opened<'a, 'd> {
+    /// `view` has the lines, `dies` the functions.
+    Unit {
+        view: View<'a, 'd>,
+        dies: View<'a, 'd>,
+        target: Target<'a>,
+    },
+    Broken,
+}
+
+/// Opens the units of all jobs and gives each to one of the workers, which `new` makes.
+pub(super) fn each<'d, W>(
+    jobs: &[Job<'_, 'd>],
+    progress: &dyn Progress,
+    new: impl Fn() -> W + Sync,
+    act: impl for<'a> Fn(&mut W, &Job<'_, 'd>, Opened<'a, 'd>) + Sync,
+) -> Vec<W>
+where
+    W: Send,
+{
     let total = jobs.iter().map(Job::bytes).sum();
     let order = order(jobs, total);
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     rayon::broadcast(|_| {
-        let mut worker = Worker::new(builder, symbols);
+        let mut worker = new();
         let mut abbrevs = Abbrevs::default();
         while let Some(job) =
             order.get(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| jobs.get(*index))
         {
-            one(&mut worker, job, &mut abbrevs);
+            open(job, &mut abbrevs, |unit| act(&mut worker, job, unit));
+            progress.finished_with(job.file.unit_bytes(job.unit));
             let done = done.fetch_add(job.bytes(), Ordering::Relaxed) + job.bytes();
-            options.progress.advanced(done, total);
+            progress.advanced(done, total);
         }
-    });
+        worker
+    })
 }
 
 /// Units that would keep one thread busy while the others have nothing left to do come first, the rest in the order of
@@ -89,7 +128,7 @@ fn order(jobs: &[Job<'_, '_>], total: u64) -> Vec<usize> {
     order
 }
 
-fn one<'d>(worker: &mut Worker<'_>, job: &Job<'_, 'd>, abbrevs: &mut Abbrevs) {
+fn open<'d>(job: &Job<'_, 'd>, abbrevs: &mut Abbrevs, act: impl for<'a> FnOnce(Opened<'a, 'd>)) {
     let file = job.file;
     let header = &job.unit.header;
     let body = match file.read_body_with(header, abbrevs) {
@@ -97,19 +136,14 @@ fn one<'d>(worker: &mut Worker<'_>, job: &Job<'_, 'd>, abbrevs: &mut Abbrevs) {
         Ok(None) => return,
         Err(error) => {
             file.problems.unit(header.offset, error);
-            worker.builder.dropped(DropReason::BrokenUnit, 1);
-            return;
+            return act(Opened::Broken);
         }
     };
     let view: View<'_, 'd> = View { file, main: file, unit: job.unit, body: &body };
-    let split = file.split(view);
-    if split.is_err() || (matches!(split, Ok(None)) && view.is_skeleton()) {
-        worker.builder.dropped(DropReason::MissingFile, 1);
-    }
-    let dies = split.ok().flatten().unwrap_or(view);
+    let dies = file.split(view).ok().flatten().unwrap_or(view);
     let target = match &job.kept {
         Kept::Claimed(claim) => Target::Claimed(claim),
         Kept::Linked(linked) => Target::Linked(linked),
     };
-    worker.unit(view, dies, &target, job.ranks);
+    act(Opened::Unit { view, dies, target });
 }

@@ -6,7 +6,7 @@ use super::header::{Headers, Step};
 use super::index::AddressIndex;
 use super::sections::SectionId;
 use super::unit::Unit;
-use super::view::View;
+use super::view::{View, as_offset};
 use crate::problem::ProblemKind;
 use std::sync::OnceLock;
 
@@ -139,6 +139,12 @@ impl<'d> DwarfFile<'d> {
             _ => None,
         });
         unit.as_deref()
+    }
+
+    /// All bytes of a unit.
+    pub(crate) fn unit_bytes(&self, unit: &Unit<'_>) -> &[u8] {
+        let (start, end) = (as_offset(unit.header.offset), as_offset(unit.header.end));
+        self.sections.get(SectionId::Info).get(start..end).unwrap_or_default()
     }
 
     /// The unit headers of `.debug_info` from an offset on.
