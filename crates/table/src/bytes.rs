@@ -27,7 +27,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
 }
 
 /// Reads on through bytes; what is not there is `None`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'d> {
     pub(crate) data: &'d [u8],
     pub(crate) at: usize,

@@ -2,9 +2,13 @@
 //! then mapped and asked without any parsing.
 #![forbid(unsafe_code)]
 
+mod body;
 mod build;
 mod bytes;
 mod error;
+mod format;
+mod ops;
+mod packed;
 mod read;
 mod stats;
 mod types;

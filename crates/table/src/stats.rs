@@ -1,5 +1,6 @@
 //! What a table holds and what it costs.
 
+use crate::format::{Counts, Entry, SECTIONS};
 use crate::types::DropReason;
 
 /// What was written.
@@ -26,12 +27,23 @@ pub struct Stats {
     pub names: u64,
     /// Source files.
     pub files: u64,
-    /// Strings kept for names and paths.
-    pub strings: u64,
     /// Addresses with symbols only, in pieces.
     pub symbols: u64,
+    /// Bytes of the bodies that tell inlined calls; the others tell lines.
+    pub call_bytes: u64,
     /// Bytes of the whole file.
     pub bytes: u64,
     /// Bytes of each section by its name, in the order of the file.
     pub sections: Vec<(&'static str, u64)>,
+}
+
+impl Stats {
+    pub(crate) fn new(counts: &Counts, names: u64, files: u64, bytes: u64, entries: &[Entry]) -> Self {
+        let name = |kind: u32| {
+            SECTIONS.into_iter().find(|known| *known as u32 == kind).map_or("unknown", |kind| kind.name())
+        };
+        let Counts { functions, ranges, inlines, rows, symbols, call_bytes } = *counts;
+        let sections = entries.iter().map(|entry| (name(entry.kind), entry.size)).collect();
+        Self { functions, ranges, inlines, rows, names, files, symbols, call_bytes, bytes, sections }
+    }
 }

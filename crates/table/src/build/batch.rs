@@ -186,6 +186,25 @@ pub(crate) struct RawRow {
 }
 
 impl Batch {
+    /// How many functions there are, without lines alone.
+    pub(crate) fn function_count(&self) -> usize {
+        (0..self.functions.len() as u32).filter(|function| self.is_function(*function)).count()
+    }
+
+    /// Whether it is a function, not lines alone.
+    pub(crate) fn is_function(&self, function: u32) -> bool {
+        let start = self.functions.get(function as usize);
+        let mut cursor = Cursor::at(&self.bytes, start.map_or(0, |start| *start as usize));
+        cursor.uleb().and_then(|_| cursor.u8()).is_some_and(|flags| flags & KIND == IS_FUNCTION)
+    }
+
+    /// The ranges of a function as they were added.
+    pub(crate) fn ranges_of(&self, function: u32) -> &[RawRange] {
+        let start = self.ranges.partition_point(|range| range.function < function);
+        let end = self.ranges.partition_point(|range| range.function <= function);
+        self.ranges.get(start..end).unwrap_or_default()
+    }
+
     /// Unpacks a function.
     pub(crate) fn read(&self, function: u32, into: &mut RawFunction) -> Option<()> {
         into.inlines.clear();

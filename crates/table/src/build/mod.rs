@@ -1,13 +1,22 @@
 //! Writing a table.
 
 mod batch;
+mod collect;
+mod encode;
 mod intern;
+mod opcodes;
+mod place;
+mod spans;
+mod steps;
+mod write;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::stats::Summary;
+use crate::error::Result;
+use crate::format::SectionKind;
+use crate::stats::{Stats, Summary};
 use crate::types::{DropReason, FileId, Header, StringId, SymbolPiece};
 use backtrail_core::{AddrRange, Svma};
 pub use batch::Batch;
+use collect::Input;
 use intern::Interner;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,9 +97,39 @@ impl Builder {
     /// # Errors
     /// When the output cannot be written, or something does not fit into the format.
     pub fn finish<W: Write + Seek>(self, out: &mut W) -> Result<Summary> {
-        let _ = out;
-        let _ = self.header;
-        Err(Error::nowhere(ErrorKind::LimitExceeded, "writing comes with the next step"))
+        let Added { batches, mut symbols, sections, mut dropped } =
+            self.added.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (strings, paths) = (self.strings.into_strings(), self.files.into_strings());
+        let batches: Vec<Batch> = batches.into_values().flatten().collect();
+        // They come in any order, and of two pieces of the same addresses the last one wins.
+        let name = |symbol: &SymbolPiece| symbol.name.map(|name| strings.get(name.0));
+        symbols.sort_by(|a, b| {
+            let place = |symbol: &SymbolPiece| (symbol.range.start(), symbol.range.end(), symbol.start);
+            place(a).cmp(&place(b)).then_with(|| name(a).cmp(&name(b)))
+        });
+        let placed = place::place(&batches, &symbols);
+        let input = Input { batches: &batches, symbols: &symbols, placed: &placed, paths: &paths };
+        let numbers = collect::collect(&input);
+        let mut output = write::Output::new(out)?;
+        let (chunks, counts, picker) = write::bodies(&mut output, &input, &numbers)?;
+        output.section(SectionKind::Index, &write::index(&chunks))?;
+        let (names, languages) = write::names(&numbers, &strings);
+        output.section(SectionKind::Names, &names)?;
+        output.section(SectionKind::Files, &write::files(&numbers, &paths))?;
+        output.section(SectionKind::Regions, &write::regions(&sections))?;
+        for (reason, count) in
+            [(DropReason::MergedFunction, placed.merged), (DropReason::DeepInline, numbers.too_deep)]
+        {
+            *dropped.entry(reason).or_default() += count;
+        }
+        dropped.retain(|_, count| *count > 0);
+        let mut facts = write::facts(&self.header, counts, languages, picker);
+        facts.dropped = dropped.into_iter().collect();
+        output.section(SectionKind::Facts, &facts.put())?;
+        let (size, entries) = output.finish(&self.header)?;
+        let (names, files) = (numbers.names.len() as u64, numbers.files.len() as u64);
+        let stats = Stats::new(&facts.counts, names, files, size, &entries);
+        Ok(Summary { stats, dropped: facts.dropped })
     }
 }
 
