@@ -22,6 +22,7 @@
 
 mod analysis;
 mod binary;
+mod convert;
 mod details;
 mod facts;
 mod inspect;
@@ -43,6 +44,10 @@ pub use backtrail_report::{
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
+pub use convert::{
+    ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
+    TableStats, Verified,
+};
 pub use details::{Declaration, Details};
 pub use facts::Facts;
 pub use inspect::{Inspected, inspect};

@@ -2,6 +2,7 @@
 
 pub(crate) mod addr2line;
 pub(crate) mod atos;
+mod convert;
 mod demangle;
 mod explain;
 mod generate;
@@ -19,6 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Symbolicate(args) => symbolicate::run(args, colour),
         Command::Explain(args) => explain::run(args, colour),
         Command::Lookup(args) => lookup::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Images(args) => images::run(args),
         Command::Demangle(args) => demangle::run(args),
         Command::Addr2line(args) => addr2line::run(args),
