@@ -22,11 +22,13 @@
 
 mod analysis;
 mod binary;
+pub mod cfi;
 mod inspect;
 pub mod json;
 mod open_image;
 mod symbolicate;
 mod symbols;
+mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
 pub use backtrail_core::{
@@ -43,3 +45,4 @@ pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;
+pub use unwind_tables::UnwindTables;

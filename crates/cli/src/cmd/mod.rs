@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod cfi;
 mod demangle;
 mod explain;
 mod generate;
@@ -9,6 +10,7 @@ mod symbolicate;
 
 use crate::args::{Arguments, Command};
 use crate::output::{Failure, Outcome};
+use backtrail::Arch;
 
 /// Does what was asked for.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -18,7 +20,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(args, colour),
         Command::Lookup(args) => lookup::run(args),
         Command::Images(args) => images::run(args),
+        Command::Cfi(args) => cfi::run(args),
         Command::Demangle(args) => demangle::run(args),
         Command::Generate(args) => generate::run(args),
     }
+}
+
+/// The architecture that `--arch` names.
+fn named_arch(name: &str) -> Result<Arch, Failure> {
+    Arch::from_name(name).ok_or_else(|| Failure::Input(format!("--arch: no architecture is called {name:?}")))
 }

@@ -133,14 +133,24 @@ impl<'d> Compact<'d> {
     /// # Errors
     /// [`Miss::NotCovered`] outside of all functions and where the encoding is zero.
     pub fn find(&self, at: Svma) -> Result<CompactFound, Miss> {
-        let entry = self.entry_at(at)?.ok_or(Miss::NotCovered)?;
-        match entry.encoding.mode() {
-            Mode::Dwarf { offset } => Ok(CompactFound::EhFrame(offset)),
-            _ => {
-                let row = self.row(&entry)?;
-                Ok(CompactFound::Row(Found { row, trust: Trust::CompactUnwind, covered: entry.range }))
-            }
+        self.row_of(&self.entry_at(at)?.ok_or(Miss::NotCovered)?)
+    }
+
+    /// The rules of an entry.
+    ///
+    /// # Errors
+    /// [`Miss::NotCovered`] where the encoding is zero.
+    pub fn row_of(&self, entry: &Entry) -> Result<CompactFound, Miss> {
+        if let Mode::Dwarf { offset } = entry.encoding.mode() {
+            return Ok(CompactFound::EhFrame(offset));
         }
+        let row = self.row(entry)?;
+        Ok(CompactFound::Row(Found { row, trust: Trust::CompactUnwind, covered: entry.range }))
+    }
+
+    /// Whose registers the rows are about.
+    pub fn family(&self) -> Family {
+        self.family
     }
 
     /// The addresses where the rows may change, for compiling: the start of every function entry, ascending.
