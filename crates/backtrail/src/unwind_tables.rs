@@ -46,7 +46,7 @@ impl<'d> UnwindTables<'d> {
             if tables.named.iter().any(|(named, ..)| named == table) {
                 continue;
             }
-            match object.section_data(section) {
+            match object.relocated_section_data(section) {
                 Ok(data) if data.is_empty() => {}
                 Ok(data) => tables.named.push((*table, section.address.start(), data)),
                 Err(error) => tables.problems.push(error.to_string()),
