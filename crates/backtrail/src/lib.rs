@@ -22,6 +22,7 @@
 
 mod analysis;
 mod binary;
+pub mod cfi;
 mod convert;
 mod details;
 mod facts;
@@ -30,6 +31,7 @@ pub mod json;
 mod open_image;
 mod symbolicate;
 mod symbols;
+mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
 pub use backtrail_core::{
@@ -52,3 +54,4 @@ pub use details::{Declaration, Details};
 pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;
+pub use unwind_tables::UnwindTables;
