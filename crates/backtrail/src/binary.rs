@@ -149,7 +149,7 @@ fn choose<'s, 'd>(
 }
 
 /// Where a binary's dSYM is by custom: `Foo.dSYM` beside `Foo`, `Foo.app.dSYM` beside `Foo.app/Foo`.
-fn neighbours(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
     let bundle = path.ancestors().take(2).map(|part| {
         let mut name = part.as_os_str().to_owned();
         name.push(".dSYM");
@@ -159,7 +159,7 @@ fn neighbours(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The debug files of the same identity, best first.
-fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
+pub(crate) fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
     let beside = object.id().map(|id| index.find(&id, Some(object.arch()))).unwrap_or_default();
     let beside = beside.into_iter().filter(|entry| entry.location.path() != file);
     let beside = beside.filter_map(|entry| Some((entry.location.to_string(), index.open(entry).ok()?)));

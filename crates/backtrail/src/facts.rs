@@ -19,12 +19,16 @@ pub struct Facts {
     pub id: Option<ImageId>,
     /// The names and addresses of the sections that are part of the running image. Empty ones are left out.
     sections: Vec<(String, AddrRange<Svma>)>,
+    /// What a loader maps.
+    segments: Vec<AddrRange<Svma>>,
 }
 
 impl Facts {
     pub(crate) fn of(object: &Object<'_>, file: &Path) -> Self {
         let sections =
             object.sections().iter().filter(|section| section.is_loaded && !section.address.is_empty());
+        let segments = object.segments().iter();
+        let segments = segments.filter(|segment| segment.readable || segment.writable || segment.executable);
         Self {
             name: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             arch: object.arch(),
@@ -32,6 +36,7 @@ impl Facts {
             image_base: object.image_base(),
             id: object.id(),
             sections: sections.map(|section| (section.name.to_string(), section.address)).collect(),
+            segments: segments.map(|segment| segment.address).collect(),
         }
     }
 
@@ -40,8 +45,8 @@ impl Facts {
         self.sections.iter().find(|(own, _)| own == name).map(|(_, range)| *range)
     }
 
-    /// Whether any section is at this address.
-    pub fn is_in_section(&self, address: Svma) -> bool {
-        self.sections.iter().any(|(_, range)| range.contains(address))
+    /// Whether the image has anything at this address. What is only reserved (Mach-O's `__PAGEZERO`) does not count.
+    pub fn contains(&self, address: Svma) -> bool {
+        self.segments.iter().any(|range| range.contains(address))
     }
 }

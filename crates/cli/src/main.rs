@@ -42,6 +42,10 @@ fn finish(result: Result<output::Outcome, Failure>, name: &str, code: u8) -> Exi
         Ok(outcome) => outcome.into(),
         // The reader went away, as `head` does: what it wanted it has.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Verbatim(message)) => {
+            eprintln!("{message}");
+            ExitCode::from(code)
+        }
         Err(failure) => {
             eprintln!("{name}: {failure}");
             ExitCode::from(code)

@@ -92,6 +92,13 @@ impl<'d> Symtab<'d> {
         Self { entries, names, sources, function_starts, has_underscore }
     }
 
+    /// The addresses at which the answer may change, besides the borders of sections.
+    pub(crate) fn borders(&self) -> impl Iterator<Item = Svma> {
+        let ends = self.entries.iter().filter_map(|entry| entry.start.checked_add(entry.size?));
+        let starts = self.entries.iter().map(|entry| entry.start);
+        starts.chain(ends).chain(self.function_starts.iter().copied())
+    }
+
     /// The nearest lower symbol, unless the address lies behind its end, in another section, or in a function that
     /// starts in between.
     pub(crate) fn nearest(&self, address: Svma, code: &CodeMap) -> Nearest<'_> {

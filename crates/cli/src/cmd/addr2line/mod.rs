@@ -1,6 +1,7 @@
 //! `backtrail addr2line`: GNU addr2line's flags and output.
 
 mod args;
+mod gnu;
 mod render;
 
 pub(crate) use args::{Addr2line, expand};
@@ -34,9 +35,9 @@ pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
     let answers = Answers { binary: &binary, section, form };
     let mut out = io::BufWriter::new(io::stdout().lock());
     if args.words.is_empty() {
-        answers.answer_stdin(&mut out)?;
+        answers.of_stdin(&mut out)?;
     } else {
-        answers.answer_words(&mut out, &args.words)?;
+        answers.of_words(&mut out, &args.words)?;
     }
     for problem in binary.problems() {
         eprintln!("addr2line: {problem}");
@@ -81,7 +82,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    fn answer_words(&self, out: &mut dyn Write, words: &[String]) -> io::Result<()> {
+    fn of_words(&self, out: &mut dyn Write, words: &[String]) -> io::Result<()> {
         let addresses: Vec<_> = words.iter().map(|word| self.address(word)).collect();
         if addresses.len() >= MANY {
             let stated: Vec<_> = addresses.iter().filter_map(|address| self.stated(*address)).collect();
@@ -92,7 +93,7 @@ impl Answers<'_> {
     }
 
     /// Each line is answered before the next one is read, so that another program can talk to this one.
-    fn answer_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut input = io::stdin().lock();
         let mut line = Vec::new();
         while input.read_until(b'\n', &mut line).map_err(|error| Failure::Input(error.to_string()))? > 0 {

@@ -1,5 +1,6 @@
 //! GNU's form of an answer.
 
+use super::gnu;
 use backtrail::demangle::{Options, demangle};
 use backtrail::{Details, Function, Located, Svma};
 use std::borrow::Cow;
@@ -92,45 +93,12 @@ fn linkage_name(function: &Function) -> &str {
 
 /// The readable name, spelled as GNU's demangler does it where that is a matter of taste.
 fn readable(name: &str) -> Cow<'_, str> {
+    // GNU knows the older form `_GLOBAL__I_` only.
+    if name.starts_with("_GLOBAL__sub_") {
+        return Cow::Borrowed(name);
+    }
     match demangle(name, &Options::default()) {
-        Cow::Owned(readable) => Cow::Owned(as_gnu(&readable)),
+        Cow::Owned(readable) => Cow::Owned(gnu::spelled(&readable)),
         unchanged => unchanged,
-    }
-}
-
-/// GNU keeps closing angle brackets apart, as C++98 wanted them, and marks clones in its own way.
-fn as_gnu(name: &str) -> String {
-    let mut gnu = String::with_capacity(name.len() + name.len() / 16);
-    let mut in_operator = false;
-    let mut last = '\0';
-    for character in name.chars() {
-        if character != '>' && character != '<' {
-            in_operator = false;
-        }
-        if character == '>' && last == '>' && !in_operator {
-            gnu.push(' ');
-        }
-        gnu.push(character);
-        in_operator |= gnu.ends_with("operator");
-        last = character;
-    }
-    let gnu = gnu.replace("std::nullptr_t", "decltype(nullptr)");
-    match gnu.strip_suffix(')').and_then(|name| name.rsplit_once(" (.")) {
-        Some((name, clone)) if !clone.contains(' ') => format!("{name} [clone .{clone}]"),
-        _ => gnu,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_spelled_as_gnu_does() {
-        assert_eq!(as_gnu("A<B<C<int>>>::A()"), "A<B<C<int> > >::A()");
-        assert_eq!(as_gnu("A::operator>>(int)"), "A::operator>>(int)");
-        assert_eq!(as_gnu("void f<A<int>>(B<A<int>>*)"), "void f<A<int> >(B<A<int> >*)");
-        assert_eq!(as_gnu("foo(int) (.cold)"), "foo(int) [clone .cold]");
-        assert_eq!(as_gnu("A::operator<<(std::nullptr_t)"), "A::operator<<(decltype(nullptr))");
     }
 }

@@ -22,7 +22,10 @@ pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
         return Err(Failure::Input(format!("-p {process}: {message} address")));
     }
     let Some(path) = &args.object else {
-        return Err(Failure::Input("[invalid usage]: no processes or executables specified".to_owned()));
+        let usage = "Usage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | -offset] \
+                     [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] [-d delimiter] [address ...]";
+        let problem = "[invalid usage]: no processes or executables specified";
+        return Err(Failure::Verbatim(format!("{problem}\n\n{usage}")));
     };
     let binary = open(path, args.arch.as_deref())?;
     let form = Form {
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
     if !args.addresses.is_empty() {
         answers.all(&mut out, &args.addresses.iter().map(String::as_str).collect::<Vec<_>>())?;
     } else if args.file.is_none() {
-        answers.answer_stdin(&mut out)?;
+        answers.of_stdin(&mut out)?;
     }
     for problem in binary.problems() {
         eprintln!("atos: {problem}");
@@ -70,9 +73,8 @@ fn open(path: &Path, arch: Option<&str>) -> Result<Binary, Failure> {
     opened.map_err(|error| {
         let arch = arch.unwrap_or("arm64");
         let shown = path.display();
-        Failure::Input(format!(
-            "atos cannot load symbols for the file {shown} for architecture {arch}. ({error})"
-        ))
+        let problem = "atos cannot load symbols for the file";
+        Failure::Verbatim(format!("{problem} {shown} for architecture {arch}. ({error})"))
     })
 }
 
@@ -112,7 +114,7 @@ impl Answers<'_> {
     }
 
     /// Each line is answered before the next one is read, so that another program can talk to this one.
-    fn answer_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
         for line in io::stdin().lock().lines() {
             let line = line.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
             line.split_whitespace().try_for_each(|word| self.one(out, word))?;
@@ -125,7 +127,7 @@ impl Answers<'_> {
         let address = args::address(word).filter(|address| *address != 0);
         let stated = address.and_then(|address| self.stated(address));
         let located = stated.map_or_else(Located::outside, |stated| self.binary.lookup(stated));
-        let is_inside = stated.is_some_and(|stated| self.binary.facts().is_in_section(stated));
+        let is_inside = stated.is_some_and(|stated| self.binary.facts().contains(stated));
         // With -offset the address itself is shown, not the offset.
         let shown = match (self.origin, stated) {
             (Origin::Offset, Some(stated)) => stated.get(),
