@@ -23,6 +23,8 @@
 mod analysis;
 mod binary;
 mod convert;
+mod details;
+mod facts;
 mod inspect;
 pub mod json;
 mod open_image;
@@ -46,5 +48,7 @@ pub use convert::{
     ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
     TableStats, Verified,
 };
+pub use details::{Declaration, Details};
+pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;

@@ -1,6 +1,9 @@
 //! An image's files together with the symbolizer that borrows them.
 
+mod many;
+
 use crate::binary::Located;
+use crate::details::Details;
 use backtrail_core::Svma;
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
@@ -136,12 +139,21 @@ impl OpenImage {
         self.joined.with_dependent(|_, parts| act(&parts.symbolizer))
     }
 
-    /// Lets go of the memory that mapped files take: of `part` of one, or of all. It comes back when it is read.
-    pub(crate) fn release(&self, part: Option<&[u8]>) {
+    /// Lets go of the memory that a part of a mapped file takes. It comes back when it is read.
+    pub(crate) fn release_part(&self, part: &[u8]) {
         let files = self.joined.borrow_owner();
-        for file in (0..files.len()).filter_map(|position| files.get(position)) {
-            file.release(part.unwrap_or(file));
-        }
+        let files = (0..files.len()).filter_map(|position| files.get(position));
+        files.for_each(|file| file.release_part(part));
+    }
+
+    /// What else is known of an address that was looked up.
+    pub(crate) fn details(&self, address: Svma) -> Details {
+        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
+    }
+
+    /// Reads ahead, on all cores, what lookups of these addresses will need.
+    pub(crate) fn prepare(&self, addresses: &[Svma]) {
+        self.joined.with_dependent(|_, parts| parts.symbolizer.prepare(addresses));
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {

@@ -23,11 +23,18 @@ impl Map {
         // vanish, which raises SIGBUS (see above) and cannot corrupt memory.
         unsafe { memmap2::Mmap::map(file) }.map(Self)
     }
-}
 
-impl Map {
+    /// Gives the memory of all pages back; they are read anew from the system's cache when they are touched again.
+    /// Where the system cannot do that, nothing happens.
+    pub(crate) fn release(&self) {
+        // SAFETY: the mapping is read-only and no page of it was ever written to, so that every page comes back with
+        // what the file holds, which is all that its readers may rely on (see `new`).
+        #[cfg(unix)]
+        let _ = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    }
+
     /// Lets go of the whole pages in a part of the mapping; reading them again brings them back from the file.
-    pub(crate) fn release(&self, start: usize, len: usize) {
+    pub(crate) fn release_part(&self, start: usize, len: usize) {
         const PAGE: usize = 1 << 12;
         let end = start.saturating_add(len).min(self.0.len());
         let start = start.next_multiple_of(PAGE);

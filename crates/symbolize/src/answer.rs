@@ -114,6 +114,7 @@ pub struct SymbolRef<'a> {
     pub(crate) offset: u64,
     /// Mach-O puts an underscore before the names of C.
     pub(crate) has_underscore: bool,
+    pub(crate) source: Option<&'a str>,
 }
 
 impl<'a> SymbolRef<'a> {
@@ -134,6 +135,11 @@ impl<'a> SymbolRef<'a> {
     /// Where the symbol starts.
     pub fn start(&self) -> Svma {
         self.start
+    }
+
+    /// The source file that the symbol table states, for local symbols of ELF; without folders as a rule.
+    pub fn source(&self) -> Option<&'a str> {
+        self.source
     }
 
     /// Bytes from the symbol's start to the address.

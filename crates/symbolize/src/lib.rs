@@ -5,6 +5,7 @@ mod answer;
 mod code;
 pub mod convert;
 mod debug_map;
+mod details;
 mod dwarf;
 mod error;
 mod open;
@@ -15,6 +16,7 @@ mod symtab;
 mod table;
 
 pub use answer::{Answer, FunctionRef, SymbolRef};
+pub use details::{Declaration, Details};
 pub use dwarf::FilePath;
 pub use error::Error;
 pub use problem::{Problem, ProblemKind};

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, FunctionRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
+use crate::details::Details;
 use crate::dwarf::{DwarfFile, Found, Supplementary};
 use crate::error::Error;
 use crate::open;
@@ -64,6 +65,17 @@ impl<'d> Symbolizer<'d> {
             Ok(None) => Step::Answer(self.answer_from_symbols(address)),
             Err(request) => Step::NeedFile(request),
         }
+    }
+
+    /// What is seldom asked for: where the functions of an [`Answer`] are declared, and the like. Reads no further
+    /// files; where a lookup of the address still asked for one, there is less to tell.
+    pub fn details(&self, address: Svma) -> Details<'_> {
+        let found = self.dwarf.iter().find_map(|file| file.details(address.get()));
+        let symbol = match self.nearest(address) {
+            Nearest::Symbol(symbol) => Some(symbol),
+            _ => None,
+        };
+        Details::new(found.unwrap_or_default(), symbol)
     }
 
     /// Reads what lookups of these addresses will need, on all cores. Lookups answer the same without it; it pays for

@@ -1,6 +1,8 @@
 //! One file a command.
 
-mod convert;
+pub(crate) mod addr2line;
+pub(crate) mod atos;
+pub(crate) mod convert;
 mod demangle;
 mod explain;
 mod generate;
@@ -21,6 +23,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Convert(args) => convert::run(args),
         Command::Images(args) => images::run(args),
         Command::Demangle(args) => demangle::run(args),
+        Command::Addr2line(args) => addr2line::run(args),
+        Command::Atos(args) => atos::run(args),
         Command::Generate(args) => generate::run(args),
     }
 }

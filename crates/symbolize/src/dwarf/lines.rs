@@ -119,6 +119,12 @@ impl LineTable {
     /// The location that the table gives for an address. As llvm-symbolizer does it: a line of 0 (code that belongs to
     /// no line) is the answer, no neighbour is taken in its place.
     pub(crate) fn find(&self, view: View<'_, '_>, address: u64) -> Option<Location> {
+        self.find_block(view, address).map(|(location, _)| location)
+    }
+
+    /// The location with its discriminator: which of several blocks of the same source line it is. None is known in
+    /// sequences whose addresses do not rise.
+    pub(crate) fn find_block(&self, view: View<'_, '_>, address: u64) -> Option<(Location, u32)> {
         let behind = self.sequences.partition_point(|sequence| sequence.start <= address);
         let started = self.sequences.get(..behind)?;
         let sequence = started.iter().rev().take(MAX_TRIED).find(|sequence| address < sequence.end)?;
@@ -131,19 +137,19 @@ impl LineTable {
             Rows::Sorted(first, end) => {
                 let rows = self.sorted.get(first as usize..end as usize)?;
                 let behind = rows.partition_point(|(start, _)| *start <= address);
-                Some(rows.get(behind.checked_sub(1)?)?.1)
+                Some((rows.get(behind.checked_sub(1)?)?.1, 0))
             }
         }
     }
 
     /// Runs the program from a checkpoint up to the last row that is not above the address.
-    fn run_to(&self, view: View<'_, '_>, from: &Checkpoint, address: u64) -> Location {
+    fn run_to(&self, view: View<'_, '_>, from: &Checkpoint, address: u64) -> (Location, u32) {
         let mut machine = Machine::resume(&self.opcodes, self.reader(view, from.next), from.state);
-        let mut location = from.state.location;
+        let mut row = from.state;
         while machine.step() == Some(Event::Row) && machine.state.address <= address {
-            location = machine.state.location;
+            row = machine.state;
         }
-        location
+        (row.location, row.discriminator)
     }
 }
 

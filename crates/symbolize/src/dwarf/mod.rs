@@ -8,6 +8,7 @@ mod abbrev;
 mod aranges;
 mod budget;
 mod claims;
+mod details;
 mod error;
 mod file;
 mod files;
@@ -36,7 +37,8 @@ pub use files::FilePath;
 pub(crate) use files::FileTable;
 
 pub(crate) use abbrev::AbbrevTable;
-pub(crate) use claims::Claim;
+pub(crate) use claims::{Claim, Claims};
+pub(crate) use details::{Declared, FoundDetails};
 pub(crate) use error::Malformed;
 pub(crate) use file::{Abbrevs, DwarfFile};
 pub(crate) use functions::range_budget;
