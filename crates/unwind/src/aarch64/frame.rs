@@ -41,6 +41,10 @@ pub(super) struct Frame {
     pub(super) is_made: bool,
 }
 
+fn is_below(place: Option<Place>) -> bool {
+    matches!(place, Some((Base::Sp, at)) if at < 0)
+}
+
 impl Frame {
     pub(super) fn new() -> Self {
         Self {
@@ -134,7 +138,7 @@ impl Frame {
         if register == FP && self.is_kept(FP) {
             self.fp = Some((Base::Fp, 0));
         }
-        self.is_undone |= register == LR;
+        self.is_undone |= register == LR && spill.is_none();
     }
 
     fn store(&mut self, register: u8, place: Option<Place>) {
@@ -147,7 +151,7 @@ impl Frame {
         if let Some(stored) = self.stored.get_mut(index).filter(|_| is_kept) {
             *stored = stored.or(place);
         }
-        self.is_made |= register == LR && place.is_some();
+        self.is_made |= register == LR && is_kept && is_below(place);
     }
 
     fn is_kept(&self, register: u8) -> bool {
@@ -165,9 +169,10 @@ impl Frame {
         }
     }
 
-    /// Whether the link register's first value went to the stack.
+    /// Whether the link register's first value went to the stack, below all that was there: a body may store the return
+    /// address into its frame once more (`dlmopen` does), a prologue makes room first.
     pub(super) fn has_stored_link(&self) -> bool {
-        self.stored.get(usize::from(LR)).is_some_and(Option::is_some)
+        self.stored.get(usize::from(LR)).is_some_and(|place| is_below(*place))
     }
 
     /// Whether the link register still has its first value.
