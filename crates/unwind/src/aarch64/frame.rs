@@ -35,7 +35,8 @@ pub(super) struct Frame {
     loaded: [Option<Place>; 31],
     /// The last store of each register, and what it stored: a later load from there gives that back.
     spilled: [Option<Spill>; 31],
-    /// Whether anything of the frame was undone: the stack pointer raised, a register of the caller loaded.
+    /// Whether the stack pointer was raised: the end of a frame. (Loading the link register is none: long functions use
+    /// it for whatever they need.)
     pub(super) is_undone: bool,
     /// Whether anything of a frame was made.
     pub(super) is_made: bool,
@@ -138,7 +139,6 @@ impl Frame {
         if register == FP && self.is_kept(FP) {
             self.fp = Some((Base::Fp, 0));
         }
-        self.is_undone |= register == LR && spill.is_none();
     }
 
     fn store(&mut self, register: u8, place: Option<Place>) {
