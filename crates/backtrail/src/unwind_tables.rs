@@ -1,5 +1,6 @@
 //! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
 
+use backtrail_core::{Family, Svma};
 use backtrail_object::{Format, Object};
 use backtrail_unwind::{Section, Sections};
 use std::borrow::Cow;
@@ -8,7 +9,7 @@ use std::borrow::Cow;
 #[derive(Debug)]
 pub struct UnwindTables<'d> {
     head: Sections<'d>,
-    named: Vec<(Table, backtrail_core::Svma, Cow<'d, [u8]>)>,
+    named: Vec<(Table, Svma, Cow<'d, [u8]>)>,
     problems: Vec<String>,
 }
 
@@ -59,7 +60,7 @@ impl<'d> UnwindTables<'d> {
     /// What is known without section headers: the index of exidx lies in a segment that holds its entries too, and
     /// `.eh_frame` in the one that `.eh_frame_hdr` points into.
     fn find_behind_pointers(&mut self, object: &Object<'d>) {
-        let segment_at = |at: backtrail_core::Svma| {
+        let segment_at = |at: Svma| {
             let segment = object.segments().iter().find(|segment| segment.address.contains(at))?;
             let start = segment.address.start();
             object.bytes_at(start, u64::MAX).map(|data| (start, Cow::Borrowed(data)))
@@ -118,7 +119,26 @@ fn head<'d>(object: &Object<'d>) -> Sections<'d> {
         image_base: object.image_base(),
         text,
         got,
+        function_starts: function_starts(object),
         data: data.filter_map(|segment| bytes(segment.address.start(), segment.address.size())).collect(),
         ..Sections::default()
     }
+}
+
+/// Where functions are entered: Mach-O says it. Of ELF files only 32-bit ARM's need it, by their symbols; the others
+/// have call frame information that follows prologues.
+fn function_starts(object: &Object<'_>) -> Vec<Svma> {
+    if object.format() == Format::MachO {
+        return object.function_starts().unwrap_or_default();
+    }
+    if object.arch().family() != Family::Arm {
+        return Vec::new();
+    }
+    let symbols = object.symbols().unwrap_or_default().into_iter();
+    // The cold part of a function is jumped to, with its frame made.
+    let entered = symbols.filter(|symbol| symbol.is_code && !symbol.name.contains(".cold"));
+    let mut starts: Vec<_> = entered.map(|symbol| symbol.address).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
 }
