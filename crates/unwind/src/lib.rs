@@ -1,0 +1,29 @@
+//! Unwinding: from registers, stack bytes and an image's tables to frames.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod aarch64;
+mod arch;
+mod arm;
+mod cfi;
+pub mod compact;
+pub mod exidx;
+mod expression;
+mod image;
+mod module;
+mod row;
+mod rules;
+mod sections;
+mod walk;
+mod x86;
+mod x86_64;
+
+pub use expression::ExpressionError;
+pub use image::{Image, Images, Unwinding};
+pub use module::Module;
+pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
+pub use rules::Rules;
+pub use sections::{Section, Sections};
+pub use walk::{End, Ended, Failure, Frame, Options, Step, Walk};
