@@ -84,7 +84,9 @@ mod tests {
         let (mappings, odd) = parse_maps(text, 100);
         let shown: Vec<_> = mappings
             .iter()
-            .map(|m| (m.range.start().get(), m.range.end().get(), m.offset.get(), m.executable, m.name.as_str()))
+            .map(|m| {
+                (m.range.start().get(), m.range.end().get(), m.offset.get(), m.executable, m.name.as_str())
+            })
             .collect();
         let expected = [
             (0x10, 0x20, 0, false, ""),

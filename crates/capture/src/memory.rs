@@ -21,7 +21,10 @@ struct Piece<'d> {
 
 impl Piece<'_> {
     fn bytes(&self) -> &[u8] {
-        self.bytes.get(self.skip..).unwrap_or_default()
+        let bytes = self.bytes.get(self.skip..).unwrap_or_default();
+        // The address space ends before a piece that claims to lie across its end does.
+        let room = usize::try_from(u64::MAX - self.start).unwrap_or(usize::MAX);
+        bytes.get(..room).unwrap_or(bytes)
     }
 
     fn end(&self) -> u64 {
@@ -36,9 +39,11 @@ impl<'d> Memory<'d> {
         let mut all: Vec<_> = pieces.into_iter().map(piece).filter(|piece| !piece.bytes.is_empty()).collect();
         all.sort_by_key(|piece| piece.start);
         let mut pieces: Vec<Piece<'d>> = Vec::with_capacity(all.len());
-        let mut covered = 0;
+        let mut covered = 0_u64;
         for mut piece in all {
-            if let Some(twice) = covered.checked_sub(piece.start).and_then(|twice| usize::try_from(twice).ok()) {
+            if let Some(twice) =
+                covered.checked_sub(piece.start).and_then(|twice| usize::try_from(twice).ok())
+            {
                 if twice >= piece.bytes.len() {
                     continue;
                 }
@@ -120,7 +125,13 @@ mod tests {
 
     fn memory() -> Memory<'static> {
         let piece = |start, bytes: &'static [u8]| (Avma::new(start), Cow::Borrowed(bytes));
-        Memory::new([piece(0x20, b"cdefgh"), piece(0x10, b""), piece(0x1e, b"ab"), piece(0x22, b"XXXXij"), piece(0x40, b"z")])
+        Memory::new([
+            piece(0x20, b"cdefgh"),
+            piece(0x10, b""),
+            piece(0x1e, b"ab"),
+            piece(0x22, b"XXXXij"),
+            piece(0x40, b"z"),
+        ])
     }
 
     #[test]
@@ -145,6 +156,9 @@ mod tests {
     #[test]
     fn the_end_of_the_address_space_is_no_trap() {
         let memory = Memory::new([(Avma::new(u64::MAX - 1), Cow::Borrowed(&b"abcdef"[..]))]);
-        assert_eq!(memory.read(Avma::new(u64::MAX - 1), &mut [0; 4]), Err(Unreadable { address: Avma::new(u64::MAX - 1) }));
+        assert_eq!(
+            memory.read(Avma::new(u64::MAX - 1), &mut [0; 4]),
+            Err(Unreadable { address: Avma::new(u64::MAX - 1) })
+        );
     }
 }

@@ -127,9 +127,11 @@ mod tests {
 
     #[test]
     fn names_are_the_last_part_of_either_kind_of_path() {
-        for (path, name) in
-            [("/usr/lib/libc.so.6", "libc.so.6"), (r"C:\Windows\ntdll.dll", "ntdll.dll"), ("[vdso]", "[vdso]")]
-        {
+        for (path, name) in [
+            ("/usr/lib/libc.so.6", "libc.so.6"),
+            (r"C:\Windows\ntdll.dll", "ntdll.dll"),
+            ("[vdso]", "[vdso]"),
+        ] {
             assert_eq!(Image { path: path.to_owned(), ..Image::default() }.name(), name);
         }
     }

@@ -30,6 +30,10 @@ impl AuxVector {
 
     /// An entry's value; zero counts as none, since no address is.
     pub(super) fn get(&self, wanted: u64) -> Option<u64> {
-        self.entries.iter().find(|(key, _)| *key == wanted).map(|(_, value)| *value).filter(|value| *value != 0)
+        self.entries
+            .iter()
+            .find(|(key, _)| *key == wanted)
+            .map(|(_, value)| *value)
+            .filter(|value| *value != 0)
     }
 }

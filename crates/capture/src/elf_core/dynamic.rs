@@ -41,8 +41,15 @@ pub(super) fn loaded(memory: &Memory<'_>, program: &Program, size: u8, limits: &
     while let Some(at) = next.filter(|at| at.get() != 0 && all.len() < limits.images) {
         let word = |index: u64| memory.read_pointer(at.checked_add(index * u64::from(size))?, size).ok();
         let (Some(bias), Some(name), Some(dynamic)) = (word(0), word(1), word(2)) else { break };
-        let name = memory.bytes_from(Avma::new(name)).map(|bytes| text(bytes, limits.name_bytes)).unwrap_or_default();
-        all.push(Loaded { bias: Bias::between(Avma::new(bias), Svma::new(0)), name, dynamic: Avma::new(dynamic) });
+        let name = memory
+            .bytes_from(Avma::new(name))
+            .map(|bytes| text(bytes, limits.name_bytes))
+            .unwrap_or_default();
+        all.push(Loaded {
+            bias: Bias::between(Avma::new(bias), Svma::new(0)),
+            name,
+            dynamic: Avma::new(dynamic),
+        });
         next = word(3).map(Avma::new).filter(|next| *next != at);
     }
     all
@@ -59,7 +66,9 @@ fn list_start(memory: &Memory<'_>, dynamic: Avma, size: u8) -> Option<Avma> {
         match memory.read_pointer(at, size).ok()? {
             0 => return None,
             // The version number that comes first is padded to a pointer.
-            DT_DEBUG => return memory.read_pointer(Avma::new(value).checked_add(width)?, size).ok().map(Avma::new),
+            DT_DEBUG => {
+                return memory.read_pointer(Avma::new(value).checked_add(width)?, size).ok().map(Avma::new);
+            }
             _ => {}
         }
     }

@@ -34,7 +34,11 @@ pub(super) fn parse(note: &Note<'_>, is_64: bool, limits: &Limits, told: &mut Ve
         });
     }
     if files.len() < stated || note.is_cut {
-        told.push(format!("the list of mapped files at byte {:#x} is cut off: {} of {stated} are there", note.offset, files.len()));
+        told.push(format!(
+            "the list of mapped files at byte {:#x} is cut off: {} of {stated} are there",
+            note.offset,
+            files.len()
+        ));
     }
     files.sort_by_key(|file| file.range.start());
     files

@@ -42,12 +42,21 @@ pub(super) fn is_core(data: &[u8]) -> bool {
 impl Header {
     pub(super) fn parse(data: &[u8], limits: &Limits) -> Result<Self, Error> {
         if !data.starts_with(b"\x7fELF") {
-            return Err(Error::at(ErrorKind::Unrecognized, 0, format!("expected an ELF core, found {}", what_else(data))));
+            return Err(Error::at(
+                ErrorKind::Unrecognized,
+                0,
+                format!("expected an ELF core, found {}", what_else(data)),
+            ));
         }
         if data.get(5) == Some(&2) {
-            return Err(Error::at(ErrorKind::Unsupported, 5, "a big-endian ELF file; only little-endian cores are read"));
+            return Err(Error::at(
+                ErrorKind::Unsupported,
+                5,
+                "a big-endian ELF file; only little-endian cores are read",
+            ));
         }
-        let cut = || Error::at(ErrorKind::Truncated, data.len() as u64, "the file ends inside of its ELF header");
+        let cut =
+            || Error::at(ErrorKind::Truncated, data.len() as u64, "the file ends inside of its ELF header");
         let is_64 = data.get(4) == Some(&2);
         let kind = u16_at(data, 16).ok_or_else(cut)?;
         if kind != ET_CORE {
@@ -57,7 +66,8 @@ impl Header {
         let machine = u16_at(data, 18).ok_or_else(cut)?;
         let arch = arch_of(machine, is_64).ok_or_else(|| {
             let bits = if is_64 { 64 } else { 32 };
-            let message = format!("a core of {bits}-bit machine {machine}; only x86, x86_64, ARM and ARM64 are read");
+            let message =
+                format!("a core of {bits}-bit machine {machine}; only x86, x86_64, ARM and ARM64 are read");
             Error::at(ErrorKind::Unsupported, 18, message)
         })?;
         let segments = segments(data, is_64, limits).ok_or_else(cut)??;
@@ -77,7 +87,8 @@ impl Header {
 
     /// Whether the addresses are a kernel's or a bare machine's: dumps of qemu's system emulation.
     pub(super) fn is_system(&self) -> bool {
-        self.loads().any(|segment| segment.start.get() >> 63 == 1 && segment.start.get() < 0xffff_ffff_ff00_0000)
+        self.loads()
+            .any(|segment| segment.start.get() >> 63 == 1 && segment.start.get() < 0xffff_ffff_ff00_0000)
             || self.loads().all(|segment| segment.start.get() == 0)
     }
 
@@ -87,7 +98,8 @@ impl Header {
 }
 
 fn segments(data: &[u8], is_64: bool, limits: &Limits) -> Option<Result<Vec<Segment>, Error>> {
-    let (table, entry_at, count_at) = if is_64 { (u64_at(data, 32)?, 54, 56) } else { (u64::from(u32_at(data, 28)?), 42, 44) };
+    let (table, entry_at, count_at) =
+        if is_64 { (u64_at(data, 32)?, 54, 56) } else { (u64::from(u32_at(data, 28)?), 42, 44) };
     let entry = u64::from(u16_at(data, entry_at)?);
     let smallest = if is_64 { 56 } else { 32 };
     let mut count = u64::from(u16_at(data, count_at)?);
@@ -100,7 +112,8 @@ fn segments(data: &[u8], is_64: bool, limits: &Limits) -> Option<Result<Vec<Segm
     }
     let fits = (data.len() as u64).saturating_sub(table) / entry;
     if fits == 0 || count == 0 {
-        let message = format!("expected {count} program headers at {table:#x}, the file has {} bytes", data.len());
+        let message =
+            format!("expected {count} program headers at {table:#x}, the file has {} bytes", data.len());
         return Some(Err(Error::at(ErrorKind::Truncated, table, message)));
     }
     let count = count.min(fits).min(limits.mappings as u64);
@@ -111,14 +124,17 @@ fn segments(data: &[u8], is_64: bool, limits: &Limits) -> Option<Result<Vec<Segm
 /// `sh_info` of section 0.
 fn extended_count(data: &[u8], is_64: bool) -> Option<u64> {
     let table = usize::try_from(word_at(data, if is_64 { 40 } else { 32 }, is_64)?).ok()?;
-    u32_at(data, table.checked_add(if is_64 { 44 } else { 28 })?).map(u64::from).filter(|count| *count >= PN_XNUM)
+    u32_at(data, table.checked_add(if is_64 { 44 } else { 28 })?)
+        .map(u64::from)
+        .filter(|count| *count >= PN_XNUM)
 }
 
 /// The program header at a position.
 pub(super) fn segment(data: &[u8], at: usize, is_64: bool) -> Option<Segment> {
     let word = |offset: usize| word_at(data, at.checked_add(offset)?, is_64);
     let half = |offset: usize| u32_at(data, at.checked_add(offset)?);
-    let [flags, offset, start, file_size, memory_size] = if is_64 { [4, 8, 16, 32, 40] } else { [24, 4, 8, 16, 20] };
+    let [flags, offset, start, file_size, memory_size] =
+        if is_64 { [4, 8, 16, 32, 40] } else { [24, 4, 8, 16, 20] };
     Some(Segment {
         kind: half(0)?,
         flags: half(flags)?,
@@ -153,7 +169,9 @@ fn what_else(data: &[u8]) -> &'static str {
     match data {
         [] => "an empty file",
         [b'M', b'D', b'M', b'P', ..] => "a minidump",
-        [b'K', b'D', b'U', b'M', b'P', ..] | [b'D', b'I', b'S', b'K', b'D', b'U', b'M', b'P', ..] => "the dump of a kernel",
+        [b'K', b'D', b'U', b'M', b'P', ..] | [b'D', b'I', b'S', b'K', b'D', b'U', b'M', b'P', ..] => {
+            "the dump of a kernel"
+        }
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "a file compressed by zstd",
         [0x1f, 0x8b, ..] => "a file compressed by gzip",
         [b'B', b'Z', b'h', ..] => "a file compressed by bzip2",

@@ -5,7 +5,7 @@ use super::dynamic::{self, Loaded};
 use super::header::Header;
 use super::memory_elf::{self, MemoryElf};
 use crate::{Image, Limits, Mapping, Memory};
-use backtrail_core::{AddrRange, Avma, Svma};
+use backtrail_core::{AddrRange, Avma};
 
 /// What is known before.
 pub(super) struct Known<'k, 'd> {
@@ -51,12 +51,20 @@ fn mapped_files(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
             _ => {}
         }
     }
-    groups.iter().filter(|group| is_code(group)).take(limits.images).filter_map(|group| image(known, group, limits)).collect()
+    groups
+        .iter()
+        .filter(|group| is_code(group))
+        .take(limits.images)
+        .filter_map(|group| image(known, group, limits))
+        .collect()
 }
 
 /// Whether `mapping` is a further part of the image that `last` is a part of. Between the parts there may be holes.
 fn continues(last: &Mapping, mapping: &Mapping) -> bool {
-    !mapping.name.is_empty() && last.name == mapping.name && mapping.offset >= last.offset && mapping.offset.get() != 0
+    !mapping.name.is_empty()
+        && last.name == mapping.name
+        && mapping.offset >= last.offset
+        && mapping.offset.get() != 0
 }
 
 fn is_code(group: &[&Mapping]) -> bool {
@@ -132,10 +140,4 @@ fn add_loaded(images: &mut Vec<Image>, loaded: Loaded, limits: &Limits) {
     if !loaded.name.is_empty() && !is_known && images.len() < limits.images {
         images.push(Image { path: loaded.name, bias: Some(loaded.bias), ..Image::default() });
     }
-}
-
-/// The address of a stated one.
-#[cfg(test)]
-pub(super) fn avma_of(image: &Image, svma: Svma) -> Option<Avma> {
-    image.bias?.to_avma(svma)
 }

@@ -18,8 +18,6 @@ pub(crate) struct MemoryElf {
     pub(crate) id: Option<ImageId>,
     pub(crate) soname: Option<String>,
     pub(crate) has_code: bool,
-    /// Where its dynamic section lies.
-    pub(crate) dynamic: Option<Avma>,
 }
 
 /// Reads the image whose ELF header lies at `start`. Only executables and libraries count.
@@ -34,7 +32,8 @@ pub(crate) fn read(memory: &Memory<'_>, start: Avma, max_name: usize) -> Option<
     let count = usize::from(u16_at(&header, count_at)?).min(MAX_HEADERS);
     let table = start.checked_add(word_at(&header, table_at, is_64)?)?;
     let segments = program_headers(memory, table, entry, count, is_64)?;
-    let first = segments.iter().filter(|segment| segment.kind == PT_LOAD).min_by_key(|segment| segment.start)?;
+    let first =
+        segments.iter().filter(|segment| segment.kind == PT_LOAD).min_by_key(|segment| segment.start)?;
     // Programs state the header's place as that of the segment with offset zero.
     let base = first.start.get().checked_sub(first.offset).unwrap_or(first.start.get()) & !(PAGE - 1);
     let bias = Bias::between(start, Svma::new(base));
@@ -78,7 +77,8 @@ fn describe(
 ) -> MemoryElf {
     let place = |segment: &Segment| bias.to_avma(Svma::new(segment.start.get()));
     let ends = segments.iter().filter(|segment| segment.kind == PT_LOAD);
-    let end = ends.filter_map(|segment| place(segment)?.checked_add(segment.memory_size)).max().unwrap_or(start);
+    let end =
+        ends.filter_map(|segment| place(segment)?.checked_add(segment.memory_size)).max().unwrap_or(start);
     let notes = segments.iter().filter(|segment| segment.kind == PT_NOTE);
     let mut ids = notes.filter_map(|note| {
         let size = usize::try_from(note.memory_size.min(PAGE)).ok()?;
@@ -92,11 +92,13 @@ fn describe(
     });
     MemoryElf {
         bias,
-        range: AddrRange::new(start, Avma::new(end.get().checked_next_multiple_of(PAGE).unwrap_or(end.get()))),
+        range: AddrRange::new(
+            start,
+            Avma::new(end.get().checked_next_multiple_of(PAGE).unwrap_or(end.get())),
+        ),
         id: ids.next(),
         soname,
         has_code: segments.iter().any(|segment| segment.kind == PT_LOAD && segment.flags & PF_X != 0),
-        dynamic: dynamic_at,
     }
 }
 
@@ -105,7 +107,8 @@ pub(super) fn build_id(notes: &[u8]) -> Option<ImageId> {
     let mut at = 0_usize;
     loop {
         let size = |at: usize| usize::try_from(u32_at(notes, at)?).ok();
-        let (name_size, data_size, kind) = (size(at)?, size(at.checked_add(4)?)?, u32_at(notes, at.checked_add(8)?)?);
+        let (name_size, data_size, kind) =
+            (size(at)?, size(at.checked_add(4)?)?, u32_at(notes, at.checked_add(8)?)?);
         let name_at = at.checked_add(12)?;
         let data_at = name_at.checked_add(name_size)?.checked_next_multiple_of(4)?;
         let end = data_at.checked_add(data_size)?;
@@ -121,8 +124,10 @@ fn soname(memory: &Memory<'_>, dynamic: &[u8], bias: Bias, is_64: bool, max_name
     const DT_STRTAB: u64 = 5;
     const DT_SONAME: u64 = 14;
     let width = if is_64 { 8 } else { 4 };
-    let entry = |at: usize| Some((word_at(dynamic, at, is_64)?, word_at(dynamic, at.checked_add(width)?, is_64)?));
-    let entries: Vec<_> = (0..dynamic.len()).step_by(2 * width).map_while(entry).take_while(|(key, _)| *key != 0).collect();
+    let entry =
+        |at: usize| Some((word_at(dynamic, at, is_64)?, word_at(dynamic, at.checked_add(width)?, is_64)?));
+    let entries: Vec<_> =
+        (0..dynamic.len()).step_by(2 * width).map_while(entry).take_while(|(key, _)| *key != 0).collect();
     let find = |wanted| entries.iter().find(|(key, _)| *key == wanted).map(|(_, value)| *value);
     let (table, offset) = (find(DT_STRTAB)?, find(DT_SONAME)?);
     let places = [Some(Avma::new(table)), bias.to_avma(Svma::new(table))];

@@ -41,20 +41,35 @@ pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> 
     let memory = memory(data, &header, &mut told);
     let notes = notes::read(data, &header)?;
     if notes.iter().any(|note| note.name == b"VMCOREINFO" || note.name == b"QEMU" && header.is_system()) {
-        return Err(Error::new(ErrorKind::Unsupported, "this is the dump of a kernel or a whole machine, expected a process's core"));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "this is the dump of a kernel or a whole machine, expected a process's core",
+        ));
     }
     let threads = threads::read(&header, &notes, limits, &mut told);
     if threads.is_empty() {
-        return Err(Error::new(ErrorKind::Malformed, "expected a note with a thread's registers (NT_PRSTATUS), found none"));
+        return Err(Error::new(
+            ErrorKind::Malformed,
+            "expected a note with a thread's registers (NT_PRSTATUS), found none",
+        ));
     }
-    let vector = notes::find(&notes, notes::NT_AUXV).map(|note| AuxVector::parse(note.data, header.is_64)).unwrap_or_default();
-    let files = notes::find(&notes, notes::NT_FILE).map(|note| files::parse(note, header.is_64, limits, &mut told));
+    let vector = notes::find(&notes, notes::NT_AUXV)
+        .map(|note| AuxVector::parse(note.data, header.is_64))
+        .unwrap_or_default();
+    let files =
+        notes::find(&notes, notes::NT_FILE).map(|note| files::parse(note, header.is_64, limits, &mut told));
     let mappings = mappings(&header, files.as_deref().unwrap_or_default(), limits);
     let mut process = process::read(&header, &notes);
-    let images = images::find(&images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector }, limits);
+    let images = images::find(
+        &images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector },
+        limits,
+    );
     name_executable(&mut process, &images, &memory, &vector, limits);
     if files.is_none() {
-        told.push("the core does not list mapped files (NT_FILE); images are those that its memory tells of".to_owned());
+        told.push(
+            "the core does not list mapped files (NT_FILE); images are those that its memory tells of"
+                .to_owned(),
+        );
     }
     told.push("ELF cores do not hold the threads' names".to_owned());
     Ok(Snapshot {
@@ -66,7 +81,8 @@ pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> 
         images,
         mappings,
         memory,
-        pointer_authentication: notes::find(&notes, notes::NT_ARM_PAC_MASK).and_then(|note| crate::bytes::u64_at(note.data, 8)),
+        pointer_authentication: notes::find(&notes, notes::NT_ARM_PAC_MASK)
+            .and_then(|note| crate::bytes::u64_at(note.data, 8)),
         notes: told,
     })
 }
@@ -112,7 +128,8 @@ fn memory<'d>(data: &'d [u8], header: &Header, told: &mut Vec<String>) -> Memory
 
 /// The loaded segments with the files that were mapped there.
 fn mappings(header: &Header, files: &[Mapping], limits: &Limits) -> Vec<Mapping> {
-    let mut mappings: Vec<_> = header.loads().take(limits.mappings).map(|segment| mapping(segment, files)).collect();
+    let mut mappings: Vec<_> =
+        header.loads().take(limits.mappings).map(|segment| mapping(segment, files)).collect();
     // A core that a user may not read all of, or that another tool wrote, can leave mapped files out of its segments.
     let unlisted = files.iter().filter(|file| header.load_at(file.range.start()).is_none());
     mappings.extend(unlisted.take(limits.mappings).cloned());
@@ -122,7 +139,8 @@ fn mappings(header: &Header, files: &[Mapping], limits: &Limits) -> Vec<Mapping>
 
 fn mapping(segment: &Segment, files: &[Mapping]) -> Mapping {
     let after = files.partition_point(|file| file.range.start() <= segment.start);
-    let file = after.checked_sub(1).and_then(|at| files.get(at)).filter(|file| file.range.contains(segment.start));
+    let file =
+        after.checked_sub(1).and_then(|at| files.get(at)).filter(|file| file.range.contains(segment.start));
     let into = file.and_then(|file| segment.start.offset_from(file.range.start())).unwrap_or_default();
     let offset = file.map_or(0, |file| file.offset.get().saturating_add(into));
     Mapping {

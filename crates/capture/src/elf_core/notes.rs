@@ -28,7 +28,10 @@ pub(super) fn read<'d>(data: &'d [u8], header: &Header) -> Result<Vec<Note<'d>>,
     let mut notes = Vec::new();
     let mut segments = header.segments.iter().filter(|segment| segment.kind == PT_NOTE).peekable();
     let Some(first) = segments.peek() else {
-        return Err(Error::new(ErrorKind::Malformed, "expected a segment with notes (PT_NOTE), the core has none"));
+        return Err(Error::new(
+            ErrorKind::Malformed,
+            "expected a segment with notes (PT_NOTE), the core has none",
+        ));
     };
     if first.offset >= data.len() as u64 {
         let message = format!("expected notes here, the file ends after {} bytes", data.len());

@@ -9,8 +9,8 @@ use backtrail_core::{Family, Registers};
 
 /// The kernel's order of the registers; an empty name for what unwinding does not need.
 const X86_64: [&str; 20] = [
-    "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "", "rip",
-    "", "", "rsp",
+    "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
+    "", "rip", "", "", "rsp",
 ];
 const X86: [&str; 16] =
     ["ebx", "ecx", "edx", "esi", "edi", "ebp", "eax", "", "", "", "", "", "eip", "", "", "esp"];
@@ -25,9 +25,15 @@ const SIGNAL_AT: usize = 12;
 const LAYOUT_64: Layout = Layout { pid: 32, registers: 112 };
 const LAYOUT_32: Layout = Layout { pid: 24, registers: 72 };
 
-pub(super) fn read(header: &Header, notes: &[Note<'_>], limits: &Limits, told: &mut Vec<String>) -> Vec<Thread> {
+pub(super) fn read(
+    header: &Header,
+    notes: &[Note<'_>],
+    limits: &Limits,
+    told: &mut Vec<String>,
+) -> Vec<Thread> {
     let mut all = notes.iter().filter(|note| note.kind == NT_PRSTATUS && note.name == b"CORE");
-    let mut threads: Vec<_> = all.by_ref().take(limits.threads).map(|note| thread(header, note, told)).collect();
+    let mut threads: Vec<_> =
+        all.by_ref().take(limits.threads).map(|note| thread(header, note, told)).collect();
     let more = all.count();
     if more > 0 {
         told.push(format!("{more} further threads are left out"));
@@ -67,7 +73,9 @@ fn registers(header: &Header, data: &[u8]) -> Registers {
     };
     let width = usize::from(header.pointer_size());
     for (index, name) in names.iter().enumerate() {
-        if let (Some(register), Some(value)) = (family.register(name), word_at(data, index * width, header.is_64)) {
+        if let (Some(register), Some(value)) =
+            (family.register(name), word_at(data, index * width, header.is_64))
+        {
             registers.set(register, value);
         }
     }

@@ -46,12 +46,17 @@ pub(super) fn parse(
             Some(register) => registers.set(register, *value),
             // The processor's state, which unwinding does not need.
             None if matches!(name.as_str(), "pst" | "pstate" | "cpsr" | "eflags") => {}
-            None if notes.len() < limits.notes => notes.push(format!("regs.txt: {arch} has no register {name}")),
+            None if notes.len() < limits.notes => {
+                notes.push(format!("regs.txt: {arch} has no register {name}"));
+            }
             None => {}
         }
     }
     if registers.pc().is_none() {
-        return Err(Error::new(ErrorKind::Malformed, "regs.txt: expected a line with the program counter (pc, rip or eip)"));
+        return Err(Error::new(
+            ErrorKind::Malformed,
+            "regs.txt: expected a line with the program counter (pc, rip or eip)",
+        ));
     }
     Ok((arch, registers))
 }
@@ -67,7 +72,12 @@ fn parse_line(line: &str) -> Option<(String, u64)> {
 fn arch(values: &[(String, u64)], wanted: Option<Arch>) -> Result<Arch, Error> {
     let has = |wanted: &str| values.iter().any(|(name, _)| name == wanted);
     if let Some((name, arch)) = TELLING.iter().find(|(name, _)| has(name)) {
-        let refused = || Error::new(ErrorKind::Unsupported, format!("regs.txt: register {name} is of no architecture that can be unwound"));
+        let refused = || {
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("regs.txt: register {name} is of no architecture that can be unwound"),
+            )
+        };
         return arch.ok_or_else(refused);
     }
     let known = wanted.filter(|arch| arch.family() != Family::Other);
