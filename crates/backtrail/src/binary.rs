@@ -112,6 +112,12 @@ impl Binary {
         self.open.lookup(&self.index, address)
     }
 
+    /// What lies at each of many stated addresses, in their order: as [`lookup`](Self::lookup), on all cores and with no
+    /// more memory than a part of the addresses needs.
+    pub fn lookup_all(&self, addresses: &[Svma]) -> Vec<Located> {
+        self.open.lookup_all(&self.index, addresses)
+    }
+
     /// What is broken in the files, each thing once.
     pub fn problems(&self) -> Vec<String> {
         self.open.problems()

@@ -1,5 +1,7 @@
 //! An image's files together with the symbolizer that borrows them.
 
+mod many;
+
 use crate::binary::Located;
 use backtrail_core::Svma;
 use backtrail_object::{Limits, Object};

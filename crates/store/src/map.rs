@@ -23,6 +23,15 @@ impl Map {
         // vanish, which raises SIGBUS (see above) and cannot corrupt memory.
         unsafe { memmap2::Mmap::map(file) }.map(Self)
     }
+
+    /// Gives the memory of all pages back; they are read anew from the system's cache when they are touched again.
+    /// Where the system cannot do that, nothing happens.
+    pub(crate) fn release(&self) {
+        // SAFETY: the mapping is read-only and no page of it was ever written to, so that every page comes back with
+        // what the file holds, which is all that its readers may rely on (see `new`).
+        #[cfg(unix)]
+        let _ = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    }
 }
 
 impl Deref for Map {
