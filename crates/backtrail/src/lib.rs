@@ -25,6 +25,8 @@ mod binary;
 mod inspect;
 pub mod json;
 mod open_image;
+mod sections;
+mod stacks;
 mod symbolicate;
 mod symbols;
 
@@ -35,11 +37,12 @@ pub use backtrail_core::{
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_report::{
-    AppInfo, Attribution, Backtrace, Error as ReportError, Exception, Explanation, Field, Frame, Image,
-    Limits, Process, Recursion, Register, Report, ReportKind, ReportedSymbol, Section, Termination, Thread,
-    Verdict,
+    AppInfo, Attribution, Backtrace, EndKind, Ended, Error as ReportError, Exception, Explanation, Field,
+    Frame, Image, Limits, Process, Recursion, Register, Report, ReportKind, ReportedSymbol, Section,
+    Termination, Thread, Verdict,
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
 pub use inspect::{Inspected, inspect};
+pub use stacks::{StackOptions, Stacks, StacksError};
 pub use symbols::Symbols;

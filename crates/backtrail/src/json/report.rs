@@ -77,6 +77,7 @@ struct ThreadJson<'a> {
     system_time: Option<f64>,
     crashed: bool,
     ended: Option<&'static str>,
+    ended_because: Option<&'a str>,
     recursion_depth: Option<u64>,
     registers: BTreeMap<&'a str, Hex>,
     frames: Vec<FrameJson<'a>>,
@@ -206,16 +207,22 @@ fn thread_json<'a>(thread: &'a Thread, analysis: &'a Analysis) -> ThreadJson<'a>
         id: thread.id,
         name: thread.name.as_deref(),
         queue: thread.queue.as_deref(),
-        state: None,
+        state: thread.state.as_deref(),
         cpu_usage: None,
         user_time: None,
         system_time: None,
         crashed: thread.crashed,
-        ended: thread.recursion.as_ref().map(|_| "truncated"),
+        ended: ended(thread),
+        ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
         frames: thread.frames.iter().map(|item| frame(item, analysis)).collect(),
     }
+}
+
+fn ended(thread: &Thread) -> Option<&'static str> {
+    let walked = thread.ended.as_ref().map(|ended| ended.kind.as_str());
+    walked.or_else(|| thread.recursion.as_ref().map(|_| "truncated"))
 }
 
 fn backtrace_json<'a>(backtrace: &'a Backtrace, analysis: &'a Analysis) -> BacktraceJson<'a> {

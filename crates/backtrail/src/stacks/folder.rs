@@ -69,7 +69,8 @@ impl Folder {
     pub(super) fn others(&mut self, mapped: &[&str]) -> Vec<(String, FileData)> {
         let names = self.names();
         let unmapped = names.iter().map(|name| without_gz(name)).filter(|name| {
-            let is_text = Path::new(name).extension().is_some_and(|ending| ending == "txt" || ending == "data");
+            let is_text =
+                Path::new(name).extension().is_some_and(|ending| ending == "txt" || ending == "data");
             !is_text && !mapped.contains(name)
         });
         let all: Vec<_> = unmapped.map(str::to_owned).collect();

@@ -24,7 +24,8 @@ pub(super) fn image_bytes(memory: &Memory<'_>, start: Avma, arch: Arch) -> Optio
     let most = usize::try_from(memory.size()).ok()?.saturating_mul(2);
     let mut file = header.to_vec();
     for segment in object.segments() {
-        let Some(at) = segment.address.start().offset_from(base).and_then(|offset| start.checked_add(offset)) else {
+        let Some(at) = segment.address.start().offset_from(base).and_then(|offset| start.checked_add(offset))
+        else {
             continue;
         };
         copy(memory, at, segment.file.start(), segment.file.size(), most, &mut file);
@@ -33,7 +34,14 @@ pub(super) fn image_bytes(memory: &Memory<'_>, start: Avma, arch: Arch) -> Optio
     let end = file.len() as u64;
     let rest = start.checked_add(end).and_then(|at| memory.bytes_from(at)).map_or(0, <[u8]>::len);
     if object.segments().len() == 1 {
-        copy(memory, start, FileOffset::new(0), end + (rest as u64).min(HEADER_BYTES as u64 * 4), most, &mut file);
+        copy(
+            memory,
+            start,
+            FileOffset::new(0),
+            end + (rest as u64).min(HEADER_BYTES as u64 * 4),
+            most,
+            &mut file,
+        );
     }
     Some(file)
 }
@@ -44,7 +52,9 @@ fn copy(memory: &Memory<'_>, from: Avma, to: FileOffset, size: u64, most: usize,
     let Some(end) = to.checked_add(size).filter(|end| *end <= most) else { return };
     let mut at = to;
     while at < end {
-        let Some(bytes) = from.checked_add((at - to) as u64).and_then(|from| memory.bytes_from(from)) else { break };
+        let Some(bytes) = from.checked_add((at - to) as u64).and_then(|from| memory.bytes_from(from)) else {
+            break;
+        };
         let size = bytes.len().min(end - at);
         if file.len() < at + size {
             file.resize(at + size, 0);

@@ -125,7 +125,8 @@ impl Part {
         if self.is_from_memory {
             return true;
         }
-        let begins_here = || open(&mapping.name).is_some_and(|file| image_at(&file, mapping.offset, arch).is_some());
+        let mut begins_here =
+            || open(&mapping.name).is_some_and(|file| image_at(&file, mapping.offset, arch).is_some());
         let into = mapping.offset.offset_from(self.file_offset).unwrap_or_default();
         mapping.offset.get() == 0 || into < data.len() as u64 && !begins_here()
     }
@@ -174,7 +175,9 @@ pub(super) fn stated_at(object: &Object<'_>, offset: u64, executable: bool) -> O
     // A range that begins before its segment's page: one range holds several segments.
     let any = || segments().find(has).or_else(|| segments().find(|segment| segment.executable == executable));
     let segment = exact.or_else(any)?;
-    Some(Svma::new(segment.address.start().get().wrapping_add(offset).wrapping_sub(segment.file.start().get())))
+    Some(Svma::new(
+        segment.address.start().get().wrapping_add(offset).wrapping_sub(segment.file.start().get()),
+    ))
 }
 
 /// The image that begins at `start` of a file, if one of this architecture does.

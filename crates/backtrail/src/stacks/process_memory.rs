@@ -37,7 +37,7 @@ impl<'s, 'd> ProcessMemory<'s, 'd> {
         self.files.sort_by_key(|file| file.range.start());
     }
 
-    fn from_file(&self, address: Avma, buf: &mut [u8]) -> Option<()> {
+    fn read_file(&self, address: Avma, buf: &mut [u8]) -> Option<()> {
         let after = self.files.partition_point(|file| file.range.start() <= address);
         let file = self.files.get(after.checked_sub(1)?)?;
         let at = usize::try_from(address.offset_from(file.range.start())?).ok()?;
@@ -48,6 +48,6 @@ impl<'s, 'd> ProcessMemory<'s, 'd> {
 
 impl ReadMemory for ProcessMemory<'_, '_> {
     fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
-        self.saved.read(address, buf).or_else(|unreadable| self.from_file(address, buf).ok_or(unreadable))
+        self.saved.read(address, buf).or_else(|unreadable| self.read_file(address, buf).ok_or(unreadable))
     }
 }

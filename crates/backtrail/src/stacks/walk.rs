@@ -23,29 +23,27 @@ pub(super) struct Walker<'w> {
 
 /// The code ranges of all images as the walker wants them.
 pub(super) fn unwind_images(placed: &[Placed]) -> Vec<unwind::Image<'_>> {
-    let image = |placed: &'_ Placed| {
+    let all = placed.iter().flat_map(|placed| {
         let unwinding = match &placed.unwind {
             Some(opened) => Unwinding::Module(opened.module()),
             None => Unwinding::Unknown,
         };
-        (placed.bias, unwinding)
-    };
-    let all = placed.iter().flat_map(|placed| {
-        let (bias, unwinding) = image(placed);
-        placed.code.iter().map(move |range| unwind::Image { range: *range, bias, unwinding })
+        placed.code.iter().map(move |range| unwind::Image { range: *range, bias: placed.bias, unwinding })
     });
     all.collect()
 }
 
 /// Which image each code range is of.
 pub(super) fn places(placed: &[Placed]) -> Vec<(AddrRange<Avma>, usize)> {
-    let each = |(index, placed): (usize, &Placed)| placed.code.iter().map(|range| (*range, index)).collect::<Vec<_>>();
+    let each = |(index, placed): (usize, &Placed)| {
+        placed.code.iter().map(|range| (*range, index)).collect::<Vec<_>>()
+    };
     let mut places: Vec<_> = placed.iter().enumerate().flat_map(each).collect();
     places.sort_by_key(|(range, _)| range.start());
     places
 }
 
-impl Walker<'_> {
+impl<'w> Walker<'w> {
     /// The frames of one thread, innermost first, and how the walk ended. `None` for a thread without registers.
     pub(super) fn walk(&self, thread: &Thread) -> Option<(Vec<Frame>, Ended)> {
         thread.registers.pc()?;
@@ -72,20 +70,21 @@ impl Walker<'_> {
         frame.address = Some(address);
         frame.trust = trust;
         frame.image = placed.map(|placed| placed.shown);
-        frame.relative_pc = placed.and_then(|placed| self.relative_pc(address, placed.relative)).or_else(|| {
-            let mapping = self.mapping_at(lookup)?;
-            self.relative_pc(address, Bias::between(mapping.range.start(), Svma::new(0)))
-        });
+        frame.relative_pc =
+            placed.and_then(|placed| self.relative_pc(address, placed.relative)).or_else(|| {
+                let mapping = self.mapping_at(lookup)?;
+                self.relative_pc(address, Bias::between(mapping.range.start(), Svma::new(0)))
+            });
         frame
     }
 
-    pub(super) fn placed_at(&self, address: Avma) -> Option<&Placed> {
+    pub(super) fn placed_at(&self, address: Avma) -> Option<&'w Placed> {
         let after = self.places.partition_point(|(range, _)| range.start() <= address);
         let (range, index) = self.places.get(after.checked_sub(1)?)?;
         self.placed.get(*index).filter(|_| range.contains(address))
     }
 
-    pub(super) fn mapping_at(&self, address: Avma) -> Option<&Mapping> {
+    pub(super) fn mapping_at(&self, address: Avma) -> Option<&'w Mapping> {
         let after = self.mappings.partition_point(|mapping| mapping.range.start() <= address);
         self.mappings.get(after.checked_sub(1)?).filter(|mapping| mapping.range.contains(address))
     }
@@ -94,7 +93,8 @@ impl Walker<'_> {
     /// Android's tools do.
     fn relative_pc(&self, address: FrameAddress, relative: Bias) -> Option<Svma> {
         let raw = address.raw();
-        let plain = if self.arch.family() == Family::Arm { raw } else { FrameAddress::Exact(raw).lookup(self.arch) };
+        let plain =
+            if self.arch.family() == Family::Arm { raw } else { FrameAddress::Exact(raw).lookup(self.arch) };
         let size = match address {
             FrameAddress::Exact(_) => 0,
             FrameAddress::Return(_) => self.call_size(raw),
@@ -122,8 +122,12 @@ impl Walker<'_> {
 /// How the walk ended, in words.
 fn ended(ended: Option<unwind::Ended>) -> Ended {
     match ended {
-        Some(unwind::Ended::EndOfStack(end)) => Ended { kind: EndKind::EndOfStack, why: super::words::end(end) },
-        Some(unwind::Ended::Failed(failure)) => Ended { kind: EndKind::Failed, why: super::words::failure(failure) },
+        Some(unwind::Ended::EndOfStack(end)) => {
+            Ended { kind: EndKind::EndOfStack, why: super::words::end(end) }
+        }
+        Some(unwind::Ended::Failed(failure)) => {
+            Ended { kind: EndKind::Failed, why: super::words::failure(failure) }
+        }
         Some(unwind::Ended::Limit) | None => {
             Ended { kind: EndKind::Truncated, why: "as many frames as were asked for".to_owned() }
         }
