@@ -10,7 +10,7 @@ use core::fmt;
 /// - `x86_64`: System V ABI figure 3.36 (rax 0, rdx 1, rcx 2, rbx 3, rsi 4, rdi 5, rbp 6, rsp 7, r8 to r15, rip 16).
 /// - arm: AADWARF32 (r0 to r15).
 /// - aarch64: AADWARF64 (x0 to x30, sp 31, pc 32).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Register(pub u8);
 
 const X86: [&str; 9] = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip"];

@@ -32,6 +32,15 @@ impl<'d> Code<'d> {
     }
 }
 
+/// How many bytes a call pushes.
+pub(crate) fn call_size(family: Family) -> i32 {
+    match family {
+        Family::X86 => 4,
+        Family::X86_64 => 8,
+        _ => 0,
+    }
+}
+
 /// The row at an exact address in a prologue, an epilogue or a stub, by its instructions; `None` in a function's body
 /// and wherever the instructions leave a doubt.
 pub(crate) fn analyse(family: Family, code: &Code<'_>) -> Option<Row> {
@@ -63,5 +72,22 @@ pub(crate) fn frame_pointer_rows(family: Family) -> &'static [Row] {
         Family::Arm => arm::frame_pointer::ROWS,
         Family::Aarch64 => aarch64::frame_pointer::ROWS,
         _ => &[],
+    }
+}
+
+/// The row of the frame that the kernel made for a signal handler, where `ahead` is the code that the handler returns
+/// to and no table says so: C libraries other than glibc, Go, old kernels' vDSO.
+pub(crate) fn signal_frame(
+    family: Family,
+    ahead: &[u8],
+    sp: Avma,
+    word: &dyn Fn(Avma) -> Option<u32>,
+) -> Option<Row> {
+    match family {
+        Family::X86 => x86::signal::frame(ahead, sp, word),
+        Family::X86_64 => x86_64::signal::frame(ahead),
+        Family::Arm => arm::signal::frame(ahead, sp, word),
+        Family::Aarch64 => aarch64::signal::frame(ahead),
+        _ => None,
     }
 }

@@ -10,19 +10,27 @@ pub struct Image<'a> {
     pub range: AddrRange<Avma>,
     /// From the target's addresses to the file's.
     pub bias: Bias,
-    /// How its frames are unwound.
-    pub unwinding: Unwinding<'a>,
+    /// Its tables and its code.
+    pub module: Option<&'a Module<'a>>,
+    /// Its compiled rules: asked before the module, except for exact addresses, which may need the code.
+    pub rules: Option<&'a Rules>,
 }
 
-/// What is known about an image's frames.
-#[derive(Clone, Copy, Debug)]
-pub enum Unwinding<'a> {
-    /// Its tables and its code.
-    Module(&'a Module<'a>),
-    /// Its compiled rules, and no code.
-    Rules(&'a Rules),
-    /// Nothing but that code runs here: made at run time, or a file that was not found.
-    Unknown,
+impl<'a> Image<'a> {
+    /// An image with its tables.
+    pub fn new(range: AddrRange<Avma>, bias: Bias, module: &'a Module<'a>) -> Self {
+        Self { range, bias, module: Some(module), rules: None }
+    }
+
+    /// An image of which only the compiled rules are at hand.
+    pub fn compiled(range: AddrRange<Avma>, bias: Bias, rules: &'a Rules) -> Self {
+        Self { range, bias, module: None, rules: Some(rules) }
+    }
+
+    /// Executable memory without tables: code made at run time, or an image whose file was not found.
+    pub fn unknown(range: AddrRange<Avma>) -> Self {
+        Self { range, bias: Bias::default(), module: None, rules: None }
+    }
 }
 
 /// A target's images, found by address. No lookup allocates.
@@ -32,7 +40,8 @@ pub struct Images<'a> {
 }
 
 impl<'a> Images<'a> {
-    /// `images`, which this sorts by address. Of overlapping ones the one that starts last wins.
+    /// `images`, which this sorts by address. They should not overlap: of two that do, the one that starts last is
+    /// found.
     pub fn new(images: &'a mut [Image<'a>]) -> Self {
         images.sort_unstable_by_key(|image| image.range.start());
         Self { sorted: images }

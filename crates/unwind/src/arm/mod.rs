@@ -3,3 +3,4 @@
 pub(crate) mod call;
 pub(crate) mod frame_pointer;
 pub(crate) mod prologue;
+pub(crate) mod signal;

@@ -1,25 +1,20 @@
-//! DWARF call frame information.
+//! DWARF call frame information: `.eh_frame` and `.debug_frame`.
+//!
+//! Specifications: DWARF 5 section 6.4 and, for `.eh_frame`, its header and its pointer encodings, the Linux
+//! Standard Base Core 5.0 sections 10.5 and 10.6. [`Frames`] is one section; a [`Module`](crate::Module) asks all of
+//! an image's.
 
-use crate::row::{Expression, Found, Miss};
-use crate::sections::Sections;
-use backtrail_core::Svma;
+mod cursor;
+mod entry;
+mod header;
+mod pointer;
+mod program;
+mod table;
+#[cfg(test)]
+mod tests;
 
-/// `.eh_frame` and `.debug_frame` of one file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cfi<'d> {
-    _sections: core::marker::PhantomData<&'d [u8]>,
-}
+pub use entry::{Cie, Fde, Flavour};
+pub use header::eh_frame_start;
+pub use table::{Entries, Entry, Frames, Rows};
 
-impl<'d> Cfi<'d> {
-    pub(crate) fn new(_: &Sections<'d>) -> Self {
-        Self { _sections: core::marker::PhantomData }
-    }
-
-    pub(crate) fn find(&self, _at: Svma) -> Result<Found, Miss> {
-        Err(Miss::NotCovered)
-    }
-
-    pub(crate) fn expression(&self, _: Expression) -> Option<&'d [u8]> {
-        None
-    }
-}
+pub(crate) use cursor::Cursor;
