@@ -22,13 +22,14 @@
 
 mod analysis;
 mod binary;
+pub mod cfi;
 mod inspect;
 pub mod json;
 mod open_image;
-mod sections;
 mod stacks;
 mod symbolicate;
 mod symbols;
+mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
 pub use backtrail_core::{
@@ -46,3 +47,4 @@ pub use binary::{Binary, Located, OpenError, Placement};
 pub use inspect::{Inspected, inspect};
 pub use stacks::{StackOptions, Stacks, StacksError};
 pub use symbols::Symbols;
+pub use unwind_tables::UnwindTables;

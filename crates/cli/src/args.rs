@@ -24,6 +24,7 @@ pub(crate) enum Command {
     Lookup(Lookup),
     Stacks(Stacks),
     Images(Images),
+    Cfi(Cfi),
     Demangle(Demangle),
     #[command(hide = true)]
     Generate(Generate),
@@ -165,6 +166,31 @@ pub(crate) struct Images {
     /// Mach-O or ELF files, archives, dSYM bundles.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+}
+
+/// Shows unwind tables: for each function where the caller's frame, return address and registers are, from DWARF CFI
+/// (.eh_frame, .debug_frame), Apple's compact unwind information and ARM's exception index; then the code that none
+/// of them covers.
+///
+/// CFA is the stack pointer before the call; [CFA-8] is what lies 8 bytes below it. Registers that keep their value
+/// are left out.
+#[derive(Args, Debug)]
+pub(crate) struct Cfi {
+    /// A Mach-O or ELF file, or a dSYM bundle.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only what holds at this address.
+    #[arg(long, value_name = "A", value_parser = parse_address, conflicts_with = "function")]
+    pub(crate) address: Option<u64>,
+    /// Only this function, by its linkage name or its readable name, with or without parameters.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+    /// Which slice of a fat file; all of them if not given.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
     pub(crate) format: PlainFormat,

@@ -14,6 +14,7 @@ pub mod exidx;
 mod expression;
 mod image;
 mod module;
+mod read;
 mod row;
 mod rules;
 mod sections;

@@ -24,6 +24,19 @@ pub const STACKS_SCHEMA: &str = "backtrail-stacks/1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hex(u64);
 
+impl Hex {
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
 impl Serialize for Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{:#x}", self.0))

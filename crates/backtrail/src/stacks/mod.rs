@@ -18,7 +18,6 @@ mod place;
 mod process_memory;
 mod unwind_image;
 mod walk;
-mod words;
 
 use crate::ImageSymbols;
 use crate::SymbolStatus;

@@ -1,18 +1,26 @@
 //! An image's unwind tables together with the bytes that they borrow.
 
-use crate::sections::unwind_sections;
+use crate::unwind_tables::UnwindTables;
 use backtrail_object::{Limits, Object};
 use backtrail_store::FileData;
 use backtrail_unwind::Module;
-use elsa::sync::FrozenVec;
 use self_cell::self_cell;
 
-/// Files, and what had to be decompressed of them.
-type Bytes = FrozenVec<Box<FileData>>;
+/// Files, and the ELF files inside of them (`.gnu_debugdata`), which have the `.debug_frame` that was stripped off.
+type Files = Vec<FileData>;
+type AllTables<'d> = Vec<UnwindTables<'d>>;
+
+self_cell!(
+    struct Tables {
+        owner: Files,
+        #[covariant]
+        dependent: AllTables,
+    }
+);
 
 self_cell!(
     struct Joined {
-        owner: Bytes,
+        owner: Tables,
         #[covariant]
         dependent: Module,
     }
@@ -27,19 +35,17 @@ impl UnwindImage {
     /// Opens the tables of `files`, the best first: the binary itself, then what has only some of its sections (debug
     /// files). `None` where not one can be read.
     pub(super) fn open(files: &[FileData]) -> Option<Self> {
-        let bytes = Bytes::new();
-        for file in files {
-            bytes.push(Box::new(file.clone()));
-        }
-        let joined = Joined::try_new(bytes, |bytes| {
-            let mut module = None;
-            for position in 0..files.len() {
-                let Some(file) = bytes.get(position) else { continue };
-                if let Ok(object) = Object::parse_with(file, &Limits::default()) {
-                    add(&mut module, &object, bytes);
-                }
-            }
-            module.ok_or(())
+        let files: Vec<_> =
+            files.iter().flat_map(|file| [Some(file.clone()), inner(file)]).flatten().collect();
+        let tables = Tables::new(files, |files| {
+            let objects = files.iter().filter_map(|file| Object::parse_with(file, &Limits::default()).ok());
+            objects.map(|object| UnwindTables::read(&object)).collect()
+        });
+        let joined = Joined::try_new(tables, |tables| {
+            let mut all = tables.borrow_dependent().iter().map(UnwindTables::sections);
+            let mut module = Module::new(all.next().ok_or(())?);
+            all.for_each(|sections| module.add(sections));
+            Ok::<_, ()>(module)
         });
         Some(Self { joined: joined.ok()? })
     }
@@ -49,22 +55,9 @@ impl UnwindImage {
     }
 }
 
-/// Adds a file's tables and those of the ELF file inside of it, which has the `.debug_frame` that was stripped off.
-fn add<'d>(module: &mut Option<Module<'d>>, object: &Object<'d>, bytes: &'d Bytes) {
-    let keep = |owned: Vec<u8>| -> &'d [u8] { bytes.push_get(Box::new(FileData::from(owned))) };
-    let mut join = |object: &Object<'d>| {
-        let sections = unwind_sections(object, &keep);
-        match module {
-            Some(module) => module.add(sections),
-            None => *module = Some(Module::new(sections)),
-        }
-    };
-    join(object);
-    if let Some(Ok(inner)) = object.gnu_debugdata()
-        && let Ok(inner) = Object::parse_with(keep(inner), &Limits::default())
-    {
-        join(&inner);
-    }
+fn inner(file: &FileData) -> Option<FileData> {
+    let object = Object::parse_with(file, &Limits::default()).ok()?;
+    Some(FileData::from(object.gnu_debugdata()?.ok()?))
 }
 
 impl std::fmt::Debug for UnwindImage {

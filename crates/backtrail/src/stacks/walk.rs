@@ -2,11 +2,12 @@
 
 use super::place::Placed;
 use super::process_memory::ProcessMemory;
+use super::unwind_image::UnwindImage;
 use backtrail_capture::{Mapping, Thread};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, ReadMemory as _, Svma};
 use backtrail_report::{EndKind, Ended, Frame};
 use backtrail_unwind as unwind;
-use backtrail_unwind::{Images, Options, Unwinding, Walk};
+use backtrail_unwind::{Images, Options, Walk};
 
 /// Everything that walking a thread needs.
 pub(super) struct Walker<'w> {
@@ -24,11 +25,11 @@ pub(super) struct Walker<'w> {
 /// The code ranges of all images as the walker wants them.
 pub(super) fn unwind_images(placed: &[Placed]) -> Vec<unwind::Image<'_>> {
     let all = placed.iter().flat_map(|placed| {
-        let unwinding = match &placed.unwind {
-            Some(opened) => Unwinding::Module(opened.module()),
-            None => Unwinding::Unknown,
-        };
-        placed.code.iter().map(move |range| unwind::Image { range: *range, bias: placed.bias, unwinding })
+        let module = placed.unwind.as_ref().map(UnwindImage::module);
+        placed.code.iter().map(move |range| match module {
+            Some(module) => unwind::Image::new(*range, placed.bias, module),
+            None => unwind::Image::unknown(*range),
+        })
     });
     all.collect()
 }
@@ -52,10 +53,16 @@ impl<'w> Walker<'w> {
         let mut walk = Walk::new(thread.registers, self.memory, self.images, options);
         let mut frames = Vec::new();
         for found in walk.by_ref() {
-            frames.push(self.frame(found.address, found.trust));
+            if found.is_after_signal
+                && let Some(last) = frames.last_mut()
+            {
+                self.make_exact(last);
+            }
+            // What an interpreter runs is a frame of its own, called by the interpreter's own frame in a way.
             if let Some(bytecode) = found.bytecode {
                 frames.push(self.frame(FrameAddress::Exact(bytecode), found.trust));
             }
+            frames.push(self.frame(found.address, found.trust));
         }
         for (frame, index) in frames.iter_mut().zip(0..) {
             frame.index = index;
@@ -76,6 +83,13 @@ impl<'w> Walker<'w> {
                 self.relative_pc(address, Bias::between(mapping.range.start(), Svma::new(0)))
             });
         frame
+    }
+
+    /// The code that a signal handler returns to was never called: its address is that of its first instruction.
+    fn make_exact(&self, frame: &mut Frame) {
+        if let Some(FrameAddress::Return(raw)) = frame.address {
+            *frame = self.frame(FrameAddress::Exact(raw), frame.trust);
+        }
     }
 
     pub(super) fn placed_at(&self, address: Avma) -> Option<&'w Placed> {
@@ -123,11 +137,9 @@ impl<'w> Walker<'w> {
 fn ended(ended: Option<unwind::Ended>) -> Ended {
     match ended {
         Some(unwind::Ended::EndOfStack(end)) => {
-            Ended { kind: EndKind::EndOfStack, why: super::words::end(end) }
+            Ended { kind: EndKind::EndOfStack, why: end.as_str().to_owned() }
         }
-        Some(unwind::Ended::Failed(failure)) => {
-            Ended { kind: EndKind::Failed, why: super::words::failure(failure) }
-        }
+        Some(unwind::Ended::Failed(failure)) => Ended { kind: EndKind::Failed, why: failure.to_string() },
         Some(unwind::Ended::Limit) | None => {
             Ended { kind: EndKind::Truncated, why: "as many frames as were asked for".to_owned() }
         }

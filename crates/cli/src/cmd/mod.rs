@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod cfi;
 mod demangle;
 mod explain;
 mod generate;
@@ -10,6 +11,7 @@ mod symbolicate;
 
 use crate::args::{Arguments, Command};
 use crate::output::{Failure, Outcome};
+use backtrail::Arch;
 
 /// Does what was asked for.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
@@ -20,7 +22,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Lookup(args) => lookup::run(args),
         Command::Stacks(args) => stacks::run(args, colour),
         Command::Images(args) => images::run(args),
+        Command::Cfi(args) => cfi::run(args),
         Command::Demangle(args) => demangle::run(args),
         Command::Generate(args) => generate::run(args),
     }
+}
+
+/// The architecture that `--arch` names.
+fn named_arch(name: &str) -> Result<Arch, Failure> {
+    Arch::from_name(name).ok_or_else(|| Failure::Input(format!("--arch: no architecture is called {name:?}")))
 }

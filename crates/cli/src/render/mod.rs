@@ -1,6 +1,7 @@
 //! Results in the forms that people and programs read.
 
 pub(crate) mod captured;
+pub(crate) mod cfi;
 pub(crate) mod html;
 pub(crate) mod paths;
 pub(crate) mod stack;

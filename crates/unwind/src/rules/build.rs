@@ -96,7 +96,7 @@ impl Builder {
                             let row = Row::new(Cfa::RegisterOffset(self.family.sp(), 0), Rule::Undefined);
                             self.push(AddrRange::new(start, end), &row, Trust::Exidx, None, &mut spans);
                         }
-                        Err(Miss::NotCovered | Miss::Malformed(_)) => {}
+                        Err(Miss::NotCovered | Miss::NoRow | Miss::Malformed(_)) => {}
                     }
                 }
             }

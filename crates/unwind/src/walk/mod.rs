@@ -235,7 +235,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         };
         match found {
             Ok((found, expressions)) => self.by_row(frame, image, &found, expressions),
-            Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),
+            Err(Miss::NotCovered | Miss::NoRow) => Err(Failure::NoRules(site.lookup)),
             Err(Miss::CannotUnwind) => Ok(Err(End::CannotUnwind)),
             Err(Miss::Malformed(malformed)) => Err(Failure::Malformed(malformed)),
         }
