@@ -1,6 +1,6 @@
 //! The face of the crate: one image's files, asked for addresses.
 
-use crate::answer::{Answer, FunctionRef};
+use crate::answer::{Answer, FunctionRef, SymbolRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
 use crate::dwarf::{DwarfFile, Found, Supplementary};
@@ -61,6 +61,12 @@ impl<'d> Symbolizer<'d> {
         }
     }
 
+    /// The symbol of the function that is running at an address: the innermost one whose stated size reaches there.
+    /// [`lookup`](Self::lookup) gives the nearest lower symbol instead, which can be a mark inside of the function.
+    pub fn enclosing_function(&self, address: Svma) -> Option<SymbolRef<'_>> {
+        self.symtab().sized_around(address)
+    }
+
     /// Reads what lookups of these addresses will need, on all cores. Lookups answer the same without it; it pays for
     /// some dozen addresses and more.
     pub fn prepare(&self, addresses: &[Svma]) {
@@ -117,9 +123,12 @@ impl<'d> Symbolizer<'d> {
         }
     }
 
+    fn symtab(&self) -> &Symtab<'d> {
+        self.symtab.get_or_init(|| Symtab::read(&self.objects, &self.problems))
+    }
+
     fn nearest(&self, address: Svma) -> Nearest<'_> {
-        let symtab = self.symtab.get_or_init(|| Symtab::read(&self.objects, &self.problems));
-        symtab.nearest(address, &self.code)
+        self.symtab().nearest(address, &self.code)
     }
 
     fn debug_map(&self) -> &DebugMap<'d> {

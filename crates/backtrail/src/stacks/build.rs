@@ -109,7 +109,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             }
         }
         let (unwind, names) = (UnwindImage::open(&data), names.and_then(Result::ok));
-        self.placed.push(Placed { shown, code, bias, relative, unwind, names });
+        self.placed.push(Placed { shown, code, bias, relative, unwind, names, is_jit: false });
     }
 
     /// Adds code that was made at run time: what the images' descriptors list, and `loose` files that nothing lists.
@@ -159,8 +159,9 @@ impl<'s, 'd> Builder<'s, 'd> {
             self.push(&sources, first.start(), first.end(), bias);
         }
         self.place(file.code, bias, relative.1, sources);
-        if let (Some(shown), Some(placed)) = (relative.0, self.placed.last_mut()) {
-            placed.shown = shown;
+        if let Some(placed) = self.placed.last_mut() {
+            placed.is_jit = true;
+            placed.shown = relative.0.unwrap_or(placed.shown);
         }
     }
 

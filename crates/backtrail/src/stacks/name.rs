@@ -4,6 +4,7 @@ use super::place::Placed;
 use super::walk::Walker;
 use crate::{ImageSymbols, Located, SymbolStatus, Symbols};
 use backtrail_core::{FrameAddress, Reason, Svma, Symbol};
+use backtrail_demangle as demangle;
 use backtrail_report::{Frame, Thread};
 use std::collections::{BTreeSet, HashMap};
 
@@ -55,9 +56,37 @@ fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answer
         let Some(names) = &image.names else { continue };
         let addresses: Vec<_> = addresses.into_iter().collect();
         let located = names.lookup_all(symbols.index(), &addresses);
-        answers.extend(addresses.into_iter().zip(located).map(|(svma, located)| ((key, svma), located)));
+        let running = |(svma, located)| ((key, svma), of_function(image, svma, located));
+        answers.extend(addresses.into_iter().zip(located).map(running));
     }
     answers
+}
+
+/// A stack is made of functions: where the nearest symbol only marks a place inside of one, the function it is.
+fn of_function(image: &Placed, svma: Svma, mut located: Located) -> Located {
+    let is_mark = located.functions.is_empty() && located.symbol.is_some();
+    let function = image.names.as_ref().filter(|_| is_mark || image.is_jit);
+    if let Some(mut symbol) = function.and_then(|names| names.enclosing_function(svma)) {
+        readable(&mut symbol);
+        located.function_offset = Some(symbol.offset);
+        match located.functions.last_mut().filter(|_| image.is_jit) {
+            Some(outermost) => (outermost.name, outermost.linkage_name) = (symbol.name, symbol.linkage_name),
+            None => located.symbol = Some(symbol),
+        }
+    } else if let Some(symbol) = &mut located.symbol {
+        readable(symbol);
+    }
+    located
+}
+
+/// Android's dynamic linker has a prefix before the names of everything that was linked into it, so that its `malloc` is
+/// told from the C library's. The prefix stays in the readable name for the same reason.
+fn readable(symbol: &mut Symbol) {
+    const PREFIX: &str = "__dl_";
+    let mangled = symbol.linkage_name.as_deref().and_then(|name| name.strip_prefix(PREFIX));
+    if let Some(mangled) = mangled.filter(|mangled| mangled.starts_with("_Z")) {
+        symbol.name = format!("{PREFIX}{}", demangle::demangle(mangled, &demangle::Options::default()));
+    }
 }
 
 /// Offsets count to the address that the frame states; a return address was looked up one byte earlier.
