@@ -75,9 +75,10 @@ impl<'d> Module<'d> {
     pub fn find_exact(&self, at: Svma, thumb: bool) -> Result<Found, Miss> {
         let described = self.describe(at);
         let function = described.as_ref().ok().and_then(|described| described.function);
-        let analysed = self
-            .text_at(at)
-            .and_then(|text| arch::analyse(self.family, &Code { text: *text, at, function, thumb }));
+        let is_described = described.as_ref().is_ok_and(|described| described.found.trust == Trust::Cfi);
+        let analysed = self.text_at(at).and_then(|text| {
+            arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described })
+        });
         let Some(row) = analysed else { return described.map(|described| described.found) };
         match described {
             Ok(described) if !self.overrules(&row, &described.found) => Ok(described.found),
