@@ -122,7 +122,7 @@ pub(crate) struct Lookup {
 /// Binaries and debug files are found by build id below every PATH and in the system's debug folders, or where the process
 /// had them. Threads with the same stack are shown once.
 #[derive(Args, Debug)]
-#[group(id = "source", required = true, multiple = false, args = ["core", "minidump", "offline"])]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["core", "minidump", "offline"])))]
 pub(crate) struct Stacks {
     /// The core dump of a Linux process: x86, x86_64, ARM or ARM64.
     #[arg(long, value_name = "CORE")]

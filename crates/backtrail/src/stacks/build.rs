@@ -109,7 +109,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             }
         }
         let (unwind, names) = (UnwindImage::open(&data), names.and_then(Result::ok));
-        self.placed.push(Placed { shown, code, bias, relative, unwind, names, is_jit: false });
+        self.placed.push(Placed { shown, code, bias, relative, unwind, names });
     }
 
     /// Adds code that was made at run time: what the images' descriptors list, and `loose` files that nothing lists.
@@ -160,7 +160,6 @@ impl<'s, 'd> Builder<'s, 'd> {
         }
         self.place(file.code, bias, relative.1, sources);
         if let Some(placed) = self.placed.last_mut() {
-            placed.is_jit = true;
             placed.shown = relative.0.unwrap_or(placed.shown);
         }
     }

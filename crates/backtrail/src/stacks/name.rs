@@ -62,19 +62,25 @@ fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answer
     answers
 }
 
-/// A stack is made of functions: where the nearest symbol only marks a place inside of one, the function it is.
+/// A stack is made of functions: where the nearest symbol only marks a place inside of one, the function it is. Android's
+/// runtime gives symbols the language's own names (`int Main.compare(Main, Main)`) and debug info only parts of them.
 fn of_function(image: &Placed, svma: Svma, mut located: Located) -> Located {
-    let is_mark = located.functions.is_empty() && located.symbol.is_some();
-    let function = image.names.as_ref().filter(|_| is_mark || image.is_jit);
-    if let Some(mut symbol) = function.and_then(|names| names.enclosing_function(svma)) {
+    let function = image.names.as_ref().and_then(|names| names.enclosing_function(svma));
+    let symbol = match function {
+        Some(function) if located.functions.is_empty() => Some(function),
+        Some(function) if function.name.ends_with(')') && function.linkage_name.as_ref() == Some(&function.name) => {
+            if let Some(outermost) = located.functions.last_mut() {
+                (outermost.name, outermost.linkage_name) = (function.name, function.linkage_name);
+            }
+            None
+        }
+        _ => located.symbol.take(),
+    };
+    if let Some(mut symbol) = symbol.filter(|_| located.functions.is_empty()) {
         readable(&mut symbol);
         located.function_offset = Some(symbol.offset);
-        match located.functions.last_mut().filter(|_| image.is_jit) {
-            Some(outermost) => (outermost.name, outermost.linkage_name) = (symbol.name, symbol.linkage_name),
-            None => located.symbol = Some(symbol),
-        }
-    } else if let Some(symbol) = &mut located.symbol {
-        readable(symbol);
+        located.symbol = Some(symbol);
+        located.reason = None;
     }
     located
 }

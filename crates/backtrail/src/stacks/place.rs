@@ -45,8 +45,6 @@ pub(super) struct Placed {
     pub(super) relative: Bias,
     pub(super) unwind: Option<UnwindImage>,
     pub(super) names: Option<OpenImage>,
-    /// Whether its code was made at run time: then symbols have the language's own names, debug info only parts.
-    pub(super) is_jit: bool,
 }
 
 /// Pages of the smallest size that a loader maps by.
