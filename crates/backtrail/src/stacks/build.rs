@@ -83,7 +83,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         });
         let is_open = !sources.files.is_empty() || !sources.debug_files.is_empty();
         self.states.push(ImageSymbols {
-            status: if is_open { SymbolStatus::Found } else { sources.status.clone() },
+            status: sources.status.clone(),
             tried: sources.tried.clone(),
             bias: Some(bias).filter(|_| is_open),
             ..ImageSymbols::default()

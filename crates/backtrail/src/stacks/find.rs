@@ -15,9 +15,23 @@ pub(super) fn debug_files(id: &ImageId, part: &Part, symbols: &Symbols) -> Vec<(
     found.filter(is_other).collect()
 }
 
+/// Bytes that Breakpad keeps of a build id.
+const BREAKPAD_ID: usize = 16;
+
 fn by_id(id: &ImageId, symbols: &Symbols) -> Vec<(String, FileData)> {
     let open = |entry: &Entry| Some((entry.location.to_string(), symbols.index().open(entry).ok()?));
-    symbols.index().find(id, None).into_iter().filter_map(open).collect()
+    let exact = symbols.index().find(id, None);
+    if exact.is_empty() && id.as_bytes().len() == BREAKPAD_ID {
+        let entries = symbols.index().entries().iter();
+        return entries.filter(|entry| entry.identity.id.is_some_and(|other| is_same(id, &other))).filter_map(open).collect();
+    }
+    exact.into_iter().filter_map(open).collect()
+}
+
+/// Whether two identities are of the same kind and, as far as both go, the same.
+fn is_same(one: &ImageId, other: &ImageId) -> bool {
+    let is_cut = one.as_bytes().len() == BREAKPAD_ID && other.as_bytes().starts_with(one.as_bytes());
+    one == other || is_cut && matches!((one, other), (ImageId::BuildId(_), ImageId::BuildId(_)))
 }
 
 /// What was found of one image.
@@ -113,12 +127,12 @@ impl Finder<'_> {
             }
         };
         match (image.id, object.id()) {
-            (Some(wanted), Some(other)) if wanted != other && matches!(other, ImageId::BuildId(_)) => {
+            (Some(wanted), Some(other)) if !is_same(&wanted, &other) && matches!(other, ImageId::BuildId(_)) => {
                 found.tried.push(format!("{shown}: has {} {other}, the process ran {wanted}", other.kind()));
                 found.status = SymbolStatus::IdMismatch(vec![other]);
                 return;
             }
-            (Some(wanted), other) if Some(wanted) == other => {}
+            (Some(wanted), Some(other)) if is_same(&wanted, &other) => {}
             _ => found.is_unproven = !is_named,
         }
         found.main_file = path.to_owned();

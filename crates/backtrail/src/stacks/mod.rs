@@ -9,6 +9,7 @@ mod core;
 mod find;
 mod folder;
 mod from_memory;
+mod images;
 mod jit;
 #[cfg(feature = "minidump")]
 mod minidump;

@@ -26,7 +26,10 @@ pub(super) fn name(
         fill_in(frame, address, located);
         if let Some(state) = states.get_mut(image.shown).filter(|_| frame.names().next().is_none()) {
             state.unnamed_frames += 1;
-            frame.reason = frame.reason.or(Some(reason(state)));
+            frame.reason = match state.status {
+                SymbolStatus::Found if !state.unreadable => frame.reason.or(Some(Reason::NoSymbol)),
+                _ => Some(reason(state)),
+            };
         }
     }
     for state in states {

@@ -57,7 +57,7 @@ fn sources(part: &Part, folder: &Path, symbols: &Symbols) -> Sources {
     let soname = headers.as_ref().and_then(|headers| headers.soname.clone()).filter(|_| inside);
     let name = match soname {
         Some(soname) => format!("{base}!{soname}"),
-        None if base.is_empty() => format!("<anonymous:{:x}>", part.range().start().get()),
+        None if base.is_empty() => super::images::anonymous(part),
         None => base.to_owned(),
     };
     let place = if part.is_from_memory {
@@ -79,7 +79,7 @@ fn sources(part: &Part, folder: &Path, symbols: &Symbols) -> Sources {
         },
         files,
         main_file: folder.join(base),
-        status: SymbolStatus::Missing,
+        status: if part.data.is_some() { SymbolStatus::Found } else { SymbolStatus::Missing },
         tried: Vec::new(),
     }
 }
