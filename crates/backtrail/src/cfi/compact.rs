@@ -17,18 +17,10 @@ pub(super) fn each(sections: &Sections<'_>, visit: &mut Visit<'_>) -> io::Result
 
 fn describe(compact: &Compact<'_>, entry: &Entry) -> Function {
     let encoding = entry.encoding;
-    let mut function = Function {
-        table: "compact-unwind",
-        start: entry.range.start().into(),
-        end: entry.range.end().into(),
-        name: None,
-        linkage_name: None,
-        entry: Some(format!("{:#010x} {encoding}", encoding.raw())),
-        lsda: entry.lsda.map(Into::into),
-        personality: entry.personality.map(Into::into),
-        rows: Vec::new(),
-        problem: None,
-    };
+    let mut function = Function::new("compact-unwind", entry.range);
+    function.entry = Some(format!("{:#010x} {encoding}", encoding.raw()));
+    function.lsda = entry.lsda.map(Into::into);
+    function.personality = entry.personality.map(Into::into);
     match compact.row_of(entry) {
         Ok(CompactFound::Row(found)) => {
             function.rows.push(Row::new(compact.family(), entry.range, &found.row, &no_expressions));

@@ -16,18 +16,7 @@ pub(super) fn each(sections: &Sections<'_>, visit: &mut Visit<'_>) -> io::Result
 }
 
 fn describe(entry: &Entry<'_>) -> Function {
-    let mut function = Function {
-        table: "exidx",
-        start: entry.range.start().into(),
-        end: entry.range.end().into(),
-        name: None,
-        linkage_name: None,
-        entry: None,
-        lsda: None,
-        personality: None,
-        rows: Vec::new(),
-        problem: None,
-    };
+    let mut function = Function::new("exidx", entry.range);
     match entry.content() {
         Ok(Content::CannotUnwind) => function.entry = Some("cannot unwind".to_owned()),
         Ok(Content::Unwind { model, code, data }) => {

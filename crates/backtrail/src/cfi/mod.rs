@@ -4,6 +4,7 @@
 mod compact;
 mod coverage;
 mod exidx;
+mod frames;
 mod names;
 mod text;
 
@@ -14,6 +15,7 @@ use backtrail_core::{AddrRange, Arch, Svma};
 use backtrail_object::{Limits, Object, slices};
 use backtrail_store::FileData;
 use backtrail_unwind::Sections;
+use backtrail_unwind::cfi::Flavour;
 use coverage::Coverage;
 use names::Names;
 use serde::Serialize;
@@ -100,6 +102,23 @@ pub struct Function {
     pub rows: Vec<Row>,
     /// What is wrong with the entry.
     pub problem: Option<String>,
+}
+
+impl Function {
+    fn new(table: &'static str, range: AddrRange<Svma>) -> Self {
+        Self {
+            table,
+            start: range.start().into(),
+            end: range.end().into(),
+            name: None,
+            linkage_name: None,
+            entry: None,
+            lsda: None,
+            personality: None,
+            rows: Vec::new(),
+            problem: None,
+        }
+    }
 }
 
 /// Rules for a range of addresses.
@@ -240,7 +259,7 @@ impl<'o, 'd> Listing<'o, 'd> {
         let sections = self.tables.sections();
         let mut coverage = Coverage::default();
         let mut is_found = false;
-        self.each(&sections, &mut |range, is_rule, function| {
+        let problems = Self::each(&sections, &mut |range, is_rule, function| {
             if is_rule {
                 coverage.add(range);
             }
@@ -250,6 +269,9 @@ impl<'o, 'd> Listing<'o, 'd> {
             is_found = true;
             receiver(Item::Function(Box::new(self.complete(range, function()))))
         })?;
+        for message in problems {
+            receiver(Item::Problem { message })?;
+        }
         let (gaps, summary) = coverage.finish(self.object, &self.names);
         let is_all = *self.selection == Selection::All;
         for gap in gaps {
@@ -264,9 +286,13 @@ impl<'o, 'd> Listing<'o, 'd> {
     }
 
     /// Every entry of every table: its range, whether it has a rule, and how to describe it.
-    fn each(&self, sections: &Sections<'_>, visit: &mut Visit<'_>) -> io::Result<()> {
+    /// Gives what is wrong with tables that could not be read to their end.
+    fn each(sections: &Sections<'_>, visit: &mut Visit<'_>) -> io::Result<Vec<String>> {
+        let mut problems = frames::each(sections, Flavour::EhFrame, visit)?;
+        problems.extend(frames::each(sections, Flavour::DebugFrame, visit)?);
         compact::each(sections, visit)?;
-        exidx::each(sections, visit)
+        exidx::each(sections, visit)?;
+        Ok(problems)
     }
 
     fn is_wanted(&self, range: AddrRange<Svma>) -> bool {

@@ -23,7 +23,10 @@ fn by_id(id: &ImageId, symbols: &Symbols) -> Vec<(String, FileData)> {
     let exact = symbols.index().find(id, None);
     if exact.is_empty() && id.as_bytes().len() == BREAKPAD_ID {
         let entries = symbols.index().entries().iter();
-        return entries.filter(|entry| entry.identity.id.is_some_and(|other| is_same(id, &other))).filter_map(open).collect();
+        return entries
+            .filter(|entry| entry.identity.id.is_some_and(|other| is_same(id, &other)))
+            .filter_map(open)
+            .collect();
     }
     exact.into_iter().filter_map(open).collect()
 }
@@ -127,7 +130,9 @@ impl Finder<'_> {
             }
         };
         match (image.id, object.id()) {
-            (Some(wanted), Some(other)) if !is_same(&wanted, &other) && matches!(other, ImageId::BuildId(_)) => {
+            (Some(wanted), Some(other))
+                if !is_same(&wanted, &other) && matches!(other, ImageId::BuildId(_)) =>
+            {
                 found.tried.push(format!("{shown}: has {} {other}, the process ran {wanted}", other.kind()));
                 found.status = SymbolStatus::IdMismatch(vec![other]);
                 return;

@@ -90,7 +90,8 @@ fn sources(image: &Image, part: &Part, found: Found) -> Sources {
     let mut status = found.status;
     if let (true, Some(data)) = (files.is_empty(), &part.data) {
         // Most captures keep only the headers of what can be read from files.
-        let is_whole = image.path.starts_with('[') || Object::parse(data).is_ok_and(|object| object.has_symbols());
+        let is_whole =
+            image.path.starts_with('[') || Object::parse(data).is_ok_and(|object| object.has_symbols());
         if is_whole {
             status = SymbolStatus::Found;
         }
@@ -122,7 +123,11 @@ pub(super) fn add_unclaimed(builder: &mut Builder<'_, '_>, snapshot: &Snapshot<'
 
 /// What code without a name is called.
 pub(super) fn anonymous(part: &Part) -> String {
-    if part.name.is_empty() { format!("<anonymous:{:x}>", part.range().start().get()) } else { part.name.clone() }
+    if part.name.is_empty() {
+        format!("<anonymous:{:x}>", part.range().start().get())
+    } else {
+        part.name.clone()
+    }
 }
 
 fn unclaimed(snapshot: &Snapshot<'_>, parts: &[Part]) -> Vec<Part> {

@@ -71,7 +71,9 @@ fn of_function(image: &Placed, svma: Svma, mut located: Located) -> Located {
     let function = image.names.as_ref().and_then(|names| names.enclosing_function(svma));
     let symbol = match function {
         Some(function) if located.functions.is_empty() => Some(function),
-        Some(function) if function.name.ends_with(')') && function.linkage_name.as_ref() == Some(&function.name) => {
+        Some(function)
+            if function.name.ends_with(')') && function.linkage_name.as_ref() == Some(&function.name) =>
+        {
             if let Some(outermost) = located.functions.last_mut() {
                 (outermost.name, outermost.linkage_name) = (function.name, function.linkage_name);
             }

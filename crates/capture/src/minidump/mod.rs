@@ -11,7 +11,8 @@ use crate::{Error, ErrorKind, Fault, Limits, Mapping, Memory, Process, Snapshot,
 use backtrail_core::{AddrRange, Arch, Avma, FileOffset};
 use minidump::system_info::{Cpu, Os};
 use minidump::{
-    Minidump, MinidumpException, MinidumpMemoryInfoList, MinidumpMiscInfo, MinidumpSystemInfo, MinidumpThreadList,
+    Minidump, MinidumpException, MinidumpMemoryInfoList, MinidumpMiscInfo, MinidumpSystemInfo,
+    MinidumpThreadList,
 };
 use std::borrow::Cow;
 
@@ -40,10 +41,16 @@ struct Dump<'a, 'd> {
 /// machine was and which threads there were are missing or broken.
 pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> {
     let file = Minidump::read(data).map_err(|error| unreadable(data, &error))?;
-    let system: MinidumpSystemInfo = file.get_stream().map_err(|error| missing("the system's description", &error))?;
-    let arch = arch_of(system.cpu)
-        .ok_or_else(|| Error::new(ErrorKind::Unsupported, format!("a minidump of {}; only x86, x86_64, ARM and ARM64 are read", system.cpu)))?;
-    let threads: MinidumpThreadList<'_> = file.get_stream().map_err(|error| missing("the list of threads", &error))?;
+    let system: MinidumpSystemInfo =
+        file.get_stream().map_err(|error| missing("the system's description", &error))?;
+    let arch = arch_of(system.cpu).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("a minidump of {}; only x86, x86_64, ARM and ARM64 are read", system.cpu),
+        )
+    })?;
+    let threads: MinidumpThreadList<'_> =
+        file.get_stream().map_err(|error| missing("the list of threads", &error))?;
     let misc = file.get_stream().ok();
     let dump = Dump { file: &file, data, system, misc, arch };
     let mut notes = Vec::new();
@@ -135,7 +142,8 @@ impl<'d> Dump<'_, 'd> {
         }
         let list = list.unwrap_or_default();
         let saved = list.iter().take(limits.mappings);
-        let saved: Vec<_> = saved.map(|piece| (Avma::new(piece.base_address()), self.part(piece.bytes()))).collect();
+        let saved: Vec<_> =
+            saved.map(|piece| (Avma::new(piece.base_address()), self.part(piece.bytes()))).collect();
         Memory::new(saved.into_iter().chain(stacks).map(|(start, bytes)| (start, Cow::Borrowed(bytes))))
     }
 

@@ -36,8 +36,20 @@ fn id(dump: &Dump<'_, '_>, module: &MinidumpModule) -> Option<ImageId> {
         CodeView::Elf(elf) => ImageId::from_build_id(&elf.build_id)?,
         CodeView::Pdb70(pdb) => {
             let guid = &pdb.signature;
-            let text = [&guid.data1.to_be_bytes()[..], &guid.data2.to_be_bytes(), &guid.data3.to_be_bytes(), &guid.data4].concat();
-            let bytes = [&guid.data1.to_le_bytes()[..], &guid.data2.to_le_bytes(), &guid.data3.to_le_bytes(), &guid.data4].concat();
+            let text = [
+                &guid.data1.to_be_bytes()[..],
+                &guid.data2.to_be_bytes(),
+                &guid.data3.to_be_bytes(),
+                &guid.data4,
+            ]
+            .concat();
+            let bytes = [
+                &guid.data1.to_le_bytes()[..],
+                &guid.data2.to_le_bytes(),
+                &guid.data3.to_le_bytes(),
+                &guid.data4,
+            ]
+            .concat();
             match dump.system.os {
                 _ if dump.is_apple() => ImageId::Uuid(text.try_into().ok()?),
                 minidump::system_info::Os::Windows => ImageId::Uuid(text.try_into().ok()?),

@@ -3,7 +3,9 @@
 use super::Dump;
 use crate::{Limits, Thread};
 use backtrail_core::{Avma, Registers};
-use minidump::{MinidumpBreakpadInfo, MinidumpContext, MinidumpException, MinidumpThreadList, MinidumpThreadNames};
+use minidump::{
+    MinidumpBreakpadInfo, MinidumpContext, MinidumpException, MinidumpThreadList, MinidumpThreadNames,
+};
 
 /// The threads, and the memory that belongs to each.
 pub(super) struct Threads<'d> {
@@ -27,7 +29,9 @@ pub(super) fn read<'d>(
         let id = raw.raw.thread_id;
         let is_crashed = crashed == Some(id);
         // Where a thread crashed its own context is that of the handler, which ran on top of it.
-        let fault = exception.filter(|_| is_crashed).and_then(|exception| exception.context(&dump.system, dump.misc.as_ref()));
+        let fault = exception
+            .filter(|_| is_crashed)
+            .and_then(|exception| exception.context(&dump.system, dump.misc.as_ref()));
         let context = fault.or_else(|| raw.context(&dump.system, dump.misc.as_ref()));
         if context.is_none() && notes.len() < limits.notes {
             notes.push(format!("the minidump has no registers of thread {id}"));
@@ -43,7 +47,9 @@ pub(super) fn read<'d>(
             state: (writer == Some(id) && !is_crashed).then(|| "wrote the minidump".to_owned()),
         });
     }
-    if let Some(crashed) = crashed.filter(|id| !threads.iter().any(|thread| thread.id == Some(u64::from(*id)))) {
+    if let Some(crashed) =
+        crashed.filter(|id| !threads.iter().any(|thread| thread.id == Some(u64::from(*id))))
+    {
         notes.push(format!("the exception is of thread {crashed}, which is not in the list of threads"));
     }
     Threads { threads, stacks }

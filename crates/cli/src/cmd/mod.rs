@@ -1,6 +1,9 @@
 //! One file a command.
 
+pub(crate) mod addr2line;
+pub(crate) mod atos;
 mod cfi;
+mod convert;
 mod demangle;
 mod explain;
 mod generate;
@@ -21,9 +24,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Explain(args) => explain::run(args, colour),
         Command::Lookup(args) => lookup::run(args),
         Command::Stacks(args) => stacks::run(args, colour),
+        Command::Convert(args) => convert::run(args),
         Command::Images(args) => images::run(args),
         Command::Cfi(args) => cfi::run(args),
         Command::Demangle(args) => demangle::run(args),
+        Command::Addr2line(args) => addr2line::run(args),
+        Command::Atos(args) => atos::run(args),
         Command::Generate(args) => generate::run(args),
     }
 }

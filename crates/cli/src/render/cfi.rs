@@ -13,7 +13,6 @@ pub(crate) fn write_text(out: &mut dyn Write, item: &Item) -> io::Result<()> {
         Item::Gap(gap) => write_gap(out, gap),
         Item::Summary(summary) => write_summary(out, summary),
         Item::Problem { message } => writeln!(out, "problem: {message}"),
-        _ => Ok(()),
     }
 }
 

@@ -91,7 +91,7 @@ impl<'d> DwarfFile<'d> {
 
 impl DwarfFile<'_> {
     /// A file that has to be asked for before any name of this one is read.
-    fn wanted(&self) -> Option<&FileRequest> {
+    pub(crate) fn wanted(&self) -> Option<&FileRequest> {
         self.supplementary.as_ref()?.wanted()
     }
 }

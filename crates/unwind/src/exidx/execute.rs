@@ -137,7 +137,8 @@ impl Machine {
             (false, true) => value(before, LR)?,
         };
         for register in CALL_CLOBBERED {
-            if register == LR || !is_popped(register) {
+            // A popped link register is the return address, unless that was popped too: then it is the caller's.
+            if !is_popped(register) || (register == LR && !is_popped(PC)) {
                 self.registers.clear(register);
             }
         }

@@ -3,7 +3,7 @@
 use super::execute::Stopped;
 use super::op::{Code, Op, RegisterSet};
 use crate::row::{Cfa, Row, Rule};
-use backtrail_core::{Family, Register};
+use backtrail_core::Register;
 
 const SP: Register = Register(13);
 const LR: Register = Register(14);
@@ -19,12 +19,15 @@ struct Slot {
 /// The row of an entry's instructions.
 ///
 /// # Errors
-/// [`Stopped::UnknownRegister`] where the instructions do what no row says: they pop by two base registers, pop the
-/// stack pointer, or take it from a register that they have popped before. [`execute`](super::execute) runs those too.
-/// Refusal and codes without meaning as there.
+/// [`Stopped::UnknownRegister`] where the instructions do what no row says: they pop by two base registers, go on by a
+/// stack pointer that they have popped, or take it from a register that they have popped before.
+/// [`execute`](super::execute) runs those too. Refusal and codes without meaning as there.
 pub fn row(code: Code<'_>) -> Result<Row, Stopped> {
     let mut machine = Machine { vsp: Slot { base: SP, offset: 0 }, slots: [None; 16] };
     for op in code {
+        if machine.slot(SP).is_some() && op != Op::Finish {
+            return Err(Stopped::UnknownRegister(SP));
+        }
         match op {
             Op::Finish => break,
             Op::Refuse => return Err(Stopped::Refused),
@@ -71,9 +74,6 @@ impl Machine {
     }
 
     fn pop(&mut self, set: RegisterSet) -> Result<(), Stopped> {
-        if set.contains(SP) {
-            return Err(Stopped::UnknownRegister(SP));
-        }
         for register in set.iter() {
             if let Some(slot) = self.slots.get_mut(usize::from(register.0)) {
                 *slot = Some(self.vsp);
@@ -94,7 +94,8 @@ impl Machine {
                 row.set(register, rule);
             }
         }
-        debug_assert_eq!(Family::Arm.pc(), PC);
+        // Whoever restores the registers that a call may change was not called: glibc's `__default_sa_restorer`.
+        row.is_signal_frame = [Register(0), SP, PC].into_iter().all(|register| self.slot(register).is_some());
         Ok(row)
     }
 

@@ -203,7 +203,23 @@ fn executing_gives_the_caller() {
     // pop {r4, sp, pc} takes the stack pointer from the stack.
     let done = execute(code(&[0x8a, 0x01, 0xb0]), &frame(0x7000, 0), &memory).unwrap();
     assert_eq!((done.cfa, done.registers.pc()), (Avma::new(0x55), Some(Avma::new(0x66))));
-    assert_eq!(row(code(&[0x8a, 0x01, 0xb0])), Err(Stopped::UnknownRegister(SP)));
+    let loaded = row(code(&[0x8a, 0x01, 0xb0])).unwrap();
+    assert_eq!((loaded.rule(SP), loaded.return_address), (Rule::Offset(-8), Rule::Offset(-4)));
+    assert!(!loaded.is_signal_frame);
+    assert_eq!(row(code(&[0x8a, 0x01, 0x00])), Err(Stopped::UnknownRegister(SP)), "it goes on from there");
+}
+
+#[test]
+fn glibc_restores_a_whole_context_after_a_signal() {
+    // vsp += 32; pop {r0-r3}; pop {r4-r12, sp, lr, pc}, as `__default_sa_restorer` has it.
+    let words = word_bytes(&[0x0f8f_ffb0]);
+    let restorer = row(Code::new(0x07b1, 2, &words)).unwrap();
+    assert!(restorer.is_signal_frame);
+    assert_eq!(restorer.cfa, Cfa::RegisterOffset(SP, 96));
+    assert_eq!(restorer.rule(SP), Rule::Offset(-12));
+    assert_eq!(restorer.rule(Register(14)), Rule::Offset(-8));
+    assert_eq!(restorer.return_address, Rule::Offset(-4));
+    assert_eq!(restorer.rule(Register(0)), Rule::Offset(-64));
 }
 
 const SP: Register = Register(13);

@@ -10,6 +10,8 @@ pub(crate) enum Effect {
     /// Pushes a register, or (`None`) anything else.
     Push(Option<u8>),
     Pop(u8),
+    /// Loads a register from memory, as epilogues do where the frame was not pushed.
+    Load(u8),
     /// Adds to the stack pointer.
     MoveSp(i32),
     /// The frame pointer becomes the stack pointer plus this.
@@ -140,6 +142,10 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         0x00..=0x3f if opcode & 7 < 4 => neutral(Some(operand.register).filter(|_| opcode & 0x38 != 0x38))?,
         0x38..=0x3f | 0x84 | 0x85 => Effect::Neutral,
         0x63 if is_64 => neutral(Some(operand.register))?,
+        0x8b if operand.target.is_none() => {
+            neutral(Some(operand.register))?;
+            Effect::Load(operand.register)
+        }
         0x69 | 0x6b | 0x8a | 0x8b | 0x8d => neutral(Some(operand.register))?,
         0x80 | 0x81 | 0x83 if operand.register & 7 == 7 => Effect::Neutral,
         0x80 | 0x81 | 0x83 | 0x88 | 0x89 | 0xc0 | 0xc1 | 0xc6 | 0xc7 | 0xd0..=0xd3 | 0xf6 | 0xf7 => {

@@ -63,7 +63,7 @@ impl Machine {
             let (length, effect) = decode(code, self.is_64)?;
             code = code.get(length..)?;
             match effect {
-                Effect::Neutral => {}
+                Effect::Neutral | Effect::Load(_) => {}
                 Effect::Push(register) => {
                     let offset = above_sp?.checked_add(self.word)?;
                     above_sp = Some(offset);
@@ -98,8 +98,10 @@ impl Machine {
             let fp_is_whole = popped.rule(self.fp) == Rule::Same;
             match effect {
                 Effect::Neutral => {}
+                // From a place that only the frame's layout tells.
+                Effect::Load(register) => self.pop(&mut popped, register, Rule::Undefined),
                 Effect::Pop(register) => {
-                    self.pop(&mut popped, register, offset);
+                    self.pop(&mut popped, register, Rule::Offset(offset));
                     offset = offset.checked_add(self.word)?;
                 }
                 Effect::MoveSp(by) => offset = offset.checked_add(by)?,
@@ -119,10 +121,10 @@ impl Machine {
         None
     }
 
-    fn pop(&self, row: &mut Row, register: u8, offset: i32) {
+    fn pop(&self, row: &mut Row, register: u8, rule: Rule) {
         if let Some(number) = self.numbers.get(usize::from(register)) {
             if self.callee_saved.contains(number) {
-                row.set(Register(*number), Rule::Offset(offset));
+                row.set(Register(*number), rule);
             }
         }
     }
@@ -132,9 +134,8 @@ impl Machine {
         let cfa = offset.checked_add(self.word)?;
         let mut row = Row::new(Cfa::RegisterOffset(base, cfa), Rule::Offset(-self.word));
         for (register, rule) in popped.rules() {
-            if let Rule::Offset(at) = rule {
-                row.set(register, Rule::Offset(at.checked_sub(cfa)?));
-            }
+            let rule = if let Rule::Offset(at) = rule { Rule::Offset(at.checked_sub(cfa)?) } else { rule };
+            row.set(register, rule);
         }
         Some(row)
     }
@@ -142,6 +143,16 @@ impl Machine {
     /// Entries of procedure linkage tables: `jmp *slot`, `push index; jmp first`, and the first, `push slot; jmp *slot`.
     /// Linkers other than GNU's give them no table.
     fn stub(&self, code: &Code<'_>) -> Option<Row> {
+        let word = self.word;
+        let mut row = Row::new(Cfa::RegisterOffset(self.sp, word), Rule::Offset(-word));
+        match self.frame_setup(code) {
+            Some(0) => return Some(row),
+            Some(_) => {
+                row.cfa = Cfa::RegisterOffset(self.sp, 2 * word);
+                return Some(row.with(self.fp, Rule::Offset(-2 * word)));
+            }
+            None => {}
+        }
         let depth = match (code.text.up_to(code.at)?, skip_markers(code.ahead())) {
             ([.., 0xff, 0x35 | 0xb3, _, _, _, _], [0xff, 0x25 | 0xa3, ..]) => 3,
             (_, [0xff, 0x35 | 0xb3, _, _, _, _, 0xff, 0x25 | 0xa3, ..]) => 2,
@@ -151,7 +162,25 @@ impl Machine {
             ([.., 0x68, _, _, _, _], [0xe9, ..]) => 2,
             _ => return None,
         };
-        Some(Row::new(Cfa::RegisterOffset(self.sp, depth * self.word), Rule::Offset(-self.word)))
+        row.cfa = Cfa::RegisterOffset(self.sp, depth * word);
+        Some(row)
+    }
+
+    /// Whether the frame pointer is about to be set up, and how many words of that are already pushed: known by the
+    /// two instructions, even where nothing tells the function's start.
+    fn frame_setup(&self, code: &Code<'_>) -> Option<i32> {
+        let ahead = skip_markers(code.ahead());
+        let is_copy = |code: &[u8]| {
+            let copy = code.strip_prefix(&[0x48]).filter(|_| self.is_64);
+            let copy = if self.is_64 { copy? } else { code };
+            (copy.starts_with(&[0x89, 0xe5]) || copy.starts_with(&[0x8b, 0xec])).then_some(())
+        };
+        let (first, rest) = ahead.split_first()?;
+        if *first == 0x55 && is_copy(rest).is_some() {
+            return Some(0);
+        }
+        let pushed = matches!(code.text.up_to(code.at)?, [.., 0x55]);
+        (pushed && is_copy(ahead).is_some()).then_some(1)
     }
 }
 

@@ -96,3 +96,15 @@ pub(crate) fn files() -> Vec<std::path::PathBuf> {
         Err(_) => USUAL.iter().map(Into::into).filter(|path: &std::path::PathBuf| path.exists()).collect(),
     }
 }
+
+/// The value of a symbol in `.symtab` of a 64-bit file.
+pub(crate) fn symbol(data: &[u8], wanted: &str) -> Option<u64> {
+    let (_, _, headers) = headers(data);
+    let symbols = headers.iter().find(|header| header.name == ".symtab")?;
+    let strings = headers.iter().find(|header| header.name == ".strtab")?;
+    data[symbols.offset..symbols.offset + symbols.size].chunks_exact(24).find_map(|symbol| {
+        let name = strings.offset + usize::try_from(u32_at(symbol, 0)).unwrap();
+        let matches = data[name..].starts_with(wanted.as_bytes()) && data[name + wanted.len()] == 0;
+        matches.then(|| u64_at(symbol, 8))
+    })
+}
