@@ -4,7 +4,7 @@ mod many;
 
 use crate::binary::Located;
 use crate::details::Details;
-use backtrail_core::Svma;
+use backtrail_core::{Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
 use backtrail_symbolize::{FileRequest, Step, Symbolizer};
@@ -120,6 +120,13 @@ impl OpenImage {
                 }
             }
             Located::outside()
+        })
+    }
+
+    /// The symbol of the function that runs at an address, which is not always the nearest one.
+    pub(crate) fn enclosing_function(&self, address: Svma) -> Option<Symbol> {
+        self.joined.with_dependent(|_, parts| {
+            parts.symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned())
         })
     }
 

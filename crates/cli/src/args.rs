@@ -25,6 +25,7 @@ pub(crate) enum Command {
     Symbolicate(Symbolicate),
     Explain(Explain),
     Lookup(Lookup),
+    Stacks(Stacks),
     Convert(Convert),
     Images(Images),
     Cfi(Cfi),
@@ -120,6 +121,49 @@ pub(crate) struct Lookup {
     /// The addresses; read from standard input, one a line, where none are given.
     #[arg(value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,
+}
+
+/// Shows what every thread of a captured process was doing: from a core, a minidump or a saved stack.
+///
+/// Binaries and debug files are found by build id below every PATH and in the system's debug folders, or where the process
+/// had them. Threads with the same stack are shown once.
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["core", "minidump", "offline"])))]
+pub(crate) struct Stacks {
+    /// The core dump of a Linux process: x86, x86_64, ARM or ARM64.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) core: Option<PathBuf>,
+    /// The program that the core is of, where it is not to be found by its path or build id.
+    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core")]
+    pub(crate) executable: Option<PathBuf>,
+    /// A minidump of Breakpad, Crashpad or Windows.
+    #[arg(long, value_name = "F")]
+    pub(crate) minidump: Option<PathBuf>,
+    /// A saved stack in the layout of libunwindstack's offline cases: regs.txt, maps.txt, *.data, binaries.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) offline: Option<PathBuf>,
+    /// Where to look for binaries and symbols: a file, or a folder searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = StackFormat::Text)]
+    pub(crate) format: StackFormat,
+    /// Show each thread, also where several have the same stack.
+    #[arg(long)]
+    pub(crate) no_fold: bool,
+    /// Frames of a thread at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_frames: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StackFormat {
+    /// For people.
+    Text,
+    /// For programs. The schema is in docs/report.schema.json.
+    Json,
+    /// A line for each distinct stack: frames, outermost first, joined by semicolons, and how many threads had it.
+    Collapsed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
