@@ -88,13 +88,15 @@ fn copy(
     Some(size)
 }
 
-/// Copies at least `size` bytes.
+/// Copies at least `size` bytes, of at most three blocks.
 #[inline]
 fn copy_blocks(from: &[u8], to: &mut [u8], size: usize) {
     let (from, to) = (from.as_chunks::<BLOCK>().0, to.as_chunks_mut::<BLOCK>().0);
-    let blocks = size.div_ceil(BLOCK);
-    for (to, from) in to.iter_mut().zip(from).take(blocks) {
-        *to = *from;
+    let ([a, b, c], [to_a, to_b, to_c]) = (from, to) else { return };
+    *to_a = *a;
+    if size > BLOCK {
+        *to_b = *b;
+        *to_c = *c;
     }
 }
 

@@ -55,9 +55,9 @@ impl<'d> Names<'d> {
             return Some(Name { language: u8::MAX, ..Name::default() });
         };
         let number = number as usize;
-        let [start, end] = [number, number + 1].map(|number| self.positions.get(number));
-        let (start, end) = (usize::try_from(start?).ok()?, usize::try_from(end?).ok()?);
-        read_record(self.records.get(start..end)?, self.dictionary)
+        let (start, end) = (self.positions.get(number)?, self.positions.get(number + 1)?);
+        let record = self.records.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
+        read_record(record, self.dictionary)
     }
 }
 
