@@ -1,7 +1,10 @@
 //! An image's files together with the symbolizer that borrows them.
 
+mod many;
+
 use crate::binary::Located;
-use backtrail_core::Svma;
+use crate::details::Details;
+use backtrail_core::{Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
 use backtrail_symbolize::{FileRequest, Step, Symbolizer};
@@ -118,6 +121,41 @@ impl OpenImage {
             }
             Located::outside()
         })
+    }
+
+    /// The symbol of the function that runs at an address, which is not always the nearest one.
+    pub(crate) fn enclosing_function(&self, address: Svma) -> Option<Symbol> {
+        self.joined.with_dependent(|_, parts| {
+            parts.symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned())
+        })
+    }
+
+    /// Asks for all further files that debug info names, up to `limit` of them.
+    pub(crate) fn provide_all(&self, index: &Index, limit: usize) {
+        self.joined.with_dependent(|files, parts| {
+            for _ in 0..limit {
+                let Some(request) = parts.symbolizer.missing_file() else { break };
+                let found = self.find(index, &request).map(|data| &**files.push_get(Box::new(data)));
+                parts.symbolizer.provide(&request, found);
+            }
+        });
+    }
+
+    /// Does something with the symbolizer.
+    pub(crate) fn with_symbolizer<T>(&self, act: impl FnOnce(&Symbolizer<'_>) -> T) -> T {
+        self.joined.with_dependent(|_, parts| act(&parts.symbolizer))
+    }
+
+    /// Lets go of the memory that a part of a mapped file takes. It comes back when it is read.
+    pub(crate) fn release_part(&self, part: &[u8]) {
+        let files = self.joined.borrow_owner();
+        let files = (0..files.len()).filter_map(|position| files.get(position));
+        files.for_each(|file| file.release_part(part));
+    }
+
+    /// What else is known of an address that was looked up.
+    pub(crate) fn details(&self, address: Svma) -> Details {
+        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {
