@@ -1,6 +1,5 @@
 //! Names and files by number.
 
-use crate::body::NAME_GROUP;
 use crate::bytes::Cursor;
 use crate::packed::Packed;
 use crate::read::answer::{File, Text};
@@ -39,7 +38,7 @@ impl<'d> Names<'d> {
         let mut cursor = Cursor::new(data);
         let [width, ..] = cursor.array::<8>()?;
         let count = cursor.u64()?;
-        let positions = Packed::new(data.get(cursor.at..)?, width, count.div_ceil(NAME_GROUP as u64))?;
+        let positions = Packed::new(data.get(cursor.at..)?, width, count.checked_add(1)?)?;
         cursor.take(positions.size())?;
         let (count, records) = (usize::try_from(count).ok()?, data.get(cursor.at..)?);
         Some(Self { count, positions, records, dictionary })
@@ -56,17 +55,9 @@ impl<'d> Names<'d> {
             return Some(Name { language: u8::MAX, ..Name::default() });
         };
         let number = number as usize;
-        if number >= self.count {
-            return None;
-        }
-        let position = self.positions.get(number / NAME_GROUP)?;
-        let mut cursor = Cursor::at(self.records, usize::try_from(position).ok()?);
-        for _ in 0..number % NAME_GROUP {
-            let size = usize::try_from(cursor.uleb()?).ok()?;
-            cursor.take(size)?;
-        }
-        let size = usize::try_from(cursor.uleb()?).ok()?;
-        read_record(cursor.take(size)?, self.dictionary)
+        let (start, end) = (self.positions.get(number)?, self.positions.get(number + 1)?);
+        let record = self.records.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
+        read_record(record, self.dictionary)
     }
 }
 
