@@ -120,6 +120,12 @@ impl Binary {
         self.open.lookup(&self.index, address)
     }
 
+    /// What lies at each of many stated addresses, in their order: as [`lookup`](Self::lookup), on all cores and with no
+    /// more memory than a part of the addresses needs.
+    pub fn lookup_all(&self, addresses: &[Svma]) -> Vec<Located> {
+        self.open.lookup_all(&self.index, addresses)
+    }
+
     /// What is broken in the files, each thing once.
     pub fn problems(&self) -> Vec<String> {
         self.open.problems()
@@ -143,7 +149,7 @@ fn choose<'s, 'd>(
 }
 
 /// Where a binary's dSYM is by custom: `Foo.dSYM` beside `Foo`, `Foo.app.dSYM` beside `Foo.app/Foo`.
-fn neighbours(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
     let bundle = path.ancestors().take(2).map(|part| {
         let mut name = part.as_os_str().to_owned();
         name.push(".dSYM");
@@ -153,7 +159,7 @@ fn neighbours(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The debug files of the same identity, best first.
-fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
+pub(crate) fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
     let beside = object.id().map(|id| index.find(&id, Some(object.arch()))).unwrap_or_default();
     let beside = beside.into_iter().filter(|entry| entry.location.path() != file);
     let beside = beside.filter_map(|entry| Some((entry.location.to_string(), index.open(entry).ok()?)));

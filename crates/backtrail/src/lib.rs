@@ -22,6 +22,8 @@
 
 mod analysis;
 mod binary;
+pub mod cfi;
+mod convert;
 mod details;
 mod facts;
 mod inspect;
@@ -29,6 +31,7 @@ pub mod json;
 mod open_image;
 mod symbolicate;
 mod symbols;
+mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
 pub use backtrail_core::{
@@ -43,7 +46,12 @@ pub use backtrail_report::{
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
+pub use convert::{
+    ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
+    TableStats, Verified,
+};
 pub use details::{Declaration, Details};
 pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;
+pub use unwind_tables::UnwindTables;

@@ -24,7 +24,9 @@ pub(crate) enum Command {
     Symbolicate(Symbolicate),
     Explain(Explain),
     Lookup(Lookup),
+    Convert(Convert),
     Images(Images),
+    Cfi(Cfi),
     Demangle(Demangle),
     Addr2line(Addr2line),
     Atos(Atos),
@@ -131,6 +133,42 @@ pub(crate) enum LookupFormat {
     LlvmJson,
 }
 
+/// Packs debug info and symbol tables into one small file per image, which is asked without any parsing.
+///
+/// Inputs are dSYM bundles, Mach-O and ELF files, .debug files, and folders of them. Slices of fat files become a table
+/// each; a binary and its debug file, told by their identity, one together. Split debug info (.dwo, .dwp), dwz files and
+/// the object files of a debug map are found where the input names them, and among the inputs.
+#[derive(Args, Debug)]
+pub(crate) struct Convert {
+    /// What to convert.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The table's file, or a folder for tables; the current folder by default.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = ConvertFormat::Btsym)]
+    pub(crate) format: ConvertFormat,
+    /// How many threads to use; all cores by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Look up every line row and inlined call again, in the table and in the debug info, and compare.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Say what each section of the table costs.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print the summary for programs; one line for each table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ConvertFormat {
+    /// backtrail's symbol table file.
+    Btsym,
+}
+
 /// Shows what binaries hold: slices, identities, segments, load commands, debug info.
 #[derive(Args, Debug)]
 pub(crate) struct Images {
@@ -142,7 +180,35 @@ pub(crate) struct Images {
     pub(crate) format: PlainFormat,
 }
 
-/// Makes C++, Swift, Rust and Objective-C names readable.
+/// Shows unwind tables: for each function where the caller's frame, return address and registers are, from DWARF CFI
+/// (.eh_frame, .debug_frame), Apple's compact unwind information and ARM's exception index; then the code that none
+/// of them covers.
+///
+/// CFA is the stack pointer before the call; [CFA-8] is what lies 8 bytes below it. Registers that keep their value
+/// are left out.
+#[derive(Args, Debug)]
+pub(crate) struct Cfi {
+    /// A Mach-O or ELF file, or a dSYM bundle.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only what holds at this address.
+    #[arg(long, value_name = "A", value_parser = parse_address, conflicts_with = "function")]
+    pub(crate) address: Option<u64>,
+    /// Only this function, by its linkage name or its readable name, with or without parameters.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+    /// Which slice of a fat file; all of them if not given.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+}
+
+/// Makes C++, Swift, Rust, Objective-C, D and Microsoft names readable.
+///
+/// Names are given as arguments; without any, standard input is copied with every name in it made readable. The options
+/// are those of c++filt, llvm-cxxfilt and swift demangle.
 #[derive(Args, Debug)]
 pub(crate) struct Demangle {
     /// The names; standard input is filtered where none are given.
@@ -151,9 +217,70 @@ pub(crate) struct Demangle {
     /// Leave out parameters and return types.
     #[arg(short = 'p', long)]
     pub(crate) no_params: bool,
+    /// Leave out return types.
+    #[arg(long)]
+    pub(crate) no_return_types: bool,
     /// Swift names in the short form that Xcode shows.
     #[arg(long)]
     pub(crate) simplified: bool,
+    /// Swift types in full: Array<Int> rather than [Int].
+    #[arg(long)]
+    pub(crate) no_sugar: bool,
+    /// Also read words that are no names, but mangled C++ types.
+    #[arg(short, long)]
+    pub(crate) types: bool,
+    /// Read names of one scheme only.
+    #[arg(short = 's', long, value_enum, default_value_t = Mangling::Auto)]
+    pub(crate) format: Mangling,
+    /// Every name has an underscore in front, as Mach-O writes it.
+    #[arg(short = '_', long, overrides_with = "no_strip_underscore")]
+    pub(crate) strip_underscore: bool,
+    /// No name has an underscore in front; without either option one more is ignored.
+    #[arg(short = 'n', long, overrides_with = "strip_underscore")]
+    pub(crate) no_strip_underscore: bool,
+    /// Put readable names in double quotes, unless they stand in some.
+    #[arg(long)]
+    pub(crate) quote: bool,
+    /// Cut longer readable names where the cut can be seen.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_length: Option<usize>,
+    /// Fold template arguments nested deeper: with 1, A<B<...>>.
+    #[arg(long, value_name = "DEPTH")]
+    pub(crate) fold_depth: Option<u32>,
+    /// Fold template argument lists longer than this.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) fold_length: Option<usize>,
+    /// Always so here, as are -r, -R and --compact: taken for the sake of other tools' users.
+    #[arg(short = 'i', long)]
+    pub(crate) no_verbose: bool,
+    #[arg(short = 'R', long, hide = true)]
+    pub(crate) recurse_limit: bool,
+    #[arg(short = 'r', long, alias = "no-recursion-limit", hide = true)]
+    pub(crate) no_recurse_limit: bool,
+    #[arg(long, hide = true)]
+    pub(crate) compact: bool,
+}
+
+/// How names are mangled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Mangling {
+    /// Any of the others.
+    Auto,
+    /// No name is read.
+    None,
+    /// C++ of clang, gcc and most others.
+    #[value(alias = "gnu-v3", alias = "gnu")]
+    Itanium,
+    /// Swift of every generation.
+    Swift,
+    /// Rust, legacy and v0.
+    Rust,
+    /// D.
+    Dlang,
+    /// Objective-C.
+    Objc,
+    /// C++ of Microsoft.
+    Msvc,
 }
 
 /// Writes the man pages or a shell's completions.

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod batches;
 mod cmd;
 mod input;
 mod output;

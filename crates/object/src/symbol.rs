@@ -52,7 +52,7 @@ pub struct Symbol<'d> {
     /// Where it was found.
     pub table: SymbolTable,
     /// The source file that an ELF table states for its local symbols; without folders as a rule.
-    pub source: Option<Cow<'d, str>>,
+    pub source: Option<&'d str>,
 }
 
 /// How good a name is among several for one address; greater is better. See [`Symbol::preference`].
@@ -68,10 +68,9 @@ pub struct Preference<'a> {
 }
 
 impl Symbol<'_> {
-    /// The same with a name of its own, for symbols that outlive the bytes they were read from.
+    /// The same with a name of its own and without its source, for symbols that outlive the bytes they were read from.
     pub fn into_owned(self) -> Symbol<'static> {
-        let source = self.source.map(|source| Cow::Owned(source.into_owned()));
-        Symbol { name: Cow::Owned(self.name.into_owned()), source, ..self }
+        Symbol { name: Cow::Owned(self.name.into_owned()), source: None, ..self }
     }
 
     /// Which of several symbols at one address to show: the greatest.

@@ -1,6 +1,7 @@
 //! What a lookup answers.
 
 use crate::dwarf::{FilePath, Frame};
+use crate::table::readable;
 use backtrail_core::{Function, Reason, Svma, Symbol};
 use backtrail_demangle::{Options, demangle};
 use std::borrow::Cow;
@@ -49,18 +50,18 @@ impl<'a> FunctionRef<'a> {
     /// The readable name; the linkage name where it cannot be made readable, empty where debug info names none.
     pub fn name(&self) -> Cow<'_, str> {
         let plain = self.qualified_name.as_deref().or(self.plain_name.as_deref());
-        let Some(linkage) = self.linkage_name.as_deref() else {
-            return Cow::Borrowed(plain.unwrap_or_default());
-        };
-        let readable = demangle(linkage, &Options::default());
-        // Not mangled, but for instance renamed by the assembler: the source's own name is the readable one.
-        if readable == linkage { Cow::Borrowed(plain.unwrap_or(linkage)) } else { readable }
+        readable(self.linkage_name.as_deref(), plain)
     }
 
     /// The name that the linker sees. Debug info leaves it out where it is the plain name, as for C; so this is the
     /// plain name, too, for a function of C++ that was inlined and that the linker does not see at all.
     pub fn linkage_name(&self) -> Option<&str> {
         self.linkage_name.as_deref().or(self.plain_name.as_deref())
+    }
+
+    /// Whether there is a name for the linker besides the source's own.
+    pub(crate) fn has_linkage_name(&self) -> bool {
+        self.linkage_name.is_some()
     }
 
     /// The source file: of the instruction in the innermost function, of the call in the others.

@@ -3,6 +3,7 @@
 
 mod answer;
 mod code;
+pub mod convert;
 mod debug_map;
 mod details;
 mod dwarf;
@@ -12,6 +13,7 @@ mod problem;
 mod request;
 mod symbolizer;
 mod symtab;
+mod table;
 
 pub use answer::{Answer, FunctionRef, SymbolRef};
 pub use details::{Declaration, Details};
@@ -20,3 +22,4 @@ pub use error::Error;
 pub use problem::{Problem, ProblemKind};
 pub use request::{FileRequest, Step};
 pub use symbolizer::Symbolizer;
+pub use table::TableAnswer;

@@ -16,7 +16,7 @@ pub(crate) struct Symtab<'d> {
     entries: Vec<Entry>,
     names: Vec<Cow<'d, str>>,
     /// Source files of local symbols.
-    sources: Vec<Cow<'d, str>>,
+    sources: Vec<&'d str>,
     /// Where functions start, named or not; sorted.
     function_starts: Vec<Svma>,
     has_underscore: bool,
@@ -78,18 +78,25 @@ impl<'d> Symtab<'d> {
         symbols.dedup_by_key(|symbol| symbol.address);
         let mut entries = Vec::with_capacity(symbols.len());
         let mut names = Vec::with_capacity(symbols.len());
-        let mut sources: Vec<Cow<'d, str>> = Vec::new();
+        let mut sources: Vec<&'d str> = Vec::new();
         for symbol in symbols {
             let Ok(name) = u32::try_from(names.len()) else { break };
             // What lies together is of one file as a rule.
-            if let Some(source) = symbol.source.as_ref().filter(|source| sources.last() != Some(source)) {
-                sources.push(source.clone());
+            if let Some(source) = symbol.source.filter(|source| sources.last() != Some(source)) {
+                sources.push(source);
             }
-            let source = symbol.source.as_ref().map_or(u32::MAX, |_| sources.len() as u32 - 1);
+            let source = symbol.source.map_or(u32::MAX, |_| sources.len() as u32 - 1);
             entries.push(Entry { start: symbol.address, size: symbol.size, name, source });
             names.push(symbol.name);
         }
         Self { entries, names, sources, function_starts, has_underscore }
+    }
+
+    /// The addresses at which the answer may change, besides the borders of sections.
+    pub(crate) fn borders(&self) -> impl Iterator<Item = Svma> {
+        let ends = self.entries.iter().filter_map(|entry| entry.start.checked_add(entry.size?));
+        let starts = self.entries.iter().map(|entry| entry.start);
+        starts.chain(ends).chain(self.function_starts.iter().copied())
     }
 
     /// The nearest lower symbol, unless the address lies behind its end, in another section, or in a function that
@@ -119,7 +126,7 @@ impl<'d> Symtab<'d> {
         }
         let offset = address.offset_from(entry.start).unwrap_or(0);
         let has_underscore = self.has_underscore;
-        let source = self.sources.get(entry.source as usize).map(|source| &**source);
+        let source = self.sources.get(entry.source as usize).copied();
         Nearest::Symbol(SymbolRef { linkage_name: name, start: entry.start, offset, has_underscore, source })
     }
 

@@ -3,9 +3,11 @@
 //! Addresses are strings (`"0x…"`), since JSON numbers lose bits above 2^53. Every key of the schema is always
 //! there; what is not known is `null`, an empty list or an empty object.
 
+mod convert;
 mod frame;
 mod report;
 
+pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
 pub use report::{ReportJson, report};
 
@@ -20,6 +22,19 @@ pub const REPORT_SCHEMA: &str = "backtrail-report/1";
 /// An address, printed as JSON consumers can read it without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hex(u64);
+
+impl Hex {
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
 
 impl Serialize for Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,5 +1,6 @@
 //! Results in the forms that people and programs read.
 
+pub(crate) mod cfi;
 pub(crate) mod html;
 pub(crate) mod llvm;
 pub(crate) mod paths;

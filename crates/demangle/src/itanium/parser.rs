@@ -4,6 +4,7 @@
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
 use super::cursor::Cursor;
+use super::dialect::Dialect;
 use super::direct::Buffers;
 use super::node::{Id, List, Node, Qualifiers, Reference, Span};
 use super::print::Written;
@@ -22,6 +23,8 @@ pub(crate) struct Scratch {
     pub(super) pending: Vec<Id>,
     /// What `S_`, `S0_`, ... stand for.
     pub(super) substitutions: Vec<Id>,
+    /// Which of them are template parameters or `decltype`, ascending.
+    pub(super) unresolved_types: Vec<usize>,
     /// What `T_`, `T0_`, ... stand for; each [`Level`] is a range of it.
     pub(super) params: Vec<Id>,
     pub(super) levels: Vec<Level>,
@@ -48,6 +51,8 @@ pub(super) struct NameState {
     pub(super) qualifiers: Qualifiers,
     pub(super) reference: Option<Reference>,
     pub(super) has_explicit_object: bool,
+    /// A vendor's qualifiers of a member function.
+    pub(super) vendor_qualifiers: Option<Id>,
 }
 
 /// Reads one name.
@@ -56,6 +61,8 @@ pub(super) struct Parser<'n, 's> {
     pub(super) scratch: &'s mut Scratch,
     /// `levels` and `params` from here on belong to the innermost encoding.
     pub(super) level_base: usize,
+    /// The level of the encoding around the innermost one, if that is an argument and may use its parameters.
+    pub(super) outer_level: Option<usize>,
     pub(super) param_base: usize,
     /// Whether `I` behind a type opens template arguments: not behind a conversion's type itself.
     pub(super) takes_args: bool,
@@ -69,6 +76,9 @@ pub(super) struct Parser<'n, 's> {
     pub(super) invented: [u32; 3],
     /// Whether a template parameter was met before its argument.
     pub(super) has_forwards: bool,
+    pub(super) dialect: Dialect,
+    /// Whether reading ended where the name shows that gcc made it.
+    pub(super) shows_gcc: bool,
     depth: u32,
     is_too_deep: bool,
 }
@@ -88,10 +98,11 @@ impl<'n> DerefMut for Parser<'n, '_> {
 }
 
 impl<'n, 's> Parser<'n, 's> {
-    pub(super) fn new(name: &'n str, at: usize, scratch: &'s mut Scratch) -> Self {
+    pub(super) fn new(name: &'n str, at: usize, dialect: Dialect, scratch: &'s mut Scratch) -> Self {
         scratch.table.clear();
         scratch.pending.clear();
         scratch.substitutions.clear();
+        scratch.unresolved_types.clear();
         scratch.params.clear();
         scratch.levels.clear();
         scratch.forwards.clear();
@@ -99,6 +110,7 @@ impl<'n, 's> Parser<'n, 's> {
             cursor: Cursor { bytes: name.as_bytes(), at },
             scratch,
             level_base: 0,
+            outer_level: None,
             param_base: 0,
             takes_args: true,
             takes_forwards: false,
@@ -106,6 +118,8 @@ impl<'n, 's> Parser<'n, 's> {
             lambda_level: None,
             invented: [0; 3],
             has_forwards: false,
+            dialect,
+            shows_gcc: false,
             depth: 0,
             is_too_deep: false,
         }

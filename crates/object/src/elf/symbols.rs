@@ -160,9 +160,10 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
         for (index, entry) in self.entries.iter().enumerate() {
             // Local symbols stand behind the file that they are of; one without a name ends that.
             if entry.st_type() == STT_FILE {
-                source = names.get(entry.st_name(self.endian).into()).map(text);
+                source =
+                    names.get(entry.st_name(self.endian).into()).and_then(|name| str::from_utf8(name).ok());
             } else if let Some(symbol) = self.symbol(index, entry, &mut names) {
-                let source = source.clone().filter(|_| symbol.binding == Binding::Local);
+                let source = source.filter(|_| symbol.binding == Binding::Local);
                 symbols.push(Symbol { source, ..symbol });
             }
         }
