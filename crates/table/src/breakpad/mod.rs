@@ -8,6 +8,7 @@
 
 mod id;
 mod module;
+mod nest;
 mod parse;
 mod reader;
 mod writer;

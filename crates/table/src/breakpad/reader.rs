@@ -1,11 +1,12 @@
 //! Reading a symbol file.
 
 use super::module::Module;
+use super::nest;
 use super::parse::{Record, Words, record};
 use crate::error::{Error, ErrorKind, Result};
-use crate::exchange::{self, Call, PlainAnswer, PlainFrame, PlainFunction, PlainInline, PlainPath, PlainRow};
+use crate::exchange::{self, Call, PlainAnswer, PlainFrame, PlainFunction, PlainPath, PlainRow};
 use backtrail_core::{AddrRange, Svma};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A symbol file in memory. Opening reads all of it, for text has no index; what is kept takes at most eight times the
 /// bytes of the file, about as many in honest ones.
@@ -199,20 +200,21 @@ impl<'d> Breakpad<'d> {
         is_inside.then_some(PlainRow { address: line.address, file: Some(line.file), line: line.line })
     }
 
+    /// The calls around an address, outermost first. Only depth and addresses tell which call is within which: dump_syms
+    /// joins what is called from the same line at the same depth, whichever its callers.
     fn calls(&self, function: &Function<'_>, address: Svma) -> Vec<Call<'d>> {
-        let mut calls = Vec::new();
+        let mut at_depth: BTreeMap<u32, &Inline> = BTreeMap::new();
         for inline in self.inlines_of(function) {
-            if inline.depth as usize == calls.len()
-                && self.ranges(inline).iter().any(|range| range.contains(address))
-            {
-                calls.push(Call {
-                    name: self.origin(inline),
-                    file: Some(inline.call_file),
-                    line: inline.call_line,
-                });
+            if self.ranges(inline).iter().any(|range| range.contains(address)) {
+                at_depth.entry(inline.depth).or_insert(inline);
             }
         }
-        calls
+        let chain = at_depth.into_iter().zip(0u32..).take_while(|((depth, _), wanted)| depth == wanted);
+        chain.map(|((_, inline), _)| self.call(inline)).collect()
+    }
+
+    fn call(&self, inline: &Inline) -> Call<'d> {
+        Call { name: self.origin(inline), file: Some(inline.call_file), line: inline.call_line }
     }
 
     fn inlines_of(&self, function: &Function<'_>) -> &[Inline] {
@@ -251,18 +253,12 @@ impl<'d> Breakpad<'d> {
                 line: 0,
             }));
         }
-        let inlines = self.inlines_of(function).iter().map(|inline| PlainInline {
-            depth: inline.depth.saturating_add(1),
-            name: self.origin(inline).into(),
-            call_file: Some(inline.call_file),
-            call_line: inline.call_line,
-            ranges: self.ranges(inline).to_vec(),
+        let flat = self.inlines_of(function).iter().map(|inline| nest::Flat {
+            depth: inline.depth,
+            ranges: self.ranges(inline),
+            call: self.call(inline),
         });
-        PlainFunction {
-            name: function.name.into(),
-            ranges: vec![function.range],
-            rows,
-            inlines: inlines.collect(),
-        }
+        let inlines = nest::nested(flat.collect(), function.range);
+        PlainFunction { name: function.name.into(), ranges: vec![function.range], rows, inlines }
     }
 }

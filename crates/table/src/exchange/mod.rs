@@ -7,7 +7,7 @@ mod pieces;
 pub(crate) mod testing;
 
 pub use export::{Exported, Naming, Sink, export};
-pub(crate) use pieces::pieces;
+pub(crate) use pieces::{intersect, pieces};
 
 use backtrail_core::{AddrRange, Svma};
 use std::borrow::Cow;

@@ -59,7 +59,7 @@ fn inlines_in<'f>(inlines: &'f [PlainInline<'_>], range: AddrRange<Svma>) -> Vec
 }
 
 /// What two lists of ranges have in common, the first one in any order, the second sorted.
-fn intersect(ranges: &[AddrRange<Svma>], around: &[AddrRange<Svma>]) -> Vec<AddrRange<Svma>> {
+pub(crate) fn intersect(ranges: &[AddrRange<Svma>], around: &[AddrRange<Svma>]) -> Vec<AddrRange<Svma>> {
     let mut common: Vec<AddrRange<Svma>> = Vec::new();
     for range in ranges {
         let first = around.partition_point(|other| other.end() <= range.start());

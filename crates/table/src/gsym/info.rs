@@ -63,14 +63,14 @@ impl<'d> Info<'d> {
         AddrRange::from_size(self.start, self.size.into())
     }
 
-    /// The row for an address. LLVM takes the first of several rows at one address.
+    /// The row for an address; of several at one address the last, which the others only lead up to.
     pub(super) fn row(&self, address: Svma) -> Option<PlainRow> {
         let mut found = None;
         lines::read(self.lines?, self.start, |row| {
             if row.address <= address {
                 found = Some(row);
             }
-            row.address < address
+            row.address <= address
         });
         found
     }

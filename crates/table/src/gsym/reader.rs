@@ -129,7 +129,10 @@ impl<'d> Gsym<'d> {
         let first = self.partition_point(|other| other < start);
         let candidates = (first..behind).take(MAX_AT_ONE_ADDRESS).filter_map(|index| self.info(index).ok());
         // What states no size reaches as far as there is nothing else.
-        candidates.into_iter().find(|info| info.size == 0 || info.range().contains(address))
+        candidates.into_iter().find(|info| {
+            // The list of a broken file may not be sorted.
+            info.range().contains(address) || info.size == 0 && info.start <= address
+        })
     }
 
     fn partition_point(&self, is_before: impl Fn(u64) -> bool) -> usize {
