@@ -14,6 +14,7 @@ mod ops;
 mod packed;
 mod read;
 mod stats;
+mod text;
 mod types;
 
 pub use build::{Batch, Builder};

@@ -6,6 +6,7 @@
 
 mod lookups;
 mod race;
+mod unwind;
 
 use crate::{Result, sh};
 use std::path::PathBuf;
@@ -13,7 +14,10 @@ use std::path::PathBuf;
 /// A part: its name, what it measures, and its code, which gets how often each thing is run.
 type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 
-const PARTS: [Part; 1] = [("lookups", "addresses of debug files, without a table", lookups::run)];
+const PARTS: [Part; 2] = [
+    ("lookups", "addresses of debug files, without a table", lookups::run),
+    ("unwind", "ns per frame of a stack in the own process", unwind::run),
+];
 
 const DEFAULT_RUNS: usize = 7;
 

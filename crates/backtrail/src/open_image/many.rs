@@ -3,7 +3,7 @@
 use super::OpenImage;
 use crate::binary::Located;
 use backtrail_core::Svma;
-use backtrail_store::Index;
+use backtrail_store::{FileData, Index};
 use rayon::prelude::*;
 
 /// Addresses, in ascending order, that are answered before memory is given back, for each thread. Neighbours share
@@ -36,7 +36,7 @@ impl OpenImage {
                 }
             }
             if parts.peek().is_some() {
-                self.release(None);
+                self.release();
             }
         }
         answers
@@ -48,5 +48,10 @@ impl OpenImage {
             return;
         }
         self.joined.with_dependent(|_, parts| parts.symbolizer.prepare(addresses));
+    }
+
+    /// Gives back the memory of the files' pages; what is read again comes from the system's cache.
+    pub(crate) fn release(&self) {
+        self.joined.with_dependent(|files, _| files.iter().for_each(FileData::release));
     }
 }
