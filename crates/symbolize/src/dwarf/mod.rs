@@ -21,6 +21,7 @@ mod lines;
 mod lookup;
 mod names;
 mod plan;
+mod range_list;
 mod reader;
 mod rows;
 mod scopes;

@@ -1,7 +1,8 @@
 //! One unit ready to be read: resolves what attribute values point at.
 
 use super::file::DwarfFile;
-use super::reader::Reader;
+use super::range_list::{self, Base};
+use super::reader::{Encoding, Reader};
 use super::sections::SectionId;
 use super::unit::{Body, Root, Unit};
 use super::value::Value;
@@ -136,6 +137,10 @@ impl<'a, 'd> View<'a, 'd> {
         };
         let Some(offset) = offset else { return };
         let base = root.low_pc.and_then(|low| self.address(low)).unwrap_or(0);
+        if encoding.version >= 5 {
+            self.range_list_5(offset.0 as u64, base, each);
+            return;
+        }
         let addr = gimli::DebugAddr::from(self.main.slice(SectionId::Addr));
         let addr_base = gimli::DebugAddrBase(as_offset(root.addr_base.unwrap_or(0)));
         let Ok(mut ranges) = lists.ranges(offset, encoding, base, &addr, addr_base) else { return };
@@ -144,6 +149,17 @@ impl<'a, 'd> View<'a, 'd> {
                 return;
             }
         }
+    }
+}
+
+impl View<'_, '_> {
+    fn range_list_5(&self, offset: u64, address: u64, each: &mut dyn FnMut(u64, u64) -> bool) {
+        let Encoding { address_size, .. } = self.unit.header.encoding;
+        let first_dead = self.unit.header.encoding.max_address() - 1;
+        let sections = &self.file.sections;
+        let mut reader = Reader::new(sections.get(SectionId::RngLists), offset, sections.big_endian);
+        let indexed = |index| self.address(Value::AddressIndex(index));
+        range_list::read(&mut reader, Base { address, address_size, first_dead }, indexed, each);
     }
 }
 
