@@ -46,7 +46,7 @@ pub(crate) use functions::range_budget;
 pub(crate) use inlines::number as number_of;
 pub(crate) use lines::Location;
 pub(crate) use lookup::{Found, Frame};
-pub(crate) use names::{collect as collect_names, follow};
+pub(crate) use names::{collect_with as collect_names, follow};
 pub(crate) use plan::{Entry, Fields, Plan, Role, Slot};
 pub(crate) use reader::Reader;
 pub(crate) use rows::Rows;

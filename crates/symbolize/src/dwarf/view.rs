@@ -62,20 +62,21 @@ impl<'a, 'd> View<'a, 'd> {
 
     /// The bytes of a string.
     pub(crate) fn string(&self, value: Value) -> Option<&'a [u8]> {
+        Some(std::ffi::CStr::from_bytes_until_nul(self.string_tail(value)?).ok()?.to_bytes())
+    }
+
+    /// The section from the start of a string on, which ends with the first zero in there.
+    pub(crate) fn string_tail(&self, value: Value) -> Option<&'a [u8]> {
         let sections = &self.file.sections;
-        let text = |id, offset| Reader::new(sections.get(id), offset, sections.big_endian).cstr();
+        let tail = |id, offset| sections.get(id).get(as_offset(offset)..);
         match value {
-            Value::InlineString(offset) => text(SectionId::Info, offset),
-            Value::Str(offset) => text(SectionId::Str, offset),
+            Value::InlineString(offset) => tail(SectionId::Info, offset),
+            Value::Str(offset) => tail(SectionId::Str, offset),
             // Line strings of a split unit stay in the linked file.
-            Value::LineStr(offset) => {
-                let sections = &self.main.sections;
-                Reader::new(sections.get(SectionId::LineStr), offset, sections.big_endian).cstr()
-            }
-            Value::StrIndex(index) => text(SectionId::Str, self.string_offset(index)?),
+            Value::LineStr(offset) => self.main.sections.get(SectionId::LineStr).get(as_offset(offset)..),
+            Value::StrIndex(index) => tail(SectionId::Str, self.string_offset(index)?),
             Value::SupStr(offset) => {
-                let sections = &self.file.supplementary()?.sections;
-                Reader::new(sections.get(SectionId::Str), offset, sections.big_endian).cstr()
+                self.file.supplementary()?.sections.get(SectionId::Str).get(as_offset(offset)..)
             }
             _ => None,
         }
