@@ -60,8 +60,9 @@ impl<'s, 'd> Program<'s, 'd> {
         Ok(program)
     }
 
-    /// The next row that covers anything.
-    pub(crate) fn next(&mut self) -> Result<Option<(AddrRange<Svma>, Row)>> {
+    /// The range of the next row that covers anything. The row is [`Program::row`] until this is called again: rows are
+    /// large, and most callers look at one of them only.
+    pub(crate) fn next(&mut self) -> Result<Option<AddrRange<Svma>>> {
         while !self.done {
             let start = self.location;
             let end = self.advance()?.unwrap_or_else(|| {
@@ -70,14 +71,17 @@ impl<'s, 'd> Program<'s, 'd> {
             });
             let end = end.min(self.fde.range.end().get());
             if end > start {
-                // Rows of the past stay: `self.row` is changed by the instructions behind the advance.
-                let range = AddrRange::new(Svma::new(start), Svma::new(end));
-                let row = self.finished();
+                self.finish();
                 self.location = end;
-                return Ok(Some((range, row)));
+                return Ok(Some(AddrRange::new(Svma::new(start), Svma::new(end))));
             }
         }
         Ok(None)
+    }
+
+    /// The row whose range was given last.
+    pub(crate) fn row(&self) -> &Row {
+        &self.row
     }
 
     /// Runs up to the next change of location; `None` at the program's end.
@@ -95,15 +99,13 @@ impl<'s, 'd> Program<'s, 'd> {
         Ok(None)
     }
 
-    fn finished(&self) -> Row {
-        let mut row = self.row;
-        row.is_signal_frame = self.fde.cie.is_signal_frame;
-        row.return_address = match row.rule(self.return_address) {
+    fn finish(&mut self) {
+        self.row.is_signal_frame = self.fde.cie.is_signal_frame;
+        self.row.return_address = match self.row.rule(self.return_address) {
             // The return address is where the call left it: still in its register.
             Rule::Same => Rule::Register(self.return_address),
             rule => rule,
         };
-        row
     }
 
     /// Runs one instruction; gives the new location if it changes that.
