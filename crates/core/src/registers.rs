@@ -161,7 +161,11 @@ impl Registers {
     pub fn set(&mut self, register: Register, value: u64) {
         if let Some(place) = self.values.get_mut(usize::from(register.0)) {
             *place = value & self.width;
-            self.valid |= 1 << (register.0 & 63);
+            let bit = 1 << (register.0 & 63);
+            // Walks set registers that are known already: no store then, on which the next `get` would wait.
+            if self.valid & bit == 0 {
+                self.valid |= bit;
+            }
         }
     }
 

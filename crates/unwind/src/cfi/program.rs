@@ -18,6 +18,8 @@ pub(crate) struct Setting<'s, 'd> {
     pub(crate) section: Cursor<'d>,
     /// The table's number in expressions.
     pub(crate) table: u8,
+    /// How many registers the family has a place for; vector registers and the like follow and are let go.
+    pub(crate) registers: u8,
     /// Apple's `__eh_frame` for i386, which has esp and ebp the other way round.
     pub(crate) swaps_4_and_5: bool,
 }
@@ -211,7 +213,8 @@ impl<'s, 'd> Program<'s, 'd> {
             5 if self.setting.swaps_4_and_5 => 4,
             other => other,
         };
-        Register(u8::try_from(number).unwrap_or(u8::MAX))
+        let known = u8::try_from(number).ok().filter(|number| *number < self.setting.registers);
+        Register(known.unwrap_or(u8::MAX))
     }
 
     fn register(&mut self) -> Result<Register> {
@@ -219,7 +222,6 @@ impl<'s, 'd> Program<'s, 'd> {
         Ok(self.number(number))
     }
 
-    /// Vector registers and the like have no place in a row and are let go.
     fn set(&mut self, number: u64, rule: Rule) {
         let register = self.number(number);
         self.row.set(register, rule);

@@ -215,8 +215,10 @@ impl<'d> Frames<'d> {
     }
 
     fn setting(&self) -> Setting<'_, 'd> {
-        let is_i386 = self.sections.arch.is_some_and(|arch| arch.family() == Family::X86);
+        let family = self.sections.arch.map_or(Family::Other, backtrail_core::Arch::family);
+        let is_i386 = family == Family::X86;
         Setting {
+            registers: u8::try_from(family.register_names().len()).unwrap_or(0),
             bases: self.bases(),
             section: self.cursor(),
             table: self.number,

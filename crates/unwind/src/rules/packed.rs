@@ -132,9 +132,15 @@ impl Packed {
     }
 
     /// Finds the CFA and the return address; `None` where a register or memory is missing.
-    #[inline]
-    pub(crate) fn locate<M: ReadMemory + ?Sized>(&self, registers: &Registers, memory: &M) -> Option<Place> {
-        let family = registers.family();
+    ///
+    /// This and the functions below are inlined with the family a constant, so that its tables and sizes are too.
+    #[inline(always)]
+    pub(crate) fn locate<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &Registers,
+        memory: &M,
+        family: Family,
+    ) -> Option<Place> {
         let value = registers.get(Register(self.register))?;
         let cfa = wrap(value.wrapping_add_signed(self.offset.into()), family);
         let return_address = match self.return_address {
@@ -147,20 +153,25 @@ impl Packed {
 
     /// Makes the registers the caller's, given what [`Packed::locate`] found. Callee-saved registers that are not
     /// `wanted` (see [`wanted_slots`]) are left alone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn commit<M: ReadMemory + ?Sized>(
         &self,
         registers: &mut Registers,
         memory: &M,
         found: &Place,
         wanted: u16,
+        family: Family,
     ) {
-        let family = registers.family();
-        let mask = self.mask & wanted;
-        match family {
-            Family::X86_64 => self.restore(registers, memory, found.cfa, mask, Family::X86_64),
-            Family::Aarch64 => self.restore(registers, memory, found.cfa, mask, Family::Aarch64),
-            other => self.restore(registers, memory, found.cfa, mask, other),
+        let slots = slots(family);
+        let mut mask = self.mask & wanted;
+        while mask != 0 {
+            let slot = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            let (Some(register), Some(words)) = (slots.get(slot), self.saved.get(slot)) else { break };
+            match memory.read_pointer(place(found.cfa, *words, family), family.word_size()) {
+                Ok(value) => registers.set(Register(*register), value),
+                Err(_) => registers.clear(Register(*register)),
+            }
         }
         if let (Some(lr), Some(address)) = (family.lr(), found.return_address) {
             registers.set(lr, address);
@@ -168,48 +179,40 @@ impl Packed {
         registers.set(family.sp(), found.cfa);
     }
 
-    /// Inlined with the family a constant, so that its tables are too.
-    #[inline(always)]
-    fn restore<M: ReadMemory + ?Sized>(
-        &self,
-        registers: &mut Registers,
-        memory: &M,
-        cfa: u64,
-        mut mask: u16,
-        family: Family,
-    ) {
-        let slots = slots(family);
-        while mask != 0 {
-            let slot = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            let (Some(register), Some(words)) = (slots.get(slot), self.saved.get(slot)) else { break };
-            match memory.read_pointer(place(cfa, *words, family), family.word_size()) {
-                Ok(value) => registers.set(Register(*register), value),
-                Err(_) => registers.clear(Register(*register)),
-            }
-        }
-    }
-
-    /// The whole step, where nothing about it is out of the ordinary: the caller's address, which the registers then
-    /// hold. `None`, with nothing changed, where a closer look is needed: the outermost frame, a stack that does not
-    /// advance, an address of zero or with bits that are none of it, memory that cannot be read.
+    /// The whole step, where nothing about it is out of the ordinary: the caller's address and stack pointer, which
+    /// the registers then hold. `None`, with nothing changed, where a closer look is needed: the outermost frame, a
+    /// stack that does not advance, an address of zero or with bits that are none of it, memory that cannot be read.
     #[inline]
     pub(crate) fn step<M: ReadMemory + ?Sized>(
         &self,
         registers: &mut Registers,
         memory: &M,
         wanted: u16,
-    ) -> Option<Avma> {
-        let family = registers.family();
-        let place = self.locate(registers, memory)?;
+    ) -> Option<(Avma, Avma)> {
+        match registers.family() {
+            Family::X86_64 => self.step_as(registers, memory, wanted, Family::X86_64),
+            Family::Aarch64 => self.step_as(registers, memory, wanted, Family::Aarch64),
+            other => self.step_as(registers, memory, wanted, other),
+        }
+    }
+
+    #[inline(always)]
+    fn step_as<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &mut Registers,
+        memory: &M,
+        wanted: u16,
+        family: Family,
+    ) -> Option<(Avma, Avma)> {
+        let place = self.locate(registers, memory, family)?;
         let address = place.return_address?;
         let plain = address != 0 && (family != Family::Aarch64 || address >> AARCH64_BITS == 0);
-        if self.kind & WIDE != 0 || !plain || place.cfa <= registers.sp()?.get() {
+        if self.kind & WIDE != 0 || !plain || place.cfa <= registers.get(family.sp())? {
             return None;
         }
-        self.commit(registers, memory, &place, wanted);
+        self.commit(registers, memory, &place, wanted, family);
         registers.set(family.pc(), address);
-        Some(Avma::new(address))
+        Some((Avma::new(address), Avma::new(place.cfa)))
     }
 
     /// The slot of the register that the CFA counts from, as a bit.

@@ -152,28 +152,24 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn step_cached(&mut self) -> Option<Frame> {
         let Some(FrameAddress::Return(address)) = self.at else { return None };
         let rule = self.cache.as_ref()?.get(address)?;
-        let next = FrameAddress::Return(rule.step(&mut self.registers, self.memory, self.wanted)?);
-        self.at = Some(next);
-        Some(Frame {
-            address: next,
-            stack_pointer: self.registers.sp().unwrap_or_default(),
-            trust: rule.trust(),
-            is_after_signal: false,
-            bytecode: None,
-        })
+        let (address, stack_pointer) = rule.step(&mut self.registers, self.memory, self.wanted)?;
+        let address = FrameAddress::Return(address);
+        self.at = Some(address);
+        Some(Frame { address, stack_pointer, trust: rule.trust(), is_after_signal: false, bytecode: None })
     }
 
     /// Applies a packed rule; `None` where only the long way can tell what to do.
     fn apply_packed(&mut self, here: &Here, rule: &Packed) -> Option<Step> {
-        let place = rule.locate(&self.registers, self.memory)?;
+        let place = rule.locate(&self.registers, self.memory, self.registers.family())?;
         let Some(raw) = place.return_address else { return Some(Step::EndOfStack(End::Undefined)) };
         let address = self.strip(Avma::new(raw));
         if place.cfa <= here.stack_pointer.get() || address.get() == 0 {
             return None;
         }
         let place = Place { return_address: Some(address.get()), ..place };
-        rule.commit(&mut self.registers, self.memory, &place, self.wanted);
-        self.registers.set(self.registers.family().pc(), address.get());
+        let family = self.registers.family();
+        rule.commit(&mut self.registers, self.memory, &place, self.wanted, family);
+        self.registers.set(family.pc(), address.get());
         let address = FrameAddress::Return(address);
         self.at = Some(address);
         let stack_pointer = Avma::new(place.cfa);
