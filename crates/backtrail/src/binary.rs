@@ -1,5 +1,6 @@
 //! One binary, asked for addresses.
 
+use crate::facts::Facts;
 use crate::inspect::files;
 use crate::open_image::OpenImage;
 use backtrail_core::{Arch, Avma, Bias, Function, ImageId, Reason, Svma, Symbol};
@@ -12,8 +13,9 @@ use std::path::{Path, PathBuf};
 /// A binary with the debug files that belong to it: what is beside it, and what it names.
 #[derive(Debug)]
 pub struct Binary {
-    open: OpenImage,
+    pub(crate) open: OpenImage,
     index: Index,
+    facts: Facts,
 }
 
 /// What lies at an address.
@@ -86,12 +88,18 @@ impl Binary {
         let slices = slices(&data, &Limits::default()).map_err(|error| unreadable(error.to_string()))?;
         let slice = choose(&file, &slices, arch)?;
         let object = slice.parse(&Limits::default()).map_err(|error| unreadable(error.to_string()))?;
+        let facts = Facts::of(&object, &file);
         let index = Index::scan(&neighbours(path), &ScanOptions::default(), &NoProgress);
         let mut parts = companions(&index, &object, &file);
         let own = data.part(slice.range.start(), slice.range.size());
         parts.extend(own.map(|own| (file.display().to_string(), own)));
         let open = OpenImage::from_data(parts, file.clone()).map_err(unreadable)?;
-        Ok(Self { open, index })
+        Ok(Self { open, index, facts })
+    }
+
+    /// What the file itself says of the image.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// The stated address of what the caller calls `address`; `None` where that leaves the address space.
@@ -110,6 +118,12 @@ impl Binary {
     /// What lies at a stated address. The address is taken as it is: pass return addresses lowered by one.
     pub fn lookup(&self, address: Svma) -> Located {
         self.open.lookup(&self.index, address)
+    }
+
+    /// What lies at each of many stated addresses, in their order: as [`lookup`](Self::lookup), on all cores and with no
+    /// more memory than a part of the addresses needs.
+    pub fn lookup_all(&self, addresses: &[Svma]) -> Vec<Located> {
+        self.open.lookup_all(&self.index, addresses)
     }
 
     /// What is broken in the files, each thing once.
@@ -135,7 +149,7 @@ fn choose<'s, 'd>(
 }
 
 /// Where a binary's dSYM is by custom: `Foo.dSYM` beside `Foo`, `Foo.app.dSYM` beside `Foo.app/Foo`.
-fn neighbours(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
     let bundle = path.ancestors().take(2).map(|part| {
         let mut name = part.as_os_str().to_owned();
         name.push(".dSYM");
@@ -145,7 +159,7 @@ fn neighbours(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The debug files of the same identity, best first.
-fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
+pub(crate) fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
     let beside = object.id().map(|id| index.find(&id, Some(object.arch()))).unwrap_or_default();
     let beside = beside.into_iter().filter(|entry| entry.location.path() != file);
     let beside = beside.filter_map(|entry| Some((entry.location.to_string(), index.open(entry).ok()?)));

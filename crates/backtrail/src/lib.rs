@@ -23,6 +23,9 @@
 mod analysis;
 mod binary;
 pub mod cfi;
+mod convert;
+mod details;
+mod facts;
 mod inspect;
 pub mod json;
 mod open_image;
@@ -43,6 +46,12 @@ pub use backtrail_report::{
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
+pub use convert::{
+    ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
+    TableStats, Verified,
+};
+pub use details::{Declaration, Details};
+pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
 pub use symbols::Symbols;
 pub use unwind_tables::UnwindTables;

@@ -1,6 +1,9 @@
 //! An image's files together with the symbolizer that borrows them.
 
+mod many;
+
 use crate::binary::Located;
+use crate::details::Details;
 use backtrail_core::Svma;
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
@@ -118,6 +121,35 @@ impl OpenImage {
             }
             Located::outside()
         })
+    }
+
+    /// What else is known of an address that was looked up.
+    pub(crate) fn details(&self, address: Svma) -> Details {
+        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
+    }
+
+    /// Asks for all further files that debug info names, up to `limit` of them.
+    pub(crate) fn provide_all(&self, index: &Index, limit: usize) {
+        self.joined.with_dependent(|files, parts| {
+            for _ in 0..limit {
+                let Some(request) = parts.symbolizer.missing_file() else { break };
+                let found = self.find(index, &request).map(|data| &**files.push_get(Box::new(data)));
+                parts.symbolizer.provide(&request, found);
+            }
+        });
+    }
+
+    /// Does something with the symbolizer.
+    pub(crate) fn with_symbolizer<T>(&self, act: impl FnOnce(&Symbolizer<'_>) -> T) -> T {
+        self.joined.with_dependent(|_, parts| act(&parts.symbolizer))
+    }
+
+    /// Lets go of the memory that mapped files take: of `part` of one, or of all. It comes back when it is read.
+    pub(crate) fn release(&self, part: Option<&[u8]>) {
+        let files = self.joined.borrow_owner();
+        for file in (0..files.len()).filter_map(|position| files.get(position)) {
+            file.release(part.unwrap_or(file));
+        }
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {

@@ -15,6 +15,7 @@ pub(crate) fn symbolicate(report: &mut Report, symbols: &Symbols) -> Vec<ImageSy
     let images = std::mem::take(&mut report.images);
     let mut states: Vec<_> = images.iter().map(|_| ImageSymbols::default()).collect();
     let mut opened: BTreeMap<usize, Option<Placed>> = BTreeMap::new();
+    let addresses = addresses_by_image(report);
     for frame in report.frames_mut() {
         readable_report_names(frame);
         let Some((index, image)) = frame.image.and_then(|index| Some((index, images.get(index)?))) else {
@@ -24,7 +25,11 @@ pub(crate) fn symbolicate(report: &mut Report, symbols: &Symbols) -> Vec<ImageSy
             continue;
         };
         let Some(state) = states.get_mut(index) else { continue };
-        let placed = opened.entry(index).or_insert_with(|| Placed::find(image, symbols, state));
+        let placed = opened.entry(index).or_insert_with(|| {
+            let placed = Placed::find(image, symbols, state)?;
+            placed.read_ahead(addresses.get(&index)?, image.arch.unwrap_or(arch));
+            Some(placed)
+        });
         if let Some(placed) = placed {
             placed.name(frame, image.arch.unwrap_or(arch), symbols);
         }
@@ -40,6 +45,16 @@ pub(crate) fn symbolicate(report: &mut Report, symbols: &Symbols) -> Vec<ImageSy
     }
     report.images = images;
     states
+}
+
+fn addresses_by_image(report: &mut Report) -> BTreeMap<usize, Vec<FrameAddress>> {
+    let mut addresses: BTreeMap<usize, Vec<FrameAddress>> = BTreeMap::new();
+    for frame in report.frames_mut() {
+        if let Some((image, address)) = frame.image.zip(frame.address) {
+            addresses.entry(image).or_default().push(address);
+        }
+    }
+    addresses
 }
 
 fn is_unnamed(frame: &Frame) -> bool {
@@ -87,6 +102,12 @@ impl Placed {
                 None
             }
         }
+    }
+
+    /// Reads what the lookups of these addresses will need, on all cores.
+    fn read_ahead(&self, addresses: &[FrameAddress], arch: Arch) {
+        let stated = addresses.iter().filter_map(|address| self.bias.to_svma(address.lookup(arch)));
+        self.open.read_ahead(&stated.collect::<Vec<_>>());
     }
 
     /// Fills in what the image's files know of the frame's address.

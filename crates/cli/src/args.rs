@@ -1,5 +1,7 @@
 //! The command line. Stable: scripts depend on it; `--help` is under snapshot test.
 
+use crate::cmd::addr2line::{self, Addr2line};
+use crate::cmd::atos::{self, Atos};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -22,9 +24,12 @@ pub(crate) enum Command {
     Symbolicate(Symbolicate),
     Explain(Explain),
     Lookup(Lookup),
+    Convert(Convert),
     Images(Images),
     Cfi(Cfi),
     Demangle(Demangle),
+    Addr2line(Addr2line),
+    Atos(Atos),
     #[command(hide = true)]
     Generate(Generate),
 }
@@ -109,11 +114,59 @@ pub(crate) struct Lookup {
     #[arg(long, value_name = "X", value_parser = parse_address)]
     pub(crate) slide: Option<u64>,
     /// The form of the output.
-    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
-    pub(crate) format: PlainFormat,
+    #[arg(long, value_enum, default_value_t = LookupFormat::Text)]
+    pub(crate) format: LookupFormat,
     /// The addresses; read from standard input, one a line, where none are given.
     #[arg(value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LookupFormat {
+    /// For people.
+    Text,
+    /// For programs; one line each.
+    Json,
+    /// As llvm-symbolizer prints it.
+    Llvm,
+    /// As llvm-symbolizer --output-style=JSON prints it.
+    LlvmJson,
+}
+
+/// Packs debug info and symbol tables into one small file per image, which is asked without any parsing.
+///
+/// Inputs are dSYM bundles, Mach-O and ELF files, .debug files, and folders of them. Slices of fat files become a table
+/// each; a binary and its debug file, told by their identity, one together. Split debug info (.dwo, .dwp), dwz files and
+/// the object files of a debug map are found where the input names them, and among the inputs.
+#[derive(Args, Debug)]
+pub(crate) struct Convert {
+    /// What to convert.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The table's file, or a folder for tables; the current folder by default.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = ConvertFormat::Btsym)]
+    pub(crate) format: ConvertFormat,
+    /// How many threads to use; all cores by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Look up every line row and inlined call again, in the table and in the debug info, and compare.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Say what each section of the table costs.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print the summary for programs; one line for each table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ConvertFormat {
+    /// backtrail's symbol table file.
+    Btsym,
 }
 
 /// Shows what binaries hold: slices, identities, segments, load commands, debug info.
@@ -152,7 +205,10 @@ pub(crate) struct Cfi {
     pub(crate) format: PlainFormat,
 }
 
-/// Makes C++, Swift, Rust and Objective-C names readable.
+/// Makes C++, Swift, Rust, Objective-C, D and Microsoft names readable.
+///
+/// Names are given as arguments; without any, standard input is copied with every name in it made readable. The options
+/// are those of c++filt, llvm-cxxfilt and swift demangle.
 #[derive(Args, Debug)]
 pub(crate) struct Demangle {
     /// The names; standard input is filtered where none are given.
@@ -161,9 +217,70 @@ pub(crate) struct Demangle {
     /// Leave out parameters and return types.
     #[arg(short = 'p', long)]
     pub(crate) no_params: bool,
+    /// Leave out return types.
+    #[arg(long)]
+    pub(crate) no_return_types: bool,
     /// Swift names in the short form that Xcode shows.
     #[arg(long)]
     pub(crate) simplified: bool,
+    /// Swift types in full: Array<Int> rather than [Int].
+    #[arg(long)]
+    pub(crate) no_sugar: bool,
+    /// Also read words that are no names, but mangled C++ types.
+    #[arg(short, long)]
+    pub(crate) types: bool,
+    /// Read names of one scheme only.
+    #[arg(short = 's', long, value_enum, default_value_t = Mangling::Auto)]
+    pub(crate) format: Mangling,
+    /// Every name has an underscore in front, as Mach-O writes it.
+    #[arg(short = '_', long, overrides_with = "no_strip_underscore")]
+    pub(crate) strip_underscore: bool,
+    /// No name has an underscore in front; without either option one more is ignored.
+    #[arg(short = 'n', long, overrides_with = "strip_underscore")]
+    pub(crate) no_strip_underscore: bool,
+    /// Put readable names in double quotes, unless they stand in some.
+    #[arg(long)]
+    pub(crate) quote: bool,
+    /// Cut longer readable names where the cut can be seen.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_length: Option<usize>,
+    /// Fold template arguments nested deeper: with 1, A<B<...>>.
+    #[arg(long, value_name = "DEPTH")]
+    pub(crate) fold_depth: Option<u32>,
+    /// Fold template argument lists longer than this.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) fold_length: Option<usize>,
+    /// Always so here, as are -r, -R and --compact: taken for the sake of other tools' users.
+    #[arg(short = 'i', long)]
+    pub(crate) no_verbose: bool,
+    #[arg(short = 'R', long, hide = true)]
+    pub(crate) recurse_limit: bool,
+    #[arg(short = 'r', long, alias = "no-recursion-limit", hide = true)]
+    pub(crate) no_recurse_limit: bool,
+    #[arg(long, hide = true)]
+    pub(crate) compact: bool,
+}
+
+/// How names are mangled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Mangling {
+    /// Any of the others.
+    Auto,
+    /// No name is read.
+    None,
+    /// C++ of clang, gcc and most others.
+    #[value(alias = "gnu-v3", alias = "gnu")]
+    Itanium,
+    /// Swift of every generation.
+    Swift,
+    /// Rust, legacy and v0.
+    Rust,
+    /// D.
+    Dlang,
+    /// Objective-C.
+    Objc,
+    /// C++ of Microsoft.
+    Msvc,
 }
 
 /// Writes the man pages or a shell's completions.
@@ -182,6 +299,62 @@ pub(crate) enum Generated {
     Man,
     /// Completions for every shell.
     Completions,
+}
+
+/// A tool that the program stands in for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FrontEnd {
+    /// GNU's.
+    Addr2line,
+    /// Apple's.
+    Atos,
+}
+
+impl FrontEnd {
+    const ALL: [Self; 2] = [Self::Addr2line, Self::Atos];
+
+    /// The tool's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Addr2line => "addr2line",
+            Self::Atos => "atos",
+        }
+    }
+
+    /// The tool that the program was called as: through a link of that name, also with a cross compiler's prefix
+    /// (`aarch64-linux-gnu-addr2line`), or by the command of that name.
+    pub(crate) fn of(words: &[String]) -> Option<(Self, Call)> {
+        let name = std::path::Path::new(words.first()?).file_stem()?.to_str()?;
+        let is_called = |tool: &Self| {
+            name.strip_suffix(tool.name()).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('-'))
+        };
+        if let Some(tool) = Self::ALL.into_iter().find(is_called) {
+            return Some((tool, Call::ByName));
+        }
+        let command = words.get(1)?;
+        Self::ALL.into_iter().find(|tool| command == tool.name()).map(|tool| (tool, Call::ByCommand))
+    }
+
+    /// The tool's own words as the command line of its command.
+    pub(crate) fn words(self, call: Call, words: Vec<String>) -> Vec<String> {
+        let own = match call {
+            Call::ByName => 1,
+            Call::ByCommand => 2,
+        };
+        let rest = words.into_iter().skip(own).collect();
+        let rest = match self {
+            Self::Addr2line => addr2line::expand(rest),
+            Self::Atos => atos::with_two_dashes(rest),
+        };
+        ["backtrail".to_owned(), self.name().to_owned()].into_iter().chain(rest).collect()
+    }
+}
+
+/// How a front end was called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    ByName,
+    ByCommand,
 }
 
 /// Reads a hexadecimal number with or without `0x`.

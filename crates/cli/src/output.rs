@@ -37,6 +37,8 @@ pub(crate) enum Failure {
     File(PathBuf, io::Error),
     /// What was asked for makes no sense, or its only input cannot be read.
     Input(String),
+    /// The same, in the words of a tool that the program stands in for.
+    Verbatim(String),
 }
 
 impl fmt::Display for Failure {
@@ -44,7 +46,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
             Self::File(path, error) => write!(f, "cannot write {}: {error}", path.display()),
-            Self::Input(message) => f.write_str(message),
+            Self::Input(message) | Self::Verbatim(message) => f.write_str(message),
         }
     }
 }

@@ -30,6 +30,11 @@ impl Error {
         Error { kind, offset }
     }
 
+    /// The same, in a name that starts so many bytes earlier.
+    pub(crate) fn moved(self, bytes: usize) -> Self {
+        Error { offset: self.offset + bytes, ..self }
+    }
+
     /// What kind of error it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -3,30 +3,57 @@
 use crate::{Demangler, Options, suffix};
 use core::fmt;
 
+/// A part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// What cannot be a name.
+    Text(&'t str),
+    /// What could be one, mangled or not.
+    Word(&'t str),
+}
+
+/// Parts a text into words, which could be names, and what is between them; together they are the text.
+///
+/// A word is what letters, digits, `_`, `$` and `.` make up; a symbol version (`@GLIBC_2.2`) stays behind it. A dot
+/// that ends a sentence is no part of a word.
+#[must_use]
+pub fn pieces(text: &str) -> Pieces<'_> {
+    Pieces { rest: text }
+}
+
+/// What [`pieces`] gives.
+#[derive(Debug, Clone)]
+pub struct Pieces<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Pieces<'t> {
+    type Item = Piece<'t>;
+
+    fn next(&mut self) -> Option<Piece<'t>> {
+        let start = self.rest.find(starts_name).unwrap_or(self.rest.len());
+        let len = if start == 0 { name_len(self.rest) } else { start };
+        let (piece, rest) = self.rest.split_at_checked(len).filter(|(piece, _)| !piece.is_empty())?;
+        self.rest = rest;
+        Some(if start == 0 { Piece::Word(piece) } else { Piece::Text(piece) })
+    }
+}
+
 impl Demangler {
     /// Writes `text` with each mangled name in it replaced by its readable form, as `c++filt` and `swift demangle` do
-    /// with what they read; everything else is written as it is.
-    ///
-    /// A name is what letters, digits, `_`, `$` and `.` make up; a symbol version (`@GLIBC_2.2`) stays behind it. A dot
-    /// that ends a sentence is no part of a name.
+    /// with what they read; everything else is written as it is. What can be a name, [`pieces`] says.
     ///
     /// # Errors
     ///
     /// `out` refused the text.
     pub fn replace_names(&mut self, text: &str, options: &Options, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut rest = text;
-        while let Some(start) = rest.find(starts_name) {
-            let (before, from_name) = rest.split_at_checked(start).unwrap_or((rest, ""));
-            out.write_str(before)?;
-            let len = name_len(from_name);
-            let (name, behind) = from_name.split_at_checked(len).unwrap_or((from_name, ""));
-            match self.demangle(name, options) {
-                Ok(readable) => out.write_str(readable)?,
-                Err(_) => out.write_str(name)?,
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(text) => out.write_str(text)?,
+                Piece::Word(word) => out.write_str(self.demangle(word, options).unwrap_or(word))?,
             }
-            rest = behind;
         }
-        out.write_str(rest)
+        Ok(())
     }
 }
 
@@ -40,7 +67,8 @@ fn name_len(text: &str) -> usize {
     let prefix = if text.starts_with(suffix::SWIFT_MACRO) { suffix::SWIFT_MACRO.len() } else { 0 };
     let is_microsoft = text.starts_with('?');
     let is_part = |letter: char| {
-        letter.is_ascii_alphanumeric()
+        // Compilers leave letters of other scripts as they are.
+        letter.is_alphanumeric()
             || matches!(letter, '_' | '$' | '.')
             || is_microsoft && matches!(letter, '@' | '?' | '<' | '>')
     };
@@ -48,11 +76,13 @@ fn name_len(text: &str) -> usize {
     let len = prefix + rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
     let name = text.get(..len).unwrap_or_default();
     // At least what was found to start it.
-    name.trim_end_matches('.').len().max(1)
+    let least = text.chars().next().map_or(0, char::len_utf8);
+    name.trim_end_matches('.').len().max(least)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::{Piece, pieces};
     use crate::{Demangler, Options};
     use alloc::string::String;
 
@@ -74,9 +104,26 @@ mod tests {
             ("U _RNvC6_123foo3bar\n\tT __Z1fv\r\n", "U 123foo::bar\n\tT f()\r\n"),
             ("_Z1fv _Z1fv\u{0}_Z1fv", "f() f()\u{0}f()"),
             ("a@b.c _Z @ ? ...", "a@b.c _Z @ ? ..."),
+            ("_Z2\u{e9}v \u{e9}_Z1fv", "\u{e9}() \u{e9}f()"),
         ] {
             assert_eq!(replaced(text, &options), expected);
         }
+    }
+
+    #[test]
+    fn pieces_are_the_text() {
+        for text in ["", "a", " ", "_Z1fv, \u{1f600}x.y. @?$", "..", "?f@@YAXXZ?", "\u{e9}"] {
+            let parts = pieces(text).map(|piece| match piece {
+                Piece::Text(part) | Piece::Word(part) => part,
+            });
+            assert_eq!(parts.collect::<String>(), text);
+        }
+        assert!(pieces("f(_Z1gv).").eq([
+            Piece::Word("f"),
+            Piece::Text("("),
+            Piece::Word("_Z1gv"),
+            Piece::Text(")."),
+        ]));
     }
 
     #[test]

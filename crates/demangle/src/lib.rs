@@ -38,7 +38,8 @@
 //!
 //! # Many names
 //!
-//! A [`Demangler`] keeps its buffers from one name to the next; [`Demangler::replace_names`] is a filter for any text.
+//! A [`Demangler`] keeps its buffers from one name to the next; [`Demangler::replace_names`] is a filter for any text,
+//! [`pieces`] what it is made of.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -60,7 +61,8 @@ mod swift;
 
 pub use demangler::{Demangler, demangle, demangle_to};
 pub use error::{Error, ErrorKind};
-pub use options::{FoldTemplates, Options, SwiftStyle};
+pub use filter::{Piece, Pieces, pieces};
+pub use options::{FoldTemplates, Options, SwiftStyle, Underscore};
 pub use scheme::{Scheme, scheme};
 
 /// How deeply the parts of a name may nest before it is refused as [`ErrorKind::TooComplex`].

@@ -1,5 +1,7 @@
 //! What the caller decides about the readable form.
 
+use crate::Scheme;
+
 /// How the readable form is to look.
 ///
 /// The defaults are what a crash report wants: everything that tells two functions apart, nothing folded.
@@ -13,11 +15,18 @@ pub struct Options {
     pub return_types: bool,
     /// Which form Swift names take.
     pub swift: SwiftStyle,
+    /// Swift's short words for common types: `[Int]` and `Int?` rather than `Array<Int>` and `Optional<Int>`.
+    /// Default: yes.
+    pub sugar: bool,
     /// Fold template and generic arguments. Default: none are folded.
     pub fold_templates: Option<FoldTemplates>,
     /// Read what is no mangled name as the mangled name of a C++ type: `PKc` as `char const*`. Default: no, for most
     /// words are types by accident.
     pub types: bool,
+    /// Read names of this scheme only. Default: of every one.
+    pub scheme: Option<Scheme>,
+    /// Whether names have the underscore that Mach-O and some others put in front of all of them.
+    pub underscore: Underscore,
     /// The most bytes that one readable name may take; a longer one is cut and ends in `...`. Default: 1 MiB.
     pub max_len: usize,
 }
@@ -41,14 +50,29 @@ pub enum SwiftStyle {
     Simplified,
 }
 
+/// The underscore that some object formats (Mach-O, 32-bit PE) put in front of every name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Underscore {
+    /// It may be there or not.
+    #[default]
+    Either,
+    /// It is there: what has none, is not mangled.
+    Present,
+    /// It is not there: what has one more than its scheme writes, is not mangled.
+    Absent,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Options {
             parameters: true,
             return_types: true,
             swift: SwiftStyle::Full,
+            sugar: true,
             fold_templates: None,
             types: false,
+            scheme: None,
+            underscore: Underscore::Either,
             max_len: 1 << 20,
         }
     }

@@ -59,8 +59,23 @@ fn marks_around_a_name() {
 #[test]
 fn not_names() {
     for name in [
-        "", "_", "_Z", "__Z", "___Z", "_Z1", "_Z1fvE", "_Z0", "_ZN", "_ZNE", "_Z1fv$", "_ZS_", "_ZT", "main",
+        "",
+        "_",
+        "_Z",
+        "__Z",
+        "___Z",
+        "_Z1",
+        "_Z1fvE",
+        "_Z0",
+        "_ZN",
+        "_ZNE",
+        "_Z1fv$",
+        "_ZS_",
+        "_ZT",
+        "main",
         "_Zé",
+        "_ZcvT_IIS0_EE",
+        "_ZcvT_IS_E",
     ] {
         assert_eq!(demangle(name, &Options::default()), name);
     }

@@ -51,6 +51,8 @@ pub struct Symbol<'d> {
     pub section: Option<usize>,
     /// Where it was found.
     pub table: SymbolTable,
+    /// The source file that an ELF table states for its local symbols; without folders as a rule.
+    pub source: Option<&'d str>,
 }
 
 /// How good a name is among several for one address; greater is better. See [`Symbol::preference`].
@@ -66,9 +68,9 @@ pub struct Preference<'a> {
 }
 
 impl Symbol<'_> {
-    /// The same with a name of its own, for symbols that outlive the bytes they were read from.
+    /// The same with a name of its own and without its source, for symbols that outlive the bytes they were read from.
     pub fn into_owned(self) -> Symbol<'static> {
-        Symbol { name: Cow::Owned(self.name.into_owned()), ..self }
+        Symbol { name: Cow::Owned(self.name.into_owned()), source: None, ..self }
     }
 
     /// Which of several symbols at one address to show: the greatest.
@@ -151,7 +153,16 @@ mod tests {
 
     fn symbol(name: &'static str, binding: Binding, size: Option<u64>) -> Symbol<'static> {
         let (address, table) = (Svma::new(16), SymbolTable::Symtab);
-        Symbol { name: name.into(), address, size, is_code: true, binding, section: None, table }
+        Symbol {
+            name: name.into(),
+            address,
+            size,
+            is_code: true,
+            binding,
+            section: None,
+            table,
+            source: None,
+        }
     }
 
     fn best(mut symbols: Vec<Symbol<'static>>) -> String {

@@ -69,6 +69,18 @@ impl FileData {
         self.range.len() != self.backing.bytes().len()
     }
 
+    /// Lets go of the memory that `part`, a part of these bytes, takes, where they are mapped: whole pages of it. Reading
+    /// it again brings it back. Parts of anything else are passed over.
+    pub fn release(&self, part: &[u8]) {
+        let Backing::Mapped(map) = &*self.backing else { return };
+        let (all, first) = (map.as_ptr().addr(), part.as_ptr().addr());
+        if let Some(start) = first.checked_sub(all)
+            && start.checked_add(part.len()).is_some_and(|end| end <= map.len())
+        {
+            map.release(start, part.len());
+        }
+    }
+
     /// Whether the bytes are mapped from a file rather than held in memory.
     pub fn is_mapped(&self) -> bool {
         matches!(*self.backing, Backing::Mapped(_))

@@ -23,6 +23,25 @@ impl Map {
         // vanish, which raises SIGBUS (see above) and cannot corrupt memory.
         unsafe { memmap2::Mmap::map(file) }.map(Self)
     }
+
+    /// Lets go of the whole pages in a part of the mapping; reading them again brings them back from the file. It is only
+    /// advice: where the system does not take it, memory stays in use for longer.
+    pub(crate) fn release(&self, start: usize, len: usize) {
+        const PAGE: usize = 1 << 12;
+        let end = start.saturating_add(len).min(self.0.len());
+        let start = start.next_multiple_of(PAGE);
+        // The last page of the file may be shorter than a page, and belongs to nobody else.
+        let end = if end == self.0.len() { end } else { end / PAGE * PAGE };
+        if start < end {
+            // SAFETY: the mapping is of a file, read-only and never written to through it, so that the pages that are
+            // read anew hold the file's bytes, as the ones before did; what another process does to the file meanwhile
+            // is borne as `new` says.
+            #[cfg(unix)]
+            let _ = unsafe {
+                self.0.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start)
+            };
+        }
+    }
 }
 
 impl Deref for Map {

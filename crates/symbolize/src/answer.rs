@@ -1,6 +1,7 @@
 //! What a lookup answers.
 
 use crate::dwarf::{FilePath, Frame};
+use crate::table::readable;
 use backtrail_core::{Function, Reason, Svma, Symbol};
 use backtrail_demangle::{Options, demangle};
 use std::borrow::Cow;
@@ -49,18 +50,18 @@ impl<'a> FunctionRef<'a> {
     /// The readable name; the linkage name where it cannot be made readable, empty where debug info names none.
     pub fn name(&self) -> Cow<'_, str> {
         let plain = self.qualified_name.as_deref().or(self.plain_name.as_deref());
-        let Some(linkage) = self.linkage_name.as_deref() else {
-            return Cow::Borrowed(plain.unwrap_or_default());
-        };
-        let readable = demangle(linkage, &Options::default());
-        // Not mangled, but for instance renamed by the assembler: the source's own name is the readable one.
-        if readable == linkage { Cow::Borrowed(plain.unwrap_or(linkage)) } else { readable }
+        readable(self.linkage_name.as_deref(), plain)
     }
 
     /// The name that the linker sees. Debug info leaves it out where it is the plain name, as for C; so this is the
     /// plain name, too, for a function of C++ that was inlined and that the linker does not see at all.
     pub fn linkage_name(&self) -> Option<&str> {
         self.linkage_name.as_deref().or(self.plain_name.as_deref())
+    }
+
+    /// Whether there is a name for the linker besides the source's own.
+    pub(crate) fn has_linkage_name(&self) -> bool {
+        self.linkage_name.is_some()
     }
 
     /// The source file: of the instruction in the innermost function, of the call in the others.
@@ -113,6 +114,7 @@ pub struct SymbolRef<'a> {
     pub(crate) offset: u64,
     /// Mach-O puts an underscore before the names of C.
     pub(crate) has_underscore: bool,
+    pub(crate) source: Option<&'a str>,
 }
 
 impl<'a> SymbolRef<'a> {
@@ -133,6 +135,11 @@ impl<'a> SymbolRef<'a> {
     /// Where the symbol starts.
     pub fn start(&self) -> Svma {
         self.start
+    }
+
+    /// The source file that the symbol table states, for local symbols of ELF; without folders as a rule.
+    pub fn source(&self) -> Option<&'a str> {
+        self.source
     }
 
     /// Bytes from the symbol's start to the address.

@@ -49,6 +49,17 @@ impl CodeMap {
         }
     }
 
+    /// Where sections start and end.
+    pub(crate) fn borders(&self) -> impl Iterator<Item = Svma> {
+        self.sections.iter().flat_map(|section| [section.start(), section.end()])
+    }
+
+    /// What is mapped: ranges, each with whether it is code.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = (AddrRange<Svma>, bool)> {
+        let code = self.code.iter().map(|range| (*range, true));
+        self.mapped.iter().map(|range| (*range, false)).chain(code)
+    }
+
     /// Whether anything is known of where sections lie.
     pub(crate) fn has_sections(&self) -> bool {
         !self.sections.is_empty()

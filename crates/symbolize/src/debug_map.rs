@@ -84,6 +84,32 @@ impl<'d> DebugMap<'d> {
         Ok(found.map(|found| Found { function_start: Some(linked.start.get()), ..found }))
     }
 
+    /// Whether no object files are named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// The first object file that nobody has answered for.
+    pub(crate) fn missing_file(&self) -> Option<FileRequest> {
+        let object = self.objects.iter().find(|object| object.file.get().is_none())?;
+        Some(object.request.clone())
+    }
+
+    /// The object files that are here, each with its functions that were linked: where they lie in it, where they were
+    /// linked to, and how long they are.
+    pub(crate) fn linked(&self) -> Vec<(&DwarfFile<'d>, Vec<(Svma, Svma, u64)>)> {
+        let objects = (0u32..).zip(&self.objects).filter_map(|(index, object)| {
+            let file = object.file.get()?.as_deref()?;
+            let own = self.functions.iter().filter(|linked| linked.object == index);
+            let own = own.filter_map(|linked| {
+                let function = object.entry.functions.get(linked.function as usize)?;
+                Some((*file.symbols.get(&*function.name)?, linked.start, linked.size))
+            });
+            Some((&file.dwarf, own.collect()))
+        });
+        objects.collect()
+    }
+
     fn function(&self, address: Svma) -> Option<(&Linked, &MapObject<'d>)> {
         let behind = self.functions.partition_point(|function| function.start <= address);
         let linked = self.functions.get(behind.checked_sub(1)?)?;

@@ -3,7 +3,9 @@
 
 mod answer;
 mod code;
+pub mod convert;
 mod debug_map;
+mod details;
 mod dwarf;
 mod error;
 mod open;
@@ -11,10 +13,13 @@ mod problem;
 mod request;
 mod symbolizer;
 mod symtab;
+mod table;
 
 pub use answer::{Answer, FunctionRef, SymbolRef};
+pub use details::{Declaration, Details};
 pub use dwarf::FilePath;
 pub use error::Error;
 pub use problem::{Problem, ProblemKind};
 pub use request::{FileRequest, Step};
 pub use symbolizer::Symbolizer;
+pub use table::TableAnswer;

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, FunctionRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
+use crate::details::Details;
 use crate::dwarf::{DwarfFile, Found, Supplementary};
 use crate::error::Error;
 use crate::open;
@@ -12,6 +13,7 @@ use crate::symtab::{Nearest, Symtab};
 use backtrail_core::{ImageId, Reason, Svma};
 use backtrail_object::Object;
 use std::fmt;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 /// All that is known of one image: its binary, its debug file, or both.
@@ -19,12 +21,14 @@ use std::sync::{Arc, OnceLock};
 /// Nothing is read until an address asks for it, and then only the units that the address falls in, once. A
 /// `Symbolizer` can be asked from many threads at a time.
 pub struct Symbolizer<'d> {
-    objects: Vec<Arc<Object<'d>>>,
-    code: Arc<CodeMap>,
-    dwarf: Vec<DwarfFile<'d>>,
+    pub(crate) objects: Vec<Arc<Object<'d>>>,
+    pub(crate) code: Arc<CodeMap>,
+    pub(crate) dwarf: Vec<DwarfFile<'d>>,
     debug_map: OnceLock<DebugMap<'d>>,
     symtab: OnceLock<Symtab<'d>>,
-    problems: Arc<Problems>,
+    pub(crate) problems: Arc<Problems>,
+    /// For each file with DWARF, how many of its units were seen to miss no other file.
+    looked_at: Vec<AtomicUsize>,
 }
 
 impl<'d> Symbolizer<'d> {
@@ -46,8 +50,10 @@ impl<'d> Symbolizer<'d> {
             file.supplementary = open::supplementary_request(object).map(Supplementary::new);
             file
         });
-        let dwarf = dwarf.collect();
-        Ok(Self { objects, code, dwarf, debug_map: OnceLock::new(), symtab: OnceLock::new(), problems })
+        let dwarf: Vec<_> = dwarf.collect();
+        let looked_at = dwarf.iter().map(|_| AtomicUsize::new(0)).collect();
+        let (debug_map, symtab) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { objects, code, dwarf, debug_map, symtab, problems, looked_at })
     }
 
     /// What is known of an address as the file states it. Return addresses have to be looked up at minus one, and
@@ -61,12 +67,32 @@ impl<'d> Symbolizer<'d> {
         }
     }
 
+    /// What is seldom asked for: where the functions of an [`Answer`] are declared, and the like. Reads no further
+    /// files; where a lookup of the address still asked for one, there is less to tell.
+    pub fn details(&self, address: Svma) -> Details<'_> {
+        let found = self.dwarf.iter().find_map(|file| file.details(address.get()));
+        let symbol = match self.nearest(address) {
+            Nearest::Symbol(symbol) => Some(symbol),
+            _ => None,
+        };
+        Details::new(found.unwrap_or_default(), symbol)
+    }
+
     /// Reads what lookups of these addresses will need, on all cores. Lookups answer the same without it; it pays for
     /// some dozen addresses and more.
     pub fn prepare(&self, addresses: &[Svma]) {
         for file in &self.dwarf {
             file.prepare(addresses.iter().map(|address| address.get()));
         }
+    }
+
+    /// The next file that has to be asked for before everything is known, as for a conversion. Give it to
+    /// [`provide`](Self::provide), or say there that it is not to be had, until there is no more.
+    pub fn missing_file(&self) -> Option<FileRequest> {
+        if self.dwarf.is_empty() {
+            return self.debug_map().missing_file();
+        }
+        self.dwarf.iter().zip(&self.looked_at).find_map(|(file, from)| file.missing_file(from))
     }
 
     fn lookup_debug_info(&self, address: Svma) -> Result<Option<Found<'_>>, FileRequest> {
@@ -90,8 +116,7 @@ impl<'d> Symbolizer<'d> {
             && outermost.linkage_name.is_none()
             && (found.has_mangled_names || outermost.plain_name.is_none())
         {
-            let symbol = self.nearest(address);
-            match symbol {
+            match self.nearest(found.function_start.map_or(address, Svma::new)) {
                 // Only the symbol of this very function has its name.
                 Nearest::Symbol(symbol) if function_start.is_none_or(|start| start == symbol.start()) => {
                     outermost.linkage_name = Some(symbol.linkage_name().into());
@@ -118,11 +143,14 @@ impl<'d> Symbolizer<'d> {
     }
 
     fn nearest(&self, address: Svma) -> Nearest<'_> {
-        let symtab = self.symtab.get_or_init(|| Symtab::read(&self.objects, &self.problems));
-        symtab.nearest(address, &self.code)
+        self.symtab().nearest(address, &self.code)
     }
 
-    fn debug_map(&self) -> &DebugMap<'d> {
+    pub(crate) fn symtab(&self) -> &Symtab<'d> {
+        self.symtab.get_or_init(|| Symtab::read(&self.objects, &self.problems))
+    }
+
+    pub(crate) fn debug_map(&self) -> &DebugMap<'d> {
         self.debug_map.get_or_init(|| {
             DebugMap::new(self.objects.iter().flat_map(|object| object.debug_map()).collect())
         })

@@ -15,6 +15,8 @@ pub(crate) struct Symtab<'d> {
     /// Sorted by start, one per address.
     entries: Vec<Entry>,
     names: Vec<Cow<'d, str>>,
+    /// Source files of local symbols.
+    sources: Vec<&'d str>,
     /// Where functions start, named or not; sorted.
     function_starts: Vec<Svma>,
     has_underscore: bool,
@@ -26,6 +28,8 @@ struct Entry {
     /// `None` where the table states no size: up to the next symbol, function start or section.
     size: Option<u64>,
     name: u32,
+    /// Index into the sources; `u32::MAX` for none.
+    source: u32,
 }
 
 /// What the tables say of an address.
@@ -74,12 +78,25 @@ impl<'d> Symtab<'d> {
         symbols.dedup_by_key(|symbol| symbol.address);
         let mut entries = Vec::with_capacity(symbols.len());
         let mut names = Vec::with_capacity(symbols.len());
+        let mut sources: Vec<&'d str> = Vec::new();
         for symbol in symbols {
             let Ok(name) = u32::try_from(names.len()) else { break };
-            entries.push(Entry { start: symbol.address, size: symbol.size, name });
+            // What lies together is of one file as a rule.
+            if let Some(source) = symbol.source.filter(|source| sources.last() != Some(source)) {
+                sources.push(source);
+            }
+            let source = symbol.source.map_or(u32::MAX, |_| sources.len() as u32 - 1);
+            entries.push(Entry { start: symbol.address, size: symbol.size, name, source });
             names.push(symbol.name);
         }
-        Self { entries, names, function_starts, has_underscore }
+        Self { entries, names, sources, function_starts, has_underscore }
+    }
+
+    /// The addresses at which the answer may change, besides the borders of sections.
+    pub(crate) fn borders(&self) -> impl Iterator<Item = Svma> {
+        let ends = self.entries.iter().filter_map(|entry| entry.start.checked_add(entry.size?));
+        let starts = self.entries.iter().map(|entry| entry.start);
+        starts.chain(ends).chain(self.function_starts.iter().copied())
     }
 
     /// The nearest lower symbol, unless the address lies behind its end, in another section, or in a function that
@@ -109,7 +126,8 @@ impl<'d> Symtab<'d> {
         }
         let offset = address.offset_from(entry.start).unwrap_or(0);
         let has_underscore = self.has_underscore;
-        Nearest::Symbol(SymbolRef { linkage_name: name, start: entry.start, offset, has_underscore })
+        let source = self.sources.get(entry.source as usize).copied();
+        Nearest::Symbol(SymbolRef { linkage_name: name, start: entry.start, offset, has_underscore, source })
     }
 
     /// The innermost symbol that the address is in.

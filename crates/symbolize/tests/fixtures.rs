@@ -1,46 +1,12 @@
 //! Every code address of the small binaries in `fixtures/symbolize`, as their expectations say.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod common;
+
 use backtrail_core::Svma;
 use backtrail_object::Object;
 use backtrail_symbolize::{Answer, FileRequest, FunctionRef, Step, Symbolizer};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
-/// All files of the folder, by name.
-struct Files(HashMap<String, Vec<u8>>);
-
-impl Files {
-    fn read() -> Self {
-        let mut files = HashMap::new();
-        for entry in std::fs::read_dir(folder()).expect("fixtures/symbolize/bin") {
-            let entry = entry.unwrap();
-            files.insert(entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap());
-        }
-        Self(files)
-    }
-
-    fn get(&self, name: &str) -> Option<&[u8]> {
-        self.0.get(name).map(Vec::as_slice)
-    }
-
-    /// What a request asks for, wherever the build had it.
-    fn requested(&self, image: &str, request: &FileRequest) -> Option<&[u8]> {
-        match request {
-            FileRequest::Dwp => self.get(&format!("{image}.dwp")),
-            FileRequest::Dwo { path, .. }
-            | FileRequest::Supplementary { path, .. }
-            | FileRequest::DebugMapObject { path, .. } => {
-                self.get(Path::new(path).file_name().unwrap().to_str().unwrap())
-            }
-            _ => None,
-        }
-    }
-}
-
-fn folder() -> PathBuf {
-    backtrail_testkit::fixtures().join("symbolize/bin")
-}
+use common::{Files, lookup, symbolizer};
 
 /// One line of an expectation.
 struct Expected {
@@ -94,30 +60,6 @@ fn agrees(own: &[String], expected: &[String]) -> bool {
     own == rest
         && (own_place == place || is_symbol)
         && (name == own_name || name.starts_with(&format!("{own_name}.")))
-}
-
-fn symbolizer<'f>(files: &'f Files, image: &str) -> Symbolizer<'f> {
-    Symbolizer::new(vec![Object::parse(files.get(image).unwrap()).unwrap()]).unwrap()
-}
-
-/// Looks an address up, with all files that are asked for but the denied ones.
-fn lookup<'s, 'f>(
-    files: &'f Files,
-    image: &str,
-    symbolizer: &'s Symbolizer<'f>,
-    address: u64,
-    deny: &[FileRequest],
-) -> Answer<'s> {
-    for _ in 0..10 {
-        match symbolizer.lookup(Svma::new(address)) {
-            Step::Answer(answer) => return answer,
-            Step::NeedFile(request) => {
-                let data = files.requested(image, &request).filter(|_| !deny.contains(&request));
-                symbolizer.provide(&request, data);
-            }
-        }
-    }
-    panic!("{image} {address:#x}: asks without end");
 }
 
 /// Looks up every address that is expected, and gives what differs.

@@ -16,6 +16,8 @@ pub(crate) struct Code<'d> {
     pub(crate) function: Option<Svma>,
     /// Whether `at` is Thumb code.
     pub(crate) thumb: bool,
+    /// Whether DWARF has a row for `at`: then only what is certain counts.
+    pub(crate) is_described: bool,
 }
 
 impl<'d> Code<'d> {

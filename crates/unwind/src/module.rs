@@ -76,9 +76,10 @@ impl<'d> Module<'d> {
         let described = self.describe(at);
         let by_table = described.as_ref().ok().and_then(|described| described.function);
         let function = by_table.max(self.function_start(at));
-        let analysed = self
-            .text_at(at)
-            .and_then(|text| arch::analyse(self.family, &Code { text: *text, at, function, thumb }));
+        let is_described = described.as_ref().is_ok_and(|described| described.found.trust == Trust::Cfi);
+        let analysed = self.text_at(at).and_then(|text| {
+            arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described })
+        });
         let Some(row) = analysed else { return described.map(|described| described.found) };
         match described {
             Ok(described) if !self.overrules(&row, &described.found) => Ok(described.found),

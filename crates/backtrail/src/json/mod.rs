@@ -3,9 +3,11 @@
 //! Addresses are strings (`"0x…"`), since JSON numbers lose bits above 2^53. Every key of the schema is always
 //! there; what is not known is `null`, an empty list or an empty object.
 
+mod convert;
 mod frame;
 mod report;
 
+pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
 pub use report::{ReportJson, report};
 

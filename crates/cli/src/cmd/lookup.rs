@@ -1,11 +1,16 @@
 //! `backtrail lookup`: addresses of one binary into functions.
 
 use super::named_arch;
-use crate::args::{Lookup, PlainFormat, parse_address};
+use crate::args::{Lookup, LookupFormat, parse_address};
+use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
+use crate::render::llvm;
 use crate::render::stack::place;
-use backtrail::{Avma, Binary, Located, Placement, Svma};
-use std::io::{self, BufRead as _, Write};
+use backtrail::{Avma, Binary, Details, Located, Placement, Svma};
+use std::io::{self, Write};
+
+/// Answers that are held at a time.
+const MAX_BATCH: usize = 1 << 14;
 
 pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
     let arch = args.arch.as_deref().map(named_arch).transpose()?;
@@ -15,15 +20,17 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
         (None, Some(slide)) => Placement::Slid(slide),
         (None, None) => Placement::AsStated,
     };
-    let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done };
+    let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done, answered: 0 };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for address in &args.addresses {
-        answers.one(&mut out, address)?;
+    answers.all(&mut out, &args.addresses)?;
+    if args.format == LookupFormat::LlvmJson && answers.answered > 0 {
+        writeln!(out, "]")?;
     }
     if args.addresses.is_empty() {
-        for line in io::stdin().lock().lines() {
-            let line = line.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
-            answers.one(&mut out, line.trim())?;
+        let mut lines = LineBatches::new(io::stdin().lock());
+        while let Some(batch) = lines.next_batch()? {
+            answers.all(&mut out, &batch)?;
+            out.flush()?;
         }
     }
     out.flush()?;
@@ -38,33 +45,70 @@ struct Answers<'a> {
     binary: &'a Binary,
     placement: Placement,
     outcome: Outcome,
+    answered: usize,
 }
 
 impl Answers<'_> {
-    /// Answers one address; one that is no address is said and passed over.
-    fn one(&mut self, out: &mut dyn Write, text: &str) -> Result<(), Failure> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let address = match parse_address(text) {
-            Ok(address) => address,
-            Err(problem) => {
-                eprintln!("backtrail: {problem}");
-                self.outcome = Outcome::BadInput;
-                return Ok(());
+    /// Answers addresses in their order; what is no address is said and passed over.
+    fn all(&mut self, out: &mut dyn Write, texts: &[String]) -> Result<(), Failure> {
+        let mut addresses = Vec::new();
+        for text in texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+            match parse_address(text) {
+                Ok(address) => addresses.push(address),
+                Err(problem) => {
+                    eprintln!("backtrail: {problem}");
+                    self.outcome = Outcome::BadInput;
+                }
             }
-        };
-        let located = match self.binary.stated_address(address, self.placement) {
-            Some(svma) => self.binary.lookup(svma),
-            None => Located::outside(),
-        };
+        }
+        for part in addresses.chunks(MAX_BATCH) {
+            let stated: Vec<_> =
+                part.iter().map(|address| self.binary.stated_address(*address, self.placement)).collect();
+            let inside: Vec<Svma> = stated.iter().flatten().copied().collect();
+            let mut located = self.binary.lookup_all(&inside).into_iter();
+            for (address, stated) in part.iter().zip(stated) {
+                let located = stated.and_then(|_| located.next()).unwrap_or_else(Located::outside);
+                self.one(out, *address, stated, &located)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// LLVM prints one list for the addresses of a command line, and a line each for those of standard input.
+    fn write_llvm_json(
+        &self,
+        out: &mut dyn Write,
+        address: Svma,
+        located: &Located,
+        details: &Details,
+    ) -> io::Result<()> {
+        let is_list = !self.args.addresses.is_empty();
+        if is_list {
+            out.write_all(if self.answered == 0 { b"[" } else { b"," })?;
+        }
+        llvm::write_json(out, &self.args.file.to_string_lossy(), address, located, details)?;
+        if is_list { Ok(()) } else { writeln!(out) }
+    }
+
+    fn one(
+        &mut self,
+        out: &mut dyn Write,
+        address: u64,
+        stated: Option<Svma>,
+        located: &Located,
+    ) -> Result<(), Failure> {
+        let shown = Svma::new(address);
+        let details = || stated.map(|stated| self.binary.details(stated)).unwrap_or_default();
         if located.is_unknown() {
             self.outcome = self.outcome.max(Outcome::Incomplete);
         }
         match self.args.format {
-            PlainFormat::Text => write_text(out, Svma::new(address), &located)?,
-            PlainFormat::Json => backtrail::json::write_lookup(&mut *out, Svma::new(address), &located)?,
+            LookupFormat::Text => write_text(out, shown, located)?,
+            LookupFormat::Json => backtrail::json::write_lookup(&mut *out, shown, located)?,
+            LookupFormat::Llvm => llvm::write_text(out, located, &details())?,
+            LookupFormat::LlvmJson => self.write_llvm_json(out, shown, located, &details())?,
         }
+        self.answered += 1;
         Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! One file a command.
 
+pub(crate) mod addr2line;
+pub(crate) mod atos;
 mod cfi;
+mod convert;
 mod demangle;
 mod explain;
 mod generate;
@@ -19,9 +22,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Symbolicate(args) => symbolicate::run(args, colour),
         Command::Explain(args) => explain::run(args, colour),
         Command::Lookup(args) => lookup::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Images(args) => images::run(args),
         Command::Cfi(args) => cfi::run(args),
         Command::Demangle(args) => demangle::run(args),
+        Command::Addr2line(args) => addr2line::run(args),
+        Command::Atos(args) => atos::run(args),
         Command::Generate(args) => generate::run(args),
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod cfi;
 pub(crate) mod html;
+pub(crate) mod llvm;
 pub(crate) mod paths;
 pub(crate) mod stack;
 pub(crate) mod style;

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod corpus;
+mod front_ends;
 mod run;
 mod schema;
 mod snapshots;

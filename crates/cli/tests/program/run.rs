@@ -1,6 +1,7 @@
 //! Runs the program in the workspace's folder, so that the paths in its output are the same everywhere.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a run printed, and how it ended.
@@ -15,7 +16,12 @@ pub(crate) fn backtrail(arguments: &[&str]) -> Run {
 }
 
 pub(crate) fn with_input(arguments: &[&str], input: &[u8]) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    run(Path::new(env!("CARGO_BIN_EXE_backtrail")), arguments, input)
+}
+
+/// Runs any program in the same way.
+pub(crate) fn run(program: &Path, arguments: &[&str], input: &[u8]) -> Run {
+    let mut command = Command::new(program);
     command.args(arguments).current_dir(backtrail_testkit::workspace_root()).env("COLUMNS", "100");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -12,7 +12,7 @@ fn snapshot(name: &str, actual: &str) {
 #[test]
 fn help_of_every_command() {
     let mut help = String::new();
-    for command in ["", "symbolicate", "explain", "lookup", "images", "demangle"] {
+    for command in ["", "symbolicate", "explain", "lookup", "images", "demangle", "addr2line", "atos"] {
         let arguments: Vec<_> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let run = backtrail(&arguments);
         assert_eq!(run.code, 0);
@@ -135,12 +135,69 @@ fn images_in_both_forms() {
     snapshot("images.json", &run.whole());
 }
 
+/// One name of each scheme.
+const NAMES: [&str; 9] = [
+    "_ZNSt6vectorIN3app5PointESaIS1_EE9push_backERKS1_",
+    "__Z3maxIiET_S0_S0_.cold",
+    "$s4shop4CartC3add_5countySaySiSgG_SitF",
+    "_$s4shop1fyyxlFSi_Tg5",
+    "_RINvMNtC4core3vecINtB3_3VecNtB5_3StrE3mapNCNvC1a1b0hEC1a",
+    "_ZN3std2io5stdio6_print17h0a1b2c3d4e5f6071E",
+    "_D3std5stdio7writelnFNfAyaZv",
+    "?run@Base@app@@UEBAHH@Z",
+    "plain",
+];
+
 #[test]
-fn demangle_names_and_text() {
-    let run = backtrail(&["demangle", "_ZN1a1bEi", "$s4main3fooyyF", "_RNvC6_123foo3bar", "plain"]);
-    snapshot("demangle.txt", &run.whole());
+fn demangle_with_every_option() {
+    let mut text = String::new();
+    for options in [
+        "",
+        "-p",
+        "--no-return-types",
+        "--simplified",
+        "--simplified -p",
+        "--no-sugar",
+        "--fold-depth 0",
+        "--fold-length 24",
+        "--max-length 32",
+        "-_",
+        "-n",
+        "--quote",
+        "-s none",
+        "-s gnu-v3",
+        "-s swift",
+        "-s rust",
+        "-s dlang",
+        "-s msvc",
+        "-i -r",
+        "-i -R --compact",
+    ] {
+        let run = backtrail(
+            &["demangle"].into_iter().chain(options.split_whitespace()).chain(NAMES).collect::<Vec<_>>(),
+        );
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        text.push_str(&format!("$ backtrail demangle {options}\n{}\n", run.stdout));
+        let lines = with_input(
+            &["demangle"].into_iter().chain(options.split_whitespace()).collect::<Vec<_>>(),
+            NAMES.join("\n").as_bytes(),
+        );
+        assert_eq!(lines.stdout, run.stdout.trim_end_matches('\n'), "{options}: the filter says the same");
+    }
+    snapshot("demangle.txt", &text);
+}
+
+#[test]
+fn demangle_types_and_text() {
+    assert_eq!(
+        backtrail(&["demangle", "-t", "PKc", "St9bad_alloc", "_Z1fv"]).stdout,
+        "char const*\nstd::bad_alloc\nf()\n"
+    );
     let run = with_input(&["demangle"], b"0x10 _ZN1a1bEi + 4\nbytes \xff\xfe stay\n");
     assert_eq!(run.stdout, "0x10 a::b(int) + 4\nbytes \u{fffd}\u{fffd} stay\n");
+    let run = backtrail(&["demangle", "-s", "gnat", "x"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("gnat") && run.stderr.contains("itanium"), "{}", run.stderr);
 }
 
 #[test]

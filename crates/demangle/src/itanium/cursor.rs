@@ -132,12 +132,18 @@ impl<'n> Cursor<'n> {
         Qualifiers { is_restrict: self.skip(b'r'), is_volatile: self.skip(b'V'), is_const: self.skip(b'K') }
     }
 
-    /// `<discriminator> ::= _ <digit> | __ <number> _`; older compilers end the name in any digits.
+    /// `<discriminator> ::= _ <digit> | __ <number> _`; older compilers end the name in any digits, with an underscore
+    /// or without.
     pub(super) fn discriminator(&mut self) {
         let from = self.at;
         if self.skip(b'_') {
             if self.peek(0).is_ascii_digit() {
                 self.at += 1;
+                let behind_digit = self.at;
+                self.digits();
+                if !self.is_at_end() {
+                    self.at = behind_digit;
+                }
                 return;
             }
             if self.skip(b'_') {
@@ -154,7 +160,7 @@ impl<'n> Cursor<'n> {
 
     /// What can follow an encoding; none of these starts a type.
     pub(super) fn is_at_encoding_end(&self) -> bool {
-        self.is_at_end() || matches!(self.peek(0), b'E' | b'.' | b'_')
+        self.is_at_end() || matches!(self.peek(0), b'E' | b'.' | b'_' | b'$')
     }
 
     /// ```text

@@ -43,7 +43,8 @@ impl Parser<'_, '_> {
 
     fn function(&mut self, name: Id, state: &NameState) -> Option<Id> {
         let attributes = if self.skip_text(b"Ua9enable_ifI") { Some(self.enable_if()?) } else { None };
-        let has_return_type = state.ends_with_args && !state.is_without_return_type;
+        // gcj says by a letter that a return type follows.
+        let has_return_type = self.skip(b'J') || (state.ends_with_args && !state.is_without_return_type);
         let returns = if has_return_type { Some(self.ty()?) } else { None };
         let params = self.parameters(state.has_explicit_object)?;
         let requires = if self.skip(b'Q') { Some(self.constraint()?) } else { None };

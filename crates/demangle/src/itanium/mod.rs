@@ -4,6 +4,7 @@
 //! read into a flat table of [`node::Node`]s, then printed from it; each byte of the name is read once.
 
 mod cursor;
+mod dialect;
 mod direct;
 mod encoding;
 mod expressions;
@@ -17,12 +18,14 @@ mod table;
 mod templates;
 mod types;
 mod unqualified;
+mod unresolved;
 mod words;
 
 use crate::Options;
 use crate::error::Failed;
 use alloc::string::String;
 use core::mem;
+use dialect::Dialect;
 use node::{Id, Node};
 use parser::Parser;
 use print::Printer;
@@ -50,15 +53,40 @@ pub(crate) fn demangle(
     if underscores <= 2 && write_directly(name, underscores + 1, options, scratch, out) {
         return Ok(());
     }
-    let mut parser = Parser::new(name, underscores + 1, scratch);
-    let root = match underscores {
-        1 | 2 => mangled_name(&mut parser),
-        3 | 4 => block_invocation(&mut parser),
+    let root = |parser: &mut Parser<'_, '_>| match underscores {
+        1 | 2 => mangled_name(parser),
+        3 | 4 => block_invocation(parser),
         _ => None,
     };
-    let Some(root) = root else { return Err(parser.failure()) };
-    let may_be_cyclic = parser.has_forwards;
-    Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(root)
+    read_and_print(name, underscores + 1, options, scratch, out, root)
+}
+
+/// Reads a name in the first dialect in which it can be read.
+fn read_and_print(
+    name: &str,
+    at: usize,
+    options: &Options,
+    scratch: &mut Scratch,
+    out: &mut String,
+    read: impl Fn(&mut Parser<'_, '_>) -> Option<Id>,
+) -> Result<(), Failed> {
+    let mut first_failure = None;
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| dialect.suits(name)) {
+        let mut parser = Parser::new(name, at, dialect, scratch);
+        if let Some(root) = read(&mut parser) {
+            let may_be_cyclic = parser.has_forwards;
+            return Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out)
+                .finish(root);
+        }
+        let failure = parser.failure();
+        if matches!(failure, Failed::TooComplex(_)) {
+            return Err(failure);
+        }
+        if !parser.shows_gcc {
+            first_failure = first_failure.or(Some(failure));
+        }
+    }
+    Err(first_failure.unwrap_or(Failed::Invalid(0)))
 }
 
 /// Writes the readable form of a type's name to the empty `out`.
@@ -71,11 +99,7 @@ pub(crate) fn demangle_type(
     if name.len() > MAX_NAME {
         return Err(Failed::TooComplex(0));
     }
-    let mut parser = Parser::new(name, 0, scratch);
-    let ty = parser.ty().filter(|_| parser.is_at_end());
-    let Some(ty) = ty else { return Err(parser.failure()) };
-    let may_be_cyclic = parser.has_forwards;
-    Printer::new(name, &scratch.table, options, may_be_cyclic, &mut scratch.copies, out).finish(ty)
+    read_and_print(name, 0, options, scratch, out, |parser| parser.ty().filter(|_| parser.is_at_end()))
 }
 
 /// Writes a common name in one pass, if it is one and nothing is to be left out of it.
@@ -124,10 +148,13 @@ fn keyed_to(
     if out.len() > options.max_len { Err(Failed::Full) } else { Ok(()) }
 }
 
+/// What Apple's linker appends to the name of a thread-local variable, for its initial value.
+const THREAD_LOCAL: &[u8] = b"$tlv$init";
+
 /// `<mangled-name> ::= _Z <encoding> [. <suffix>]`
 fn mangled_name(parser: &mut Parser<'_, '_>) -> Option<Id> {
     let encoding = parser.encoding()?;
-    if parser.peek(0) == b'.' {
+    if parser.peek(0) == b'.' || parser.bytes.get(parser.at..) == Some(THREAD_LOCAL) {
         let suffix = parser.span(parser.at, parser.bytes.len());
         return Some(parser.push(Node::Suffixed { name: encoding, suffix }));
     }

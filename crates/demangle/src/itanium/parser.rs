@@ -4,6 +4,7 @@
 //! name is invalid at the current byte; nothing is ever tried twice, so reading is linear in the name's length.
 
 use super::cursor::Cursor;
+use super::dialect::Dialect;
 use super::direct::Buffers;
 use super::node::{Id, List, Node, Qualifiers, Reference, Span};
 use super::print::Written;
@@ -22,6 +23,8 @@ pub(crate) struct Scratch {
     pub(super) pending: Vec<Id>,
     /// What `S_`, `S0_`, ... stand for.
     pub(super) substitutions: Vec<Id>,
+    /// Which of them are template parameters or `decltype`, ascending.
+    pub(super) unresolved_types: Vec<usize>,
     /// What `T_`, `T0_`, ... stand for; each [`Level`] is a range of it.
     pub(super) params: Vec<Id>,
     pub(super) levels: Vec<Level>,
@@ -69,6 +72,9 @@ pub(super) struct Parser<'n, 's> {
     pub(super) invented: [u32; 3],
     /// Whether a template parameter was met before its argument.
     pub(super) has_forwards: bool,
+    pub(super) dialect: Dialect,
+    /// Whether reading ended where the name shows that gcc made it.
+    pub(super) shows_gcc: bool,
     depth: u32,
     is_too_deep: bool,
 }
@@ -88,10 +94,11 @@ impl<'n> DerefMut for Parser<'n, '_> {
 }
 
 impl<'n, 's> Parser<'n, 's> {
-    pub(super) fn new(name: &'n str, at: usize, scratch: &'s mut Scratch) -> Self {
+    pub(super) fn new(name: &'n str, at: usize, dialect: Dialect, scratch: &'s mut Scratch) -> Self {
         scratch.table.clear();
         scratch.pending.clear();
         scratch.substitutions.clear();
+        scratch.unresolved_types.clear();
         scratch.params.clear();
         scratch.levels.clear();
         scratch.forwards.clear();
@@ -106,6 +113,8 @@ impl<'n, 's> Parser<'n, 's> {
             lambda_level: None,
             invented: [0; 3],
             has_forwards: false,
+            dialect,
+            shows_gcc: false,
             depth: 0,
             is_too_deep: false,
         }

@@ -1,4 +1,4 @@
-//! Literals, and names in expressions that are looked up when the template is instantiated.
+//! Literals, and external names where a literal can be.
 
 use super::node::{FloatKind, Id, Node, Span};
 use super::parser::Parser;
@@ -166,98 +166,5 @@ impl Parser<'_, '_> {
         }
         let value = self.number();
         (value.len > 0).then(|| self.push(Node::Source(value)))
-    }
-
-    /// ```text
-    /// <unresolved-name> ::= [gs] <base-unresolved-name>
-    ///                   ::= sr <unresolved-type> [<template-args>] <base-unresolved-name>
-    ///                   ::= srN <unresolved-type> [<template-args>] <simple-id>* E <base-unresolved-name>
-    ///                   ::= [gs] sr <simple-id>+ E <base-unresolved-name>
-    /// ```
-    pub(super) fn unresolved_name(&mut self, is_global: bool) -> Option<Id> {
-        if self.skip_text(b"srN") {
-            let mut scope = self.unresolved_type_with_args()?;
-            while !self.skip(b'E') {
-                let name = self.simple_id()?;
-                scope = self.push(Node::Nested { scope, name });
-            }
-            let name = self.base_unresolved_name()?;
-            return Some(self.push(Node::Nested { scope, name }));
-        }
-        if !self.skip_text(b"sr") {
-            let name = self.base_unresolved_name()?;
-            return Some(if is_global { self.push(Node::Global(name)) } else { name });
-        }
-        let scope = if self.peek(0).is_ascii_digit() {
-            self.qualifier_levels(is_global)?
-        } else {
-            self.unresolved_type_with_args()?
-        };
-        let name = self.base_unresolved_name()?;
-        Some(self.push(Node::Nested { scope, name }))
-    }
-
-    /// `<simple-id>+ E`
-    fn qualifier_levels(&mut self, is_global: bool) -> Option<Id> {
-        let mut scope = self.simple_id()?;
-        if is_global {
-            scope = self.push(Node::Global(scope));
-        }
-        while !self.skip(b'E') {
-            let name = self.simple_id()?;
-            scope = self.push(Node::Nested { scope, name });
-        }
-        Some(scope)
-    }
-
-    fn unresolved_type_with_args(&mut self) -> Option<Id> {
-        let ty = self.unresolved_type()?;
-        self.with_args(ty)
-    }
-
-    fn with_args(&mut self, name: Id) -> Option<Id> {
-        if self.peek(0) != b'I' {
-            return Some(name);
-        }
-        let args = self.template_args(false)?;
-        Some(self.push(Node::Templated { name, args }))
-    }
-
-    /// `<unresolved-type> ::= <template-param> | <decltype> | <substitution>`
-    fn unresolved_type(&mut self) -> Option<Id> {
-        let ty = match (self.peek(0), self.peek(1)) {
-            (b'T', _) => self.template_param()?,
-            (b'D', b't' | b'T') => self.decltype()?,
-            (b'D', _) => return None,
-            // gcc writes any type here.
-            (b'S', b't') => return self.ty(),
-            _ => return self.substitution(),
-        };
-        self.remember(ty);
-        Some(ty)
-    }
-
-    /// `<simple-id> ::= <source-name> [<template-args>]`
-    fn simple_id(&mut self) -> Option<Id> {
-        let name = self.source_name()?;
-        self.with_args(name)
-    }
-
-    /// ```text
-    /// <base-unresolved-name> ::= <simple-id>
-    ///                        ::= [on] <operator-name> [<template-args>]
-    ///                        ::= dn <unresolved-type> | dn <simple-id>
-    /// ```
-    fn base_unresolved_name(&mut self) -> Option<Id> {
-        if self.peek(0).is_ascii_digit() {
-            return self.simple_id();
-        }
-        if self.skip_text(b"dn") {
-            let of = if self.peek(0).is_ascii_digit() { self.simple_id()? } else { self.unresolved_type()? };
-            return Some(self.push(Node::UnresolvedDestructor(of)));
-        }
-        self.skip_text(b"on");
-        let name = self.operator_name(None)?;
-        self.with_args(name)
     }
 }

@@ -1,5 +1,6 @@
 //! Types.
 
+use super::dialect::Dialect;
 use super::node::{Id, Node, Reference, Shape, Trailer};
 use super::parser::Parser;
 use super::words::Word;
@@ -27,7 +28,7 @@ impl Parser<'_, '_> {
             b'r' | b'V' | b'K' if self.is_at_function_type() => self.bracketed(Self::function_type)?,
             b'r' | b'V' | b'K' | b'U' => self.qualified_type()?,
             b'S' if self.peek(1) != b't' => return self.substitution_type(),
-            b'T' => self.param_type()?,
+            b'T' => return self.param_type(),
             b'F' => self.bracketed(Self::function_type)?,
             b'D' => return self.d_type(),
             b'A' => self.array_type()?,
@@ -87,10 +88,18 @@ impl Parser<'_, '_> {
         if let Some(keyword) = keyword {
             self.at += 2;
             let of = self.name(None)?;
-            return Some(self.push(Node::Elaborated { keyword, of }));
+            let ty = self.push(Node::Elaborated { keyword, of });
+            self.remember(ty);
+            return Some(ty);
         }
         let name = self.template_param()?;
-        self.param_with_args(name)
+        let ty = self.param_with_args(name)?;
+        if ty == name {
+            self.remember_unresolved(ty);
+        } else {
+            self.remember(ty);
+        }
+        Some(ty)
     }
 
     fn param_with_args(&mut self, name: Id) -> Option<Id> {
@@ -271,6 +280,9 @@ impl Parser<'_, '_> {
         let second = self.peek(1);
         if let Some(word) = Word::builtin_d(second) {
             self.at += 2;
+            if self.dialect == Dialect::CountedAuto && matches!(second, b'a' | b'c') {
+                self.remember(word.id());
+            }
             return Some(word.id());
         }
         let ty = match second {
@@ -279,7 +291,11 @@ impl Parser<'_, '_> {
             b'k' => return self.constrained_auto(Word::BEHIND_AUTO),
             b'K' => return self.constrained_auto(Word::BEHIND_DECLTYPE_AUTO),
             b'B' | b'U' => self.bit_int(second == b'B')?,
-            b't' | b'T' => self.decltype()?,
+            b't' | b'T' => {
+                let ty = self.decltype()?;
+                self.remember_unresolved(ty);
+                return Some(ty);
+            }
             b'v' => self.vector()?,
             b'p' => {
                 self.at += 2;

@@ -17,7 +17,7 @@ impl Style {
     pub(super) fn new(options: &Options) -> Self {
         Style {
             is_simplified: options.swift == SwiftStyle::Simplified,
-            has_sugar: true,
+            has_sugar: options.sugar,
             has_parameters: options.parameters,
             has_return_types: options.return_types,
             fold: options.fold_templates,

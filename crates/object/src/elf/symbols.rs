@@ -155,8 +155,19 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             return Err(Error::new(ErrorKind::LimitExceeded, offset, format!("more than {limit} symbols")));
         }
         let mut names = Names::new(self.strings, self.entries.len());
-        let entries = self.entries.iter().enumerate();
-        Ok(entries.filter_map(|(index, entry)| self.symbol(index, entry, &mut names)).collect())
+        let mut symbols = Vec::new();
+        let mut source = None;
+        for (index, entry) in self.entries.iter().enumerate() {
+            // Local symbols stand behind the file that they are of; one without a name ends that.
+            if entry.st_type() == STT_FILE {
+                source =
+                    names.get(entry.st_name(self.endian).into()).and_then(|name| str::from_utf8(name).ok());
+            } else if let Some(symbol) = self.symbol(index, entry, &mut names) {
+                let source = source.filter(|_| symbol.binding == Binding::Local);
+                symbols.push(Symbol { source, ..symbol });
+            }
+        }
+        Ok(symbols)
     }
 
     fn symbol(&self, index: usize, entry: &S, names: &mut Names<'d>) -> Option<Symbol<'d>> {
@@ -196,6 +207,7 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
             binding,
             section,
             table: self.kind,
+            source: None,
         })
     }
 

@@ -44,6 +44,7 @@ fn symbol<'d>(object: &Object<'_>, sections: &SectionMap, export: &Export<'_>) -
         binding: if export.is_weak { Binding::Weak } else { Binding::Global },
         section,
         table: SymbolTable::Exports,
+        source: None,
     })
 }
 

@@ -86,6 +86,7 @@ impl<'d> Table<'_, 'd> {
             binding,
             section,
             table: self.kind,
+            source: None,
         })
     }
 }

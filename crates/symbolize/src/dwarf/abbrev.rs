@@ -88,7 +88,7 @@ impl Fields {
 }
 
 /// A step of passing over a DIE, packed: below [`FIRST_OP`] it is a number of bytes.
-type Skip = u16;
+pub(crate) type Skip = u16;
 const FIRST_OP: Skip = 0xfff0;
 const SKIP_LEB: Skip = 0xfff0;
 const SKIP_STRING: Skip = 0xfff1;
@@ -173,7 +173,7 @@ impl AbbrevTable {
         let head = reader.uleb().zip(reader.u8());
         let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
         let tag = u16::try_from(tag).unwrap_or(UNKNOWN);
-        self.read_specs(reader, tag)?;
+        self.read_specs(reader, is_read(tag) || children != 0)?;
         let abbrev = Abbrev {
             tag,
             has_children: children != 0,
@@ -189,9 +189,8 @@ impl AbbrevTable {
         Ok(Some(code))
     }
 
-    fn read_specs(&mut self, reader: &mut Reader<'_>, tag: u16) -> Result<(), Malformed> {
+    fn read_specs(&mut self, reader: &mut Reader<'_>, is_read: bool) -> Result<(), Malformed> {
         let (first_skip, first_step) = (self.skips.len(), self.plan.len());
-        let is_read = is_read(tag);
         for _ in 0..MAX_SPECS {
             let pair = reader.uleb().zip(reader.uleb());
             let (name, form) = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
@@ -233,6 +232,21 @@ impl AbbrevTable {
         self.specs.get(abbrev.specs.0 as usize..abbrev.specs.1 as usize).unwrap_or_default()
     }
 
+    /// How DIEs of an abbreviation are passed over.
+    pub(crate) fn skips(&self, abbrev: &Abbrev) -> &[Skip] {
+        self.skips.get(abbrev.skips.0 as usize..abbrev.skips.1 as usize).unwrap_or_default()
+    }
+
+    /// The abbreviations with codes 1, 2, 3…
+    pub(crate) fn dense(&self) -> &[Abbrev] {
+        &self.dense
+    }
+
+    /// All others.
+    pub(crate) fn sparse(&self) -> &HashMap<u64, Abbrev> {
+        &self.sparse
+    }
+
     /// How the unit that the table was read for lays out its numbers.
     #[inline]
     pub(crate) fn encoding(&self) -> Encoding {
@@ -268,7 +282,8 @@ impl AbbrevTable {
     }
 }
 
-/// DIEs whose attributes matter: units, functions, calls, and what functions lie in. All others are passed over.
+/// DIEs whose attributes matter: units, functions, calls, and what functions lie in; besides, all with children, which
+/// say where these end. All others are passed over.
 fn is_read(tag: u16) -> bool {
     matches!(
         gimli::DwTag(tag),
@@ -321,13 +336,18 @@ fn push_skip<T>(
     steps.push(step(skip));
 }
 
+/// Whether a step is nothing but a number of bytes.
+pub(crate) fn is_count(skip: Skip) -> bool {
+    skip < FIRST_OP
+}
+
 /// Passes over one value of this form.
 pub(crate) fn skip_form(form: u16, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
     run_skip(skip_of(form, encoding), encoding, reader)
 }
 
 #[inline]
-fn run_skip(skip: Skip, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
+pub(crate) fn run_skip(skip: Skip, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
     match skip {
         SKIP_LEB => reader.skip_leb(),
         SKIP_STRING => reader.cstr().map(|_| ()),
@@ -353,7 +373,7 @@ fn skip_indirect(encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
 }
 
 /// How values of a form are passed over: a flat table of DWARF 5 section 7.5.6, GNU's split DWARF and dwz forms.
-fn skip_of(form: u16, encoding: Encoding) -> Skip {
+pub(crate) fn skip_of(form: u16, encoding: Encoding) -> Skip {
     let offset = Skip::from(encoding.offset_size);
     match gimli::DwForm(form) {
         dw::DW_FORM_flag_present | dw::DW_FORM_implicit_const => 0,

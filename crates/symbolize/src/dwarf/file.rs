@@ -31,6 +31,10 @@ pub(crate) struct DwarfFile<'d> {
     abbrev_budget: OnceLock<Budget>,
 }
 
+/// The abbreviations that were read last, with the file and offset that they are from.
+#[derive(Default)]
+pub(crate) struct Abbrevs(Option<((usize, u64, Encoding), Arc<AbbrevTable>)>);
+
 type AbbrevCache = HashMap<(u64, Encoding), Result<Arc<AbbrevTable>, Malformed>>;
 
 impl<'d> DwarfFile<'d> {
@@ -76,6 +80,28 @@ impl<'d> DwarfFile<'d> {
         let abbrevs = self.abbrevs(header.abbrev_offset, header.encoding)?;
         let mut reader = self.root_reader(header);
         let root = Root::read(&mut reader, &abbrevs)?;
+        Ok(root.map(|root| Body { abbrevs, root: self.with_default_bases(root, header) }))
+    }
+
+    /// The same without keeping the abbreviations for longer than `last` does.
+    pub(crate) fn read_body_with(
+        &self,
+        header: &Header,
+        last: &mut Abbrevs,
+    ) -> Result<Option<Body>, Malformed> {
+        let key =
+            (self.sections.get(SectionId::Abbrev).as_ptr().addr(), header.abbrev_offset, header.encoding);
+        let abbrevs = match &last.0 {
+            Some((known, abbrevs)) if *known == key => Arc::clone(abbrevs),
+            _ => {
+                let mut reader = self.abbrev_reader(header.abbrev_offset);
+                let abbrevs = Arc::new(AbbrevTable::read(&mut reader, header.encoding)?);
+                self.spend_on_abbrevs(header.abbrev_offset, &reader)?;
+                last.0 = Some((key, Arc::clone(&abbrevs)));
+                abbrevs
+            }
+        };
+        let root = Root::read(&mut self.root_reader(header), &abbrevs)?;
         Ok(root.map(|root| Body { abbrevs, root: self.with_default_bases(root, header) }))
     }
 

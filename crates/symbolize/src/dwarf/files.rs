@@ -65,6 +65,11 @@ impl<'a> FilePath<'a> {
         String::from_utf8_lossy(self.name)
     }
 
+    /// All pieces, those that fall away too.
+    pub(crate) fn parts(&self) -> [Option<&'a [u8]>; 3] {
+        [self.base, self.directory, Some(self.name)]
+    }
+
     /// The pieces that the whole path consists of: what stands before an absolute piece falls away.
     fn pieces(&self) -> impl Iterator<Item = &'a [u8]> {
         let pieces = [self.base.unwrap_or_default(), self.directory.unwrap_or_default(), self.name];

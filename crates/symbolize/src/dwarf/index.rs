@@ -152,6 +152,19 @@ impl AddressIndex {
         }
     }
 
+    /// Calls `each` with start, end and unit of every claim.
+    pub(crate) fn each(&self, each: &mut impl FnMut(u64, u64, u32)) {
+        for span in &self.spans {
+            match span.owner.checked_sub(SHARED) {
+                Some(list) => {
+                    let units = self.shared.get(list as usize).map_or(&[][..], |list| list);
+                    units.iter().for_each(|unit| each(span.start, span.end, *unit));
+                }
+                None => each(span.start, span.end, span.owner),
+            }
+        }
+    }
+
     /// Units that may hold code and do not say where.
     pub(crate) fn unranged(&self) -> &[u32] {
         &self.unranged

@@ -124,6 +124,6 @@ impl Walk<'_, '_> {
 }
 
 /// A file, line or column; 0, which means none, where it is stated in no form that makes sense.
-fn number(value: Option<Value>) -> u32 {
+pub(crate) fn number(value: Option<Value>) -> u32 {
     value.and_then(Value::unsigned).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }

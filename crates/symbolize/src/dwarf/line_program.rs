@@ -46,10 +46,17 @@ pub(crate) struct State {
     pub(crate) address: u64,
     pub(crate) op_index: u16,
     pub(crate) location: Location,
+    /// Which of several blocks of the same source line, for profilers.
+    pub(crate) discriminator: u32,
 }
 
 impl State {
-    const START: Self = Self { address: 0, op_index: 0, location: Location { file: 1, line: 1, column: 0 } };
+    const START: Self = Self {
+        address: 0,
+        op_index: 0,
+        location: Location { file: 1, line: 1, column: 0 },
+        discriminator: 0,
+    };
 
     #[inline]
     fn advance(&mut self, operations: u64, opcodes: &Opcodes) {
@@ -108,6 +115,7 @@ impl<'p> Machine<'p> {
             self.state = State::START;
             self.restarts = false;
         }
+        self.state.discriminator = 0;
         while !self.reader.is_empty() {
             let opcode = self.reader.u8()?;
             if opcode >= self.opcodes.base {
@@ -174,6 +182,7 @@ impl<'p> Machine<'p> {
                 self.state.op_index = 0;
             }
             dw::DW_LNE_define_file => self.defined_files.push(operands),
+            dw::DW_LNE_set_discriminator => self.state.discriminator = number(operands.uleb()?),
             _ => {}
         }
         Some(false)

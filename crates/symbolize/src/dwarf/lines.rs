@@ -8,6 +8,34 @@ use super::sections::SectionId;
 use super::value::Value;
 use super::view::{Slice, View, as_offset};
 
+/// A line program, ready to be run.
+pub(crate) struct Program<'a> {
+    pub(crate) files: FileTable,
+    pub(crate) opcodes: Opcodes,
+    /// At the program's start.
+    pub(crate) reader: Reader<'a>,
+    /// Section offset behind the program.
+    end: u64,
+}
+
+impl<'a> Program<'a> {
+    /// Reads the header at an offset of `.debug_line`. `None` where that is no header of a known version.
+    pub(crate) fn open(view: View<'a, '_>, offset: u64) -> Option<Self> {
+        let section = view.file.slice(SectionId::Line);
+        let address_size = view.unit.header.encoding.address_size;
+        let lines = gimli::DebugLine::from(section);
+        let program =
+            lines.program(gimli::DebugLineOffset(as_offset(offset)), address_size, None, None).ok()?;
+        let header = program.header();
+        let opcodes = Opcodes::of(header)?;
+        let program = header.raw_program_buf();
+        let start = program.offset_from(section) as u64;
+        let end = start + program.len() as u64;
+        let reader = Reader::between(section.slice(), start, end, view.file.sections.big_endian);
+        Some(Self { files: read_files(header, section), opcodes, reader, end })
+    }
+}
+
 /// Where a row says that its instructions come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Location {
@@ -66,23 +94,12 @@ impl LineTable {
     /// Runs the unit's line program. Where it is broken, the sequences before count, and the error is told.
     pub(crate) fn read(view: View<'_, '_>, offset: u64) -> (Option<Self>, Option<Malformed>) {
         let malformed = |expected| Some(Malformed { section: SECTION, offset, expected });
-        let section = view.file.slice(SectionId::Line);
-        let address_size = view.unit.header.encoding.address_size;
-        let lines = gimli::DebugLine::from(section);
-        let program = lines.program(gimli::DebugLineOffset(as_offset(offset)), address_size, None, None);
-        let header = program.as_ref().map(gimli::IncompleteLineProgram::header).ok();
-        let Some((header, opcodes)) = header.and_then(|header| Some((header, Opcodes::of(header)?))) else {
+        let Some(Program { mut files, opcodes, reader, end }) = Program::open(view, offset) else {
             return (None, malformed("a line program header of version 2, 3, 4 or 5"));
         };
-        let program = header.raw_program_buf();
-        let start = program.offset_from(section) as u64;
-        let end = start + program.len() as u64;
-        let sections = &view.file.sections;
-        let reader = Reader::between(section.slice(), start, end, sections.big_endian);
         let max_address = view.unit.header.encoding.max_address();
         let mut builder = Builder::new(&opcodes, reader);
         let complete = builder.run(|address| view.main.code.is_live(address, max_address));
-        let mut files = read_files(header, section);
         files.files.extend(builder.machine.defined_files.iter().filter_map(|entry| define_file(*entry)));
         let Builder { mut sequences, mut checkpoints, sorted, open, .. } = builder;
         checkpoints.truncate(open.first_checkpoint);
@@ -102,6 +119,12 @@ impl LineTable {
     /// The location that the table gives for an address. As llvm-symbolizer does it: a line of 0 (code that belongs to
     /// no line) is the answer, no neighbour is taken in its place.
     pub(crate) fn find(&self, view: View<'_, '_>, address: u64) -> Option<Location> {
+        self.find_block(view, address).map(|(location, _)| location)
+    }
+
+    /// The location with its discriminator: which of several blocks of the same source line it is. None is known in
+    /// sequences whose addresses do not rise.
+    pub(crate) fn find_block(&self, view: View<'_, '_>, address: u64) -> Option<(Location, u32)> {
         let behind = self.sequences.partition_point(|sequence| sequence.start <= address);
         let started = self.sequences.get(..behind)?;
         let sequence = started.iter().rev().take(MAX_TRIED).find(|sequence| address < sequence.end)?;
@@ -114,19 +137,19 @@ impl LineTable {
             Rows::Sorted(first, end) => {
                 let rows = self.sorted.get(first as usize..end as usize)?;
                 let behind = rows.partition_point(|(start, _)| *start <= address);
-                Some(rows.get(behind.checked_sub(1)?)?.1)
+                Some((rows.get(behind.checked_sub(1)?)?.1, 0))
             }
         }
     }
 
     /// Runs the program from a checkpoint up to the last row that is not above the address.
-    fn run_to(&self, view: View<'_, '_>, from: &Checkpoint, address: u64) -> Location {
+    fn run_to(&self, view: View<'_, '_>, from: &Checkpoint, address: u64) -> (Location, u32) {
         let mut machine = Machine::resume(&self.opcodes, self.reader(view, from.next), from.state);
-        let mut location = from.state.location;
+        let mut row = from.state;
         while machine.step() == Some(Event::Row) && machine.state.address <= address {
-            location = machine.state.location;
+            row = machine.state;
         }
-        location
+        (row.location, row.discriminator)
     }
 }
 
@@ -242,7 +265,7 @@ fn read_files(header: &gimli::LineProgramHeader<Slice<'_>>, section: Slice<'_>) 
 }
 
 /// A file that the program itself defines, as some compilers before DWARF 5 did.
-fn define_file(mut entry: Reader<'_>) -> Option<FileEntry> {
+pub(crate) fn define_file(mut entry: Reader<'_>) -> Option<FileEntry> {
     let name = Value::InlineString(entry.offset());
     entry.cstr()?;
     Some(FileEntry { name, directory: number(entry.uleb()?) })

@@ -72,24 +72,26 @@ impl<'d> DwarfFile<'d> {
     where
         'd: 'a,
     {
-        let mut only_line = None;
         for view in units.filter_map(|unit| self.view(unit)) {
             if let Some(request) = self.wanted() {
                 return Err(request.clone());
             }
             let dies = self.split(view)?.unwrap_or(view);
-            if let Some(found) = lookup_function(view, dies, address) {
-                return Ok(Some(found));
+            // The first unit that says anything is believed, as llvm-symbolizer does it, even where it has a line and no
+            // function. Where a linker kept one of several like-named sections, the debug info of the others may point
+            // into it as if it were laid out as theirs: thunks of C++ were seen to be taken for their targets.
+            let found = lookup_function(view, dies, address).or_else(|| lookup_line(view, address));
+            if found.is_some() {
+                return Ok(found);
             }
-            only_line = only_line.or_else(|| lookup_line(view, address));
         }
-        Ok(only_line)
+        Ok(None)
     }
 }
 
 impl DwarfFile<'_> {
     /// A file that has to be asked for before any name of this one is read.
-    fn wanted(&self) -> Option<&FileRequest> {
+    pub(crate) fn wanted(&self) -> Option<&FileRequest> {
         self.supplementary.as_ref()?.wanted()
     }
 }

@@ -33,6 +33,18 @@ pub(crate) struct Stated {
 
 /// Collects the names of the function DIE at a section offset of the view's file, until there is a linkage name.
 pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
+    let (mut names, unscoped) = collect(view, die);
+    if let Some((view, die)) = unscoped {
+        names.qualified = qualify(view, die, names.plain.unwrap_or_default());
+    }
+    names
+}
+
+/// A DIE by its unit and section offset.
+pub(crate) type Place<'a, 'd> = (View<'a, 'd>, u64);
+
+/// The same without scopes; the DIE whose scopes belong before the plain name, if some do.
+pub(crate) fn collect<'a, 'd>(view: View<'a, 'd>, die: u64) -> (Names<'a>, Option<Place<'a, 'd>>) {
     let mut names = Names::default();
     let mut at = (view, die);
     for _ in 0..MAX_HOPS {
@@ -42,20 +54,15 @@ pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
         names.linkage = text(stated.linkage);
         names.plain = names.plain.or_else(|| text(stated.plain));
         if names.linkage.is_some() {
-            return names;
+            return (names, None);
         }
         let Some(next) = stated.origin.or(stated.specification).and_then(|to| follow(view, to)) else {
             break;
         };
         at = next;
     }
-    let (view, die) = at;
-    if let Some(plain) = names.plain
-        && view.root().has_mangled_names()
-    {
-        names.qualified = qualify(view, die, plain);
-    }
-    names
+    let is_unscoped = names.plain.is_some() && at.0.root().has_mangled_names();
+    (names, is_unscoped.then_some(at))
 }
 
 /// The unit and section offset of the DIE that a reference points at: in this unit, another one, or another file.

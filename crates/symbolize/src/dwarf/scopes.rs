@@ -7,6 +7,7 @@ use super::value::Value;
 use super::view::View;
 use gimli::constants as dw;
 use std::collections::HashMap;
+use std::iter::Peekable;
 use std::sync::{Mutex, PoisonError};
 
 /// Names with their scopes, by DIE (counted from the unit's start): finding the scopes means walking the unit up to there.
@@ -26,6 +27,66 @@ pub(crate) fn qualify(view: View<'_, '_>, die: u64, name: &[u8]) -> Option<Strin
     let qualified = pieces.join("::");
     cache.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, qualified.clone());
     Some(qualified)
+}
+
+/// What belongs before the names of DIEs: their scopes, each with `::` behind it; all in one walk. `dies` are section
+/// offsets of one unit, sorted.
+pub(crate) fn scopes_of_all(view: View<'_, '_>, dies: &[u64]) -> Vec<Option<String>> {
+    let mut scopes = vec![None; dies.len()];
+    let mut wanted = dies.iter().copied().zip(scopes.iter_mut()).peekable();
+    let _ = qualify_each(view, &mut wanted);
+    scopes
+}
+
+fn qualify_each<'n>(
+    view: View<'_, '_>,
+    wanted: &mut Peekable<impl Iterator<Item = (u64, &'n mut Option<String>)>>,
+) -> Option<()> {
+    let abbrevs = &*view.body.abbrevs;
+    let mut reader = view.reader(view.unit.header.root);
+    // Each with its name, once it was asked for.
+    let mut open: Vec<(Scope, Option<Option<String>>)> = Vec::new();
+    while let Some(&(die, _)) = wanted.peek() {
+        let start = reader.offset();
+        if start > die {
+            wanted.next();
+            continue;
+        }
+        if start == die
+            && let Some((_, name)) = wanted.next()
+        {
+            *name = Some(scopes_of(view, &mut open));
+        }
+        let next = wanted.peek().map_or(u64::MAX, |(die, _)| *die);
+        let Some(abbrev) = next_die(&mut reader, abbrevs).ok()? else {
+            open.pop();
+            continue;
+        };
+        if !abbrev.has_children {
+            abbrevs.skip(abbrev, &mut reader)?;
+            continue;
+        }
+        let sibling = match abbrevs.fields(abbrev, &mut reader)?.sibling {
+            Some(Value::UnitRef(sibling)) => view.unit.header.offset.checked_add(sibling),
+            _ => None,
+        };
+        match sibling.and_then(|sibling| sibling.checked_sub(reader.offset()).filter(|_| sibling <= next)) {
+            Some(distance) => reader.skip(distance)?,
+            None => open.push((Scope { die: start, tag: abbrev.tag }, None)),
+        }
+    }
+    Some(())
+}
+
+fn scopes_of(view: View<'_, '_>, open: &mut [(Scope, Option<Option<String>>)]) -> String {
+    let mut scopes = String::new();
+    for (scope, name) in open.iter_mut().filter(|(scope, _)| is_scope(scope.tag)) {
+        if let Some(name) = name.get_or_insert_with(|| scope_name(view, *scope)) {
+            scopes.push_str(name);
+            scopes.push_str("::");
+        }
+    }
+    scopes
 }
 
 /// A DIE that others lie in.

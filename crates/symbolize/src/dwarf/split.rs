@@ -9,6 +9,7 @@ use super::view::{View, as_offset};
 use crate::problem::ProblemKind;
 use crate::request::FileRequest;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The `.dwp` of a file: not asked for yet, here, or known not to be had.
 #[derive(Default)]
@@ -135,6 +136,39 @@ impl<'d> DwarfFile<'d> {
             *part = u64::from(section.offset);
         }
         (as_offset(parts.info) < self.sections.get(SectionId::Info).len()).then_some(parts)
+    }
+}
+
+impl View<'_, '_> {
+    /// Whether the unit's functions are in another file.
+    pub(crate) fn is_skeleton(self) -> bool {
+        dwo_of(self).is_some()
+    }
+}
+
+impl DwarfFile<'_> {
+    /// The first file that has to be asked for before all of this one can be read. `from` is the unit to start at, and
+    /// then the one that wants the file.
+    pub(crate) fn missing_file(&self, from: &AtomicUsize) -> Option<FileRequest> {
+        if let Some(request) = self.wanted() {
+            return Some(request.clone());
+        }
+        let mut position = from.load(Ordering::Relaxed);
+        while let Some(unit) = self.all_units().get(position) {
+            let is_skeleton = self
+                .read_root_only(&unit.header)
+                .is_ok_and(|body| body.is_some_and(|body| body.root.dwo_name.is_some()));
+            if is_skeleton
+                && let Some(view) = self.view(unit)
+                && let Err(request) = self.split(view)
+            {
+                from.store(position, Ordering::Relaxed);
+                return Some(request);
+            }
+            position += 1;
+        }
+        from.store(position, Ordering::Relaxed);
+        None
     }
 }
 

@@ -6,7 +6,7 @@ use super::header::{Headers, Step};
 use super::index::AddressIndex;
 use super::sections::SectionId;
 use super::unit::Unit;
-use super::view::View;
+use super::view::{View, as_offset};
 use crate::problem::ProblemKind;
 use std::sync::OnceLock;
 
@@ -44,13 +44,13 @@ impl<'d> DwarfFile<'d> {
 
     /// The units whose root DIE states an address.
     pub(crate) fn stated_units(&self, address: u64) -> impl Iterator<Item = &Unit<'d>> {
-        self.numbered(self.index().find(address))
+        self.numbered(self.stated_index().find(address))
     }
 
     /// The units that state no addresses themselves and have a function at this one. The first call reads the
     /// functions of all such units.
     pub(crate) fn scanned_units(&self, address: u64) -> impl Iterator<Item = &Unit<'d>> {
-        let unranged = self.index().unranged();
+        let unranged = self.stated_index().unranged();
         let scanned = || self.units.scanned.get_or_init(|| AddressIndex::of_functions(self, unranged));
         self.numbered(if unranged.is_empty() { &[] } else { scanned().find(address) })
     }
@@ -62,8 +62,14 @@ impl<'d> DwarfFile<'d> {
         })
     }
 
+    /// The index over what `.debug_aranges` lists, and the offsets of the units that its numbers stand for.
+    pub(crate) fn listed_index(&self) -> (&AddressIndex, impl Iterator<Item = u64>) {
+        let listed = self.listed();
+        (&listed.index, listed.units.iter().map(|unit| unit.offset))
+    }
+
     /// The index over the addresses that root DIEs state.
-    fn index(&self) -> &AddressIndex {
+    pub(crate) fn stated_index(&self) -> &AddressIndex {
         self.units.index.get_or_init(|| AddressIndex::of_units(self))
     }
 
@@ -133,6 +139,12 @@ impl<'d> DwarfFile<'d> {
             _ => None,
         });
         unit.as_deref()
+    }
+
+    /// All bytes of a unit.
+    pub(crate) fn unit_bytes(&self, unit: &Unit<'_>) -> &[u8] {
+        let (start, end) = (as_offset(unit.header.offset), as_offset(unit.header.end));
+        self.sections.get(SectionId::Info).get(start..end).unwrap_or_default()
     }
 
     /// The unit headers of `.debug_info` from an offset on.

@@ -25,6 +25,16 @@ impl<'a, 'd> View<'a, 'd> {
         &self.body.root
     }
 
+    /// Whether this is the same unit of the same file.
+    pub(crate) fn is_same_unit(&self, other: Self) -> bool {
+        std::ptr::eq(self.file, other.file) && self.unit.header.offset == other.unit.header.offset
+    }
+
+    /// Where the file's DIEs lie in memory: tells files apart.
+    pub(crate) fn section_address(&self) -> usize {
+        self.file.sections.get(SectionId::Info).as_ptr().addr()
+    }
+
     /// The unit's DIEs from a section offset on.
     pub(crate) fn reader(&self, offset: u64) -> Reader<'a> {
         let sections = &self.file.sections;

@@ -49,14 +49,15 @@ impl<'d> Header<'d> {
         Svma::new(self.start.get().wrapping_add(offset) & self.mask)
     }
 
-    /// Where the FDE lies that starts last at or before `at`.
-    pub(crate) fn find(&self, at: Svma) -> Option<(Svma, Svma)> {
+    /// The pairs that start at or before `at`, the last first.
+    pub(crate) fn before(&self, at: Svma) -> impl Iterator<Item = (Svma, Svma)> + '_ {
         let (mut low, mut high) = (0, self.pairs.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.pair(middle)?.0 <= at { low = middle + 1 } else { high = middle }
+            let starts_before = self.pair(middle).is_some_and(|(start, _)| start <= at);
+            if starts_before { low = middle + 1 } else { high = middle }
         }
-        self.pair(low.checked_sub(1)?)
+        (0..low).rev().map_while(|index| self.pair(index))
     }
 }
 

@@ -123,17 +123,41 @@ impl<'d> Frames<'d> {
     pub fn find_fde(&self, at: Svma) -> core::result::Result<Fde, Miss> {
         match &self.search {
             Search::Index(places) => self.find_in(places, at),
-            Search::Header(header) => {
-                let Some((start, place)) = header.find(at) else { return Err(Miss::NotCovered) };
-                match self.fde_at(place) {
-                    Ok(fde) if fde.range.contains(at) => Ok(fde),
-                    // Honest: `at` lies behind the function.
-                    Ok(fde) if fde.range.start() == start => Err(Miss::NotCovered),
-                    // The sample was right and this pair lies.
-                    Ok(_) | Err(_) => self.find_by_reading_all(at),
+            Search::Header(header) => self.find_by_header(header, at),
+        }
+    }
+
+    /// The FDE that starts last before `at`. Where that one is empty (compilers make functions of no bytes out of code
+    /// that cannot be reached) the next function starts at the same address, and of the two LLD lists only one.
+    fn find_by_header(&self, header: &Header<'d>, at: Svma) -> core::result::Result<Fde, Miss> {
+        for (start, place) in header.before(at).take(MAX_OVERLAP) {
+            match self.fde_at(place) {
+                Ok(fde) if fde.range.start() != start => return self.find_by_reading_all(at),
+                Ok(fde) if fde.range.contains(at) => return Ok(fde),
+                Ok(fde) if fde.range.is_empty() => {
+                    if let Some(twin) = self.find_behind(&fde, at) {
+                        return Ok(twin);
+                    }
                 }
+                // Honest: `at` lies behind the function.
+                Ok(_) => return Err(Miss::NotCovered),
+                // The sample was right and this pair lies.
+                Err(_) => return self.find_by_reading_all(at),
             }
         }
+        Err(Miss::NotCovered)
+    }
+
+    /// Looks among the next few entries of the section.
+    fn find_behind(&self, fde: &Fde, at: Svma) -> Option<Fde> {
+        let mut cursor = self.cursor();
+        cursor.seek(fde.offset).ok()?;
+        let entries = Entries { frames: self, cursor, cie: Some(fde.cie) };
+        let fdes = entries.take(MAX_OVERLAP).filter_map(|entry| match entry {
+            Entry::Fde(fde) => Some(fde),
+            _ => None,
+        });
+        fdes.into_iter().find(|fde| fde.range.contains(at))
     }
 
     fn find_by_reading_all(&self, at: Svma) -> core::result::Result<Fde, Miss> {

@@ -198,7 +198,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             is_after_signal: next.is_after_signal,
             bytecode: next.bytecode,
         };
-        if self.frame.is_some_and(|last| frame.stack_pointer < last.stack_pointer) {
+        if self.frame.is_some_and(|last| frame.stack_pointer <= last.stack_pointer) {
             self.switches = self.switches.saturating_add(1);
         }
         self.registers = next.registers;
@@ -284,15 +284,15 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     ) -> Result<(), Failure> {
         let sp = caller.registers.sp().unwrap_or_default();
         let stands = sp == frame.stack_pointer && address != frame.address.raw();
-        let switches = sp < frame.stack_pointer && self.switches < MAX_SWITCHES;
         let by_sp =
             matches!(row.cfa, crate::Cfa::RegisterOffset(by, _) if by == self.registers.family().sp());
         let is_table = matches!(trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
+        let elsewhere = is_table && !by_sp && self.is_code(address) == Some(true);
+        let may_switch = self.switches < MAX_SWITCHES && (row.is_signal_frame || elsewhere);
         let fine = sp > frame.stack_pointer
-            || (stands && by_sp && self.registers.family().lr().is_some())
-            || (stands && row.is_signal_frame)
-            || (switches
-                && (row.is_signal_frame || (is_table && !by_sp && self.is_code(address) == Some(true))));
+            || (stands && (by_sp && self.registers.family().lr().is_some()))
+            || (stands && (row.is_signal_frame || elsewhere))
+            || (sp < frame.stack_pointer && may_switch);
         if fine { Ok(()) } else { Err(Failure::NotAdvancing(sp)) }
     }
 

@@ -2,5 +2,6 @@
 
 pub(crate) mod call;
 pub(crate) mod frame_pointer;
+pub(crate) mod instruction;
 pub(crate) mod prologue;
 pub(crate) mod signal;

@@ -1,6 +1,7 @@
 //! Template arguments and parameters; packs.
 
 use super::{PackPosition, Printer};
+use crate::error::Failed;
 use crate::itanium::node::{Id, List, Node, ParamKind};
 use core::fmt::Write as _;
 
@@ -92,13 +93,14 @@ impl Printer<'_> {
         self.table.list(elements).get(index).copied()
     }
 
-    /// Visits a node unless that is already under way, which only a malformed name can ask for.
+    /// Visits a node unless that is already under way: a name that is part of itself is none.
     pub(super) fn guarded(&mut self, id: Id, visit: impl FnOnce(&mut Self)) {
         if !self.may_be_cyclic {
             return visit(self);
         }
         self.unstable += 1;
         if self.active.contains(&id) {
+            self.stopped = self.stopped.or(Some(Failed::Invalid(self.name.len())));
             return;
         }
         self.active.push(id);

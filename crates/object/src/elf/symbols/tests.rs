@@ -229,3 +229,30 @@ fn hash_tables_that_lie_are_errors() {
         assert!(object.symbols().is_err(), "{tag:#x}");
     }
 }
+
+#[test]
+fn local_symbols_know_the_file_before_them() {
+    let local = |symbol| ElfSymbol { binding: 0, ..symbol };
+    let symbols = [
+        local(symbol("early", 2, 1, 0x10_1000)),
+        local(symbol("a.c", 4, 0xfff1, 0)),
+        local(symbol("helper", 2, 1, 0x10_1010)),
+        local(symbol("b.asm", 4, 0xfff1, 0)),
+        local(symbol("loop", 0, 1, 0x10_1020)),
+        local(symbol("", 4, 0xfff1, 0)),
+        local(symbol("of_the_linker", 2, 1, 0x10_1030)),
+        local(symbol("c.c", 4, 0xfff1, 0)),
+        symbol("global", 2, 1, 0x10_1040),
+    ];
+    let data = file(Elf { is_64: true, ..Elf::default() }, (".symtab", 2), &symbols).build();
+    let symbols = Object::parse(&data).unwrap().symbols().unwrap();
+    let files: Vec<_> = symbols.iter().map(|symbol| (&*symbol.name, symbol.source)).collect();
+    let expected = [
+        ("early", None),
+        ("helper", Some("a.c")),
+        ("loop", Some("b.asm")),
+        ("of_the_linker", None),
+        ("global", None),
+    ];
+    assert_eq!(files, expected);
+}

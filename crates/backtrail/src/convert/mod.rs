@@ -1,0 +1,213 @@
+//! Debug files into symbol tables on the disk.
+
+mod output;
+mod sources;
+
+use crate::open_image::OpenImage;
+use backtrail_symbolize::convert::{self as engine, ConvertError, ConvertOptions};
+use output::Pending;
+pub use sources::{ConvertSource, ConvertSources};
+use std::fmt;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How tables are made.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertSettings {
+    /// Threads; as many as there are cores where `None`.
+    pub jobs: Option<usize>,
+    /// Whether every line row and inlined call is looked up again.
+    pub verify: bool,
+    /// The form of the output.
+    pub format: TableFormat,
+}
+
+/// The form of a converted file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum TableFormat {
+    /// backtrail's own.
+    #[default]
+    Btsym,
+}
+
+impl TableFormat {
+    /// The ending of its files' names.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Btsym => "btsym",
+        }
+    }
+}
+
+/// Hears how far a conversion is; from all threads.
+pub trait ConvertProgress: Sync {
+    /// Bytes of debug info that were read, of all that have to be.
+    fn advanced(&self, done: u64, total: u64);
+}
+
+/// What came of a conversion.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Converted {
+    /// The file that was written.
+    pub output: PathBuf,
+    /// What it holds, and what it costs.
+    pub stats: TableStats,
+    /// What was left out: how often, by reason.
+    pub dropped: Vec<(String, u64)>,
+    /// How long it took, without `--verify`.
+    pub took: Duration,
+    /// Bytes of all input files.
+    pub bytes_in: u64,
+    /// What is broken in the input.
+    pub problems: Vec<String>,
+    /// What looking everything up again came to, if that was asked for.
+    pub verified: Option<Verified>,
+}
+
+/// What a table holds.
+pub type TableStats = backtrail_table::Stats;
+
+pub use engine::Verified;
+
+/// Why a table could not be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConvertFailure {
+    /// The input cannot be read.
+    Input(String),
+    /// The output cannot be written.
+    Output(PathBuf, String),
+}
+
+impl fmt::Display for ConvertFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(problem) => f.write_str(problem),
+            Self::Output(path, error) => write!(f, "cannot write {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for ConvertFailure {}
+
+/// Further files that one image may ask for: as many `.dwo` files as a large program has units.
+const MAX_REQUESTS: usize = 1 << 20;
+
+impl ConvertSources {
+    /// Writes one image as a table at `place`. Nothing is there until it is whole.
+    ///
+    /// # Errors
+    /// When none of the image's files can be read, or the output cannot be written.
+    pub fn convert(
+        &self,
+        source: &ConvertSource,
+        place: &Path,
+        settings: &ConvertSettings,
+        progress: &dyn ConvertProgress,
+    ) -> Result<Converted, ConvertFailure> {
+        let start = Instant::now();
+        let bytes_in = source.parts.iter().map(|(_, data)| data.len() as u64).sum();
+        let image = OpenImage::from_data(source.parts.clone(), source.main_file.clone());
+        let image = image.map_err(ConvertFailure::Input)?;
+        image.provide_all(&self.index, MAX_REQUESTS);
+        let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error.to_string());
+        let pending = Pending::create(place).map_err(failed)?;
+        let summary = write(&image, source, settings, progress, &pending).map_err(|error| match error {
+            Failed::Output(error) => ConvertFailure::Output(place.to_owned(), error),
+            Failed::Input(problem) => ConvertFailure::Input(problem),
+        })?;
+        let took = start.elapsed();
+        let verified = match settings.verify {
+            true => Some(verify(&image, &pending, settings).map_err(ConvertFailure::Input)?),
+            false => None,
+        };
+        pending.finish().map_err(failed)?;
+        let problems = image.problems();
+        let dropped = summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count));
+        Ok(Converted {
+            output: place.to_owned(),
+            dropped: dropped.collect(),
+            stats: summary.stats,
+            took,
+            bytes_in,
+            problems,
+            verified,
+        })
+    }
+}
+
+enum Failed {
+    Input(String),
+    Output(String),
+}
+
+struct Told<'p> {
+    progress: &'p dyn ConvertProgress,
+    image: &'p OpenImage,
+}
+
+impl engine::Progress for Told<'_> {
+    fn advanced(&self, done: u64, total: u64) {
+        self.progress.advanced(done, total);
+    }
+
+    fn finished_with(&self, part: &[u8]) {
+        self.image.release(Some(part));
+    }
+
+    fn finished_reading(&self) {
+        self.image.release(None);
+    }
+}
+
+fn write(
+    image: &OpenImage,
+    source: &ConvertSource,
+    settings: &ConvertSettings,
+    progress: &dyn ConvertProgress,
+    pending: &Pending,
+) -> Result<engine::TableSummary, Failed> {
+    let told = Told { progress, image };
+    let name = source.main_file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let options = ConvertOptions { jobs: settings.jobs, name, progress: &told };
+    let mut out = BufWriter::with_capacity(1 << 20, &pending.file);
+    let summary = image.with_symbolizer(|symbolizer| engine::convert(symbolizer, &options, &mut out));
+    let summary = summary.map_err(|error| match error {
+        ConvertError::Table(error) if error.kind() == backtrail_table::ErrorKind::Io => {
+            Failed::Output(error.to_string())
+        }
+        error => Failed::Input(format!("{}: {error}", source.main_file.display())),
+    })?;
+    out.flush().map_err(|error| Failed::Output(error.to_string()))?;
+    Ok(summary)
+}
+
+fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> Result<Verified, String> {
+    let data = backtrail_store::FileData::map(pending.temporary()).map_err(|error| error.to_string())?;
+    let table = backtrail_table::Table::open(&data).map_err(|error| error.to_string())?;
+    table.check().map_err(|error| error.to_string())?;
+    image
+        .with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs))
+        .map_err(|error| error.to_string())
+}
+
+fn words(reason: backtrail_table::DropReason) -> &'static str {
+    use backtrail_table::DropReason;
+    match reason {
+        DropReason::DeadFunction => "functions whose code was left out by the linker",
+        DropReason::DeadRows => "line sequences whose code was left out by the linker",
+        DropReason::MergedFunction => "functions whose code the linker merged with that of others",
+        DropReason::EmptyInline => "inlined calls without addresses",
+        DropReason::DeepInline => "inlined calls nested too deep",
+        DropReason::BrokenUnit => "broken units",
+        DropReason::BrokenLines => "broken line programs",
+        DropReason::MissingFile => "units whose split debug info is missing",
+        DropReason::Limit => "pieces past a limit",
+        DropReason::MergedRows => "line sequences of addresses that another unit has lines for",
+        DropReason::TooLarge => "names, paths or numbers that are too large",
+        _ => "other pieces",
+    }
+}

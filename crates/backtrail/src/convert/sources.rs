@@ -1,0 +1,199 @@
+//! What there is to convert below some paths.
+
+use crate::binary::companions;
+use crate::inspect::files;
+use backtrail_core::{Arch, ImageId};
+use backtrail_object::{Kind, Limits, Object, slices};
+use backtrail_store::{FileData, Index, NoProgress, ScanOptions};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// One image: all its files among the inputs.
+#[derive(Debug)]
+pub struct ConvertSource {
+    /// Its files for people, debug files first.
+    pub files: Vec<String>,
+    /// The name of its table, without ending.
+    pub name: String,
+    /// Its identity, where its files state one.
+    pub id: Option<ImageId>,
+    /// Its architecture.
+    pub arch: Arch,
+    pub(super) parts: Vec<(String, FileData)>,
+    pub(super) main_file: PathBuf,
+}
+
+/// What there is to convert, and what of the inputs cannot be.
+#[derive(Debug, Default)]
+pub struct ConvertSources {
+    /// The images, in the order of the inputs.
+    pub sources: Vec<ConvertSource>,
+    /// What could not be read, each with its path.
+    pub problems: Vec<String>,
+    pub(super) index: Index,
+}
+
+/// A slice of an input.
+struct Candidate {
+    path: PathBuf,
+    data: FileData,
+    arch: Arch,
+    id: Option<ImageId>,
+    kind: Kind,
+    has_debug_info: bool,
+    is_fat: bool,
+}
+
+impl ConvertSources {
+    /// Looks into files, dSYM bundles and folders. Slices of fat files are images of their own, and files of the same
+    /// identity and architecture are one image.
+    pub fn find(paths: &[PathBuf]) -> Self {
+        let index = Index::scan(&with_neighbours(paths), &ScanOptions::default(), &NoProgress);
+        let mut found = Self::default();
+        let mut candidates = Vec::new();
+        for path in paths {
+            let before = candidates.len();
+            if is_folder_of_many(path) {
+                found.search(&index, path, &mut candidates);
+            } else {
+                for file in files(path) {
+                    found.look_into(&file, &mut candidates);
+                }
+            }
+            if candidates.len() == before && found.problems.is_empty() {
+                found.problems.push(format!("{}: no binary or debug file in it", path.display()));
+            }
+        }
+        found.sources = join(candidates, &index);
+        found.index = index;
+        found
+    }
+
+    fn search(&mut self, index: &Index, folder: &Path, candidates: &mut Vec<Candidate>) {
+        for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(folder)) {
+            let identity = &entry.identity;
+            if identity.member.is_some() {
+                continue;
+            }
+            match index.open(entry) {
+                Ok(data) => candidates.push(Candidate {
+                    path: entry.location.path().to_owned(),
+                    data,
+                    arch: identity.arch,
+                    id: identity.id,
+                    kind: identity.kind,
+                    has_debug_info: identity.has_debug_info,
+                    is_fat: index.entries().iter().filter(|other| other.location == entry.location).count()
+                        > 1,
+                }),
+                Err(error) => self.problems.push(error.to_string()),
+            }
+        }
+    }
+
+    fn look_into(&mut self, path: &Path, candidates: &mut Vec<Candidate>) {
+        let data = match FileData::map(path) {
+            Ok(data) => data,
+            Err(error) => return self.problems.push(error.to_string()),
+        };
+        let limits = Limits::default();
+        let slices = match slices(&data, &limits) {
+            Ok(slices) => slices,
+            Err(error) => return self.problems.push(format!("{}: {error}", path.display())),
+        };
+        if slices.iter().any(|slice| slice.member.is_some()) {
+            let what =
+                "expected a linked image, an object file or debug file, not an archive of object files";
+            return self.problems.push(format!("{}: {what}", path.display()));
+        }
+        for slice in &slices {
+            let object = match slice.parse(&limits) {
+                Ok(object) => object,
+                Err(error) => {
+                    self.problems.push(format!("{}: {error}", path.display()));
+                    continue;
+                }
+            };
+            let Some(own) = data.part(slice.range.start(), slice.range.size()) else { continue };
+            candidates.push(Candidate {
+                path: path.to_owned(),
+                data: own,
+                arch: object.arch(),
+                id: object.id(),
+                kind: object.kind(),
+                has_debug_info: object.has_debug_info(),
+                is_fat: slices.len() > 1,
+            });
+        }
+    }
+}
+
+/// A folder that is no dSYM bundle.
+fn is_folder_of_many(path: &Path) -> bool {
+    path.is_dir() && !path.join("Contents/Resources/DWARF").is_dir()
+}
+
+/// The inputs, and the dSYM bundles that lie beside them by custom.
+fn with_neighbours(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let neighbours = paths.iter().flat_map(|path| crate::binary::neighbours(path));
+    paths.iter().cloned().chain(neighbours).collect()
+}
+
+/// Makes images of what was found.
+fn join(candidates: Vec<Candidate>, index: &Index) -> Vec<ConvertSource> {
+    let mut groups: Vec<Vec<Candidate>> = Vec::new();
+    let mut by_id: HashMap<(ImageId, Arch), usize> = HashMap::new();
+    for candidate in candidates {
+        let key = candidate.id.filter(|id| !id.is_nil()).map(|id| (id, candidate.arch));
+        match key.and_then(|key| groups.get_mut(*by_id.get(&key)?)) {
+            Some(group) => {
+                if group.iter().all(|other| other.path != candidate.path) {
+                    group.push(candidate);
+                }
+            }
+            None => {
+                if let Some(key) = key {
+                    by_id.insert(key, groups.len());
+                }
+                groups.push(vec![candidate]);
+            }
+        }
+    }
+    let mut names = HashMap::new();
+    groups.into_iter().filter_map(|group| source(group, index, &mut names)).collect()
+}
+
+fn source(
+    mut group: Vec<Candidate>,
+    index: &Index,
+    names: &mut HashMap<String, usize>,
+) -> Option<ConvertSource> {
+    group.sort_by_key(|candidate| (!candidate.has_debug_info, candidate.kind != Kind::DebugCompanion));
+    let named = group.iter().find(|candidate| candidate.kind != Kind::DebugCompanion).or(group.first())?;
+    let name = table_name(named, names);
+    let (id, arch) = (named.id, named.arch);
+    let main_file = group.first()?.path.clone();
+    let mut parts = Vec::new();
+    if group.iter().all(|candidate| !candidate.has_debug_info)
+        && let Ok(object) = Object::parse(&named.data)
+    {
+        parts = companions(index, &object, &named.path);
+    }
+    let own = group.into_iter().map(|candidate| (candidate.path.display().to_string(), candidate.data));
+    parts.extend(own);
+    let files = parts.iter().map(|(file, _)| file.clone()).collect();
+    Some(ConvertSource { files, name, id, arch, parts, main_file })
+}
+
+/// The file's name without `.debug`, with the architecture for a slice, and a number where it is taken.
+fn table_name(candidate: &Candidate, names: &mut HashMap<String, usize>) -> String {
+    let name = candidate.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".debug").unwrap_or(&name);
+    let name = match candidate.is_fat {
+        true => format!("{name}-{}", candidate.arch.name()),
+        false => name.to_owned(),
+    };
+    let count = names.entry(name.clone()).or_insert(0);
+    *count += 1;
+    if *count == 1 { name } else { format!("{name}-{count}") }
+}

@@ -1,0 +1,52 @@
+//! What a binary says of itself, as far as those who ask it for addresses need to know.
+
+use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+use backtrail_object::Object;
+use std::path::Path;
+
+/// One binary's name, layout and identity.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The file's name without folders.
+    pub name: String,
+    /// Its architecture.
+    pub arch: Arch,
+    /// Whether its addresses have 64 bits.
+    pub is_64: bool,
+    /// The address that offsets in the image count from.
+    pub image_base: Svma,
+    /// Its UUID or build id.
+    pub id: Option<ImageId>,
+    /// The names and addresses of the sections that are part of the running image. Empty ones are left out.
+    sections: Vec<(String, AddrRange<Svma>)>,
+    /// What a loader maps.
+    segments: Vec<AddrRange<Svma>>,
+}
+
+impl Facts {
+    pub(crate) fn of(object: &Object<'_>, file: &Path) -> Self {
+        let sections =
+            object.sections().iter().filter(|section| section.is_loaded && !section.address.is_empty());
+        let segments = object.segments().iter();
+        let segments = segments.filter(|segment| segment.readable || segment.writable || segment.executable);
+        Self {
+            name: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            arch: object.arch(),
+            is_64: object.is_64(),
+            image_base: object.image_base(),
+            id: object.id(),
+            sections: sections.map(|section| (section.name.to_string(), section.address)).collect(),
+            segments: segments.map(|segment| segment.address).collect(),
+        }
+    }
+
+    /// The addresses of the section with this name; the first where several have it.
+    pub fn section(&self, name: &str) -> Option<AddrRange<Svma>> {
+        self.sections.iter().find(|(own, _)| own == name).map(|(_, range)| *range)
+    }
+
+    /// Whether the image has anything at this address. What is only reserved (Mach-O's `__PAGEZERO`) does not count.
+    pub fn contains(&self, address: Svma) -> bool {
+        self.segments.iter().any(|range| range.contains(address))
+    }
+}

@@ -1,0 +1,131 @@
+//! `backtrail addr2line`: GNU addr2line's flags and output.
+
+mod args;
+mod gnu;
+mod render;
+
+pub(crate) use args::{Addr2line, expand};
+
+use crate::output::{Failure, Outcome};
+use backtrail::{AddrRange, Arch, Binary, Details, Located, OpenError, Svma};
+use render::Form;
+use std::io::{self, BufRead as _, Write};
+use std::path::Path;
+
+/// From so many addresses on it pays to read ahead for them, on all cores.
+const MANY: usize = 32;
+
+pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
+    if args.version {
+        println!("addr2line (backtrail) {}", env!("CARGO_PKG_VERSION"));
+        return Ok(Outcome::Done);
+    }
+    let demangles = args.demangles().map_err(Failure::Input)?;
+    let binary = open(&args.exe)?;
+    let section = args.section.as_deref().map(|name| section(&binary, &args.exe, name)).transpose()?;
+    let form = Form {
+        addresses: args.addresses,
+        functions: args.functions,
+        inlines: args.inlines,
+        pretty: args.pretty_print,
+        basenames: args.basenames,
+        demangles,
+        digits: if binary.facts().is_64 { 16 } else { 8 },
+    };
+    let answers = Answers { binary: &binary, section, form };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    if args.words.is_empty() {
+        answers.of_stdin(&mut out)?;
+    } else {
+        answers.of_words(&mut out, &args.words)?;
+    }
+    for problem in binary.problems() {
+        eprintln!("addr2line: {problem}");
+    }
+    Ok(Outcome::Done)
+}
+
+/// Opens the file; the messages are GNU's. Of a fat file, which GNU does not know, the slice that runs here.
+fn open(path: &Path) -> Result<Binary, Failure> {
+    let shown = path.display();
+    if !path.exists() {
+        return Err(Failure::Input(format!("'{shown}': No such file")));
+    }
+    Binary::open(path, None)
+        .or_else(|error| match &error {
+            OpenError::Ambiguous(_, archs) => {
+                let native = archs.iter().find(|arch| **arch == native_arch()).or(archs.first());
+                native.map_or(Err(error.clone()), |arch| Binary::open(path, Some(*arch)))
+            }
+            _ => Err(error),
+        })
+        .map_err(|error| match error {
+            _ if path.is_dir() => Failure::Input(format!("'{shown}' is a directory")),
+            error => Failure::Input(format!("{shown}: file format not recognized ({error})")),
+        })
+}
+
+fn native_arch() -> Arch {
+    if cfg!(target_arch = "aarch64") { Arch::Arm64 } else { Arch::X86_64 }
+}
+
+fn section(binary: &Binary, path: &Path, name: &str) -> Result<AddrRange<Svma>, Failure> {
+    let found = binary.facts().section(name);
+    found.ok_or_else(|| Failure::Input(format!("{}: cannot find section {name}", path.display())))
+}
+
+struct Answers<'a> {
+    binary: &'a Binary,
+    /// What addresses count from.
+    section: Option<AddrRange<Svma>>,
+    form: Form,
+}
+
+impl Answers<'_> {
+    fn of_words(&self, out: &mut dyn Write, words: &[String]) -> io::Result<()> {
+        let addresses: Vec<_> = words.iter().map(|word| self.address(word)).collect();
+        if addresses.len() >= MANY {
+            let stated: Vec<_> = addresses.iter().filter_map(|address| self.stated(*address)).collect();
+            self.binary.prepare(&stated);
+        }
+        addresses.iter().try_for_each(|address| self.one(out, *address))?;
+        out.flush()
+    }
+
+    /// Each line is answered before the next one is read, so that another program can talk to this one.
+    fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut input = io::stdin().lock();
+        let mut line = Vec::new();
+        while input.read_until(b'\n', &mut line).map_err(|error| Failure::Input(error.to_string()))? > 0 {
+            self.one(out, self.address(&String::from_utf8_lossy(&line)))?;
+            out.flush()?;
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// The address in a word, cut to what the file's addresses have room for.
+    fn address(&self, word: &str) -> Svma {
+        let address = args::address(word);
+        Svma::new(if self.form.digits == 8 { address & u64::from(u32::MAX) } else { address })
+    }
+
+    fn one(&self, out: &mut dyn Write, address: Svma) -> io::Result<()> {
+        self.form.address(out, address)?;
+        let (located, details) = match self.stated(address) {
+            Some(stated) => {
+                let located = self.binary.lookup(stated);
+                let is_known = !located.is_unknown();
+                (located, if is_known { self.binary.details(stated) } else { Details::default() })
+            }
+            None => (Located::outside(), Details::default()),
+        };
+        self.form.answer(out, &located, &details)
+    }
+
+    /// The address in the file, if its section reaches that far.
+    fn stated(&self, address: Svma) -> Option<Svma> {
+        let Some(section) = self.section else { return Some(address) };
+        section.start().checked_add(address.get()).filter(|stated| section.contains(*stated))
+    }
+}

@@ -1,0 +1,145 @@
+//! `backtrail atos`: the flags and output of Apple's atos.
+
+mod args;
+mod render;
+
+pub(crate) use args::{Atos, with_two_dashes};
+
+use crate::args::parse_address;
+use crate::output::{Failure, Outcome};
+use backtrail::{Arch, Avma, Binary, Located, OpenError, Placement, Svma};
+use render::Form;
+use std::io::{self, BufRead as _, Write};
+use std::path::Path;
+
+/// From so many addresses on it pays to read ahead for them, on all cores.
+const MANY: usize = 32;
+
+pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
+    if let Some(process) = &args.process {
+        let message =
+            "running processes cannot be read; pass the binary or its dSYM with -o, and -l with the load";
+        return Err(Failure::Input(format!("-p {process}: {message} address")));
+    }
+    let Some(path) = &args.object else {
+        let usage = "Usage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | -offset] \
+                     [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] [-d delimiter] [address ...]";
+        let problem = "[invalid usage]: no processes or executables specified";
+        return Err(Failure::Verbatim(format!("{problem}\n\n{usage}")));
+    };
+    let binary = open(path, args.arch.as_deref())?;
+    let form = Form {
+        image: &binary.facts().name,
+        inlines: args.inline_frames,
+        full_path: args.full_path,
+        delimiter: &args.delimiter,
+    };
+    let answers = Answers { binary: &binary, origin: Origin::of(args)?, form };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    if let Some(file) = &args.file {
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        answers.all(&mut out, &text.split_whitespace().collect::<Vec<_>>())?;
+    }
+    if !args.addresses.is_empty() {
+        answers.all(&mut out, &args.addresses.iter().map(String::as_str).collect::<Vec<_>>())?;
+    } else if args.file.is_none() {
+        answers.of_stdin(&mut out)?;
+    }
+    for problem in binary.problems() {
+        eprintln!("atos: {problem}");
+    }
+    Ok(Outcome::Done)
+}
+
+/// Opens the file; the message is that of atos, with the reason behind it.
+fn open(path: &Path, arch: Option<&str>) -> Result<Binary, Failure> {
+    let wanted = arch.map(|name| {
+        let unknown = || Failure::Input(format!("-arch: no architecture is called {name:?}"));
+        Arch::from_name(name).ok_or_else(unknown)
+    });
+    let wanted = wanted.transpose()?;
+    let opened = Binary::open(path, wanted).or_else(|error| match (&error, wanted) {
+        (OpenError::Ambiguous(_, archs), None) => {
+            let chosen = archs.iter().find(|arch| **arch == Arch::Arm64).or(archs.first());
+            chosen.map_or(Err(error.clone()), |arch| Binary::open(path, Some(*arch)))
+        }
+        // Whoever runs arm64e runs arm64 as well.
+        (OpenError::NoSuchArch(_, Arch::Arm64, archs), _) if archs.contains(&Arch::Arm64e) => {
+            Binary::open(path, Some(Arch::Arm64e))
+        }
+        _ => Err(error),
+    });
+    opened.map_err(|error| {
+        let arch = arch.unwrap_or("arm64");
+        let shown = path.display();
+        let problem = "atos cannot load symbols for the file";
+        Failure::Verbatim(format!("{problem} {shown} for architecture {arch}. ({error})"))
+    })
+}
+
+/// What addresses count from.
+#[derive(Clone, Copy)]
+enum Origin {
+    Placed(Placement),
+    Offset,
+}
+
+impl Origin {
+    fn of(args: &Atos) -> Result<Self, Failure> {
+        let number = |text: &str| parse_address(text).map_err(Failure::Input);
+        Ok(match (&args.load_address, &args.slide) {
+            (Some(load), _) => Self::Placed(Placement::LoadedAt(Avma::new(number(load)?))),
+            (None, Some(slide)) => Self::Placed(Placement::Slid(number(slide)?)),
+            (None, None) if args.offset => Self::Offset,
+            (None, None) => Self::Placed(Placement::AsStated),
+        })
+    }
+}
+
+struct Answers<'a> {
+    binary: &'a Binary,
+    origin: Origin,
+    form: Form<'a>,
+}
+
+impl Answers<'_> {
+    fn all(&self, out: &mut dyn Write, words: &[&str]) -> io::Result<()> {
+        if words.len() >= MANY {
+            let stated: Vec<_> = words.iter().filter_map(|word| self.stated(args::address(word)?)).collect();
+            self.binary.prepare(&stated);
+        }
+        words.iter().try_for_each(|word| self.one(out, word))?;
+        out.flush()
+    }
+
+    /// Each line is answered before the next one is read, so that another program can talk to this one.
+    fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        for line in io::stdin().lock().lines() {
+            let line = line.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
+            line.split_whitespace().try_for_each(|word| self.one(out, word))?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn one(&self, out: &mut dyn Write, word: &str) -> io::Result<()> {
+        let address = args::address(word).filter(|address| *address != 0);
+        let stated = address.and_then(|address| self.stated(address));
+        let located = stated.map_or_else(Located::outside, |stated| self.binary.lookup(stated));
+        let is_inside = stated.is_some_and(|stated| self.binary.facts().contains(stated));
+        // With -offset the address itself is shown, not the offset.
+        let shown = match (self.origin, stated) {
+            (Origin::Offset, Some(stated)) => stated.get(),
+            _ => address.unwrap_or(0),
+        };
+        self.form.answer(out, &located, (word, shown), is_inside)
+    }
+
+    fn stated(&self, address: u64) -> Option<Svma> {
+        match self.origin {
+            Origin::Placed(placement) => self.binary.stated_address(address, placement),
+            Origin::Offset => self.binary.facts().image_base.checked_add(address),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The form of atos' answers.
+//!
+//! atos has no Linux build to compare with. The forms are those of its manual page, of Apple's "Adding identifiable
+//! symbol names to a crash report", and of outputs recorded on macOS 26.5.2 that several projects keep as test data.
+
+use backtrail::demangle::{Options, SwiftStyle, demangle};
+use backtrail::{Function, Located, Symbol};
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// What is shown of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form<'a> {
+    /// The image's name.
+    pub(crate) image: &'a str,
+    pub(crate) inlines: bool,
+    pub(crate) full_path: bool,
+    pub(crate) delimiter: &'a str,
+}
+
+impl Form<'_> {
+    /// One answer. `typed` is the address as the user gave it, `address` its value, `is_inside` tells whether the
+    /// image has it.
+    pub(crate) fn answer(
+        &self,
+        out: &mut dyn Write,
+        located: &Located,
+        (typed, address): (&str, u64),
+        is_inside: bool,
+    ) -> io::Result<()> {
+        match (located.functions.as_slice(), &located.symbol) {
+            ([], None) if !is_inside => writeln!(out, "{typed}")?,
+            ([], None) => self.nameless(out, located, address)?,
+            ([], Some(symbol)) => {
+                writeln!(out, "{} (in {}) + {}", symbol_name(symbol), self.image, symbol.offset)?;
+            }
+            (functions, _) => self.functions(out, functions, located.function_offset)?,
+        }
+        if self.inlines { writeln!(out) } else { Ok(()) }
+    }
+
+    /// The address with eight digits or sixteen, and how far into a function it lies if that is known.
+    fn nameless(&self, out: &mut dyn Write, located: &Located, address: u64) -> io::Result<()> {
+        let digits = if address > u64::from(u32::MAX) { 16 } else { 8 };
+        write!(out, "0x{address:0digits$x} (in {})", self.image)?;
+        match located.function_offset {
+            Some(offset) => writeln!(out, " + {offset}"),
+            None => writeln!(out),
+        }
+    }
+
+    /// The function that the code belongs to; if asked for, those that were inlined there before it.
+    fn functions(&self, out: &mut dyn Write, functions: &[Function], offset: Option<u64>) -> io::Result<()> {
+        let first = if self.inlines { 0 } else { functions.len() - 1 };
+        for (position, function) in functions.iter().skip(first).enumerate() {
+            let delimiter = if position > 0 { self.delimiter } else { "" };
+            write!(out, "{delimiter}{} (in {})", function_name(function), self.image)?;
+            match (&function.file, offset) {
+                (Some(file), _) => {
+                    let name = if self.full_path { file } else { file_name(file) };
+                    write!(out, " ({name}:{})", function.line.unwrap_or(0))?;
+                }
+                (None, Some(offset)) => write!(out, " + {offset}")?,
+                (None, None) => {}
+            }
+        }
+        writeln!(out)
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+fn function_name(function: &Function) -> Cow<'_, str> {
+    match &function.linkage_name {
+        Some(name) if is_swift(name) => short(name),
+        _ => Cow::Borrowed(&function.name),
+    }
+}
+
+fn symbol_name(symbol: &Symbol) -> Cow<'_, str> {
+    match &symbol.linkage_name {
+        Some(name) if is_swift(name) => short(name),
+        _ => Cow::Borrowed(&symbol.name),
+    }
+}
+
+fn is_swift(name: &str) -> bool {
+    ["$s", "$S", "_$s", "_$S", "_T"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Swift names in the short form: `View.makeView(view:inputs:)`.
+fn short(name: &str) -> Cow<'_, str> {
+    let mut options = Options::default();
+    options.swift = SwiftStyle::Simplified;
+    demangle(name, &options)
+}

@@ -1,0 +1,179 @@
+//! The names of functions, each read once.
+
+use super::fast_map::FastMap;
+use crate::dwarf::{Value, View, collect_names, follow, qualify, scopes_of_all};
+use backtrail_table::{Builder, FunctionHead, Language, StringId};
+
+/// Names as a table keeps them. Belongs to one worker.
+pub(super) struct Names<'b> {
+    builder: &'b Builder,
+    /// Strings of the sections by where they lie in memory: most are asked for many times.
+    strings: FastMap<usize, StringId>,
+    /// What each DIE that was asked for is called; an index into `called`.
+    by_die: FastMap<u64, u32>,
+    /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
+    by_far_die: FastMap<(usize, u64), Called>,
+    called: Vec<Called>,
+    unscoped: Vec<Unscoped>,
+    /// Their names.
+    unscoped_names: Vec<u8>,
+}
+
+/// A DIE whose scopes are still to be found.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Unscoped {
+    /// Section offset.
+    die: u64,
+    /// Index in `called`.
+    called: u32,
+    /// Its name in `unscoped_names`.
+    name: (usize, usize),
+}
+
+/// What a function is called.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Called {
+    pub(super) linkage: Option<StringId>,
+    pub(super) plain: Option<StringId>,
+    pub(super) qualified: Option<StringId>,
+    /// Whether the linkage name is one that a readable name can be made of.
+    is_mangled: bool,
+}
+
+impl<'b> Names<'b> {
+    pub(super) fn new(builder: &'b Builder) -> Self {
+        Self {
+            builder,
+            strings: FastMap::default(),
+            by_die: FastMap::default(),
+            by_far_die: FastMap::default(),
+            called: Vec::new(),
+            unscoped: Vec::new(),
+            unscoped_names: Vec::new(),
+        }
+    }
+
+    /// Forgets what belongs to the last unit.
+    pub(super) fn next_unit(&mut self) {
+        self.by_die.clear();
+        self.called.clear();
+        self.unscoped.clear();
+        self.unscoped_names.clear();
+    }
+
+    /// The number of what the DIE at a section offset is called; `origin` where it has its names from there alone.
+    pub(super) fn of(&mut self, view: View<'_, '_>, die: u64, origin: Option<Value>) -> u32 {
+        const FAR: u64 = 1 << 63;
+        const SUPPLEMENTARY: u64 = 3 << 62;
+        let unit = &view.unit.header;
+        let key = match origin {
+            Some(Value::UnitRef(offset)) => unit.offset.wrapping_add(offset),
+            Some(Value::InfoRef(offset)) if (unit.offset..unit.end).contains(&offset) => offset,
+            Some(Value::InfoRef(offset)) => offset | FAR,
+            Some(Value::SupRef(offset)) => offset | SUPPLEMENTARY,
+            Some(_) | None => die,
+        };
+        if let Some(known) = self.by_die.get(&key) {
+            return *known;
+        }
+        let index = self.called.len() as u32;
+        let called = match origin.filter(|_| key & FAR != 0) {
+            Some(far) => self.far(view, far, key),
+            None => self.near(view, key, Some(index)),
+        };
+        self.called.push(called);
+        self.by_die.insert(key, index);
+        index
+    }
+
+    fn far(&mut self, view: View<'_, '_>, origin: Value, key: u64) -> Called {
+        let key = (view.section_address(), key);
+        if let Some(known) = self.by_far_die.get(&key) {
+            return *known;
+        }
+        let called = follow(view, origin).map(|(view, die)| self.near(view, die, None)).unwrap_or_default();
+        self.by_far_die.insert(key, called);
+        called
+    }
+
+    /// Reads names from a DIE on. Where a scope belongs before them, it is put off for a DIE of this unit (`index`).
+    fn near(&mut self, view: View<'_, '_>, die: u64, index: Option<u32>) -> Called {
+        let (names, unscoped) = collect_names(view, die);
+        let mut called = Called::default();
+        if let Some(linkage) = names.linkage {
+            let linkage = linkage.strip_prefix(b"\x01").unwrap_or(linkage);
+            called.linkage = Some(self.string(linkage));
+            called.is_mangled = is_mangled(linkage);
+        }
+        called.plain = names.plain.filter(|_| !called.is_mangled).map(|plain| self.string(plain));
+        if let Some((other, die)) = unscoped {
+            match index {
+                Some(called) if other.is_same_unit(view) => {
+                    let start = self.unscoped_names.len();
+                    self.unscoped_names.extend(names.plain.unwrap_or_default());
+                    let name = (start, self.unscoped_names.len());
+                    self.unscoped.push(Unscoped { die, called, name });
+                }
+                _ => {
+                    let qualified = qualify(other, die, names.plain.unwrap_or_default());
+                    called.qualified = qualified.map(|name| self.builder.string(name.as_bytes()));
+                }
+            }
+        }
+        called
+    }
+
+    fn string(&mut self, text: &[u8]) -> StringId {
+        let builder = self.builder;
+        *self.strings.entry(text.as_ptr().addr()).or_insert_with(|| builder.string(text))
+    }
+
+    /// Finds the scopes of all names that were asked for in this unit.
+    pub(super) fn find_scopes(&mut self, view: View<'_, '_>) {
+        self.unscoped.sort_unstable();
+        let mut dies: Vec<u64> = self.unscoped.iter().map(|unscoped| unscoped.die).collect();
+        dies.dedup();
+        let scopes = scopes_of_all(view, &dies);
+        let mut scopes = dies.into_iter().zip(scopes).peekable();
+        for Unscoped { die, called, name } in &self.unscoped {
+            while scopes.next_if(|(before, _)| before < die).is_some() {}
+            let Some((_, Some(scopes))) = scopes.peek() else { continue };
+            let plain = self.unscoped_names.get(name.0..name.1).unwrap_or_default();
+            let name = format!("{scopes}{}", String::from_utf8_lossy(plain));
+            if let Some(called) = self.called.get_mut(*called as usize) {
+                called.qualified = Some(self.builder.string(name.as_bytes()));
+            }
+        }
+    }
+
+    /// What a number stands for.
+    pub(super) fn called(&self, index: u32) -> Called {
+        self.called.get(index as usize).copied().unwrap_or_default()
+    }
+}
+
+impl Called {
+    /// The names as a table keeps them: the readable one only where it cannot be made of the linkage name.
+    pub(super) fn head(self, language: Language) -> FunctionHead {
+        let name = self.qualified.or(self.plain);
+        let (name, linkage_name) = match self.linkage {
+            Some(linkage) if self.is_mangled => (None, Some(linkage)),
+            Some(linkage) => (name.filter(|name| *name != linkage), Some(linkage)),
+            // What the linker would see is the name without its scope.
+            None => (name, self.plain.filter(|_| self.qualified.is_some())),
+        };
+        FunctionHead { name, linkage_name, language }
+    }
+
+    /// The same for a function whose linkage name is that of a symbol.
+    pub(super) fn with_symbol(self, linkage: StringId, is_mangled: bool) -> Self {
+        Self { linkage: Some(linkage), is_mangled, ..self }
+    }
+}
+
+/// Whether a readable name is made of a linkage name: then the source's own name says nothing more.
+pub(super) fn is_mangled(name: &[u8]) -> bool {
+    const MARKS: [&[u8]; 6] = [b"_Z", b"__Z", b"$s", b"_$s", b"$S", b"_$S"];
+    MARKS.iter().any(|mark| name.starts_with(mark))
+        || matches!(name, [b'_', b'R', kind, ..] if kind.is_ascii_uppercase())
+}

@@ -1,0 +1,290 @@
+//! The sections of a table, one after the other.
+
+use super::collect::{Input, Numbers};
+use super::encode::{ChunkEntry, Encoder};
+use super::intern::Strings;
+use super::opcodes::{self, Picker};
+use super::place::Item;
+use crate::body::{GROUP, NAME_GROUP, NO_LANGUAGE};
+use crate::bytes::{put_signed, put_uleb};
+use crate::error::{Error, Result};
+use crate::format::{Counts, ENTRY_SIZE, Entry, Facts, HEADER_SIZE, SECTIONS, SectionKind, put_header};
+use crate::packed;
+use crate::types::Header;
+use backtrail_core::{AddrRange, Svma};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::io::{Seek, SeekFrom, Write};
+
+/// Items that one worker encodes at a time.
+const PART: usize = 256;
+/// Parts in memory at a time.
+const WAVE: usize = 64;
+/// Every so many parts are looked at to choose the opcodes.
+const SAMPLE: usize = 16;
+
+/// A file of sections in the making.
+pub(crate) struct Output<'w, W> {
+    out: &'w mut W,
+    start: u64,
+    position: u64,
+    entries: Vec<Entry>,
+}
+
+impl<'w, W: Write + Seek> Output<'w, W> {
+    /// Leaves room for the header.
+    pub(crate) fn new(out: &'w mut W) -> Result<Self> {
+        let start = out.stream_position().map_err(|error| Error::io(&error))?;
+        let mut output = Self { out, start, position: 0, entries: Vec::new() };
+        output.bytes(&vec![0; HEADER_SIZE + SECTIONS.len() * ENTRY_SIZE])?;
+        Ok(output)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|error| Error::io(&error))?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Writes a section piece by piece.
+    fn pieces(
+        &mut self,
+        kind: SectionKind,
+        write: impl FnOnce(&mut Section<'_, 'w, W>) -> Result<()>,
+    ) -> Result<()> {
+        let offset = self.position.next_multiple_of(8);
+        let gap = (offset - self.position) as usize;
+        self.bytes([0; 8].get(..gap).unwrap_or_default())?;
+        let mut section = Section { output: self, hasher: crc32fast::Hasher::new() };
+        write(&mut section)?;
+        let checksum = section.hasher.finalize();
+        self.entries.push(Entry { kind: kind as u32, checksum, offset, size: self.position - offset });
+        Ok(())
+    }
+
+    pub(crate) fn section(&mut self, kind: SectionKind, bytes: &[u8]) -> Result<()> {
+        self.pieces(kind, |section| section.bytes(bytes))
+    }
+
+    /// Writes the header, and gives the size of the file.
+    pub(crate) fn finish(self, header: &Header) -> Result<(u64, Vec<Entry>)> {
+        let start = put_header(header, &self.entries, self.position);
+        let written = self.out.seek(SeekFrom::Start(self.start)).and_then(|_| {
+            self.out.write_all(&start)?;
+            self.out.seek(SeekFrom::Start(self.start + self.position))?;
+            self.out.flush()
+        });
+        written.map_err(|error| Error::io(&error))?;
+        Ok((self.position, self.entries))
+    }
+}
+
+struct Section<'a, 'w, W> {
+    output: &'a mut Output<'w, W>,
+    hasher: crc32fast::Hasher,
+}
+
+impl<W: Write + Seek> Section<'_, '_, W> {
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hasher.update(bytes);
+        self.output.bytes(bytes)
+    }
+}
+
+/// Writes the bodies, and gives what the index and the facts need.
+pub(crate) fn bodies<W: Write + Seek>(
+    output: &mut Output<'_, W>,
+    input: &Input<'_>,
+    numbers: &Numbers,
+) -> Result<(Vec<ChunkEntry>, Counts, Picker)> {
+    let items = &input.placed.items;
+    let picker = choose_opcodes(input, numbers);
+    let (mut chunks, mut counts) = (Vec::new(), Counts::default());
+    output.pieces(SectionKind::Bodies, |section| {
+        let mut position = 0;
+        for wave in items.chunks(PART * WAVE) {
+            let encode = |items: &[Item]| {
+                let mut encoder = Encoder::new(input, numbers, &picker);
+                items.iter().for_each(|item| encoder.item(item));
+                (encoder.out, encoder.chunks, encoder.counts)
+            };
+            let parts: Vec<_> = wave.par_chunks(PART).map(encode).collect();
+            for (bytes, part, counted) in parts {
+                section.bytes(&bytes)?;
+                let moved =
+                    part.iter().map(|chunk| ChunkEntry { position: chunk.position + position, ..*chunk });
+                chunks.extend(moved);
+                position += bytes.len() as u64;
+                counts.add(&counted);
+            }
+        }
+        Ok(())
+    })?;
+    chunks.par_sort_by_key(|chunk| chunk.start);
+    Ok((chunks, counts, picker))
+}
+
+fn choose_opcodes(input: &Input<'_>, numbers: &Numbers) -> Picker {
+    let plain = Picker::new(&opcodes::choose(&opcodes::Counts::default()));
+    let parts: Vec<&[Item]> = input.placed.items.chunks(PART).step_by(SAMPLE).collect();
+    let counted: Vec<opcodes::Counts> = parts
+        .par_iter()
+        .map(|items| {
+            let mut encoder = Encoder::new(input, numbers, &plain);
+            encoder.wanted = Some(opcodes::Counts::default());
+            items.iter().for_each(|item| encoder.item(item));
+            encoder.wanted.unwrap_or_default()
+        })
+        .collect();
+    let mut all = opcodes::Counts::default();
+    for (wanted, count) in counted.into_iter().flatten() {
+        *all.entry(wanted).or_default() += count;
+    }
+    Picker::new(&opcodes::choose(&all))
+}
+
+impl Counts {
+    fn add(&mut self, other: &Self) {
+        self.functions += other.functions;
+        self.ranges += other.ranges;
+        self.inlines += other.inlines;
+        self.rows += other.rows;
+        self.symbols += other.symbols;
+        self.call_bytes += other.call_bytes;
+    }
+}
+
+/// The index: for groups of chunks the first one's address and the place of the rest.
+pub(crate) fn index(chunks: &[ChunkEntry]) -> Vec<u8> {
+    let base = chunks.first().map_or(0, |chunk| chunk.start);
+    let mut groups = Vec::new();
+    let (mut starts, mut positions) = (Vec::new(), Vec::new());
+    for group in chunks.chunks(GROUP) {
+        let Some((first, rest)) = group.split_first() else { continue };
+        starts.push(first.start - base);
+        positions.push(groups.len() as u64);
+        put_uleb(&mut groups, first.position);
+        let mut last = first;
+        for chunk in rest {
+            put_uleb(&mut groups, chunk.start - last.start);
+            put_signed(&mut groups, chunk.position.wrapping_sub(last.position).cast_signed());
+            last = chunk;
+        }
+    }
+    let widths = [&starts, &positions].map(|numbers| packed::width_of(numbers.last().copied().unwrap_or(0)));
+    let mut out = Vec::new();
+    out.extend(widths);
+    out.extend([0; 6]);
+    out.extend((chunks.len() as u64).to_le_bytes());
+    out.extend(base.to_le_bytes());
+    for (numbers, width) in [starts, positions].into_iter().zip(widths) {
+        packed::put(&mut out, width, numbers.into_iter());
+    }
+    out.extend(groups);
+    out
+}
+
+/// The names by number, and the languages that they refer to.
+pub(crate) fn names(numbers: &Numbers, strings: &Strings) -> (Vec<u8>, Vec<u16>) {
+    let mut languages: Vec<u16> = numbers.names.iter().map(|head| head.language.0).collect();
+    languages.sort_unstable();
+    languages.dedup();
+    // What has no room in a byte loses its language, not its name.
+    languages.truncate(NO_LANGUAGE as usize);
+    let encode = |part: usize| {
+        let (mut out, mut record, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+        let range = part * PART..numbers.names.len().min((part + 1) * PART);
+        let (heads, homes) = (numbers.names.get(range.clone()), numbers.homes.get(range));
+        for (head, home) in heads.unwrap_or_default().iter().zip(homes.unwrap_or_default()) {
+            let before = out.len();
+            record.clear();
+            let language = languages.binary_search(&head.language.0).map_or(NO_LANGUAGE, |index| index as u8);
+            let has = |name: bool, flag: u8| if name { flag } else { 0 };
+            record.push(has(head.linkage_name.is_some(), 1) | has(head.name.is_some(), 2) | language << 2);
+            for number in [home.file, home.line, home.column] {
+                put_uleb(&mut record, u64::from(number));
+            }
+            let texts = [head.linkage_name, head.name].map(|name| name.map(|name| strings.get(name.0)));
+            if let [Some(linkage), Some(_)] = texts {
+                put_uleb(&mut record, linkage.len() as u64);
+            }
+            texts.into_iter().flatten().for_each(|text| record.extend(text));
+            put_uleb(&mut out, record.len() as u64);
+            out.extend(&record);
+            sizes.push(out.len() - before);
+        }
+        (out, sizes)
+    };
+    let parts: Vec<_> = (0..numbers.names.len().div_ceil(PART)).into_par_iter().map(encode).collect();
+    let mut positions = Vec::new();
+    let mut position = 0;
+    for (number, size) in parts.iter().flat_map(|(_, sizes)| sizes).enumerate() {
+        if number % NAME_GROUP == 0 {
+            positions.push(position);
+        }
+        position += *size as u64;
+    }
+    let width = packed::width_of(position);
+    let mut out = vec![width, 0, 0, 0, 0, 0, 0, 0];
+    out.extend((numbers.names.len() as u64).to_le_bytes());
+    packed::put(&mut out, width, positions.into_iter());
+    parts.iter().for_each(|(bytes, _)| out.extend(bytes));
+    (out, languages)
+}
+
+/// The files by number: places of their directories and names among the texts that follow.
+pub(crate) fn files(numbers: &Numbers, paths: &Strings) -> Vec<u8> {
+    let mut texts = Vec::new();
+    let mut known: HashMap<&[u8], u64> = HashMap::new();
+    let mut places = Vec::with_capacity(numbers.files.len() * 2);
+    for file in &numbers.files {
+        let path = paths.get(file.0);
+        let (directory, name) = path.split_at(name_start(path));
+        for text in [directory, name] {
+            let place = *known.entry(text).or_insert_with(|| {
+                let place = texts.len() as u64;
+                put_uleb(&mut texts, text.len() as u64);
+                texts.extend(text);
+                place
+            });
+            places.push(place);
+        }
+    }
+    let width = packed::width_of(texts.len() as u64);
+    let mut out = vec![width, 0, 0, 0, 0, 0, 0, 0];
+    out.extend((numbers.files.len() as u64).to_le_bytes());
+    packed::put(&mut out, width, places.into_iter());
+    out.extend(texts);
+    out
+}
+
+/// Where the last piece of a path starts.
+fn name_start(path: &[u8]) -> usize {
+    let is_windows = matches!(path, [_, b':', ..] | [b'\\', b'\\', ..]);
+    let separator = path.iter().rposition(|byte| *byte == b'/' || (is_windows && *byte == b'\\'));
+    separator.map_or(0, |at| at + 1)
+}
+
+/// The regions of the image: sorted, none overlapping; code wins.
+pub(crate) fn regions(sections: &[(AddrRange<Svma>, bool)]) -> Vec<u8> {
+    let mut spans = Vec::new();
+    for (range, is_code) in sections.iter().filter(|(range, _)| !range.is_empty()) {
+        let (start, end) = (range.start().get(), range.end().get());
+        let rank = u64::from(!is_code);
+        spans.push(super::spans::Ranked { start, end, rank, owner: 0 });
+    }
+    spans.sort_by_key(|span| (span.start, span.rank));
+    let mut out = Vec::new();
+    for span in super::spans::paint(&spans) {
+        out.extend(span.start.to_le_bytes());
+        out.extend(span.end.to_le_bytes());
+        out.push(u8::from(span.rank == 0));
+    }
+    out
+}
+
+/// The small facts.
+pub(crate) fn facts(header: &Header, counts: Counts, languages: Vec<u16>, picker: Picker) -> Facts {
+    let name = header.name.clone().into_bytes();
+    Facts { name, counts, languages, ops: picker.definitions, dropped: Vec::new() }
+}

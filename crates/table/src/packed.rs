@@ -1,0 +1,67 @@
+//! Arrays of numbers of equal width.
+
+/// Bytes behind a packed array, so that each of its numbers can be read as eight bytes.
+pub(crate) const PADDING: usize = 7;
+
+/// Numbers of 1 to 8 bytes each, little-endian.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed<'d> {
+    data: &'d [u8],
+    width: usize,
+    mask: u64,
+    count: usize,
+}
+
+impl<'d> Packed<'d> {
+    /// Takes `count` numbers and the padding from the start of `data`.
+    pub(crate) fn new(data: &'d [u8], width: u8, count: u64) -> Option<Self> {
+        if !(1..=8).contains(&width) {
+            return None;
+        }
+        let (width, count) = (usize::from(width), usize::try_from(count).ok()?);
+        let data = data.get(..count.checked_mul(width)?.checked_add(PADDING)?)?;
+        Some(Self { data, width, mask: u64::MAX >> (64 - 8 * width), count })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes with padding.
+    pub(crate) fn size(&self) -> usize {
+        self.data.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<u64> {
+        let start = index.checked_mul(self.width)?;
+        let bytes = self.data.get(start..)?.first_chunk::<8>()?;
+        if index < self.count { Some(u64::from_le_bytes(*bytes) & self.mask) } else { None }
+    }
+
+    /// How many of the numbers, which have to be sorted, are not above `value`.
+    #[inline]
+    pub(crate) fn count_up_to(&self, value: u64) -> usize {
+        let (mut base, mut size) = (0, self.count);
+        while size > 0 {
+            let half = size / 2;
+            let is_below = self.get(base + half).is_some_and(|middle| middle <= value);
+            base = if is_below { base + half + 1 } else { base };
+            size = if is_below { size - half - 1 } else { half };
+        }
+        base
+    }
+}
+
+/// Bytes that the largest of some numbers needs.
+pub(crate) fn width_of(max: u64) -> u8 {
+    (8 - max.leading_zeros() / 8).max(1) as u8
+}
+
+/// Appends numbers and the padding.
+pub(crate) fn put(out: &mut Vec<u8>, width: u8, numbers: impl Iterator<Item = u64>) {
+    for number in numbers {
+        out.extend(number.to_le_bytes().iter().take(usize::from(width)));
+    }
+    out.extend([0; PADDING]);
+}

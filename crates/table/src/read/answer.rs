@@ -1,0 +1,248 @@
+//! What a lookup answers.
+
+use crate::body::{self, MAX_DEPTH};
+use crate::ops::OpTable;
+use crate::read::Table;
+use crate::read::chunk::{Base, Call, Chunk, Levels, State};
+use crate::read::names::{self, Location};
+use crate::types::Language;
+use backtrail_core::{Reason, Svma};
+use std::fmt;
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug)]
+pub enum Lookup<'t> {
+    /// Debug info knows it: a function, or a line without one.
+    Found(Found<'t>),
+    /// A symbol table knows it.
+    Symbol(Symbol<'t>),
+    /// Nothing does. [`Reason::Stripped`] where there is a function whose name was stripped.
+    None(Reason),
+}
+
+/// The function around an address with what was inlined there.
+#[derive(Clone, Copy)]
+pub struct Found<'t> {
+    table: &'t Table<'t>,
+    chunk: Chunk<'t>,
+    address: u64,
+    state: State,
+    /// Where the innermost calls are told, the outermost of these first.
+    calls: [i32; WINDOW],
+}
+
+/// Calls of an address that are kept with its answer. Where more are nested, the chunk is run again for them.
+const WINDOW: usize = 12;
+
+impl<'t> Found<'t> {
+    pub(crate) fn at(table: &'t Table<'t>, chunk: Chunk<'t>, address: u64) -> Option<Self> {
+        let mut levels = [0; MAX_DEPTH];
+        let state = chunk.run(&table.ops, address - chunk.start, &mut levels)?;
+        let calls = window(&levels, state.depth);
+        Some(Self { table, chunk, address, state, calls })
+    }
+
+    /// Whether there is a function, not a line alone.
+    pub fn is_function(&self) -> bool {
+        self.chunk.flags & body::KIND == body::FUNCTION
+    }
+
+    /// Where the function starts; for one in several pieces, the piece with the address. `None` where there is a line
+    /// without a function.
+    pub fn function_start(&self) -> Option<Svma> {
+        if self.is_function() { Some(Svma::new(self.chunk.piece_start)) } else { None }
+    }
+
+    /// The functions, innermost first; one without names where there is a line without a function.
+    pub fn frames(&self) -> Frames<'t> {
+        Frames { found: *self, depth: self.state.depth, shown: self.state.depth, site: None, is_over: false }
+    }
+}
+
+/// The last of the open calls.
+fn window(levels: &Levels, depth: usize) -> [i32; WINDOW] {
+    let mut calls = [0; WINDOW];
+    let innermost = levels.get(depth.saturating_sub(WINDOW)..depth).unwrap_or_default();
+    for (to, from) in calls.iter_mut().zip(innermost) {
+        *to = *from;
+    }
+    calls
+}
+
+impl fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.frames()).finish()
+    }
+}
+
+/// The functions at an address, innermost first.
+#[derive(Clone)]
+pub struct Frames<'t> {
+    found: Found<'t>,
+    /// Calls around the frame to come.
+    depth: usize,
+    /// How many calls deep the kept ones go.
+    shown: usize,
+    /// The call that the frame before stands for: it tells the place in the frame to come.
+    site: Option<Call>,
+    is_over: bool,
+}
+
+impl<'t> Iterator for Frames<'t> {
+    type Item = Frame<'t>;
+
+    fn next(&mut self) -> Option<Frame<'t>> {
+        if self.is_over {
+            return None;
+        }
+        let frame = self.read();
+        self.is_over |= frame.is_none();
+        frame
+    }
+}
+
+impl<'t> Frames<'t> {
+    fn read(&mut self) -> Option<Frame<'t>> {
+        let table = self.found.table;
+        let call = match self.depth.checked_sub(1) {
+            Some(level) => Some(self.call(level)?),
+            None => None,
+        };
+        let name = table.names.get(call.map_or(self.found.chunk.name, |call| call.name))?;
+        let at = match self.site {
+            Some(site) => site_of(&site, name.home)?,
+            None => place(&self.found, name.home)?,
+        };
+        self.site = call;
+        self.is_over = call.is_none();
+        self.depth = self.depth.saturating_sub(1);
+        Some(Frame {
+            name: name.name,
+            linkage_name: name.linkage_name,
+            language: names::language(&table.facts.languages, name.language),
+            file: table.files.get(at.file),
+            line: at.line,
+            column: at.column,
+            inlined: call.is_some(),
+        })
+    }
+
+    fn call(&mut self, level: usize) -> Option<Call> {
+        let first = self.shown.saturating_sub(WINDOW);
+        if level < first {
+            let mut levels = [0; MAX_DEPTH];
+            let offset = self.found.address - self.found.chunk.start;
+            self.found.chunk.run(&self.found.table.ops, offset, &mut levels)?;
+            self.shown = level + 1;
+            self.found.calls = window(&levels, self.shown);
+        }
+        let index = level - self.shown.saturating_sub(WINDOW);
+        self.found.chunk.call(*self.found.calls.get(index)?, &self.found.table.ops)
+    }
+}
+
+impl fmt::Debug for Frames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// Where an instruction stands in the source; `home` is that of the innermost function.
+fn place(found: &Found<'_>, home: Location) -> Option<Location> {
+    locate(&found.chunk, &found.state, home, &found.table.ops)
+}
+
+/// Where a state's instructions stand in the source; `home` is that of the innermost function.
+pub(crate) fn locate(chunk: &Chunk<'_>, state: &State, home: Location, ops: &OpTable) -> Option<Location> {
+    let base = match state.base {
+        Base::Home => home,
+        Base::Site(call) => site_of(&chunk.call(call, ops)?, home)?,
+        Base::Nothing => Location::default(),
+    };
+    let line = u32::try_from(i64::from(base.line).checked_add(state.line)?).ok()?;
+    Some(Location {
+        file: state.file.unwrap_or(base.file),
+        line,
+        column: state.column.unwrap_or(base.column),
+    })
+}
+
+/// Where a call stands in the source; `home` is that of its caller.
+pub(crate) fn site_of(call: &Call, home: Location) -> Option<Location> {
+    let line = u32::try_from(i64::from(home.line).checked_add(call.line)?).ok()?;
+    Some(Location { file: call.file.unwrap_or(home.file), line, column: call.column })
+}
+
+/// One function at an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'t> {
+    /// The readable name, where it cannot be made from the linkage name.
+    pub name: Option<Text<'t>>,
+    /// The name that the linker sees.
+    pub linkage_name: Option<Text<'t>>,
+    /// The language that it was written in.
+    pub language: Language,
+    /// The source file: of the instruction in the innermost function, of the call in the others.
+    pub file: Option<File<'t>>,
+    /// The line in that file, counted from 1; 0 where none is stated.
+    pub line: u32,
+    /// The column, counted from 1; 0 where none is stated.
+    pub column: u32,
+    /// Whether this function was inlined into the next one.
+    pub inlined: bool,
+}
+
+/// A string of a table. Names are packed, so reading one means unpacking it into a buffer of the caller's.
+#[derive(Clone, Copy)]
+pub struct Text<'t> {
+    pub(crate) bytes: &'t [u8],
+}
+
+impl Text<'_> {
+    /// Appends the bytes, which are UTF-8 in honest files.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.bytes);
+    }
+
+    /// The string on its own; what is not UTF-8 is replaced.
+    pub fn to_text(&self) -> String {
+        let mut bytes = Vec::new();
+        self.append_to(&mut bytes);
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_text())
+    }
+}
+
+/// A source file. Its path is the directory directly followed by the name.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'t> {
+    /// The directory with its last separator; empty where the path has none.
+    pub directory: Text<'t>,
+    /// The name in that directory.
+    pub name: Text<'t>,
+}
+
+impl File<'_> {
+    /// Appends the whole path.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        self.directory.append_to(out);
+        self.name.append_to(out);
+    }
+}
+
+/// What a symbol table knows of an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<'t> {
+    /// The linkage name, as the symbol table has it; `None` for a function whose name was stripped.
+    pub name: Option<Text<'t>>,
+    /// Where the symbol starts.
+    pub start: Svma,
+    /// The addresses for which this symbol is the answer; may start above `start`.
+    pub range: backtrail_core::AddrRange<Svma>,
+}

@@ -1,0 +1,129 @@
+//! Names and files by number.
+
+use crate::body::NAME_GROUP;
+use crate::bytes::Cursor;
+use crate::packed::Packed;
+use crate::read::answer::{File, Text};
+use crate::types::Language;
+
+/// The names section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'d> {
+    count: usize,
+    positions: Packed<'d>,
+    records: &'d [u8],
+}
+
+/// A place in the source, the file by its number plus one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Location {
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// What the table says of a name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Name<'d> {
+    pub(crate) linkage_name: Option<Text<'d>>,
+    pub(crate) name: Option<Text<'d>>,
+    /// Index among the table's languages.
+    pub(crate) language: u8,
+    /// Where functions of that name start.
+    pub(crate) home: Location,
+}
+
+impl<'d> Names<'d> {
+    pub(crate) fn read(data: &'d [u8]) -> Option<Self> {
+        let mut cursor = Cursor::new(data);
+        let [width, ..] = cursor.array::<8>()?;
+        let count = cursor.u64()?;
+        let positions = Packed::new(data.get(cursor.at..)?, width, count.div_ceil(NAME_GROUP as u64))?;
+        cursor.take(positions.size())?;
+        Some(Self { count: usize::try_from(count).ok()?, positions, records: data.get(cursor.at..)? })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// A name by its number plus one; 0 is a name that says nothing.
+    #[inline]
+    pub(crate) fn get(&self, name: u32) -> Option<Name<'d>> {
+        let Some(number) = name.checked_sub(1) else {
+            return Some(Name { language: u8::MAX, ..Name::default() });
+        };
+        let number = number as usize;
+        if number >= self.count {
+            return None;
+        }
+        let position = self.positions.get(number / NAME_GROUP)?;
+        let mut cursor = Cursor::at(self.records, usize::try_from(position).ok()?);
+        for _ in 0..number % NAME_GROUP {
+            let size = usize::try_from(cursor.uleb()?).ok()?;
+            cursor.take(size)?;
+        }
+        let size = usize::try_from(cursor.uleb()?).ok()?;
+        read_record(cursor.take(size)?)
+    }
+}
+
+#[inline]
+fn read_record(record: &[u8]) -> Option<Name<'_>> {
+    let mut cursor = Cursor::new(record);
+    let flags = cursor.u8()?;
+    let home = Location { file: cursor.uleb32()?, line: cursor.uleb32()?, column: cursor.uleb32()? };
+    let mut name = Name { language: flags >> 2, home, ..Name::default() };
+    let text = |bytes| Text { bytes };
+    match flags & 3 {
+        3 => {
+            let size = usize::try_from(cursor.uleb()?).ok()?;
+            name.linkage_name = cursor.take(size).map(text);
+            name.name = record.get(cursor.at..).map(text);
+        }
+        2 => name.name = record.get(cursor.at..).map(text),
+        1 => name.linkage_name = record.get(cursor.at..).map(text),
+        _ => {}
+    }
+    Some(name)
+}
+
+/// The files section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Files<'d> {
+    count: usize,
+    places: Packed<'d>,
+    texts: &'d [u8],
+}
+
+impl<'d> Files<'d> {
+    pub(crate) fn read(data: &'d [u8]) -> Option<Self> {
+        let mut cursor = Cursor::new(data);
+        let [width, ..] = cursor.array::<8>()?;
+        let count = cursor.u64()?;
+        let places = Packed::new(data.get(cursor.at..)?, width, count.checked_mul(2)?)?;
+        cursor.take(places.size())?;
+        Some(Self { count: usize::try_from(count).ok()?, places, texts: data.get(cursor.at..)? })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// A file by its number plus one.
+    #[inline]
+    pub(crate) fn get(&self, file: u32) -> Option<File<'d>> {
+        let number = file.checked_sub(1)? as usize;
+        let text = |index: usize| {
+            let mut cursor = Cursor::at(self.texts, usize::try_from(self.places.get(index)?).ok()?);
+            let size = usize::try_from(cursor.uleb()?).ok()?;
+            cursor.take(size).map(|bytes| Text { bytes })
+        };
+        Some(File { directory: text(number * 2)?, name: text(number * 2 + 1)? })
+    }
+}
+
+/// The language of a number in a name.
+pub(crate) fn language(languages: &[u16], number: u8) -> Language {
+    Language(languages.get(usize::from(number)).copied().unwrap_or(0))
+}

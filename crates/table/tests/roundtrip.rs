@@ -1,0 +1,136 @@
+//! What goes into a table comes out of it.
+
+mod model;
+
+use backtrail_core::Svma;
+use backtrail_table::{Function, Table};
+use model::{Answer, BASE, Model, Place, Random, ask, svma};
+
+#[test]
+fn every_address_has_the_answer_that_the_input_gives() {
+    let mut random = Random(11);
+    for round in 0..400 {
+        let space = 40 + random.below(400);
+        let units = random.below(5);
+        let model = Model::random(&mut random, units, space);
+        let (bytes, _) = model.build(|number| number);
+        let table = Table::open(&bytes).unwrap();
+        table.check().unwrap();
+        for at in 0..space + 80 {
+            assert_eq!(ask(&table, at), model.answer(at), "round {round}, address {at:#x}\n{model:#?}");
+        }
+    }
+}
+
+#[test]
+fn functions_tell_the_same_as_lookups() {
+    let mut random = Random(5);
+    for _ in 0..200 {
+        let space = 40 + random.below(300);
+        let model = Model::random(&mut random, 4, space);
+        let (bytes, summary) = model.build(|number| number);
+        let table = Table::open(&bytes).unwrap();
+        let functions: Vec<Function<'_>> = table.functions().map(Result::unwrap).collect();
+        assert_eq!(functions.iter().filter(|one| one.is_function).count() as u64, summary.stats.functions);
+        assert_eq!(summary.stats, table.stats());
+        for at in 0..space + 80 {
+            let around =
+                |function: &&Function<'_>| function.ranges.iter().any(|range| range.contains(svma(at)));
+            let listed = functions.iter().find(around).map(|function| from_list(&table, function, svma(at)));
+            match ask(&table, at) {
+                Answer::Frames(frames) => {
+                    let looked_up =
+                        frames.into_iter().map(|(head, place, _)| (head.linkage, place)).collect();
+                    assert_eq!(listed, Some(looked_up), "at {at:#x}");
+                }
+                Answer::Symbol(start, name) => {
+                    assert_eq!(listed, None);
+                    let symbol = table.symbols().map(Result::unwrap).find(|one| one.range.contains(svma(at)));
+                    let symbol = symbol.unwrap();
+                    assert_eq!(
+                        (symbol.start.get() - BASE, symbol.name.map(|name| name.to_text())),
+                        (start, name)
+                    );
+                }
+                Answer::None(_) => assert_eq!(listed, None),
+            }
+        }
+    }
+}
+
+/// The linkage names and places at an address, innermost first, from a function of the list.
+fn from_list(table: &Table<'_>, function: &Function<'_>, at: Svma) -> Vec<(Option<String>, Place)> {
+    let path = |file: Option<u32>| {
+        file.map(|file| {
+            let mut path = Vec::new();
+            table.file(file).unwrap().append_to(&mut path);
+            String::from_utf8(path).unwrap()
+        })
+    };
+    let range = function.ranges.iter().find(|range| range.contains(at)).unwrap();
+    let row = function.rows.iter().rfind(|row| range.start() <= row.address && row.address <= at);
+    let mut place = row.map_or((None, 0, 0), |row| (path(row.file), row.line, row.column));
+    let mut chain: Vec<_> =
+        function.inlines.iter().filter(|call| call.ranges.iter().any(|range| range.contains(at))).collect();
+    let depths: Vec<u32> = chain.iter().map(|call| call.depth).collect();
+    assert!(depths.iter().copied().eq(1..=depths.len() as u32), "{depths:?}");
+    chain.reverse();
+    let mut frames = Vec::new();
+    for call in chain {
+        let site = (path(call.call_file), call.call_line, call.call_column);
+        let name = call.linkage_name.map(|name| name.to_text());
+        frames.push((name, std::mem::replace(&mut place, site)));
+    }
+    frames.push((function.linkage_name.map(|name| name.to_text()), place));
+    frames
+}
+
+#[test]
+fn the_bytes_depend_on_neither_order_nor_threads() {
+    let mut random = Random(23);
+    let model = Model::random(&mut random, 60, 4000);
+    let (bytes, _) = model.build(|number| number);
+    let (reversed, _) = model.build(|number| 59 - number);
+    assert!(bytes == reversed);
+    for threads in [1, 2, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let (again, _) = pool.install(|| model.build(|number| (number * 7) % 60));
+        assert!(bytes == again, "{threads} threads");
+    }
+}
+
+#[test]
+fn calls_nested_deeper_than_the_kept_window_read_back() {
+    let mut model = Model::random(&mut Random(1), 0, 64);
+    let mut function = Model::random(&mut Random(4), 9, 64).units.concat().remove(0);
+    function.is_function = true;
+    function.ranges = vec![(0, 1000)];
+    function.rows = (0..90).map(|at| (at * 10, (Some("/src/deep.cc".into()), at as u32, 3))).collect();
+    let call = model::Call {
+        depth: 1,
+        head: function.head.clone(),
+        site: (Some("/src/deep.cc".into()), 7, 0),
+        ranges: vec![(100, 900)],
+    };
+    for depth in 1..=100 {
+        let site = (Some("/src/deep.cc".into()), 100 + depth, depth);
+        function.calls.push(model::Call { depth, site, ..call.clone() });
+    }
+    model.units = vec![vec![function]];
+    let (bytes, _) = model.build(|number| number);
+    let table = Table::open(&bytes).unwrap();
+    table.check().unwrap();
+    for at in [50, 100, 555, 899, 900] {
+        assert_eq!(ask(&table, at), model.answer(at));
+    }
+}
+
+#[test]
+fn an_empty_table_answers() {
+    let (bytes, _) = Model::default().build(|number| number);
+    let table = Table::open(&bytes).unwrap();
+    table.check().unwrap();
+    assert_eq!(ask(&table, 0), Answer::None(backtrail_core::Reason::NoSymbol));
+    assert_eq!(table.header().name, "libmodel.dylib");
+    assert_eq!(table.dropped(), [(backtrail_table::DropReason::DeadFunction, 3)]);
+}
