@@ -1,6 +1,6 @@
 //! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
 
-use backtrail_core::Svma;
+use backtrail_core::{Family, Svma};
 use backtrail_object::{Format, Kind, Object};
 use backtrail_unwind::{Section, Sections};
 use std::borrow::Cow;
@@ -135,6 +135,7 @@ fn head<'d>(object: &Object<'d>) -> Sections<'d> {
         image_base: object.image_base(),
         text,
         got,
+        function_starts: function_starts(object),
         data: data.filter_map(|segment| bytes(segment.address.start(), segment.address.size())).collect(),
         entry: entry(object),
         ..Sections::default()
@@ -153,4 +154,22 @@ fn entry(object: &Object<'_>) -> Option<Svma> {
         u64::from(u32::from_le_bytes(*header.get(24..)?.first_chunk()?))
     };
     Some(Svma::new(value)).filter(|entry| entry.get() != 0)
+}
+
+/// Where functions are entered: Mach-O says it. Of ELF files only 32-bit ARM's need it, by their symbols; the others
+/// have call frame information that follows prologues.
+fn function_starts(object: &Object<'_>) -> Vec<Svma> {
+    if object.format() == Format::MachO {
+        return object.function_starts().unwrap_or_default();
+    }
+    if object.arch().family() != Family::Arm {
+        return Vec::new();
+    }
+    let symbols = object.symbols().unwrap_or_default().into_iter();
+    // The cold part of a function is jumped to, with its frame made.
+    let entered = symbols.filter(|symbol| symbol.is_code && !symbol.name.contains(".cold"));
+    let mut starts: Vec<_> = entered.map(|symbol| symbol.address).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
 }

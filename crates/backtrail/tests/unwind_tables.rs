@@ -5,11 +5,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test program")]
 
-use backtrail::{Svma, UnwindTables};
-use backtrail_object::{Kind, Limits, Object, slices};
+use backtrail::{AddrRange, Family, Svma, UnwindTables};
+use backtrail_object::{Format, Kind, Limits, Object, slices};
 use backtrail_testkit::TempDir;
+use backtrail_unwind::cfi::{Entry, Flavour, Frames};
 use backtrail_unwind::compact::{Compact, CompactFound};
 use backtrail_unwind::exidx::{Content, Exidx, Model};
+use backtrail_unwind::{Cfa, Module, Row, Rule, Sections};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -255,4 +257,94 @@ fn look_up_functions(name: &str, exidx: &Exidx<'_>, listed: &[Listed]) -> u64 {
         count += 1;
     }
     count
+}
+
+/// Counts of one comparison of analysis with tables.
+#[derive(Default, Debug)]
+struct Compared {
+    equal: u64,
+    /// The table counts from the frame pointer and the analysis from the stack pointer, or the other way round.
+    other_base: u64,
+    /// Nothing to be read from the instructions there.
+    silent: u64,
+    /// The return address is in the link register and on the stack, just stored or loaded; tables say it later.
+    copied: u64,
+    different: u64,
+}
+
+#[test]
+fn analysis_says_what_exact_tables_say() {
+    for_each_object(|name, _, object| {
+        if object.format() != Format::Elf || object.arch().family() != Family::Aarch64 {
+            return;
+        }
+        let tables = UnwindTables::read(object);
+        let sections = tables.sections();
+        let Some(frames) = Frames::new(&sections, Flavour::EhFrame) else { return };
+        let code_alone = |starts: Vec<Svma>| {
+            Module::new(Sections {
+                arch: sections.arch,
+                text: sections.text.clone(),
+                function_starts: starts,
+                ..Sections::default()
+            })
+        };
+        let (mut starts, mut rows) = (Vec::new(), Vec::new());
+        for entry in frames.entries() {
+            let Entry::Fde(fde) = entry else { continue };
+            let all: Vec<_> = frames.rows(&fde).flatten().collect();
+            let entered =
+                all.first().is_some_and(|(_, row)| row.cfa == Cfa::RegisterOffset(Family::Aarch64.sp(), 0));
+            if entered && !all.iter().any(|(_, row)| row.is_signal_frame) {
+                starts.push(fde.range.start());
+                rows.extend(all);
+            }
+        }
+        starts.sort_unstable();
+        for (how, module) in
+            [("starts known", code_alone(starts)), ("starts unknown", code_alone(Vec::new()))]
+        {
+            let compared = compare(&module, &rows);
+            eprintln!("{name}, {how}: {compared:?}");
+        }
+    });
+}
+
+/// Whether one row says the link register and the other a place on the stack.
+fn is_copied(ours: &Row, theirs: &Row) -> bool {
+    let link = Rule::Register(Family::Aarch64.lr().unwrap());
+    let pair = [ours.return_address, theirs.return_address];
+    pair.contains(&link) && pair.iter().any(|rule| matches!(rule, Rule::Offset(_)))
+}
+
+fn compare(module: &Module<'_>, rows: &[(AddrRange<Svma>, Row)]) -> Compared {
+    let mut compared = Compared::default();
+    for (range, row) in rows {
+        let mut at = range.start();
+        while at < range.end() {
+            match module.find_exact(at, false) {
+                Err(_) => compared.silent += 1,
+                Ok(found) => match (found.row.cfa, row.cfa) {
+                    (Cfa::RegisterOffset(ours, _), Cfa::RegisterOffset(theirs, _)) if ours != theirs => {
+                        compared.other_base += 1;
+                    }
+                    _ if found.row.cfa == row.cfa && found.row.return_address == row.return_address => {
+                        compared.equal += 1;
+                    }
+                    _ if found.row.cfa == row.cfa && is_copied(&found.row, row) => compared.copied += 1,
+                    _ => {
+                        compared.different += 1;
+                        if compared.different <= 8 {
+                            eprintln!(
+                                "  {at}: {:?} {:?}, table {:?} {:?}",
+                                found.row.cfa, found.row.return_address, row.cfa, row.return_address
+                            );
+                        }
+                    }
+                },
+            }
+            at = at.checked_add(4).unwrap();
+        }
+    }
+    compared
 }

@@ -74,7 +74,8 @@ impl<'d> Module<'d> {
     /// `thumb` tells 32-bit ARM's two instruction sets apart.
     pub fn find_exact(&self, at: Svma, thumb: bool) -> Result<Found, Miss> {
         let described = self.describe(at);
-        let function = described.as_ref().ok().and_then(|described| described.function);
+        let by_table = described.as_ref().ok().and_then(|described| described.function);
+        let function = by_table.max(self.function_start(at));
         let is_described = described.as_ref().is_ok_and(|described| described.found.trust == Trust::Cfi);
         let analysed = self.text_at(at).and_then(|text| {
             arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described })
@@ -84,6 +85,15 @@ impl<'d> Module<'d> {
             Ok(described) if !self.overrules(&row, &described.found) => Ok(described.found),
             _ => Ok(Found { row, trust: Trust::Analysis, covered: AddrRange::from_size(at, 1) }),
         }
+    }
+
+    /// The last known function start at or before `at`.
+    fn function_start(&self, at: Svma) -> Option<Svma> {
+        let last = |starts: &Vec<Svma>| {
+            let after = starts.partition_point(|start| *start <= at);
+            starts.get(after.checked_sub(1)?).copied()
+        };
+        self.tables.iter().filter_map(|tables| last(&tables.sections.function_starts)).max()
     }
 
     /// Whether instructions are to be believed rather than a table. Compact unwind and exidx describe bodies only.

@@ -79,6 +79,10 @@ pub struct Sections<'d> {
     pub data: Vec<Section<'d>>,
     /// The file's entry point: unwinding ends in the function there when no table says how to go on.
     pub entry: Option<Svma>,
+    /// Where functions start, ascending, as far as the file tells it beside its unwind tables (`LC_FUNCTION_STARTS`,
+    /// symbols); parts of functions that are not entered by calls left out. Compact unwind and exidx merge functions,
+    /// and a prologue can only be read from its start.
+    pub function_starts: Vec<Svma>,
     /// Functions known to be the first of a thread, for images whose tables do not say so.
     pub thread_starts: Vec<AddrRange<Svma>>,
 }
