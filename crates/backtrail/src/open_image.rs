@@ -4,7 +4,7 @@ mod many;
 
 use crate::binary::Located;
 use crate::details::Details;
-use backtrail_core::Svma;
+use backtrail_core::{Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
 use backtrail_symbolize::{FileRequest, Step, Symbolizer};
@@ -123,9 +123,11 @@ impl OpenImage {
         })
     }
 
-    /// What else is known of an address that was looked up.
-    pub(crate) fn details(&self, address: Svma) -> Details {
-        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
+    /// The symbol of the function that runs at an address, which is not always the nearest one.
+    pub(crate) fn enclosing_function(&self, address: Svma) -> Option<Symbol> {
+        self.joined.with_dependent(|_, parts| {
+            parts.symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned())
+        })
     }
 
     /// Asks for all further files that debug info names, up to `limit` of them.
@@ -144,12 +146,16 @@ impl OpenImage {
         self.joined.with_dependent(|_, parts| act(&parts.symbolizer))
     }
 
-    /// Lets go of the memory that mapped files take: of `part` of one, or of all. It comes back when it is read.
-    pub(crate) fn release(&self, part: Option<&[u8]>) {
+    /// Lets go of the memory that a part of a mapped file takes. It comes back when it is read.
+    pub(crate) fn release_part(&self, part: &[u8]) {
         let files = self.joined.borrow_owner();
-        for file in (0..files.len()).filter_map(|position| files.get(position)) {
-            file.release(part.unwrap_or(file));
-        }
+        let files = (0..files.len()).filter_map(|position| files.get(position));
+        files.for_each(|file| file.release_part(part));
+    }
+
+    /// What else is known of an address that was looked up.
+    pub(crate) fn details(&self, address: Svma) -> Details {
+        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {

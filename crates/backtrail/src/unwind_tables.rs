@@ -1,7 +1,7 @@
 //! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
 
 use backtrail_core::{Family, Svma};
-use backtrail_object::{Format, Object};
+use backtrail_object::{Format, Kind, Object};
 use backtrail_unwind::{Section, Sections};
 use std::borrow::Cow;
 
@@ -74,7 +74,23 @@ impl<'d> UnwindTables<'d> {
         {
             found.push((Table::Extab, start, data));
         }
+        if let (Some(header), None) = (start(Table::EhFrameHdr), start(Table::EhFrame))
+            && let Some((start, data)) = self.behind_header(object, header)
+        {
+            found.push((Table::EhFrame, start, data));
+        }
         self.named.extend(found);
+    }
+
+    /// Without section headers only `PT_GNU_EH_FRAME` is known, and the first pointer in it says where `.eh_frame`
+    /// begins. LSB, "The .eh_frame_hdr section".
+    fn behind_header(&self, object: &Object<'d>, start: Svma) -> Option<(Svma, Cow<'d, [u8]>)> {
+        const RELATIVE_SIGNED_4: u8 = 0x1b;
+        let (.., header) = self.named.iter().find(|(table, ..)| *table == Table::EhFrameHdr)?;
+        let [1, RELATIVE_SIGNED_4, _, _, rest @ ..] = &**header else { return None };
+        let offset = i64::from(i32::from_le_bytes(*rest.first_chunk()?));
+        let at = start.get().checked_add(4)?.checked_add_signed(offset).map(Svma::new)?;
+        Some((at, Cow::Borrowed(object.bytes_at(at, u64::MAX)?)))
     }
 
     /// The sections, borrowed.
@@ -121,6 +137,7 @@ fn head<'d>(object: &Object<'d>) -> Sections<'d> {
         got,
         function_starts: function_starts(object),
         data: data.filter_map(|segment| bytes(segment.address.start(), segment.address.size())).collect(),
+        entry: entry(object),
         ..Sections::default()
     }
 }
@@ -141,4 +158,18 @@ fn function_starts(object: &Object<'_>) -> Vec<Svma> {
     starts.sort_unstable();
     starts.dedup();
     starts
+}
+
+/// `e_entry` of a program; libraries have none. gABI, "ELF Header".
+fn entry(object: &Object<'_>) -> Option<Svma> {
+    if object.format() != Format::Elf || object.kind() != Kind::Executable {
+        return None;
+    }
+    let header = object.bytes_at(object.image_base(), 32).filter(|header| header.starts_with(b"\x7fELF"))?;
+    let value = if object.is_64() {
+        u64::from_le_bytes(*header.get(24..)?.first_chunk()?)
+    } else {
+        u64::from(u32::from_le_bytes(*header.get(24..)?.first_chunk()?))
+    };
+    Some(Svma::new(value)).filter(|entry| entry.get() != 0)
 }

@@ -2,6 +2,7 @@
 
 use crate::cmd::addr2line::{self, Addr2line};
 use crate::cmd::atos::{self, Atos};
+use crate::cmd::convert::Convert;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Symbolicate(Symbolicate),
     Explain(Explain),
     Lookup(Lookup),
+    Stacks(Stacks),
     Convert(Convert),
     Images(Images),
     Cfi(Cfi),
@@ -121,6 +123,49 @@ pub(crate) struct Lookup {
     pub(crate) addresses: Vec<String>,
 }
 
+/// Shows what every thread of a captured process was doing: from a core, a minidump or a saved stack.
+///
+/// Binaries and debug files are found by build id below every PATH and in the system's debug folders, or where the process
+/// had them. Threads with the same stack are shown once.
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["core", "minidump", "offline"])))]
+pub(crate) struct Stacks {
+    /// The core dump of a Linux process: x86, x86_64, ARM or ARM64.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) core: Option<PathBuf>,
+    /// The program that the core is of, where it is not to be found by its path or build id.
+    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core")]
+    pub(crate) executable: Option<PathBuf>,
+    /// A minidump of Breakpad, Crashpad or Windows.
+    #[arg(long, value_name = "F")]
+    pub(crate) minidump: Option<PathBuf>,
+    /// A saved stack in the layout of libunwindstack's offline cases: regs.txt, maps.txt, *.data, binaries.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) offline: Option<PathBuf>,
+    /// Where to look for binaries and symbols: a file, or a folder searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = StackFormat::Text)]
+    pub(crate) format: StackFormat,
+    /// Show each thread, also where several have the same stack.
+    #[arg(long)]
+    pub(crate) no_fold: bool,
+    /// Frames of a thread at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_frames: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StackFormat {
+    /// For people.
+    Text,
+    /// For programs. The schema is in docs/report.schema.json.
+    Json,
+    /// A line for each distinct stack: frames, outermost first, joined by semicolons, and how many threads had it.
+    Collapsed,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum LookupFormat {
     /// For people.
@@ -131,42 +176,6 @@ pub(crate) enum LookupFormat {
     Llvm,
     /// As llvm-symbolizer --output-style=JSON prints it.
     LlvmJson,
-}
-
-/// Packs debug info and symbol tables into one small file per image, which is asked without any parsing.
-///
-/// Inputs are dSYM bundles, Mach-O and ELF files, .debug files, and folders of them. Slices of fat files become a table
-/// each; a binary and its debug file, told by their identity, one together. Split debug info (.dwo, .dwp), dwz files and
-/// the object files of a debug map are found where the input names them, and among the inputs.
-#[derive(Args, Debug)]
-pub(crate) struct Convert {
-    /// What to convert.
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// The table's file, or a folder for tables; the current folder by default.
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// The form of the output.
-    #[arg(long, value_enum, default_value_t = ConvertFormat::Btsym)]
-    pub(crate) format: ConvertFormat,
-    /// How many threads to use; all cores by default.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
-    /// Look up every line row and inlined call again, in the table and in the debug info, and compare.
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// Say what each section of the table costs.
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Print the summary for programs; one line for each table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ConvertFormat {
-    /// backtrail's symbol table file.
-    Btsym,
 }
 
 /// Shows what binaries hold: slices, identities, segments, load commands, debug info.

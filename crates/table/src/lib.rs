@@ -11,6 +11,7 @@ mod ops;
 mod packed;
 mod read;
 mod stats;
+mod text;
 mod types;
 
 pub use build::{Batch, Builder};

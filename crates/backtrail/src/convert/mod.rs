@@ -155,11 +155,11 @@ impl engine::Progress for Told<'_> {
     }
 
     fn finished_with(&self, part: &[u8]) {
-        self.image.release(Some(part));
+        self.image.release_part(part);
     }
 
     fn finished_reading(&self) {
-        self.image.release(None);
+        self.image.release();
     }
 }
 

@@ -3,12 +3,13 @@
 pub(crate) mod addr2line;
 pub(crate) mod atos;
 mod cfi;
-mod convert;
+pub(crate) mod convert;
 mod demangle;
 mod explain;
 mod generate;
 mod images;
 mod lookup;
+mod stacks;
 mod symbolicate;
 
 use crate::args::{Arguments, Command};
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Symbolicate(args) => symbolicate::run(args, colour),
         Command::Explain(args) => explain::run(args, colour),
         Command::Lookup(args) => lookup::run(args),
+        Command::Stacks(args) => stacks::run(args, colour),
         Command::Convert(args) => convert::run(args),
         Command::Images(args) => images::run(args),
         Command::Cfi(args) => cfi::run(args),

@@ -37,7 +37,7 @@ pub use files::FilePath;
 pub(crate) use files::FileTable;
 
 pub(crate) use abbrev::AbbrevTable;
-pub(crate) use claims::Claim;
+pub(crate) use claims::{Claim, Claims};
 pub(crate) use details::{Declared, FoundDetails};
 pub(crate) use error::Malformed;
 pub(crate) use file::{Abbrevs, DwarfFile};
