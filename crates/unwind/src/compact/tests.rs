@@ -121,7 +121,10 @@ fn x86_64_frames() {
     let indirect = rules(Arch::X86_64, 0x0303_2000, &text).unwrap();
     assert_eq!(indirect.0, by(7, 0x108));
     assert!(matches!(rules(Arch::X86_64, 0x0309_2000, &text), Err(Miss::Malformed(_))), "no such code");
-    assert!(matches!(rules(Arch::X86_64, 0x0201_0400, &[]), Err(Miss::Malformed(_))), "no room for a register");
+    assert!(
+        matches!(rules(Arch::X86_64, 0x0201_0400, &[]), Err(Miss::Malformed(_))),
+        "no room for a register"
+    );
 }
 
 #[test]
