@@ -1,6 +1,13 @@
 //! Compiled rules and rows read one by one, against what GNU readelf says about the same file.
 //!
 //! `BACKTRAIL_UNWIND_FILES=/a.so:/b.so cargo test -p backtrail-unwind --test readelf -- --nocapture` for other files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test's helpers may"
+)]
 
 mod common;
 

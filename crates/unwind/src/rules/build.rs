@@ -36,6 +36,7 @@ struct Span {
     rule: u32,
 }
 
+#[derive(Clone, Copy)]
 enum Table<'t, 'd> {
     Compact(&'t Compact<'d>),
     Frames(&'t Frames<'d>),
@@ -119,7 +120,7 @@ impl Builder {
     ) {
         match (compact.find(start), &tables.eh_frame) {
             (Ok(CompactFound::Row(found)), _) => {
-                self.push(found.covered, &found.row, found.trust, None, spans)
+                self.push(found.covered, &found.row, found.trust, None, spans);
             }
             (Ok(CompactFound::EhFrame(offset)), Some(frames)) => {
                 if let Ok(fde) = frames.fde(offset as usize) {

@@ -75,10 +75,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let at = self.without_thumb_bit(at);
         let svma = image.and_then(|image| image.bias.to_svma(at));
         let module = image.and_then(|image| image.module);
-        if let Some((module, svma)) = module.zip(svma) {
-            if let Some(ahead) = module.text_at(svma).and_then(|text| text.from(svma)) {
-                return Some(ahead);
-            }
+        let text = module.zip(svma).and_then(|(module, svma)| module.text_at(svma)?.from(svma));
+        if text.is_some() {
+            return text;
         }
         self.memory.read(at, copy).ok()?;
         Some(copy)

@@ -66,6 +66,7 @@ struct Site<'a> {
 }
 
 /// A candidate for the next frame.
+#[derive(Clone, Copy)]
 struct Next {
     registers: Registers,
     address: FrameAddress,
