@@ -139,6 +139,11 @@ impl<'d> Module<'d> {
         self.tables.iter().find_map(|tables| tables.sections.text_at(at))
     }
 
+    /// The code from an address on.
+    pub fn code_at(&self, at: Svma) -> Option<&'d [u8]> {
+        self.text_at(at)?.from(at)
+    }
+
     /// Whether code lies at the address. A module that knows no executable section believes it of any.
     pub(crate) fn has_code_at(&self, at: Svma) -> bool {
         let known = self.tables.iter().any(|tables| !tables.sections.text.is_empty());

@@ -43,9 +43,9 @@ fn rows_are_those_of_readelf() {
         for section in ["eh_frame", "debug_frame"] {
             let mut sections = common::sections(&data);
             if section == "eh_frame" {
-                sections.debug_frame = None
+                sections.debug_frame = None;
             } else {
-                sections.eh_frame = None
+                sections.eh_frame = None;
             }
             if sections.eh_frame.is_none() && sections.debug_frame.is_none() {
                 continue;

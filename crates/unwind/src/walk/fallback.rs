@@ -59,6 +59,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             trust: Trust::Analysis,
             is_after_signal: true,
             bytecode: None,
+            is_odd: true,
         })
     }
 
@@ -142,7 +143,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
         let address = FrameAddress::Return(address);
-        Next { registers, address, trust, is_after_signal: false, bytecode: None }
+        Next { registers, address, trust, is_after_signal: false, bytecode: None, is_odd: false }
     }
 
     fn by_frame_pointer(&self, here: &Here) -> Option<Next> {
