@@ -79,6 +79,7 @@ fn languages_keep_their_data() {
 }
 
 /// The rules of an encoding, as `(cfa, return address, saved)`.
+#[expect(clippy::type_complexity, reason = "spelled out once")]
 fn rules(arch: Arch, raw: u32, text: &[u8]) -> Result<(Cfa, Rule, Vec<(u8, i32)>), Miss> {
     let info = info([raw, 0, 0, 0, 0]);
     let compact = Compact::new(&sections(arch, &info, text)).unwrap();
