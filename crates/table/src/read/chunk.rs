@@ -115,7 +115,14 @@ impl<'d> Chunk<'d> {
         std::iter::from_fn(move || if cursor.is_empty() { None } else { Some(cursor.uleb()) })
             .map(move |distance| start.checked_add(distance?))
             // What cannot be read does not move the cursor.
-            .scan(false, |is_over, part| if *is_over { None } else { *is_over = part.is_none(); Some(part) })
+            .scan(false, |is_over, part| {
+                if *is_over {
+                    None
+                } else {
+                    *is_over = part.is_none();
+                    Some(part)
+                }
+            })
     }
 
     /// Runs the opcodes up to `offset` bytes from the chunk's start.
@@ -205,9 +212,9 @@ impl Run<'_> {
         }
         self.address = address;
         if op.kind == Kind::Row {
-            self.row(op)?
+            self.row(op)?;
         } else {
-            self.other(op.kind, at, levels)?
+            self.other(op.kind, at, levels)?;
         }
         Some(true)
     }
@@ -248,7 +255,7 @@ impl Run<'_> {
         let mut told = at;
         match kind {
             Kind::Again | Kind::NextAgain => {
-                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?
+                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?;
             }
             Kind::EnterFile | Kind::NextEnterFile => {
                 self.skip_call()?;
