@@ -148,10 +148,6 @@ impl<'d> Symbolizer<'d> {
         }
     }
 
-    fn symtab(&self) -> &Symtab<'d> {
-        self.symtab.get_or_init(|| Symtab::read(&self.objects, &self.problems))
-    }
-
     fn nearest(&self, address: Svma) -> Nearest<'_> {
         self.symtab().nearest(address, &self.code)
     }

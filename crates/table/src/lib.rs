@@ -177,11 +177,14 @@
 #![forbid(unsafe_code)]
 
 mod body;
+pub mod breakpad;
 mod build;
 mod bytes;
 mod dump;
 mod error;
+pub mod exchange;
 mod format;
+pub mod gsym;
 mod ops;
 mod packed;
 mod read;
