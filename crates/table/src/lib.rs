@@ -65,16 +65,23 @@
 //!
 //! | at | bytes | |
 //! | --- | --- | --- |
-//! | 0 | 1 | *s*: bytes of a start |
-//! | 1 | 1 | *p*: bytes of a place |
-//! | 2 | 6 | 0 |
+//! | 0 | 1 | *w*: bytes of an offset or a place |
+//! | 1 | 1 | *b*: bytes of a bucket |
+//! | 2 | 1 | *h*: shift |
+//! | 3 | 5 | 0 |
 //! | 8 | 8 | number of chunks |
 //! | 16 | 8 | base: the first chunk's address |
+//! | 24 | 8 | number of buckets plus one |
 //!
-//! Chunks come in groups of 16 by rising address. A packed array holds the first address of each group, counted from the
-//! base (*s* bytes each), a second one the place of the group's bytes behind both arrays (*p* bytes each). A group's
-//! bytes: the place of its first chunk in the bodies (uleb); for each further chunk what its address is above that of
-//! the chunk before (uleb, not 0) and how far its place in the bodies lies behind that one's (signed).
+//! Chunks come in groups of 8 by rising address. A packed array holds two numbers of *w* bytes for each group: its first
+//! address counted from the base, and the place of its bytes behind both arrays. A group's bytes: the place of its first
+//! chunk in the bodies (uleb); for each further chunk what its address is above that of the chunk before (uleb, not 0)
+//! and how far its place in the bodies lies behind that one's (signed).
+//!
+//! Buckets save most of the search: an address counted from the base and shifted right by *h* is the number of its
+//! bucket (the last one, where it is past that). A second packed array holds, for each bucket and once more for the end,
+//! how many groups start before the bucket (*b* bytes each). The last group that starts at or below an address is one
+//! of its bucket, or else the one before these.
 //!
 //! The chunk of an address is the last one that starts at or below it, if the chunk is long enough.
 //!

@@ -1,4 +1,5 @@
 //! Broken tables: an error or an answer, never a panic, never a loop.
+#![allow(clippy::indexing_slicing, reason = "tests")]
 
 mod model;
 
@@ -6,8 +7,8 @@ use backtrail_table::{ErrorKind, Lookup, Table};
 use model::{Model, Random, svma};
 
 fn small() -> Vec<u8> {
-    let mut model = Model::random(&mut Random(17), 6, 160);
-    model.sections = vec![(0, 200, true)];
+    let mut model = Model::random(&mut Random(17), 3, 80);
+    model.sections = vec![(0, 100, true)];
     model.build(|number| number).0
 }
 
@@ -92,7 +93,7 @@ fn every_changed_byte_is_found_by_the_checksums() {
         let found = Table::open(&broken).and_then(|table| table.check());
         let error = found.expect_err("a changed byte");
         let known =
-            [ErrorKind::NotATable, ErrorKind::UnsupportedVersion, ErrorKind::Truncated, ErrorKind::Checksum];
+            [ErrorKind::NotATable, ErrorKind::UnsupportedVersion, ErrorKind::Truncated, ErrorKind::Checksum, ErrorKind::Malformed];
         assert!(known.contains(&error.kind()), "byte {at:#x}: {error}");
         broken[at] = bytes[at];
     }
@@ -103,11 +104,11 @@ fn no_changed_byte_makes_a_panic() {
     let bytes = small();
     let mut random = Random(3);
     for at in 0..bytes.len() {
-        for value in [0, 0x7f, 0xff, bytes[at] ^ 1, bytes[at].wrapping_add(1), random.below(256) as u8] {
+        for value in [0, 0xff, bytes[at] ^ 1, random.below(256) as u8] {
             let mut broken = bytes.clone();
             broken[at] = value;
             mend(&mut broken);
-            ask_everything(&broken, 240);
+            ask_everything(&broken, 120);
         }
     }
 }
@@ -116,14 +117,14 @@ fn no_changed_byte_makes_a_panic() {
 fn no_change_of_many_bytes_makes_a_panic() {
     let bytes = small();
     let mut random = Random(29);
-    for _ in 0..3000 {
+    for _ in 0..1500 {
         let mut broken = bytes.clone();
         for _ in 0..=random.below(12) {
             let at = random.below(bytes.len() as u64) as usize;
             broken[at] = random.below(256) as u8;
         }
         mend(&mut broken);
-        ask_everything(&broken, 240);
+        ask_everything(&broken, 120);
     }
 }
 

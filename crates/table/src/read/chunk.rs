@@ -212,9 +212,9 @@ impl Run<'_> {
         }
         self.address = address;
         if op.kind == Kind::Row {
-            self.row(op)?
+            self.row(op)?;
         } else {
-            self.other(op.kind, at, levels)?
+            self.other(op.kind, at, levels)?;
         }
         Some(true)
     }
@@ -255,7 +255,7 @@ impl Run<'_> {
         let mut told = at;
         match kind {
             Kind::Again | Kind::NextAgain => {
-                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?
+                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?;
             }
             Kind::EnterFile | Kind::NextEnterFile => {
                 self.skip_call()?;

@@ -185,7 +185,7 @@ impl<'a, 't> Reading<'a, 't> {
             let ranges = &mut self.calls.get_mut(number)?.ranges;
             match ranges.last_mut() {
                 Some(last) if last.end() == range.start() => {
-                    *last = AddrRange::new(last.start(), range.end())
+                    *last = AddrRange::new(last.start(), range.end());
                 }
                 _ => ranges.push(range),
             }

@@ -48,6 +48,19 @@ impl<'d> Names<'d> {
         self.count
     }
 
+    /// Where the record of a name starts, by its number plus one.
+    #[inline]
+    pub(crate) fn start(&self, name: u32) -> usize {
+        let start = name.checked_sub(1).and_then(|number| self.positions.get(number as usize));
+        start.map_or(0, |start| start as usize)
+    }
+
+    /// A byte of the records.
+    #[inline]
+    pub(crate) fn touch(&self, start: usize) -> u8 {
+        self.records.get(start).copied().unwrap_or(0)
+    }
+
     /// A name by its number plus one; 0 is a name that says nothing.
     #[inline]
     pub(crate) fn get(&self, name: u32) -> Option<Name<'d>> {
