@@ -5,11 +5,14 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod accuracy;
+mod bench_peers;
 mod deny;
 mod deps;
 mod docs;
 mod fixtures;
 mod fuzz;
+mod inputs;
 mod sh;
 mod shape;
 mod source;
@@ -22,7 +25,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 6] = [
+const CHORES: [Chore; 8] = [
     (
         "deps",
         "",
@@ -37,6 +40,18 @@ const CHORES: [Chore; 6] = [
         "[--check]",
         "rebuilds fixtures/sample, or tells whether a rebuild would differ",
         fixtures::run,
+    ),
+    (
+        "accuracy",
+        "[--count N] [--seed N] [--all-code] [--arch A] [FILE…]",
+        "compares answers with llvm-symbolizer's on random addresses of large files (docs/accuracy.md)",
+        accuracy::run,
+    ),
+    (
+        "bench-peers",
+        "[--runs N] [PART…]",
+        "times backtrail and its peers in turn on the same inputs (docs/performance.md)",
+        bench_peers::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];

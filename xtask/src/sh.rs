@@ -37,6 +37,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     }
 }
 
+/// Runs a program and returns what it printed, however it ended; its stderr is ours.
+pub(crate) fn output_of_any_end(command: &mut Command) -> Result<String> {
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|error| cannot_start(command, &error))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
@@ -48,6 +55,31 @@ pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     made.and_then(|()| std::fs::write(path, bytes))
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
+
+/// Makes a folder and those that it lies in.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))
+}
+
+/// Moves a file within a file system.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to)
+        .map_err(|error| format!("cannot move {} to {}: {error}", from.display(), to.display()))
+}
+
+/// Builds a program in release mode and gives its path; `arguments` name it for `cargo build`.
+pub(crate) fn built(arguments: &[&str]) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--release", "--message-format=json-render-diagnostics"]).args(arguments);
+    let printed = output(command.stderr(std::process::Stdio::inherit()))?;
+    let messages = printed.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut programs = messages.filter_map(|message| Some(message.get("executable")?.as_str()?.to_owned()));
+    let program = programs.next_back();
+    program.map(PathBuf::from).ok_or_else(|| format!("cargo build {}: made no program", arguments.join(" ")))
+}
+
+/// The program with LLVM's major version in its name, as Debian has it.
+pub(crate) const LLVM_SYMBOLIZER: &str = "llvm-symbolizer-22";
 
 /// All files below a folder whose name ends in `.extension`, sorted; none where the folder is missing. `target`
 /// folders and those whose name starts with a dot are left out.

@@ -39,7 +39,7 @@ impl Binary {
 
     /// Reads ahead, on all cores, what lookups of these addresses will need.
     pub fn prepare(&self, addresses: &[Svma]) {
-        self.open.prepare(addresses);
+        self.open.read_ahead(addresses);
     }
 }
 

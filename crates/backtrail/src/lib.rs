@@ -22,14 +22,17 @@
 
 mod analysis;
 mod binary;
+pub mod cfi;
 mod convert;
 mod details;
 mod facts;
 mod inspect;
 pub mod json;
 mod open_image;
+mod stacks;
 mod symbolicate;
 mod symbols;
+mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
 pub use backtrail_core::{
@@ -38,9 +41,9 @@ pub use backtrail_core::{
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_report::{
-    AppInfo, Attribution, Backtrace, Error as ReportError, Exception, Explanation, Field, Frame, Image,
-    Limits, Process, Recursion, Register, Report, ReportKind, ReportedSymbol, Section, Termination, Thread,
-    Verdict,
+    AppInfo, Attribution, Backtrace, EndKind, Ended, Error as ReportError, Exception, Explanation, Field,
+    Frame, Image, Limits, Process, Recursion, Register, Report, ReportKind, ReportedSymbol, Section,
+    Termination, Thread, Verdict,
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
 pub use binary::{Binary, Located, OpenError, Placement};
@@ -51,4 +54,6 @@ pub use convert::{
 pub use details::{Declaration, Details};
 pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
+pub use stacks::{StackOptions, Stacks, StacksError};
 pub use symbols::Symbols;
+pub use unwind_tables::UnwindTables;

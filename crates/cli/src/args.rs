@@ -25,8 +25,10 @@ pub(crate) enum Command {
     Symbolicate(Symbolicate),
     Explain(Explain),
     Lookup(Lookup),
+    Stacks(Stacks),
     Convert(Convert),
     Images(Images),
+    Cfi(Cfi),
     Demangle(Demangle),
     Addr2line(Addr2line),
     Atos(Atos),
@@ -121,6 +123,49 @@ pub(crate) struct Lookup {
     pub(crate) addresses: Vec<String>,
 }
 
+/// Shows what every thread of a captured process was doing: from a core, a minidump or a saved stack.
+///
+/// Binaries and debug files are found by build id below every PATH and in the system's debug folders, or where the process
+/// had them. Threads with the same stack are shown once.
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["core", "minidump", "offline"])))]
+pub(crate) struct Stacks {
+    /// The core dump of a Linux process: x86, x86_64, ARM or ARM64.
+    #[arg(long, value_name = "CORE")]
+    pub(crate) core: Option<PathBuf>,
+    /// The program that the core is of, where it is not to be found by its path or build id.
+    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core")]
+    pub(crate) executable: Option<PathBuf>,
+    /// A minidump of Breakpad, Crashpad or Windows.
+    #[arg(long, value_name = "F")]
+    pub(crate) minidump: Option<PathBuf>,
+    /// A saved stack in the layout of libunwindstack's offline cases: regs.txt, maps.txt, *.data, binaries.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) offline: Option<PathBuf>,
+    /// Where to look for binaries and symbols: a file, or a folder searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = StackFormat::Text)]
+    pub(crate) format: StackFormat,
+    /// Show each thread, also where several have the same stack.
+    #[arg(long)]
+    pub(crate) no_fold: bool,
+    /// Frames of a thread at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_frames: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum StackFormat {
+    /// For people.
+    Text,
+    /// For programs. The schema is in docs/report.schema.json.
+    Json,
+    /// A line for each distinct stack: frames, outermost first, joined by semicolons, and how many threads had it.
+    Collapsed,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum LookupFormat {
     /// For people.
@@ -139,6 +184,31 @@ pub(crate) struct Images {
     /// Mach-O or ELF files, archives, dSYM bundles.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+}
+
+/// Shows unwind tables: for each function where the caller's frame, return address and registers are, from DWARF CFI
+/// (.eh_frame, .debug_frame), Apple's compact unwind information and ARM's exception index; then the code that none
+/// of them covers.
+///
+/// CFA is the stack pointer before the call; [CFA-8] is what lies 8 bytes below it. Registers that keep their value
+/// are left out.
+#[derive(Args, Debug)]
+pub(crate) struct Cfi {
+    /// A Mach-O or ELF file, or a dSYM bundle.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Only what holds at this address.
+    #[arg(long, value_name = "A", value_parser = parse_address, conflicts_with = "function")]
+    pub(crate) address: Option<u64>,
+    /// Only this function, by its linkage name or its readable name, with or without parameters.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Option<String>,
+    /// Which slice of a fat file; all of them if not given.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
     pub(crate) format: PlainFormat,

@@ -5,7 +5,7 @@
 //! is a position in the file. Each is a type of its own; [`Bias`] is the only bridge from the process to the file.
 //!
 //! Besides: [`Arch`], the identity of an image ([`ImageId`]), how a frame's address is to be read
-//! ([`FrameAddress`]) and how it was found ([`Trust`]), and what symbolizing answers ([`Function`], [`Symbol`],
+//! ([`FrameAddress`]) and how it was found ([`Trust`]), a thread's [`Registers`] and memory ([`ReadMemory`]), and what symbolizing answers ([`Function`], [`Symbol`],
 //! [`Reason`]).
 //!
 //! This crate does no I/O, needs `alloc` but not `std`, and has no dependencies.
@@ -18,10 +18,14 @@ mod addr;
 mod arch;
 mod frame;
 mod id;
+mod memory;
+mod registers;
 mod symbol;
 
 pub use addr::{AddrRange, Address, Avma, Bias, FileOffset, Rva, Svma};
 pub use arch::{Arch, Family};
 pub use frame::{FrameAddress, Trust};
 pub use id::{BuildId, ImageId, ParseIdError};
+pub use memory::{MemorySlice, ReadMemory, Unreadable};
+pub use registers::{REGISTER_COUNT, Register, Registers};
 pub use symbol::{Function, Reason, Symbol};

@@ -40,7 +40,7 @@ pub use error::{Error, ErrorKind};
 pub use explain::{Explanation, explain};
 pub use limits::Limits;
 pub use model::{
-    AppInfo, Backtrace, Exception, Field, Frame, Image, Process, Recursion, Register, Report, ReportKind,
-    ReportedSymbol, Section, Termination, Thread,
+    AppInfo, Backtrace, EndKind, Ended, Exception, Field, Frame, Image, Process, Recursion, Register, Report,
+    ReportKind, ReportedSymbol, Section, Termination, Thread,
 };
 pub use read::parse;

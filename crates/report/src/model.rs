@@ -3,7 +3,7 @@
 //! A field is `None` or empty where the report did not say; nothing is guessed here. What a report says beyond the
 //! model stays readable in [`Report::fields`] and [`Report::sections`].
 
-use backtrail_core::{Arch, Avma, FrameAddress, Function, ImageId, Reason, Symbol, Trust};
+use backtrail_core::{Arch, Avma, FrameAddress, Function, ImageId, Reason, Svma, Symbol, Trust};
 use std::ops::Range;
 
 /// A crash report as read, later with symbols filled in.
@@ -53,6 +53,12 @@ pub enum ReportKind {
     AppleText,
     /// Apple's JSON report (`.ips`), crash body.
     AppleIps,
+    /// No report: the stacks of an ELF core.
+    ElfCore,
+    /// No report: the stacks of a minidump.
+    Minidump,
+    /// No report: a saved stack in libunwindstack's layout.
+    Offline,
 }
 
 impl ReportKind {
@@ -61,6 +67,9 @@ impl ReportKind {
         match self {
             Self::AppleText => "apple-text",
             Self::AppleIps => "apple-ips",
+            Self::ElfCore => "elf-core",
+            Self::Minidump => "minidump",
+            Self::Offline => "offline",
         }
     }
 }
@@ -84,6 +93,8 @@ pub struct Process {
     pub role: Option<String>,
     /// The parent's name.
     pub parent: Option<String>,
+    /// The command line, as far as it is known.
+    pub command_line: Option<String>,
 }
 
 /// What was raised.
@@ -143,6 +154,41 @@ pub struct Thread {
     pub registers: Vec<Register>,
     /// What the report left out of a deep recursion.
     pub recursion: Option<Recursion>,
+    /// What it was doing, in words: `running`, `sleeping`.
+    pub state: Option<String>,
+    /// How the walk that found the frames ended; `None` where a report stated them.
+    pub ended: Option<Ended>,
+}
+
+/// How a walk over a stack ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Whether there are more frames.
+    pub kind: EndKind,
+    /// Why it ended there, in words.
+    pub why: String,
+}
+
+/// Whether a stack is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndKind {
+    /// It is: the last frame called by nobody.
+    EndOfStack,
+    /// It may not be: the walk could not go on.
+    Failed,
+    /// It is not: the walk was ended by a limit.
+    Truncated,
+}
+
+impl EndKind {
+    /// The word that JSON uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EndOfStack => "end-of-stack",
+            Self::Failed => "failed",
+            Self::Truncated => "truncated",
+        }
+    }
 }
 
 /// Frames that a report left out since they repeat.
@@ -208,6 +254,9 @@ pub struct Frame {
     /// Bytes from the start of the function that the code belongs to (the last of [`Frame::functions`]) to the
     /// address that the report states, also where that is a return address; where symbolizing knew it.
     pub function_offset: Option<u64>,
+    /// The stated address of the frame's instruction; of a return address, that of the call before it. What Android's
+    /// tools print as `pc`, the Thumb bit included. Only for stacks that were walked here.
+    pub relative_pc: Option<Svma>,
 }
 
 /// A name that a report states for a frame.
@@ -293,6 +342,7 @@ impl Frame {
             symbol: None,
             reason: None,
             function_offset: None,
+            relative_pc: None,
         }
     }
 

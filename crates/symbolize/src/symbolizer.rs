@@ -1,6 +1,6 @@
 //! The face of the crate: one image's files, asked for addresses.
 
-use crate::answer::{Answer, FunctionRef};
+use crate::answer::{Answer, FunctionRef, SymbolRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
 use crate::details::Details;
@@ -65,6 +65,12 @@ impl<'d> Symbolizer<'d> {
             Ok(None) => Step::Answer(self.answer_from_symbols(address)),
             Err(request) => Step::NeedFile(request),
         }
+    }
+
+    /// The symbol of the function that is running at an address: the innermost one whose stated size reaches there.
+    /// [`lookup`](Self::lookup) gives the nearest lower symbol instead, which can be a mark inside of the function.
+    pub fn enclosing_function(&self, address: Svma) -> Option<SymbolRef<'_>> {
+        self.symtab().sized_around(address)
     }
 
     /// What is seldom asked for: where the functions of an [`Answer`] are declared, and the like. Reads no further

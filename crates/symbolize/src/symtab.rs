@@ -44,6 +44,9 @@ pub(crate) enum Nearest<'a> {
 /// function, a few deep.
 const MAX_STEPS_BACK: usize = 16;
 
+/// How many symbols a function can have inside of it: Android's interpreters have one for each instruction they know.
+const MAX_LABELS: usize = 4096;
+
 /// Apple's tools write this in the place of private names.
 const REDACTED: &str = "<redacted>";
 
@@ -139,6 +142,19 @@ impl<'d> Symtab<'d> {
             return Some(nearest);
         }
         lower.take(MAX_STEPS_BACK).find(|entry| entry.size.is_some() && entry.contains(address))
+    }
+
+    /// The innermost symbol that states its size and has the address in it: the function, where assembler code marks
+    /// places inside of it by symbols without a size.
+    pub(crate) fn sized_around(&self, address: Svma) -> Option<SymbolRef<'_>> {
+        let behind = self.entries.partition_point(|entry| entry.start <= address);
+        let sized =
+            self.entries.get(..behind)?.iter().rev().take(MAX_LABELS).filter(|entry| entry.size.is_some());
+        let entry = sized.take(MAX_STEPS_BACK).find(|entry| entry.contains(address))?;
+        match self.answer(entry, address) {
+            Nearest::Symbol(symbol) => Some(symbol),
+            _ => None,
+        }
     }
 
     /// The last function start at or below an address.

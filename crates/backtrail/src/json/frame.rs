@@ -1,9 +1,9 @@
 //! Frames, functions and symbols.
 
 use super::Hex;
-use crate::{Analysis, Located};
+use crate::Located;
 use backtrail_core::{FrameAddress, Function, Svma, Symbol};
-use backtrail_report::Frame;
+use backtrail_report::{Frame, Report};
 use serde::Serialize;
 
 /// One frame of a stack.
@@ -14,9 +14,11 @@ pub(super) struct FrameJson<'a> {
     image: Option<&'a str>,
     image_id: Option<String>,
     image_offset: Option<Hex>,
+    relative_pc: Option<Hex>,
     trust: &'static str,
     functions: Vec<FunctionJson<'a>>,
     symbol: Option<SymbolJson<'a>>,
+    function_offset: Option<Hex>,
     reason: Option<&'static str>,
 }
 
@@ -63,8 +65,8 @@ impl<'a> From<&'a Symbol> for SymbolJson<'a> {
 }
 
 /// The frame as JSON shows it.
-pub(super) fn frame<'a>(frame: &'a Frame, analysis: &'a Analysis) -> FrameJson<'a> {
-    let image = frame.image.and_then(|index| analysis.report.images.get(index));
+pub(super) fn frame<'a>(frame: &'a Frame, report: &'a Report) -> FrameJson<'a> {
+    let image = frame.image.and_then(|index| report.images.get(index));
     let address = frame.address.map(FrameAddress::raw);
     let from_load = || address?.offset_from(image?.load_address);
     FrameJson {
@@ -73,9 +75,11 @@ pub(super) fn frame<'a>(frame: &'a Frame, analysis: &'a Analysis) -> FrameJson<'
         image: image.map(|image| image.name.as_str()).or(frame.image_name.as_deref()),
         image_id: image.and_then(|image| image.id).map(|id| id.to_string()),
         image_offset: frame.image_offset.or_else(from_load).map(Hex),
+        relative_pc: frame.relative_pc.map(Hex::from),
         trust: frame.trust.as_str(),
         functions: functions(frame),
         symbol: symbol(frame),
+        function_offset: frame.function_offset.map(Hex),
         reason: frame.reason.map(backtrail_core::Reason::as_str),
     }
 }

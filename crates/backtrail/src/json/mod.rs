@@ -9,9 +9,9 @@ mod report;
 
 pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
-pub use report::{ReportJson, report};
+pub use report::{ReportJson, StacksJson, report, stacks};
 
-use crate::{Analysis, Located};
+use crate::{Analysis, Located, Stacks};
 use backtrail_core::{Avma, Svma};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -19,9 +19,25 @@ use std::io::{self, Write};
 /// Names the shape of the report document; the number rises when a consumer would have to change.
 pub const REPORT_SCHEMA: &str = "backtrail-report/1";
 
+/// Names the shape of the stacks document.
+pub const STACKS_SCHEMA: &str = "backtrail-stacks/1";
+
 /// An address, printed as JSON consumers can read it without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hex(u64);
+
+impl Hex {
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
 
 impl Serialize for Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -50,6 +66,11 @@ pub fn write_line<T: Serialize>(mut out: impl Write, value: &T) -> io::Result<()
 /// Writes an analysed report as one line.
 pub fn write_report(out: impl Write, analysis: &Analysis) -> io::Result<()> {
     write_line(out, &report(analysis))
+}
+
+/// Writes the stacks of a captured process as one line.
+pub fn write_stacks(out: impl Write, captured: &Stacks) -> io::Result<()> {
+    write_line(out, &stacks(captured))
 }
 
 /// Writes a report's explanation and attribution as one line.

@@ -1,9 +1,11 @@
 //! The report document.
 
 use super::frame::{FrameJson, frame};
-use super::{Hex, REPORT_SCHEMA};
-use crate::{Analysis, ImageSymbols};
-use backtrail_report::{AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread};
+use super::{Hex, REPORT_SCHEMA, STACKS_SCHEMA};
+use crate::{Analysis, ImageSymbols, Stacks};
+use backtrail_report::{
+    AppInfo, Backtrace, Exception, Field, Image, Process, Report, Section, Termination, Thread,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -40,6 +42,7 @@ struct ProcessJson<'a> {
     identifier: Option<&'a str>,
     version: Option<&'a str>,
     arch: Option<&'static str>,
+    command_line: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -77,6 +80,7 @@ struct ThreadJson<'a> {
     system_time: Option<f64>,
     crashed: bool,
     ended: Option<&'static str>,
+    ended_because: Option<&'a str>,
     recursion_depth: Option<u64>,
     registers: BTreeMap<&'a str, Hex>,
     frames: Vec<FrameJson<'a>>,
@@ -152,8 +156,8 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
         exception: report.exception.as_ref().map(exception),
         termination: report.termination.as_ref().map(termination),
         crashed_thread: report.crashed().map(|thread| thread.number),
-        threads: report.threads.iter().map(|thread| thread_json(thread, analysis)).collect(),
-        backtraces: report.backtraces.iter().map(|backtrace| backtrace_json(backtrace, analysis)).collect(),
+        threads: report.threads.iter().map(|thread| thread_json(thread, report)).collect(),
+        backtraces: report.backtraces.iter().map(|backtrace| backtrace_json(backtrace, report)).collect(),
         images: images.map(|(image, symbols)| image_json(image, symbols)).collect(),
         explanation: explanation(analysis),
         attribution: attribution(analysis),
@@ -173,6 +177,7 @@ fn process(process: &Process) -> ProcessJson<'_> {
         identifier: process.identifier.as_deref(),
         version: process.version.as_deref(),
         arch: process.arch.map(backtrail_core::Arch::name),
+        command_line: process.command_line.as_deref(),
     }
 }
 
@@ -200,29 +205,35 @@ fn termination(termination: &Termination) -> TerminationJson<'_> {
     }
 }
 
-fn thread_json<'a>(thread: &'a Thread, analysis: &'a Analysis) -> ThreadJson<'a> {
+fn thread_json<'a>(thread: &'a Thread, report: &'a Report) -> ThreadJson<'a> {
     ThreadJson {
         index: thread.number,
         id: thread.id,
         name: thread.name.as_deref(),
         queue: thread.queue.as_deref(),
-        state: None,
+        state: thread.state.as_deref(),
         cpu_usage: None,
         user_time: None,
         system_time: None,
         crashed: thread.crashed,
-        ended: thread.recursion.as_ref().map(|_| "truncated"),
+        ended: ended(thread),
+        ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
-        frames: thread.frames.iter().map(|item| frame(item, analysis)).collect(),
+        frames: thread.frames.iter().map(|item| frame(item, report)).collect(),
     }
 }
 
-fn backtrace_json<'a>(backtrace: &'a Backtrace, analysis: &'a Analysis) -> BacktraceJson<'a> {
+fn ended(thread: &Thread) -> Option<&'static str> {
+    let walked = thread.ended.as_ref().map(|ended| ended.kind.as_str());
+    walked.or_else(|| thread.recursion.as_ref().map(|_| "truncated"))
+}
+
+fn backtrace_json<'a>(backtrace: &'a Backtrace, report: &'a Report) -> BacktraceJson<'a> {
     BacktraceJson {
         title: &backtrace.title,
         is_exception: backtrace.is_exception,
-        frames: backtrace.frames.iter().map(|item| frame(item, analysis)).collect(),
+        frames: backtrace.frames.iter().map(|item| frame(item, report)).collect(),
     }
 }
 
@@ -249,6 +260,37 @@ fn explanation(analysis: &Analysis) -> ExplanationJson<'_> {
         evidence: &explanation.evidence,
         causes: &explanation.causes,
         next_steps: &explanation.next_steps,
+    }
+}
+
+/// The stacks of a captured process.
+#[derive(Debug, Serialize)]
+pub struct StacksJson<'a> {
+    schema: &'static str,
+    kind: &'static str,
+    process: ProcessJson<'a>,
+    os: Option<&'a str>,
+    exception: Option<ExceptionJson<'a>>,
+    crashed_thread: Option<u64>,
+    threads: Vec<ThreadJson<'a>>,
+    images: Vec<ImageJson<'a>>,
+    notes: &'a [String],
+}
+
+/// The document for the stacks of a captured process.
+pub fn stacks(stacks: &Stacks) -> StacksJson<'_> {
+    let report = &stacks.report;
+    let images = report.images.iter().zip(&stacks.images);
+    StacksJson {
+        schema: STACKS_SCHEMA,
+        kind: report.kind.as_str(),
+        process: process(&report.process),
+        os: report.os.as_deref(),
+        exception: report.exception.as_ref().map(exception),
+        crashed_thread: report.crashed().map(|thread| thread.number),
+        threads: report.threads.iter().map(|thread| thread_json(thread, report)).collect(),
+        images: images.map(|(image, symbols)| image_json(image, symbols)).collect(),
+        notes: &report.notes,
     }
 }
 

@@ -1,11 +1,12 @@
 //! `backtrail lookup`: addresses of one binary into functions.
 
+use super::named_arch;
 use crate::args::{Lookup, LookupFormat, parse_address};
 use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
 use crate::render::llvm;
 use crate::render::stack::place;
-use backtrail::{Arch, Avma, Binary, Details, Located, Placement, Svma};
+use backtrail::{Avma, Binary, Details, Located, Placement, Svma};
 use std::io::{self, Write};
 
 /// Answers that are held at a time.
@@ -37,10 +38,6 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
         eprintln!("backtrail: {problem}");
     }
     Ok(answers.outcome)
-}
-
-fn named_arch(name: &str) -> Result<Arch, Failure> {
-    Arch::from_name(name).ok_or_else(|| Failure::Input(format!("--arch: no architecture is called {name:?}")))
 }
 
 struct Answers<'a> {

@@ -1,7 +1,7 @@
 //! A stack as rows: one row a machine frame, and one for each function inlined there.
 
 use super::paths::below;
-use backtrail::{Frame, Function, Report};
+use backtrail::{Frame, Function, Report, Trust};
 use std::fmt::Write as _;
 
 /// One line of a stack.
@@ -19,6 +19,8 @@ pub(crate) struct Row {
     pub(crate) inlined: bool,
     /// Why there is no name.
     pub(crate) reason: Option<&'static str>,
+    /// How the frame was found, where that is no sure way.
+    pub(crate) doubt: Option<&'static str>,
     /// Whether backtrail found the name, or the report has it with a line.
     pub(crate) located: bool,
 }
@@ -62,7 +64,16 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
     let frames = if cycle == 1 { "the frame above".to_owned() } else { format!("the {cycle} frames above") };
     let last = u32::try_from(cycle * (repeats + 1)).map_or(u32::MAX, |count| first.saturating_add(count - 1));
     let what = format!("… {frames} {repeats} more times, up to frame {last}");
-    Row { index: None, image: String::new(), what, place: None, inlined: false, reason: None, located: false }
+    Row {
+        index: None,
+        image: String::new(),
+        what,
+        place: None,
+        inlined: false,
+        reason: None,
+        doubt: None,
+        located: false,
+    }
 }
 
 fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> {
@@ -78,9 +89,18 @@ fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> 
         place: place(function, folder),
         inlined: function.inlined,
         reason: None,
+        doubt: doubt(frame).filter(|_| position == 0),
         located: function.file.is_some(),
     };
     frame.functions.iter().enumerate().map(row).collect()
+}
+
+/// The word for a way of finding frames that can go wrong. Tables are sure, and of a report's frames it is not known.
+fn doubt(frame: &Frame) -> Option<&'static str> {
+    match frame.trust {
+        Trust::Context | Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::Report => None,
+        trust => Some(trust.as_str()),
+    }
 }
 
 /// A frame without debug info: a symbol with its offset, the report's own words, or the address.
@@ -106,15 +126,17 @@ fn plain_row(frame: &Frame, image: String) -> Row {
         place,
         inlined: frame.inlined,
         reason,
+        doubt: doubt(frame),
     }
 }
 
 /// `0x102f4d3d4 (+ 54228)`: the address, and where it lies in the image.
 fn bare_address(frame: &Frame) -> String {
     let address = frame.address.map_or_else(|| "no address".to_owned(), |address| address.raw().to_string());
-    match frame.image_offset {
-        Some(offset) => format!("{address} (+ {offset})"),
-        None => address,
+    match (frame.image_offset, frame.relative_pc) {
+        (Some(offset), _) => format!("{address} (+ {offset})"),
+        (None, Some(stated)) => format!("{address} (pc {stated})"),
+        (None, None) => address,
     }
 }
 

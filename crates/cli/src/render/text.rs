@@ -1,13 +1,11 @@
 //! The text that a person reads first: what, where, why, whose; then the stacks.
 
 use super::paths::common_folder;
-use super::stack::{Row, place, rows};
+use super::stack::{place, rows};
 use super::style::{Look, Style};
-use backtrail::{Analysis, Frame, Image, ImageSymbols, Report, SymbolStatus, Thread, Verdict};
+use super::threads::Threads;
+use backtrail::{Analysis, Image, ImageSymbols, Report, SymbolStatus, Thread, Verdict};
 use std::io::{self, Write};
-
-/// Image names are cut to this many characters in the stacks; the images' list has them in full.
-const MAX_IMAGE_WIDTH: usize = 28;
 
 /// Writes one analysed report.
 pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis, style: Style) -> io::Result<()> {
@@ -104,99 +102,28 @@ impl Page<'_> {
     /// The blamed thread first, then the stacks that are no thread's, then the rest, identical ones folded.
     fn stacks(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = self.report();
+        let threads = Threads { report, style: self.style, folder: self.folder };
         if let Some(folder) = self.folder {
             let note = format!("\nSource files are below {folder}");
             writeln!(out, "{}", self.style.paint(Look::Faint, note))?;
         }
         for backtrace in report.backtraces.iter().filter(|backtrace| backtrace.is_exception) {
             self.heading(out, &backtrace.title)?;
-            self.frames(out, &backtrace.frames)?;
+            threads.frames(out, &backtrace.frames)?;
         }
         if let Some(thread) = report.crashed() {
-            self.thread(out, &[thread])?;
-            self.registers(out, thread)?;
+            threads.thread(out, &[thread])?;
+            threads.registers(out, thread)?;
         }
         for backtrace in report.backtraces.iter().filter(|backtrace| !backtrace.is_exception) {
             self.heading(out, &backtrace.title)?;
-            self.frames(out, &backtrace.frames)?;
+            threads.frames(out, &backtrace.frames)?;
         }
         let others = report.threads.iter().enumerate();
         let others =
             others.filter(|(index, _)| Some(*index) != report.crashed_thread).map(|(_, thread)| thread);
         for group in folded(others) {
-            self.thread(out, &group)?;
-        }
-        Ok(())
-    }
-
-    /// One stack under the heads of all threads that share it.
-    fn thread(&self, out: &mut dyn Write, group: &[&Thread]) -> io::Result<()> {
-        if let [first, _, ..] = group {
-            let numbers: Vec<_> = group.iter().map(|thread| thread.number.to_string()).collect();
-            self.heading(out, &format!("{} identical threads: {}", group.len(), numbers.join(", ")))?;
-            return self.frames(out, &first.frames);
-        }
-        for thread in group {
-            self.heading(out, &thread_title(thread))?;
-            self.frames(out, &thread.frames)?;
-            if let Some(recursion) = &thread.recursion {
-                let note =
-                    format!("  … the report left frames out; the stack was {} frames deep", recursion.depth);
-                writeln!(out, "{}", self.style.paint(Look::Faint, note))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn frames(&self, out: &mut dyn Write, frames: &[Frame]) -> io::Result<()> {
-        if frames.is_empty() {
-            return writeln!(out, "{}", self.style.paint(Look::Faint, "  no frames"));
-        }
-        let rows = rows(self.report(), frames, self.folder);
-        let width = rows.iter().map(|row| row.image.chars().count()).max().unwrap_or(0).min(MAX_IMAGE_WIDTH);
-        for row in &rows {
-            self.row(out, row, width)?;
-        }
-        Ok(())
-    }
-
-    fn row(&self, out: &mut dyn Write, row: &Row, width: usize) -> io::Result<()> {
-        let index = row.index.map_or_else(String::new, |index| index.to_string());
-        let image: String = row.image.chars().take(width).collect();
-        let look = if row.located { Look::Strong } else { Look::Faint };
-        write!(out, "{index:>4}  {image:<width$}  ")?;
-        match row.located {
-            true => write!(out, "{}", self.style.paint(look, &row.what))?,
-            false => write!(out, "{}", row.what)?,
-        }
-        if let Some(place) = &row.place {
-            write!(out, "  at {place}")?;
-        }
-        if row.inlined {
-            write!(out, "  {}", self.style.paint(Look::Faint, "[inlined]"))?;
-        }
-        if let Some(reason) = row.reason {
-            write!(out, "  {}", self.style.paint(Look::Faint, format_args!("({reason})")))?;
-        }
-        writeln!(out)
-    }
-
-    /// The blamed thread's registers, four in a row, with what the report says of them.
-    fn registers(&self, out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
-        if thread.registers.is_empty() {
-            return Ok(());
-        }
-        self.heading(out, &format!("Registers of thread {}", thread.number))?;
-        let (plain, noted): (Vec<_>, Vec<_>) = thread.registers.iter().partition(|reg| reg.note.is_none());
-        for chunk in plain.chunks(4) {
-            for register in chunk {
-                write!(out, "  {:>6} {:#018x}", register.name, register.value)?;
-            }
-            writeln!(out)?;
-        }
-        for register in noted {
-            let note = register.note.as_deref().unwrap_or_default();
-            writeln!(out, "  {:>6} {:#018x}  {note}", register.name, register.value)?;
+            threads.thread(out, &group)?;
         }
         Ok(())
     }

@@ -140,9 +140,8 @@ impl Parser<'_, '_> {
 
     /// `cv <type> <expression> | cv <type> _ <expression>* E`
     fn conversion(&mut self) -> Option<Id> {
-        let takes_args = core::mem::replace(&mut self.takes_args, false);
-        let to = self.ty()?;
-        self.takes_args = takes_args;
+        // No expression starts with an `I`: what does, are the type's arguments.
+        let to = self.bracketed(Self::ty)?;
         let args = if self.skip(b'_') {
             self.list_to_end(Self::expression)?
         } else {

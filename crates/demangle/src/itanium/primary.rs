@@ -39,7 +39,7 @@ impl Parser<'_, '_> {
                 if !self.skip_text(b"_Z") {
                     return None;
                 }
-                let of = self.encoding()?;
+                let of = self.encoding_of_argument()?;
                 self.expect(b'E')?;
                 Some(of)
             }

@@ -234,6 +234,8 @@ impl<'o, 'd, S: Sym<Endian = Endianness>> Table<'o, 'd, S> {
 /// and RISC-V's ELF supplements.
 fn is_mapping_symbol(name: &[u8]) -> bool {
     match name {
+        // Android's dynamic linker has a prefix before the names of everything that was linked into it.
+        [b'_', b'_', b'd', b'l', b'_', rest @ ..] => is_mapping_symbol(rest),
         [b'$', b'a' | b't' | b'd' | b'x'] | [b'$', b'a' | b't' | b'd' | b'x', b'.', ..] => true,
         _ => name.starts_with(b"$xrv"),
     }

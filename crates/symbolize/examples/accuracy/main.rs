@@ -1,12 +1,12 @@
 //! Compares answers with those of llvm-symbolizer on random addresses of a file.
 //!
 //! `accuracy FILE [--companion FILE]… [--arch ARCH] [--count N] [--seed N] [--symbolizer PROGRAM] [--all-code]
-//! [--address A]… [--show N] [--json]`
+//! [--address A]… [--show N] [--json] [--sample]`
 //!
 //! Inline depth, function (by its address range where the names differ, since one address has several names), file,
 //! line and column of every frame are compared. Each kind of difference is counted and shown with a few examples.
 //! Kinds that start with a word in capitals are not explained in `docs/accuracy.md` and make the exit code 1.
-//! `cargo xtask accuracy` runs this on the files of that page.
+//! `--sample` only prints the addresses. `cargo xtask accuracy` runs this on the files of that page.
 
 // A program for people: it prints, and JSON of a known shape is indexed.
 #![allow(clippy::print_stdout, clippy::indexing_slicing)]
@@ -37,6 +37,8 @@ pub(crate) struct Options {
     pub(crate) all_code: bool,
     show: usize,
     json: bool,
+    /// Only print the addresses.
+    sample: bool,
     addresses: Vec<u64>,
 }
 
@@ -52,6 +54,7 @@ fn options() -> Result<Options> {
         all_code: false,
         show: 3,
         json: false,
+        sample: false,
         addresses: Vec::new(),
     };
     while let Some(arg) = args.next() {
@@ -65,6 +68,7 @@ fn options() -> Result<Options> {
             "--all-code" => options.all_code = true,
             "--show" => options.show = value()?.parse()?,
             "--json" => options.json = true,
+            "--sample" => options.sample = true,
             "--address" => {
                 options.addresses.push(u64::from_str_radix(value()?.trim_start_matches("0x"), 16)?);
             }
@@ -94,6 +98,10 @@ fn main() -> Result<()> {
         [] => sample::addresses(&objects, &options),
         given => given.to_vec(),
     };
+    if options.sample {
+        addresses.iter().for_each(|address| println!("{address:#x}"));
+        return Ok(());
+    }
     for companion in &options.companions {
         objects.push(object(read(companion)?, options.arch)?);
     }

@@ -1,0 +1,257 @@
+//! Joins a snapshot with its images' files, walks its threads and names the frames.
+
+use super::jit::{self, JitFile};
+use super::place::{Part, Placed};
+use super::process_memory::ProcessMemory;
+use super::unwind_image::UnwindImage;
+use super::walk::{Walker, places, unwind_images};
+use super::{StackOptions, Stacks, name};
+use crate::open_image::OpenImage;
+use crate::{ImageSymbols, SymbolStatus, Symbols};
+use backtrail_capture::{Snapshot, Source, Thread as Captured};
+use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
+use backtrail_object::{Limits, Object};
+use backtrail_report::{EndKind, Ended, Exception, Image, Process, Register, Report, ReportKind, Thread};
+use backtrail_store::FileData;
+use backtrail_unwind::Images;
+use std::path::PathBuf;
+
+/// What of one image is known and open.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// What the image is called.
+    pub(super) name: String,
+    pub(super) path: Option<String>,
+    pub(super) id: Option<ImageId>,
+    /// Files that unwind tables are read from, with their names for people: the binary first.
+    pub(super) files: Vec<(String, FileData)>,
+    /// Files that name addresses, best first; the same as `files` where this is empty.
+    pub(super) debug_files: Vec<(String, FileData)>,
+    /// The file that further files are named by.
+    pub(super) main_file: PathBuf,
+    pub(super) status: SymbolStatus,
+    pub(super) tried: Vec<String>,
+}
+
+/// A snapshot on its way to stacks.
+pub(super) struct Builder<'s, 'd> {
+    snapshot: &'s Snapshot<'d>,
+    memory: ProcessMemory<'s, 'd>,
+    images: Vec<Image>,
+    states: Vec<ImageSymbols>,
+    placed: Vec<Placed>,
+    notes: Vec<String>,
+}
+
+impl<'s, 'd> Builder<'s, 'd> {
+    pub(super) fn new(snapshot: &'s Snapshot<'d>) -> Self {
+        let memory = ProcessMemory::new(&snapshot.memory);
+        let notes = snapshot.notes.clone();
+        Self { snapshot, memory, images: Vec::new(), states: Vec::new(), placed: Vec::new(), notes }
+    }
+
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// Adds an image. `known` is its bias where the capture tells it.
+    pub(super) fn add(&mut self, part: &Part, sources: Sources, known: Option<Bias>) {
+        let headers = part.headers();
+        let range = part.range();
+        if let Some(data) = part.data.as_ref().filter(|_| !part.is_from_memory) {
+            for mapping in &part.mappings {
+                self.memory.add(mapping, data, part.file_offset);
+            }
+        }
+        let from_file = headers.as_ref().map(|headers| headers.bias);
+        let bias = known.or(from_file).unwrap_or_else(|| Bias::between(range.start(), Svma::new(0)));
+        let load_address = headers.as_ref().filter(|_| known.is_none()).map(|headers| headers.load_address);
+        self.push(&sources, load_address.unwrap_or_else(|| range.start()), range.end(), bias);
+        let code = if part.code().is_empty() { vec![range] } else { part.code() };
+        self.place(code, bias, bias, sources);
+    }
+
+    fn push(&mut self, sources: &Sources, load_address: Avma, end: Avma, bias: Bias) {
+        self.images.push(Image {
+            name: sources.name.clone(),
+            path: sources.path.clone(),
+            id: sources.id,
+            arch: Some(self.snapshot.arch),
+            load_address,
+            end_address: Some(end),
+            ..Image::default()
+        });
+        let is_open = !sources.files.is_empty() || !sources.debug_files.is_empty();
+        self.states.push(ImageSymbols {
+            status: sources.status.clone(),
+            tried: sources.tried.clone(),
+            bias: Some(bias).filter(|_| is_open),
+            ..ImageSymbols::default()
+        });
+    }
+
+    /// Opens what the last pushed image's addresses are unwound and named by.
+    fn place(&mut self, code: Vec<AddrRange<Avma>>, bias: Bias, relative: Bias, sources: Sources) {
+        let data: Vec<_> =
+            sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
+        let named = if sources.debug_files.is_empty() { sources.files } else { sources.debug_files };
+        let names = (!named.is_empty()).then(|| OpenImage::from_data(named, sources.main_file));
+        let shown = self.images.len().saturating_sub(1);
+        if let Some(state) = self.states.last_mut() {
+            match &names {
+                Some(Ok(open)) => state.files = open.files.clone(),
+                Some(Err(problem)) => {
+                    state.tried.push(problem.clone());
+                    state.unreadable = true;
+                    state.status = SymbolStatus::Missing;
+                }
+                None => {}
+            }
+        }
+        let (unwind, names) = (UnwindImage::open(&data), names.and_then(Result::ok));
+        self.placed.push(Placed { shown, code, bias, relative, unwind, names });
+    }
+
+    /// Adds code that was made at run time: what the images' descriptors list, and `loose` files that nothing lists.
+    pub(super) fn add_jit(&mut self, parts: &[Part], loose: Vec<(String, FileData)>) {
+        // Where every code range has its file there is nothing that it could belong to.
+        let mut files = Vec::new();
+        if parts.iter().any(|part| part.data.is_none()) {
+            for part in parts {
+                files.extend(self.jit_files(part).into_iter().map(|file| (String::new(), file)));
+            }
+        }
+        for (name, data) in loose {
+            files.extend(jit::code_of(&data).map(|code| (name, JitFile { data, code })));
+        }
+        for (name, file) in files {
+            self.place_jit(name, file);
+        }
+    }
+
+    fn jit_files(&self, part: &Part) -> Vec<JitFile> {
+        let descriptor = || {
+            let object = Object::parse_with(part.data.as_deref()?, &Limits::default()).ok()?;
+            jit::descriptor(&object, part.headers()?.bias)
+        };
+        let descriptor = descriptor();
+        descriptor.map(|at| jit::files(&self.snapshot.memory, at, self.snapshot.arch)).unwrap_or_default()
+    }
+
+    /// Code made at run time is shown as the mapped range that it lies in; files that lie in none stand for themselves.
+    fn place_jit(&mut self, name: String, file: JitFile) {
+        let Some(first) = file.code.first().copied() else { return };
+        let around = self.placed.iter().position(|placed| {
+            placed.unwind.is_none() && placed.code.iter().any(|range| range.contains(first.start()))
+        });
+        let bias = Bias::default();
+        let relative = match around.and_then(|around| self.placed.get_mut(around)) {
+            Some(placed) => {
+                placed.code = placed.code.iter().flat_map(|range| without(*range, &file.code)).collect();
+                (Some(placed.shown), placed.relative)
+            }
+            None if name.is_empty() => return,
+            None => (None, Bias::between(first.start(), Svma::new(0))),
+        };
+        let files = vec![(name.clone(), file.data)];
+        let sources = Sources { name, files, ..Sources::default() };
+        if relative.0.is_none() {
+            self.push(&sources, first.start(), first.end(), bias);
+        }
+        self.place(file.code, bias, relative.1, sources);
+        if let Some(placed) = self.placed.last_mut() {
+            placed.shown = relative.0.unwrap_or(placed.shown);
+        }
+    }
+
+    /// Walks every thread and names every frame.
+    pub(super) fn finish(mut self, symbols: &Symbols, options: &StackOptions) -> Stacks {
+        self.memory.sort();
+        let mut images = unwind_images(&self.placed);
+        let places = places(&self.placed);
+        let walker = Walker {
+            arch: self.snapshot.arch,
+            memory: &self.memory,
+            images: Images::new(&mut images),
+            mappings: &self.snapshot.mappings,
+            places: &places,
+            placed: &self.placed,
+            max_frames: options.max_frames,
+        };
+        let captured = self.snapshot.threads.iter();
+        let mut threads: Vec<_> =
+            captured.zip(0..).map(|(captured, number)| thread(&walker, captured, number)).collect();
+        name::name(&walker, &mut threads, &mut self.states, symbols);
+        let mut report = report(self.snapshot);
+        report.crashed_thread = threads.iter().position(|thread| thread.crashed);
+        (report.threads, report.images, report.notes) = (threads, self.images, self.notes);
+        Stacks { report, images: self.states }
+    }
+}
+
+/// What is left of `range` without `holes`.
+fn without(range: AddrRange<Avma>, holes: &[AddrRange<Avma>]) -> Vec<AddrRange<Avma>> {
+    let mut left = vec![range];
+    for hole in holes {
+        let cut = |part: AddrRange<Avma>| {
+            let before = AddrRange::new(part.start(), hole.start().clamp(part.start(), part.end()));
+            let after = AddrRange::new(hole.end().clamp(part.start(), part.end()), part.end());
+            [before, after].into_iter().filter(|part| !part.is_empty())
+        };
+        left = left.into_iter().flat_map(cut).collect();
+    }
+    left
+}
+
+fn thread(walker: &Walker<'_>, captured: &Captured, number: u64) -> Thread {
+    let family = walker.arch.family();
+    let register = |(register, value)| {
+        Some(Register { name: family.register_name(register)?.to_owned(), value, note: None })
+    };
+    let (frames, ended) = walker.walk(captured).unwrap_or_else(|| {
+        let why = "the capture has no registers of this thread".to_owned();
+        (Vec::new(), Ended { kind: EndKind::Failed, why })
+    });
+    Thread {
+        number,
+        id: captured.id,
+        name: captured.name.clone(),
+        crashed: captured.is_crashed,
+        state: captured.state.clone(),
+        frames,
+        registers: captured.registers.iter().filter_map(register).collect(),
+        ended: Some(ended),
+        ..Thread::default()
+    }
+}
+
+/// What the snapshot says of the process and of what stopped it.
+fn report(snapshot: &Snapshot<'_>) -> Report {
+    let process = &snapshot.process;
+    let executable = process.executable.as_deref();
+    let file_name = executable.and_then(|path| path.rsplit(['/', '\\']).next()).map(str::to_owned);
+    Report {
+        kind: match snapshot.source {
+            Source::ElfCore => ReportKind::ElfCore,
+            Source::Minidump => ReportKind::Minidump,
+            _ => ReportKind::Offline,
+        },
+        process: Process {
+            name: process.name.clone().or(file_name),
+            pid: process.pid,
+            path: process.executable.clone(),
+            command_line: process.command_line.clone(),
+            arch: Some(snapshot.arch),
+            ..Process::default()
+        },
+        os: process.os.clone(),
+        exception: snapshot.fault.as_ref().map(|fault| Exception {
+            signal: Some(fault.name.clone()),
+            codes: fault.code.clone(),
+            raw_codes: vec![fault.number],
+            address: fault.address,
+            ..Exception::default()
+        }),
+        ..Report::default()
+    }
+}

@@ -1,0 +1,150 @@
+//! Images that a capture lists, joined with their files.
+
+use super::build::{Builder, Sources};
+use super::find::Found;
+use super::from_memory::image_bytes;
+use super::place::Part;
+use crate::SymbolStatus;
+use backtrail_capture::{Image, Mapping, Snapshot};
+use backtrail_core::{AddrRange, Avma, Bias, FileOffset};
+use backtrail_object::{Limits, Object};
+use backtrail_store::FileData;
+
+/// Adds an image with what was found of it. `bias` is what the capture tells.
+pub(super) fn add(
+    builder: &mut Builder<'_, '_>,
+    snapshot: &Snapshot<'_>,
+    image: &Image,
+    mut found: Found,
+    bias: Option<Bias>,
+) -> Option<Part> {
+    let range = image.range.or_else(|| range_of(image, &found))?;
+    let inside = |mapping: &&Mapping| {
+        let is_named = mapping.name.is_empty() || image.path.is_empty() || mapping.name == image.path;
+        range.contains(mapping.range.start()) && is_named
+    };
+    let mut mappings: Vec<_> = snapshot.mappings.iter().filter(inside).cloned().collect();
+    if !mappings.iter().any(|mapping| mapping.executable) {
+        mappings = vec![whole(range)];
+    }
+    found.drop_unfitting(&mappings);
+    if found.is_unproven {
+        builder.note(format!("{}: its identity is not in the capture; taken by its path", image.path));
+    }
+    let in_memory = || image_bytes(&snapshot.memory, range.start(), snapshot.arch).map(FileData::from);
+    let binary = found.binary.as_ref().map(|(_, data)| data.clone());
+    let is_from_memory = binary.is_none();
+    let data = binary.or_else(in_memory);
+    let file_offset = FileOffset::new(image.file_offset);
+    let part = Part { name: image.path.clone(), mappings, file_offset, data, is_from_memory };
+    builder.add(&part, sources(image, &part, found), bias);
+    Some(part)
+}
+
+/// Where an image lies of which only the bias is known.
+fn range_of(image: &Image, found: &Found) -> Option<AddrRange<Avma>> {
+    let object = Object::parse(&found.binary.as_ref()?.1).ok()?;
+    let ends = object.segments().iter().map(|segment| segment.address.end());
+    let (start, end) = (image.bias?.to_avma(object.image_base())?, image.bias?.to_avma(ends.max()?)?);
+    Some(AddrRange::new(start, end))
+}
+
+fn whole(range: AddrRange<Avma>) -> Mapping {
+    Mapping {
+        range,
+        offset: FileOffset::new(0),
+        readable: true,
+        writable: false,
+        executable: true,
+        name: String::new(),
+    }
+}
+
+impl Found {
+    /// A file that nothing proves to be the right build is not, if its code does not lie where it was mapped from.
+    fn drop_unfitting(&mut self, mappings: &[Mapping]) {
+        let Some((place, data)) = self.binary.as_ref().filter(|_| self.is_unproven) else { return };
+        let object = Object::parse_with(data, &Limits::default());
+        let code = mappings.iter().find(|mapping| mapping.executable && !mapping.name.is_empty());
+        let fits = |object: &Object<'_>| code.is_none_or(|code| has_code_at(object, code));
+        if object.as_ref().is_ok_and(fits) {
+            return;
+        }
+        self.tried.push(format!("{place}: its code does not lie where the process had it mapped from"));
+        (self.binary, self.is_unproven, self.status) = (None, false, SymbolStatus::Missing);
+    }
+}
+
+/// Whether the file has a segment of code that a loader maps exactly so.
+fn has_code_at(object: &Object<'_>, code: &Mapping) -> bool {
+    const PAGE: u64 = 4096;
+    object.segments().iter().filter(|segment| segment.executable).any(|segment| {
+        let start = segment.file.start().get() & !(PAGE - 1);
+        let end = segment.file.end().get().checked_next_multiple_of(PAGE);
+        start == code.offset.get() && end.map(|end| end - start) == Some(code.range.size())
+    })
+}
+
+fn sources(image: &Image, part: &Part, found: Found) -> Sources {
+    let mut files: Vec<_> = found.binary.into_iter().collect();
+    let mut status = found.status;
+    if let (true, Some(data)) = (files.is_empty(), &part.data) {
+        // Most captures keep only the headers of what can be read from files.
+        let is_whole =
+            image.path.starts_with('[') || Object::parse(data).is_ok_and(|object| object.has_symbols());
+        if is_whole {
+            status = SymbolStatus::Found;
+        }
+        files.push((format!("memory of {}", image.name()), data.clone()));
+    }
+    let debug_files = match found.debug {
+        debug if debug.is_empty() => Vec::new(),
+        debug => debug.into_iter().chain(files.clone()).collect(),
+    };
+    Sources {
+        name: image.name().to_owned(),
+        path: Some(image.path.clone()).filter(|path| !path.is_empty()),
+        id: image.id,
+        files,
+        debug_files,
+        main_file: found.main_file,
+        status,
+        tried: found.tried,
+    }
+}
+
+/// Adds code that belongs to no image: made at run time, or of images that the capture does not list.
+pub(super) fn add_unclaimed(builder: &mut Builder<'_, '_>, snapshot: &Snapshot<'_>, parts: &mut Vec<Part>) {
+    for part in unclaimed(snapshot, parts) {
+        builder.add(&part, Sources { name: anonymous(&part), ..Sources::default() }, None);
+        parts.push(part);
+    }
+}
+
+/// What code without a name is called.
+pub(super) fn anonymous(part: &Part) -> String {
+    if part.name.is_empty() {
+        format!("<anonymous:{:x}>", part.range().start().get())
+    } else {
+        part.name.clone()
+    }
+}
+
+fn unclaimed(snapshot: &Snapshot<'_>, parts: &[Part]) -> Vec<Part> {
+    let mut claimed: Vec<_> = parts.iter().map(Part::range).collect();
+    claimed.sort_by_key(|range| range.start());
+    let is_claimed = |address: Avma| {
+        let after = claimed.partition_point(|range| range.start() <= address);
+        after.checked_sub(1).and_then(|at| claimed.get(at)).is_some_and(|range| range.contains(address))
+    };
+    let code =
+        snapshot.mappings.iter().filter(|mapping| mapping.executable && !is_claimed(mapping.range.start()));
+    let part = |mapping: &Mapping| Part {
+        name: mapping.name.clone(),
+        mappings: vec![mapping.clone()],
+        file_offset: FileOffset::new(0),
+        data: None,
+        is_from_memory: false,
+    };
+    code.map(part).collect()
+}

@@ -1,0 +1,53 @@
+//! The process's memory: what was saved, and behind it what its files still have.
+
+use backtrail_capture::{Mapping, Memory};
+use backtrail_core::{AddrRange, Avma, FileOffset, ReadMemory, Unreadable};
+use backtrail_store::FileData;
+
+/// Saved memory, and the files that were mapped without being written to.
+pub(super) struct ProcessMemory<'s, 'd> {
+    saved: &'s Memory<'d>,
+    /// Ascending.
+    files: Vec<FileBacked>,
+}
+
+struct FileBacked {
+    range: AddrRange<Avma>,
+    /// The bytes that lay there.
+    data: FileData,
+}
+
+impl<'s, 'd> ProcessMemory<'s, 'd> {
+    pub(super) fn new(saved: &'s Memory<'d>) -> Self {
+        Self { saved, files: Vec::new() }
+    }
+
+    /// Adds a mapped range of `file`. Ranges that could be written to are left out: what lay there is not what the
+    /// file says.
+    pub(super) fn add(&mut self, mapping: &Mapping, file: &FileData, file_start: FileOffset) {
+        let offset = mapping.offset.offset_from(file_start).map(FileOffset::new);
+        let data = offset.and_then(|offset| file.part(offset, mapping.range.size()));
+        if let (false, Some(data)) = (mapping.writable, data) {
+            self.files.push(FileBacked { range: mapping.range, data });
+        }
+    }
+
+    /// To be called after the last [`add`](Self::add).
+    pub(super) fn sort(&mut self) {
+        self.files.sort_by_key(|file| file.range.start());
+    }
+
+    fn read_file(&self, address: Avma, buf: &mut [u8]) -> Option<()> {
+        let after = self.files.partition_point(|file| file.range.start() <= address);
+        let file = self.files.get(after.checked_sub(1)?)?;
+        let at = usize::try_from(address.offset_from(file.range.start())?).ok()?;
+        buf.copy_from_slice(file.data.get(at..)?.get(..buf.len())?);
+        Some(())
+    }
+}
+
+impl ReadMemory for ProcessMemory<'_, '_> {
+    fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
+        self.saved.read(address, buf).or_else(|unreadable| self.read_file(address, buf).ok_or(unreadable))
+    }
+}

@@ -1,0 +1,67 @@
+//! An image's unwind tables together with the bytes that they borrow.
+
+use crate::unwind_tables::UnwindTables;
+use backtrail_object::{Limits, Object};
+use backtrail_store::FileData;
+use backtrail_unwind::Module;
+use self_cell::self_cell;
+
+/// Files, and the ELF files inside of them (`.gnu_debugdata`), which have the `.debug_frame` that was stripped off.
+type Files = Vec<FileData>;
+type AllTables<'d> = Vec<UnwindTables<'d>>;
+
+self_cell!(
+    struct Tables {
+        owner: Files,
+        #[covariant]
+        dependent: AllTables,
+    }
+);
+
+self_cell!(
+    struct Joined {
+        owner: Tables,
+        #[covariant]
+        dependent: Module,
+    }
+);
+
+/// The tables of an image's files, opened.
+pub(super) struct UnwindImage {
+    joined: Joined,
+}
+
+impl UnwindImage {
+    /// Opens the tables of `files`, the best first: the binary itself, then what has only some of its sections (debug
+    /// files). `None` where not one can be read.
+    pub(super) fn open(files: &[FileData]) -> Option<Self> {
+        let files: Vec<_> =
+            files.iter().flat_map(|file| [Some(file.clone()), inner(file)]).flatten().collect();
+        let tables = Tables::new(files, |files| {
+            let objects = files.iter().filter_map(|file| Object::parse_with(file, &Limits::default()).ok());
+            objects.map(|object| UnwindTables::read(&object)).collect()
+        });
+        let joined = Joined::try_new(tables, |tables| {
+            let mut all = tables.borrow_dependent().iter().map(UnwindTables::sections);
+            let mut module = Module::new(all.next().ok_or(())?);
+            all.for_each(|sections| module.add(sections));
+            Ok::<_, ()>(module)
+        });
+        Some(Self { joined: joined.ok()? })
+    }
+
+    pub(super) fn module(&self) -> &Module<'_> {
+        self.joined.borrow_dependent()
+    }
+}
+
+fn inner(file: &FileData) -> Option<FileData> {
+    let object = Object::parse_with(file, &Limits::default()).ok()?;
+    Some(FileData::from(object.gnu_debugdata()?.ok()?))
+}
+
+impl std::fmt::Debug for UnwindImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UnwindImage").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,175 @@
+//! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
+
+use backtrail_core::{Family, Svma};
+use backtrail_object::{Format, Kind, Object};
+use backtrail_unwind::{Section, Sections};
+use std::borrow::Cow;
+
+/// An object's unwind tables and code, with the bytes that had to be decompressed.
+#[derive(Debug)]
+pub struct UnwindTables<'d> {
+    head: Sections<'d>,
+    named: Vec<(Table, Svma, Cow<'d, [u8]>)>,
+    problems: Vec<String>,
+}
+
+/// The sections that are tables, by the names of both formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Table {
+    EhFrameHdr,
+    EhFrame,
+    DebugFrame,
+    Exidx,
+    Extab,
+    UnwindInfo,
+}
+
+const NAMES: [(Table, &str); 10] = [
+    (Table::EhFrameHdr, ".eh_frame_hdr"),
+    (Table::EhFrame, ".eh_frame"),
+    (Table::EhFrame, "__eh_frame"),
+    (Table::DebugFrame, ".debug_frame"),
+    (Table::DebugFrame, ".zdebug_frame"),
+    (Table::DebugFrame, "__debug_frame"),
+    (Table::DebugFrame, "__zdebug_frame"),
+    (Table::Exidx, ".ARM.exidx"),
+    (Table::Extab, ".ARM.extab"),
+    (Table::UnwindInfo, "__unwind_info"),
+];
+
+impl<'d> UnwindTables<'d> {
+    /// Reads the tables of `object`; those that cannot be read are left out and told as problems.
+    pub fn read(object: &Object<'d>) -> Self {
+        let mut tables = Self { head: head(object), named: Vec::new(), problems: Vec::new() };
+        for section in object.sections() {
+            let known = NAMES.iter().find(|(_, name)| *name == section.name);
+            let Some((table, _)) = known.filter(|_| section.file.is_some()) else { continue };
+            if tables.named.iter().any(|(named, ..)| named == table) {
+                continue;
+            }
+            match object.relocated_section_data(section) {
+                Ok(data) if data.is_empty() => {}
+                Ok(data) => tables.named.push((*table, section.address.start(), data)),
+                Err(error) => tables.problems.push(error.to_string()),
+            }
+        }
+        tables.find_behind_pointers(object);
+        tables
+    }
+
+    /// What is known without section headers: the index of exidx lies in a segment that holds its entries too, and
+    /// `.eh_frame` in the one that `.eh_frame_hdr` points into.
+    fn find_behind_pointers(&mut self, object: &Object<'d>) {
+        let segment_at = |at: Svma| {
+            let segment = object.segments().iter().find(|segment| segment.address.contains(at))?;
+            let start = segment.address.start();
+            object.bytes_at(start, u64::MAX).map(|data| (start, Cow::Borrowed(data)))
+        };
+        let start = |wanted: Table| {
+            self.named.iter().find(|(table, ..)| *table == wanted).map(|(_, start, _)| *start)
+        };
+        let mut found = Vec::new();
+        if let (Some(exidx), None) = (start(Table::Exidx), start(Table::Extab))
+            && let Some((start, data)) = segment_at(exidx)
+        {
+            found.push((Table::Extab, start, data));
+        }
+        if let (Some(header), None) = (start(Table::EhFrameHdr), start(Table::EhFrame))
+            && let Some((start, data)) = self.behind_header(object, header)
+        {
+            found.push((Table::EhFrame, start, data));
+        }
+        self.named.extend(found);
+    }
+
+    /// Without section headers only `PT_GNU_EH_FRAME` is known, and the first pointer in it says where `.eh_frame`
+    /// begins. LSB, "The .eh_frame_hdr section".
+    fn behind_header(&self, object: &Object<'d>, start: Svma) -> Option<(Svma, Cow<'d, [u8]>)> {
+        const RELATIVE_SIGNED_4: u8 = 0x1b;
+        let (.., header) = self.named.iter().find(|(table, ..)| *table == Table::EhFrameHdr)?;
+        let [1, RELATIVE_SIGNED_4, _, _, rest @ ..] = &**header else { return None };
+        let offset = i64::from(i32::from_le_bytes(*rest.first_chunk()?));
+        let at = start.get().checked_add(4)?.checked_add_signed(offset).map(Svma::new)?;
+        Some((at, Cow::Borrowed(object.bytes_at(at, u64::MAX)?)))
+    }
+
+    /// The sections, borrowed.
+    pub fn sections(&self) -> Sections<'_> {
+        let section = |wanted: Table| {
+            let named = self.named.iter().find(|(table, ..)| *table == wanted);
+            named.map(|(_, start, data)| Section::new(*start, data))
+        };
+        Sections {
+            eh_frame_hdr: section(Table::EhFrameHdr),
+            eh_frame: section(Table::EhFrame),
+            debug_frame: section(Table::DebugFrame),
+            exidx: section(Table::Exidx),
+            extab: section(Table::Extab),
+            unwind_info: section(Table::UnwindInfo),
+            ..self.head.clone()
+        }
+    }
+
+    /// What could not be read.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+fn head<'d>(object: &Object<'d>) -> Sections<'d> {
+    let bytes = |start, size| Some(Section::new(start, object.bytes_at(start, size)?));
+    let sections = object.sections().iter();
+    let code = sections.clone().filter(|section| section.is_code && section.is_loaded);
+    let mut text: Vec<_> =
+        code.filter_map(|section| bytes(section.address.start(), section.address.size())).collect();
+    if text.is_empty() {
+        let segments = object.segments().iter().filter(|segment| segment.executable);
+        text =
+            segments.filter_map(|segment| bytes(segment.address.start(), segment.address.size())).collect();
+    }
+    let data = object.segments().iter().filter(|segment| !segment.executable);
+    let got = sections.clone().find(|section| section.name == ".got").map(|section| section.address.start());
+    Sections {
+        arch: Some(object.arch()),
+        is_mach_o: object.format() == Format::MachO,
+        image_base: object.image_base(),
+        text,
+        got,
+        function_starts: function_starts(object),
+        data: data.filter_map(|segment| bytes(segment.address.start(), segment.address.size())).collect(),
+        entry: entry(object),
+        ..Sections::default()
+    }
+}
+
+/// Where functions are entered: Mach-O says it. Of ELF files only 32-bit ARM's need it, by their symbols; the others
+/// have call frame information that follows prologues.
+fn function_starts(object: &Object<'_>) -> Vec<Svma> {
+    if object.format() == Format::MachO {
+        return object.function_starts().unwrap_or_default();
+    }
+    if object.arch().family() != Family::Arm {
+        return Vec::new();
+    }
+    let symbols = object.symbols().unwrap_or_default().into_iter();
+    // The cold part of a function is jumped to, with its frame made.
+    let entered = symbols.filter(|symbol| symbol.is_code && !symbol.name.contains(".cold"));
+    let mut starts: Vec<_> = entered.map(|symbol| symbol.address).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+/// `e_entry` of a program; libraries have none. gABI, "ELF Header".
+fn entry(object: &Object<'_>) -> Option<Svma> {
+    if object.format() != Format::Elf || object.kind() != Kind::Executable {
+        return None;
+    }
+    let header = object.bytes_at(object.image_base(), 32).filter(|header| header.starts_with(b"\x7fELF"))?;
+    let value = if object.is_64() {
+        u64::from_le_bytes(*header.get(24..)?.first_chunk()?)
+    } else {
+        u64::from(u32::from_le_bytes(*header.get(24..)?.first_chunk()?))
+    };
+    Some(Svma::new(value)).filter(|entry| entry.get() != 0)
+}

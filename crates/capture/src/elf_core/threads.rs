@@ -1,0 +1,83 @@
+//! `NT_PRSTATUS`: one a thread, the one that stopped the process first. Linux `include/linux/elfcore.h`
+//! (`elf_prstatus`) and each architecture's `elf_gregset_t`.
+
+use super::header::Header;
+use super::notes::{NT_PRSTATUS, Note};
+use crate::bytes::{u16_at, u32_at, word_at};
+use crate::{Limits, Thread};
+use backtrail_core::{Family, Registers};
+
+/// The kernel's order of the registers; an empty name for what unwinding does not need.
+const X86_64: [&str; 20] = [
+    "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
+    "", "rip", "", "", "rsp",
+];
+const X86: [&str; 16] =
+    ["ebx", "ecx", "edx", "esi", "edi", "ebp", "eax", "", "", "", "", "", "eip", "", "", "esp"];
+
+/// Where `pr_cursig`, `pr_pid` and `pr_reg` begin.
+struct Layout {
+    pid: usize,
+    registers: usize,
+}
+
+const SIGNAL_AT: usize = 12;
+const LAYOUT_64: Layout = Layout { pid: 32, registers: 112 };
+const LAYOUT_32: Layout = Layout { pid: 24, registers: 72 };
+
+pub(super) fn read(
+    header: &Header,
+    notes: &[Note<'_>],
+    limits: &Limits,
+    told: &mut Vec<String>,
+) -> Vec<Thread> {
+    let mut all = notes.iter().filter(|note| note.kind == NT_PRSTATUS && note.name == b"CORE");
+    let mut threads: Vec<_> =
+        all.by_ref().take(limits.threads).map(|note| thread(header, note, told)).collect();
+    let more = all.count();
+    if more > 0 {
+        told.push(format!("{more} further threads are left out"));
+    }
+    // The kernel dumps the thread that stopped the process first; `gcore` dumps one that nothing stopped.
+    let signal = notes.iter().find(|note| note.kind == NT_PRSTATUS).and_then(signal_of).unwrap_or_default();
+    if let Some(first) = threads.first_mut() {
+        first.is_crashed = signal != 0;
+    }
+    threads
+}
+
+/// The signal that was being delivered.
+pub(super) fn signal_of(note: &Note<'_>) -> Option<u16> {
+    u16_at(note.data, SIGNAL_AT)
+}
+
+fn thread(header: &Header, note: &Note<'_>, told: &mut Vec<String>) -> Thread {
+    let layout = if header.is_64 { LAYOUT_64 } else { LAYOUT_32 };
+    let id = u32_at(note.data, layout.pid).map(u64::from);
+    let registers = registers(header, note.data.get(layout.registers..).unwrap_or_default());
+    if registers.pc().is_none() || note.is_cut {
+        let id = id.map(|id| format!(" {id}")).unwrap_or_default();
+        told.push(format!("the registers of thread{id} are cut off at byte {:#x}", note.offset));
+    }
+    Thread { id, name: None, registers, is_crashed: false, state: None }
+}
+
+fn registers(header: &Header, data: &[u8]) -> Registers {
+    let family = header.arch.family();
+    let mut registers = Registers::new(family);
+    let names = match family {
+        Family::X86_64 => &X86_64[..],
+        Family::X86 => &X86[..],
+        // ARM's and ARM64's orders are DWARF's.
+        _ => family.register_names(),
+    };
+    let width = usize::from(header.pointer_size());
+    for (index, name) in names.iter().enumerate() {
+        if let (Some(register), Some(value)) =
+            (family.register(name), word_at(data, index * width, header.is_64))
+        {
+            registers.set(register, value);
+        }
+    }
+    registers
+}

@@ -1,0 +1,164 @@
+//! The memory that a capture saved.
+
+use backtrail_core::{AddrRange, Avma, ReadMemory, Unreadable};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Pieces of a process's memory, by address.
+#[derive(Clone, Default)]
+pub struct Memory<'d> {
+    /// Ascending, without overlaps, none empty.
+    pieces: Vec<Piece<'d>>,
+}
+
+#[derive(Clone)]
+struct Piece<'d> {
+    start: u64,
+    /// Where in `bytes` the piece begins: what overlaps an earlier one is cut off.
+    skip: usize,
+    bytes: Cow<'d, [u8]>,
+}
+
+impl Piece<'_> {
+    fn bytes(&self) -> &[u8] {
+        let bytes = self.bytes.get(self.skip..).unwrap_or_default();
+        // The address space ends before a piece that claims to lie across its end does.
+        let room = usize::try_from(u64::MAX - self.start).unwrap_or(usize::MAX);
+        bytes.get(..room).unwrap_or(bytes)
+    }
+
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes().len() as u64)
+    }
+}
+
+impl<'d> Memory<'d> {
+    /// Takes pieces in any order. Of overlapping ones, that which begins lower counts; among equals the first.
+    pub fn new(pieces: impl IntoIterator<Item = (Avma, Cow<'d, [u8]>)>) -> Self {
+        let piece = |(start, bytes): (Avma, Cow<'d, [u8]>)| Piece { start: start.get(), skip: 0, bytes };
+        let mut all: Vec<_> = pieces.into_iter().map(piece).filter(|piece| !piece.bytes.is_empty()).collect();
+        all.sort_by_key(|piece| piece.start);
+        let mut pieces: Vec<Piece<'d>> = Vec::with_capacity(all.len());
+        let mut covered = 0_u64;
+        for mut piece in all {
+            if let Some(twice) =
+                covered.checked_sub(piece.start).and_then(|twice| usize::try_from(twice).ok())
+            {
+                if twice >= piece.bytes.len() {
+                    continue;
+                }
+                piece.skip = twice;
+                piece.start = covered;
+            }
+            covered = piece.end();
+            pieces.push(piece);
+        }
+        Self { pieces }
+    }
+
+    /// The saved bytes from `address` on, to the end of their piece; `None` where nothing was saved.
+    pub fn bytes_from(&self, address: Avma) -> Option<&[u8]> {
+        let address = address.get();
+        let after = self.pieces.partition_point(|piece| piece.start <= address);
+        let piece = self.pieces.get(after.checked_sub(1)?)?;
+        let bytes = piece.bytes().get(usize::try_from(address - piece.start).ok()?..)?;
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// `size` bytes from `address` on, joined where pieces adjoin.
+    pub fn read_bytes(&self, address: Avma, size: usize) -> Option<Cow<'_, [u8]>> {
+        let first = self.bytes_from(address)?;
+        if let Some(bytes) = first.get(..size) {
+            return Some(Cow::Borrowed(bytes));
+        }
+        let mut joined = first.to_vec();
+        while joined.len() < size {
+            let more = self.bytes_from(address.checked_add(joined.len() as u64)?)?;
+            joined.extend(more.iter().take(size - joined.len()));
+        }
+        Some(Cow::Owned(joined))
+    }
+
+    /// The saved ranges, ascending.
+    pub fn ranges(&self) -> impl Iterator<Item = AddrRange<Avma>> + '_ {
+        self.pieces.iter().map(|piece| AddrRange::new(Avma::new(piece.start), Avma::new(piece.end())))
+    }
+
+    /// Whether nothing was saved.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// How many bytes were saved.
+    pub fn size(&self) -> u64 {
+        self.ranges().map(AddrRange::size).sum()
+    }
+}
+
+impl ReadMemory for Memory<'_> {
+    fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
+        let unreadable = Unreadable { address };
+        let mut done = 0;
+        while done < buf.len() {
+            let at = address.checked_add(done as u64).ok_or(unreadable)?;
+            let bytes = self.bytes_from(at).ok_or(unreadable)?;
+            let rest = buf.get_mut(done..).unwrap_or_default();
+            let size = bytes.len().min(rest.len());
+            for (to, from) in rest.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+            done += size;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Memory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.ranges()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory() -> Memory<'static> {
+        let piece = |start, bytes: &'static [u8]| (Avma::new(start), Cow::Borrowed(bytes));
+        Memory::new([
+            piece(0x20, b"cdefgh"),
+            piece(0x10, b""),
+            piece(0x1e, b"ab"),
+            piece(0x22, b"XXXXij"),
+            piece(0x40, b"z"),
+        ])
+    }
+
+    #[test]
+    fn pieces_that_adjoin_read_as_one_and_overlaps_count_once() {
+        let mut buf = [0; 8];
+        memory().read(Avma::new(0x20), &mut buf).unwrap();
+        assert_eq!(&buf, b"cdefghij");
+        assert_eq!(memory().read_bytes(Avma::new(0x1e), 10).unwrap().as_ref(), b"abcdefghij");
+        assert_eq!(memory().size(), 11);
+    }
+
+    #[test]
+    fn a_hole_is_unreadable_and_says_where_the_read_began() {
+        let mut buf = [0; 4];
+        for address in [0, 0x1c, 0x26, 0x3f, 0x40, u64::MAX - 1].map(Avma::new) {
+            assert_eq!(memory().read(address, &mut buf), Err(Unreadable { address }), "{address}");
+        }
+        assert_eq!(memory().bytes_from(Avma::new(0x28)), None);
+        assert_eq!(memory().read_bytes(Avma::new(0x26), 4), None);
+    }
+
+    #[test]
+    fn the_end_of_the_address_space_is_no_trap() {
+        let memory = Memory::new([(Avma::new(u64::MAX - 1), Cow::Borrowed(&b"abcdef"[..]))]);
+        assert_eq!(
+            memory.read(Avma::new(u64::MAX - 1), &mut [0; 4]),
+            Err(Unreadable { address: Avma::new(u64::MAX - 1) })
+        );
+    }
+}

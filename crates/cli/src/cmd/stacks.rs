@@ -1,0 +1,42 @@
+//! `backtrail stacks`: what every thread of a captured process was doing.
+
+use crate::args::{Colour, StackFormat, Stacks as Args};
+use crate::output::{Failure, Outcome, style};
+use crate::progress::Meter;
+use crate::render::captured;
+use backtrail::{StackOptions, Stacks, Symbols};
+use std::io::{self, Write};
+
+pub(crate) fn run(args: &Args, colour: Colour) -> Result<Outcome, Failure> {
+    let symbols = Symbols::scan(&args.symbols, &Meter::new());
+    for problem in symbols.problems() {
+        eprintln!("backtrail: {problem}");
+    }
+    let mut options = StackOptions::default();
+    options.max_frames = args.max_frames.unwrap_or(options.max_frames);
+    let stacks = read(args, &symbols, &options).map_err(Failure::Input)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match args.format {
+        StackFormat::Text => captured::write(&mut out, &stacks, !args.no_fold, style(colour, false))?,
+        StackFormat::Json => backtrail::json::write_stacks(&mut out, &stacks)?,
+        StackFormat::Collapsed => captured::write_collapsed(&mut out, &stacks)?,
+    }
+    out.flush()?;
+    if args.format != StackFormat::Text {
+        for note in &stacks.report.notes {
+            eprintln!("backtrail: {note}");
+        }
+    }
+    Ok(if stacks.is_incomplete() { Outcome::Incomplete } else { Outcome::Done })
+}
+
+fn read(args: &Args, symbols: &Symbols, options: &StackOptions) -> Result<Stacks, String> {
+    if let Some(folder) = &args.offline {
+        return Stacks::offline(folder, symbols, options).map_err(|error| error.to_string());
+    }
+    if let Some(file) = &args.minidump {
+        return Stacks::minidump(file, symbols, options).map_err(|error| error.to_string());
+    }
+    let core = args.core.as_ref().ok_or("expected --core, --minidump or --offline")?;
+    Stacks::core(core, args.executable.as_deref(), symbols, options).map_err(|error| error.to_string())
+}

@@ -1,0 +1,95 @@
+//! What the four architecture folders have in common: each answers the same questions.
+
+use crate::row::Row;
+use crate::sections::Section;
+use crate::{aarch64, arm, x86, x86_64};
+use backtrail_core::{Avma, Family, Svma};
+
+/// A place in code, for reading the instructions around it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Code<'d> {
+    /// The executable section around `at`.
+    pub(crate) text: Section<'d>,
+    /// The instruction that would run next; on 32-bit ARM without the Thumb bit.
+    pub(crate) at: Svma,
+    /// The first instruction of the function, where a table told it.
+    pub(crate) function: Option<Svma>,
+    /// Whether `at` is Thumb code.
+    pub(crate) thumb: bool,
+    /// Whether DWARF has a row for `at`: then only what is certain counts.
+    pub(crate) is_described: bool,
+}
+
+impl<'d> Code<'d> {
+    /// The bytes from `at` on.
+    pub(crate) fn ahead(&self) -> &'d [u8] {
+        self.text.from(self.at).unwrap_or_default()
+    }
+
+    /// The bytes from the function's start (or, unknown, the section's) up to `at`.
+    pub(crate) fn behind(&self) -> &'d [u8] {
+        let section = self.text.up_to(self.at).unwrap_or_default();
+        let skip = self.function.and_then(|start| start.offset_from(self.text.start)).unwrap_or(0);
+        usize::try_from(skip).ok().and_then(|skip| section.get(skip..)).unwrap_or_default()
+    }
+}
+
+/// How many bytes a call pushes.
+pub(crate) fn call_size(family: Family) -> i32 {
+    match family {
+        Family::X86 => 4,
+        Family::X86_64 => 8,
+        _ => 0,
+    }
+}
+
+/// The row at an exact address in a prologue, an epilogue or a stub, by its instructions; `None` in a function's body
+/// and wherever the instructions leave a doubt.
+pub(crate) fn analyse(family: Family, code: &Code<'_>) -> Option<Row> {
+    match family {
+        Family::X86 => x86::prologue::analyse(code),
+        Family::X86_64 => x86_64::prologue::analyse(code),
+        Family::Arm => arm::prologue::analyse(code),
+        Family::Aarch64 => aarch64::prologue::analyse(code),
+        _ => None,
+    }
+}
+
+/// Whether the bytes right before `address` (at most 16 are given) are a call instruction that would return there.
+pub(crate) fn follows_call(family: Family, before: &[u8], address: Avma) -> bool {
+    match family {
+        Family::X86 => x86::call::follows_call(before),
+        Family::X86_64 => x86_64::call::follows_call(before),
+        Family::Arm => arm::call::follows_call(before, address.get() & 1 != 0),
+        Family::Aarch64 => aarch64::call::follows_call(before),
+        _ => false,
+    }
+}
+
+/// The rows to try when a frame keeps a frame pointer, the likeliest first.
+pub(crate) fn frame_pointer_rows(family: Family) -> &'static [Row] {
+    match family {
+        Family::X86 => x86::frame_pointer::ROWS,
+        Family::X86_64 => x86_64::frame_pointer::ROWS,
+        Family::Arm => arm::frame_pointer::ROWS,
+        Family::Aarch64 => aarch64::frame_pointer::ROWS,
+        _ => &[],
+    }
+}
+
+/// The row of the frame that the kernel made for a signal handler, where `ahead` is the code that the handler returns
+/// to and no table says so: C libraries other than glibc, Go, old kernels' vDSO.
+pub(crate) fn signal_frame(
+    family: Family,
+    ahead: &[u8],
+    sp: Avma,
+    word: &dyn Fn(Avma) -> Option<u32>,
+) -> Option<Row> {
+    match family {
+        Family::X86 => x86::signal::frame(ahead, sp, word),
+        Family::X86_64 => x86_64::signal::frame(ahead),
+        Family::Arm => arm::signal::frame(ahead, sp, word),
+        Family::Aarch64 => aarch64::signal::frame(ahead),
+        _ => None,
+    }
+}

@@ -1,0 +1,61 @@
+//! Where images lie in the target.
+
+use crate::{Module, Rules};
+use backtrail_core::{AddrRange, Avma, Bias};
+
+/// One image, or one executable mapping that belongs to none.
+#[derive(Clone, Copy, Debug)]
+pub struct Image<'a> {
+    /// The addresses that it occupies in the target.
+    pub range: AddrRange<Avma>,
+    /// From the target's addresses to the file's.
+    pub bias: Bias,
+    /// Its tables and its code.
+    pub module: Option<&'a Module<'a>>,
+    /// Its compiled rules: asked before the module, except for exact addresses, which may need the code.
+    pub rules: Option<&'a Rules>,
+}
+
+impl<'a> Image<'a> {
+    /// An image with its tables.
+    pub fn new(range: AddrRange<Avma>, bias: Bias, module: &'a Module<'a>) -> Self {
+        Self { range, bias, module: Some(module), rules: None }
+    }
+
+    /// An image of which only the compiled rules are at hand.
+    pub fn compiled(range: AddrRange<Avma>, bias: Bias, rules: &'a Rules) -> Self {
+        Self { range, bias, module: None, rules: Some(rules) }
+    }
+
+    /// Executable memory without tables: code made at run time, or an image whose file was not found.
+    pub fn unknown(range: AddrRange<Avma>) -> Self {
+        Self { range, bias: Bias::default(), module: None, rules: None }
+    }
+}
+
+/// A target's images, found by address. No lookup allocates.
+#[derive(Clone, Copy, Debug)]
+pub struct Images<'a> {
+    sorted: &'a [Image<'a>],
+}
+
+impl<'a> Images<'a> {
+    /// `images`, which this sorts by address. They should not overlap: of two that do, the one that starts last is
+    /// found.
+    pub fn new(images: &'a mut [Image<'a>]) -> Self {
+        images.sort_unstable_by_key(|image| image.range.start());
+        Self { sorted: images }
+    }
+
+    /// The image at the address.
+    #[inline]
+    pub fn at(&self, address: Avma) -> Option<&'a Image<'a>> {
+        let after = self.sorted.partition_point(|image| image.range.start() <= address);
+        self.sorted.get(..after)?.last().filter(|image| image.range.contains(address))
+    }
+
+    /// All of them, by address.
+    pub fn all(&self) -> &'a [Image<'a>] {
+        self.sorted
+    }
+}

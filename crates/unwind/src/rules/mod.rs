@@ -1,0 +1,132 @@
+//! One image's rules, compiled: small rows of fixed size, found and applied without any parsing.
+//!
+//! A row says where it starts (four bytes, an RVA) and which [`Packed`] rule holds from there on (four bytes). Images
+//! have few distinct rules: some hundreds among the 200,000 rows of a large library. What a packed rule cannot say,
+//! such as DWARF expressions, stays a [`Row`](crate::Row) beside them.
+
+mod build;
+mod packed;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use packed::{Packed, Place};
+
+use crate::Module;
+use crate::row::{Expression, Found, Row};
+use alloc::vec::Vec;
+use backtrail_core::{AddrRange, Family, Svma};
+
+/// No rule: what lies here is in no table.
+const GAP: u32 = u32::MAX;
+
+/// Every row of one image's tables, ready for stepping: made by [`Module::compile`].
+///
+/// # Signal safety
+///
+/// [`Rules::find`] and a [`Walk`](crate::Walk) over compiled images allocate nothing and take no lock.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    family: Family,
+    image_base: Svma,
+    /// First RVA of each row, ascending. The last row is a gap.
+    starts: Vec<u32>,
+    /// The rule of each row: an index into `rules`, or [`GAP`].
+    indices: Vec<u32>,
+    /// For each stretch of `1 << shift` bytes of code, the first row that starts in it or later.
+    stretches: Vec<u32>,
+    shift: u32,
+    rules: Vec<Packed>,
+    /// Rows that do not fit.
+    wide: Vec<Row>,
+    /// The bytes of their expressions.
+    expressions: Vec<u8>,
+}
+
+/// What compiling an image came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    /// Rows, gaps included.
+    pub rows: usize,
+    /// Distinct rules.
+    pub rules: usize,
+    /// Of these, how many need a full row (expressions, registers saved beyond the usual).
+    pub wide: usize,
+    /// Bytes of memory in all.
+    pub bytes: usize,
+}
+
+impl Rules {
+    /// Compiles the module's tables; the code is not looked at.
+    pub(crate) fn compile(module: &Module<'_>) -> Self {
+        build::compile(module)
+    }
+
+    /// The architecture family.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// How large the compiled rules are.
+    pub fn size(&self) -> Size {
+        let words = self.starts.len() + self.indices.len() + self.stretches.len();
+        let bytes = words * size_of::<u32>()
+            + self.rules.len() * size_of::<Packed>()
+            + self.wide.len() * size_of::<Row>()
+            + self.expressions.len();
+        Size { rows: self.starts.len(), rules: self.rules.len(), wide: self.wide.len(), bytes }
+    }
+
+    /// The number of the row at `at`.
+    #[inline]
+    fn row_at(&self, at: Svma) -> Option<usize> {
+        let rva = u32::try_from(at.offset_from(self.image_base)?).ok()?;
+        let stretch = rva.checked_sub(*self.starts.first()?)? >> self.shift;
+        let stretch = stretch as usize;
+        let low = *self.stretches.get(stretch)? as usize;
+        let high = *self.stretches.get(stretch + 1)? as usize;
+        let inside = self.starts.get(low..high)?;
+        (low + inside.partition_point(|start| *start <= rva)).checked_sub(1)
+    }
+
+    /// The packed rule at `at`, and whether `at` is the last byte that it holds for.
+    #[inline]
+    pub(crate) fn packed(&self, at: Svma) -> Option<(&Packed, bool)> {
+        let row = self.row_at(at)?;
+        let rule = self.rules.get(*self.indices.get(row)? as usize)?;
+        let end = self.image_base.checked_add(u64::from(*self.starts.get(row + 1)?))?;
+        Some((rule, at.checked_add(1)? == end))
+    }
+
+    /// The full row that a packed rule stands for.
+    pub(crate) fn wide(&self, packed: &Packed) -> Option<&Row> {
+        self.wide.get(packed.wide()?)
+    }
+
+    /// The rules at `at`.
+    pub fn find(&self, at: Svma) -> Option<Found> {
+        let index = self.row_at(at)?;
+        self.found(index)
+    }
+
+    fn found(&self, index: usize) -> Option<Found> {
+        let packed = self.rules.get(*self.indices.get(index)? as usize)?;
+        let row = match packed.wide() {
+            Some(_) => *self.wide(packed)?,
+            None => packed.unpack(self.family),
+        };
+        let start = *self.starts.get(index)?;
+        let end = self.starts.get(index + 1).copied().unwrap_or(start);
+        let address = |rva: u32| Svma::new(self.image_base.get().wrapping_add(rva.into()));
+        Some(Found { row, trust: packed.trust(), covered: AddrRange::new(address(start), address(end)) })
+    }
+
+    /// Every row that is no gap, by address.
+    pub fn iter(&self) -> impl Iterator<Item = Found> + '_ {
+        (0..self.starts.len()).filter_map(|index| self.found(index))
+    }
+
+    /// The bytes of an expression in one of these rows.
+    pub fn expression(&self, expression: Expression) -> Option<&[u8]> {
+        self.expressions.get(expression.start as usize..)?.get(..usize::from(expression.length))
+    }
+}

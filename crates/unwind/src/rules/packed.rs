@@ -1,0 +1,221 @@
+//! The rule of fixed size.
+
+use crate::row::{Cfa, Row, Rule};
+use backtrail_core::{Avma, Family, ReadMemory, Register, Registers, Trust};
+
+/// How many callee-saved registers the largest family has besides the link register.
+const SLOTS: usize = 11;
+
+/// One rule in 32 bytes: the CFA as register plus offset, and places of callee-saved registers in words from the CFA.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Packed {
+    /// Of the CFA; or the number of the full row.
+    offset: i32,
+    register: u8,
+    kind: u8,
+    /// Which slots are saved.
+    mask: u16,
+    return_address: i16,
+    saved: [i16; SLOTS],
+}
+
+/// The return address is still in the link register.
+const IN_LINK_REGISTER: i16 = i16::MIN;
+/// There is none: the outermost frame.
+const UNDEFINED: i16 = i16::MIN + 1;
+/// Flag of `kind`: `offset` is the number of a full row.
+const WIDE: u8 = 0x80;
+
+/// The callee-saved registers of each family, without the link register.
+const fn slots(family: Family) -> &'static [u8] {
+    match family {
+        Family::X86 => &[3, 5, 6, 7],
+        Family::X86_64 => &[3, 6, 12, 13, 14, 15],
+        Family::Arm => &[4, 5, 6, 7, 8, 9, 10, 11],
+        Family::Aarch64 => &[19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29],
+        _ => &[],
+    }
+}
+
+/// What a packed rule leads to before anything is changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) cfa: u64,
+    /// `None`: the outermost frame.
+    pub(crate) return_address: Option<u64>,
+}
+
+impl Packed {
+    /// Nothing; never applied.
+    pub(crate) const ZERO: Self =
+        Self { offset: 0, register: 0, kind: 0, mask: 0, return_address: 0, saved: [0; SLOTS] };
+
+    /// A stand-in for the numbered full row.
+    pub(crate) fn for_wide(number: usize, trust: Trust) -> Option<Self> {
+        Some(Self { offset: i32::try_from(number).ok()?, kind: WIDE | kind(trust), ..Self::default() })
+    }
+
+    /// The row in packed form, if it fits.
+    pub(crate) fn new(row: &Row, trust: Trust, family: Family) -> Option<Self> {
+        let Cfa::RegisterOffset(register, offset) = row.cfa else { return None };
+        let word = i32::from(family.word_size());
+        if row.is_signal_frame || register.0 >= 64 {
+            return None;
+        }
+        let slots = slots(family);
+        let mut packed = Self { offset, register: register.0, kind: kind(trust), ..Self::default() };
+        packed.return_address = match row.return_address {
+            Rule::Undefined => UNDEFINED,
+            Rule::Register(from) if Some(from) == family.lr() && row.rule(from) == Rule::Same => {
+                IN_LINK_REGISTER
+            }
+            Rule::Offset(at) if family.lr().is_none_or(|lr| row.rule(lr) == row.return_address) => {
+                words(at, word)?
+            }
+            _ => return None,
+        };
+        for (register, rule) in row.rules() {
+            let slot = slots.iter().position(|slot| *slot == register.0);
+            match (rule, slot) {
+                (Rule::Offset(at), Some(slot)) => {
+                    packed.mask |= 1 << slot;
+                    *packed.saved.get_mut(slot)? = words(at, word)?;
+                }
+                _ if register == family.pc() || Some(register) == family.lr() => {}
+                // What a call may change anyhow need not be marked as lost.
+                (Rule::Undefined, None) => {}
+                (Rule::ValueOffset(0), None) if register == family.sp() => {}
+                _ => return None,
+            }
+        }
+        Some(packed)
+    }
+
+    /// The number of the full row, if this stands for one.
+    #[inline]
+    pub(crate) fn wide(&self) -> Option<usize> {
+        if self.kind & WIDE == 0 { None } else { usize::try_from(self.offset).ok() }
+    }
+
+    /// What the rule comes from.
+    #[inline]
+    pub(crate) fn trust(&self) -> Trust {
+        match self.kind & !WIDE {
+            1 => Trust::CompactUnwind,
+            2 => Trust::Exidx,
+            _ => Trust::Cfi,
+        }
+    }
+
+    /// The row that was packed, but for registers that were marked as lost.
+    pub(crate) fn unpack(&self, family: Family) -> Row {
+        let word = i32::from(family.word_size());
+        let return_address = match (self.return_address, family.lr()) {
+            (UNDEFINED, _) => Rule::Undefined,
+            (IN_LINK_REGISTER, Some(lr)) => Rule::Register(lr),
+            (words, _) => Rule::Offset(i32::from(words) * word),
+        };
+        let mut row = Row::new(Cfa::RegisterOffset(Register(self.register), self.offset), return_address);
+        for (slot, register) in slots(family).iter().enumerate() {
+            if self.mask & (1 << slot) != 0 {
+                let words = self.saved.get(slot).copied().unwrap_or_default();
+                row.set(Register(*register), Rule::Offset(i32::from(words) * word));
+            }
+        }
+        if let (Rule::Offset(_), Some(lr)) = (return_address, family.lr()) {
+            row.set(lr, return_address);
+        }
+        if family.lr().is_none() {
+            row.set(family.pc(), return_address);
+        }
+        row
+    }
+
+    /// Finds the CFA and the return address; `None` where a register or memory is missing.
+    #[inline]
+    pub(crate) fn locate<M: ReadMemory + ?Sized>(&self, registers: &Registers, memory: &M) -> Option<Place> {
+        let register = Register(self.register);
+        let value = registers.get(register)?;
+        let family = registers.family();
+        let cfa = wrap(value.wrapping_add_signed(self.offset.into()), family);
+        let return_address = match self.return_address {
+            UNDEFINED => None,
+            IN_LINK_REGISTER => {
+                let lr = family.lr().unwrap_or_default();
+                Some(registers.get(lr)?)
+            }
+            words => {
+                let at = place(cfa, words, family);
+                Some(memory.read_pointer(at, family.word_size()).ok()?)
+            }
+        };
+        Some(Place { cfa, return_address })
+    }
+
+    /// Makes the registers the caller's, given what [`Packed::locate`] found.
+    #[inline]
+    pub(crate) fn commit<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &mut Registers,
+        memory: &M,
+        found: &Place,
+    ) {
+        let family = registers.family();
+        let slots = slots(family);
+        let mut mask = self.mask;
+        while mask != 0 {
+            let slot = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            let (Some(register), Some(words)) = (slots.get(slot), self.saved.get(slot)) else { break };
+            let at = place(found.cfa, *words, family);
+            match memory.read_pointer(at, family.word_size()) {
+                Ok(value) => registers.set(Register(*register), value),
+                Err(_) => registers.clear(Register(*register)),
+            }
+        }
+        if let (Some(lr), Some(address)) = (family.lr(), found.return_address) {
+            registers.set(lr, address);
+        }
+        registers.set(family.sp(), found.cfa);
+    }
+}
+
+fn kind(trust: Trust) -> u8 {
+    match trust {
+        Trust::CompactUnwind => 1,
+        Trust::Exidx => 2,
+        _ => 0,
+    }
+}
+
+fn words(offset: i32, word: i32) -> Option<i16> {
+    let words = i16::try_from(offset / word).ok()?;
+    (offset % word == 0 && words > UNDEFINED).then_some(words)
+}
+
+#[inline]
+fn wrap(address: u64, family: Family) -> u64 {
+    if family.word_size() == 4 { address & 0xffff_ffff } else { address }
+}
+
+#[inline]
+fn place(cfa: u64, words: i16, family: Family) -> Avma {
+    let bytes = i64::from(words) * i64::from(family.word_size());
+    Avma::new(wrap(cfa.wrapping_add_signed(bytes), family))
+}
+
+impl Packed {
+    /// A number that spreads rules over a hash table.
+    pub(super) fn digest(&self) -> u64 {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let head = u64::from(self.offset.cast_unsigned()) << 32
+            | u64::from(self.register) << 24
+            | u64::from(self.kind) << 16
+            | u64::from(self.mask);
+        let words = self.saved.iter().chain([&self.return_address]);
+        let mixed = words.fold(head, |sum, word| {
+            (sum.rotate_left(5) ^ u64::from(word.cast_unsigned())).wrapping_mul(FACTOR)
+        });
+        mixed ^ (mixed >> 32)
+    }
+}

@@ -1,0 +1,221 @@
+//! What leads on where no table does: signal frames by their code, the link register, frame pointers, scanning.
+
+use super::{End, Failure, Frame, Next, Site, Walk};
+use crate::arch;
+use crate::execute;
+use crate::image::Image;
+use crate::row::{Cfa, Row};
+use backtrail_core::{AddrRange, Avma, FrameAddress, ReadMemory, Registers, Trust};
+
+type Found = Result<Result<Next, End>, Failure>;
+
+/// How far above the stack pointer a frame pointer may lie where the stack's bounds are not known: no function has a
+/// larger frame on a stack of the usual eight megabytes.
+const MAX_FRAME: u64 = 8 << 20;
+
+/// How many bytes in front of a return address a call instruction is looked for in.
+const CALL_BYTES: usize = 16;
+
+impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
+    /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
+    /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
+    pub(super) fn without_tables(&self, frame: &Frame, site: &Site<'a>, failure: Failure) -> Found {
+        if matches!(failure, Failure::Unreadable(_) | Failure::NotAdvancing(_)) {
+            return Err(failure);
+        }
+        if let Some(end) = self.known_start(site) {
+            return Ok(Err(end));
+        }
+        let next = self.by_what_the_call_left(frame, site).or_else(|| self.by_frame_pointer(frame));
+        if let Some(next) = next {
+            return Ok(Ok(next));
+        }
+        if self.registers.fp().is_some_and(|fp| fp.get() == 0) {
+            return Ok(Err(End::ZeroFramePointer));
+        }
+        self.by_scan(frame, self.options.scan_words).map_or(Err(failure), |next| Ok(Ok(next)))
+    }
+
+    fn known_start(&self, site: &Site<'a>) -> Option<End> {
+        let (module, svma) = (site.image?.module?, site.svma?);
+        if module.is_thread_start(svma) {
+            return Some(End::ThreadStart);
+        }
+        module.is_entry(svma).then_some(End::EntryPoint)
+    }
+
+    /// The kernel's frame around a handler. Known by the code at the return address itself: one byte before may be
+    /// another function, whose rules would be wrong.
+    pub(super) fn by_signal_frame(&self, frame: &Frame, image: Option<&Image<'a>>) -> Option<Next> {
+        let family = self.registers.family();
+        let mut copy = [0; CALL_BYTES];
+        let ahead = self.code_from(frame.address.raw(), image, &mut copy)?;
+        let word = |at| self.memory.read_u32(at).ok();
+        let row = arch::signal_frame(family, ahead, self.registers.sp()?, &word)?;
+        let caller = execute::apply(&row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
+        Some(Next {
+            address: FrameAddress::Exact(self.strip(caller.return_address?)),
+            registers: caller.registers,
+            trust: Trust::Analysis,
+            is_after_signal: true,
+            bytecode: None,
+        })
+    }
+
+    /// Code of the image, or else of the target's memory; the Thumb bit is no part of the address.
+    fn code_from<'c>(
+        &self,
+        at: Avma,
+        image: Option<&Image<'a>>,
+        copy: &'c mut [u8; CALL_BYTES],
+    ) -> Option<&'c [u8]>
+    where
+        'a: 'c,
+    {
+        let at = self.without_thumb_bit(at);
+        let svma = image.and_then(|image| image.bias.to_svma(at));
+        let module = image.and_then(|image| image.module);
+        if let Some((module, svma)) = module.zip(svma) {
+            if let Some(ahead) = module.text_at(svma).and_then(|text| text.from(svma)) {
+                return Some(ahead);
+            }
+        }
+        self.memory.read(at, copy).ok()?;
+        Some(copy)
+    }
+
+    fn without_thumb_bit(&self, at: Avma) -> Avma {
+        let is_arm = self.registers.family() == backtrail_core::Family::Arm;
+        if is_arm { Avma::new(at.get() & !1) } else { at }
+    }
+
+    /// Whether code lies at a return address, as far as images tell; `None` without any image.
+    pub(super) fn is_code(&self, address: Avma) -> Option<bool> {
+        if self.images.all().is_empty() {
+            return None;
+        }
+        let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
+        let Some(image) = self.images.at(before) else { return Some(false) };
+        let module = image.module.zip(image.bias.to_svma(before));
+        Some(module.is_none_or(|(module, svma)| module.has_code_at(svma)))
+    }
+
+    /// Whether the bytes before a return address are a call; `None` where they cannot be read.
+    fn follows_call(&self, address: Avma) -> Option<bool> {
+        let family = self.registers.family();
+        let at = self.without_thumb_bit(address);
+        let image = self.images.at(Avma::new(at.get().saturating_sub(1)));
+        let module = image.and_then(|image| image.module.zip(image.bias.to_svma(at)));
+        let text = module.and_then(|(module, svma)| {
+            let last = svma.checked_sub(1)?;
+            module.text_at(last)?.up_to(svma)
+        });
+        if let Some(before) = text {
+            let skip = before.len().saturating_sub(CALL_BYTES);
+            return Some(arch::follows_call(family, before.get(skip..).unwrap_or_default(), address));
+        }
+        let mut copy = [0; CALL_BYTES];
+        self.memory.read(at.checked_sub(CALL_BYTES as u64)?, &mut copy).ok()?;
+        Some(arch::follows_call(family, &copy, address))
+    }
+
+    fn is_return_address(&self, address: Avma) -> bool {
+        self.is_code(address) == Some(true) && self.follows_call(address) == Some(true)
+    }
+
+    /// Where a call leaves the return address: in the link register or on top of the stack. There it still is in a
+    /// function that has just been called, in a leaf, and where the call went to no code at all.
+    fn by_what_the_call_left(&self, frame: &Frame, site: &Site<'a>) -> Option<Next> {
+        let family = self.registers.family();
+        let Some(lr) = family.lr() else {
+            return if site.is_exact { self.by_scan(frame, 1) } else { None };
+        };
+        if !site.is_exact && site.image.is_some() {
+            return None;
+        }
+        let address = self.strip(Avma::new(self.registers.get(lr)?));
+        let moves = address != frame.address.raw();
+        if !moves || !self.is_return_address(address) {
+            return None;
+        }
+        Some(self.next(self.registers, address, Trust::LinkRegister))
+    }
+
+    fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
+        let address = FrameAddress::Return(address);
+        Next { registers, address, trust, is_after_signal: false, bytecode: None }
+    }
+
+    fn by_frame_pointer(&self, frame: &Frame) -> Option<Next> {
+        let family = self.registers.family();
+        arch::frame_pointer_rows(family).iter().find_map(|row| self.by_frame_pointer_row(frame, row))
+    }
+
+    /// A frame pointer is believed if it is aligned, lies in the stack and no lower than the stack pointer, and leads
+    /// to a return address behind a call. The caller's frame pointer either lies further up or is no frame pointer.
+    fn by_frame_pointer_row(&self, frame: &Frame, row: &Row) -> Option<Next> {
+        let family = self.registers.family();
+        let Cfa::RegisterOffset(register, _) = row.cfa else { return None };
+        let fp = self.registers.get(register)?;
+        let sp = frame.stack_pointer;
+        let aligned = fp % u64::from(family.word_size()) == 0;
+        if !aligned || !self.stack_above(sp).contains(Avma::new(fp)) {
+            return None;
+        }
+        let caller = execute::apply(row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
+        let address = self.strip(caller.return_address?);
+        let believed = self.is_code(address)? && self.follows_call(address).unwrap_or(true);
+        if !believed || caller.registers.sp()? <= sp {
+            return None;
+        }
+        let mut registers = self.forget_all_but_pointers(&caller.registers);
+        match caller.registers.get(register) {
+            Some(outer) if outer > fp || outer == 0 => registers.set(register, outer),
+            _ => registers.clear(register),
+        }
+        Some(self.next(registers, address, Trust::FramePointer))
+    }
+
+    /// Where the rest of the stack may be.
+    fn stack_above(&self, sp: Avma) -> AddrRange<Avma> {
+        match self.options.stack.filter(|stack| stack.contains(sp)) {
+            Some(stack) => AddrRange::new(sp, stack.end()),
+            None => AddrRange::from_size(sp, MAX_FRAME),
+        }
+    }
+
+    /// Methods that do not know the callee's frame do not know what it saved.
+    fn forget_all_but_pointers(&self, registers: &Registers) -> Registers {
+        let family = registers.family();
+        let mut kept = Registers::new(family);
+        for register in [Some(family.sp()), Some(family.fp()), family.lr()].into_iter().flatten() {
+            if let Some(value) = registers.get(register) {
+                kept.set(register, value);
+            }
+        }
+        kept
+    }
+
+    /// The first of `words` on the stack that is the address behind a call.
+    fn by_scan(&self, frame: &Frame, words: u32) -> Option<Next> {
+        let family = self.registers.family();
+        let size = family.word_size();
+        let sp = frame.stack_pointer;
+        let range = self.stack_above(sp);
+        let places = (0..words).map_while(|index| sp.checked_add(u64::from(index) * u64::from(size)));
+        for place in places.take_while(|place| range.contains(*place)) {
+            let word = self.memory.read_pointer(place, size).ok()?;
+            let address = self.strip(Avma::new(word));
+            if self.is_return_address(address) {
+                let mut registers = self.forget_all_but_pointers(&self.registers);
+                let above = place.checked_add(size.into())?;
+                registers.set(family.sp(), above.get());
+                if registers.fp().is_some_and(|fp| fp < above) {
+                    registers.clear(family.fp());
+                }
+                return Some(self.next(registers, address, Trust::Scan));
+            }
+        }
+        None
+    }
+}

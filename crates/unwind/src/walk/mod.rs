@@ -1,0 +1,380 @@
+//! The walk from frame to frame: which method is tried when, and what ends it.
+
+mod cache;
+mod fallback;
+mod fold;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use cache::Cache;
+pub use fold::{Folded, Repeat, fold};
+pub use types::{End, Ended, Failure, Frame, Options, Step};
+
+use crate::execute::{self, Caller};
+use crate::image::{Image, Images};
+use crate::module::Module;
+use crate::row::{Expression, Found, Miss, Row};
+use crate::rules::{Packed, Place, Rules};
+use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
+
+/// How often tables may lead to a lower stack pointer: a program that runs on several stacks (coroutines, interrupt
+/// stacks) changes them a few times; a broken one would do so forever.
+const MAX_SWITCHES: u8 = 16;
+
+/// A walk over one thread's stack, innermost frame first. Iterating gives frames; [`Walk::ended`] then says how it
+/// ended.
+///
+/// # Signal safety
+///
+/// Over images whose rules are compiled ([`Image::compiled`]) a walk allocates nothing, takes no lock and calls
+/// nothing but `memory`.
+#[derive(Debug)]
+pub struct Walk<'a, M: ?Sized> {
+    registers: Registers,
+    memory: &'a M,
+    images: Images<'a>,
+    options: Options,
+    cache: Option<&'a mut Cache>,
+    /// The frame given last.
+    frame: Option<Frame>,
+    count: u64,
+    switches: u8,
+    ended: Option<Ended>,
+}
+
+/// What is known of the place that a frame is at.
+#[derive(Clone, Copy)]
+struct Site<'a> {
+    image: Option<&'a Image<'a>>,
+    /// The frame's lookup address.
+    lookup: Avma,
+    /// The same, as the image's file has it.
+    svma: Option<Svma>,
+    is_exact: bool,
+}
+
+/// A candidate for the next frame.
+struct Next {
+    registers: Registers,
+    address: FrameAddress,
+    trust: Trust,
+    is_after_signal: bool,
+    bytecode: Option<Avma>,
+}
+
+impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
+    /// A walk that starts with a thread's registers as captured. On 32-bit ARM the lowest bit of the program counter
+    /// tells Thumb code, if the thread's status register is at hand.
+    pub fn new(registers: Registers, memory: &'a M, images: Images<'a>, options: Options) -> Self {
+        Self {
+            registers,
+            memory,
+            images,
+            options,
+            cache: None,
+            frame: None,
+            count: 0,
+            switches: 0,
+            ended: None,
+        }
+    }
+
+    /// The same with a cache, for walking the same code often.
+    #[must_use]
+    pub fn with_cache(mut self, cache: &'a mut Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// One step. The first gives the frame of the captured registers.
+    pub fn step(&mut self) -> Step {
+        let Some(frame) = self.frame else { return self.first() };
+        if let Some(step) = self.step_cached(&frame) {
+            return step;
+        }
+        self.step_slowly(&frame)
+    }
+
+    /// The registers of the frame given last, as far as they are known.
+    pub fn registers(&self) -> &Registers {
+        &self.registers
+    }
+
+    /// How the walk ended; `None` while it has not.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    fn first(&mut self) -> Step {
+        let family = self.registers.family();
+        let Some(pc) = self.registers.pc() else {
+            return Step::Failed(Failure::MissingRegister(family.pc(), family));
+        };
+        let address = FrameAddress::Exact(self.strip(pc));
+        let frame = Frame {
+            address,
+            stack_pointer: self.registers.sp().unwrap_or_default(),
+            trust: Trust::Context,
+            is_after_signal: false,
+            bytecode: None,
+        };
+        self.frame = Some(frame);
+        Step::Caller(frame)
+    }
+
+    /// The way of most steps: a return address whose rule is in the cache.
+    #[inline]
+    fn step_cached(&mut self, frame: &Frame) -> Option<Step> {
+        let FrameAddress::Return(address) = frame.address else { return None };
+        let rule = *self.cache.as_ref()?.get(address)?;
+        self.apply_packed(frame, &rule)
+    }
+
+    /// Applies a packed rule; `None` where only the long way can tell what to do.
+    #[inline]
+    fn apply_packed(&mut self, frame: &Frame, rule: &Packed) -> Option<Step> {
+        let place = rule.locate(&self.registers, self.memory)?;
+        let Some(raw) = place.return_address else { return Some(Step::EndOfStack(End::Undefined)) };
+        let address = self.strip(Avma::new(raw));
+        let advances = place.cfa > frame.stack_pointer.get();
+        if !advances || address.get() == 0 {
+            return None;
+        }
+        let place = Place { return_address: Some(address.get()), ..place };
+        rule.commit(&mut self.registers, self.memory, &place);
+        self.registers.set(self.registers.family().pc(), address.get());
+        let next = Frame {
+            address: FrameAddress::Return(address),
+            stack_pointer: Avma::new(place.cfa),
+            trust: rule.trust(),
+            is_after_signal: false,
+            bytecode: None,
+        };
+        self.frame = Some(next);
+        Some(Step::Caller(next))
+    }
+
+    fn site(&self, frame: &Frame) -> Site<'a> {
+        let lookup = frame.address.lookup(arch_of(self.registers.family()));
+        let image = self.images.at(lookup);
+        let svma = image.and_then(|image| image.bias.to_svma(lookup));
+        Site { image, lookup, svma, is_exact: matches!(frame.address, FrameAddress::Exact(_)) }
+    }
+
+    /// Signal frames, tables, then everything else. What the tables' failure was is what the walk ends with if
+    /// nothing else leads on.
+    #[inline(never)]
+    fn step_slowly(&mut self, frame: &Frame) -> Step {
+        let site = self.site(frame);
+        if let Some(rule) = self.compiled_rule(&site) {
+            if let (Some(cache), FrameAddress::Return(address)) = (&mut self.cache, frame.address) {
+                cache.put(address, rule);
+            }
+            if let Some(step) = self.apply_packed(frame, &rule) {
+                return step;
+            }
+        }
+        if let Some(next) = self.by_signal_frame(frame, site.image) {
+            return self.go(next);
+        }
+        let failure = match self.by_tables(frame, &site) {
+            Ok(Ok(next)) => return self.go(next),
+            Ok(Err(end)) => return Step::EndOfStack(end),
+            Err(failure) => failure,
+        };
+        match self.without_tables(frame, &site, failure) {
+            Ok(Ok(next)) => self.go(next),
+            Ok(Err(end)) => Step::EndOfStack(end),
+            Err(failure) => Step::Failed(failure),
+        }
+    }
+
+    fn go(&mut self, next: Next) -> Step {
+        let frame = Frame {
+            address: next.address,
+            stack_pointer: next.registers.sp().unwrap_or_default(),
+            trust: next.trust,
+            is_after_signal: next.is_after_signal,
+            bytecode: next.bytecode,
+        };
+        if self.frame.is_some_and(|last| frame.stack_pointer <= last.stack_pointer) {
+            self.switches = self.switches.saturating_add(1);
+        }
+        self.registers = next.registers;
+        self.registers.set(self.registers.family().pc(), next.address.raw().get());
+        self.frame = Some(frame);
+        Step::Caller(frame)
+    }
+
+    /// A rule that needs neither code nor a full row. Exact addresses are left to the module, if there is one; so are
+    /// return addresses right behind a row, where a signal's return code may start.
+    fn compiled_rule(&self, site: &Site<'a>) -> Option<Packed> {
+        let image = site.image?;
+        if site.is_exact && image.module.is_some() {
+            return None;
+        }
+        let (rule, is_last_byte) = image.rules?.packed(site.svma?)?;
+        (rule.wide().is_none() && (site.is_exact || !is_last_byte)).then_some(*rule)
+    }
+
+    fn by_tables(&self, frame: &Frame, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
+        let (Some(image), Some(svma)) = (site.image, site.svma) else {
+            return Err(Failure::NotInImage(site.lookup));
+        };
+        let found = match (image.rules, image.module) {
+            (Some(rules), module) if module.is_none() || !site.is_exact => {
+                rules.find(svma).ok_or(Miss::NotCovered).map(|found| (found, Expressions::Rules(rules)))
+            }
+            (_, Some(module)) if site.is_exact => {
+                let thumb = frame.address.raw().get() & 1 != 0;
+                module.find_exact(svma, thumb).map(|found| (found, Expressions::Module(module)))
+            }
+            (_, Some(module)) => module.find(svma).map(|found| (found, Expressions::Module(module))),
+            _ => Err(Miss::NotCovered),
+        };
+        match found {
+            Ok((found, expressions)) => self.by_row(frame, image, &found, expressions),
+            Err(Miss::NotCovered | Miss::NoRow) => Err(Failure::NoRules(site.lookup)),
+            Err(Miss::CannotUnwind) => Ok(Err(End::CannotUnwind)),
+            Err(Miss::Malformed(malformed)) => Err(Failure::Malformed(malformed)),
+        }
+    }
+
+    /// Applies a table's row and checks what comes out.
+    fn by_row(
+        &self,
+        frame: &Frame,
+        image: &Image<'_>,
+        found: &Found,
+        expressions: Expressions<'a>,
+    ) -> Result<Result<Next, End>, Failure> {
+        let (row, trust) = (&found.row, found.trust);
+        let bytes_of = |expression| expressions.bytes(expression);
+        let caller = execute::apply(row, &self.registers, self.memory, image.bias, bytes_of)?;
+        let Some(raw) = caller.return_address else { return Ok(Err(End::Undefined)) };
+        let address = self.strip(raw);
+        if address.get() == 0 && !row.is_signal_frame {
+            return Ok(Err(End::ZeroReturnAddress));
+        }
+        self.check_advance(frame, &caller, address, row, trust)?;
+        Ok(Ok(Next {
+            registers: caller.registers,
+            address: if row.is_signal_frame {
+                FrameAddress::Exact(address)
+            } else {
+                FrameAddress::Return(address)
+            },
+            trust: refine(trust, row, self.registers.family()),
+            is_after_signal: row.is_signal_frame,
+            bytecode: caller.bytecode,
+        }))
+    }
+
+    /// A caller lies further out on the stack. The exceptions: a function that has not touched the stack (leaf, or
+    /// just called, on machines with a link register); a signal's frame, on whatever stack; and tables that take the
+    /// stack pointer from elsewhere, a few times.
+    fn check_advance(
+        &self,
+        frame: &Frame,
+        caller: &Caller,
+        address: Avma,
+        row: &Row,
+        trust: Trust,
+    ) -> Result<(), Failure> {
+        let sp = caller.registers.sp().unwrap_or_default();
+        let stands = sp == frame.stack_pointer && address != frame.address.raw();
+        let by_sp =
+            matches!(row.cfa, crate::Cfa::RegisterOffset(by, _) if by == self.registers.family().sp());
+        let is_table = matches!(trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
+        let elsewhere = is_table && !by_sp && self.is_code(address) == Some(true);
+        let may_switch = self.switches < MAX_SWITCHES && (row.is_signal_frame || elsewhere);
+        let fine = sp > frame.stack_pointer
+            || (stands && (by_sp && self.registers.family().lr().is_some()))
+            || (stands && (row.is_signal_frame || elsewhere))
+            || (sp < frame.stack_pointer && may_switch);
+        if fine { Ok(()) } else { Err(Failure::NotAdvancing(sp)) }
+    }
+
+    /// Clears what is no address. How many bits a 64-bit ARM address has depends on the system (Linux up to 48,
+    /// Apple 47, Android 39); above lie pointer authentication codes. The widest that falls into an image is taken.
+    #[inline]
+    fn strip(&self, address: Avma) -> Avma {
+        if self.registers.family() != Family::Aarch64 || address.get() >> 39 == 0 {
+            return address;
+        }
+        self.strip_authentication(address)
+    }
+
+    #[inline(never)]
+    fn strip_authentication(&self, address: Avma) -> Avma {
+        let is_kernel = address.get() & (1 << 55) != 0;
+        let cut = |bits: u32| {
+            let high = u64::MAX << bits;
+            Avma::new(if is_kernel { address.get() | high } else { address.get() & !high })
+        };
+        let in_image = |cut: &Avma| self.images.at(Avma::new(cut.get().saturating_sub(1))).is_some();
+        [48, 47, 39].map(cut).into_iter().find(in_image).unwrap_or_else(|| cut(48))
+    }
+}
+
+/// A row that finds the return address in the link register did not need the table to save it anywhere.
+fn refine(trust: Trust, row: &Row, family: Family) -> Trust {
+    match row.return_address {
+        crate::Rule::Register(from) if trust == Trust::Analysis && Some(from) == family.lr() => {
+            Trust::LinkRegister
+        }
+        _ => trust,
+    }
+}
+
+/// Address rules depend on the family alone, save for the width of Apple's addresses, which [`Walk`] settles.
+pub(crate) fn arch_of(family: Family) -> Arch {
+    match family {
+        Family::X86 => Arch::X86,
+        Family::X86_64 => Arch::X86_64,
+        Family::Arm => Arch::Arm,
+        Family::Aarch64 => Arch::Arm64,
+        _ => Arch::Unknown,
+    }
+}
+
+/// Where a row's expressions have their bytes.
+#[derive(Clone, Copy)]
+enum Expressions<'a> {
+    Module(&'a Module<'a>),
+    Rules(&'a Rules),
+}
+
+impl<'a> Expressions<'a> {
+    fn bytes(self, expression: Expression) -> Option<&'a [u8]> {
+        match self {
+            Self::Module(module) => module.expression(expression),
+            Self::Rules(rules) => rules.expression(expression),
+        }
+    }
+}
+
+impl<M: ReadMemory + ?Sized> Iterator for Walk<'_, M> {
+    type Item = Frame;
+
+    #[inline]
+    fn next(&mut self) -> Option<Frame> {
+        if self.ended.is_some() {
+            return None;
+        }
+        if self.count >= self.options.max_frames {
+            self.ended = Some(Ended::Limit);
+            return None;
+        }
+        match self.step() {
+            Step::Caller(frame) => {
+                self.count += 1;
+                return Some(frame);
+            }
+            Step::EndOfStack(end) => self.ended = Some(Ended::EndOfStack(end)),
+            Step::Failed(failure) => self.ended = Some(Ended::Failed(failure)),
+        }
+        None
+    }
+}

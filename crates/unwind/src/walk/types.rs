@@ -1,0 +1,153 @@
+//! What a walk gives: frames, and how it ended.
+
+use crate::ExpressionError;
+use crate::row::Malformed;
+use backtrail_core::{AddrRange, Avma, Family, FrameAddress, Register, Trust, Unreadable};
+use core::fmt;
+
+/// One frame of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// The code address and how to look it up. Pointer authentication bits are stripped; the Thumb bit is kept.
+    pub address: FrameAddress,
+    /// The stack pointer while the frame's function is at that address.
+    pub stack_pointer: Avma,
+    /// How the frame was found.
+    pub trust: Trust,
+    /// Whether the kernel made this frame to run a signal handler. Known once its caller was looked for: false in
+    /// the frame that a walk gives, except that its caller's address is exact.
+    pub is_after_signal: bool,
+    /// The bytecode address that an interpreter's frame works on, where its tables say it (Android's runtime). It
+    /// belongs to the frame before this one.
+    pub bytecode: Option<Avma>,
+}
+
+/// What came of one step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The next frame outwards.
+    Caller(Frame),
+    /// There is none: the stack is complete.
+    EndOfStack(End),
+    /// There may be one, but it cannot be found.
+    Failed(Failure),
+}
+
+/// Why a stack is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum End {
+    /// The tables mark the frame as outermost: its return address is undefined.
+    Undefined,
+    /// The tables say that the function cannot be unwound, which is how ARM's mark outermost frames.
+    CannotUnwind,
+    /// The function at the file's entry point.
+    EntryPoint,
+    /// A function known to be the first of a thread.
+    ThreadStart,
+    /// The frame pointer is zero, as the first frame of a thread sets it.
+    ZeroFramePointer,
+    /// The return address is zero.
+    ZeroReturnAddress,
+}
+
+impl End {
+    /// A few words for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Undefined => "outermost frame",
+            Self::CannotUnwind => "function that cannot be unwound",
+            Self::EntryPoint => "entry point",
+            Self::ThreadStart => "start of the thread",
+            Self::ZeroFramePointer => "frame pointer is zero",
+            Self::ZeroReturnAddress => "return address is zero",
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why a walk could not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A register that the rules need is not known.
+    MissingRegister(Register, Family),
+    /// The address is in no image and nothing else leads on.
+    NotInImage(Avma),
+    /// The image's tables say nothing about the address and nothing else leads on.
+    NoRules(Avma),
+    /// A table's entry for the frame breaks its format.
+    Malformed(Malformed),
+    /// A DWARF expression could not be evaluated.
+    Expression(ExpressionError),
+    /// A place where the rules look lies in memory that cannot be read.
+    Unreadable(Unreadable),
+    /// The return address lies where no code is.
+    NotCode(Avma),
+    /// The caller's stack pointer would be this, no further out than the frame's own.
+    NotAdvancing(Avma),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingRegister(register, family) => {
+                write!(
+                    f,
+                    "register {} is not known",
+                    family.register_name(*register).unwrap_or("of another kind")
+                )
+            }
+            Self::NotInImage(at) => write!(f, "{at} is in no image"),
+            Self::NoRules(at) => write!(f, "no unwind information for {at}"),
+            Self::Malformed(malformed) => write!(f, "broken unwind information at {malformed}"),
+            Self::Expression(why) => write!(f, "the frame's expression has no value: {why}"),
+            Self::Unreadable(why) => why.fmt(f),
+            Self::NotCode(at) => write!(f, "the return address {at} is not in code"),
+            Self::NotAdvancing(at) => write!(f, "the stack does not go on: its pointer would be {at}"),
+        }
+    }
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ended {
+    /// The stack is complete.
+    EndOfStack(End),
+    /// It could not go on.
+    Failed(Failure),
+    /// It gave as many frames as [`Options::max_frames`] allows.
+    Limit,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndOfStack(end) => write!(f, "end of stack: {end}"),
+            Self::Failed(why) => write!(f, "could not go on: {why}"),
+            Self::Limit => f.write_str("limit of frames reached"),
+        }
+    }
+}
+
+/// How a walk is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many frames are given at most.
+    pub max_frames: u64,
+    /// The bounds of the thread's stack, where they are known. A signal stack may lie elsewhere.
+    pub stack: Option<AddrRange<Avma>>,
+    /// How many words a scan for a return address looks at; zero forbids scanning.
+    pub scan_words: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { max_frames: 1 << 24, stack: None, scan_words: 1024 }
+    }
+}

@@ -1,0 +1,20 @@
+//! Prologues, epilogues and stubs of x86: those of `x86_64` with other numbers.
+
+use crate::arch::Code;
+use crate::row::Row;
+use crate::x86_64::prologue::Machine;
+use backtrail_core::Register;
+
+const MACHINE: Machine = Machine {
+    is_64: false,
+    word: 4,
+    sp: Register(4),
+    fp: Register(5),
+    numbers: &[0, 1, 2, 3, 4, 5, 6, 7],
+    callee_saved: &[3, 5, 6, 7],
+};
+
+/// See [`crate::arch::analyse`].
+pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
+    MACHINE.analyse(code)
+}

@@ -1,0 +1,13 @@
+//! Walking stacks: backtrail's walk, framehop, libunwind, the `backtrace` crate and glibc, in one process on one stack.
+
+use crate::{Result, sh};
+use std::process::Command;
+
+pub(super) fn run(runs: usize) -> Result<()> {
+    let program = super::peer("peers-unwind")?;
+    // Each run takes the median of 31 by itself; more than one shows how far they differ.
+    for _ in 0..runs.min(3) {
+        sh::run(&mut Command::new(&program))?;
+    }
+    Ok(())
+}
