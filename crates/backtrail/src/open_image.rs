@@ -165,10 +165,19 @@ impl OpenImage {
 
     /// The symbol of the function that runs at an address, which is not always the nearest one.
     pub(crate) fn enclosing_function(&self, address: Svma) -> Option<Symbol> {
-        let symbol = |symbolizer: &Symbolizer<'_>| {
-            symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned())
-        };
-        self.with_symbolizer(symbol).flatten()
+        self.joined.with_dependent(|_, parts| {
+            if let Some(symbolizer) = &parts.symbolizer {
+                return symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned());
+            }
+            let answer = TableAnswer::new(parts.table.as_ref()?, address);
+            let offset = address.offset_from(answer.function_start?)?;
+            let outermost = answer.functions.into_iter().last().map(|function| Symbol {
+                name: function.name,
+                linkage_name: function.linkage_name,
+                offset,
+            });
+            answer.symbol.or(outermost)
+        })
     }
 
     /// Asks for all further files that debug info names, up to `limit` of them.
@@ -199,14 +208,6 @@ impl OpenImage {
     pub(crate) fn details(&self, address: Svma) -> Details {
         let details = self.with_symbolizer(|symbolizer| Details::of(&symbolizer.details(address)));
         details.unwrap_or_default()
-    }
-
-    /// Reads ahead, on all cores, what lookups of these addresses will need.
-    pub(crate) fn prepare(&self, addresses: &[Svma]) {
-        self.joined.with_dependent(|_, parts| match (&parts.table, &parts.symbolizer) {
-            (None, Some(symbolizer)) => symbolizer.prepare(addresses),
-            _ => {}
-        });
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {
