@@ -28,16 +28,24 @@ fn module(header: &Header) -> Module {
     Module::new(header.id.as_ref(), header.arch, is_apple, &header.name)
 }
 
-/// llvm-gsymutil keeps the names that the linker sees.
+/// llvm-gsymutil keeps the names that the linker sees; for a part of a function (`main.cold`) that of the whole.
 fn of_linker(name: Option<&[u8]>, linkage: Option<&[u8]>) -> Vec<u8> {
-    linkage.or(name).unwrap_or_default().to_owned()
+    let is_part =
+        |name: &&[u8]| linkage.is_some_and(|linkage| linkage.strip_prefix(*name).is_some_and(is_suffix));
+    name.filter(is_part).or(linkage).or(name).unwrap_or_default().to_owned()
 }
 
-/// dump_syms writes names for people.
+fn is_suffix(rest: &[u8]) -> bool {
+    rest.starts_with(b".")
+}
+
+/// dump_syms writes names for people, without return types.
 fn readable(name: Option<&[u8]>, linkage: Option<&[u8]>) -> Vec<u8> {
     let made = || {
         let linkage = String::from_utf8_lossy(linkage?);
-        Some(demangle(&linkage, &Options::default()).into_owned().into_bytes())
+        let mut options = Options::default();
+        options.return_types = false;
+        Some(demangle(&linkage, &options).into_owned().into_bytes())
     };
     name.map(<[u8]>::to_owned).or_else(made).unwrap_or_default()
 }
