@@ -228,7 +228,7 @@ impl OpenImage {
 
     /// What is broken in the files, each thing once.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let problems = self.with_symbolizer(|symbolizer| symbolizer.problems()).unwrap_or_default();
+        let problems = self.with_symbolizer(Symbolizer::problems).unwrap_or_default();
         let name = self.files.first().map_or("", String::as_str);
         problems.iter().map(|problem| format!("{name}: {problem}")).collect()
     }
