@@ -228,7 +228,8 @@ impl OpenImage {
 
     /// What is broken in the files, each thing once.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let problems = self.with_symbolizer(Symbolizer::problems).unwrap_or_default();
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is for one lifetime")]
+        let problems = self.with_symbolizer(|symbolizer| symbolizer.problems()).unwrap_or_default();
         let name = self.files.first().map_or("", String::as_str);
         problems.iter().map(|problem| format!("{name}: {problem}")).collect()
     }
