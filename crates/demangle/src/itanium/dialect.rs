@@ -8,7 +8,8 @@
 pub(super) enum Dialect {
     /// As the ABI has it, and clang. Where a name shows that gcc made it, reading stops.
     Standard,
-    /// The scope of an unresolved name is a type, whose parts count as substitutions.
+    /// The scope of an unresolved name is a type, whose parts count as substitutions; so is the class that a
+    /// constructor is inherited from.
     Gcc,
     /// As the ABI has it, even if the name looks like gcc's.
     Literal,
@@ -25,7 +26,8 @@ impl Dialect {
     pub(super) fn suits(self, name: &str) -> bool {
         match self {
             Dialect::Standard => true,
-            Dialect::Gcc | Dialect::Literal => name.contains("sr"),
+            Dialect::Gcc => name.contains("sr") || name.contains("CI"),
+            Dialect::Literal => name.contains("sr"),
             Dialect::CountedAuto => name.contains("Da") || name.contains("Dc"),
         }
     }

@@ -1,5 +1,6 @@
 //! The last parts of names: of lambdas, operators, constructors, structured bindings.
 
+use super::dialect::Dialect;
 use super::node::{Id, List, Node};
 use super::operators::{Operator, Usage};
 use super::parser::{Level, NameState, Parser};
@@ -154,7 +155,10 @@ impl Parser<'_, '_> {
             }
             self.at += 1;
             if is_inherited {
-                self.name(state)?;
+                match self.dialect {
+                    Dialect::Gcc => self.ty()?,
+                    _ => self.name(state)?,
+                };
             }
             return Some(self.push(Node::Constructor(class)));
         }
