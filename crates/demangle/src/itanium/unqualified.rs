@@ -154,11 +154,10 @@ impl Parser<'_, '_> {
                 return None;
             }
             self.at += 1;
-            if is_inherited {
-                match self.dialect {
-                    Dialect::Gcc => self.ty()?,
-                    _ => self.name(state)?,
-                };
+            if is_inherited && self.dialect == Dialect::Gcc {
+                self.ty()?;
+            } else if is_inherited {
+                self.name(state)?;
             }
             return Some(self.push(Node::Constructor(class)));
         }
