@@ -92,8 +92,13 @@ fn every_changed_byte_is_found_by_the_checksums() {
         broken[at] ^= 0x10;
         let found = Table::open(&broken).and_then(|table| table.check());
         let error = found.expect_err("a changed byte");
-        let known =
-            [ErrorKind::NotATable, ErrorKind::UnsupportedVersion, ErrorKind::Truncated, ErrorKind::Checksum, ErrorKind::Malformed];
+        let known = [
+            ErrorKind::NotATable,
+            ErrorKind::UnsupportedVersion,
+            ErrorKind::Truncated,
+            ErrorKind::Checksum,
+            ErrorKind::Malformed,
+        ];
         assert!(known.contains(&error.kind()), "byte {at:#x}: {error}");
         broken[at] = bytes[at];
     }
