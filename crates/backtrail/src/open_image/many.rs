@@ -47,7 +47,10 @@ impl OpenImage {
         if addresses.len() < WORTH_THREADS {
             return;
         }
-        self.prepare(addresses);
+        self.joined.with_dependent(|_, parts| match (&parts.table, &parts.symbolizer) {
+            (None, Some(symbolizer)) => symbolizer.prepare(addresses),
+            _ => {}
+        });
     }
 
     /// Gives back the memory of the files' pages; what is read again comes from the system's cache.

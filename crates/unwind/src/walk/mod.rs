@@ -22,6 +22,9 @@ use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Sv
 /// How often tables may lead to a lower stack pointer: a program that runs on several stacks (coroutines, interrupt
 /// stacks) changes them a few times; a broken one would do so forever.
 const MAX_SWITCHES: u8 = 16;
+/// How often a return address may come from elsewhere than a fixed place in the frame: signal frames and outlined code
+/// do that now and then. A table that always does may lead on without an end, since no memory runs out on the way.
+const MAX_ODD: u16 = 1024;
 
 /// A walk over one thread's stack, innermost frame first. Iterating gives frames; [`Walk::ended`] then says how it
 /// ended.
@@ -42,6 +45,7 @@ pub struct Walk<'a, M: ?Sized> {
     /// How many frames may still be given.
     remaining: u64,
     switches: u8,
+    odd: u16,
     /// The callee-saved registers to recover, as slots of packed rules.
     wanted: u16,
     ended: Option<Ended>,
@@ -66,12 +70,15 @@ struct Site<'a> {
 }
 
 /// A candidate for the next frame.
+#[derive(Clone, Copy)]
 struct Next {
     registers: Registers,
     address: FrameAddress,
     trust: Trust,
     is_after_signal: bool,
     bytecode: Option<Avma>,
+    /// Whether the return address was elsewhere than usual: see [`MAX_ODD`].
+    is_odd: bool,
 }
 
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
@@ -87,6 +94,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             at: None,
             remaining: options.max_frames,
             switches: 0,
+            odd: 0,
             wanted: u16::MAX,
             ended: None,
         };
@@ -223,6 +231,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.registers.sp().is_some_and(|last| frame.stack_pointer <= last) {
             self.switches = self.switches.saturating_add(1);
         }
+        self.odd = self.odd.saturating_add(next.is_odd.into());
         self.registers = next.registers;
         self.registers.set(self.registers.family().pc(), next.address.raw().get());
         self.at = Some(next.address);
@@ -237,7 +246,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return None;
         }
         let (rule, is_last_byte) = image.rules?.packed(site.svma?)?;
-        (rule.wide().is_none() && (site.is_exact || !is_last_byte)).then_some(*rule)
+        let is_plain = rule.wide().is_none() && !rule.is_in_link_register();
+        let fits = if site.is_exact { rule.wide().is_none() } else { is_plain && !is_last_byte };
+        fits.then_some(*rule)
     }
 
     fn by_tables(&self, here: &Here, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
@@ -282,7 +293,14 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return Err(Failure::NotAdvancing(sp));
         }
         let address = FrameAddress::Return(address);
-        Ok(Ok(Next { registers, address, trust: Trust::Exidx, is_after_signal: false, bytecode: None }))
+        Ok(Ok(Next {
+            registers,
+            address,
+            trust: Trust::Exidx,
+            is_after_signal: false,
+            bytecode: None,
+            is_odd: false,
+        }))
     }
 
     /// Applies a table's row and checks what comes out.
@@ -302,6 +320,13 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return Ok(Err(End::ZeroReturnAddress));
         }
         self.check_advance(here, &caller, address, row, trust)?;
+        let is_return = matches!(here.address, FrameAddress::Return(_));
+        let is_odd = is_return && !matches!(row.return_address, crate::Rule::Offset(_));
+        let is_stuck =
+            matches!(row.return_address, crate::Rule::Register(_)) && address == here.address.raw();
+        if is_odd && (is_stuck || self.odd >= MAX_ODD) {
+            return Err(Failure::NotAdvancing(caller.registers.sp().unwrap_or_default()));
+        }
         Ok(Ok(Next {
             registers: caller.registers,
             address: if row.is_signal_frame {
@@ -312,6 +337,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             trust: refine(trust, row, self.registers.family()),
             is_after_signal: row.is_signal_frame,
             bytecode: caller.bytecode,
+            is_odd,
         }))
     }
 
