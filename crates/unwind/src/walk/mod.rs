@@ -292,6 +292,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if sp <= here.stack_pointer {
             return Err(Failure::NotAdvancing(sp));
         }
+        let is_return = matches!(here.address, FrameAddress::Return(_));
+        let is_odd = is_return && executed.return_address_in_link_register;
+        if is_odd && (address == here.address.raw() || self.odd >= MAX_ODD) {
+            return Err(Failure::NotAdvancing(sp));
+        }
         let address = FrameAddress::Return(address);
         Ok(Ok(Next {
             registers,
@@ -299,7 +304,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             trust: Trust::Exidx,
             is_after_signal: false,
             bytecode: None,
-            is_odd: false,
+            is_odd,
         }))
     }
 
