@@ -1,5 +1,6 @@
 use super::*;
 use crate::arch;
+use crate::module::Module;
 use crate::sections::{Section, Sections};
 use alloc::vec;
 use alloc::vec::Vec;
