@@ -107,8 +107,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return Ok(Err(End::ZeroReturnAddress));
         }
         self.check_advance(here, &caller, address, row, trust)?;
-        let is_return = matches!(here.address, FrameAddress::Return(_));
-        let is_odd = is_return && !matches!(row.return_address, crate::Rule::Offset(_));
+        let is_odd = !matches!(row.return_address, crate::Rule::Offset(_));
         let is_stuck =
             matches!(row.return_address, crate::Rule::Register(_)) && address == here.address.raw();
         if is_odd && (is_stuck || self.odd >= MAX_ODD) {
