@@ -57,8 +57,8 @@ fn walk(arch: Arch, sections: Sections<'_>, values: &[u8], stack: &[u8]) {
         let images = Images::new(&mut images);
         let options = Options { max_frames: 10_000, ..Options::default() };
         let folded = fold(&mut Walk::new(registers, &memory, images, options), 5, 5);
-        // Each frame takes at least a word of the stack, but for the few that may stand still or change stacks.
-        assert!(folded.depth() <= stack.len() as u64 * 20 + 100, "{folded:?}");
+        // Each frame takes at least a word of the stack, but for a limited number of odd ones.
+        assert!(folded.depth() <= stack.len() as u64 * 20 + 2000, "{folded:?}");
         let mut walk = Walk::new(registers, &memory, images, options).with_cache(&mut cache);
         let cached = fold(&mut walk, 5, 5);
         assert_eq!(folded, cached);
