@@ -142,20 +142,6 @@ fn head<'d>(object: &Object<'d>) -> Sections<'d> {
     }
 }
 
-/// `e_entry` of a program; libraries have none. gABI, "ELF Header".
-fn entry(object: &Object<'_>) -> Option<Svma> {
-    if object.format() != Format::Elf || object.kind() != Kind::Executable {
-        return None;
-    }
-    let header = object.bytes_at(object.image_base(), 32).filter(|header| header.starts_with(b"\x7fELF"))?;
-    let value = if object.is_64() {
-        u64::from_le_bytes(*header.get(24..)?.first_chunk()?)
-    } else {
-        u64::from(u32::from_le_bytes(*header.get(24..)?.first_chunk()?))
-    };
-    Some(Svma::new(value)).filter(|entry| entry.get() != 0)
-}
-
 /// Where functions are entered: Mach-O says it. Of ELF files only 32-bit ARM's need it, by their symbols; the others
 /// have call frame information that follows prologues.
 fn function_starts(object: &Object<'_>) -> Vec<Svma> {
@@ -172,4 +158,18 @@ fn function_starts(object: &Object<'_>) -> Vec<Svma> {
     starts.sort_unstable();
     starts.dedup();
     starts
+}
+
+/// `e_entry` of a program; libraries have none. gABI, "ELF Header".
+fn entry(object: &Object<'_>) -> Option<Svma> {
+    if object.format() != Format::Elf || object.kind() != Kind::Executable {
+        return None;
+    }
+    let header = object.bytes_at(object.image_base(), 32).filter(|header| header.starts_with(b"\x7fELF"))?;
+    let value = if object.is_64() {
+        u64::from_le_bytes(*header.get(24..)?.first_chunk()?)
+    } else {
+        u64::from(u32::from_le_bytes(*header.get(24..)?.first_chunk()?))
+    };
+    Some(Svma::new(value)).filter(|entry| entry.get() != 0)
 }

@@ -275,76 +275,117 @@ struct Compared {
 #[test]
 fn analysis_says_what_exact_tables_say() {
     for_each_object(|name, _, object| {
-        if object.format() != Format::Elf || object.arch().family() != Family::Aarch64 {
+        let family = object.arch().family();
+        if object.format() != Format::Elf || !matches!(family, Family::Aarch64 | Family::Arm) {
             return;
         }
         let tables = UnwindTables::read(object);
         let sections = tables.sections();
-        let Some(frames) = Frames::new(&sections, Flavour::EhFrame) else { return };
-        let code_alone = |starts: Vec<Svma>| {
-            Module::new(Sections {
-                arch: sections.arch,
-                text: sections.text.clone(),
-                function_starts: starts,
-                ..Sections::default()
-            })
-        };
+        let flavour = if family == Family::Arm { Flavour::DebugFrame } else { Flavour::EhFrame };
+        let Some(frames) = Frames::new(&sections, flavour) else { return };
         let (mut starts, mut rows) = (Vec::new(), Vec::new());
         for entry in frames.entries() {
             let Entry::Fde(fde) = entry else { continue };
             let all: Vec<_> = frames.rows(&fde).flatten().collect();
-            let entered =
-                all.first().is_some_and(|(_, row)| row.cfa == Cfa::RegisterOffset(Family::Aarch64.sp(), 0));
-            if entered && !all.iter().any(|(_, row)| row.is_signal_frame) {
+            let entered = all.first().is_some_and(|(_, row)| row.cfa == Cfa::RegisterOffset(family.sp(), 0));
+            let is_code = sections.text_at(fde.range.start()).is_some();
+            if entered && is_code && !all.iter().any(|(_, row)| row.is_signal_frame) {
                 starts.push(fde.range.start());
                 rows.extend(all);
             }
         }
         starts.sort_unstable();
-        for (how, module) in
-            [("starts known", code_alone(starts)), ("starts unknown", code_alone(Vec::new()))]
-        {
-            let compared = compare(&module, &rows);
+        let code_alone = |starts: Vec<Svma>, exidx: bool| {
+            Module::new(Sections {
+                arch: sections.arch,
+                text: sections.text.clone(),
+                exidx: sections.exidx.filter(|_| exidx),
+                extab: sections.extab,
+                function_starts: starts,
+                ..Sections::default()
+            })
+        };
+        // Debian's compilers for 32-bit ARM make Thumb code unless told otherwise.
+        let thumb = family == Family::Arm && !name.contains("marm");
+        let modules = [
+            ("starts known", code_alone(starts.clone(), false)),
+            ("starts unknown", code_alone(Vec::new(), false)),
+            ("with exidx", code_alone(starts, true)),
+        ];
+        for (how, module) in modules {
+            if rows.is_empty() || (how == "with exidx" && sections.exidx.is_none()) {
+                continue;
+            }
+            let compared = Comparison { module: &module, family, thumb }.all(&rows);
             eprintln!("{name}, {how}: {compared:?}");
+            let all = compared.equal + compared.copied + compared.different;
+            assert!(compared.different * 100 <= all, "{name}, {how}: {compared:?}");
         }
     });
 }
 
-/// Whether one row says the link register and the other a place on the stack.
-fn is_copied(ours: &Row, theirs: &Row) -> bool {
-    let link = Rule::Register(Family::Aarch64.lr().unwrap());
-    let pair = [ours.return_address, theirs.return_address];
-    pair.contains(&link) && pair.iter().any(|rule| matches!(rule, Rule::Offset(_)))
+struct Comparison<'m, 'd> {
+    module: &'m Module<'d>,
+    family: Family,
+    thumb: bool,
 }
 
-fn compare(module: &Module<'_>, rows: &[(AddrRange<Svma>, Row)]) -> Compared {
-    let mut compared = Compared::default();
-    for (range, row) in rows {
-        let mut at = range.start();
-        while at < range.end() {
-            match module.find_exact(at, false) {
-                Err(_) => compared.silent += 1,
-                Ok(found) => match (found.row.cfa, row.cfa) {
-                    (Cfa::RegisterOffset(ours, _), Cfa::RegisterOffset(theirs, _)) if ours != theirs => {
-                        compared.other_base += 1;
-                    }
-                    _ if found.row.cfa == row.cfa && found.row.return_address == row.return_address => {
-                        compared.equal += 1;
-                    }
-                    _ if found.row.cfa == row.cfa && is_copied(&found.row, row) => compared.copied += 1,
-                    _ => {
-                        compared.different += 1;
-                        if compared.different <= 8 {
-                            eprintln!(
-                                "  {at}: {:?} {:?}, table {:?} {:?}",
-                                found.row.cfa, found.row.return_address, row.cfa, row.return_address
-                            );
-                        }
-                    }
-                },
+impl Comparison<'_, '_> {
+    /// Whether one row says the link register and the other a place on the stack.
+    fn is_copied(&self, ours: &Row, theirs: &Row) -> bool {
+        let link = Rule::Register(self.family.lr().unwrap());
+        let pair = [ours.return_address, theirs.return_address];
+        pair.contains(&link) && pair.iter().any(|rule| matches!(rule, Rule::Offset(_)))
+    }
+
+    /// At every other byte; of four-byte Thumb instructions half of those are none, and are passed over where the
+    /// code does not say their size.
+    fn all(&self, rows: &[(AddrRange<Svma>, Row)]) -> Compared {
+        let mut compared = Compared::default();
+        let step = if self.thumb { 2 } else { 4 };
+        for (range, row) in rows {
+            let mut at = range.start();
+            let mut is_second_half = false;
+            while at < range.end() {
+                if is_second_half {
+                    is_second_half = false;
+                } else {
+                    is_second_half = self.thumb && self.is_long(at);
+                    self.one(at, row, &mut compared);
+                }
+                at = at.checked_add(step).unwrap();
             }
-            at = at.checked_add(4).unwrap();
+        }
+        compared
+    }
+
+    fn is_long(&self, at: Svma) -> bool {
+        self.module.code_at(at).and_then(|code| code.get(1)).is_some_and(|byte| byte >> 3 >= 0b1_1101)
+    }
+
+    fn one(&self, at: Svma, row: &Row, compared: &mut Compared) {
+        let Ok(found) = self.module.find_exact(at, self.thumb) else {
+            compared.silent += 1;
+            return;
+        };
+        match (found.row.cfa, row.cfa) {
+            (Cfa::RegisterOffset(ours, _), Cfa::RegisterOffset(theirs, _)) if ours != theirs => {
+                compared.other_base += 1;
+            }
+            _ if found.row.cfa == row.cfa && found.row.return_address == row.return_address => {
+                compared.equal += 1;
+            }
+            _ if found.row.cfa == row.cfa && self.is_copied(&found.row, row) => compared.copied += 1,
+            _ => {
+                compared.different += 1;
+                if compared.different <= 8 {
+                    let (ours, theirs) = (&found.row, row);
+                    eprintln!(
+                        "  {at}: {:?} {:?} by {}, table {:?} {:?}",
+                        ours.cfa, ours.return_address, found.trust, theirs.cfa, theirs.return_address
+                    );
+                }
+            }
         }
     }
-    compared
 }

@@ -2,6 +2,7 @@
 
 use crate::cmd::addr2line::{self, Addr2line};
 use crate::cmd::atos::{self, Atos};
+use crate::cmd::convert::Convert;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -175,42 +176,6 @@ pub(crate) enum LookupFormat {
     Llvm,
     /// As llvm-symbolizer --output-style=JSON prints it.
     LlvmJson,
-}
-
-/// Packs debug info and symbol tables into one small file per image, which is asked without any parsing.
-///
-/// Inputs are dSYM bundles, Mach-O and ELF files, .debug files, and folders of them. Slices of fat files become a table
-/// each; a binary and its debug file, told by their identity, one together. Split debug info (.dwo, .dwp), dwz files and
-/// the object files of a debug map are found where the input names them, and among the inputs.
-#[derive(Args, Debug)]
-pub(crate) struct Convert {
-    /// What to convert.
-    #[arg(required = true, value_name = "FILE")]
-    pub(crate) files: Vec<PathBuf>,
-    /// The table's file, or a folder for tables; the current folder by default.
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// The form of the output.
-    #[arg(long, value_enum, default_value_t = ConvertFormat::Btsym)]
-    pub(crate) format: ConvertFormat,
-    /// How many threads to use; all cores by default.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
-    /// Look up every line row and inlined call again, in the table and in the debug info, and compare.
-    #[arg(long)]
-    pub(crate) verify: bool,
-    /// Say what each section of the table costs.
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Print the summary for programs; one line for each table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ConvertFormat {
-    /// backtrail's symbol table file.
-    Btsym,
 }
 
 /// Shows what binaries hold: slices, identities, segments, load commands, debug info.

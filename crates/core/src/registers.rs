@@ -129,6 +129,8 @@ pub const REGISTER_COUNT: usize = 33;
 pub struct Registers {
     values: [u64; REGISTER_COUNT],
     valid: u64,
+    /// The bits that a register has.
+    width: u64,
     family: Family,
 }
 
@@ -136,7 +138,8 @@ impl Registers {
     /// No register known yet.
     #[inline]
     pub const fn new(family: Family) -> Self {
-        Self { values: [0; REGISTER_COUNT], valid: 0, family }
+        let width = if family.word_size() == 4 { 0xffff_ffff } else { u64::MAX };
+        Self { values: [0; REGISTER_COUNT], valid: 0, width, family }
     }
 
     /// Whose registers they are.
@@ -157,8 +160,12 @@ impl Registers {
     #[inline]
     pub fn set(&mut self, register: Register, value: u64) {
         if let Some(place) = self.values.get_mut(usize::from(register.0)) {
-            *place = if self.family.word_size() == 4 { value & 0xffff_ffff } else { value };
-            self.valid |= 1 << (register.0 & 63);
+            *place = value & self.width;
+            let bit = 1 << (register.0 & 63);
+            // Walks set registers that are known already: no store then, on which the next `get` would wait.
+            if self.valid & bit == 0 {
+                self.valid |= bit;
+            }
         }
     }
 

@@ -76,6 +76,9 @@ fn not_names() {
         "_Zé",
         "_ZcvT_IIS0_EE",
         "_ZcvT_IS_E",
+        "_Zcv1BIRT_EIS1_E",
+        "_ZcvT_IIS0_EE",
+        "_ZcvT_IS_E",
     ] {
         assert_eq!(demangle(name, &Options::default()), name);
     }

@@ -71,19 +71,27 @@ impl FileData {
 
     /// Lets go of the memory that `part`, a part of these bytes, takes, where they are mapped: whole pages of it. Reading
     /// it again brings it back. Parts of anything else are passed over.
-    pub fn release(&self, part: &[u8]) {
+    pub fn release_part(&self, part: &[u8]) {
         let Backing::Mapped(map) = &*self.backing else { return };
         let (all, first) = (map.as_ptr().addr(), part.as_ptr().addr());
         if let Some(start) = first.checked_sub(all)
             && start.checked_add(part.len()).is_some_and(|end| end <= map.len())
         {
-            map.release(start, part.len());
+            map.release_part(start, part.len());
         }
     }
 
     /// Whether the bytes are mapped from a file rather than held in memory.
     pub fn is_mapped(&self) -> bool {
         matches!(*self.backing, Backing::Mapped(_))
+    }
+
+    /// Gives the memory of a mapped file back to the system; what is read again comes from its cache. For readers of
+    /// hundreds of megabytes who do not need them all at a time. Nothing happens to bytes that are held.
+    pub fn release(&self) {
+        if let Backing::Mapped(map) = &*self.backing {
+            map.release();
+        }
     }
 
     /// A part of these bytes, sharing them. What reaches beyond the end is cut off there, since a file that was cut

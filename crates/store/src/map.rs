@@ -24,9 +24,17 @@ impl Map {
         unsafe { memmap2::Mmap::map(file) }.map(Self)
     }
 
-    /// Lets go of the whole pages in a part of the mapping; reading them again brings them back from the file. It is only
-    /// advice: where the system does not take it, memory stays in use for longer.
-    pub(crate) fn release(&self, start: usize, len: usize) {
+    /// Gives the memory of all pages back; they are read anew from the system's cache when they are touched again.
+    /// Where the system cannot do that, nothing happens.
+    pub(crate) fn release(&self) {
+        // SAFETY: the mapping is read-only and no page of it was ever written to, so that every page comes back with
+        // what the file holds, which is all that its readers may rely on (see `new`).
+        #[cfg(unix)]
+        let _ = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    }
+
+    /// Lets go of the whole pages in a part of the mapping; reading them again brings them back from the file.
+    pub(crate) fn release_part(&self, start: usize, len: usize) {
         const PAGE: usize = 1 << 12;
         let end = start.saturating_add(len).min(self.0.len());
         let start = start.next_multiple_of(PAGE);
@@ -36,10 +44,11 @@ impl Map {
             // SAFETY: the mapping is of a file, read-only and never written to through it, so that the pages that are
             // read anew hold the file's bytes, as the ones before did; what another process does to the file meanwhile
             // is borne as `new` says.
-            #[cfg(unix)]
-            let _ = unsafe {
+            let advised = unsafe {
                 self.0.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start)
             };
+            // It is only advice: where it is not taken, memory stays in use for longer.
+            let _ = advised;
         }
     }
 }

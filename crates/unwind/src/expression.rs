@@ -278,3 +278,6 @@ impl<'d, M: ReadMemory + ?Sized> Machine<'_, 'd, M> {
         self.push(value.wrapping_add_signed(offset))
     }
 }
+
+#[cfg(test)]
+mod tests;

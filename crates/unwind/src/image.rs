@@ -37,6 +37,8 @@ impl<'a> Image<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Images<'a> {
     sorted: &'a [Image<'a>],
+    /// The callee-saved registers that the images' rules count from, as slots of packed rules.
+    bases: u16,
 }
 
 impl<'a> Images<'a> {
@@ -44,7 +46,18 @@ impl<'a> Images<'a> {
     /// found.
     pub fn new(images: &'a mut [Image<'a>]) -> Self {
         images.sort_unstable_by_key(|image| image.range.start());
-        Self { sorted: images }
+        // What a module's tables count from shows when they are read.
+        let bases = images.iter().map(|image| match (image.rules, image.module) {
+            (Some(rules), None) => rules.bases(),
+            (None, None) => 0,
+            _ => u16::MAX,
+        });
+        let bases = bases.fold(0, |all, some| all | some);
+        Self { sorted: images, bases }
+    }
+
+    pub(crate) fn bases(&self) -> u16 {
+        self.bases
     }
 
     /// The image at the address.

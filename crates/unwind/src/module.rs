@@ -125,9 +125,23 @@ impl<'d> Module<'d> {
         Err(miss)
     }
 
+    /// The instructions of exidx for the function at `at`.
+    pub(crate) fn exidx_code(&self, at: Svma) -> Option<crate::exidx::Code<'d>> {
+        let entry = self.tables.iter().find_map(|tables| tables.exidx.as_ref()?.entry_at(at))?;
+        match entry.content().ok()? {
+            crate::exidx::Content::Unwind { code, .. } => Some(code),
+            crate::exidx::Content::CannotUnwind => None,
+        }
+    }
+
     /// The executable section at the address.
     pub(crate) fn text_at(&self, at: Svma) -> Option<&Section<'d>> {
         self.tables.iter().find_map(|tables| tables.sections.text_at(at))
+    }
+
+    /// The code from an address on.
+    pub fn code_at(&self, at: Svma) -> Option<&'d [u8]> {
+        self.text_at(at)?.from(at)
     }
 
     /// Whether code lies at the address. A module that knows no executable section believes it of any.

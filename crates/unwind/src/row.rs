@@ -15,6 +15,8 @@ pub struct Row {
     /// Whether the kernel made this frame: the caller's address is then exact, no return address.
     pub is_signal_frame: bool,
     rules: [Rule; REGISTER_COUNT],
+    /// Which of the rules are not [`Rule::Same`].
+    touched: u64,
 }
 
 /// How the canonical frame address is computed.
@@ -58,7 +60,7 @@ pub struct Expression {
 impl Row {
     /// Every register but the program counter keeps its value.
     pub const fn new(cfa: Cfa, return_address: Rule) -> Self {
-        Self { cfa, return_address, is_signal_frame: false, rules: [Rule::Same; REGISTER_COUNT] }
+        Self { cfa, return_address, is_signal_frame: false, rules: [Rule::Same; REGISTER_COUNT], touched: 0 }
     }
 
     /// The register's rule.
@@ -74,6 +76,8 @@ impl Row {
         let index = register.0 as usize;
         if index < REGISTER_COUNT {
             self.rules[index] = rule;
+            let bit = 1 << index;
+            self.touched = if matches!(rule, Rule::Same) { self.touched & !bit } else { self.touched | bit };
         }
     }
 
@@ -86,7 +90,13 @@ impl Row {
 
     /// The registers that do not simply keep their value, by number.
     pub fn rules(&self) -> impl Iterator<Item = (Register, Rule)> + '_ {
-        (0..).map(Register).zip(self.rules).filter(|(_, rule)| *rule != Rule::Same)
+        let mut rest = self.touched;
+        core::iter::from_fn(move || {
+            let index = u8::try_from(rest.trailing_zeros()).ok()?;
+            let rule = self.rules.get(usize::from(index))?;
+            rest &= rest - 1;
+            Some((Register(index), *rule))
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! Each part is a file: a new one is added here and nowhere else. Crates that are measured live in a workspace of their
 //! own, `benches/peers`; programs come from the packages `llvm-22`, `elfutils` and `time` of Debian.
 
+mod demangle;
 mod lookups;
 mod race;
 mod unwind;
@@ -14,9 +15,10 @@ use std::path::PathBuf;
 /// A part: its name, what it measures, and its code, which gets how often each thing is run.
 type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 
-const PARTS: [Part; 2] = [
+const PARTS: [Part; 3] = [
     ("lookups", "addresses of debug files, without a table", lookups::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
+    ("demangle", "names of real programs", demangle::run),
 ];
 
 const DEFAULT_RUNS: usize = 7;

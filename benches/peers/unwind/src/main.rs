@@ -8,6 +8,7 @@ mod images;
 mod ours;
 mod theirs;
 
+use backtrail_unwind::Recover;
 use std::arch::asm;
 use std::hint::black_box;
 use std::time::Instant;
@@ -120,8 +121,9 @@ fn main() {
     ours::print_build(&images);
     let mut room = vec![0u64; 8 << 20];
     let mut walkers: Vec<Box<dyn Walker>> = vec![
-        Box::new(ours::Ours::new(&images, true, "backtrail")),
-        Box::new(ours::Ours::new(&images, false, "backtrail, tables not compiled")),
+        Box::new(ours::Ours::new(&images, true, Recover::Needed, "backtrail")),
+        Box::new(ours::Ours::new(&images, true, Recover::All, "backtrail, all registers")),
+        Box::new(ours::Ours::new(&images, false, Recover::All, "backtrail, tables not compiled")),
         Box::new(theirs::Framehop::new(&images)),
         Box::new(theirs::Libunwind::new()),
         Box::new(theirs::Backtrace),

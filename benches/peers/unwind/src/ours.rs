@@ -3,7 +3,7 @@
 use crate::images::Mapped;
 use crate::{State, Walker};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, ReadMemory, Register, Registers, Svma, Unreadable};
-use backtrail_unwind::{Cache, Image, Images, Module, Options, Section, Sections, Walk};
+use backtrail_unwind::{Cache, Image, Images, Module, Options, Recover, Section, Sections, Walk};
 use std::time::Instant;
 
 /// This thread's stack, read where it lies.
@@ -51,10 +51,11 @@ pub struct Ours {
     cache: Cache,
     memory: OwnStack,
     has_cache: bool,
+    recover: Recover,
 }
 
 impl Ours {
-    pub fn new(mapped: &[Mapped], compiled: bool, name: &'static str) -> Self {
+    pub fn new(mapped: &[Mapped], compiled: bool, recover: Recover, name: &'static str) -> Self {
         let images = mapped.iter().map(|mapped| {
             let module: &'static Module<'static> = Box::leak(Box::new(Module::new(sections(mapped))));
             let range = AddrRange::new(Avma::new(mapped.start), Avma::new(mapped.end));
@@ -73,6 +74,7 @@ impl Ours {
             cache: Cache::new(),
             memory: OwnStack { start, end },
             has_cache: compiled,
+            recover,
         }
     }
 }
@@ -104,7 +106,7 @@ impl Walker for Ours {
         ] {
             registers.set(Register(number), value);
         }
-        let walk = Walk::new(registers, &self.memory, self.images, Options::default());
+        let walk = Walk::new(registers, &self.memory, self.images, Options { recover: self.recover, ..Options::default() });
         let mut count = 0;
         if forget || !self.has_cache {
             for frame in walk {

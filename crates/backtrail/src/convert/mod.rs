@@ -155,11 +155,11 @@ impl engine::Progress for Told<'_> {
     }
 
     fn finished_with(&self, part: &[u8]) {
-        self.image.release(Some(part));
+        self.image.release_part(part);
     }
 
     fn finished_reading(&self) {
-        self.image.release(None);
+        self.image.release();
     }
 }
 
@@ -175,7 +175,8 @@ fn write(
     let options = ConvertOptions { jobs: settings.jobs, name, progress: &told };
     let mut out = BufWriter::with_capacity(1 << 20, &pending.file);
     let summary = image.with_symbolizer(|symbolizer| engine::convert(symbolizer, &options, &mut out));
-    let summary = summary.map_err(|error| match error {
+    let nothing = || Failed::Input(format!("{}: nothing to convert", source.main_file.display()));
+    let summary = summary.ok_or_else(nothing)?.map_err(|error| match error {
         ConvertError::Table(error) if error.kind() == backtrail_table::ErrorKind::Io => {
             Failed::Output(error.to_string())
         }
@@ -189,9 +190,8 @@ fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> R
     let data = backtrail_store::FileData::map(pending.temporary()).map_err(|error| error.to_string())?;
     let table = backtrail_table::Table::open(&data).map_err(|error| error.to_string())?;
     table.check().map_err(|error| error.to_string())?;
-    image
-        .with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs))
-        .map_err(|error| error.to_string())
+    let verified = image.with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs));
+    verified.unwrap_or_else(|| Ok(Verified::default())).map_err(|error| error.to_string())
 }
 
 fn words(reason: backtrail_table::DropReason) -> &'static str {

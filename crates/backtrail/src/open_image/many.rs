@@ -3,12 +3,13 @@
 use super::OpenImage;
 use crate::binary::Located;
 use backtrail_core::Svma;
-use backtrail_store::Index;
+use backtrail_store::{FileData, Index};
 use rayon::prelude::*;
 
-/// Addresses, in ascending order, that are answered before memory is given back: neighbours share units, and the pages
-/// of a part's units stay far below those of a whole file.
-const PART: usize = 128;
+/// Addresses, in ascending order, that are answered before memory is given back, for each thread. Neighbours share
+/// units, but for the cold parts of functions: linkers put those of all units together, so that each address has a unit
+/// of its own, of a megabyte and more.
+const PART: usize = 16;
 
 /// Below this number, handing work to other threads costs more than it saves.
 const WORTH_THREADS: usize = 8;
@@ -23,7 +24,7 @@ impl OpenImage {
         let address = |position: usize| addresses.get(position).copied().unwrap_or(Svma::new(0));
         order.sort_by_key(|position| address(*position));
         let mut answers = vec![Located::default(); addresses.len()];
-        let mut parts = order.chunks(PART).peekable();
+        let mut parts = order.chunks(PART * rayon::current_num_threads()).peekable();
         while let Some(part) = parts.next() {
             let of_part: Vec<Svma> = part.iter().map(|position| address(*position)).collect();
             self.read_ahead(&of_part);
@@ -35,7 +36,7 @@ impl OpenImage {
                 }
             }
             if parts.peek().is_some() {
-                self.release(None);
+                self.release();
             }
         }
         answers
@@ -46,6 +47,11 @@ impl OpenImage {
         if addresses.len() < WORTH_THREADS {
             return;
         }
-        self.joined.with_dependent(|_, parts| parts.symbolizer.prepare(addresses));
+        self.prepare(addresses);
+    }
+
+    /// Gives back the memory of the files' pages; what is read again comes from the system's cache.
+    pub(crate) fn release(&self) {
+        self.joined.with_dependent(|files, _| files.iter().for_each(FileData::release));
     }
 }

@@ -1,13 +1,49 @@
 //! `backtrail convert`: debug info into tables.
 
-use crate::args::{Convert, ConvertFormat};
 use crate::output::{Failure, Outcome};
 use crate::progress::Meter;
 use backtrail::{
     ConvertFailure, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat, json,
 };
+use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+/// Packs debug info and symbol tables into one small file per image, which is asked without any parsing.
+///
+/// Inputs are dSYM bundles, Mach-O and ELF files, .debug files, and folders of them. Slices of fat files become a table
+/// each; a binary and its debug file, told by their identity, one together. Split debug info (.dwo, .dwp), dwz files and
+/// the object files of a debug map are found where the input names them, and among the inputs.
+#[derive(Args, Debug)]
+pub(crate) struct Convert {
+    /// What to convert.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The table's file, or a folder for tables; the current folder by default.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = ConvertFormat::Btsym)]
+    pub(crate) format: ConvertFormat,
+    /// How many threads to use; all cores by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Look up every line row and inlined call again, in the table and in the debug info, and compare.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Say what each section of the table costs.
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print the summary for programs; one line for each table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ConvertFormat {
+    /// backtrail's symbol table file.
+    Btsym,
+}
 
 pub(crate) fn run(args: &Convert) -> Result<Outcome, Failure> {
     let sources = ConvertSources::find(&args.files);
@@ -105,10 +141,10 @@ fn write_text(
     )?;
     writeln!(
         out,
-        "  {:.2} s, {} MB in, {} MB out",
+        "  {:.2} s, {} in, {} out",
         converted.took.as_secs_f64(),
-        megabytes(converted.bytes_in),
-        megabytes(stats.bytes)
+        size(converted.bytes_in),
+        size(stats.bytes)
     )?;
     for (reason, count) in &converted.dropped {
         writeln!(out, "  left out: {count} {reason}")?;
@@ -135,6 +171,10 @@ fn write_stats(out: &mut dyn Write, converted: &Converted) -> io::Result<()> {
     Ok(())
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / 1e6)
+/// A size for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }

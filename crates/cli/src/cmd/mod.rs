@@ -3,7 +3,7 @@
 pub(crate) mod addr2line;
 pub(crate) mod atos;
 mod cfi;
-mod convert;
+pub(crate) mod convert;
 mod demangle;
 mod explain;
 mod generate;

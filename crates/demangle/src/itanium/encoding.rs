@@ -14,9 +14,21 @@ impl Parser<'_, '_> {
         self.nested(|parser| parser.with_own_params(Self::encoding_inside))
     }
 
+    /// The encoding of a template argument, which may use the parameters of the encoding around it.
+    pub(super) fn encoding_of_argument(&mut self) -> Option<Id> {
+        let outer_level = self.level_base;
+        self.nested(|parser| {
+            parser.with_own_params(|parser| {
+                parser.outer_level = Some(outer_level);
+                parser.encoding_inside()
+            })
+        })
+    }
+
     /// Reads a part whose template parameters have nothing to do with those around it.
     pub(super) fn with_own_params<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        let (level_base, param_base) = (self.level_base, self.param_base);
+        let (level_base, param_base, outer_level) =
+            (self.level_base, self.param_base, self.outer_level.take());
         self.level_base = self.scratch.levels.len();
         self.param_base = self.scratch.params.len();
         let part = read(self)?;
@@ -24,6 +36,7 @@ impl Parser<'_, '_> {
         self.scratch.params.truncate(self.param_base);
         self.level_base = level_base;
         self.param_base = param_base;
+        self.outer_level = outer_level;
         Some(part)
     }
 
@@ -42,7 +55,8 @@ impl Parser<'_, '_> {
     }
 
     fn function(&mut self, name: Id, state: &NameState) -> Option<Id> {
-        let attributes = if self.skip_text(b"Ua9enable_ifI") { Some(self.enable_if()?) } else { None };
+        let attributes =
+            if self.skip_text(b"Ua9enable_ifI") { Some(self.enable_if()?) } else { state.vendor_qualifiers };
         // gcj says by a letter that a return type follows.
         let has_return_type = self.skip(b'J') || (state.ends_with_args && !state.is_without_return_type);
         let returns = if has_return_type { Some(self.ty()?) } else { None };
@@ -72,6 +86,11 @@ impl Parser<'_, '_> {
         let from = self.scratch.pending.len();
         loop {
             let mut ty = self.ty()?;
+            while self.peek(0) == b'U' && self.is_at_pass_attribute() {
+                self.at += 1;
+                let qualifier = self.source_name()?;
+                ty = self.push(Node::VendorQualified { of: ty, qualifier, args: None });
+            }
             if has_explicit_object && self.scratch.pending.len() == from {
                 ty = self.push(Node::ExplicitObject(ty));
             }
@@ -80,6 +99,14 @@ impl Parser<'_, '_> {
                 return Some(self.finish_list(from));
             }
         }
+    }
+
+    /// clang's `pass_object_size` and `pass_dynamic_object_size`, which stand behind the parameter that has them.
+    fn is_at_pass_attribute(&self) -> bool {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        // Both are named with two digits of length.
+        let name = rest.get(2..).unwrap_or_default();
+        name.starts_with(b"pass_object_size") || name.starts_with(b"pass_dynamic_object_size")
     }
 
     /// Gives the template parameters of a conversion's type their arguments, which are known now.

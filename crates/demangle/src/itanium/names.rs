@@ -21,6 +21,11 @@ impl Parser<'_, '_> {
 
     fn unscoped_or_template_name(&mut self, mut state: Option<&mut NameState>) -> Option<Id> {
         let (name, is_substitution) = self.unscoped_name(state.as_deref_mut())?;
+        if !is_substitution && self.peek(0) == b'M' && self.peek(1) == b'U' && self.peek(2) == b'l' {
+            // A lambda of a variable without scope, by clang.
+            self.at += 1;
+            return self.unqualified_name(state, Some(name), None);
+        }
         if self.peek(0) == b'I' {
             if !is_substitution {
                 self.remember(name);
@@ -183,14 +188,16 @@ impl Parser<'_, '_> {
         name
     }
 
-    /// `H | <CV-qualifiers> [<ref-qualifier>]`
+    /// `H | <extended-qualifier>* <CV-qualifiers> [<ref-qualifier>]`
     fn nested_qualifiers(&mut self, state: Option<&mut NameState>) {
         // Most names have none, and most of those go on with a length, a substitution or `St`.
         let has_explicit_object = self.skip(b'H');
+        let vendor_qualifiers = self.method_qualifiers();
         let has_qualifiers = !has_explicit_object && matches!(self.peek(0), b'r' | b'V' | b'K' | b'O' | b'R');
         let (qualifiers, reference) =
             if has_qualifiers { (self.qualifiers(), self.ref_qualifier()) } else { Default::default() };
         if let Some(state) = state {
+            state.vendor_qualifiers = vendor_qualifiers;
             if has_explicit_object {
                 state.has_explicit_object = true;
             } else {
@@ -198,6 +205,21 @@ impl Parser<'_, '_> {
                 state.reference = reference;
             }
         }
+    }
+
+    /// `(U <source-name>)*`: clang's address spaces and `__unaligned`.
+    fn method_qualifiers(&mut self) -> Option<Id> {
+        if self.peek(0) != b'U' || !self.peek(1).is_ascii_digit() {
+            return None;
+        }
+        let from = self.scratch.pending.len();
+        while self.peek(0) == b'U' && self.peek(1).is_ascii_digit() {
+            self.at += 1;
+            let qualifier = self.source_name()?;
+            self.scratch.pending.push(qualifier);
+        }
+        let qualifiers = self.finish_list(from);
+        Some(self.push(Node::MethodQualifiers(qualifiers)))
     }
 
     fn ref_qualifier(&mut self) -> Option<Reference> {
@@ -258,6 +280,12 @@ impl Parser<'_, '_> {
                     Node::Module { .. } => {
                         Some((self.unqualified_name(state, scope, Some(substitution))?, false))
                     }
+                    // clang may write the scope of a dependent template, and then the whole template.
+                    Node::Inside { scope: inner, .. } | Node::Nested { scope: inner, .. }
+                        if scope == Some(inner) =>
+                    {
+                        Some((substitution, true))
+                    }
                     _ => is_first.then_some((substitution, true)),
                 }
             }
@@ -283,7 +311,8 @@ impl Parser<'_, '_> {
     /// `<abi-tags> ::= (B <source-name>)*`
     pub(super) fn abi_tags(&mut self, name: Id) -> Option<Id> {
         let mut tagged = name;
-        while self.skip(b'B') {
+        while self.peek(0) == b'B' && self.peek(1).is_ascii_digit() {
+            self.at += 1;
             let tag = self.identifier()?;
             let shape = self.scratch.table.shape(tagged);
             tagged = self.scratch.table.push_shaped(Node::AbiTag { base: tagged, tag }, shape);

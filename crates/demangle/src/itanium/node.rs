@@ -182,9 +182,11 @@ pub(super) enum Node {
 
     // Encodings.
     Function { name: Id, returns: Option<Id>, params: List, trailer: Trailer },
-    /// A function with `enable_if` attributes or a `requires` clause.
+    /// A function with `enable_if` attributes, a vendor's qualifiers or a `requires` clause.
     Constrained { function: Id, attributes: Option<Id>, requires: Option<Id> },
     EnableIf(List),
+    /// What a vendor's qualifiers of member functions are, in the order in which they stand.
+    MethodQualifiers(List),
     ExplicitObject(Id),
     Special { what: Word, of: Id },
     ConstructionVtable { of: Id, inside: Id },

@@ -51,6 +51,8 @@ pub(super) struct NameState {
     pub(super) qualifiers: Qualifiers,
     pub(super) reference: Option<Reference>,
     pub(super) has_explicit_object: bool,
+    /// A vendor's qualifiers of a member function.
+    pub(super) vendor_qualifiers: Option<Id>,
 }
 
 /// Reads one name.
@@ -59,6 +61,8 @@ pub(super) struct Parser<'n, 's> {
     pub(super) scratch: &'s mut Scratch,
     /// `levels` and `params` from here on belong to the innermost encoding.
     pub(super) level_base: usize,
+    /// The level of the encoding around the innermost one, if that is an argument and may use its parameters.
+    pub(super) outer_level: Option<usize>,
     pub(super) param_base: usize,
     /// Whether `I` behind a type opens template arguments: not behind a conversion's type itself.
     pub(super) takes_args: bool,
@@ -106,6 +110,7 @@ impl<'n, 's> Parser<'n, 's> {
             cursor: Cursor { bytes: name.as_bytes(), at },
             scratch,
             level_base: 0,
+            outer_level: None,
             param_base: 0,
             takes_args: true,
             takes_forwards: false,

@@ -1,6 +1,6 @@
 //! Literals, and external names where a literal can be.
 
-use super::node::{FloatKind, Id, Node, Span};
+use super::node::{FloatKind, Id, List, Node, Span};
 use super::parser::Parser;
 use super::words::Word;
 
@@ -39,7 +39,7 @@ impl Parser<'_, '_> {
                 if !self.skip_text(b"_Z") {
                     return None;
                 }
-                let of = self.encoding()?;
+                let of = self.encoding_of_argument()?;
                 self.expect(b'E')?;
                 Some(of)
             }
@@ -65,10 +65,11 @@ impl Parser<'_, '_> {
     fn enum_literal(&mut self) -> Option<Id> {
         let ty = self.ty()?;
         let value = self.number();
-        if value.len == 0 {
-            return None;
-        }
         self.expect(b'E')?;
+        if value.len == 0 {
+            // A value without members, or clang's name for a lambda
+            return Some(self.push(Node::InitList { ty: Some(ty), values: List::EMPTY }));
+        }
         Some(self.push(Node::EnumLiteral { ty, value }))
     }
 

@@ -221,16 +221,17 @@ impl Parser<'_, '_> {
             self.has_forwards = true;
             return Some(forward);
         }
-        if let Some(argument) = self.argument(level, index) {
+        let outer = || self.outer_level.and_then(|base| self.argument(base, level, index));
+        if let Some(argument) = self.argument(self.level_base, level, index).or_else(outer) {
             self.scratch.table.reuse(argument);
             return Some(argument);
         }
         self.lambda_auto(level)
     }
 
-    /// What the parameter stands for.
-    fn argument(&self, level: usize, index: usize) -> Option<Id> {
-        let level = self.scratch.levels.get(self.level_base.checked_add(level)?)?;
+    /// What the parameter stands for, in the encoding whose levels start at `base`.
+    fn argument(&self, base: usize, level: usize, index: usize) -> Option<Id> {
+        let level = self.scratch.levels.get(base.checked_add(level)?)?;
         if index >= level.len {
             return None;
         }

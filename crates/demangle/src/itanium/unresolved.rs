@@ -35,7 +35,12 @@ impl Parser<'_, '_> {
         let scope = if self.peek(0).is_ascii_digit() {
             self.qualifier_levels(is_global)?
         } else {
-            self.unresolved_type_with_args()?
+            let scope = self.unresolved_type_with_args()?;
+            if self.dialect == Dialect::Literal {
+                // clang ends like several levels what stands for a template template parameter.
+                self.skip(b'E');
+            }
+            scope
         };
         let name = self.base_unresolved_name()?;
         Some(self.push(Node::Nested { scope, name }))
@@ -118,9 +123,10 @@ impl Parser<'_, '_> {
         self.remember(ty);
     }
 
-    /// `<simple-id> ::= <source-name> [<template-args>]`
+    /// `<simple-id> ::= <source-name> [<abi-tags>] [<template-args>]`
     fn simple_id(&mut self) -> Option<Id> {
         let name = self.source_name()?;
+        let name = self.abi_tags(name)?;
         self.with_args(name)
     }
 
@@ -134,7 +140,11 @@ impl Parser<'_, '_> {
             return self.simple_id();
         }
         if self.skip_text(b"dn") {
-            let of = if self.peek(0).is_ascii_digit() { self.simple_id()? } else { self.unresolved_type()? };
+            let of = if self.peek(0).is_ascii_digit() {
+                self.simple_id()?
+            } else {
+                self.unresolved_type_with_args()?
+            };
             return Some(self.push(Node::UnresolvedDestructor(of)));
         }
         self.skip_text(b"on");

@@ -1,5 +1,6 @@
 //! From what a unit holds to what a table takes.
 
+use super::names::Called;
 use super::symbols::Named;
 use super::target::Target;
 use super::unit::Worker;
@@ -177,25 +178,26 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         let mut parts = Vec::new();
         Worker::uncovered(&self.worker.rows, &self.worker.covered, &mut |start, end| {
             target.clip(start, end, &mut |start, end, shift| {
-                let (from, to) = (start.wrapping_add(shift), end.wrapping_add(shift));
-                symbols.cut(from, to, &mut |from, to, symbol| {
-                    let (start, end) = (from.wrapping_sub(shift), to.wrapping_sub(shift));
-                    parts.push(Part { start, end, shift, symbol });
+                target.cut_contested(start, end, &mut |start, end, is_contested| {
+                    let (from, to) = (start.wrapping_add(shift), end.wrapping_add(shift));
+                    symbols.cut(from, to, &mut |from, to, symbol| {
+                        let (start, end) = (from.wrapping_sub(shift), to.wrapping_sub(shift));
+                        parts.push((Part { start, end, shift, symbol }, is_contested));
+                    });
                 });
             });
         });
-        for part in parts {
-            let batch = match part.symbol {
-                Some(symbol) => {
-                    let called = super::names::Called::default().with_symbol(symbol.name, symbol.is_mangled);
-                    named.begin_function(called.head(Language(0)), &[part.range()]);
-                    &mut *named
-                }
-                None => {
-                    batch.begin_lines(&[part.range()]);
-                    &mut *batch
-                }
-            };
+        for (part, is_contested) in parts {
+            let called =
+                part.symbol.map(|symbol| Called::default().with_symbol(symbol.name, symbol.is_mangled));
+            let head = called.unwrap_or_default().head(Language(0));
+            // The first unit that says anything of an address is believed: its lines are as good as functions there.
+            let batch = if is_contested || part.symbol.is_none() { &mut *batch } else { &mut *named };
+            if is_contested || part.symbol.is_some() {
+                batch.begin_function(head, &[part.range()]);
+            } else {
+                batch.begin_lines(&[part.range()]);
+            }
             self.rows(batch, &part);
             batch.end_function();
         }

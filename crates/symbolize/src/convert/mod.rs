@@ -19,11 +19,11 @@ mod verify;
 mod walk;
 mod work;
 
+use crate::dwarf::{Claims, DwarfFile};
 use crate::symbolizer::Symbolizer;
 use backtrail_core::{AddrRange, Svma};
 use backtrail_object::Format;
 use backtrail_table::{Builder, Header, SourceKind, SymbolPiece};
-use rayon::prelude::*;
 use std::fmt;
 use std::io::{Seek, Write};
 use symbols::Pieces;
@@ -154,42 +154,48 @@ fn collect(symbolizer: &Symbolizer<'_>, options: &ConvertOptions<'_>, builder: &
     }
     let symbols = Pieces::new(symbolizer.symtab(), code, builder);
     symbols.all().iter().for_each(|piece: &SymbolPiece| builder.symbol(*piece));
-    let linked = linked(symbolizer);
-    let jobs = jobs(symbolizer, &linked);
+    let code_of_files = Code::of(symbolizer);
+    let jobs = code_of_files.jobs();
     work::run(&jobs, builder, &symbols, options.progress);
     options.progress.finished_reading();
 }
 
-/// All units that have code. `linked` is what [`linked`] gives.
-fn jobs<'s, 'd>(symbolizer: &'s Symbolizer<'d>, linked: &'s [LinkedFile<'s, 'd>]) -> Vec<Job<'s, 'd>> {
-    let mut jobs = Vec::new();
-    for (position, file) in (0u64..).zip(&symbolizer.dwarf) {
-        jobs.extend(Job::of_file(file, position));
-    }
-    for (position, (file, linked)) in (0u64..).zip(linked) {
-        jobs.extend(Job::of_linked(file, linked, position));
-    }
-    jobs
+/// Where the code of all files is.
+struct Code<'s, 'd> {
+    files: Vec<(&'s DwarfFile<'d>, Claims)>,
+    /// Object files that a debug map names, each with the pieces of it that were linked.
+    linked: Vec<(&'s DwarfFile<'d>, Vec<Linked>)>,
 }
 
-type LinkedFile<'s, 'd> = (&'s crate::dwarf::DwarfFile<'d>, Vec<Linked>);
-
-/// Object files that a debug map names, each with the pieces of it that were linked.
-fn linked<'s, 'd>(symbolizer: &'s Symbolizer<'d>) -> Vec<LinkedFile<'s, 'd>> {
-    if !symbolizer.dwarf.is_empty() {
-        return Vec::new();
+impl<'s, 'd> Code<'s, 'd> {
+    fn of(symbolizer: &'s Symbolizer<'d>) -> Self {
+        let files = symbolizer.dwarf.iter().map(|file| (file, file.claims()));
+        let mut code = Self { files: files.collect(), linked: Vec::new() };
+        if code.files.is_empty() {
+            let linked = symbolizer.debug_map().linked().into_iter();
+            code.linked = linked.map(|(file, functions)| (file, pieces(functions))).collect();
+        }
+        code
     }
-    let files = symbolizer.debug_map().linked().into_iter().map(|(file, functions)| {
-        let mut linked: Vec<_> = functions
-            .into_iter()
-            .filter_map(|(start, to, size)| {
-                let range = AddrRange::from_size(start, size);
-                let shift = to.get().wrapping_sub(start.get());
-                (!range.is_empty()).then_some(Linked { start: start.get(), end: range.end().get(), shift })
-            })
-            .collect();
-        linked.par_sort_unstable();
-        (file, linked)
+
+    /// All units that have code.
+    fn jobs(&self) -> Vec<Job<'_, 'd>> {
+        let files = (0u64..).zip(&self.files);
+        let linked = (0u64..).zip(&self.linked);
+        let jobs = files.flat_map(|(position, (file, claims))| Job::of_file(file, claims, position));
+        let linked = linked.flat_map(|(position, (file, linked))| Job::of_linked(file, linked, position));
+        jobs.chain(linked).collect()
+    }
+}
+
+/// Sorts what was linked: where functions lie in their object file, where they were linked to, and how long they are.
+fn pieces(functions: Vec<(Svma, Svma, u64)>) -> Vec<Linked> {
+    let pieces = functions.into_iter().filter_map(|(start, to, size)| {
+        let range = AddrRange::from_size(start, size);
+        let shift = to.get().wrapping_sub(start.get());
+        (!range.is_empty()).then_some(Linked { start: start.get(), end: range.end().get(), shift })
     });
-    files.collect()
+    let mut pieces: Vec<_> = pieces.collect();
+    pieces.sort_unstable();
+    pieces
 }

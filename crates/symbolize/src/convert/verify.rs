@@ -2,7 +2,7 @@
 
 use super::walk::{Walked, walk};
 use super::work::{self, Opened};
-use super::{ConvertError, Silent, jobs, linked, names::is_mangled, pool};
+use super::{Code, ConvertError, Silent, names::is_mangled, pool};
 use crate::answer::{Answer, FunctionRef};
 use crate::dwarf::{Plan, Rows};
 use crate::request::Step;
@@ -48,8 +48,8 @@ pub fn verify(
 ) -> Result<Verified, ConvertError> {
     let total = Mutex::new(Verified::default());
     pool(threads)?.install(|| {
-        let linked = linked(symbolizer);
-        let jobs = jobs(symbolizer, &linked);
+        let code = Code::of(symbolizer);
+        let jobs = code.jobs();
         work::each(&jobs, &Silent, <(Rows, Walked)>::default, |(rows, walked), _, opened| {
             let Opened::Unit { view, dies, target } = opened else { return };
             rows.read(view);

@@ -5,7 +5,7 @@ use super::emit::Ranks;
 use super::symbols::Pieces;
 use super::target::{Linked, Target};
 use super::unit::Worker;
-use crate::dwarf::{Abbrevs, Claim, DwarfFile, Unit, View};
+use crate::dwarf::{Abbrevs, Claim, Claims, DwarfFile, Unit, View};
 use backtrail_table::{Builder, DropReason};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -18,7 +18,7 @@ pub(super) struct Job<'f, 'd> {
 }
 
 enum Kept<'f> {
-    Claimed(Claim),
+    Claimed(&'f Claim, &'f [(u64, u64)]),
     Linked(&'f [Linked]),
 }
 
@@ -28,13 +28,13 @@ impl<'f, 'd> Job<'f, 'd> {
     }
 
     /// The units of a file that lookups would ask. `position` is the file's place among those of the image.
-    pub(super) fn of_file(file: &'f DwarfFile<'d>, position: u64) -> Vec<Self> {
-        let units = file.all_units().iter().zip(file.claims()).zip(0u64..);
-        let jobs = units.filter(|((_, claim), _)| *claim != Claim::None).map(|((unit, claim), number)| {
+    pub(super) fn of_file(file: &'f DwarfFile<'d>, claims: &'f Claims, position: u64) -> Vec<Self> {
+        let units = file.all_units().iter().zip(&claims.of_units).zip(0u64..);
+        let jobs = units.filter(|((_, claim), _)| **claim != Claim::None).map(|((unit, claim), number)| {
             // Units that state no addresses are asked last.
-            let is_last = claim == Claim::Functions;
+            let is_last = *claim == Claim::Functions;
             let ranks = ranks(position, is_last, number);
-            Job { file, unit, kept: Kept::Claimed(claim), ranks }
+            Job { file, unit, kept: Kept::Claimed(claim, &claims.contested), ranks }
         });
         jobs.collect()
     }
@@ -142,7 +142,7 @@ fn open<'d>(job: &Job<'_, 'd>, abbrevs: &mut Abbrevs, act: impl for<'a> FnOnce(O
     let view: View<'_, 'd> = View { file, main: file, unit: job.unit, body: &body };
     let dies = file.split(view).ok().flatten().unwrap_or(view);
     let target = match &job.kept {
-        Kept::Claimed(claim) => Target::Claimed(claim),
+        Kept::Claimed(claim, contested) => Target::Claimed(claim, contested),
         Kept::Linked(linked) => Target::Linked(linked),
     };
     act(Opened::Unit { view, dies, target });

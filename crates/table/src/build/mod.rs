@@ -4,7 +4,9 @@ mod batch;
 mod collect;
 mod encode;
 mod intern;
+mod names;
 mod opcodes;
+mod pack;
 mod place;
 mod spans;
 mod steps;
@@ -13,11 +15,13 @@ mod write;
 use crate::error::Result;
 use crate::format::SectionKind;
 use crate::stats::{Stats, Summary};
+use crate::text::MAX_TEXT;
 use crate::types::{DropReason, FileId, Header, StringId, SymbolPiece};
 use backtrail_core::{AddrRange, Svma};
 pub use batch::Batch;
 use collect::Input;
 use intern::Interner;
+use names::NameSections;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Seek, Write};
@@ -47,9 +51,13 @@ impl Builder {
         Self { header, strings: Interner::new(), files: Interner::new(), added: Mutex::default() }
     }
 
-    /// Keeps a string and gives its number; equal strings have the same.
+    /// Keeps a string and gives its number; equal strings have the same. What is longer than a mebibyte is cut.
     pub fn string(&self, bytes: &[u8]) -> StringId {
-        StringId(self.strings.intern(bytes).unwrap_or(u32::MAX))
+        let kept = bytes.get(..MAX_TEXT).unwrap_or(bytes);
+        if kept.len() < bytes.len() {
+            self.dropped(DropReason::TooLarge, 1);
+        }
+        StringId(self.strings.intern(kept).unwrap_or(u32::MAX))
     }
 
     /// Keeps a source file by its whole path and gives its number. The table keeps directories apart and once.
@@ -113,8 +121,9 @@ impl Builder {
         let mut output = write::Output::new(out)?;
         let (chunks, counts, picker) = write::bodies(&mut output, &input, &numbers)?;
         output.section(SectionKind::Index, &write::index(&chunks))?;
-        let (names, languages) = write::names(&numbers, &strings);
+        let NameSections { names, dictionary, languages } = names::write(&numbers, &strings);
         output.section(SectionKind::Names, &names)?;
+        output.section(SectionKind::Dictionary, &dictionary)?;
         output.section(SectionKind::Files, &write::files(&numbers, &paths))?;
         output.section(SectionKind::Regions, &write::regions(&sections))?;
         for (reason, count) in

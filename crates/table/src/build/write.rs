@@ -5,7 +5,7 @@ use super::encode::{ChunkEntry, Encoder};
 use super::intern::Strings;
 use super::opcodes::{self, Picker};
 use super::place::Item;
-use crate::body::{GROUP, NAME_GROUP, NO_LANGUAGE};
+use crate::body::GROUP;
 use crate::bytes::{put_signed, put_uleb};
 use crate::error::{Error, Result};
 use crate::format::{Counts, ENTRY_SIZE, Entry, Facts, HEADER_SIZE, SECTIONS, SectionKind, put_header};
@@ -182,54 +182,6 @@ pub(crate) fn index(chunks: &[ChunkEntry]) -> Vec<u8> {
     }
     out.extend(groups);
     out
-}
-
-/// The names by number, and the languages that they refer to.
-pub(crate) fn names(numbers: &Numbers, strings: &Strings) -> (Vec<u8>, Vec<u16>) {
-    let mut languages: Vec<u16> = numbers.names.iter().map(|head| head.language.0).collect();
-    languages.sort_unstable();
-    languages.dedup();
-    // What has no room in a byte loses its language, not its name.
-    languages.truncate(NO_LANGUAGE as usize);
-    let encode = |part: usize| {
-        let (mut out, mut record, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-        let range = part * PART..numbers.names.len().min((part + 1) * PART);
-        let (heads, homes) = (numbers.names.get(range.clone()), numbers.homes.get(range));
-        for (head, home) in heads.unwrap_or_default().iter().zip(homes.unwrap_or_default()) {
-            let before = out.len();
-            record.clear();
-            let language = languages.binary_search(&head.language.0).map_or(NO_LANGUAGE, |index| index as u8);
-            let has = |name: bool, flag: u8| if name { flag } else { 0 };
-            record.push(has(head.linkage_name.is_some(), 1) | has(head.name.is_some(), 2) | language << 2);
-            for number in [home.file, home.line, home.column] {
-                put_uleb(&mut record, u64::from(number));
-            }
-            let texts = [head.linkage_name, head.name].map(|name| name.map(|name| strings.get(name.0)));
-            if let [Some(linkage), Some(_)] = texts {
-                put_uleb(&mut record, linkage.len() as u64);
-            }
-            texts.into_iter().flatten().for_each(|text| record.extend(text));
-            put_uleb(&mut out, record.len() as u64);
-            out.extend(&record);
-            sizes.push(out.len() - before);
-        }
-        (out, sizes)
-    };
-    let parts: Vec<_> = (0..numbers.names.len().div_ceil(PART)).into_par_iter().map(encode).collect();
-    let mut positions = Vec::new();
-    let mut position = 0;
-    for (number, size) in parts.iter().flat_map(|(_, sizes)| sizes).enumerate() {
-        if number % NAME_GROUP == 0 {
-            positions.push(position);
-        }
-        position += *size as u64;
-    }
-    let width = packed::width_of(position);
-    let mut out = vec![width, 0, 0, 0, 0, 0, 0, 0];
-    out.extend((numbers.names.len() as u64).to_le_bytes());
-    packed::put(&mut out, width, positions.into_iter());
-    parts.iter().for_each(|(bytes, _)| out.extend(bytes));
-    (out, languages)
 }
 
 /// The files by number: places of their directories and names among the texts that follow.

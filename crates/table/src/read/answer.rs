@@ -5,6 +5,7 @@ use crate::ops::OpTable;
 use crate::read::Table;
 use crate::read::chunk::{Base, Call, Chunk, Levels, State};
 use crate::read::names::{self, Location};
+use crate::text;
 use crate::types::Language;
 use backtrail_core::{Reason, Svma};
 use std::fmt;
@@ -195,13 +196,34 @@ pub struct Frame<'t> {
 /// A string of a table. Names are packed, so reading one means unpacking it into a buffer of the caller's.
 #[derive(Clone, Copy)]
 pub struct Text<'t> {
-    pub(crate) bytes: &'t [u8],
+    bytes: &'t [u8],
+    /// Of a packed one.
+    dictionary: Option<&'t [u8]>,
 }
 
-impl Text<'_> {
-    /// Appends the bytes, which are UTF-8 in honest files.
+impl<'t> Text<'t> {
+    pub(crate) fn plain(bytes: &'t [u8]) -> Self {
+        Self { bytes, dictionary: None }
+    }
+
+    pub(crate) fn packed(bytes: &'t [u8], dictionary: &'t [u8]) -> Self {
+        Self { bytes, dictionary: Some(dictionary) }
+    }
+
+    /// Appends the bytes, which are UTF-8 in honest files. Allocates nothing where the buffer has room.
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.bytes);
+        // A broken name is cut where it breaks; `Table::check` tells.
+        let _ = self.unpack(out);
+    }
+
+    pub(crate) fn unpack(&self, out: &mut Vec<u8>) -> Option<()> {
+        match self.dictionary {
+            Some(dictionary) => text::unpack(self.bytes, dictionary, out),
+            None => {
+                out.extend_from_slice(self.bytes);
+                Some(())
+            }
+        }
     }
 
     /// The string on its own; what is not UTF-8 is replaced.

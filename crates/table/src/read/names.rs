@@ -1,6 +1,5 @@
 //! Names and files by number.
 
-use crate::body::NAME_GROUP;
 use crate::bytes::Cursor;
 use crate::packed::Packed;
 use crate::read::answer::{File, Text};
@@ -12,6 +11,7 @@ pub(crate) struct Names<'d> {
     count: usize,
     positions: Packed<'d>,
     records: &'d [u8],
+    dictionary: &'d [u8],
 }
 
 /// A place in the source, the file by its number plus one.
@@ -34,13 +34,14 @@ pub(crate) struct Name<'d> {
 }
 
 impl<'d> Names<'d> {
-    pub(crate) fn read(data: &'d [u8]) -> Option<Self> {
+    pub(crate) fn read(data: &'d [u8], dictionary: &'d [u8]) -> Option<Self> {
         let mut cursor = Cursor::new(data);
         let [width, ..] = cursor.array::<8>()?;
         let count = cursor.u64()?;
-        let positions = Packed::new(data.get(cursor.at..)?, width, count.div_ceil(NAME_GROUP as u64))?;
+        let positions = Packed::new(data.get(cursor.at..)?, width, count.checked_add(1)?)?;
         cursor.take(positions.size())?;
-        Some(Self { count: usize::try_from(count).ok()?, positions, records: data.get(cursor.at..)? })
+        let (count, records) = (usize::try_from(count).ok()?, data.get(cursor.at..)?);
+        Some(Self { count, positions, records, dictionary })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -54,27 +55,19 @@ impl<'d> Names<'d> {
             return Some(Name { language: u8::MAX, ..Name::default() });
         };
         let number = number as usize;
-        if number >= self.count {
-            return None;
-        }
-        let position = self.positions.get(number / NAME_GROUP)?;
-        let mut cursor = Cursor::at(self.records, usize::try_from(position).ok()?);
-        for _ in 0..number % NAME_GROUP {
-            let size = usize::try_from(cursor.uleb()?).ok()?;
-            cursor.take(size)?;
-        }
-        let size = usize::try_from(cursor.uleb()?).ok()?;
-        read_record(cursor.take(size)?)
+        let (start, end) = (self.positions.get(number)?, self.positions.get(number + 1)?);
+        let record = self.records.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
+        read_record(record, self.dictionary)
     }
 }
 
 #[inline]
-fn read_record(record: &[u8]) -> Option<Name<'_>> {
+fn read_record<'d>(record: &'d [u8], dictionary: &'d [u8]) -> Option<Name<'d>> {
     let mut cursor = Cursor::new(record);
     let flags = cursor.u8()?;
     let home = Location { file: cursor.uleb32()?, line: cursor.uleb32()?, column: cursor.uleb32()? };
     let mut name = Name { language: flags >> 2, home, ..Name::default() };
-    let text = |bytes| Text { bytes };
+    let text = |bytes| Text::packed(bytes, dictionary);
     match flags & 3 {
         3 => {
             let size = usize::try_from(cursor.uleb()?).ok()?;
@@ -117,7 +110,7 @@ impl<'d> Files<'d> {
         let text = |index: usize| {
             let mut cursor = Cursor::at(self.texts, usize::try_from(self.places.get(index)?).ok()?);
             let size = usize::try_from(cursor.uleb()?).ok()?;
-            cursor.take(size).map(|bytes| Text { bytes })
+            cursor.take(size).map(Text::plain)
         };
         Some(File { directory: text(number * 2)?, name: text(number * 2 + 1)? })
     }

@@ -25,7 +25,9 @@ const MAX_BEFORE: usize = 24;
 
 /// See [`crate::arch::analyse`].
 pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
-    ahead(code).or_else(|| from_start(code))
+    let certain = ahead(code);
+    // Where DWARF has a row, a guess at where the function starts is worth less.
+    if code.is_described { certain } else { certain.or_else(|| from_start(code)) }
 }
 
 fn instruction(code: &Code<'_>, at: Svma) -> Option<u32> {

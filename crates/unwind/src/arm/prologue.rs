@@ -1,9 +1,241 @@
-//! Prologues, epilogues and stubs of arm.
+//! Prologues, epilogues and stubs of 32-bit ARM, in both instruction sets. The ways are those of 64-bit ARM
+//! ([`crate::aarch64`]): ahead to where the function returns, and from its start.
+//!
+//! Thumb code cannot be read backwards. Where the function's start is not known, the code is read from the start of
+//! the table's entry, which may be an earlier function's.
 
+use super::a32::{self, PLT_PUSH};
+use super::effect::{Effect, LR, MEMORY, PC, SP, Transfer};
+use super::frame::Frame;
+use super::t32;
 use crate::arch::Code;
+use crate::read;
 use crate::row::Row;
+use backtrail_core::Svma;
+
+/// How many instructions are followed to the end of a function.
+const MAX_AHEAD: usize = 64;
+/// How many instructions a prologue may have, with what the compiler puts in between.
+const MAX_PROLOGUE: u64 = 64;
+/// How many instructions of a prologue that has not begun are looked at.
+const MAX_BEFORE: usize = 16;
+/// How many instructions are read in search of where the function at hand begins.
+const MAX_SWEEP: usize = 4096;
 
 /// See [`crate::arch::analyse`].
-pub(crate) fn analyse(_: &Code<'_>) -> Option<Row> {
+pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
+    let reader = Reader { code, thumb: code.thumb || is_thumb(code) };
+    let certain = ahead(&reader);
+    if code.is_described { certain } else { certain.or_else(|| from_start(&reader)) }
+}
+
+/// Words looked at to tell the instruction sets apart.
+const SAMPLE: usize = 8;
+
+/// Whether the code is Thumb where its address does not tell: most ARM instructions are unconditional, and begin with
+/// the digit e.
+fn is_thumb(code: &Code<'_>) -> bool {
+    if !code.at.get().is_multiple_of(4) {
+        return true;
+    }
+    let (words, _) = code.ahead().as_chunks::<4>();
+    let sample = words.get(..SAMPLE).unwrap_or(words);
+    let always = sample.iter().filter(|[.., high]| high >> 4 == 0xe).count();
+    2 * always < sample.len()
+}
+
+/// Reads instructions of one set.
+struct Reader<'c, 'd> {
+    code: &'c Code<'d>,
+    thumb: bool,
+}
+
+impl Reader<'_, '_> {
+    /// The instruction at `at` and its size.
+    fn at(&self, at: Svma) -> Option<(Effect, u64)> {
+        if !self.thumb {
+            return Some((a32::decode(read::word(self.code.text, at)?), 4));
+        }
+        let first = read::half(self.code.text, at)?;
+        if t32::size(first) == 2 {
+            return Some((t32::decode_short(first), 2));
+        }
+        Some((t32::decode_long(first, read::half(self.code.text, at.checked_add(2)?)?), 4))
+    }
+}
+
+/// Instructions one after the other, those of `it` blocks marked as conditional.
+struct Sweep<'c, 'd> {
+    reader: &'c Reader<'c, 'd>,
+    at: Svma,
+    conditional: u8,
+}
+
+impl<'c, 'd> Sweep<'c, 'd> {
+    fn new(reader: &'c Reader<'c, 'd>, at: Svma) -> Self {
+        Self { reader, at, conditional: 0 }
+    }
+
+    /// The instruction's address and effect.
+    fn next(&mut self) -> Option<(Svma, Effect)> {
+        let at = self.at;
+        let (effect, size) = self.reader.at(at)?;
+        self.at = at.checked_add(size)?;
+        if let Effect::If(count) = effect {
+            self.conditional = count;
+            return Some((at, Effect::Nothing));
+        }
+        let effect = if self.conditional > 0 { effect.conditional() } else { effect };
+        self.conditional = self.conditional.saturating_sub(1);
+        Some((at, effect))
+    }
+}
+
+fn loads_pc(transfer: &Transfer) -> bool {
+    transfer.is_load && transfer.set & (1 << PC) != 0
+}
+
+/// Follows the code to the function's end.
+fn ahead(reader: &Reader<'_, '_>) -> Option<Row> {
+    let mut frame = Frame::new();
+    let mut sweep = Sweep::new(reader, reader.code.at);
+    // The row as it would be if the last jump left the function.
+    let mut if_tail_call = None;
+    for _ in 0..MAX_AHEAD {
+        let Some((at, effect)) = sweep.next() else { return if_tail_call };
+        match effect {
+            Effect::JumpRegister(LR) => return frame.row_before_jump(LR),
+            Effect::JumpRegister(register) if register != MEMORY && frame.is_undone => {
+                return frame.row_before_jump(LR);
+            }
+            Effect::JumpRegister(_) | Effect::Call | Effect::Trap => return if_tail_call,
+            Effect::Transfer(transfer) if loads_pc(&transfer) && transfer.base != SP => {
+                return through_memory(reader, frame, at, &transfer).or(if_tail_call);
+            }
+            Effect::Transfer(transfer) if loads_pc(&transfer) => {
+                frame.run(effect);
+                return frame.row_before_jump(PC);
+            }
+            Effect::Jump(distance) => {
+                if frame.is_undone && if_tail_call.is_none() {
+                    if_tail_call = frame.row_before_jump(LR);
+                }
+                sweep.at = Svma::new(at.get().wrapping_add_signed(distance));
+            }
+            effect => frame.run(effect),
+        }
+    }
+    if_tail_call
+}
+
+/// A jump to a loaded address by `r12` ends an entry of a `.plt`, one by `lr` the first entry, which has pushed `lr`.
+/// Others are switches, but for what comes back by `ldm fp, {fp, sp, pc}`.
+fn through_memory(reader: &Reader<'_, '_>, mut frame: Frame, at: Svma, transfer: &Transfer) -> Option<Row> {
+    const IP: u8 = 12;
+    if transfer.set & (1 << SP) != 0 {
+        frame.run(Effect::Transfer(*transfer));
+        return frame.row_before_jump(PC);
+    }
+    match transfer.base {
+        IP => frame.row_before_jump(LR),
+        LR if !reader.thumb => {
+            let word = |back: u64| read::word(reader.code.text, at.checked_sub(back)?);
+            let push = (1..=4).find(|back| word(4 * back) == Some(PLT_PUSH))?;
+            let is_pushed = at.checked_sub(4 * push)? < reader.code.at;
+            let lr = Transfer { is_load: true, set: 1 << LR, base: SP, offset: 0, writeback: 4 };
+            // What the entry itself did to `lr` comes after the push.
+            let mut after = if is_pushed { frame } else { Frame::new() };
+            if is_pushed {
+                after.run(Effect::Transfer(lr));
+            }
+            after.row_before_jump(LR)
+        }
+        _ => None,
+    }
+}
+
+/// Follows the code from the function's start.
+fn from_start(reader: &Reader<'_, '_>) -> Option<Row> {
+    let code = reader.code;
+    let (start, mut frame) = (start_of_block(reader)?, Frame::new());
+    let mut sweep = Sweep::new(reader, start);
+    while sweep.at < code.at {
+        match sweep.next()?.1 {
+            Effect::Call => return None,
+            effect => frame.run(effect),
+        }
+    }
+    if sweep.at != code.at {
+        return None;
+    }
+    let goes_on = makes_frame(reader, &frame);
+    // Behind the last push the table knows as much.
+    let is_prologue = goes_on || frame.keeps_link();
+    let is_start = code.function == Some(start) || frame.is_made || goes_on;
+    if is_prologue && is_start { frame.row_after_start() } else { None }
+}
+
+/// Where the straight code that leads to the address begins; `None` where that is too far away.
+fn start_of_block(reader: &Reader<'_, '_>) -> Option<Svma> {
+    if reader.thumb { start_by_reading(reader) } else { start_by_going_back(reader) }
+}
+
+fn ends_block(effect: Effect) -> bool {
+    match effect {
+        Effect::Jump(_) | Effect::JumpRegister(_) | Effect::Trap => true,
+        Effect::Transfer(transfer) => loads_pc(&transfer),
+        _ => false,
+    }
+}
+
+fn start_by_going_back(reader: &Reader<'_, '_>) -> Option<Svma> {
+    let mut at = reader.code.at;
+    for _ in 0..MAX_PROLOGUE {
+        if reader.code.function == Some(at) || at == reader.code.text.start {
+            return Some(at);
+        }
+        let before = at.checked_sub(4)?;
+        if ends_block(reader.at(before)?.0) {
+            return Some(at);
+        }
+        at = before;
+    }
     None
+}
+
+fn start_by_reading(reader: &Reader<'_, '_>) -> Option<Svma> {
+    let mut start = reader.code.function?;
+    let mut sweep = Sweep::new(reader, start);
+    for _ in 0..MAX_SWEEP {
+        if sweep.at >= reader.code.at {
+            let is_near = reader.code.at.offset_from(start).is_some_and(|bytes| bytes <= 4 * MAX_PROLOGUE);
+            return (sweep.at == reader.code.at && is_near).then_some(start);
+        }
+        if ends_block(sweep.next()?.1) {
+            start = sweep.at;
+        }
+    }
+    None
+}
+
+/// Whether the code from here on saves a link register that is still the function's first.
+fn makes_frame(reader: &Reader<'_, '_>, frame: &Frame) -> bool {
+    let mut frame = *frame;
+    if !frame.keeps_link() {
+        return false;
+    }
+    let had_stored = frame.has_stored_link();
+    let mut sweep = Sweep::new(reader, reader.code.at);
+    for _ in 0..MAX_BEFORE {
+        let Some((_, effect)) = sweep.next() else { return false };
+        if ends_block(effect) || effect == Effect::Call {
+            return false;
+        }
+        frame.is_made = false;
+        frame.run(effect);
+        if frame.is_made && (had_stored || frame.has_stored_link()) {
+            return true;
+        }
+    }
+    false
 }

@@ -18,6 +18,8 @@ pub(crate) struct Setting<'s, 'd> {
     pub(crate) section: Cursor<'d>,
     /// The table's number in expressions.
     pub(crate) table: u8,
+    /// How many registers the family has a place for; vector registers and the like follow and are let go.
+    pub(crate) registers: u8,
     /// Apple's `__eh_frame` for i386, which has esp and ebp the other way round.
     pub(crate) swaps_4_and_5: bool,
 }
@@ -60,8 +62,9 @@ impl<'s, 'd> Program<'s, 'd> {
         Ok(program)
     }
 
-    /// The next row that covers anything.
-    pub(crate) fn next(&mut self) -> Result<Option<(AddrRange<Svma>, Row)>> {
+    /// The range of the next row that covers anything. The row is [`Program::row`] until this is called again: rows are
+    /// large, and most callers look at one of them only.
+    pub(crate) fn next(&mut self) -> Result<Option<AddrRange<Svma>>> {
         while !self.done {
             let start = self.location;
             let end = self.advance()?.unwrap_or_else(|| {
@@ -70,14 +73,17 @@ impl<'s, 'd> Program<'s, 'd> {
             });
             let end = end.min(self.fde.range.end().get());
             if end > start {
-                // Rows of the past stay: `self.row` is changed by the instructions behind the advance.
-                let range = AddrRange::new(Svma::new(start), Svma::new(end));
-                let row = self.finished();
+                self.finish();
                 self.location = end;
-                return Ok(Some((range, row)));
+                return Ok(Some(AddrRange::new(Svma::new(start), Svma::new(end))));
             }
         }
         Ok(None)
+    }
+
+    /// The row whose range was given last.
+    pub(crate) fn row(&self) -> &Row {
+        &self.row
     }
 
     /// Runs up to the next change of location; `None` at the program's end.
@@ -95,15 +101,13 @@ impl<'s, 'd> Program<'s, 'd> {
         Ok(None)
     }
 
-    fn finished(&self) -> Row {
-        let mut row = self.row;
-        row.is_signal_frame = self.fde.cie.is_signal_frame;
-        row.return_address = match row.rule(self.return_address) {
+    fn finish(&mut self) {
+        self.row.is_signal_frame = self.fde.cie.is_signal_frame;
+        self.row.return_address = match self.row.rule(self.return_address) {
             // The return address is where the call left it: still in its register.
             Rule::Same => Rule::Register(self.return_address),
             rule => rule,
         };
-        row
     }
 
     /// Runs one instruction; gives the new location if it changes that.
@@ -209,7 +213,8 @@ impl<'s, 'd> Program<'s, 'd> {
             5 if self.setting.swaps_4_and_5 => 4,
             other => other,
         };
-        Register(u8::try_from(number).unwrap_or(u8::MAX))
+        let known = u8::try_from(number).ok().filter(|number| *number < self.setting.registers);
+        Register(known.unwrap_or(u8::MAX))
     }
 
     fn register(&mut self) -> Result<Register> {
@@ -217,7 +222,6 @@ impl<'s, 'd> Program<'s, 'd> {
         Ok(self.number(number))
     }
 
-    /// Vector registers and the like have no place in a row and are let go.
     fn set(&mut self, number: u64, rule: Rule) {
         let register = self.number(number);
         self.row.set(register, rule);

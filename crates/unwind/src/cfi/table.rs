@@ -215,8 +215,10 @@ impl<'d> Frames<'d> {
     }
 
     fn setting(&self) -> Setting<'_, 'd> {
-        let is_i386 = self.sections.arch.is_some_and(|arch| arch.family() == Family::X86);
+        let family = self.sections.arch.map_or(Family::Other, backtrail_core::Arch::family);
+        let is_i386 = family == Family::X86;
         Setting {
+            registers: u8::try_from(family.register_names().len()).unwrap_or(0),
             bases: self.bases(),
             section: self.cursor(),
             table: self.number,
@@ -224,14 +226,27 @@ impl<'d> Frames<'d> {
         }
     }
 
-    /// The FDE's rows, by address.
-    pub fn rows(&self, fde: &Fde) -> Rows<'_, 'd> {
+    fn program(&self, fde: &Fde) -> Result<Program<'_, 'd>> {
         let mut setting = self.setting();
         setting.bases.function = Some(fde.range.start());
-        match Program::new(setting, *fde) {
+        Program::new(setting, *fde)
+    }
+
+    /// The FDE's rows, by address.
+    pub fn rows(&self, fde: &Fde) -> Rows<'_, 'd> {
+        match self.program(fde) {
             Ok(program) => Rows { program: Some(program), fault: None },
             Err(fault) => Rows { program: None, fault: Some(fault) },
         }
+    }
+
+    /// Shows the FDE's rows to `see`, by address, without copying them. A program that breaks its format ends there.
+    pub(crate) fn each_row(&self, fde: &Fde, mut see: impl FnMut(AddrRange<Svma>, &Row)) -> Result<()> {
+        let mut program = self.program(fde)?;
+        while let Some(range) = program.next()? {
+            see(range, program.row());
+        }
+        Ok(())
     }
 
     /// The row at `at`.
@@ -241,10 +256,10 @@ impl<'d> Frames<'d> {
 
     /// The FDE's row at `at`.
     pub(crate) fn row_in(&self, fde: &Fde, at: Svma) -> core::result::Result<Found, Miss> {
-        for row in self.rows(fde) {
-            let (covered, row) = row?;
+        let mut program = self.program(fde)?;
+        while let Some(covered) = program.next()? {
             if covered.contains(at) {
-                return Ok(Found { row, trust: Trust::Cfi, covered });
+                return Ok(Found { row: *program.row(), trust: Trust::Cfi, covered });
             }
         }
         Err(Miss::NotCovered)
@@ -336,8 +351,9 @@ impl Iterator for Rows<'_, '_> {
             self.program = None;
             return Some(Err(fault));
         }
-        match self.program.as_mut()?.next() {
-            Ok(row) => row.map(Ok),
+        let program = self.program.as_mut()?;
+        match program.next() {
+            Ok(range) => range.map(|range| Ok((range, *program.row()))),
             Err(fault) => {
                 self.program = None;
                 Some(Err(fault))

@@ -83,6 +83,7 @@ struct IndexEntry {
 
 /// What compact unwind says about an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "handed from call to call, never kept")]
 pub enum CompactFound {
     /// A row that holds in the function's body.
     Row(Found),
@@ -120,7 +121,7 @@ impl<'d> Compact<'d> {
         Some(Self {
             info,
             image_base: sections.image_base,
-            family: sections.arch.map_or(Family::Other, |arch| arch.family()),
+            family: sections.arch.map_or(Family::Other, backtrail_core::Arch::family),
             common: array(1)?,
             personalities: array(3)?,
             index: array(5)?,

@@ -1,6 +1,6 @@
 //! Compiling: every row of every table, in the order of methods that a [`Module`] has.
 
-use super::packed::Packed;
+use super::packed::{Packed, wanted_slots};
 use super::{GAP, Rules};
 use crate::Module;
 use crate::cfi::Frames;
@@ -10,7 +10,7 @@ use crate::row::{Cfa, Expression, Miss, Row, Rule};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use backtrail_core::{AddrRange, Family, Svma, Trust};
+use backtrail_core::{AddrRange, Family, Register, Svma, Trust};
 
 /// Rows for a stretch of code should be this many on average: a search among them stays in one cache line.
 const ROWS_PER_STRETCH: usize = 4;
@@ -106,11 +106,8 @@ impl Builder {
     }
 
     fn read_fde(&mut self, frames: &Frames<'_>, fde: &crate::cfi::Fde, spans: &mut Vec<Span>) {
-        for row in frames.rows(fde) {
-            // A broken program: the rows before the fault are good.
-            let Ok((range, row)) = row else { break };
-            self.push(range, &row, Trust::Cfi, Some(frames), spans);
-        }
+        // A broken program: the rows before the fault are good.
+        let _ = frames.each_row(fde, |range, row| self.push(range, row, Trust::Cfi, Some(frames), spans));
     }
 
     fn read_compact(
@@ -214,7 +211,9 @@ impl Builder {
             indices.push(GAP);
         }
         let (stretches, shift) = stretches(&starts);
+        let bases = self.bases();
         Rules {
+            bases,
             family: self.family,
             image_base: self.base,
             starts,
@@ -225,6 +224,27 @@ impl Builder {
             wide: self.wide,
             expressions: self.expressions,
         }
+    }
+}
+
+impl Builder {
+    /// Which callee-saved registers the rules count from. In expressions every byte that may be an operation on a
+    /// register counts as one.
+    fn bases(&self) -> u16 {
+        let family = self.family;
+        let packed = self.interner.rules.iter().fold(0, |all, rule| all | rule.base_slot(family));
+        let in_expression = |register: Register| {
+            let operations = [0x50u8, 0x70].map(|first| first.checked_add(register.0));
+            self.expressions.iter().any(|byte| operations.contains(&Some(*byte)))
+        };
+        let in_row = |register: Register| {
+            self.wide.iter().any(|row| {
+                let is_base = matches!(row.cfa, Cfa::RegisterOffset(by, _) if by == register);
+                let is_source = |rule: Rule| rule == Rule::Register(register);
+                is_base || is_source(row.return_address) || row.rules().any(|(_, rule)| is_source(rule))
+            })
+        };
+        packed | wanted_slots(family, |register| in_expression(register) || in_row(register))
     }
 }
 

@@ -9,7 +9,7 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use packed::{Packed, Place};
+pub(crate) use packed::{Packed, Place, packed_registers, wanted_slots};
 
 use crate::Module;
 use crate::row::{Expression, Found, Row};
@@ -40,6 +40,8 @@ pub struct Rules {
     wide: Vec<Row>,
     /// The bytes of their expressions.
     expressions: Vec<u8>,
+    /// The callee-saved registers that some rule counts from, as slots of packed rules.
+    bases: u16,
 }
 
 /// What compiling an image came to.
@@ -74,6 +76,11 @@ impl Rules {
             + self.wide.len() * size_of::<Row>()
             + self.expressions.len();
         Size { rows: self.starts.len(), rules: self.rules.len(), wide: self.wide.len(), bytes }
+    }
+
+    /// The callee-saved registers that some rule counts from: a walk that recovers these finds every frame.
+    pub(crate) fn bases(&self) -> u16 {
+        self.bases
     }
 
     /// The number of the row at `at`.

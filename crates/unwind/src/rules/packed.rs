@@ -132,43 +132,43 @@ impl Packed {
     }
 
     /// Finds the CFA and the return address; `None` where a register or memory is missing.
-    #[inline]
-    pub(crate) fn locate<M: ReadMemory + ?Sized>(&self, registers: &Registers, memory: &M) -> Option<Place> {
-        let register = Register(self.register);
-        let value = registers.get(register)?;
-        let family = registers.family();
+    ///
+    /// This and the functions below are inlined with the family a constant, so that its tables and sizes are too.
+    #[inline(always)]
+    pub(crate) fn locate<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &Registers,
+        memory: &M,
+        family: Family,
+    ) -> Option<Place> {
+        let value = registers.get(Register(self.register))?;
         let cfa = wrap(value.wrapping_add_signed(self.offset.into()), family);
         let return_address = match self.return_address {
             UNDEFINED => None,
-            IN_LINK_REGISTER => {
-                let lr = family.lr().unwrap_or_default();
-                Some(registers.get(lr)?)
-            }
-            words => {
-                let at = place(cfa, words, family);
-                Some(memory.read_pointer(at, family.word_size()).ok()?)
-            }
+            IN_LINK_REGISTER => Some(registers.get(family.lr()?)?),
+            words => Some(memory.read_pointer(place(cfa, words, family), family.word_size()).ok()?),
         };
         Some(Place { cfa, return_address })
     }
 
-    /// Makes the registers the caller's, given what [`Packed::locate`] found.
-    #[inline]
+    /// Makes the registers the caller's, given what [`Packed::locate`] found. Callee-saved registers that are not
+    /// `wanted` (see [`wanted_slots`]) are left alone.
+    #[inline(always)]
     pub(crate) fn commit<M: ReadMemory + ?Sized>(
         &self,
         registers: &mut Registers,
         memory: &M,
         found: &Place,
+        wanted: u16,
+        family: Family,
     ) {
-        let family = registers.family();
         let slots = slots(family);
-        let mut mask = self.mask;
+        let mut mask = self.mask & wanted;
         while mask != 0 {
             let slot = mask.trailing_zeros() as usize;
             mask &= mask - 1;
             let (Some(register), Some(words)) = (slots.get(slot), self.saved.get(slot)) else { break };
-            let at = place(found.cfa, *words, family);
-            match memory.read_pointer(at, family.word_size()) {
+            match memory.read_pointer(place(found.cfa, *words, family), family.word_size()) {
                 Ok(value) => registers.set(Register(*register), value),
                 Err(_) => registers.clear(Register(*register)),
             }
@@ -178,7 +178,63 @@ impl Packed {
         }
         registers.set(family.sp(), found.cfa);
     }
+
+    /// The whole step, where nothing about it is out of the ordinary: the caller's address and stack pointer, which
+    /// the registers then hold. `None`, with nothing changed, where a closer look is needed: the outermost frame, a
+    /// stack that does not advance, an address of zero or with bits that are none of it, memory that cannot be read.
+    #[inline]
+    pub(crate) fn step<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &mut Registers,
+        memory: &M,
+        wanted: u16,
+    ) -> Option<(Avma, Avma)> {
+        match registers.family() {
+            Family::X86_64 => self.step_as(registers, memory, wanted, Family::X86_64),
+            Family::Aarch64 => self.step_as(registers, memory, wanted, Family::Aarch64),
+            other => self.step_as(registers, memory, wanted, other),
+        }
+    }
+
+    #[inline(always)]
+    fn step_as<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &mut Registers,
+        memory: &M,
+        wanted: u16,
+        family: Family,
+    ) -> Option<(Avma, Avma)> {
+        let place = self.locate(registers, memory, family)?;
+        let address = place.return_address?;
+        let plain = address != 0 && (family != Family::Aarch64 || address >> AARCH64_BITS == 0);
+        if self.kind & WIDE != 0 || !plain || place.cfa <= registers.get(family.sp())? {
+            return None;
+        }
+        self.commit(registers, memory, &place, wanted, family);
+        registers.set(family.pc(), address);
+        Some((Avma::new(address), Avma::new(place.cfa)))
+    }
+
+    /// The slot of the register that the CFA counts from, as a bit.
+    pub(super) fn base_slot(&self, family: Family) -> u16 {
+        if self.kind & WIDE != 0 { 0 } else { wanted_slots(family, |register| register.0 == self.register) }
+    }
 }
+
+/// Callee-saved registers as a set of slots: those for which `is_wanted`.
+pub(crate) fn wanted_slots(family: Family, is_wanted: impl Fn(Register) -> bool) -> u16 {
+    let wanted = (0..).zip(slots(family)).filter(|(_, register)| is_wanted(Register(**register)));
+    wanted.fold(0, |set, (slot, _)| set | 1u16 << slot)
+}
+
+/// The registers of a set of slots.
+pub(crate) fn packed_registers(family: Family, set: u16) -> impl Iterator<Item = Register> {
+    let chosen = (0..).zip(slots(family)).filter(move |(slot, _)| set & (1u16 << slot) != 0);
+    chosen.map(|(_, register)| Register(*register))
+}
+
+/// An address of user space on 64-bit ARM has no more bits; what lies above is authentication.
+const AARCH64_BITS: u32 = 48;
 
 fn kind(trust: Trust) -> u8 {
     match trust {

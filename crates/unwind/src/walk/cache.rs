@@ -31,10 +31,12 @@ impl Cache {
         self.entries.fill(Entry::default());
     }
 
+    /// Return addresses of one image differ in their low bits; images in those above.
     #[inline]
     fn index(address: Avma) -> usize {
         const BITS: u32 = ENTRIES.ilog2();
-        (address.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize
+        let address = address.get();
+        (address ^ (address >> BITS) ^ (address >> (2 * BITS))) as usize % ENTRIES
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! What leads on where no table does: signal frames by their code, the link register, frame pointers, scanning.
 
-use super::{End, Failure, Frame, Next, Site, Walk};
+use super::{End, Failure, Here, Next, Site, Walk};
 use crate::arch;
 use crate::execute;
 use crate::image::Image;
@@ -19,21 +19,21 @@ const CALL_BYTES: usize = 16;
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
-    pub(super) fn without_tables(&self, frame: &Frame, site: &Site<'a>, failure: Failure) -> Found {
+    pub(super) fn without_tables(&self, here: &Here, site: &Site<'a>, failure: Failure) -> Found {
         if matches!(failure, Failure::Unreadable(_) | Failure::NotAdvancing(_)) {
             return Err(failure);
         }
         if let Some(end) = self.known_start(site) {
             return Ok(Err(end));
         }
-        let next = self.by_what_the_call_left(frame, site).or_else(|| self.by_frame_pointer(frame));
+        let next = self.by_what_the_call_left(here, site).or_else(|| self.by_frame_pointer(here));
         if let Some(next) = next {
             return Ok(Ok(next));
         }
         if self.registers.fp().is_some_and(|fp| fp.get() == 0) {
             return Ok(Err(End::ZeroFramePointer));
         }
-        self.by_scan(frame, self.options.scan_words).map_or(Err(failure), |next| Ok(Ok(next)))
+        self.by_scan(here, self.options.scan_words).map_or(Err(failure), |next| Ok(Ok(next)))
     }
 
     fn known_start(&self, site: &Site<'a>) -> Option<End> {
@@ -46,10 +46,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// The kernel's frame around a handler. Known by the code at the return address itself: one byte before may be
     /// another function, whose rules would be wrong.
-    pub(super) fn by_signal_frame(&self, frame: &Frame, image: Option<&Image<'a>>) -> Option<Next> {
+    pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&Image<'a>>) -> Option<Next> {
         let family = self.registers.family();
         let mut copy = [0; CALL_BYTES];
-        let ahead = self.code_from(frame.address.raw(), image, &mut copy)?;
+        let ahead = self.code_from(here.address.raw(), image, &mut copy)?;
         let word = |at| self.memory.read_u32(at).ok();
         let row = arch::signal_frame(family, ahead, self.registers.sp()?, &word)?;
         let caller = execute::apply(&row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
@@ -129,16 +129,16 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Where a call leaves the return address: in the link register or on top of the stack. There it still is in a
     /// function that has just been called, in a leaf, and where the call went to no code at all.
-    fn by_what_the_call_left(&self, frame: &Frame, site: &Site<'a>) -> Option<Next> {
+    fn by_what_the_call_left(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
         let family = self.registers.family();
         let Some(lr) = family.lr() else {
-            return if site.is_exact { self.by_top_of_stack(frame) } else { None };
+            return if site.is_exact { self.by_top_of_stack(here) } else { None };
         };
         if !site.is_exact && site.image.is_some() {
             return None;
         }
         let address = self.strip(Avma::new(self.registers.get(lr)?));
-        let moves = address != frame.address.raw();
+        let moves = address != here.address.raw();
         if !moves || !self.may_be_return_address(address) {
             return None;
         }
@@ -146,15 +146,15 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// The word that a call has just pushed.
-    fn by_top_of_stack(&self, frame: &Frame) -> Option<Next> {
+    fn by_top_of_stack(&self, here: &Here) -> Option<Next> {
         let family = self.registers.family();
-        let word = self.memory.read_pointer(frame.stack_pointer, family.word_size()).ok()?;
+        let word = self.memory.read_pointer(here.stack_pointer, family.word_size()).ok()?;
         let address = self.strip(Avma::new(word));
         if !self.may_be_return_address(address) {
             return None;
         }
         let mut registers = self.registers;
-        registers.set(family.sp(), frame.stack_pointer.checked_add(family.word_size().into())?.get());
+        registers.set(family.sp(), here.stack_pointer.checked_add(family.word_size().into())?.get());
         Some(self.next(registers, address, Trust::Scan))
     }
 
@@ -169,18 +169,18 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Next { registers, address, trust, is_after_signal: false, bytecode: None }
     }
 
-    fn by_frame_pointer(&self, frame: &Frame) -> Option<Next> {
+    fn by_frame_pointer(&self, here: &Here) -> Option<Next> {
         let family = self.registers.family();
-        arch::frame_pointer_rows(family).iter().find_map(|row| self.by_frame_pointer_row(frame, row))
+        arch::frame_pointer_rows(family).iter().find_map(|row| self.by_frame_pointer_row(here, row))
     }
 
     /// A frame pointer is believed if it is aligned, lies in the stack and no lower than the stack pointer, and leads
     /// to a return address behind a call. The caller's frame pointer either lies further up or is no frame pointer.
-    fn by_frame_pointer_row(&self, frame: &Frame, row: &Row) -> Option<Next> {
+    fn by_frame_pointer_row(&self, here: &Here, row: &Row) -> Option<Next> {
         let family = self.registers.family();
         let Cfa::RegisterOffset(register, _) = row.cfa else { return None };
         let fp = self.registers.get(register)?;
-        let sp = frame.stack_pointer;
+        let sp = here.stack_pointer;
         let aligned = fp % u64::from(family.word_size()) == 0;
         if !aligned || !self.stack_above(sp).contains(Avma::new(fp)) {
             return None;
@@ -220,10 +220,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// The first of `words` on the stack that is the address behind a call.
-    fn by_scan(&self, frame: &Frame, words: u32) -> Option<Next> {
+    fn by_scan(&self, here: &Here, words: u32) -> Option<Next> {
         let family = self.registers.family();
         let size = family.word_size();
-        let sp = frame.stack_pointer;
+        let sp = here.stack_pointer;
         let range = self.stack_above(sp);
         let places = (0..words).map_while(|index| sp.checked_add(u64::from(index) * u64::from(size)));
         for place in places.take_while(|place| range.contains(*place)) {

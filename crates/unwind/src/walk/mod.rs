@@ -9,13 +9,14 @@ mod types;
 
 pub use cache::Cache;
 pub use fold::{Folded, Repeat, fold};
-pub use types::{End, Ended, Failure, Frame, Options, Step};
+pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 
 use crate::execute::{self, Caller};
+use crate::exidx;
 use crate::image::{Image, Images};
 use crate::module::Module;
 use crate::row::{Expression, Found, Miss, Row};
-use crate::rules::{Packed, Place, Rules};
+use crate::rules::{Packed, Place, Rules, packed_registers, wanted_slots};
 use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
 
 /// How often tables may lead to a lower stack pointer: a program that runs on several stacks (coroutines, interrupt
@@ -36,11 +37,21 @@ pub struct Walk<'a, M: ?Sized> {
     images: Images<'a>,
     options: Options,
     cache: Option<&'a mut Cache>,
-    /// The frame given last.
-    frame: Option<Frame>,
-    count: u64,
+    /// Where the frame given last is.
+    at: Option<FrameAddress>,
+    /// How many frames may still be given.
+    remaining: u64,
     switches: u8,
+    /// The callee-saved registers to recover, as slots of packed rules.
+    wanted: u16,
     ended: Option<Ended>,
+}
+
+/// The frame that is stepped from.
+#[derive(Clone, Copy)]
+struct Here {
+    address: FrameAddress,
+    stack_pointer: Avma,
 }
 
 /// What is known of the place that a frame is at.
@@ -67,16 +78,30 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// A walk that starts with a thread's registers as captured. On 32-bit ARM the lowest bit of the program counter
     /// tells Thumb code, if the thread's status register is at hand.
     pub fn new(registers: Registers, memory: &'a M, images: Images<'a>, options: Options) -> Self {
-        Self {
+        let mut walk = Self {
             registers,
             memory,
             images,
             options,
             cache: None,
-            frame: None,
-            count: 0,
+            at: None,
+            remaining: options.max_frames,
             switches: 0,
+            wanted: u16::MAX,
             ended: None,
+        };
+        if options.recover == Recover::Needed {
+            walk.forget_what_is_not_needed();
+        }
+        walk
+    }
+
+    fn forget_what_is_not_needed(&mut self) {
+        let family = self.registers.family();
+        let fp = wanted_slots(family, |register| register == family.fp());
+        self.wanted = self.images.bases() | fp;
+        for register in packed_registers(family, !self.wanted) {
+            self.registers.clear(register);
         }
     }
 
@@ -89,11 +114,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// One step. The first gives the frame of the captured registers.
     pub fn step(&mut self) -> Step {
-        let Some(frame) = self.frame else { return self.first() };
-        if let Some(step) = self.step_cached(&frame) {
-            return step;
+        if let Some(frame) = self.step_cached() {
+            return Step::Caller(frame);
         }
-        self.step_slowly(&frame)
+        let Some(address) = self.at else { return self.first() };
+        self.step_slowly(&Here { address, stack_pointer: self.registers.sp().unwrap_or_default() })
     }
 
     /// The registers of the frame given last, as far as they are known.
@@ -103,7 +128,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// How the walk ended; `None` while it has not.
     pub fn ended(&self) -> Option<Ended> {
-        self.ended
+        self.ended.or((self.remaining == 0).then_some(Ended::Limit))
     }
 
     fn first(&mut self) -> Step {
@@ -112,78 +137,75 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return Step::Failed(Failure::MissingRegister(family.pc(), family));
         };
         let address = FrameAddress::Exact(self.strip(pc));
-        let frame = Frame {
+        self.at = Some(address);
+        Step::Caller(Frame {
             address,
             stack_pointer: self.registers.sp().unwrap_or_default(),
             trust: Trust::Context,
             is_after_signal: false,
             bytecode: None,
-        };
-        self.frame = Some(frame);
-        Step::Caller(frame)
+        })
     }
 
     /// The way of most steps: a return address whose rule is in the cache.
     #[inline]
-    fn step_cached(&mut self, frame: &Frame) -> Option<Step> {
-        let FrameAddress::Return(address) = frame.address else { return None };
-        let rule = *self.cache.as_ref()?.get(address)?;
-        self.apply_packed(frame, &rule)
+    fn step_cached(&mut self) -> Option<Frame> {
+        let Some(FrameAddress::Return(address)) = self.at else { return None };
+        let rule = self.cache.as_ref()?.get(address)?;
+        let (address, stack_pointer) = rule.step(&mut self.registers, self.memory, self.wanted)?;
+        let address = FrameAddress::Return(address);
+        self.at = Some(address);
+        Some(Frame { address, stack_pointer, trust: rule.trust(), is_after_signal: false, bytecode: None })
     }
 
     /// Applies a packed rule; `None` where only the long way can tell what to do.
-    #[inline]
-    fn apply_packed(&mut self, frame: &Frame, rule: &Packed) -> Option<Step> {
-        let place = rule.locate(&self.registers, self.memory)?;
+    fn apply_packed(&mut self, here: &Here, rule: &Packed) -> Option<Step> {
+        let place = rule.locate(&self.registers, self.memory, self.registers.family())?;
         let Some(raw) = place.return_address else { return Some(Step::EndOfStack(End::Undefined)) };
         let address = self.strip(Avma::new(raw));
-        let advances = place.cfa > frame.stack_pointer.get();
-        if !advances || address.get() == 0 {
+        if place.cfa <= here.stack_pointer.get() || address.get() == 0 {
             return None;
         }
         let place = Place { return_address: Some(address.get()), ..place };
-        rule.commit(&mut self.registers, self.memory, &place);
-        self.registers.set(self.registers.family().pc(), address.get());
-        let next = Frame {
-            address: FrameAddress::Return(address),
-            stack_pointer: Avma::new(place.cfa),
-            trust: rule.trust(),
-            is_after_signal: false,
-            bytecode: None,
-        };
-        self.frame = Some(next);
-        Some(Step::Caller(next))
+        let family = self.registers.family();
+        rule.commit(&mut self.registers, self.memory, &place, self.wanted, family);
+        self.registers.set(family.pc(), address.get());
+        let address = FrameAddress::Return(address);
+        self.at = Some(address);
+        let stack_pointer = Avma::new(place.cfa);
+        let trust = rule.trust();
+        Some(Step::Caller(Frame { address, stack_pointer, trust, is_after_signal: false, bytecode: None }))
     }
 
-    fn site(&self, frame: &Frame) -> Site<'a> {
-        let lookup = frame.address.lookup(arch_of(self.registers.family()));
+    fn site(&self, here: &Here) -> Site<'a> {
+        let lookup = here.address.lookup(arch_of(self.registers.family()));
         let image = self.images.at(lookup);
         let svma = image.and_then(|image| image.bias.to_svma(lookup));
-        Site { image, lookup, svma, is_exact: matches!(frame.address, FrameAddress::Exact(_)) }
+        Site { image, lookup, svma, is_exact: matches!(here.address, FrameAddress::Exact(_)) }
     }
 
     /// Signal frames, tables, then everything else. What the tables' failure was is what the walk ends with if
     /// nothing else leads on.
     #[inline(never)]
-    fn step_slowly(&mut self, frame: &Frame) -> Step {
-        let site = self.site(frame);
+    fn step_slowly(&mut self, here: &Here) -> Step {
+        let site = self.site(here);
         if let Some(rule) = self.compiled_rule(&site) {
-            if let (Some(cache), FrameAddress::Return(address)) = (&mut self.cache, frame.address) {
+            if let (Some(cache), FrameAddress::Return(address)) = (&mut self.cache, here.address) {
                 cache.put(address, rule);
             }
-            if let Some(step) = self.apply_packed(frame, &rule) {
+            if let Some(step) = self.apply_packed(here, &rule) {
                 return step;
             }
         }
-        if let Some(next) = self.by_signal_frame(frame, site.image) {
+        if let Some(next) = self.by_signal_frame(here, site.image) {
             return self.go(next);
         }
-        let failure = match self.by_tables(frame, &site) {
+        let failure = match self.by_tables(here, &site) {
             Ok(Ok(next)) => return self.go(next),
             Ok(Err(end)) => return Step::EndOfStack(end),
             Err(failure) => failure,
         };
-        match self.without_tables(frame, &site, failure) {
+        match self.without_tables(here, &site, failure) {
             Ok(Ok(next)) => self.go(next),
             Ok(Err(end)) => Step::EndOfStack(end),
             Err(failure) => Step::Failed(failure),
@@ -198,12 +220,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             is_after_signal: next.is_after_signal,
             bytecode: next.bytecode,
         };
-        if self.frame.is_some_and(|last| frame.stack_pointer <= last.stack_pointer) {
+        if self.registers.sp().is_some_and(|last| frame.stack_pointer <= last) {
             self.switches = self.switches.saturating_add(1);
         }
         self.registers = next.registers;
         self.registers.set(self.registers.family().pc(), next.address.raw().get());
-        self.frame = Some(frame);
+        self.at = Some(next.address);
         Step::Caller(frame)
     }
 
@@ -218,33 +240,55 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         (rule.wide().is_none() && (site.is_exact || !is_last_byte)).then_some(*rule)
     }
 
-    fn by_tables(&self, frame: &Frame, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
+    fn by_tables(&self, here: &Here, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
         let (Some(image), Some(svma)) = (site.image, site.svma) else {
             return Err(Failure::NotInImage(site.lookup));
         };
-        let found = match (image.rules, image.module) {
-            (Some(rules), module) if module.is_none() || !site.is_exact => {
-                rules.find(svma).ok_or(Miss::NotCovered).map(|found| (found, Expressions::Rules(rules)))
+        let thumb = here.address.raw().get() & 1 != 0;
+        let compiled = image.rules.filter(|_| !site.is_exact || image.module.is_none());
+        let compiled = compiled.and_then(|rules| Some((rules.find(svma)?, Expressions::Rules(rules))));
+        let found = match (compiled, image.module) {
+            (Some(found), _) => Ok(found),
+            (None, Some(module)) => {
+                let found = if site.is_exact { module.find_exact(svma, thumb) } else { module.find(svma) };
+                found.map(|found| (found, Expressions::Module(module)))
             }
-            (_, Some(module)) if site.is_exact => {
-                let thumb = frame.address.raw().get() & 1 != 0;
-                module.find_exact(svma, thumb).map(|found| (found, Expressions::Module(module)))
-            }
-            (_, Some(module)) => module.find(svma).map(|found| (found, Expressions::Module(module))),
-            _ => Err(Miss::NotCovered),
+            (None, None) => Err(Miss::NotCovered),
         };
         match found {
-            Ok((found, expressions)) => self.by_row(frame, image, &found, expressions),
-            Err(Miss::NotCovered | Miss::NoRow) => Err(Failure::NoRules(site.lookup)),
+            Ok((found, expressions)) => self.by_row(here, image, &found, expressions),
+            Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),
+            Err(Miss::NoRow) => self.by_exidx(here, image, svma),
             Err(Miss::CannotUnwind) => Ok(Err(End::CannotUnwind)),
             Err(Miss::Malformed(malformed)) => Err(Failure::Malformed(malformed)),
         }
     }
 
+    /// Instructions of ARM's tables that no row can say.
+    fn by_exidx(&self, here: &Here, image: &Image<'a>, at: Svma) -> Result<Result<Next, End>, Failure> {
+        let code = image.module.and_then(|module| module.exidx_code(at));
+        let code = code.ok_or(Failure::NoRules(here.address.raw()))?;
+        let executed = match exidx::execute(code, &self.registers, self.memory) {
+            Ok(executed) => executed,
+            Err(exidx::Stopped::Refused) => return Ok(Err(End::CannotUnwind)),
+            Err(exidx::Stopped::Unreadable(unreadable)) => return Err(Failure::Unreadable(unreadable)),
+            Err(_) => return Err(Failure::NoRules(here.address.raw())),
+        };
+        let registers = executed.registers;
+        let address = registers.pc().filter(|pc| pc.get() != 0);
+        let Some(address) = address else { return Ok(Err(End::ZeroReturnAddress)) };
+        let sp = registers.sp().unwrap_or_default();
+        if sp <= here.stack_pointer {
+            return Err(Failure::NotAdvancing(sp));
+        }
+        let address = FrameAddress::Return(address);
+        Ok(Ok(Next { registers, address, trust: Trust::Exidx, is_after_signal: false, bytecode: None }))
+    }
+
     /// Applies a table's row and checks what comes out.
     fn by_row(
         &self,
-        frame: &Frame,
+        here: &Here,
         image: &Image<'_>,
         found: &Found,
         expressions: Expressions<'a>,
@@ -257,7 +301,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if address.get() == 0 && !row.is_signal_frame {
             return Ok(Err(End::ZeroReturnAddress));
         }
-        self.check_advance(frame, &caller, address, row, trust)?;
+        self.check_advance(here, &caller, address, row, trust)?;
         Ok(Ok(Next {
             registers: caller.registers,
             address: if row.is_signal_frame {
@@ -276,23 +320,23 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// stack pointer from elsewhere, a few times.
     fn check_advance(
         &self,
-        frame: &Frame,
+        here: &Here,
         caller: &Caller,
         address: Avma,
         row: &Row,
         trust: Trust,
     ) -> Result<(), Failure> {
         let sp = caller.registers.sp().unwrap_or_default();
-        let stands = sp == frame.stack_pointer && address != frame.address.raw();
+        let stands = sp == here.stack_pointer && address != here.address.raw();
         let by_sp =
             matches!(row.cfa, crate::Cfa::RegisterOffset(by, _) if by == self.registers.family().sp());
         let is_table = matches!(trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
         let elsewhere = is_table && !by_sp && self.is_code(address) == Some(true);
         let may_switch = self.switches < MAX_SWITCHES && (row.is_signal_frame || elsewhere);
-        let fine = sp > frame.stack_pointer
+        let fine = sp > here.stack_pointer
             || (stands && (by_sp && self.registers.family().lr().is_some()))
             || (stands && (row.is_signal_frame || elsewhere))
-            || (sp < frame.stack_pointer && may_switch);
+            || (sp < here.stack_pointer && may_switch);
         if fine { Ok(()) } else { Err(Failure::NotAdvancing(sp)) }
     }
 
@@ -360,21 +404,25 @@ impl<M: ReadMemory + ?Sized> Iterator for Walk<'_, M> {
 
     #[inline]
     fn next(&mut self) -> Option<Frame> {
-        if self.ended.is_some() {
-            return None;
+        // The walk's end leaves nothing remaining.
+        self.remaining = self.remaining.checked_sub(1)?;
+        match self.step_cached() {
+            Some(frame) => Some(frame),
+            None => self.next_slowly(),
         }
-        if self.count >= self.options.max_frames {
-            self.ended = Some(Ended::Limit);
-            return None;
-        }
-        match self.step() {
-            Step::Caller(frame) => {
-                self.count += 1;
-                return Some(frame);
-            }
-            Step::EndOfStack(end) => self.ended = Some(Ended::EndOfStack(end)),
-            Step::Failed(failure) => self.ended = Some(Ended::Failed(failure)),
-        }
+    }
+}
+
+impl<M: ReadMemory + ?Sized> Walk<'_, M> {
+    #[inline(never)]
+    fn next_slowly(&mut self) -> Option<Frame> {
+        let ended = match self.step() {
+            Step::Caller(frame) => return Some(frame),
+            Step::EndOfStack(end) => Ended::EndOfStack(end),
+            Step::Failed(failure) => Ended::Failed(failure),
+        };
+        self.ended = Some(ended);
+        self.remaining = 0;
         None
     }
 }

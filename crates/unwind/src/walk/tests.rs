@@ -1,1 +1,274 @@
+use super::*;
+use crate::arch;
+use crate::sections::{Section, Sections};
+use alloc::vec;
+use alloc::vec::Vec;
+use backtrail_core::{AddrRange, Bias, MemorySlice, Register, Svma};
 
+/// Where the file has its code, where the process has it, and where the stack is.
+const TEXT: u64 = 0x1000;
+const LOADED: u64 = 0x7f00_0000_1000;
+const STACK: u64 = 0x7ffe_0000_0000;
+
+/// Code of calls: every fifth byte is the address behind one.
+fn calls(length: usize) -> Vec<u8> {
+    [0xe8, 0, 0, 0, 0].into_iter().cycle().take(length).collect()
+}
+
+struct Case<'d> {
+    sections: Sections<'d>,
+    registers: Registers,
+    stack: Vec<u64>,
+    options: Options,
+}
+
+impl<'d> Case<'d> {
+    fn new(arch: Arch, code: &'d [u8]) -> Self {
+        let mut registers = Registers::new(arch.family());
+        registers.set(arch.family().sp(), STACK);
+        let text = vec![Section::new(Svma::new(TEXT), code)];
+        let sections = Sections { arch: Some(arch), image_base: Svma::new(0), text, ..Sections::default() };
+        Self { sections, registers, stack: Vec::new(), options: Options::default() }
+    }
+
+    fn with_eh_frame(mut self, eh_frame: &'d [u8]) -> Self {
+        self.sections.eh_frame = Some(Section::new(Svma::new(0x9000), eh_frame));
+        self
+    }
+
+    fn at(mut self, pc: u64) -> Self {
+        self.set(self.registers.family().pc(), pc);
+        self
+    }
+
+    fn set(&mut self, register: Register, value: u64) {
+        self.registers.set(register, value);
+    }
+
+    fn walk(&self) -> (Vec<(u64, Trust)>, Ended) {
+        let module = Module::new(self.sections.clone());
+        let bytes: Vec<u8> = self.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+        let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+        let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
+        let mut images = [Image::new(range, bias, &module)];
+        let mut walk = Walk::new(self.registers, &memory, Images::new(&mut images), self.options);
+        let frames = walk.by_ref().map(|frame| (frame.address.raw().get(), frame.trust)).collect();
+        (frames, walk.ended().unwrap())
+    }
+}
+
+/// `.eh_frame` for x86_64: per function its start, its size and its instructions.
+fn eh_frame(functions: &[(u64, u64, &[u8])], augmentation: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut entry = |parts: &[&[u8]]| {
+        let mut body = parts.concat();
+        body.resize(body.len().next_multiple_of(4), 0);
+        bytes.extend(u32::try_from(body.len()).unwrap().to_le_bytes());
+        bytes.extend(body);
+        bytes.len()
+    };
+    let rest = [0, 1, 0x78, 16, 0, 0x0c, 7, 8, 0x90, 1];
+    let mut end = entry(&[&[0, 0, 0, 0, 1, b'z'], augmentation, &rest]);
+    for (start, size, instructions) in functions {
+        let back = u32::try_from(end + 4).unwrap().to_le_bytes();
+        end = entry(&[&back, &start.to_le_bytes(), &size.to_le_bytes(), &[0], instructions]);
+    }
+    bytes
+}
+
+#[test]
+fn frame_pointers_lead_to_zero() {
+    let code = calls(0x100);
+    let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+    case.set(Register(6), STACK + 16);
+    case.stack = vec![1, 2, STACK + 40, LOADED + 5, 3, 0, LOADED + 10, 0];
+    // The address is not the first of a function, so that what lies on top of the stack counts only behind a call.
+    let (frames, ended) = case.walk();
+    let expected = [
+        (LOADED + 0x21, Trust::Context),
+        (LOADED + 5, Trust::FramePointer),
+        (LOADED + 10, Trust::FramePointer),
+    ];
+    assert_eq!(frames, expected);
+    assert_eq!(ended, Ended::EndOfStack(End::ZeroFramePointer));
+}
+
+#[test]
+fn dishonest_frame_pointers_are_not_followed() {
+    let code = calls(0x100);
+    let walk = |fp: u64, saved: u64, address: u64| {
+        let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+        case.options.scan_words = 0;
+        case.set(Register(6), fp);
+        case.stack = vec![1, 2, saved, address, 3, 0];
+        case.walk().0.len()
+    };
+    assert_eq!(walk(STACK + 16, STACK + 40, LOADED + 5), 2);
+    // Not aligned; below the stack pointer; far above; no call before the address; no code there.
+    assert_eq!(walk(STACK + 17, STACK + 40, LOADED + 5), 1);
+    assert_eq!(walk(STACK - 16, STACK + 40, LOADED + 5), 1);
+    assert_eq!(walk(STACK + (1 << 40), STACK + 40, LOADED + 5), 1);
+    assert_eq!(walk(STACK + 16, STACK + 40, LOADED + 6), 1);
+    assert_eq!(walk(STACK + 16, STACK + 40, LOADED + 0x2005), 1);
+    // A loop: the caller's frame pointer is no frame pointer, and the walk ends there.
+    assert_eq!(walk(STACK + 16, STACK + 16, LOADED + 5), 2);
+}
+
+#[test]
+fn scanning_takes_what_follows_a_call() {
+    let code = calls(0x100);
+    let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+    case.stack = vec![1, LOADED + 6, LOADED + 0x2005, LOADED + 15, 2, LOADED + 20, 3];
+    let expected = [(LOADED + 0x21, Trust::Context), (LOADED + 15, Trust::Scan), (LOADED + 20, Trust::Scan)];
+    let (frames, ended) = case.walk();
+    assert_eq!(frames, expected);
+    assert!(matches!(ended, Ended::Failed(Failure::NoRules(at)) if at.get() == LOADED + 19), "{ended:?}");
+    case.options.scan_words = 0;
+    assert_eq!(case.walk().0.len(), 1);
+}
+
+#[test]
+fn a_wild_jump_finds_its_caller() {
+    let code = calls(0x100);
+    let mut case = Case::new(Arch::X86_64, &code).at(0);
+    case.stack = vec![LOADED + 25, 7, 0];
+    let (frames, _) = case.walk();
+    assert_eq!(frames, [(0, Trust::Context), (LOADED + 25, Trust::Scan)]);
+}
+
+#[test]
+fn tables_end_the_stack_or_fail_with_a_reason() {
+    let code = calls(0x100);
+    let walk = |instructions: &[u8], stack: Vec<u64>| {
+        let tables = eh_frame(&[(TEXT, 0x40, instructions), (TEXT + 0x40, 0x40, &[0x07, 16])], b"");
+        let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+        case.stack = stack;
+        let (frames, ended) = case.walk();
+        (frames.len(), ended)
+    };
+    let end = |end| Ended::EndOfStack(end);
+    assert_eq!(walk(&[0x0e, 16], vec![1, LOADED + 0x45]), (2, end(End::Undefined)));
+    assert_eq!(walk(&[0x0e, 16], vec![1, 0]), (1, end(End::ZeroReturnAddress)));
+    let unreadable = Failure::Unreadable(backtrail_core::Unreadable { address: Avma::new(STACK + 8) });
+    assert_eq!(walk(&[0x0e, 16], vec![1]), (1, Ended::Failed(unreadable)));
+    let stuck = Failure::NotAdvancing(Avma::new(STACK));
+    assert_eq!(walk(&[0x0e, 0, 0x11, 16, 0x7f], vec![1, LOADED + 0x45]), (1, Ended::Failed(stuck)));
+    assert_eq!(walk(&[0x0f, 1, 0xff], vec![1]).1.to_string_like(), "Failed(Expression(Operation(255)))");
+}
+
+trait Text {
+    fn to_string_like(&self) -> alloc::string::String;
+}
+
+impl Text for Ended {
+    fn to_string_like(&self) -> alloc::string::String {
+        alloc::format!("{self:?}")
+    }
+}
+
+#[test]
+fn the_entry_point_and_threads_starts_end_the_stack() {
+    let code = [0x90; 0x100];
+    let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+    case.stack = vec![1, 2];
+    case.sections.entry = Some(Svma::new(TEXT + 0x20));
+    assert_eq!(case.walk().1, Ended::EndOfStack(End::EntryPoint));
+    case.sections.thread_starts = vec![AddrRange::from_size(Svma::new(TEXT + 0x20), 16)];
+    assert_eq!(case.walk().1, Ended::EndOfStack(End::ThreadStart));
+}
+
+#[test]
+fn callers_of_signal_frames_are_exact() {
+    // The restorer of the C library, without a table: mov $15, %rax; syscall.
+    let mut code = calls(0x100);
+    code[0x60..0x69].copy_from_slice(&[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05]);
+    let tables = eh_frame(&[(TEXT, 0x60, &[0x0e, 16]), (TEXT + 0x80, 0x40, &[0x07, 16])], b"");
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+    // The handler's frame, then the `ucontext`: rsp at 160, rip at 168.
+    case.stack = vec![1, LOADED + 0x60];
+    case.stack.extend([0; 40]);
+    case.stack[2 + 20] = STACK + 200;
+    case.stack[2 + 21] = LOADED + 0x80;
+    let module = Module::new(case.sections.clone());
+    let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+    let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+    let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), Options::default());
+    let frames: Vec<_> = walk.by_ref().collect();
+    assert_eq!(frames.len(), 3);
+    assert_eq!(frames[1].address, FrameAddress::Return(Avma::new(LOADED + 0x60)));
+    assert_eq!(frames[2].address, FrameAddress::Exact(Avma::new(LOADED + 0x80)));
+    assert!(frames[2].is_after_signal && !frames[1].is_after_signal);
+    assert_eq!(frames[2].stack_pointer, Avma::new(STACK + 200));
+    assert_eq!(walk.ended(), Some(Ended::EndOfStack(End::Undefined)));
+}
+
+#[test]
+fn the_link_register_leads_out_of_leaves_and_authentication_goes() {
+    // bl +0, over and over
+    let code: Vec<u8> = [0, 0, 0, 0x94].into_iter().cycle().take(0x100).collect();
+    let mut case = Case::new(Arch::Arm64e, &code).at(LOADED + 0x20);
+    case.set(Register(30), 0x00a5_0000_0000_0000 | (LOADED + 0x44));
+    case.set(Register(29), STACK);
+    case.stack = vec![0, 0x1234_0000_0000_0000 | (LOADED + 0x80), 5];
+    let (frames, ended) = case.walk();
+    if arch::follows_call(Family::Aarch64, &[0, 0, 0, 0x94], Avma::new(4)) {
+        let expected = [
+            (LOADED + 0x20, Trust::Context),
+            (LOADED + 0x44, Trust::LinkRegister),
+            (LOADED + 0x80, Trust::FramePointer),
+        ];
+        assert_eq!(frames, expected);
+        assert_eq!(ended, Ended::EndOfStack(End::ZeroFramePointer));
+    }
+}
+
+#[test]
+fn a_million_frames_are_folded() {
+    let code = calls(0x100);
+    let tables = eh_frame(&[(TEXT, 0x40, &[0x0e, 16]), (TEXT + 0x40, 0x40, &[0x07, 16])], b"");
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+    for round in 0..500_000 {
+        case.stack.extend([round, LOADED + 5, round, LOADED + 10]);
+    }
+    case.stack.extend([0, LOADED + 15, 0, LOADED + 0x45]);
+    let module = Module::new(case.sections.clone());
+    let rules = module.compile();
+    let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+    let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+    let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
+    let mut images = [Image { rules: Some(&rules), ..Image::new(range, bias, &module) }];
+    let mut cache = Cache::new();
+    let images = Images::new(&mut images);
+    let mut walk = Walk::new(case.registers, &memory, images, Options::default()).with_cache(&mut cache);
+    let folded = fold(&mut walk, 10, 20);
+    assert_eq!(folded.depth(), 1_000_003);
+    assert_eq!((folded.first.len(), folded.last.len()), (10, 20));
+    assert_eq!(folded.repeat, Some(Repeat { start: 1, period: 2, rounds: 500_000 }));
+    assert_eq!(folded.ended, Ended::EndOfStack(End::Undefined));
+    assert_eq!(folded.last[19].address.raw().get(), LOADED + 0x45);
+    let options = Options { max_frames: 100, ..Options::default() };
+    let folded = fold(&mut Walk::new(case.registers, &memory, images, options), 10, 20);
+    assert_eq!((folded.depth(), folded.ended), (100, Ended::Limit));
+}
+
+#[test]
+fn an_interpreters_bytecode_address_comes_along() {
+    let code = calls(0x100);
+    // rbx is "DEX1": const4u, drop, breg12 0.
+    let dex = [0x0e, 16, 0x16, 3, 8, 0x0c, b'D', b'E', b'X', b'1', 0x13, 0x7c, 0];
+    let tables = eh_frame(&[(TEXT, 0x40, &dex), (TEXT + 0x40, 0x40, &[0x07, 16])], b"");
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+    case.set(Register(12), 0x5555);
+    case.stack = vec![1, LOADED + 0x45];
+    let module = Module::new(case.sections.clone());
+    let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+    let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+    let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+    let frames: Vec<_> = Walk::new(case.registers, &memory, Images::new(&mut images), case.options).collect();
+    assert_eq!(frames[1].bytecode, Some(Avma::new(0x5555)));
+}

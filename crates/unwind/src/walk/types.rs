@@ -144,10 +144,23 @@ pub struct Options {
     pub stack: Option<AddrRange<Avma>>,
     /// How many words a scan for a return address looks at; zero forbids scanning.
     pub scan_words: u32,
+    /// Which registers are recovered.
+    pub recover: Recover,
+}
+
+/// Which registers a walk recovers from frame to frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Recover {
+    /// All that the tables tell of.
+    #[default]
+    All,
+    /// Those that finding frames needs: the program counter, the stack and frame pointers, the link register, and what
+    /// some rule of the images counts from. The frames are the same. Saves time where all images are compiled.
+    Needed,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_frames: 1 << 24, stack: None, scan_words: 1024 }
+        Self { max_frames: 1 << 24, stack: None, scan_words: 1024, recover: Recover::All }
     }
 }

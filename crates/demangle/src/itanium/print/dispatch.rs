@@ -38,6 +38,7 @@ impl Printer<'_> {
             Node::Function { name, returns, .. } => self.function_left(name, returns),
             Node::Constrained { function, .. } => self.left(function),
             Node::EnableIf(conditions) => self.enable_if(conditions),
+            Node::MethodQualifiers(qualifiers) => self.method_qualifiers(qualifiers),
             Node::ExplicitObject(ty) => self.between("this ", ty, ""),
             Node::Special { what, of } => self.between(what.text(), of, ""),
             Node::ConstructionVtable { of, inside } => self.construction_vtable(of, inside),

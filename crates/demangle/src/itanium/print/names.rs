@@ -176,6 +176,12 @@ impl Printer<'_> {
         }
     }
 
+    pub(super) fn method_qualifiers(&mut self, qualifiers: List) {
+        for &qualifier in self.table.list(qualifiers) {
+            self.between(" ", qualifier, "");
+        }
+    }
+
     pub(super) fn enable_if(&mut self, conditions: List) {
         self.write(" [enable_if:");
         self.list(conditions);

@@ -100,8 +100,7 @@ impl Printer<'_> {
         }
         self.unstable += 1;
         if self.active.contains(&id) {
-            self.stopped = self.stopped.or(Some(Failed::Invalid(self.name.len())));
-            return;
+            return self.stop(Failed::Invalid(self.name.len()));
         }
         self.active.push(id);
         visit(self);

@@ -1,6 +1,7 @@
 //! Types.
 
 use super::Printer;
+use crate::error::Failed;
 use crate::itanium::node::{Id, Known, List, Node, Reference, Shape, Span};
 
 impl Printer<'_> {
@@ -90,12 +91,12 @@ impl Printer<'_> {
     /// A reference to a reference is one reference: `&&` only if all of them are.
     fn collapse(&mut self, to: Id, kind: Reference) -> Option<(Id, Reference)> {
         let (mut to, mut kind) = (to, kind);
-        loop {
+        // In a malformed name references can refer to each other in a circle.
+        for _ in 0..=self.table.len() {
             let target = self.syntax_node(to);
             let Node::Reference { to: next, kind: next_kind } = self.table.node(target) else {
                 return Some((to, kind));
             };
-            // A malformed name can make a circle of references: the steps run out.
             if !self.step() {
                 return None;
             }
@@ -104,6 +105,8 @@ impl Printer<'_> {
                 kind = Reference::LValue;
             }
         }
+        self.stop(Failed::Invalid(self.name.len()));
+        None
     }
 
     /// The node behind packs and template parameters.

@@ -1,0 +1,237 @@
+//! Packs names: chooses the dictionary and finds the copies.
+
+use crate::text::{COPY, LITERAL, LONG, MAX_DICTIONARY, MIN_COPY, MIN_LONG};
+
+/// Length of what is looked for when the dictionary is chosen.
+const GRAM: usize = 8;
+/// Bits of the table that counts these.
+const GRAM_BITS: u32 = 20;
+/// Bytes that go into the dictionary at a time.
+const SEGMENT: usize = 56;
+/// Bytes that are looked at to choose them.
+const MAX_SAMPLE: usize = 6 << 20;
+
+/// Bytes of the dictionary for so many bytes of names.
+fn dictionary_size(total: usize) -> usize {
+    (total / 48).min(MAX_DICTIONARY)
+}
+
+/// Chooses the parts of names that are worth keeping for copies. The names come in an order that is always the same.
+pub(crate) fn choose_dictionary<'a>(names: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
+    let total: usize = names.clone().map(<[u8]>::len).sum();
+    let size = dictionary_size(total);
+    let stride = total.div_ceil(MAX_SAMPLE).max(1);
+    let mut sample = Vec::new();
+    for name in names.step_by(stride) {
+        sample.extend_from_slice(name);
+    }
+    let mut counts = vec![0u16; 1 << GRAM_BITS];
+    for gram in sample.windows(GRAM) {
+        if let Some(count) = counts.get_mut(gram_hash(gram)) {
+            *count = count.saturating_add(1);
+        }
+    }
+    let epoch = sample.len().div_ceil((size / SEGMENT).max(1)).max(SEGMENT);
+    let mut dictionary = Vec::with_capacity(size);
+    for part in sample.chunks(epoch) {
+        if dictionary.len() + SEGMENT > size {
+            break;
+        }
+        let segment = best_segment(part, &counts);
+        for gram in segment.windows(GRAM) {
+            if let Some(count) = counts.get_mut(gram_hash(gram)) {
+                *count = 0;
+            }
+        }
+        dictionary.extend_from_slice(segment);
+    }
+    dictionary
+}
+
+/// The segment whose grams occur most often.
+fn best_segment<'a>(part: &'a [u8], counts: &[u16]) -> &'a [u8] {
+    let worth = |gram: &[u8]| u64::from(counts.get(gram_hash(gram)).copied().unwrap_or(0).saturating_sub(1));
+    let grams = SEGMENT - GRAM + 1;
+    let (mut sum, mut best, mut start) = (0, 0, 0);
+    let mut leaving = part.windows(GRAM);
+    for (index, gram) in part.windows(GRAM).enumerate() {
+        sum += worth(gram);
+        if index >= grams
+            && let Some(gram) = leaving.next()
+        {
+            sum -= worth(gram);
+        }
+        if sum > best {
+            (best, start) = (sum, (index + 1).saturating_sub(grams));
+        }
+    }
+    if best == 0 {
+        return &[];
+    }
+    part.get(start..part.len().min(start + SEGMENT)).unwrap_or_default()
+}
+
+fn gram_hash(gram: &[u8]) -> usize {
+    let word = gram.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - GRAM_BITS)) as usize
+}
+
+/// Finds parts of names in the dictionary.
+pub(crate) struct Packer<'a> {
+    dictionary: &'a [u8],
+    heads: Vec<u32>,
+    links: Vec<u32>,
+}
+
+const KEY_BITS: u32 = 16;
+const NONE: u32 = u32::MAX;
+/// Places that are compared before the best so far is good enough.
+const MAX_TRIED: usize = 24;
+/// A copy from the dictionary takes three bytes.
+const MIN_WORTH: usize = 4;
+
+/// A copy that could be made.
+#[derive(Clone, Copy, Default)]
+struct Copy {
+    size: usize,
+    /// Place in the dictionary.
+    from: usize,
+}
+
+impl<'a> Packer<'a> {
+    pub(crate) fn new(dictionary: &'a [u8]) -> Self {
+        let mut packer =
+            Self { dictionary, heads: vec![NONE; 1 << KEY_BITS], links: vec![NONE; dictionary.len()] };
+        for (at, key) in dictionary.windows(MIN_COPY + 1).enumerate() {
+            let slot = packer.heads.get_mut(key_hash(key));
+            if let (Some(head), Some(link)) = (slot, packer.links.get_mut(at)) {
+                *link = std::mem::replace(head, at as u32);
+            }
+        }
+        packer
+    }
+
+    /// Appends a name, packed.
+    pub(crate) fn pack(&self, name: &[u8], out: &mut Vec<u8>) {
+        let mut at = 0;
+        let mut ready = None;
+        while let Some(&byte) = name.get(at) {
+            let found = ready.take().unwrap_or_else(|| self.find(name, at));
+            if found.size >= MIN_WORTH {
+                // A literal first, where that makes the copy so much longer.
+                let next = self.find(name, at + 1);
+                if next.size <= found.size + 1 {
+                    put_copy(&found, out);
+                    at += found.size;
+                    continue;
+                }
+                ready = Some(next);
+            }
+            if byte >= COPY {
+                out.push(LITERAL);
+            }
+            out.push(byte);
+            at += 1;
+        }
+    }
+
+    fn find(&self, name: &[u8], at: usize) -> Copy {
+        let rest = name.get(at..).unwrap_or_default();
+        let mut best = Copy::default();
+        let Some(key) = rest.get(..MIN_COPY + 1) else { return best };
+        let mut place = self.heads.get(key_hash(key)).copied().unwrap_or(NONE);
+        for _ in 0..MAX_TRIED {
+            let Some(there) = self.dictionary.get(place as usize..) else { break };
+            let size = common(there, rest);
+            if size > best.size && size > MIN_COPY {
+                best = Copy { size, from: place as usize };
+            }
+            place = self.links.get(place as usize).copied().unwrap_or(NONE);
+        }
+        best.size = best.size.min(MIN_LONG + usize::from(u16::MAX));
+        best
+    }
+}
+
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let mut size = 0;
+    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
+        match (a.first_chunk::<8>(), b.first_chunk::<8>()) {
+            (Some(a), Some(b)) if a == b => size += 8,
+            (Some(a), Some(b)) => {
+                let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+                return size + differ.trailing_zeros() as usize / 8;
+            }
+            _ => return size + a.iter().zip(b).take_while(|(a, b)| a == b).count(),
+        }
+    }
+    size
+}
+
+fn key_hash(key: &[u8]) -> usize {
+    let [a, b, c, d, e] = key.first_chunk().copied().unwrap_or_default();
+    let word = u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]);
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - KEY_BITS)) as usize
+}
+
+fn put_copy(copy: &Copy, out: &mut Vec<u8>) {
+    let code = COPY | ((copy.from >> 16) as u8) << 5;
+    if copy.size < MIN_LONG {
+        out.push(code | (copy.size - MIN_COPY) as u8);
+    } else {
+        out.push(code | LONG);
+        out.extend(((copy.size - MIN_LONG) as u16).to_le_bytes());
+    }
+    out.extend((copy.from as u16).to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::unpack;
+
+    fn names() -> Vec<Vec<u8>> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        for number in 0..3000 {
+            let part = "N5boost4asio".repeat(number % 9);
+            names.push(format!("_ZNSt6vectorI{part}5Thing{}E{number}IiSaIiEEE9push_backEOi", number % 31).into_bytes());
+        }
+        names.push("no ASCII: größer, 日本".into());
+        names.push(b"\xff\x80\xfe not UTF-8 \x00".to_vec());
+        names.push(Vec::new());
+        names.push(b"N5boost4asio".repeat(6000));
+        names
+    }
+
+    #[test]
+    fn names_read_back_and_are_short() {
+        let names = names();
+        let dictionary = choose_dictionary(names.iter().map(Vec::as_slice));
+        let packer = Packer::new(&dictionary);
+        let (mut packed, mut text, mut sum) = (Vec::new(), Vec::new(), 0);
+        for name in &names {
+            packed.clear();
+            packer.pack(name, &mut packed);
+            text.clear();
+            text.extend(b"before");
+            assert_eq!(unpack(&packed, &dictionary, &mut text), Some(()));
+            assert_eq!(text.strip_prefix(b"before"), Some(name.as_slice()));
+            sum += packed.len();
+        }
+        let raw: usize = names.iter().map(Vec::len).sum();
+        assert!(!dictionary.is_empty() && sum * 3 < raw, "{sum} of {raw} bytes");
+    }
+
+    #[test]
+    fn broken_names_end() {
+        let mut text = Vec::new();
+        assert_eq!(unpack(b"ab\x80", b"dictionary", &mut text), None);
+        assert_eq!(text, b"ab");
+        assert_eq!(unpack(b"\x80\x08\x00", b"dictionary", &mut text), None);
+        assert_eq!(unpack(b"\xff", b"dictionary", &mut text), None);
+        let (dictionary, bomb) = (vec![b'x'; 1 << 17], b"\x9e\xff\xff\x00\x00".repeat(40));
+        text.clear();
+        assert_eq!(unpack(&bomb, &dictionary, &mut text), None);
+        assert!(text.len() <= crate::text::MAX_TEXT);
+    }
+}
