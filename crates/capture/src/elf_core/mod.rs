@@ -30,12 +30,13 @@ pub fn is_core(data: &[u8]) -> bool {
     header::is_core(data)
 }
 
-/// Reads a core.
+/// Reads a core. `program` is the executable's file, where the caller has it: a core that keeps neither the list of
+/// mapped files nor the program's headers, as qemu-user's do not, is told its images by that.
 ///
 /// # Errors
 /// For what is no core of x86, `x86_64`, ARM or ARM64 in little-endian order, for a kernel's dump, and where the notes
 /// are missing or hold no thread.
-pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> {
+pub fn read<'d>(data: &'d [u8], program: Option<&[u8]>, limits: &Limits) -> Result<Snapshot<'d>, Error> {
     let header = Header::parse(data, limits)?;
     let mut told = Vec::new();
     let memory = memory(data, &header, &mut told);
@@ -61,7 +62,7 @@ pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> 
     let mappings = mappings(&header, files.as_deref().unwrap_or_default(), limits);
     let mut process = process::read(&header, &notes);
     let images = images::find(
-        &images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector },
+        &images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector, program },
         limits,
     );
     name_executable(&mut process, &images, &memory, &vector, limits);
