@@ -111,16 +111,19 @@ fn agree(case: &str, want: &Expected, have: &Expected, frame: &Frame) -> bool {
 
 fn compare(case: &Path, name: &str) -> Result<usize, String> {
     let want = expected(&fs::read_to_string(case.join("output.txt")).unwrap());
-    let stacks = Stacks::offline(case, &Symbols::none(), &StackOptions::default()).map_err(|error| error.to_string())?;
+    let stacks = Stacks::offline(case, &Symbols::none(), &StackOptions::default())
+        .map_err(|error| error.to_string())?;
     let thread = &stacks.report.threads[0];
     let have: Vec<_> = thread.frames.iter().map(|frame| ours(&stacks, frame)).collect();
     let ends_at = if name == "shared_lib_in_apk_single_map_arm64" { 2 } else { want.len().max(have.len()) };
     let mut differences = Vec::new();
     for index in 0..ends_at {
         let (want, have, frame) = (want.get(index), have.get(index), thread.frames.get(index));
-        let same = want.zip(have).zip(frame).is_some_and(|((want, have), frame)| agree(name, want, have, frame));
+        let same =
+            want.zip(have).zip(frame).is_some_and(|((want, have), frame)| agree(name, want, have, frame));
         if !same {
-            let show = |frame: Option<&Expected>| frame.map_or("nothing".to_owned(), |frame| format!("{frame:x?}"));
+            let show =
+                |frame: Option<&Expected>| frame.map_or("nothing".to_owned(), |frame| format!("{frame:x?}"));
             differences.push(format!("  want {}\n  have {}", show(want), show(have)));
         }
     }
@@ -128,7 +131,12 @@ fn compare(case: &Path, name: &str) -> Result<usize, String> {
         return Ok(ends_at);
     }
     let ended = thread.ended.as_ref().map(|ended| format!("{ended:?}")).unwrap_or_default();
-    Err(format!("{} of {} frames differ, ended {ended}\n{}", differences.len(), want.len(), differences.join("\n")))
+    Err(format!(
+        "{} of {} frames differ, ended {ended}\n{}",
+        differences.len(),
+        want.len(),
+        differences.join("\n")
+    ))
 }
 
 #[test]

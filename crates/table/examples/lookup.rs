@@ -88,7 +88,11 @@ fn measure(what: &str, table: &Table<'_>, addresses: &[Svma], act: impl Fn(&Foun
     }
     let time = processor_time() - start;
     black_box(frames);
-    println!("{what}: {} ns each, {found} of {} found", time / addresses.len().max(1) as u64, addresses.len());
+    println!(
+        "{what}: {} ns each, {found} of {} found",
+        time / addresses.len().max(1) as u64,
+        addresses.len()
+    );
 }
 
 /// Nanoseconds that this thread has run, so that other work on the machine counts less; elsewhere than on Linux those

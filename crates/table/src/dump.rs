@@ -51,7 +51,8 @@ impl Table<'_> {
     }
 
     fn dump_function(&self, function: &Function<'_>, out: &mut impl Write) -> io::Result<()> {
-        let what = if function.is_function { name(function.linkage_name, function.name) } else { "lines".into() };
+        let what =
+            if function.is_function { name(function.linkage_name, function.name) } else { "lines".into() };
         writeln!(out, "\n{what}")?;
         for range in &function.ranges {
             writeln!(out, "  range {}..{}", range.start(), range.end())?;

@@ -43,7 +43,10 @@ fn lookups_with_names_and_paths_allocate_nothing() {
             Lookup::Found(found) => {
                 for frame in found.frames() {
                     text.clear();
-                    [frame.name, frame.linkage_name].into_iter().flatten().for_each(|name| name.append_to(&mut text));
+                    [frame.name, frame.linkage_name]
+                        .into_iter()
+                        .flatten()
+                        .for_each(|name| name.append_to(&mut text));
                     frame.file.inspect(|file| file.append_to(&mut text));
                     frames += 1;
                 }

@@ -20,7 +20,10 @@ fn ask_everything(data: &[u8], space: u64) {
             Lookup::Found(found) => {
                 for frame in found.frames() {
                     text.clear();
-                    [frame.name, frame.linkage_name].into_iter().flatten().for_each(|name| name.append_to(&mut text));
+                    [frame.name, frame.linkage_name]
+                        .into_iter()
+                        .flatten()
+                        .for_each(|name| name.append_to(&mut text));
                     frame.file.inspect(|file| file.append_to(&mut text));
                 }
                 let _ = (found.function_start(), format!("{found:?}"));
@@ -88,7 +91,8 @@ fn every_changed_byte_is_found_by_the_checksums() {
         broken[at] ^= 0x10;
         let found = Table::open(&broken).and_then(|table| table.check());
         let error = found.expect_err("a changed byte");
-        let known = [ErrorKind::NotATable, ErrorKind::UnsupportedVersion, ErrorKind::Truncated, ErrorKind::Checksum];
+        let known =
+            [ErrorKind::NotATable, ErrorKind::UnsupportedVersion, ErrorKind::Truncated, ErrorKind::Checksum];
         assert!(known.contains(&error.kind()), "byte {at:#x}: {error}");
         broken[at] = bytes[at];
     }

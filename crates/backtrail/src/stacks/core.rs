@@ -21,7 +21,8 @@ impl Stacks {
         options: &StackOptions,
     ) -> Result<Self, StacksError> {
         let data = FileData::map(path).map_err(|error| StacksError(error.to_string()))?;
-        let program = executable.map(FileData::map).transpose().map_err(|error| StacksError(error.to_string()))?;
+        let program =
+            executable.map(FileData::map).transpose().map_err(|error| StacksError(error.to_string()))?;
         let snapshot = elf_core::read(&data, program.as_deref(), &Limits::default())
             .map_err(|error| StacksError(format!("{}: {error}", path.display())))?;
         let finder =

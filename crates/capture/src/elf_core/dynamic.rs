@@ -38,7 +38,11 @@ pub(super) fn program(memory: &Memory<'_>, vector: &AuxVector, is_64: bool) -> O
 
 /// The program as its file tells it, and where it lies: for cores that keep no headers of it. A file whose entry point
 /// is not where the kernel started the process is another program's.
-pub(super) fn program_of_file(file: &[u8], vector: &AuxVector, is_64: bool) -> Option<(Program, AddrRange<Avma>)> {
+pub(super) fn program_of_file(
+    file: &[u8],
+    vector: &AuxVector,
+    is_64: bool,
+) -> Option<(Program, AddrRange<Avma>)> {
     if !file.starts_with(b"\x7fELF") || (file.get(4) == Some(&2)) != is_64 {
         return None;
     }

@@ -61,11 +61,15 @@ pub fn read<'d>(data: &'d [u8], program: Option<&[u8]>, limits: &Limits) -> Resu
         notes::find(&notes, notes::NT_FILE).map(|note| files::parse(note, header.is_64, limits, &mut told));
     let mappings = mappings(&header, files.as_deref().unwrap_or_default(), limits);
     let mut process = process::read(&header, &notes);
-    let images = images::find(
+    let mut images = images::find(
         &images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector, program },
         limits,
     );
     name_executable(&mut process, &images, &memory, &vector, limits);
+    let nameless = images.iter_mut().find(|image| image.is_executable && image.path.is_empty());
+    if let (Some(image), Some(path)) = (nameless, &process.executable) {
+        image.path.clone_from(path);
+    }
     if files.is_none() {
         told.push(
             "the core does not list mapped files (NT_FILE); images are those that its memory tells of"

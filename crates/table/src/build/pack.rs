@@ -194,7 +194,10 @@ mod tests {
         let mut names: Vec<Vec<u8>> = Vec::new();
         for number in 0..3000 {
             let part = "N5boost4asio".repeat(number % 9);
-            names.push(format!("_ZNSt6vectorI{part}5Thing{}E{number}IiSaIiEEE9push_backEOi", number % 31).into_bytes());
+            names.push(
+                format!("_ZNSt6vectorI{part}5Thing{}E{number}IiSaIiEEE9push_backEOi", number % 31)
+                    .into_bytes(),
+            );
         }
         names.push("no ASCII: größer, 日本".into());
         names.push(b"\xff\x80\xfe not UTF-8 \x00".to_vec());

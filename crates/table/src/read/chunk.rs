@@ -115,7 +115,14 @@ impl<'d> Chunk<'d> {
         std::iter::from_fn(move || if cursor.is_empty() { None } else { Some(cursor.uleb()) })
             .map(move |distance| start.checked_add(distance?))
             // What cannot be read does not move the cursor.
-            .scan(false, |is_over, part| if *is_over { None } else { *is_over = part.is_none(); Some(part) })
+            .scan(false, |is_over, part| {
+                if *is_over {
+                    None
+                } else {
+                    *is_over = part.is_none();
+                    Some(part)
+                }
+            })
     }
 
     /// Runs the opcodes up to `offset` bytes from the chunk's start.
