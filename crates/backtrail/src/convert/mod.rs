@@ -136,17 +136,7 @@ impl ConvertSources {
             summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
         let pending = match settings.format {
             TableFormat::Btsym => pending,
-            format => {
-                let exported = Pending::create(place).map_err(failed)?;
-                let nameless = export(&pending, format, &exported).map_err(|error| match error {
-                    Failed::Output(error) => ConvertFailure::Output(place.to_owned(), error),
-                    Failed::Input(problem) => ConvertFailure::Input(problem),
-                })?;
-                dropped.extend((nameless > 0).then(|| (NAMELESS.to_owned(), nameless)));
-                summary.stats.sections.clear();
-                summary.stats.bytes = exported.file.metadata().map_err(failed)?.len();
-                exported
-            }
+            format => in_format(&pending, format, place, &mut summary.stats, &mut dropped)?,
         };
         pending.finish().map_err(failed)?;
         let problems = image.problems();
@@ -217,10 +207,30 @@ fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> R
     verified.unwrap_or_else(|| Ok(Verified::default())).map_err(|error| error.to_string())
 }
 
+/// Writes a table that is on its way in another format, and tells what that comes to.
+fn in_format(
+    table: &Pending,
+    format: TableFormat,
+    place: &Path,
+    stats: &mut TableStats,
+    dropped: &mut Vec<(String, u64)>,
+) -> Result<Pending, ConvertFailure> {
+    let output = |error: String| ConvertFailure::Output(place.to_owned(), error);
+    let exported = Pending::create(place).map_err(|error| output(error.to_string()))?;
+    let nameless = export(table, format, &exported).map_err(|error| match error {
+        Failed::Output(error) => output(error),
+        Failed::Input(problem) => ConvertFailure::Input(problem),
+    })?;
+    dropped.extend((nameless > 0).then(|| (NAMELESS.to_owned(), nameless)));
+    stats.sections.clear();
+    stats.bytes = exported.file.metadata().map_err(|error| output(error.to_string()))?.len();
+    Ok(exported)
+}
+
 /// Neither GSYM nor Breakpad knows them.
 const NAMELESS: &str = "functions and symbols without names, lines without functions";
 
-/// Writes a table that is on its way in another format, and gives how much had no name.
+/// Gives how much had no name.
 fn export(table: &Pending, format: TableFormat, to: &Pending) -> Result<u64, Failed> {
     let input = |error: String| Failed::Input(error);
     let data = backtrail_store::FileData::map(table.temporary()).map_err(|error| input(error.to_string()))?;
