@@ -81,6 +81,8 @@ pub(super) fn decode(word: u32) -> Effect {
     match bits(word, 25, 4) {
         // Reserved: `udf` is one.
         0b0000 => Effect::Trap,
+        // Bytes that are no code.
+        0b1111 if word == u32::MAX => Effect::Trap,
         0b1000 | 0b1001 => immediate(word),
         0b1010 | 0b1011 => branch(word),
         0b0100 | 0b0110 | 0b1100 | 0b1110 => transfer(word),

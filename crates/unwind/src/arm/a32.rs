@@ -9,6 +9,10 @@ const UNCONDITIONAL: u32 = 15;
 
 /// What the instruction does.
 pub(super) fn decode(word: u32) -> Effect {
+    // No compiler writes either; files that were emptied are full of them.
+    if word == 0 || word == u32::MAX {
+        return Effect::Trap;
+    }
     match bits(word, 28, 4) {
         // `blx` to Thumb code; else hints and SIMD.
         UNCONDITIONAL if bits(word, 25, 3) == 0b101 => Effect::Call,

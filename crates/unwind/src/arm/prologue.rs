@@ -168,6 +168,7 @@ fn from_start(reader: &Reader<'_, '_>) -> Option<Row> {
     while sweep.at < code.at {
         match sweep.next()?.1 {
             Effect::Call => return None,
+            effect if ends_block(effect) => return None,
             effect => frame.run(effect),
         }
     }

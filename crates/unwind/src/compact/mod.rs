@@ -16,8 +16,8 @@
 //! - **Bodies only.** A row holds after the prologue and before the epilogue. At an exact address (a first frame, or
 //!   one that a signal interrupted) the code has to be read before.
 //! - **Entries are merged.** Linkers give consecutive functions of one encoding a single entry (unless it has an LSDA
-//!   or needs the function's start), so that an entry's start is no function's start: in NativeScript for iOS 50,000
-//!   functions share 11,000 entries. Whoever reads a prologue must find its beginning another way.
+//!   or needs the function's start), so that an entry's start is no function's start: in NativeScript 8.1 for arm64 39,000
+//!   functions share 4,000 entries. Whoever reads a prologue must find its beginning another way.
 //! - **Gaps are covered.** An entry reaches to the next one, also over functions that had no unwind information at all
 //!   (assembly), which then have the rule of the function before them. ld64 writes encoding 0 for such functions; lld
 //!   leaves them out. Encoding 0 says nothing and is no rule for a leaf function.

@@ -148,3 +148,13 @@ fn calls_of_both_sets_are_told() {
     assert!(thumb(&[0xf000, 0xf801]) && thumb(&[0xf000, 0xe802]) && thumb(&[0xbf00, 0x4798]));
     assert!(!thumb(&[0xf000, 0xb801]) && !thumb(&[0xbf00, 0x4718]) && !thumb(&[0xf000]));
 }
+
+#[test]
+fn emptied_code_says_nothing() {
+    for fill in [0, 0xff] {
+        let code = [fill; 0x80];
+        for (offset, thumb) in [(0x40, false), (0x40, true), (0x42, true)] {
+            assert_eq!(analyse_at(&code, offset, Some(0), thumb), None, "{fill} {offset} {thumb}");
+        }
+    }
+}
