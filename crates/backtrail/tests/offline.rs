@@ -1,4 +1,5 @@
 //! Every saved stack of the corpus against the frames that libunwindstack's tests expect.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use backtrail::{Frame, FrameAddress, StackOptions, Stacks, Symbols};
 use backtrail_testkit::corpus_file;
@@ -47,7 +48,7 @@ fn expected(text: &str) -> Vec<Expected> {
 fn ours(stacks: &Stacks, frame: &Frame) -> Expected {
     let image = frame.image.map(|index| stacks.report.images[index].name.clone());
     let raw = frame.address.map_or(0, |address| address.raw().get());
-    let pc = frame.relative_pc.map_or(raw, |pc| pc.get());
+    let pc = frame.relative_pc.map_or(raw, backtrail::Svma::get);
     let name = frame.functions.last().map(|function| function.name.clone());
     let name = name.or_else(|| frame.symbol.as_ref().map(|symbol| symbol.name.clone()));
     let offset = frame.function_offset.or(frame.symbol.as_ref().map(|symbol| symbol.offset));

@@ -3,7 +3,14 @@
 //! Objects: this repository's and the corpus's, and what `BACKTRAIL_OBJECTS` lists (separated by colons; folders count
 //! with all that is in them).
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test program")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::type_complexity,
+    reason = "a test program"
+)]
 
 use backtrail::{AddrRange, Family, Svma, UnwindTables};
 use backtrail_object::{Format, Kind, Limits, Object, slices};
@@ -155,7 +162,7 @@ fn every_encoding_of_real_files_has_a_row_or_an_fde() {
             match compact.row_of(&entry) {
                 Ok(CompactFound::Row(_)) => {}
                 Ok(CompactFound::EhFrame(offset)) => {
-                    assert!((offset as usize) < eh_frame, "{name}: {entry:?}")
+                    assert!((offset as usize) < eh_frame, "{name}: {entry:?}");
                 }
                 Err(miss) => assert_eq!(entry.encoding.raw() & 0x0f00_0000, 0, "{name}: {entry:?}: {miss:?}"),
             }
