@@ -1,6 +1,7 @@
 //! One binary, asked for addresses.
 
 use crate::facts::Facts;
+use crate::foreign::Foreign;
 use crate::inspect::files;
 use crate::open_image::OpenImage;
 use backtrail_core::{Arch, Avma, Bias, Function, ImageId, Reason, Svma, Symbol};
@@ -89,6 +90,9 @@ impl Binary {
         if data.starts_with(&Header::MAGIC) {
             return Self::of_table(file, data, arch);
         }
+        if Foreign::is_one(&data) {
+            return Self::of_foreign(file, data);
+        }
         let slices = slices(&data, &Limits::default()).map_err(|error| unreadable(error.to_string()))?;
         let slice = choose(&file, &slices, arch)?;
         let object = slice.parse(&Limits::default()).map_err(|error| unreadable(error.to_string()))?;
@@ -99,6 +103,16 @@ impl Binary {
         parts.extend(own.map(|own| (file.display().to_string(), own)));
         let open = OpenImage::from_data(parts, file.clone()).map_err(unreadable)?;
         Ok(Self { open, index, facts })
+    }
+
+    /// A symbol file of another tool answers alone.
+    fn of_foreign(file: PathBuf, data: FileData) -> Result<Self, OpenError> {
+        let unreadable = |error: String| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let facts =
+            Foreign::open(&data).map(|foreign| Facts::of_foreign(&foreign, &file)).map_err(unreadable)?;
+        let parts = vec![(file.display().to_string(), data)];
+        let open = OpenImage::from_data(parts, file).map_err(OpenError::Unreadable)?;
+        Ok(Self { open, index: Index::default(), facts })
     }
 
     fn of_table(file: PathBuf, data: FileData, arch: Option<Arch>) -> Result<Self, OpenError> {

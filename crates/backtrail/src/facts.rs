@@ -1,5 +1,6 @@
 //! What a binary says of itself, as far as those who ask it for addresses need to know.
 
+use crate::foreign::Foreign;
 use backtrail_core::{AddrRange, Arch, Family, ImageId, Svma};
 use backtrail_object::Object;
 use backtrail_table::Header;
@@ -50,6 +51,21 @@ impl Facts {
             is_64: !is_32,
             image_base: header.image_base,
             id: header.id,
+            sections: Vec::new(),
+            segments: vec![AddrRange::new(Svma::new(0), Svma::new(u64::MAX))],
+        }
+    }
+
+    pub(crate) fn of_foreign(foreign: &Foreign<'_>, file: &Path) -> Self {
+        let file_name = file.file_name().unwrap_or_default().to_string_lossy();
+        let arch = foreign.arch();
+        let is_32 = matches!(arch, Arch::X86 | Arch::Arm | Arch::Ppc | Arch::Riscv32);
+        Self {
+            name: foreign.name().map_or_else(|| file_name.into_owned(), str::to_owned),
+            arch,
+            is_64: !is_32,
+            image_base: foreign.image_base(),
+            id: foreign.id(),
             sections: Vec::new(),
             segments: vec![AddrRange::new(Svma::new(0), Svma::new(u64::MAX))],
         }

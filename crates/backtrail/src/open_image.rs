@@ -4,6 +4,7 @@ mod many;
 
 use crate::binary::Located;
 use crate::details::Details;
+use crate::foreign::Foreign;
 use backtrail_core::{Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
@@ -19,6 +20,7 @@ type Files = FrozenVec<Box<FileData>>;
 /// What answers: a table where there is one, else debug info and symbols.
 struct Parts<'files> {
     table: Option<Table<'files>>,
+    foreign: Option<Foreign<'files>>,
     symbolizer: Option<Symbolizer<'files>>,
     image_base: Svma,
 }
@@ -44,11 +46,16 @@ pub(crate) struct OpenImage {
 #[derive(Default)]
 struct Parsed<'files> {
     table: Option<Table<'files>>,
+    foreign: Option<Foreign<'files>>,
     objects: Vec<Object<'files>>,
 }
 
 impl<'files> Parsed<'files> {
     fn add(&mut self, bytes: &'files [u8]) -> Result<(), String> {
+        if Foreign::is_one(bytes) {
+            self.foreign = Some(Foreign::open(bytes)?);
+            return Ok(());
+        }
         if !bytes.starts_with(&Header::MAGIC) {
             let object = Object::parse_with(bytes, &Limits::default()).map_err(|error| error.to_string())?;
             self.objects.push(object);
@@ -65,12 +72,14 @@ impl<'files> Parsed<'files> {
     /// The error is empty where there is no file at all.
     fn join(self) -> Result<Parts<'files>, Option<String>> {
         let of_table = self.table.as_ref().map(|table| table.header().image_base);
-        let image_base = of_table.or(self.objects.first().map(Object::image_base)).ok_or(None)?;
+        let of_foreign = self.foreign.as_ref().map(Foreign::image_base);
+        let of_object = self.objects.first().map(Object::image_base);
+        let image_base = of_table.or(of_object).or(of_foreign).ok_or(None)?;
         let symbolizer = match self.objects.is_empty() {
             true => None,
             false => Some(Symbolizer::new(self.objects).map_err(|error| Some(error.to_string()))?),
         };
-        Ok(Parts { table: self.table, symbolizer, image_base })
+        Ok(Parts { table: self.table, foreign: self.foreign, symbolizer, image_base })
     }
 }
 
@@ -149,7 +158,10 @@ impl OpenImage {
             if let Some(table) = &parts.table {
                 return Located::from_table(TableAnswer::new(table, address), address);
             }
-            let Some(symbolizer) = &parts.symbolizer else { return Located::outside() };
+            let Some(symbolizer) = &parts.symbolizer else {
+                let foreign = parts.foreign.as_ref().map(|foreign| foreign.lookup(address));
+                return foreign.unwrap_or_else(Located::outside);
+            };
             for _ in 0..MAX_REQUESTS {
                 match symbolizer.lookup(address) {
                     Step::Answer(answer) => return Located::from_answer(&answer, address),
@@ -216,6 +228,7 @@ impl OpenImage {
 
     /// What is broken in the files, each thing once.
     pub(crate) fn problems(&self) -> Vec<String> {
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is for one lifetime")]
         let problems = self.with_symbolizer(|symbolizer| symbolizer.problems()).unwrap_or_default();
         let name = self.files.first().map_or("", String::as_str);
         problems.iter().map(|problem| format!("{name}: {problem}")).collect()

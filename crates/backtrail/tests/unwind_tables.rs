@@ -274,7 +274,7 @@ struct Compared {
 
 #[test]
 fn analysis_says_what_exact_tables_say() {
-    for_each_object(|name, _, object| {
+    for_each_object(|name, path, object| {
         let family = object.arch().family();
         if object.format() != Format::Elf || !matches!(family, Family::Aarch64 | Family::Arm) {
             return;
@@ -305,8 +305,7 @@ fn analysis_says_what_exact_tables_say() {
                 ..Sections::default()
             })
         };
-        // Debian's compilers for 32-bit ARM make Thumb code unless told otherwise.
-        let thumb = family == Family::Arm && !name.contains("marm");
+        let map = CodeMap::of(path, family);
         let modules = [
             ("starts known", code_alone(starts.clone(), false)),
             ("starts unknown", code_alone(Vec::new(), false)),
@@ -316,7 +315,7 @@ fn analysis_says_what_exact_tables_say() {
             if rows.is_empty() || (how == "with exidx" && sections.exidx.is_none()) {
                 continue;
             }
-            let compared = Comparison { module: &module, family, thumb }.all(&rows);
+            let compared = Comparison { module: &module, family, map: &map }.all(&rows);
             eprintln!("{name}, {how}: {compared:?}");
             let all = compared.equal + compared.copied + compared.different;
             assert!(compared.different * 100 <= all, "{name}, {how}: {compared:?}");
@@ -324,10 +323,39 @@ fn analysis_says_what_exact_tables_say() {
     });
 }
 
+/// What lies where in the code of 32-bit ARM: its mapping symbols (AAELF32, section 5.5.5).
+struct CodeMap {
+    /// The address and the letter: `a`, `t`, or `d` for data.
+    symbols: Vec<(u64, char)>,
+}
+
+impl CodeMap {
+    fn of(path: &Path, family: Family) -> Self {
+        if family != Family::Arm {
+            return Self { symbols: Vec::new() };
+        }
+        let listing = llvm("llvm-readelf", "--symbols", path).unwrap_or_default();
+        let symbol = |line: &str| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let letter = fields.last()?.strip_prefix('$')?.chars().next()?;
+            Some((u64::from_str_radix(fields.get(1)?, 16).ok()?, letter))
+        };
+        let mut symbols: Vec<_> = listing.lines().filter_map(symbol).collect();
+        symbols.sort_unstable();
+        Self { symbols }
+    }
+
+    /// The letter that holds at `at`; `a` where there is none.
+    fn letter(&self, at: Svma) -> char {
+        let after = self.symbols.partition_point(|(start, _)| *start <= at.get());
+        after.checked_sub(1).map_or('a', |last| self.symbols[last].1)
+    }
+}
+
 struct Comparison<'m, 'd> {
     module: &'m Module<'d>,
     family: Family,
-    thumb: bool,
+    map: &'m CodeMap,
 }
 
 impl Comparison<'_, '_> {
@@ -338,22 +366,18 @@ impl Comparison<'_, '_> {
         pair.contains(&link) && pair.iter().any(|rule| matches!(rule, Rule::Offset(_)))
     }
 
-    /// At every other byte; of four-byte Thumb instructions half of those are none, and are passed over where the
-    /// code does not say their size.
+    /// At every instruction.
     fn all(&self, rows: &[(AddrRange<Svma>, Row)]) -> Compared {
         let mut compared = Compared::default();
-        let step = if self.thumb { 2 } else { 4 };
         for (range, row) in rows {
             let mut at = range.start();
-            let mut is_second_half = false;
             while at < range.end() {
-                if is_second_half {
-                    is_second_half = false;
-                } else {
-                    is_second_half = self.thumb && self.is_long(at);
-                    self.one(at, row, &mut compared);
+                let letter = self.map.letter(at);
+                if letter != 'd' {
+                    self.one(at, letter == 't', row, &mut compared);
                 }
-                at = at.checked_add(step).unwrap();
+                let is_short = letter != 'a' && !self.is_long(at);
+                at = at.checked_add(if is_short { 2 } else { 4 }).unwrap();
             }
         }
         compared
@@ -363,8 +387,8 @@ impl Comparison<'_, '_> {
         self.module.code_at(at).and_then(|code| code.get(1)).is_some_and(|byte| byte >> 3 >= 0b1_1101)
     }
 
-    fn one(&self, at: Svma, row: &Row, compared: &mut Compared) {
-        let Ok(found) = self.module.find_exact(at, self.thumb) else {
+    fn one(&self, at: Svma, thumb: bool, row: &Row, compared: &mut Compared) {
+        let Ok(found) = self.module.find_exact(at, thumb) else {
             compared.silent += 1;
             return;
         };

@@ -34,19 +34,23 @@ impl FrameAddress {
     }
 }
 
-/// Bits of a 64-bit ARM code address that hold an address in user space of Apple's systems; the rest may carry a
-/// pointer authentication code or a tag. Kernel addresses (bit 55 set) are sign-extended instead.
-/// ARM ARM, "Pointer authentication"; XNU `osfmk/arm64/proc_reg.h` (39 to 47 address bits).
-const AARCH64_ADDRESS_BITS: u32 = 47;
+/// Bits of a 64-bit ARM code address that hold an address in user space: 47 on Apple's systems, where alone arm64e
+/// slices exist, 48 elsewhere (Linux maps libraries at `0xffff_…`). The rest may carry a pointer authentication code or
+/// a tag. Kernel addresses (bit 55 set) are sign-extended instead. ARM ARM, "Pointer authentication"; XNU
+/// `osfmk/arm64/proc_reg.h`; Linux `Documentation/arch/arm64/memory.rst`.
+fn aarch64_address_bits(arch: Arch) -> u32 {
+    if arch == Arch::Arm64e { 47 } else { 48 }
+}
 
 /// Clears what is no address: the Thumb bit on 32-bit ARM, pointer authentication on 64-bit ARM.
 fn strip_code_bits(avma: Avma, arch: Arch) -> Avma {
     match arch.family() {
         Family::Arm => Avma::new(avma.get() & !1),
-        Family::Aarch64 if avma.get() & (1 << 55) != 0 => {
-            Avma::new(avma.get() | (u64::MAX << AARCH64_ADDRESS_BITS))
+        Family::Aarch64 => {
+            let high = u64::MAX << aarch64_address_bits(arch);
+            let is_kernel = avma.get() & (1 << 55) != 0;
+            Avma::new(if is_kernel { avma.get() | high } else { avma.get() & !high })
         }
-        Family::Aarch64 => Avma::new(avma.get() & !(u64::MAX << AARCH64_ADDRESS_BITS)),
         _ => avma,
     }
 }
@@ -118,6 +122,7 @@ mod tests {
     fn pointer_authentication_goes_and_kernel_addresses_stay() {
         assert_eq!(exact(Arch::Arm64e, 0x3c5a_8001_0000_4abc), 0x1_0000_4abc);
         assert_eq!(exact(Arch::Arm64, 0xffff_fff0_0712_3456), 0xffff_fff0_0712_3456);
+        assert_eq!(exact(Arch::Arm64, 0x0034_ffff_8b5c_1234), 0xffff_8b5c_1234);
         assert_eq!(exact(Arch::Arm64e, 0x3cda_fff0_0712_3456), 0xffff_fff0_0712_3456);
         assert_eq!(exact(Arch::X86_64, 0xffff_8000_0000_1001), 0xffff_8000_0000_1001);
     }

@@ -98,8 +98,7 @@ impl<'d> DebugMap<'d> {
         Some(object.request.clone())
     }
 
-    /// The object files that are here, each with its functions that were linked: where they lie in it, where they were
-    /// linked to, and how long they are.
+    /// The object files that are here, each with its functions that were linked.
     pub(crate) fn linked(&self) -> Vec<(&DwarfFile<'d>, Vec<LinkedFunction>)> {
         let objects = (0u32..).zip(&self.objects).filter_map(|(index, object)| {
             let file = object.file.get()?.as_deref()?;

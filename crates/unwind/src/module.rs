@@ -172,7 +172,7 @@ impl<'d> Module<'d> {
     /// The bytes of an expression in a row of this module.
     pub fn expression(&self, expression: Expression) -> Option<&'d [u8]> {
         let tables = self.tables.get(usize::from(expression.table / 2))?;
-        let frames = if expression.table % 2 == 0 { &tables.eh_frame } else { &tables.debug_frame };
+        let frames = if expression.table.is_multiple_of(2) { &tables.eh_frame } else { &tables.debug_frame };
         frames.as_ref()?.expression(expression)
     }
 }

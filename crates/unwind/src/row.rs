@@ -119,7 +119,7 @@ pub enum Miss {
     NotCovered,
     /// The table says that frames of this function cannot be unwound (`EXIDX_CANTUNWIND`).
     CannotUnwind,
-    /// The entry says what no [`Row`] can: its instructions must be executed ([`crate::exidx::execute`]).
+    /// The entry says what no [`Row`] can: its instructions must be executed ([`crate::exidx::execute()`]).
     NoRow,
     /// The entry is there, but its bytes break the format.
     Malformed(Malformed),

@@ -1,4 +1,11 @@
 //! The promise of handler mode: a walk over compiled images allocates nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test's helpers may"
+)]
 
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, MemorySlice, Registers, Svma};
 use backtrail_unwind::{Cache, End, Ended, Image, Images, Module, Options, Recover, Section, Sections, Walk};

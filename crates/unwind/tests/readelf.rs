@@ -1,6 +1,13 @@
 //! Compiled rules and rows read one by one, against what GNU readelf says about the same file.
 //!
 //! `BACKTRAIL_UNWIND_FILES=/a.so:/b.so cargo test -p backtrail-unwind --test readelf -- --nocapture` for other files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test's helpers may"
+)]
 
 mod common;
 
@@ -36,9 +43,9 @@ fn rows_are_those_of_readelf() {
         for section in ["eh_frame", "debug_frame"] {
             let mut sections = common::sections(&data);
             if section == "eh_frame" {
-                sections.debug_frame = None
+                sections.debug_frame = None;
             } else {
-                sections.eh_frame = None
+                sections.eh_frame = None;
             }
             if sections.eh_frame.is_none() && sections.debug_frame.is_none() {
                 continue;

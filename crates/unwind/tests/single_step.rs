@@ -2,6 +2,13 @@
 //! and nothing else, and give the caller's registers back.
 //!
 //! Needs a C compiler, Python and ptrace; without one of them the test says so and passes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test's helpers may"
+)]
 
 mod common;
 

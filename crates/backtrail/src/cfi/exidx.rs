@@ -9,7 +9,8 @@ use std::io;
 
 pub(super) fn each(sections: &Sections<'_>, visit: &mut Visit<'_>) -> io::Result<()> {
     let Some(exidx) = Exidx::new(sections) else { return Ok(()) };
-    for entry in exidx.entries() {
+    // Linkers end the index with an entry for the address behind the code.
+    for entry in exidx.entries().filter(|entry| !entry.range.is_empty()) {
         visit(entry.range, true, &|| describe(&entry))?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Debug files into symbol tables on the disk.
 
+mod export;
 mod output;
 mod sources;
 
@@ -30,6 +31,10 @@ pub enum TableFormat {
     /// backtrail's own.
     #[default]
     Btsym,
+    /// LLVM's.
+    Gsym,
+    /// Breakpad's `.sym`.
+    Breakpad,
 }
 
 impl TableFormat {
@@ -37,6 +42,8 @@ impl TableFormat {
     pub fn ending(self) -> &'static str {
         match self {
             Self::Btsym => "btsym",
+            Self::Gsym => "gsym",
+            Self::Breakpad => "sym",
         }
     }
 }
@@ -124,12 +131,18 @@ impl ConvertSources {
             true => Some(verify(&image, &pending, settings).map_err(ConvertFailure::Input)?),
             false => None,
         };
+        let mut summary = summary;
+        let mut dropped: Vec<_> =
+            summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
+        let pending = match settings.format {
+            TableFormat::Btsym => pending,
+            format => in_format(&pending, format, place, &mut summary.stats, &mut dropped)?,
+        };
         pending.finish().map_err(failed)?;
         let problems = image.problems();
-        let dropped = summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count));
         Ok(Converted {
             output: place.to_owned(),
-            dropped: dropped.collect(),
+            dropped,
             stats: summary.stats,
             took,
             bytes_in,
@@ -192,6 +205,43 @@ fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> R
     table.check().map_err(|error| error.to_string())?;
     let verified = image.with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs));
     verified.unwrap_or_else(|| Ok(Verified::default())).map_err(|error| error.to_string())
+}
+
+/// Writes a table that is on its way in another format, and tells what that comes to.
+fn in_format(
+    table: &Pending,
+    format: TableFormat,
+    place: &Path,
+    stats: &mut TableStats,
+    dropped: &mut Vec<(String, u64)>,
+) -> Result<Pending, ConvertFailure> {
+    let output = |error: String| ConvertFailure::Output(place.to_owned(), error);
+    let exported = Pending::create(place).map_err(|error| output(error.to_string()))?;
+    let nameless = export(table, format, &exported).map_err(|error| match error {
+        Failed::Output(error) => output(error),
+        Failed::Input(problem) => ConvertFailure::Input(problem),
+    })?;
+    dropped.extend((nameless > 0).then(|| (NAMELESS.to_owned(), nameless)));
+    stats.sections.clear();
+    stats.bytes = exported.file.metadata().map_err(|error| output(error.to_string()))?.len();
+    Ok(exported)
+}
+
+/// Neither GSYM nor Breakpad knows them.
+const NAMELESS: &str = "functions and symbols without names, lines without functions";
+
+/// Gives how much had no name.
+fn export(table: &Pending, format: TableFormat, to: &Pending) -> Result<u64, Failed> {
+    let input = |error: String| Failed::Input(error);
+    let data = backtrail_store::FileData::map(table.temporary()).map_err(|error| input(error.to_string()))?;
+    let table = backtrail_table::Table::open(&data).map_err(|error| input(error.to_string()))?;
+    let mut out = BufWriter::with_capacity(1 << 20, &to.file);
+    let exported = export::write(&table, format, &mut out).map_err(|error| match error.kind() {
+        backtrail_table::ErrorKind::Io => Failed::Output(error.to_string()),
+        _ => input(error.to_string()),
+    })?;
+    out.flush().map_err(|error| Failed::Output(error.to_string()))?;
+    Ok(exported.nameless)
 }
 
 fn words(reason: backtrail_table::DropReason) -> &'static str {

@@ -47,9 +47,10 @@ impl OpenImage {
         if addresses.len() < WORTH_THREADS {
             return;
         }
-        self.joined.with_dependent(|_, parts| match (&parts.table, &parts.symbolizer) {
-            (None, Some(symbolizer)) => symbolizer.prepare(addresses),
-            _ => {}
+        self.joined.with_dependent(|_, parts| {
+            if let (None, Some(symbolizer)) = (&parts.table, &parts.symbolizer) {
+                symbolizer.prepare(addresses);
+            }
         });
     }
 

@@ -21,10 +21,9 @@ impl Stacks {
         options: &StackOptions,
     ) -> Result<Self, StacksError> {
         let data = FileData::map(path).map_err(|error| StacksError(error.to_string()))?;
-        if let Some(executable) = executable {
-            FileData::map(executable).map_err(|error| StacksError(error.to_string()))?;
-        }
-        let snapshot = elf_core::read(&data, &Limits::default())
+        let program =
+            executable.map(FileData::map).transpose().map_err(|error| StacksError(error.to_string()))?;
+        let snapshot = elf_core::read(&data, program.as_deref(), &Limits::default())
             .map_err(|error| StacksError(format!("{}: {error}", path.display())))?;
         let finder =
             Finder { symbols, arch: snapshot.arch, executable, use_mapped_paths: options.use_mapped_paths };

@@ -13,12 +13,22 @@ pub(super) struct Known<'k, 'd> {
     pub(super) memory: &'k Memory<'d>,
     pub(super) mappings: &'k [Mapping],
     pub(super) vector: &'k AuxVector,
+    /// The program's file.
+    pub(super) program: Option<&'k [u8]>,
 }
 
 pub(super) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
     let mut images = mapped_files(known, limits);
     add_from_memory(known, &mut images, limits);
-    let program = dynamic::program(known.memory, known.vector, known.header.is_64);
+    let mut program = dynamic::program(known.memory, known.vector, known.header.is_64);
+    if let (None, Some(file)) = (program, known.program)
+        && let Some((told, range)) = dynamic::program_of_file(file, known.vector, known.header.is_64)
+    {
+        program = Some(told);
+        if holder(&mut images, range.start()).is_none() {
+            images.push(Image { range: Some(range), bias: Some(told.bias), ..Image::default() });
+        }
+    }
     if let Some(program) = &program {
         for loaded in dynamic::loaded(known.memory, program, known.header.pointer_size(), limits) {
             add_loaded(&mut images, loaded, limits);

@@ -30,12 +30,13 @@ pub fn is_core(data: &[u8]) -> bool {
     header::is_core(data)
 }
 
-/// Reads a core.
+/// Reads a core. `program` is the executable's file, where the caller has it: a core that keeps neither the list of
+/// mapped files nor the program's headers, as qemu-user's do not, is told its images by that.
 ///
 /// # Errors
 /// For what is no core of x86, `x86_64`, ARM or ARM64 in little-endian order, for a kernel's dump, and where the notes
 /// are missing or hold no thread.
-pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> {
+pub fn read<'d>(data: &'d [u8], program: Option<&[u8]>, limits: &Limits) -> Result<Snapshot<'d>, Error> {
     let header = Header::parse(data, limits)?;
     let mut told = Vec::new();
     let memory = memory(data, &header, &mut told);
@@ -60,11 +61,15 @@ pub fn read<'d>(data: &'d [u8], limits: &Limits) -> Result<Snapshot<'d>, Error> 
         notes::find(&notes, notes::NT_FILE).map(|note| files::parse(note, header.is_64, limits, &mut told));
     let mappings = mappings(&header, files.as_deref().unwrap_or_default(), limits);
     let mut process = process::read(&header, &notes);
-    let images = images::find(
-        &images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector },
+    let mut images = images::find(
+        &images::Known { header: &header, memory: &memory, mappings: &mappings, vector: &vector, program },
         limits,
     );
     name_executable(&mut process, &images, &memory, &vector, limits);
+    let nameless = images.iter_mut().find(|image| image.is_executable && image.path.is_empty());
+    if let (Some(image), Some(path)) = (nameless, &process.executable) {
+        image.path.clone_from(path);
+    }
     if files.is_none() {
         told.push(
             "the core does not list mapped files (NT_FILE); images are those that its memory tells of"

@@ -1,1 +1,148 @@
+use super::*;
+use crate::ErrorKind;
+use backtrail_core::{Arch, Family, ReadMemory as _};
 
+fn note(kind: u32, data: &[u8]) -> Vec<u8> {
+    let word = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
+    let mut note = [&word(5)[..], &word(data.len()), &kind.to_le_bytes(), b"CORE\0\0\0\0", data].concat();
+    note.resize(note.len().next_multiple_of(4), 0);
+    note
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u64, size: usize) {
+    bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+}
+
+fn status(id: u64, signal: u64, rip: u64) -> Vec<u8> {
+    let mut status = vec![0; 336];
+    put(&mut status, 12, signal, 2);
+    put(&mut status, 32, id, 4);
+    put(&mut status, 112 + 16 * 8, rip, 8);
+    put(&mut status, 112 + 19 * 8, 0x7ff0, 8);
+    note(notes::NT_PRSTATUS, &status)
+}
+
+fn info() -> Vec<u8> {
+    let mut info = vec![0; 136];
+    put(&mut info, 24, 4242, 4);
+    info[40..44].copy_from_slice(b"tiny");
+    info[56..66].copy_from_slice(b"tiny --now");
+    note(notes::NT_PRPSINFO, &info)
+}
+
+fn signal(number: u64, code: u64, address: u64) -> Vec<u8> {
+    let mut signal = vec![0; 128];
+    put(&mut signal, 0, number, 4);
+    put(&mut signal, 8, code, 4);
+    put(&mut signal, 16, address, 8);
+    note(notes::NT_SIGINFO, &signal)
+}
+
+fn files(claimed: u64) -> Vec<u8> {
+    let words = [claimed, 4096, 0x40_1000, 0x40_2000, 1].map(u64::to_le_bytes).concat();
+    note(notes::NT_FILE, &[&words[..], b"/bin/tiny\0"].concat())
+}
+
+/// A core of an x86-64 process: code that was left out, and sixteen bytes of stack.
+fn core(notes: &[Vec<u8>]) -> Vec<u8> {
+    let notes = notes.concat();
+    let start = 64 + 3 * 56;
+    let mut file = vec![0; start];
+    file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    for (at, value, size) in [(16, 4, 2), (18, 62, 2), (32, 64, 8), (54, 56, 2), (56, 3, 2)] {
+        put(&mut file, at, value, size);
+    }
+    let after = (start + notes.len()) as u64;
+    let programs = [
+        (4, 0, start as u64, 0, notes.len() as u64, 0),
+        (1, 5, after, 0x40_1000, 0, 0x1000),
+        (1, 6, after, 0x7ff0, 16, 16),
+    ];
+    for (index, (kind, flags, offset, address, in_file, in_memory)) in programs.into_iter().enumerate() {
+        let at = 64 + index * 56;
+        put(&mut file, at, kind, 4);
+        put(&mut file, at + 4, flags, 4);
+        for (place, value) in [(8, offset), (16, address), (32, in_file), (40, in_memory)] {
+            put(&mut file, at + place, value, 8);
+        }
+    }
+    file.extend(notes);
+    file.extend([0x40_1020_u64.to_le_bytes(), [0; 8]].concat());
+    file
+}
+
+fn usual() -> Vec<u8> {
+    core(&[status(4243, 11, 0x40_1010), info(), signal(11, 1, 0x10), files(1), status(4242, 11, 0x40_1018)])
+}
+
+#[test]
+fn a_core_tells_process_threads_fault_and_images() {
+    let data = usual();
+    let snapshot = read(&data, None, &Limits::default()).unwrap();
+    assert_eq!((snapshot.arch, snapshot.process.pid), (Arch::X86_64, Some(4242)));
+    assert_eq!(snapshot.process.name.as_deref(), Some("tiny"));
+    assert_eq!(snapshot.process.command_line.as_deref(), Some("tiny --now"));
+    let threads: Vec<_> =
+        snapshot.threads.iter().map(|thread| (thread.id, thread.is_crashed, thread.registers.pc())).collect();
+    let pc = |value| Some(Avma::new(value));
+    assert_eq!(threads, [(Some(4243), true, pc(0x40_1010)), (Some(4242), false, pc(0x40_1018))]);
+    let fault = snapshot.fault.as_ref().unwrap();
+    assert_eq!(
+        (fault.name.as_str(), fault.code.as_deref(), fault.address),
+        ("SIGSEGV", Some("SEGV_MAPERR"), pc(0x10))
+    );
+    assert_eq!(snapshot.images.len(), 1);
+    assert_eq!((snapshot.images[0].path.as_str(), snapshot.images[0].id), ("/bin/tiny", None));
+    assert_eq!(snapshot.mappings[1].offset, FileOffset::new(4096));
+    assert_eq!(snapshot.memory.read_u64(Avma::new(0x7ff0)), Ok(0x40_1020));
+    assert!(snapshot.memory.read_u64(Avma::new(0x40_1000)).is_err(), "left out of the core");
+    assert!(snapshot.notes.iter().any(|note| note.contains("threads' names")));
+}
+
+#[test]
+fn a_core_that_is_cut_off_says_what_is_missing() {
+    let data = usual();
+    let cut = read(&data[..data.len() - 4], None, &Limits::default()).unwrap();
+    assert!(
+        cut.notes.iter().any(|note| note.contains("4 bytes of memory in 1 of 2 segments are missing")),
+        "{:?}",
+        cut.notes
+    );
+    for end in 0..data.len() {
+        // Nothing to check but that each answers.
+        let _ = read(&data[..end], None, &Limits::default());
+    }
+    let error = read(&data[..100], None, &Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Truncated, "{error}");
+}
+
+#[test]
+fn lists_that_claim_too_much_give_what_is_there() {
+    let data = core(&[status(1, 0, 0x40_1010), files(u64::MAX)]);
+    let snapshot = read(&data, None, &Limits::default()).unwrap();
+    assert!(snapshot.notes.iter().any(|note| note.contains("list of mapped files")), "{:?}", snapshot.notes);
+    assert!(snapshot.fault.is_none() && snapshot.crashed().is_none(), "nothing stopped it");
+}
+
+#[test]
+fn what_is_no_core_is_refused_by_name() {
+    let refused = |data: &[u8]| read(data, None, &Limits::default()).unwrap_err();
+    assert!(refused(b"MDMP....").to_string().contains("found a minidump"));
+    assert!(refused(b"").to_string().contains("an empty file"));
+    let mut other = usual();
+    other[16] = 3;
+    assert!(refused(&other).to_string().contains("a library or position-independent executable"));
+    other[16] = 4;
+    other[18] = 243;
+    assert!(refused(&other).to_string().contains("machine 243"));
+    assert!(refused(&core(&[info()])).to_string().contains("NT_PRSTATUS"));
+}
+
+#[test]
+fn registers_come_in_the_kernels_order() {
+    let data = usual();
+    let snapshot = read(&data, None, &Limits::default()).unwrap();
+    let registers = snapshot.threads[0].registers;
+    assert_eq!(registers.get(Family::X86_64.sp()), Some(0x7ff0));
+    assert_eq!(registers.iter().count(), 17);
+}

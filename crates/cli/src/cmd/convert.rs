@@ -43,6 +43,10 @@ pub(crate) struct Convert {
 pub(crate) enum ConvertFormat {
     /// backtrail's symbol table file.
     Btsym,
+    /// LLVM's symbol file, read by llvm-gsymutil and llvm-symbolizer.
+    Gsym,
+    /// Breakpad's symbol file, as dump_syms writes it, without STACK records.
+    Breakpad,
 }
 
 pub(crate) fn run(args: &Convert) -> Result<Outcome, Failure> {
@@ -57,6 +61,8 @@ pub(crate) fn run(args: &Convert) -> Result<Outcome, Failure> {
         verify: args.verify,
         format: match args.format {
             ConvertFormat::Btsym => TableFormat::Btsym,
+            ConvertFormat::Gsym => TableFormat::Gsym,
+            ConvertFormat::Breakpad => TableFormat::Breakpad,
         },
     };
     let place = Place::new(args, &sources)?;

@@ -50,12 +50,15 @@ fn write_function(out: &mut dyn Write, function: &Function) -> io::Result<()> {
 }
 
 fn write_row(out: &mut dyn Write, row: &Row) -> io::Result<()> {
-    write!(out, "    {:<12}  CFA={:<10}  return={:<8}", row.start.to_string(), row.cfa, row.return_address)?;
+    let mut line =
+        format!("    {:<12}  CFA={:<10}  return={:<8}", row.start.to_string(), row.cfa, row.return_address);
     for saved in &row.registers {
-        write!(out, "  {}={}", saved.register, saved.rule)?;
+        line.push_str(&format!("  {}={}", saved.register, saved.rule));
     }
-    let signal = if row.is_signal_frame { "  (signal frame)" } else { "" };
-    writeln!(out, "{signal}")
+    if row.is_signal_frame {
+        line.push_str("  (signal frame)");
+    }
+    writeln!(out, "{}", line.trim_end())
 }
 
 fn write_gap(out: &mut dyn Write, gap: &Gap) -> io::Result<()> {

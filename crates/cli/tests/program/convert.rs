@@ -81,7 +81,7 @@ fn reports_are_symbolicated_from_tables() {
 fn a_table_beside_a_binary_is_used_and_one_of_another_build_is_not() {
     let folder = TempDir::new("convert-beside");
     for (name, as_name) in [("gcc-dwarf5.elf", "program"), ("symbols.elf", "stripped")] {
-        folder.write(as_name, &std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap());
+        folder.write(as_name, std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap());
     }
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     assert_eq!(backtrail(&["convert", &path("program"), "-o", &path("program.btsym")]).code, 0);

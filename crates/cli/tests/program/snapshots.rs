@@ -12,9 +12,19 @@ fn snapshot(name: &str, actual: &str) {
 #[test]
 fn help_of_every_command() {
     let mut help = String::new();
-    for command in
-        ["", "symbolicate", "explain", "lookup", "convert", "images", "demangle", "addr2line", "atos"]
-    {
+    for command in [
+        "",
+        "symbolicate",
+        "explain",
+        "lookup",
+        "stacks",
+        "convert",
+        "images",
+        "cfi",
+        "demangle",
+        "addr2line",
+        "atos",
+    ] {
         let arguments: Vec<_> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let run = backtrail(&arguments);
         assert_eq!(run.code, 0);
@@ -149,6 +159,24 @@ const NAMES: [&str; 9] = [
     "?run@Base@app@@UEBAHH@Z",
     "plain",
 ];
+
+#[test]
+fn cfi_of_every_kind_of_table() {
+    let app = "fixtures/sample/app/Weather.app/Weather";
+    let run = backtrail(&["cfi", "--arch", "x86_64", app]);
+    snapshot("cfi-compact.txt", &run.whole());
+    let run = backtrail(&["cfi", "fixtures/symbolize/bin/clang-thumb.elf"]);
+    snapshot("cfi-exidx.txt", &run.whole());
+    let run = backtrail(&["cfi", "--format", "json", "fixtures/symbolize/bin/clang-thumb.elf"]);
+    snapshot("cfi-exidx.json", &run.whole());
+    let run = backtrail(&["cfi", "--function", "outer", "fixtures/symbolize/bin/gcc-i386.elf"]);
+    snapshot("cfi-function.txt", &run.whole());
+    let run = backtrail(&["cfi", "--address", "0x1", "fixtures/symbolize/bin/gcc-i386.elf"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("no table covers 0x1"), "{}", run.stderr);
+    let run = backtrail(&["cfi", "--arch", "armv6", app]);
+    assert_eq!(run.code, 2);
+}
 
 #[test]
 fn demangle_with_every_option() {

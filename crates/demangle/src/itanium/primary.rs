@@ -105,7 +105,14 @@ impl Parser<'_, '_> {
     fn quad_literal(&mut self) -> Option<Id> {
         let from = self.at;
         self.at += 1;
-        if let Some((FloatKind::Quad, _)) = self.hex_digits() {
+        let digits = self.hex_digits();
+        if let Some((FloatKind::Quad, digits)) = digits {
+            let value = self.text(digits);
+            // On PowerPC `g` is IBM's pair of doubles, too, the high one behind: as a quad it would be nearly zero.
+            if value.starts_with(b"0000") && value.iter().any(|&digit| digit != b'0') {
+                self.expect(b'E')?;
+                return Some(self.push(Node::EnumLiteral { ty: Word::FLOAT128.id(), value: digits }));
+            }
             self.at = from + 1;
             return self.typed_float(Word::FLOAT128.id());
         }

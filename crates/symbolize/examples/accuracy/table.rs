@@ -28,5 +28,8 @@ fn difference(table: &Table<'_>, address: u64, direct: &Answer<'_>) -> Option<St
     let symbol = direct.symbol.as_ref().map(SymbolRef::to_owned);
     let is_same = (&of_table.functions, &of_table.symbol, of_table.reason, of_table.function_start)
         == (&functions, &symbol, direct.reason, direct.function_start);
-    (!is_same).then(|| format!("{address:#x}\n    table: {of_table:?}\n    direct: {functions:?} {symbol:?}"))
+    (!is_same).then(|| {
+        let start = direct.function_start;
+        format!("{address:#x}\n    table: {of_table:#?}\n    direct ({start:?}): {functions:#?} {symbol:?}")
+    })
 }

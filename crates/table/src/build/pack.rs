@@ -86,7 +86,9 @@ pub(crate) struct Packer<'a> {
 const KEY_BITS: u32 = 16;
 const NONE: u32 = u32::MAX;
 /// Places that are compared before the best so far is good enough.
-const MAX_TRIED: usize = 24;
+const MAX_TRIED: usize = 12;
+/// A copy of this length is taken without looking for a better one behind the next byte.
+const LONG_ENOUGH: usize = 24;
 /// A copy from the dictionary takes three bytes.
 const MIN_WORTH: usize = 4;
 
@@ -119,7 +121,8 @@ impl<'a> Packer<'a> {
             let found = ready.take().unwrap_or_else(|| self.find(name, at));
             if found.size >= MIN_WORTH {
                 // A literal first, where that makes the copy so much longer.
-                let next = self.find(name, at + 1);
+                let is_long = found.size >= LONG_ENOUGH;
+                let next = if is_long { Copy::default() } else { self.find(name, at + 1) };
                 if next.size <= found.size + 1 {
                     put_copy(&found, out);
                     at += found.size;
@@ -142,7 +145,8 @@ impl<'a> Packer<'a> {
         let mut place = self.heads.get(key_hash(key)).copied().unwrap_or(NONE);
         for _ in 0..MAX_TRIED {
             let Some(there) = self.dictionary.get(place as usize..) else { break };
-            let size = common(there, rest);
+            let may_be_longer = there.get(best.size) == rest.get(best.size);
+            let size = if may_be_longer { common(there, rest) } else { 0 };
             if size > best.size && size > MIN_COPY {
                 best = Copy { size, from: place as usize };
             }
@@ -153,19 +157,20 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// How many bytes two places have in common.
+#[inline]
 fn common(a: &[u8], b: &[u8]) -> usize {
+    let (a_words, b_words) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
     let mut size = 0;
-    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
-        match (a.first_chunk::<8>(), b.first_chunk::<8>()) {
-            (Some(a), Some(b)) if a == b => size += 8,
-            (Some(a), Some(b)) => {
-                let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
-                return size + differ.trailing_zeros() as usize / 8;
-            }
-            _ => return size + a.iter().zip(b).take_while(|(a, b)| a == b).count(),
+    for (a, b) in a_words.iter().zip(b_words) {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return size + differ.trailing_zeros() as usize / 8;
         }
+        size += 8;
     }
-    size
+    let (a, b) = (a.get(size..).unwrap_or_default(), b.get(size..).unwrap_or_default());
+    size + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn key_hash(key: &[u8]) -> usize {

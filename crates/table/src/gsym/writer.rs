@@ -96,12 +96,7 @@ impl GsymWriter {
         let first = self.entries.first().map_or(self.image_base, |(start, ..)| *start);
         let base = self.image_base.min(first);
         let furthest = self.entries.last().and_then(|(start, ..)| start.offset_from(base)).unwrap_or(0);
-        let address_size: usize = match furthest {
-            0..=0xff => 1,
-            0x100..=0xffff => 2,
-            0x1_0000..=0xffff_ffff => 4,
-            _ => 8,
-        };
+        let address_size = bytes_of(furthest);
         let mut head = vec![0; SIZE as usize];
         for (start, ..) in &self.entries {
             let offset = start.offset_from(base).unwrap_or(0).to_le_bytes();
@@ -193,6 +188,16 @@ impl Sink for GsymWriter {
         let name = self.string(name)?;
         self.begin(range, name)?;
         self.end()
+    }
+}
+
+/// Bytes that an address offset takes at least: 1, 2, 4 or 8.
+fn bytes_of(offset: u64) -> usize {
+    match offset {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
     }
 }
 

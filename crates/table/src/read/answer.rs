@@ -160,11 +160,12 @@ impl<'t> Frames<'t> {
         for (to, from) in self.calls.iter_mut().zip(calls).take(count) {
             *to = self.chunk.call(*from, &self.table.ops);
         }
-        let mut starts = [0; WINDOW];
+        let names = &self.table.names;
+        let mut starts = [names.start(self.chunk.name); WINDOW + 1];
         for (start, call) in starts.iter_mut().zip(&self.calls).take(count) {
-            *start = self.table.names.start(call.map_or(0, |call| call.name));
+            *start = names.start(call.map_or(0, |call| call.name));
         }
-        let touched = starts.iter().take(count).fold(0, |sum, start| sum ^ self.table.names.touch(*start));
+        let touched = starts.iter().take(count + 1).fold(0, |sum, start| sum ^ names.touch(*start));
         std::hint::black_box(touched);
     }
 }

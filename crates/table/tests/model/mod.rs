@@ -1,6 +1,7 @@
 //! Made-up debug info, and what a table has to answer for it, found in the plainest way.
 #![allow(
     dead_code,
+    unreachable_pub,
     clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "not every test needs all of it; outside of tests the seeds of the fuzz target are made with it"

@@ -29,19 +29,25 @@ pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
     if code.is_described { certain } else { certain.or_else(|| from_start(&reader)) }
 }
 
-/// Words looked at to tell the instruction sets apart.
+/// Words looked at to tell the instruction sets apart, on each side.
 const SAMPLE: usize = 8;
 
-/// Whether the code is Thumb where its address does not tell: most ARM instructions are unconditional, and begin with
-/// the digit e.
+/// Whether the code is Thumb where its address does not tell. Of ARM instructions at least every other is
+/// unconditional, and begins with the digit e; of pairs of Thumb instructions every twelfth does.
 fn is_thumb(code: &Code<'_>) -> bool {
     if !code.at.get().is_multiple_of(4) {
         return true;
     }
-    let (words, _) = code.ahead().as_chunks::<4>();
-    let sample = words.get(..SAMPLE).unwrap_or(words);
-    let always = sample.iter().filter(|[.., high]| high >> 4 == 0xe).count();
-    2 * always < sample.len()
+    let is_always = |word: &[u8; 4]| word.last().is_some_and(|high| high >> 4 == 0xe);
+    let ends = |word: &[u8; 4]| is_always(word) && ends_block(a32::decode(u32::from_le_bytes(*word)));
+    let (ahead, _) = code.ahead().as_chunks::<4>();
+    // Constants follow the end of a function.
+    let end = ahead.iter().take(SAMPLE).position(ends).map_or(SAMPLE, |last| last + 1);
+    let before = code.text.up_to(code.at).unwrap_or_default();
+    let (_, before) = before.as_rchunks::<4>();
+    let sample = ahead.iter().take(end).chain(before.iter().rev().take(SAMPLE));
+    let always = sample.clone().filter(|word| is_always(word)).count();
+    3 * always < sample.count()
 }
 
 /// Reads instructions of one set.
@@ -239,3 +245,6 @@ fn makes_frame(reader: &Reader<'_, '_>, frame: &Frame) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests;

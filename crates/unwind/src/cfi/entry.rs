@@ -125,11 +125,7 @@ pub(crate) fn cie(cursor: &mut Cursor<'_>, flavour: Flavour, bases: &Bases<'_, '
         instructions: (0, head.end),
     };
     if version == 4 {
-        cie.address_size = inner.u8()?;
-        let segment_size = inner.u8()?;
-        if !matches!(cie.address_size, 4 | 8) || segment_size != 0 {
-            return Err(inner.fault("addresses of 4 or 8 bytes without segments"));
-        }
+        cie.address_size = address_size(&mut inner)?;
     }
     if augmentation.starts_with(b"eh") {
         // GCC 2: a pointer to exception tables.
@@ -141,6 +137,15 @@ pub(crate) fn cie(cursor: &mut Cursor<'_>, flavour: Flavour, bases: &Bases<'_, '
     augment(&mut inner, augmentation, &mut cie)?;
     cie.instructions.0 = inner.position();
     Ok(cie)
+}
+
+/// Version 4 states the sizes of addresses and of segment selectors.
+fn address_size(inner: &mut Cursor<'_>) -> Result<u8> {
+    let (size, segment_size) = (inner.u8()?, inner.u8()?);
+    if matches!(size, 4 | 8) && segment_size == 0 {
+        return Ok(size);
+    }
+    Err(inner.fault("addresses of 4 or 8 bytes without segments"))
 }
 
 /// Reads what the letters of the augmentation string announce. A letter that is not known ends the reading: with

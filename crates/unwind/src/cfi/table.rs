@@ -274,7 +274,6 @@ impl<'d> Frames<'d> {
 
 /// One entry of a section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "entries are handed from call to call, never kept")]
 pub enum Entry {
     /// What FDEs share.
     Cie(Cie),

@@ -49,9 +49,9 @@ impl Maker {
         let section = Some(Section::new(Svma::new(FRAMES), &self.bytes));
         let mut sections = Sections { arch: Some(Arch::X86_64), ..Sections::default() };
         if self.debug {
-            sections.debug_frame = section
+            sections.debug_frame = section;
         } else {
-            sections.eh_frame = section
+            sections.eh_frame = section;
         }
         sections
     }

@@ -65,7 +65,7 @@ impl<'d> Exidx<'d> {
         self.len() == 0
     }
 
-    /// The rules at `at` (without the Thumb bit), as far as a row can say them. What it cannot say, [`execute`] does.
+    /// The rules at `at` (without the Thumb bit), as far as a row can say them. What it cannot say, [`execute()`] does.
     ///
     /// # Errors
     /// [`Miss::CannotUnwind`] where the table says so or refuses to unwind; [`Miss::Malformed`] for broken entries and

@@ -21,7 +21,7 @@ struct Slot {
 /// # Errors
 /// [`Stopped::UnknownRegister`] where the instructions do what no row says: they pop by two base registers, go on by a
 /// stack pointer that they have popped, or take it from a register that they have popped before.
-/// [`execute`](super::execute) runs those too. Refusal and codes without meaning as there.
+/// [`execute`](super::execute()) runs those too. Refusal and codes without meaning as there.
 pub fn row(code: Code<'_>) -> Result<Row, Stopped> {
     let mut machine = Machine { vsp: Slot { base: SP, offset: 0 }, slots: [None; 16] };
     for op in code {

@@ -36,6 +36,7 @@ struct Span {
     rule: u32,
 }
 
+#[derive(Clone, Copy)]
 enum Table<'t, 'd> {
     Compact(&'t Compact<'d>),
     Frames(&'t Frames<'d>),
@@ -119,7 +120,7 @@ impl Builder {
     ) {
         match (compact.find(start), &tables.eh_frame) {
             (Ok(CompactFound::Row(found)), _) => {
-                self.push(found.covered, &found.row, found.trust, None, spans)
+                self.push(found.covered, &found.row, found.trust, None, spans);
             }
             (Ok(CompactFound::EhFrame(offset)), Some(frames)) => {
                 if let Ok(fde) = frames.fde(offset as usize) {
@@ -301,7 +302,7 @@ fn stretches(starts: &[u32]) -> (Vec<u32>, u32) {
     let (Some(first), Some(last)) = (starts.first(), starts.last()) else { return (Vec::new(), 31) };
     let bytes = u64::from(last - first) + 1;
     let wanted = (starts.len() / ROWS_PER_STRETCH).max(1) as u64;
-    let shift = (bytes / wanted).max(1).ilog2();
+    let shift = (bytes / wanted).max(1).ilog2().min(31);
     let count = usize::try_from(bytes >> shift).unwrap_or(0) + 2;
     let mut stretches = vec![u32::try_from(starts.len()).unwrap_or(u32::MAX); count];
     for (row, start) in (0u32..).zip(starts) {

@@ -2,7 +2,7 @@
 //!
 //! A row says where it starts (four bytes, an RVA) and which [`Packed`] rule holds from there on (four bytes). Images
 //! have few distinct rules: some hundreds among the 200,000 rows of a large library. What a packed rule cannot say,
-//! such as DWARF expressions, stays a [`Row`](crate::Row) beside them.
+//! such as DWARF expressions, stays a [`Row`] beside them.
 
 mod build;
 mod packed;

@@ -207,12 +207,18 @@ impl Packed {
         let place = self.locate(registers, memory, family)?;
         let address = place.return_address?;
         let plain = address != 0 && (family != Family::Aarch64 || address >> AARCH64_BITS == 0);
-        if self.kind & WIDE != 0 || !plain || place.cfa <= registers.get(family.sp())? {
+        let from_stack = self.return_address != IN_LINK_REGISTER;
+        if self.kind & WIDE != 0 || !plain || !from_stack || place.cfa <= registers.get(family.sp())? {
             return None;
         }
         self.commit(registers, memory, &place, wanted, family);
         registers.set(family.pc(), address);
         Some((Avma::new(address), Avma::new(place.cfa)))
+    }
+
+    /// Whether the return address is still in the link register.
+    pub(crate) fn is_in_link_register(&self) -> bool {
+        self.return_address == IN_LINK_REGISTER
     }
 
     /// The slot of the register that the CFA counts from, as a bit.

@@ -59,6 +59,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             trust: Trust::Analysis,
             is_after_signal: true,
             bytecode: None,
+            is_odd: true,
         })
     }
 
@@ -75,10 +76,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let at = self.without_thumb_bit(at);
         let svma = image.and_then(|image| image.bias.to_svma(at));
         let module = image.and_then(|image| image.module);
-        if let Some((module, svma)) = module.zip(svma) {
-            if let Some(ahead) = module.text_at(svma).and_then(|text| text.from(svma)) {
-                return Some(ahead);
-            }
+        let text = module.zip(svma).and_then(|(module, svma)| module.text_at(svma)?.from(svma));
+        if text.is_some() {
+            return text;
         }
         self.memory.read(at, copy).ok()?;
         Some(copy)
@@ -166,7 +166,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
         let address = FrameAddress::Return(address);
-        Next { registers, address, trust, is_after_signal: false, bytecode: None }
+        Next { registers, address, trust, is_after_signal: false, bytecode: None, is_odd: false }
     }
 
     fn by_frame_pointer(&self, here: &Here) -> Option<Next> {

@@ -3,6 +3,7 @@
 mod cache;
 mod fallback;
 mod fold;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -11,17 +12,9 @@ pub use cache::Cache;
 pub use fold::{Folded, Repeat, fold};
 pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 
-use crate::execute::{self, Caller};
-use crate::exidx;
 use crate::image::{Image, Images};
-use crate::module::Module;
-use crate::row::{Expression, Found, Miss, Row};
-use crate::rules::{Packed, Place, Rules, packed_registers, wanted_slots};
+use crate::rules::{Packed, Place, packed_registers, wanted_slots};
 use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
-
-/// How often tables may lead to a lower stack pointer: a program that runs on several stacks (coroutines, interrupt
-/// stacks) changes them a few times; a broken one would do so forever.
-const MAX_SWITCHES: u8 = 16;
 
 /// A walk over one thread's stack, innermost frame first. Iterating gives frames; [`Walk::ended`] then says how it
 /// ended.
@@ -42,6 +35,7 @@ pub struct Walk<'a, M: ?Sized> {
     /// How many frames may still be given.
     remaining: u64,
     switches: u8,
+    odd: u16,
     /// The callee-saved registers to recover, as slots of packed rules.
     wanted: u16,
     ended: Option<Ended>,
@@ -66,12 +60,15 @@ struct Site<'a> {
 }
 
 /// A candidate for the next frame.
+#[derive(Clone, Copy)]
 struct Next {
     registers: Registers,
     address: FrameAddress,
     trust: Trust,
     is_after_signal: bool,
     bytecode: Option<Avma>,
+    /// Whether the return address was elsewhere than usual: see `MAX_ODD`.
+    is_odd: bool,
 }
 
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
@@ -87,6 +84,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             at: None,
             remaining: options.max_frames,
             switches: 0,
+            odd: 0,
             wanted: u16::MAX,
             ended: None,
         };
@@ -223,6 +221,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.registers.sp().is_some_and(|last| frame.stack_pointer <= last) {
             self.switches = self.switches.saturating_add(1);
         }
+        self.odd = self.odd.saturating_add(next.is_odd.into());
         self.registers = next.registers;
         self.registers.set(self.registers.family().pc(), next.address.raw().get());
         self.at = Some(next.address);
@@ -237,107 +236,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return None;
         }
         let (rule, is_last_byte) = image.rules?.packed(site.svma?)?;
-        (rule.wide().is_none() && (site.is_exact || !is_last_byte)).then_some(*rule)
-    }
-
-    fn by_tables(&self, here: &Here, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
-        let (Some(image), Some(svma)) = (site.image, site.svma) else {
-            return Err(Failure::NotInImage(site.lookup));
-        };
-        let thumb = here.address.raw().get() & 1 != 0;
-        let compiled = image.rules.filter(|_| !site.is_exact || image.module.is_none());
-        let compiled = compiled.and_then(|rules| Some((rules.find(svma)?, Expressions::Rules(rules))));
-        let found = match (compiled, image.module) {
-            (Some(found), _) => Ok(found),
-            (None, Some(module)) => {
-                let found = if site.is_exact { module.find_exact(svma, thumb) } else { module.find(svma) };
-                found.map(|found| (found, Expressions::Module(module)))
-            }
-            (None, None) => Err(Miss::NotCovered),
-        };
-        match found {
-            Ok((found, expressions)) => self.by_row(here, image, &found, expressions),
-            Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),
-            Err(Miss::NoRow) => self.by_exidx(here, image, svma),
-            Err(Miss::CannotUnwind) => Ok(Err(End::CannotUnwind)),
-            Err(Miss::Malformed(malformed)) => Err(Failure::Malformed(malformed)),
-        }
-    }
-
-    /// Instructions of ARM's tables that no row can say.
-    fn by_exidx(&self, here: &Here, image: &Image<'a>, at: Svma) -> Result<Result<Next, End>, Failure> {
-        let code = image.module.and_then(|module| module.exidx_code(at));
-        let code = code.ok_or(Failure::NoRules(here.address.raw()))?;
-        let executed = match exidx::execute(code, &self.registers, self.memory) {
-            Ok(executed) => executed,
-            Err(exidx::Stopped::Refused) => return Ok(Err(End::CannotUnwind)),
-            Err(exidx::Stopped::Unreadable(unreadable)) => return Err(Failure::Unreadable(unreadable)),
-            Err(_) => return Err(Failure::NoRules(here.address.raw())),
-        };
-        let registers = executed.registers;
-        let address = registers.pc().filter(|pc| pc.get() != 0);
-        let Some(address) = address else { return Ok(Err(End::ZeroReturnAddress)) };
-        let sp = registers.sp().unwrap_or_default();
-        if sp <= here.stack_pointer {
-            return Err(Failure::NotAdvancing(sp));
-        }
-        let address = FrameAddress::Return(address);
-        Ok(Ok(Next { registers, address, trust: Trust::Exidx, is_after_signal: false, bytecode: None }))
-    }
-
-    /// Applies a table's row and checks what comes out.
-    fn by_row(
-        &self,
-        here: &Here,
-        image: &Image<'_>,
-        found: &Found,
-        expressions: Expressions<'a>,
-    ) -> Result<Result<Next, End>, Failure> {
-        let (row, trust) = (&found.row, found.trust);
-        let bytes_of = |expression| expressions.bytes(expression);
-        let caller = execute::apply(row, &self.registers, self.memory, image.bias, bytes_of)?;
-        let Some(raw) = caller.return_address else { return Ok(Err(End::Undefined)) };
-        let address = self.strip(raw);
-        if address.get() == 0 && !row.is_signal_frame {
-            return Ok(Err(End::ZeroReturnAddress));
-        }
-        self.check_advance(here, &caller, address, row, trust)?;
-        Ok(Ok(Next {
-            registers: caller.registers,
-            address: if row.is_signal_frame {
-                FrameAddress::Exact(address)
-            } else {
-                FrameAddress::Return(address)
-            },
-            trust: refine(trust, row, self.registers.family()),
-            is_after_signal: row.is_signal_frame,
-            bytecode: caller.bytecode,
-        }))
-    }
-
-    /// A caller lies further out on the stack. The exceptions: a function that has not touched the stack (leaf, or
-    /// just called, on machines with a link register); a signal's frame, on whatever stack; and tables that take the
-    /// stack pointer from elsewhere, a few times.
-    fn check_advance(
-        &self,
-        here: &Here,
-        caller: &Caller,
-        address: Avma,
-        row: &Row,
-        trust: Trust,
-    ) -> Result<(), Failure> {
-        let sp = caller.registers.sp().unwrap_or_default();
-        let stands = sp == here.stack_pointer && address != here.address.raw();
-        let by_sp =
-            matches!(row.cfa, crate::Cfa::RegisterOffset(by, _) if by == self.registers.family().sp());
-        let is_table = matches!(trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
-        let elsewhere = is_table && !by_sp && self.is_code(address) == Some(true);
-        let may_switch = self.switches < MAX_SWITCHES && (row.is_signal_frame || elsewhere);
-        let fine = sp > here.stack_pointer
-            || (stands && (by_sp && self.registers.family().lr().is_some()))
-            || (stands && (row.is_signal_frame || elsewhere))
-            || (sp < here.stack_pointer && may_switch);
-        if fine { Ok(()) } else { Err(Failure::NotAdvancing(sp)) }
+        let is_plain = rule.wide().is_none() && !rule.is_in_link_register();
+        let fits = if site.is_exact { rule.wide().is_none() } else { is_plain && !is_last_byte };
+        fits.then_some(*rule)
     }
 
     /// Clears what is no address. How many bits a 64-bit ARM address has depends on the system (Linux up to 48,
@@ -362,16 +263,6 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 }
 
-/// A row that finds the return address in the link register did not need the table to save it anywhere.
-fn refine(trust: Trust, row: &Row, family: Family) -> Trust {
-    match row.return_address {
-        crate::Rule::Register(from) if trust == Trust::Analysis && Some(from) == family.lr() => {
-            Trust::LinkRegister
-        }
-        _ => trust,
-    }
-}
-
 /// Address rules depend on the family alone, save for the width of Apple's addresses, which [`Walk`] settles.
 pub(crate) fn arch_of(family: Family) -> Arch {
     match family {
@@ -380,22 +271,6 @@ pub(crate) fn arch_of(family: Family) -> Arch {
         Family::Arm => Arch::Arm,
         Family::Aarch64 => Arch::Arm64,
         _ => Arch::Unknown,
-    }
-}
-
-/// Where a row's expressions have their bytes.
-#[derive(Clone, Copy)]
-enum Expressions<'a> {
-    Module(&'a Module<'a>),
-    Rules(&'a Rules),
-}
-
-impl<'a> Expressions<'a> {
-    fn bytes(self, expression: Expression) -> Option<&'a [u8]> {
-        match self {
-            Self::Module(module) => module.expression(expression),
-            Self::Rules(rules) => rules.expression(expression),
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::arch;
+use crate::module::Module;
 use crate::sections::{Section, Sections};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -210,7 +211,7 @@ fn the_link_register_leads_out_of_leaves_and_authentication_goes() {
     // bl +0, over and over
     let code: Vec<u8> = [0, 0, 0, 0x94].into_iter().cycle().take(0x100).collect();
     let mut case = Case::new(Arch::Arm64e, &code).at(LOADED + 0x20);
-    case.set(Register(30), 0x00a5_0000_0000_0000 | (LOADED + 0x44));
+    case.set(Register(30), 0x0025_0000_0000_0000 | (LOADED + 0x44));
     case.set(Register(29), STACK);
     case.stack = vec![0, 0x1234_0000_0000_0000 | (LOADED + 0x80), 5];
     let (frames, ended) = case.walk();

@@ -114,15 +114,7 @@ fn operand(operands: &[u8], rex: u8) -> Option<Operand> {
 
 fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> Option<(usize, Effect)> {
     let operand = operand(operands, prefixes.rex)?;
-    let wide = if prefixes.is_narrow { 2 } else { 4 };
-    let immediate = match opcode {
-        0x69 | 0x81 | 0xc7 => wide,
-        0x6b | 0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 => 1,
-        0xf6 if operand.register & 7 < 2 => 1,
-        0xf7 if operand.register & 7 < 2 => wide,
-        _ => 0,
-    };
-    let length = operand.length + immediate;
+    let length = operand.length + immediate_size(opcode, operand.register, prefixes);
     let value = operands.get(operand.length..length);
     let effect = match opcode {
         0x81 | 0x83 if operand.target == Some(SP) => adjust(operand.register & 7, value?)?,
@@ -155,6 +147,18 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         _ => return None,
     };
     Some((length, effect))
+}
+
+fn immediate_size(opcode: u8, register: u8, prefixes: &Prefixes) -> usize {
+    let wide = if prefixes.is_narrow { 2 } else { 4 };
+    match opcode {
+        0x69 | 0x81 | 0xc7 => wide,
+        0x6b | 0x80 | 0x83 | 0xc0 | 0xc1 | 0xc6 => 1,
+        // `test`, the one of its group that has a number
+        0xf6 if register & 7 < 2 => 1,
+        0xf7 if register & 7 < 2 => wide,
+        _ => 0,
+    }
 }
 
 fn neutral(written: Option<u8>) -> Option<Effect> {

@@ -122,10 +122,9 @@ impl Machine {
     }
 
     fn pop(&self, row: &mut Row, register: u8, rule: Rule) {
-        if let Some(number) = self.numbers.get(usize::from(register)) {
-            if self.callee_saved.contains(number) {
-                row.set(Register(*number), rule);
-            }
+        let number = self.numbers.get(usize::from(register));
+        if let Some(number) = number.filter(|number| self.callee_saved.contains(number)) {
+            row.set(Register(*number), rule);
         }
     }
 

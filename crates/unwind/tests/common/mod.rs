@@ -1,4 +1,11 @@
 //! What the integration tests share: just enough of an ELF reader to hand over sections of well-formed files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test's helpers may"
+)]
 #![allow(dead_code, reason = "each test uses its part")]
 
 use backtrail_core::{Arch, Svma};
