@@ -24,9 +24,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
     let program = sh::built(&["-p", "backtrail-symbolize", "--example", "accuracy"])?;
     println!(
-        "| file | addresses | with debug info | frames | same | differences | backtrail | llvm-symbolizer |"
+        "| file | addresses | with debug info | frames | same | differences | table differs | backtrail | llvm-symbolizer |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let mut faults = Vec::new();
     for name in &options.files {
         let path = if inputs::is_known(name) { inputs::get(name)? } else { PathBuf::from(name) };
@@ -87,11 +87,12 @@ fn row(result: &Value) -> String {
     let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join("; ") };
     let seconds = |field: &str| result.get(field).and_then(Value::as_f64).unwrap_or(0.0);
     format!(
-        "| {} | {} | {} | {:.3} % | {kinds} | {:.1} s | {:.1} s |",
+        "| {} | {} | {} | {:.3} % | {kinds} | {} | {:.1} s | {:.1} s |",
         number(result, "addresses"),
         number(result, "with_debug_info"),
         number(result, "frames"),
         per_cent(result),
+        number(result, "of_table"),
         seconds("our_seconds"),
         seconds("their_seconds"),
     )
@@ -102,6 +103,10 @@ fn fault(name: &str, result: &Value) -> Option<String> {
     let unexplained = kinds(result).into_iter().find(|(kind, _)| kind.starts_with(char::is_uppercase));
     if let Some((kind, count)) = unexplained {
         return Some(format!("{name}: {count} differences are not explained: {kind}"));
+    }
+    let of_table = number(result, "of_table");
+    if of_table > 0 {
+        return Some(format!("{name}: the table answers {of_table} addresses otherwise"));
     }
     let share = per_cent(result);
     (share < WANTED_PER_CENT).then(|| format!("{name}: only {share:.3} % are the same"))

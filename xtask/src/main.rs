@@ -13,6 +13,7 @@ mod docs;
 mod fixtures;
 mod fuzz;
 mod inputs;
+mod names;
 mod sh;
 mod shape;
 mod source;
@@ -25,7 +26,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 8] = [
+const CHORES: [Chore; 9] = [
     (
         "deps",
         "",
@@ -52,6 +53,12 @@ const CHORES: [Chore; 8] = [
         "[--runs N] [PART…]",
         "times backtrail and its peers in turn on the same inputs (docs/performance.md)",
         bench_peers::run,
+    ),
+    (
+        "names",
+        "[--show] [FILE…]",
+        "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
+        names::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];

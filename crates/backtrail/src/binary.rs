@@ -1,12 +1,14 @@
 //! One binary, asked for addresses.
 
 use crate::facts::Facts;
+use crate::foreign::Foreign;
 use crate::inspect::files;
 use crate::open_image::OpenImage;
 use backtrail_core::{Arch, Avma, Bias, Function, ImageId, Reason, Svma, Symbol};
 use backtrail_object::{Limits, Object, Slice, slices};
 use backtrail_store::{DebugLinkCheck, FileData, Index, Locator, NoProgress, ScanOptions};
-use backtrail_symbolize::{Answer, FunctionRef, SymbolRef};
+use backtrail_symbolize::{Answer, FunctionRef, SymbolRef, TableAnswer};
+use backtrail_table::Header;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -85,6 +87,12 @@ impl Binary {
             file.ok_or_else(|| OpenError::Unreadable(format!("{}: no debug file in it", path.display())))?;
         let unreadable = |error: String| OpenError::Unreadable(format!("{}: {error}", file.display()));
         let data = FileData::map(&file).map_err(|error| OpenError::Unreadable(error.to_string()))?;
+        if data.starts_with(&Header::MAGIC) {
+            return Self::of_table(file, data, arch);
+        }
+        if Foreign::is_one(&data) {
+            return Self::of_foreign(file, data);
+        }
         let slices = slices(&data, &Limits::default()).map_err(|error| unreadable(error.to_string()))?;
         let slice = choose(&file, &slices, arch)?;
         let object = slice.parse(&Limits::default()).map_err(|error| unreadable(error.to_string()))?;
@@ -95,6 +103,28 @@ impl Binary {
         parts.extend(own.map(|own| (file.display().to_string(), own)));
         let open = OpenImage::from_data(parts, file.clone()).map_err(unreadable)?;
         Ok(Self { open, index, facts })
+    }
+
+    /// A symbol file of another tool answers alone.
+    fn of_foreign(file: PathBuf, data: FileData) -> Result<Self, OpenError> {
+        let unreadable = |error: String| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let facts =
+            Foreign::open(&data).map(|foreign| Facts::of_foreign(&foreign, &file)).map_err(unreadable)?;
+        let parts = vec![(file.display().to_string(), data)];
+        let open = OpenImage::from_data(parts, file).map_err(OpenError::Unreadable)?;
+        Ok(Self { open, index: Index::default(), facts })
+    }
+
+    fn of_table(file: PathBuf, data: FileData, arch: Option<Arch>) -> Result<Self, OpenError> {
+        let unreadable = |error: String| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let header = Header::peek(&data, data.len() as u64).map_err(|error| unreadable(error.to_string()))?;
+        if let Some(arch) = arch.filter(|arch| *arch != header.arch) {
+            return Err(OpenError::NoSuchArch(file, arch, vec![header.arch]));
+        }
+        let facts = Facts::of_table(&header, &file);
+        let parts = vec![(file.display().to_string(), data)];
+        let open = OpenImage::from_data(parts, file.clone()).map_err(OpenError::Unreadable)?;
+        Ok(Self { open, index: Index::default(), facts })
     }
 
     /// What the file itself says of the image.
@@ -148,14 +178,17 @@ fn choose<'s, 'd>(
     }
 }
 
-/// Where a binary's dSYM is by custom: `Foo.dSYM` beside `Foo`, `Foo.app.dSYM` beside `Foo.app/Foo`.
+/// Where a binary's dSYM and table are by custom: `Foo.dSYM` and `Foo.btsym` beside `Foo`, `Foo.app.dSYM` beside
+/// `Foo.app/Foo`.
 pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
-    let bundle = path.ancestors().take(2).map(|part| {
-        let mut name = part.as_os_str().to_owned();
-        name.push(".dSYM");
+    let named = |path: &Path, ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
         PathBuf::from(name)
-    });
-    bundle.filter(|path| path.is_dir()).collect()
+    };
+    let bundles = path.ancestors().take(2).map(|part| named(part, ".dSYM")).filter(|path| path.is_dir());
+    let table = Some(named(path, ".btsym")).filter(|path| path.is_file());
+    bundles.chain(table).collect()
 }
 
 /// The debug files of the same identity, best first.
@@ -189,6 +222,15 @@ impl Located {
     /// Whether there is no name at all.
     pub fn is_unknown(&self) -> bool {
         self.functions.is_empty() && self.symbol.is_none()
+    }
+
+    pub(crate) fn from_table(answer: TableAnswer, address: Svma) -> Self {
+        Self {
+            functions: answer.functions,
+            symbol: answer.symbol,
+            reason: answer.reason,
+            function_offset: answer.function_start.and_then(|start| address.offset_from(start)),
+        }
     }
 
     pub(crate) fn from_answer(answer: &Answer<'_>, address: Svma) -> Self {

@@ -1,7 +1,9 @@
 //! What a binary says of itself, as far as those who ask it for addresses need to know.
 
-use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+use crate::foreign::Foreign;
+use backtrail_core::{AddrRange, Arch, Family, ImageId, Svma};
 use backtrail_object::Object;
+use backtrail_table::Header;
 use std::path::Path;
 
 /// One binary's name, layout and identity.
@@ -37,6 +39,35 @@ impl Facts {
             id: object.id(),
             sections: sections.map(|section| (section.name.to_string(), section.address)).collect(),
             segments: segments.map(|segment| segment.address).collect(),
+        }
+    }
+
+    /// What a table says; of sections and segments it says nothing, so that it may have any address.
+    pub(crate) fn of_table(header: &Header, file: &Path) -> Self {
+        let is_32 = matches!(header.arch.family(), Family::X86 | Family::Arm) || header.arch == Arch::Ppc;
+        Self {
+            name: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            arch: header.arch,
+            is_64: !is_32,
+            image_base: header.image_base,
+            id: header.id,
+            sections: Vec::new(),
+            segments: vec![AddrRange::new(Svma::new(0), Svma::new(u64::MAX))],
+        }
+    }
+
+    pub(crate) fn of_foreign(foreign: &Foreign<'_>, file: &Path) -> Self {
+        let file_name = file.file_name().unwrap_or_default().to_string_lossy();
+        let arch = foreign.arch();
+        let is_32 = matches!(arch, Arch::X86 | Arch::Arm | Arch::Ppc | Arch::Riscv32);
+        Self {
+            name: foreign.name().map_or_else(|| file_name.into_owned(), str::to_owned),
+            arch,
+            is_64: !is_32,
+            image_base: foreign.image_base(),
+            id: foreign.id(),
+            sections: Vec::new(),
+            segments: vec![AddrRange::new(Svma::new(0), Svma::new(u64::MAX))],
         }
     }
 

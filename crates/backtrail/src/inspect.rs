@@ -164,6 +164,7 @@ fn kind_word(kind: Kind) -> &'static str {
         Kind::Relocatable => "relocatable object",
         Kind::Core => "core",
         Kind::SharedCache => "shared cache",
+        Kind::Table => "symbol table file",
         _ => "object",
     }
 }

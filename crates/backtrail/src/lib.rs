@@ -26,6 +26,7 @@ pub mod cfi;
 mod convert;
 mod details;
 mod facts;
+mod foreign;
 mod inspect;
 pub mod json;
 mod open_image;

@@ -4,10 +4,12 @@ mod many;
 
 use crate::binary::Located;
 use crate::details::Details;
+use crate::foreign::Foreign;
 use backtrail_core::{Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
-use backtrail_symbolize::{FileRequest, Step, Symbolizer};
+use backtrail_symbolize::{FileRequest, Step, Symbolizer, TableAnswer};
+use backtrail_table::{Header, Table};
 use elsa::sync::FrozenVec;
 use self_cell::self_cell;
 use std::path::PathBuf;
@@ -15,9 +17,11 @@ use std::path::PathBuf;
 /// The bytes that a symbolizer borrows. Grows while it asks for further files; nothing is ever taken out.
 type Files = FrozenVec<Box<FileData>>;
 
-/// A symbolizer, and whether its parts could be read.
+/// What answers: a table where there is one, else debug info and symbols.
 struct Parts<'files> {
-    symbolizer: Symbolizer<'files>,
+    table: Option<Table<'files>>,
+    foreign: Option<Foreign<'files>>,
+    symbolizer: Option<Symbolizer<'files>>,
     image_base: Svma,
 }
 
@@ -38,6 +42,47 @@ pub(crate) struct OpenImage {
     main_file: PathBuf,
 }
 
+/// The files of an image while they are opened.
+#[derive(Default)]
+struct Parsed<'files> {
+    table: Option<Table<'files>>,
+    foreign: Option<Foreign<'files>>,
+    objects: Vec<Object<'files>>,
+}
+
+impl<'files> Parsed<'files> {
+    fn add(&mut self, bytes: &'files [u8]) -> Result<(), String> {
+        if Foreign::is_one(bytes) {
+            self.foreign = Some(Foreign::open(bytes)?);
+            return Ok(());
+        }
+        if !bytes.starts_with(&Header::MAGIC) {
+            let object = Object::parse_with(bytes, &Limits::default()).map_err(|error| error.to_string())?;
+            self.objects.push(object);
+            return Ok(());
+        }
+        let table = Table::open(bytes).map_err(|error| error.to_string())?;
+        // Made from symbols alone, it knows less than debug info does, or no more than the symbols that are here.
+        if self.objects.is_empty() {
+            self.table.get_or_insert(table);
+        }
+        Ok(())
+    }
+
+    /// The error is empty where there is no file at all.
+    fn join(self) -> Result<Parts<'files>, Option<String>> {
+        let of_table = self.table.as_ref().map(|table| table.header().image_base);
+        let of_foreign = self.foreign.as_ref().map(Foreign::image_base);
+        let of_object = self.objects.first().map(Object::image_base);
+        let image_base = of_table.or(of_object).or(of_foreign).ok_or(None)?;
+        let symbolizer = match self.objects.is_empty() {
+            true => None,
+            false => Some(Symbolizer::new(self.objects).map_err(|error| Some(error.to_string()))?),
+        };
+        Ok(Parts { table: self.table, foreign: self.foreign, symbolizer, image_base })
+    }
+}
+
 /// Further files asked for by one lookup; more than any compiler's output needs.
 const MAX_REQUESTS: usize = 64;
 
@@ -48,6 +93,11 @@ impl OpenImage {
         let (mut files, mut main_file) = (Vec::new(), None);
         for entry in entries {
             match index.open(entry) {
+                // A table answers alone; what it was made from need not even be opened.
+                Ok(bytes) if files.is_empty() && Table::open(&bytes).is_ok() => {
+                    let part = (entry.location.to_string(), bytes);
+                    return Self::from_data(vec![part], entry.location.path().to_owned()).ok();
+                }
                 Ok(bytes) => {
                     data.push(Box::new(bytes));
                     files.push(entry.location.to_string());
@@ -79,19 +129,14 @@ impl OpenImage {
     ) -> Option<Self> {
         let mut broken = Vec::new();
         let joined = Joined::try_new(data, |data| {
-            let mut objects = Vec::new();
+            let mut parts = Parsed::default();
             for (position, file) in files.iter().enumerate() {
                 let Some(bytes) = data.get(position) else { continue };
-                match Object::parse_with(bytes, &Limits::default()) {
-                    Ok(object) => objects.push(object),
-                    Err(error) => broken.push((position, format!("{file}: {error}"))),
+                if let Err(error) = parts.add(bytes) {
+                    broken.push((position, format!("{file}: {error}")));
                 }
             }
-            let image_base = objects.first().map(Object::image_base).ok_or(())?;
-            let symbolizer = Symbolizer::new(objects).map_err(|error| {
-                broken.push((usize::MAX, error.to_string()));
-            })?;
-            Ok::<_, ()>(Parts { symbolizer, image_base })
+            parts.join().map_err(|error| broken.extend(error.map(|error| (usize::MAX, error))))
         });
         for (position, message) in broken.into_iter().rev() {
             if position < files.len() {
@@ -110,12 +155,19 @@ impl OpenImage {
     /// What lies at an address, return addresses already lowered by one.
     pub(crate) fn lookup(&self, index: &Index, address: Svma) -> Located {
         self.joined.with_dependent(|files, parts| {
+            if let Some(table) = &parts.table {
+                return Located::from_table(TableAnswer::new(table, address), address);
+            }
+            let Some(symbolizer) = &parts.symbolizer else {
+                let foreign = parts.foreign.as_ref().map(|foreign| foreign.lookup(address));
+                return foreign.unwrap_or_else(Located::outside);
+            };
             for _ in 0..MAX_REQUESTS {
-                match parts.symbolizer.lookup(address) {
+                match symbolizer.lookup(address) {
                     Step::Answer(answer) => return Located::from_answer(&answer, address),
                     Step::NeedFile(request) => {
                         let found = self.find(index, &request).map(|data| &**files.push_get(Box::new(data)));
-                        parts.symbolizer.provide(&request, found);
+                        symbolizer.provide(&request, found);
                     }
                 }
             }
@@ -126,24 +178,35 @@ impl OpenImage {
     /// The symbol of the function that runs at an address, which is not always the nearest one.
     pub(crate) fn enclosing_function(&self, address: Svma) -> Option<Symbol> {
         self.joined.with_dependent(|_, parts| {
-            parts.symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned())
+            if let Some(symbolizer) = &parts.symbolizer {
+                return symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned());
+            }
+            let answer = TableAnswer::new(parts.table.as_ref()?, address);
+            let offset = address.offset_from(answer.function_start?)?;
+            let outermost = answer.functions.into_iter().last().map(|function| Symbol {
+                name: function.name,
+                linkage_name: function.linkage_name,
+                offset,
+            });
+            answer.symbol.or(outermost)
         })
     }
 
     /// Asks for all further files that debug info names, up to `limit` of them.
     pub(crate) fn provide_all(&self, index: &Index, limit: usize) {
         self.joined.with_dependent(|files, parts| {
+            let Some(symbolizer) = &parts.symbolizer else { return };
             for _ in 0..limit {
-                let Some(request) = parts.symbolizer.missing_file() else { break };
+                let Some(request) = symbolizer.missing_file() else { break };
                 let found = self.find(index, &request).map(|data| &**files.push_get(Box::new(data)));
-                parts.symbolizer.provide(&request, found);
+                symbolizer.provide(&request, found);
             }
         });
     }
 
-    /// Does something with the symbolizer.
-    pub(crate) fn with_symbolizer<T>(&self, act: impl FnOnce(&Symbolizer<'_>) -> T) -> T {
-        self.joined.with_dependent(|_, parts| act(&parts.symbolizer))
+    /// Does something with the symbolizer, if there is one.
+    pub(crate) fn with_symbolizer<T>(&self, act: impl FnOnce(&Symbolizer<'_>) -> T) -> Option<T> {
+        self.joined.with_dependent(|_, parts| parts.symbolizer.as_ref().map(act))
     }
 
     /// Lets go of the memory that a part of a mapped file takes. It comes back when it is read.
@@ -155,7 +218,8 @@ impl OpenImage {
 
     /// What else is known of an address that was looked up.
     pub(crate) fn details(&self, address: Svma) -> Details {
-        self.joined.with_dependent(|_, parts| Details::of(&parts.symbolizer.details(address)))
+        let details = self.with_symbolizer(|symbolizer| Details::of(&symbolizer.details(address)));
+        details.unwrap_or_default()
     }
 
     fn find(&self, index: &Index, request: &FileRequest) -> Option<FileData> {
@@ -164,7 +228,8 @@ impl OpenImage {
 
     /// What is broken in the files, each thing once.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let problems = self.joined.with_dependent(|_, parts| parts.symbolizer.problems());
+        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is for one lifetime")]
+        let problems = self.with_symbolizer(|symbolizer| symbolizer.problems()).unwrap_or_default();
         let name = self.files.first().map_or("", String::as_str);
         problems.iter().map(|problem| format!("{name}: {problem}")).collect()
     }

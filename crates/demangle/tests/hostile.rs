@@ -212,3 +212,55 @@ fn errors_say_where() {
         assert_eq!((error.kind(), error.offset()), (kind, offset), "{name}");
     }
 }
+
+/// The shortest of several tries, so that a busy machine does not count.
+fn shortest_time(name: &str) -> std::time::Duration {
+    let mut demangler = Demangler::new();
+    let mut tries = (0..7).map(|_| {
+        let start = std::time::Instant::now();
+        let _ = std::hint::black_box(demangler.demangle(name, &Options::default()).map(str::len));
+        start.elapsed()
+    });
+    let first = tries.next().unwrap();
+    tries.fold(first, std::time::Duration::min)
+}
+
+/// Four times the name takes four times as long; what is quadratic would take sixteen times.
+#[test]
+fn time_is_linear_in_the_name() {
+    let repeated = |before: &str, part: &str, behind: &str, count: usize| {
+        format!("{before}{}{behind}", part.repeat(count))
+    };
+    for (before, part, behind) in [
+        ("_Z1f", "i", ""),
+        ("_Z1f", "PFivE", ""),
+        ("_Z1f", "RA3_K1B", ""),
+        ("_Z1f1B", "S_", ""),
+        ("_Z1f", "N1a1bE", ""),
+        ("_Z1fI", "i", "Evv"),
+        ("_Z1fIJ", "1B", "EEvDpT_DpRT_DpPT_"),
+        ("_ZN", "1a", "E"),
+        ("_ZN1a", "B1b", "Ev"),
+        ("_Z1fIXclL_Z1gE", "Li1E", "EEvv"),
+        ("_Z1fN", "1aI", "iE"),
+        ("_Z1f", "M1aFvvE", ""),
+        ("_Z1fv", ".cold", ""),
+        ("_Z1fIiEv", "srSt1aIT_E1b", ""),
+        ("_Z1fDa", "DaDc", "S9_"),
+        ("_ZGVbN4v", "v", "_f"),
+        ("$s1a1fyy", "Si_", "tF"),
+        ("$s1a", "3abc", "V"),
+        ("$s", "4main1aV", "D"),
+        ("$s3aBc", "04b0A2", "V"),
+        ("_TtGC1a1bT", "Si", "__"),
+        ("_D1a1bF", "PxAa", "Zv"),
+        ("_RINvC1a1b", "h", "E"),
+        ("_RINvC1a1b", "RTB_E", "E"),
+        ("_ZN", "3a..", "17h0a1b2c3d4e5f6071E"),
+    ] {
+        let short = shortest_time(&repeated(before, part, behind, 4_000));
+        let long = shortest_time(&repeated(before, part, behind, 16_000));
+        let least = std::time::Duration::from_micros(50);
+        assert!(long < short.max(least) * 10, "{before} {part} {behind}: {short:?}, then {long:?}");
+    }
+}

@@ -35,6 +35,20 @@ pub struct Identity {
     pub member: Option<String>,
 }
 
+impl Identity {
+    /// What a symbol table file says of the image that it was made from; `range` is the whole file.
+    pub fn of_table(
+        format: Format,
+        arch: Arch,
+        id: Option<ImageId>,
+        range: FileRange,
+        has_debug_info: bool,
+    ) -> Self {
+        let kind = Kind::Table;
+        Self { format, kind, arch, id, range, has_debug_info, has_symbols: true, member: None }
+    }
+}
+
 /// Headers side by side are fetched in one go.
 const BLOCK: u64 = 4096;
 /// Member headers of an archive lie far apart, and little of the bytes between them is wanted.

@@ -43,6 +43,8 @@ pub enum Kind {
     Core,
     /// A dyld shared cache as a whole.
     SharedCache,
+    /// No object: a symbol table file that was made from one.
+    Table,
     /// Anything else.
     Other,
 }

@@ -88,7 +88,8 @@ impl Index {
         self.counts
     }
 
-    /// What has this identity, the best first: debug companions, then binaries with debug information, then those
+    /// What has this identity, the best first: tables made from debug
+    /// information, debug companions, then binaries with debug information, then those
     /// with symbols, then the rest; among equals, files before members of zips. With `arch`, only what is of its
     /// family, the very same first.
     pub fn find(&self, id: &ImageId, arch: Option<Arch>) -> Vec<&Entry> {
@@ -171,10 +172,12 @@ fn is_family(one: Arch, other: Arch) -> bool {
 fn rank(identity: &Identity) -> u8 {
     use backtrail_object::Kind;
     match (identity.kind, identity.has_debug_info, identity.has_symbols) {
-        (Kind::DebugCompanion, true, _) => 0,
-        (_, true, _) => 1,
-        (_, false, true) => 2,
-        (_, false, false) => 3,
+        (Kind::Table, true, _) => 0,
+        (Kind::DebugCompanion, true, _) => 1,
+        (_, true, _) => 2,
+        (Kind::Table, ..) => 3,
+        (_, false, true) => 4,
+        (_, false, false) => 5,
     }
 }
 

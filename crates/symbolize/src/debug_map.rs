@@ -44,6 +44,9 @@ impl<'d> ObjectFile<'d> {
     }
 }
 
+/// Where a function lies in its object file, where it was linked to, and how long it is.
+pub(crate) type LinkedFunction = (Svma, Svma, u64);
+
 impl<'d> DebugMap<'d> {
     pub(crate) fn new(entries: Vec<DebugMapEntry<'d>>) -> Self {
         let mut functions = Vec::new();
@@ -95,9 +98,8 @@ impl<'d> DebugMap<'d> {
         Some(object.request.clone())
     }
 
-    /// The object files that are here, each with its functions that were linked: where they lie in it, where they were
-    /// linked to, and how long they are.
-    pub(crate) fn linked(&self) -> Vec<(&DwarfFile<'d>, Vec<(Svma, Svma, u64)>)> {
+    /// The object files that are here, each with its functions that were linked.
+    pub(crate) fn linked(&self) -> Vec<(&DwarfFile<'d>, Vec<LinkedFunction>)> {
         let objects = (0u32..).zip(&self.objects).filter_map(|(index, object)| {
             let file = object.file.get()?.as_deref()?;
             let own = self.functions.iter().filter(|linked| linked.object == index);

@@ -9,6 +9,7 @@ mod details;
 mod dwarf;
 mod error;
 mod open;
+mod parallel;
 mod problem;
 mod request;
 mod symbolizer;

@@ -18,6 +18,10 @@ impl<'d> SectionSource<'d> for ObjectSections<'d> {
             None => Ok(Cow::Borrowed(&[])),
         }
     }
+
+    fn is_compressed(&self, name: &str) -> bool {
+        self.0.section(name).is_some_and(|section| section.is_compressed)
+    }
 }
 
 /// The DWARF of an object; `split` for `.dwo` and `.dwp` files.

@@ -122,14 +122,17 @@ impl<'d> Symbolizer<'d> {
             && outermost.linkage_name.is_none()
             && (found.has_mangled_names || outermost.plain_name.is_none())
         {
-            match self.nearest(found.function_start.map_or(address, Svma::new)) {
-                // Only the symbol of this very function has its name.
-                Nearest::Symbol(symbol) if function_start.is_none_or(|start| start == symbol.start()) => {
-                    outermost.linkage_name = Some(symbol.linkage_name().into());
-                    function_start = Some(symbol.start());
-                }
-                Nearest::Nameless(start) => function_start = function_start.or(Some(start)),
-                _ => {}
+            // Only the symbol of this very function has its name.
+            if let Nearest::Symbol(symbol) = self.nearest(found.function_start.map_or(address, Svma::new))
+                && function_start.is_none_or(|start| start == symbol.start())
+            {
+                outermost.linkage_name = Some(symbol.linkage_name().into());
+                function_start = Some(symbol.start());
+            }
+            // A line without a function has no start to count from: that of the piece of code that the line is known
+            // for says nothing, that of an unwind table may be of the function before the padding.
+            if outermost.linkage_name.is_none() && outermost.plain_name.is_none() {
+                function_start = None;
             }
         }
         Answer { functions, symbol: None, reason: None, function_start }

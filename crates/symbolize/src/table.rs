@@ -23,11 +23,12 @@ impl TableAnswer {
     /// Looks an address up. As with debug info, return addresses are to be passed lowered by one.
     pub fn new(table: &Table<'_>, address: Svma) -> Self {
         match table.lookup(address) {
-            Lookup::Found(found) => Self {
-                functions: found.frames().map(|frame| function(&frame)).collect(),
-                function_start: found.function_start(),
-                ..Self::default()
-            },
+            Lookup::Found(found) => {
+                let functions: Vec<Function> = found.frames().map(|frame| function(&frame)).collect();
+                let is_named = functions.last().is_some_and(|outermost| outermost.linkage_name.is_some());
+                let function_start = found.function_start().filter(|_| is_named);
+                Self { functions, function_start, ..Self::default() }
+            }
             Lookup::Symbol(symbol) => {
                 let function_start = Some(symbol.start);
                 let Some(name) = symbol.name.map(|name| name.to_text()) else {

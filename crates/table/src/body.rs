@@ -18,9 +18,7 @@ pub(crate) const HAS_STACK: u8 = 32;
 pub(crate) const MAX_DEPTH: usize = 255;
 
 /// Entries of the index that are found by one step of its search.
-pub(crate) const GROUP: usize = 16;
-/// Names that are found by one number.
-pub(crate) const NAME_GROUP: usize = 4;
+pub(crate) const GROUP: usize = 8;
 /// The most opcodes in a chunk.
 pub(crate) const MAX_OPS: usize = 1 << 14;
 /// In a name's record: the language has no number.

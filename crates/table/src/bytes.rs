@@ -46,7 +46,7 @@ impl<'d> Cursor<'d> {
         self.at >= self.data.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u8(&mut self) -> Option<u8> {
         let byte = *self.data.get(self.at)?;
         self.at += 1;
@@ -54,10 +54,19 @@ impl<'d> Cursor<'d> {
     }
 
     /// An unsigned LEB128 number of at most 64 bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn uleb(&mut self) -> Option<u64> {
         let first = self.u8()?;
-        if first < 0x80 { Some(u64::from(first)) } else { self.uleb_rest(first) }
+        if first < 0x80 {
+            return Some(u64::from(first));
+        }
+        // Most of the others have two bytes.
+        let second = *self.data.get(self.at)?;
+        if second < 0x80 {
+            self.at += 1;
+            return Some(u64::from(first & 0x7f) | u64::from(second) << 7);
+        }
+        self.uleb_rest(first)
     }
 
     fn uleb_rest(&mut self, first: u8) -> Option<u64> {
@@ -100,10 +109,6 @@ impl<'d> Cursor<'d> {
 
     pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
-    }
-
-    pub(crate) fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
     }
 
     pub(crate) fn u32(&mut self) -> Option<u32> {

@@ -110,32 +110,15 @@ fn put_padded(out: &mut Vec<u8>, bytes: &[u8], size: usize) {
 
 /// Reads what [`put_header`] wrote.
 pub(crate) fn read_header(data: &[u8]) -> Result<(Header, Vec<Entry>)> {
-    if data.get(..MAGIC.len()) != Some(MAGIC.as_slice()) {
-        return Err(Error::new(ErrorKind::NotATable, 0, "expected the bytes 89 42 54 53 59 4d 0d 0a"));
-    }
-    let truncated =
-        |size: usize| Error::new(ErrorKind::Truncated, data.len() as u64, format!("expected {size} bytes"));
-    let mut cursor = Cursor::at(data, MAGIC.len());
-    let version = cursor.u32().ok_or_else(|| truncated(HEADER_SIZE))?;
-    if version != VERSION {
-        let detail = format!("expected version {VERSION}, found {version}");
-        return Err(Error::new(ErrorKind::UnsupportedVersion, 8, detail));
-    }
-    let fixed = data.get(..HEADER_SIZE).ok_or_else(|| truncated(HEADER_SIZE))?;
-    let stated = fixed.last_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    if stated != fixed.get(..CHECKED).map(crc32fast::hash) {
-        return Err(Error::new(ErrorKind::Checksum, CHECKED as u64, "expected the header's checksum"));
-    }
-    let (mut header, count, checksum) =
-        read_fixed(data, cursor).ok_or_else(|| Error::malformed(12, "expected a header of version 1"))?;
-    header.name = String::new();
-    let size = count as usize * ENTRY_SIZE;
-    let directory = data.get(HEADER_SIZE..HEADER_SIZE + size).ok_or_else(|| truncated(HEADER_SIZE + size))?;
+    let Fixed { header, sections, checksum } = read_start(data, data.len() as u64)?;
+    let size = sections as usize * ENTRY_SIZE;
+    let directory =
+        data.get(HEADER_SIZE..HEADER_SIZE + size).ok_or_else(|| truncated(data, HEADER_SIZE + size))?;
     if crc32fast::hash(directory) != checksum {
         let detail = "expected the directory's checksum";
         return Err(Error::new(ErrorKind::Checksum, CHECKED as u64 - 4, detail));
     }
-    let mut entries = Vec::with_capacity(count as usize);
+    let mut entries = Vec::with_capacity(sections as usize);
     for (index, bytes) in directory.chunks_exact(ENTRY_SIZE).enumerate() {
         let entry = read_entry(bytes).filter(|entry| entry.bytes(data).is_some());
         let at = (HEADER_SIZE + index * ENTRY_SIZE) as u64;
@@ -147,9 +130,42 @@ pub(crate) fn read_header(data: &[u8]) -> Result<(Header, Vec<Entry>)> {
     Ok((header, entries))
 }
 
-/// Reads the header behind the version: the header without name, the number of sections, their checksum.
-fn read_fixed(data: &[u8], mut cursor: Cursor<'_>) -> Option<(Header, u32, u32)> {
-    if cursor.u32()? != HEADER_SIZE as u32 || cursor.u64()? != data.len() as u64 {
+fn truncated(data: &[u8], size: usize) -> Error {
+    Error::new(ErrorKind::Truncated, data.len() as u64, format!("expected {size} bytes"))
+}
+
+/// What the fixed part of the file says.
+pub(crate) struct Fixed {
+    /// Without a name, which stands among the facts.
+    pub(crate) header: Header,
+    sections: u32,
+    /// Of the directory.
+    checksum: u32,
+}
+
+/// Reads the fixed part, of which `data` has to have all bytes.
+pub(crate) fn read_start(data: &[u8], file_size: u64) -> Result<Fixed> {
+    if data.get(..MAGIC.len()) != Some(MAGIC.as_slice()) {
+        return Err(Error::new(ErrorKind::NotATable, 0, "expected the bytes 89 42 54 53 59 4d 0d 0a"));
+    }
+    let mut cursor = Cursor::at(data, MAGIC.len());
+    let version = cursor.u32().ok_or_else(|| truncated(data, HEADER_SIZE))?;
+    if version != VERSION {
+        let detail = format!("expected version {VERSION}, found {version}");
+        return Err(Error::new(ErrorKind::UnsupportedVersion, 8, detail));
+    }
+    let fixed = data.get(..HEADER_SIZE).ok_or_else(|| truncated(data, HEADER_SIZE))?;
+    let stated = fixed.last_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    if stated != fixed.get(..CHECKED).map(crc32fast::hash) {
+        return Err(Error::new(ErrorKind::Checksum, CHECKED as u64, "expected the header's checksum"));
+    }
+    read_fixed(file_size, cursor)
+        .ok_or_else(|| Error::malformed(12, "expected a header of version 1 and of a file of this size"))
+}
+
+/// Reads what stands behind the version.
+fn read_fixed(file_size: u64, mut cursor: Cursor<'_>) -> Option<Fixed> {
+    if cursor.u32()? != HEADER_SIZE as u32 || cursor.u64()? != file_size {
         return None;
     }
     let image_base = Svma::new(cursor.u64()?);
@@ -157,7 +173,7 @@ fn read_fixed(data: &[u8], mut cursor: Cursor<'_>) -> Option<(Header, u32, u32)>
     let name = name.split(|byte| *byte == 0).next()?;
     let arch = std::str::from_utf8(name).ok().and_then(Arch::from_name).unwrap_or(Arch::Unknown);
     let [kind, size, source, _] = cursor.array()?;
-    let count = cursor.u32().filter(|count| *count <= MAX_SECTIONS)?;
+    let sections = cursor.u32().filter(|count| *count <= MAX_SECTIONS)?;
     let id: [u8; 64] = cursor.array()?;
     let id = id.get(..usize::from(size))?;
     let id = match kind {
@@ -169,7 +185,8 @@ fn read_fixed(data: &[u8], mut cursor: Cursor<'_>) -> Option<(Header, u32, u32)>
     cursor.take(32)?;
     let checksum = cursor.u32()?;
     let source = SourceKind::from_code(source);
-    Some((Header { id, arch, source, image_base, name: String::new() }, count, checksum))
+    let header = Header { id, arch, source, image_base, name: String::new() };
+    Some(Fixed { header, sections, checksum })
 }
 
 fn read_entry(bytes: &[u8]) -> Option<Entry> {

@@ -94,14 +94,13 @@ impl Op {
 #[derive(Clone, Debug)]
 pub(crate) struct OpTable {
     pub(crate) ops: Box<[Op; 256]>,
-    pub(crate) count: usize,
 }
 
 impl OpTable {
     /// Reads the definitions: four bytes each, of up to 256. Bytes that no definition is there for end a chunk.
     pub(crate) fn read(definitions: &[u8]) -> Option<Self> {
         let (definitions, rest) = definitions.as_chunks::<OP_SIZE>();
-        let mut table = Self { ops: Box::new([Op::default(); 256]), count: definitions.len() };
+        let mut table = Self { ops: Box::new([Op::default(); 256]) };
         if !rest.is_empty() || definitions.len() > 256 {
             return None;
         }

@@ -38,19 +38,6 @@ impl<'d> Packed<'d> {
         let bytes = self.data.get(start..)?.first_chunk::<8>()?;
         if index < self.count { Some(u64::from_le_bytes(*bytes) & self.mask) } else { None }
     }
-
-    /// How many of the numbers, which have to be sorted, are not above `value`.
-    #[inline]
-    pub(crate) fn count_up_to(&self, value: u64) -> usize {
-        let (mut base, mut size) = (0, self.count);
-        while size > 0 {
-            let half = size / 2;
-            let is_below = self.get(base + half).is_some_and(|middle| middle <= value);
-            base = if is_below { base + half + 1 } else { base };
-            size = if is_below { size - half - 1 } else { half };
-        }
-        base
-    }
 }
 
 /// Bytes that the largest of some numbers needs.

@@ -4,6 +4,8 @@
 //! Each part is a file: a new one is added here and nowhere else. Crates that are measured live in a workspace of their
 //! own, `benches/peers`; programs come from the packages `llvm-22`, `elfutils` and `time` of Debian.
 
+mod convert;
+mod demangle;
 mod lookups;
 mod race;
 mod unwind;
@@ -14,9 +16,11 @@ use std::path::PathBuf;
 /// A part: its name, what it measures, and its code, which gets how often each thing is run.
 type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 
-const PARTS: [Part; 2] = [
+const PARTS: [Part; 4] = [
     ("lookups", "addresses of debug files, without a table", lookups::run),
+    ("convert", "debug info into symbol table files", convert::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
+    ("demangle", "names of real programs", demangle::run),
 ];
 
 const DEFAULT_RUNS: usize = 7;

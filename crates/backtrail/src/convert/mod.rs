@@ -1,5 +1,6 @@
 //! Debug files into symbol tables on the disk.
 
+mod export;
 mod output;
 mod sources;
 
@@ -30,6 +31,10 @@ pub enum TableFormat {
     /// backtrail's own.
     #[default]
     Btsym,
+    /// LLVM's.
+    Gsym,
+    /// Breakpad's `.sym`.
+    Breakpad,
 }
 
 impl TableFormat {
@@ -37,6 +42,8 @@ impl TableFormat {
     pub fn ending(self) -> &'static str {
         match self {
             Self::Btsym => "btsym",
+            Self::Gsym => "gsym",
+            Self::Breakpad => "sym",
         }
     }
 }
@@ -124,12 +131,28 @@ impl ConvertSources {
             true => Some(verify(&image, &pending, settings).map_err(ConvertFailure::Input)?),
             false => None,
         };
+        let mut summary = summary;
+        let mut dropped: Vec<_> =
+            summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
+        let pending = match settings.format {
+            TableFormat::Btsym => pending,
+            format => {
+                let exported = Pending::create(place).map_err(failed)?;
+                let nameless = export(&pending, format, &exported).map_err(|error| match error {
+                    Failed::Output(error) => ConvertFailure::Output(place.to_owned(), error),
+                    Failed::Input(problem) => ConvertFailure::Input(problem),
+                })?;
+                dropped.extend((nameless > 0).then(|| (NAMELESS.to_owned(), nameless)));
+                summary.stats.sections.clear();
+                summary.stats.bytes = exported.file.metadata().map_err(failed)?.len();
+                exported
+            }
+        };
         pending.finish().map_err(failed)?;
         let problems = image.problems();
-        let dropped = summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count));
         Ok(Converted {
             output: place.to_owned(),
-            dropped: dropped.collect(),
+            dropped,
             stats: summary.stats,
             took,
             bytes_in,
@@ -175,7 +198,8 @@ fn write(
     let options = ConvertOptions { jobs: settings.jobs, name, progress: &told };
     let mut out = BufWriter::with_capacity(1 << 20, &pending.file);
     let summary = image.with_symbolizer(|symbolizer| engine::convert(symbolizer, &options, &mut out));
-    let summary = summary.map_err(|error| match error {
+    let nothing = || Failed::Input(format!("{}: nothing to convert", source.main_file.display()));
+    let summary = summary.ok_or_else(nothing)?.map_err(|error| match error {
         ConvertError::Table(error) if error.kind() == backtrail_table::ErrorKind::Io => {
             Failed::Output(error.to_string())
         }
@@ -189,9 +213,25 @@ fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> R
     let data = backtrail_store::FileData::map(pending.temporary()).map_err(|error| error.to_string())?;
     let table = backtrail_table::Table::open(&data).map_err(|error| error.to_string())?;
     table.check().map_err(|error| error.to_string())?;
-    image
-        .with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs))
-        .map_err(|error| error.to_string())
+    let verified = image.with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs));
+    verified.unwrap_or_else(|| Ok(Verified::default())).map_err(|error| error.to_string())
+}
+
+/// Neither GSYM nor Breakpad knows them.
+const NAMELESS: &str = "functions and symbols without names, lines without functions";
+
+/// Writes a table that is on its way in another format, and gives how much had no name.
+fn export(table: &Pending, format: TableFormat, to: &Pending) -> Result<u64, Failed> {
+    let input = |error: String| Failed::Input(error);
+    let data = backtrail_store::FileData::map(table.temporary()).map_err(|error| input(error.to_string()))?;
+    let table = backtrail_table::Table::open(&data).map_err(|error| input(error.to_string()))?;
+    let mut out = BufWriter::with_capacity(1 << 20, &to.file);
+    let exported = export::write(&table, format, &mut out).map_err(|error| match error.kind() {
+        backtrail_table::ErrorKind::Io => Failed::Output(error.to_string()),
+        _ => input(error.to_string()),
+    })?;
+    out.flush().map_err(|error| Failed::Output(error.to_string()))?;
+    Ok(exported.nameless)
 }
 
 fn words(reason: backtrail_table::DropReason) -> &'static str {

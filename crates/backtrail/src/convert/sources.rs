@@ -5,6 +5,7 @@ use crate::inspect::files;
 use backtrail_core::{Arch, ImageId};
 use backtrail_object::{Kind, Limits, Object, slices};
 use backtrail_store::{FileData, Index, NoProgress, ScanOptions};
+use backtrail_table::Header;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ impl ConvertSources {
     fn search(&mut self, index: &Index, folder: &Path, candidates: &mut Vec<Candidate>) {
         for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(folder)) {
             let identity = &entry.identity;
-            if identity.member.is_some() {
+            if identity.member.is_some() || identity.kind == Kind::Table {
                 continue;
             }
             match index.open(entry) {
@@ -96,6 +97,9 @@ impl ConvertSources {
             Ok(data) => data,
             Err(error) => return self.problems.push(error.to_string()),
         };
+        if data.starts_with(&Header::MAGIC) {
+            return self.problems.push(format!("{}: is a table already", path.display()));
+        }
         let limits = Limits::default();
         let slices = match slices(&data, &limits) {
             Ok(slices) => slices,
@@ -178,6 +182,7 @@ fn source(
         && let Ok(object) = Object::parse(&named.data)
     {
         parts = companions(index, &object, &named.path);
+        parts.retain(|(_, data)| !data.starts_with(&Header::MAGIC));
     }
     let own = group.into_iter().map(|candidate| (candidate.path.display().to_string(), candidate.data));
     parts.extend(own);

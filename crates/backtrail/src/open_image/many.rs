@@ -47,7 +47,11 @@ impl OpenImage {
         if addresses.len() < WORTH_THREADS {
             return;
         }
-        self.joined.with_dependent(|_, parts| parts.symbolizer.prepare(addresses));
+        self.joined.with_dependent(|_, parts| {
+            if let (None, Some(symbolizer)) = (&parts.table, &parts.symbolizer) {
+                symbolizer.prepare(addresses);
+            }
+        });
     }
 
     /// Gives back the memory of the files' pages; what is read again comes from the system's cache.

@@ -43,6 +43,10 @@ pub(crate) struct Convert {
 pub(crate) enum ConvertFormat {
     /// backtrail's symbol table file.
     Btsym,
+    /// LLVM's symbol file, read by llvm-gsymutil and llvm-symbolizer.
+    Gsym,
+    /// Breakpad's symbol file, as dump_syms writes it, without STACK records.
+    Breakpad,
 }
 
 pub(crate) fn run(args: &Convert) -> Result<Outcome, Failure> {
@@ -57,6 +61,8 @@ pub(crate) fn run(args: &Convert) -> Result<Outcome, Failure> {
         verify: args.verify,
         format: match args.format {
             ConvertFormat::Btsym => TableFormat::Btsym,
+            ConvertFormat::Gsym => TableFormat::Gsym,
+            ConvertFormat::Breakpad => TableFormat::Breakpad,
         },
     };
     let place = Place::new(args, &sources)?;
@@ -141,10 +147,10 @@ fn write_text(
     )?;
     writeln!(
         out,
-        "  {:.2} s, {} MB in, {} MB out",
+        "  {:.2} s, {} in, {} out",
         converted.took.as_secs_f64(),
-        megabytes(converted.bytes_in),
-        megabytes(stats.bytes)
+        size(converted.bytes_in),
+        size(stats.bytes)
     )?;
     for (reason, count) in &converted.dropped {
         writeln!(out, "  left out: {count} {reason}")?;
@@ -171,6 +177,10 @@ fn write_stats(out: &mut dyn Write, converted: &Converted) -> io::Result<()> {
     Ok(())
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / 1e6)
+/// A size for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }

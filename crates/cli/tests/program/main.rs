@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 mod bad_input;
+mod convert;
 mod corpus;
 mod front_ends;
 mod run;

@@ -12,7 +12,9 @@ fn snapshot(name: &str, actual: &str) {
 #[test]
 fn help_of_every_command() {
     let mut help = String::new();
-    for command in ["", "symbolicate", "explain", "lookup", "images", "demangle", "addr2line", "atos"] {
+    for command in
+        ["", "symbolicate", "explain", "lookup", "convert", "images", "demangle", "addr2line", "atos"]
+    {
         let arguments: Vec<_> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let run = backtrail(&arguments);
         assert_eq!(run.code, 0);

@@ -8,7 +8,8 @@
 pub(super) enum Dialect {
     /// As the ABI has it, and clang. Where a name shows that gcc made it, reading stops.
     Standard,
-    /// The scope of an unresolved name is a type, whose parts count as substitutions.
+    /// The scope of an unresolved name and the base of an inherited constructor are types, whose parts count as
+    /// substitutions; a member that is an operator has no `on` in front.
     Gcc,
     /// As the ABI has it, even if the name looks like gcc's.
     Literal,
@@ -25,7 +26,8 @@ impl Dialect {
     pub(super) fn suits(self, name: &str) -> bool {
         match self {
             Dialect::Standard => true,
-            Dialect::Gcc | Dialect::Literal => name.contains("sr"),
+            Dialect::Gcc => ["sr", "CI", "dt", "pt"].iter().any(|code| name.contains(code)),
+            Dialect::Literal => name.contains("sr"),
             Dialect::CountedAuto => name.contains("Da") || name.contains("Dc"),
         }
     }

@@ -1,5 +1,6 @@
 //! Expressions: in `decltype`, array bounds, template arguments, constraints.
 
+use super::dialect::Dialect;
 use super::node::{Id, List, Node};
 use super::operators::{Operator, Precedence, Usage};
 use super::parser::Parser;
@@ -97,8 +98,9 @@ impl Parser<'_, '_> {
 
     /// What stands behind `.` and `->`; old compilers wrote an operator's name there without `on`.
     fn member(&mut self) -> Option<Id> {
-        let is_name = self.peek(2) == b'E'
-            && Operator::by_code(self.peek(0), self.peek(1)).is_some_and(Operator::is_nameable);
+        let may_be_name = self.peek(2) == b'E' || self.dialect == Dialect::Gcc;
+        let is_name =
+            may_be_name && Operator::by_code(self.peek(0), self.peek(1)).is_some_and(Operator::is_nameable);
         if is_name { self.operator_name(None) } else { self.expression() }
     }
 

@@ -53,6 +53,9 @@ pub(crate) fn demangle(
     if underscores <= 2 && write_directly(name, underscores + 1, options, scratch, out) {
         return Ok(());
     }
+    if let Some((function, variant)) = vector_variant(name) {
+        return variant_to(function, variant, options, scratch, out);
+    }
     let root = |parser: &mut Parser<'_, '_>| match underscores {
         1 | 2 => mangled_name(parser),
         3 | 4 => block_invocation(parser),
@@ -130,6 +133,42 @@ pub(crate) fn keyed(name: &str) -> Option<(&'static str, &str)> {
         return Some(("global constructors keyed to ", key));
     }
     kind.strip_prefix("D_").map(|key| ("global destructors keyed to ", key))
+}
+
+/// A function's variant for vectors, by the vector function ABIs: `_ZGV <instruction set> <mask> <lanes> <parameters> _`
+/// and the function's name; gives the name and what was in front of it. In a guard variable's name, which also starts in
+/// `GV`, no small letter can follow.
+fn vector_variant(name: &str) -> Option<(&str, &str)> {
+    let rest = name.trim_start_matches('_').strip_prefix("ZGV")?;
+    let variant =
+        rest.strip_prefix("_LLVM_").or_else(|| rest.strip_prefix(|set: char| set.is_ascii_lowercase()))?;
+    let lanes = variant.strip_prefix(['M', 'N'])?;
+    if !lanes.starts_with(|lane: char| lane.is_ascii_digit() || lane == 'x') {
+        return None;
+    }
+    let (parameters, function) = lanes.split_once('_')?;
+    let is_plain = parameters.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let variant = name.get(..name.len() - function.len() - 1)?;
+    (is_plain && !function.is_empty()).then_some((function, variant))
+}
+
+fn variant_to(
+    function: &str,
+    variant: &str,
+    options: &Options,
+    scratch: &mut Scratch,
+    out: &mut String,
+) -> Result<(), Failed> {
+    // A variant of a variant would be a name without end.
+    if function.starts_with("_Z") && vector_variant(function).is_none() {
+        demangle(function, options, scratch, out)?;
+    } else {
+        out.push_str(function);
+    }
+    for part in [" (", variant, ")"] {
+        out.push_str(part);
+    }
+    if out.len() > options.max_len { Err(Failed::Full) } else { Ok(()) }
 }
 
 fn keyed_to(

@@ -1,6 +1,6 @@
 //! Literals, and external names where a literal can be.
 
-use super::node::{FloatKind, Id, Node, Span};
+use super::node::{FloatKind, Id, List, Node, Span};
 use super::parser::Parser;
 use super::words::Word;
 
@@ -65,10 +65,11 @@ impl Parser<'_, '_> {
     fn enum_literal(&mut self) -> Option<Id> {
         let ty = self.ty()?;
         let value = self.number();
-        if value.len == 0 {
-            return None;
-        }
         self.expect(b'E')?;
+        if value.len == 0 {
+            // A value without members, or clang's name for a lambda
+            return Some(self.push(Node::InitList { ty: Some(ty), values: List::EMPTY }));
+        }
         Some(self.push(Node::EnumLiteral { ty, value }))
     }
 
@@ -104,7 +105,14 @@ impl Parser<'_, '_> {
     fn quad_literal(&mut self) -> Option<Id> {
         let from = self.at;
         self.at += 1;
-        if let Some((FloatKind::Quad, _)) = self.hex_digits() {
+        let digits = self.hex_digits();
+        if let Some((FloatKind::Quad, digits)) = digits {
+            let value = self.text(digits);
+            // On PowerPC `g` is IBM's pair of doubles, too, the high one behind: as a quad it would be nearly zero.
+            if value.starts_with(b"0000") && value.iter().any(|&digit| digit != b'0') {
+                self.expect(b'E')?;
+                return Some(self.push(Node::EnumLiteral { ty: Word::FLOAT128.id(), value: digits }));
+            }
             self.at = from + 1;
             return self.typed_float(Word::FLOAT128.id());
         }

@@ -26,6 +26,7 @@ impl Parser<'_, '_> {
             b'R' => self.reference(Reference::LValue)?,
             b'O' => self.reference(Reference::RValue)?,
             b'r' | b'V' | b'K' if self.is_at_function_type() => self.bracketed(Self::function_type)?,
+            b'U' if !self.peek(1).is_ascii_digit() => self.name(None)?,
             b'r' | b'V' | b'K' | b'U' => self.qualified_type()?,
             b'S' if self.peek(1) != b't' => return self.substitution_type(),
             b'T' => return self.param_type(),

@@ -1,5 +1,6 @@
 //! The last parts of names: of lambdas, operators, constructors, structured bindings.
 
+use super::dialect::Dialect;
 use super::node::{Id, List, Node};
 use super::operators::{Operator, Usage};
 use super::parser::{Level, NameState, Parser};
@@ -153,7 +154,9 @@ impl Parser<'_, '_> {
                 return None;
             }
             self.at += 1;
-            if is_inherited {
+            if is_inherited && self.dialect == Dialect::Gcc {
+                self.ty()?;
+            } else if is_inherited {
                 self.name(state)?;
             }
             return Some(self.push(Node::Constructor(class)));

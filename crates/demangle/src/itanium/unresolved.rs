@@ -123,9 +123,10 @@ impl Parser<'_, '_> {
         self.remember(ty);
     }
 
-    /// `<simple-id> ::= <source-name> [<template-args>]`
+    /// `<simple-id> ::= <source-name> [<abi-tags>] [<template-args>]`
     fn simple_id(&mut self) -> Option<Id> {
         let name = self.source_name()?;
+        let name = self.abi_tags(name)?;
         self.with_args(name)
     }
 

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use backtrail_object::{Identity, Kind, ReadAt};
+use backtrail_core::FileOffset;
+use backtrail_object::{FileRange, Format, Identity, Kind, ReadAt};
+use backtrail_table::{Header, SourceKind};
 
 use crate::data::open_regular;
 use crate::entry::{Entry, Location};
@@ -18,6 +20,8 @@ pub(super) enum Magic {
     /// Mach-O, fat, ELF, a static library or a shared cache.
     Object,
     Zip,
+    /// A symbol table file of ours.
+    Table,
     /// gzip, bzip2, xz, zstd or 7z.
     Compressed,
     Other,
@@ -43,6 +47,8 @@ impl Magic {
         let starts = |magic: &&[u8]| head.starts_with(magic);
         if OBJECTS.iter().any(starts) || is_fat(head) {
             Self::Object
+        } else if head == Header::MAGIC {
+            Self::Table
         } else if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             Self::Zip
         } else if COMPRESSED.iter().any(starts) {
@@ -83,6 +89,9 @@ impl Scan<'_> {
                 Magic::Zip => {
                     self.budget.grant(source.len());
                     self.look_into_zip(location, source)
+                }
+                Magic::Table => {
+                    self.identify_table(location, source.len(), |start| source.read_exact(0, start))
                 }
                 other => not_an_object(location, other, source.len(), &head),
             },
@@ -134,6 +143,38 @@ impl Scan<'_> {
     }
 }
 
+impl Scan<'_> {
+    /// What the first bytes of a symbol table file say; `fill` reads them.
+    pub(super) fn identify_table(
+        &self,
+        location: &Location,
+        size: u64,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
+    ) -> Findings {
+        let mut start = [0; Header::SIZE];
+        let problem = |fault: Fault| Findings::problem(fault.at(location));
+        let len = usize::try_from(size).map_or(Header::SIZE, |size| size.min(Header::SIZE));
+        let start = start.get_mut(..len).unwrap_or_default();
+        if let Err(fault) = fill(start) {
+            return problem(fault);
+        }
+        let header = match Header::peek(start, size) {
+            Ok(header) => header,
+            Err(error) => return problem(Fault::new(ErrorKind::Object, error.to_string())),
+        };
+        self.found.fetch_add(1, Ordering::Relaxed);
+        let range = FileRange::from_size(FileOffset::new(0), size);
+        let format = match header.source {
+            SourceKind::MachODwarf | SourceKind::MachOSymbols => Format::MachO,
+            _ => Format::Elf,
+        };
+        let has_debug_info =
+            !matches!(header.source, SourceKind::ElfSymbols | SourceKind::MachOSymbols | SourceKind::Unknown);
+        let identity = Identity::of_table(format, header.arch, header.id, range, has_debug_info);
+        Findings { entries: vec![Entry { location: location.clone(), identity }], ..Findings::default() }
+    }
+}
+
 /// Whether an image of a process can be this, or have its debug information here.
 fn is_image(identity: &Identity) -> bool {
     match identity.kind {
@@ -182,6 +223,7 @@ mod tests {
         assert_eq!(Magic::of(b"\xca\xfe\xba\xbe\0\0\0\x34"), Magic::Other, "a Java class");
         assert_eq!(Magic::of(b"PK\x03\x04\0\0\0\0"), Magic::Zip);
         assert_eq!(Magic::of(b"\x1f\x8b\x08\0\0\0\0\0"), Magic::Compressed);
+        assert_eq!(Magic::of(&Header::MAGIC), Magic::Table);
         assert_eq!(Magic::of(b"PK\x03"), Magic::Other);
         assert_eq!(Magic::of(b""), Magic::Other);
     }

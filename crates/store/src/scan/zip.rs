@@ -57,6 +57,7 @@ impl Scan<'_> {
         Ok(match Magic::of(head) {
             Magic::Object => self.identify(location, &window, || window.fault()),
             Magic::Zip => nested(location),
+            Magic::Table => self.identify_table(location, member.size(), |start| window.fill(0, start)),
             other => not_an_object(location, other, member.size(), head),
         })
     }
@@ -77,6 +78,7 @@ impl Scan<'_> {
                 self.identify(location, &inflater, || inflater.fault())
             }
             Magic::Zip => nested(location),
+            Magic::Table => self.identify_table(location, member.size(), |start| inflater.fill(0, start)),
             other => not_an_object(location, other, member.size(), head),
         })
     }

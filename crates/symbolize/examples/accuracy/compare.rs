@@ -24,12 +24,14 @@ pub(crate) struct Report {
     frames: usize,
     /// The addresses of each kind, with both answers as text.
     differences: BTreeMap<&'static str, Vec<String>>,
+    /// Where our own two ways to an answer differ.
+    of_table: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(facts: Facts) -> Self {
+    pub(crate) fn new(facts: Facts, of_table: Vec<String>) -> Self {
         let differences = BTreeMap::new();
-        Self { facts, equal: 0, total: 0, with_debug_info: 0, frames: 0, differences }
+        Self { facts, equal: 0, total: 0, with_debug_info: 0, frames: 0, differences, of_table }
     }
 
     pub(crate) fn compare(&mut self, address: u64, answer: &Answer<'_>, theirs: &Theirs) {
@@ -50,7 +52,7 @@ impl Report {
 
     pub(crate) fn is_explained(&self) -> bool {
         let is_known = |kind: &&&str| kind.starts_with(char::is_lowercase);
-        self.differences.keys().filter(is_known).count() == self.differences.len()
+        self.differences.keys().filter(is_known).count() == self.differences.len() && self.of_table.is_empty()
     }
 
     pub(crate) fn print(&self, show: usize) {
@@ -59,6 +61,10 @@ impl Report {
             for example in examples.iter().take(show) {
                 println!("  {example}");
             }
+        }
+        println!("other answers of the table: {}", self.of_table.len());
+        for example in self.of_table.iter().take(show) {
+            println!("  {example}");
         }
         let share = 100.0 * self.equal as f64 / self.total.max(1) as f64;
         println!("debug info: {} addresses, {} frames in all", self.with_debug_info, self.frames);
@@ -72,7 +78,7 @@ impl Report {
             (self.total, self.equal, self.with_debug_info, self.frames);
         let report = serde_json::json!({
             "addresses": total, "same": same, "with_debug_info": with_debug_info, "frames": frames,
-            "differences": kinds, "our_seconds": our_seconds, "their_seconds": their_seconds,
+            "differences": kinds, "of_table": self.of_table.len(), "our_seconds": our_seconds, "their_seconds": their_seconds,
         });
         report.to_string()
     }

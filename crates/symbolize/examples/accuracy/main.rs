@@ -4,7 +4,7 @@
 //! [--address A]… [--show N] [--json] [--sample]`
 //!
 //! Inline depth, function (by its address range where the names differ, since one address has several names), file,
-//! line and column of every frame are compared. Each kind of difference is counted and shown with a few examples.
+//! line and column of every frame are compared; and the answers of a table made of the same file. Each kind of difference is counted and shown with a few examples.
 //! Kinds that start with a word in capitals are not explained in `docs/accuracy.md` and make the exit code 1.
 //! `--sample` only prints the addresses. `cargo xtask accuracy` runs this on the files of that page.
 
@@ -14,6 +14,7 @@
 mod compare;
 mod explain;
 mod sample;
+mod table;
 mod theirs;
 
 use backtrail_core::{Arch, Svma};
@@ -115,7 +116,8 @@ fn main() -> Result<()> {
     if theirs.len() != addresses.len() {
         return Err(format!("{}: {} answers", options.symbolizer, theirs.len()).into());
     }
-    let mut report = Report::new(facts);
+    let of_table = table::differences(&symbolizer, &addresses, &ours)?;
+    let mut report = Report::new(facts, of_table);
     for ((address, ours), theirs) in addresses.iter().zip(&ours).zip(&theirs) {
         report.compare(*address, ours, theirs);
     }

@@ -8,7 +8,7 @@ use backtrail_table::{Builder, FunctionHead, Language, StringId};
 pub(super) struct Names<'b> {
     builder: &'b Builder,
     /// Strings of the sections by where they lie in memory: most are asked for many times.
-    strings: FastMap<usize, StringId>,
+    strings: FastMap<usize, Kept>,
     /// What each DIE that was asked for is called; an index into `called`.
     by_die: FastMap<u64, u32>,
     /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
@@ -17,6 +17,24 @@ pub(super) struct Names<'b> {
     unscoped: Vec<Unscoped>,
     /// Their names.
     unscoped_names: Vec<u8>,
+}
+
+/// A string that was met.
+#[derive(Clone, Copy)]
+struct Kept {
+    id: StringId,
+    /// Whether a readable name can be made of it.
+    is_mangled: bool,
+}
+
+/// What stands before the first zero.
+fn text(tail: &[u8]) -> Option<&[u8]> {
+    Some(std::ffi::CStr::from_bytes_until_nul(tail).ok()?.to_bytes())
+}
+
+/// LLVM writes `\x01` before names that are to be taken as they are.
+fn without_mark(name: &[u8]) -> &[u8] {
+    name.strip_prefix(b"\x01").unwrap_or(name)
 }
 
 /// A DIE whose scopes are still to be found.
@@ -97,25 +115,29 @@ impl<'b> Names<'b> {
     }
 
     /// Reads names from a DIE on. Where a scope belongs before them, it is put off for a DIE of this unit (`index`).
-    fn near(&mut self, view: View<'_, '_>, die: u64, index: Option<u32>) -> Called {
-        let (names, unscoped) = collect_names(view, die);
+    fn near<'a, 'd>(&mut self, view: View<'a, 'd>, die: u64, index: Option<u32>) -> Called {
+        // Most names were met before: how long they are need not be found out again.
+        let start =
+            |view: View<'a, 'd>, value| view.string_tail(value).filter(|tail| !matches!(tail, [] | [0, ..]));
+        let (names, unscoped) = collect_names(view, die, start);
         let mut called = Called::default();
-        if let Some(linkage) = names.linkage {
-            let linkage = linkage.strip_prefix(b"\x01").unwrap_or(linkage);
-            called.linkage = Some(self.string(linkage));
-            called.is_mangled = is_mangled(linkage);
+        if let Some(linkage) = names.linkage.and_then(|tail| self.string(without_mark(tail))) {
+            called.linkage = Some(linkage.id);
+            called.is_mangled = linkage.is_mangled;
         }
-        called.plain = names.plain.filter(|_| !called.is_mangled).map(|plain| self.string(plain));
-        if let Some((other, die)) = unscoped {
+        if !called.is_mangled {
+            called.plain = names.plain.and_then(|tail| Some(self.string(tail)?.id));
+        }
+        if let (Some((other, die)), Some(plain)) = (unscoped, names.plain.and_then(text)) {
             match index {
                 Some(called) if other.is_same_unit(view) => {
                     let start = self.unscoped_names.len();
-                    self.unscoped_names.extend(names.plain.unwrap_or_default());
+                    self.unscoped_names.extend(plain);
                     let name = (start, self.unscoped_names.len());
                     self.unscoped.push(Unscoped { die, called, name });
                 }
                 _ => {
-                    let qualified = qualify(other, die, names.plain.unwrap_or_default());
+                    let qualified = qualify(other, die, plain);
                     called.qualified = qualified.map(|name| self.builder.string(name.as_bytes()));
                 }
             }
@@ -123,9 +145,16 @@ impl<'b> Names<'b> {
         called
     }
 
-    fn string(&mut self, text: &[u8]) -> StringId {
-        let builder = self.builder;
-        *self.strings.entry(text.as_ptr().addr()).or_insert_with(|| builder.string(text))
+    /// The number of the string that starts here and ends with a zero.
+    fn string(&mut self, tail: &[u8]) -> Option<Kept> {
+        let place = tail.as_ptr().addr();
+        if let Some(known) = self.strings.get(&place) {
+            return Some(*known);
+        }
+        let text = text(tail)?;
+        let kept = Kept { id: self.builder.string(text), is_mangled: is_mangled(text) };
+        self.strings.insert(place, kept);
+        Some(kept)
     }
 
     /// Finds the scopes of all names that were asked for in this unit.

@@ -121,6 +121,13 @@ impl<'a> Walk<'a, '_, '_> {
             } else {
                 let entry = self.plan.get(code);
                 let entry = entry.ok_or_else(|| start.malformed(".debug_info", "a known abbreviation"))?;
+                // Most DIEs are variables and the like within functions.
+                if let Some(size) = entry.leaf_size()
+                    && !self.open.is_empty()
+                    && reader.skip(size).is_some()
+                {
+                    continue;
+                }
                 let read = match entry.role {
                     Role::Plain => self.plain(reader, entry),
                     Role::Closed => self.closed(reader, entry),
@@ -175,6 +182,19 @@ impl<'a> Walk<'a, '_, '_> {
     fn closed(&mut self, reader: &mut Reader<'a>, entry: &Entry) -> Option<()> {
         if !entry.has_children {
             return self.plan.skip(entry, self.abbrevs, reader);
+        }
+        if !self.all
+            && let Some(sibling) = Plan::near_sibling(entry, reader)
+            && let Some(sibling) = self.view.unit.header.offset.checked_add(sibling)
+        {
+            let mut behind = *reader;
+            // What has to be passed over at the least, since siblings before that are none.
+            behind.skip(entry.least_size())?;
+            if jump(&mut behind, sibling).is_some() {
+                *reader = behind;
+                self.walked.has_gaps = true;
+                return Some(());
+            }
         }
         let sibling = self.sibling(&self.plan.fields(entry, self.abbrevs, reader)?)?;
         if sibling != 0 && !self.all && jump(reader, sibling).is_some() {

@@ -5,8 +5,8 @@ use super::file::DwarfFile;
 use super::spans::{self, Span};
 use super::unit::Unit;
 use super::view::{Pcs, View};
+use crate::parallel;
 use gimli::constants as dw;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// The units of a file by address.
@@ -26,8 +26,8 @@ const SHARED: u32 = 1 << 31;
 /// identical functions.
 const MAX_SHARED: usize = 8;
 
-/// Below this many units, handing work to other threads costs more than it saves.
-const WORTH_THREADS: usize = 64;
+/// Roots of units that a thread reads at a time; fewer are not worth a thread of their own.
+const ROOTS: usize = 64;
 
 /// What one unit adds to the index.
 enum Claim {
@@ -42,21 +42,16 @@ impl AddressIndex {
         let units = file.all_units();
         // Units may share range lists.
         let budget = Budget::new(4 * file.range_bytes() + units.len() as u64);
-        let claim = |(index, unit): (usize, &Unit<'d>)| match u32::try_from(index) {
+        let claim = |index: usize, unit: &Unit<'d>| match u32::try_from(index) {
             Ok(index) => claim_of_root(file, unit, index, &budget),
             Err(_) => Claim::None,
         };
-        let claims = if units.len() < WORTH_THREADS {
-            units.iter().enumerate().map(claim).collect()
-        } else {
-            units.par_iter().enumerate().with_min_len(16).map(claim).collect()
-        };
-        Self::from_claims(claims)
+        Self::from_claims(parallel::map(units, ROOTS, claim))
     }
 
     /// Looks at the functions of some units.
     pub(crate) fn of_functions(file: &DwarfFile<'_>, units: &[u32]) -> Self {
-        let claim = |index: &u32| {
+        let claim = |_, index: &u32| {
             let unit = file.all_units().get(*index as usize);
             match unit.and_then(|unit| file.view(unit)) {
                 Some(view) => {
@@ -66,7 +61,7 @@ impl AddressIndex {
                 None => Claim::None,
             }
         };
-        Self::from_claims(units.par_iter().map(claim).collect())
+        Self::from_claims(parallel::map(units, 1, claim))
     }
 
     fn from_claims(claims: Vec<Claim>) -> Self {
@@ -86,11 +81,8 @@ impl AddressIndex {
 
     /// From spans whose owners are units.
     pub(crate) fn of_spans(mut spans: Vec<Span>) -> Self {
-        if spans.len() < 1 << 14 {
-            spans.sort_unstable_by_key(|span| (span.start, span.owner));
-        } else {
-            spans.par_sort_unstable_by_key(|span| (span.start, span.owner));
-        }
+        // Those of one unit rise already, for the greater part: that makes a stable sort the faster one.
+        spans.sort_by_key(|span| (span.start, span.owner));
         let overlaps = spans.windows(2).any(|pair| matches!(pair, [a, b] if b.start < a.end));
         if overlaps { Self::of_overlapping(&spans) } else { Self { spans, ..Self::default() } }
     }
@@ -98,7 +90,7 @@ impl AddressIndex {
     /// Goes up the address space with the set of units that claim it.
     fn of_overlapping(spans: &[Span]) -> Self {
         let mut ends: Vec<_> = spans.iter().map(|span| (span.end, span.owner)).collect();
-        ends.par_sort_unstable();
+        ends.sort();
         let mut index = Self::default();
         let mut active: BTreeMap<u32, u32> = BTreeMap::new();
         let (mut starts, mut ends) = (spans.iter().peekable(), ends.into_iter().peekable());

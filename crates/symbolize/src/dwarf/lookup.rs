@@ -6,12 +6,16 @@ use super::lines::Location;
 use super::names::{self, Names};
 use super::unit::Unit;
 use super::view::View;
+use crate::parallel;
 use crate::request::FileRequest;
-use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Frames of one answer. Real programs have less than a hundred inlined calls within each other.
 const MAX_FRAMES: usize = 1024;
+
+/// Fewer units that are yet to be read are not worth threads.
+const WORTH_THREADS: usize = 4;
 
 /// One function at an address.
 #[derive(Clone)]
@@ -55,8 +59,15 @@ impl<'d> DwarfFile<'d> {
                 units.extend(self.stated_units(address).map(|unit| (unit.header.offset, unit)));
             }
         }
-        let units: Vec<_> = units.into_values().collect();
-        units.into_par_iter().filter_map(|unit| self.view(unit)).for_each(|view| {
+        let is_read = |unit: &Unit<'_>| unit.lines.get().is_some();
+        let mut units: Vec<_> = units.into_values().filter(|unit| !is_read(unit)).collect();
+        if units.len() < WORTH_THREADS {
+            return;
+        }
+        // What takes longest must not be what is waited for at the end.
+        units.sort_by_key(|unit| Reverse(unit.header.end - unit.header.offset));
+        parallel::map(&units, 1, |_, unit| {
+            let Some(view) = self.view(unit) else { return };
             view.lines();
             if let Ok(split) = self.split(view) {
                 split.unwrap_or(view).functions();

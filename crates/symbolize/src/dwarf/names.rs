@@ -44,13 +44,22 @@ pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
 pub(crate) type Place<'a, 'd> = (View<'a, 'd>, u64);
 
 /// The same without scopes; the DIE whose scopes belong before the plain name, if some do.
-pub(crate) fn collect<'a, 'd>(view: View<'a, 'd>, die: u64) -> (Names<'a>, Option<Place<'a, 'd>>) {
+fn collect<'a, 'd>(view: View<'a, 'd>, die: u64) -> (Names<'a>, Option<Place<'a, 'd>>) {
+    collect_with(view, die, |view, value| view.string(value).filter(|text| !text.is_empty()))
+}
+
+/// The same with names as `text` reads them.
+pub(crate) fn collect_with<'a, 'd>(
+    view: View<'a, 'd>,
+    die: u64,
+    text: impl Fn(View<'a, 'd>, Value) -> Option<&'a [u8]>,
+) -> (Names<'a>, Option<Place<'a, 'd>>) {
     let mut names = Names::default();
     let mut at = (view, die);
     for _ in 0..MAX_HOPS {
         let (view, die) = at;
         let Some(stated) = read_stated(view, die) else { break };
-        let text = |value: Option<Value>| view.string(value?).filter(|text| !text.is_empty());
+        let text = |value: Option<Value>| text(view, value?);
         names.linkage = text(stated.linkage);
         names.plain = names.plain.or_else(|| text(stated.plain));
         if names.linkage.is_some() {

@@ -88,18 +88,36 @@ pub(crate) struct Entry {
     pub(crate) has_children: bool,
     /// Whether the DIE states a name itself, so that its origin's is not the whole answer.
     pub(crate) is_named: bool,
+    /// How many bytes before `DW_AT_sibling`, where that is a number and the sibling stated in 4 bytes; [`VARIES`]
+    /// elsewhere.
+    sibling_at: u16,
     /// Bytes of all attributes; [`VARIES`] where the DIE decides.
-    size: u32,
-    steps: (u32, u32),
+    size: u16,
+    steps: (u32, u16),
 }
 
-const VARIES: u32 = u32::MAX;
+const VARIES: u16 = u16::MAX;
 
 /// The compiled abbreviations of a unit.
 pub(crate) struct Plan {
     dense: Vec<Entry>,
     sparse: HashMap<u64, Entry>,
     steps: Vec<Step>,
+}
+
+impl Entry {
+    /// Whether a DIE without children is passed over by adding a number.
+    #[inline]
+    pub(crate) fn leaf_size(&self) -> Option<u64> {
+        let is_leaf = self.role == Role::Plain && !self.has_children && self.size != VARIES;
+        is_leaf.then_some(u64::from(self.size))
+    }
+
+    /// Bytes that the attributes of a DIE take at the least, if a near sibling is among them.
+    #[inline]
+    pub(crate) fn least_size(&self) -> u64 {
+        u64::from(if self.size == VARIES { self.sibling_at + 4 } else { self.size })
+    }
 }
 
 impl Plan {
@@ -125,15 +143,28 @@ impl Plan {
         }
         let size = match skips {
             [] => 0,
-            [bytes] if super::abbrev::is_count(*bytes) => u32::from(*bytes),
+            [bytes] if super::abbrev::is_count(*bytes) => *bytes,
+            _ => VARIES,
+        };
+        let own = self.steps.get(start as usize..).unwrap_or_default();
+        let is_short = |spec: &Spec| spec.form == dw::DW_FORM_ref4.0;
+        let sibling_at = match own {
+            [Step::Read(Slot::Sibling, spec), ..] if is_short(spec) => 0,
+            [Step::Skip(bytes), Step::Read(Slot::Sibling, spec), ..]
+                if is_short(spec) && super::abbrev::is_count(*bytes) =>
+            {
+                *bytes
+            }
             _ => VARIES,
         };
         Entry {
             role,
             has_children: abbrev.has_children,
             is_named: has(dw::DW_AT_name) || has(dw::DW_AT_linkage_name) || has(dw::DW_AT_MIPS_linkage_name),
+            sibling_at,
             size,
-            steps: (start, self.steps.len() as u32),
+            // No abbreviation has more than 1024 attributes.
+            steps: (start, own.len() as u16),
         }
     }
 
@@ -165,13 +196,31 @@ impl Plan {
         self.dense.get(index).or_else(|| self.sparse.get(&code))
     }
 
+    #[inline]
+    fn steps(&self, entry: &Entry) -> &[Step] {
+        let (start, count) = (entry.steps.0 as usize, usize::from(entry.steps.1));
+        self.steps.get(start..start + count).unwrap_or_default()
+    }
+
+    /// The sibling that a DIE states, counted from the unit's start, without reading its other attributes. `None` where
+    /// that takes more than looking at one place.
+    #[inline]
+    pub(crate) fn near_sibling(entry: &Entry, reader: &Reader<'_>) -> Option<u64> {
+        let mut reader = *reader;
+        if entry.sibling_at == VARIES {
+            return None;
+        }
+        reader.skip(u64::from(entry.sibling_at))?;
+        reader.u32().map(u64::from)
+    }
+
     /// Passes over the attributes of a DIE.
     #[inline]
     pub(crate) fn skip(&self, entry: &Entry, table: &AbbrevTable, reader: &mut Reader<'_>) -> Option<()> {
         if entry.size != VARIES {
             return reader.skip(u64::from(entry.size));
         }
-        for step in self.steps.get(entry.steps.0 as usize..entry.steps.1 as usize)? {
+        for step in self.steps(entry) {
             match step {
                 Step::Skip(skip) => run_skip(*skip, table.encoding(), reader)?,
                 Step::Read(_, spec) => super::abbrev::skip_form(spec.form, table.encoding(), reader)?,
@@ -189,7 +238,7 @@ impl Plan {
         reader: &mut Reader<'_>,
     ) -> Option<Fields> {
         let mut fields = Fields::default();
-        for step in self.steps.get(entry.steps.0 as usize..entry.steps.1 as usize)? {
+        for step in self.steps(entry) {
             match step {
                 Step::Skip(skip) => run_skip(*skip, table.encoding(), reader)?,
                 Step::Read(slot, spec) => fields.set(*slot, value::read(table, *spec, reader)?),

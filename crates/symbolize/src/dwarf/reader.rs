@@ -131,6 +131,12 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Some(u64::from(first));
         }
+        if let Some((&second, rest)) = rest.split_first()
+            && second < 0x80
+        {
+            self.rest = rest;
+            return Some(u64::from(first & 0x7f) | u64::from(second) << 7);
+        }
         self.uleb_slow()
     }
 

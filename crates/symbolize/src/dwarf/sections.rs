@@ -1,5 +1,6 @@
 //! The sections of one file's DWARF, fetched when they are first needed.
 
+use crate::parallel;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -20,6 +21,20 @@ pub(crate) enum SectionId {
 }
 
 const COUNT: usize = 11;
+
+/// What is read by lookups in a file as gcc and clang make it, what takes longest to decompress first.
+const READ_BY_LOOKUPS: [SectionId; 10] = [
+    SectionId::Info,
+    SectionId::Str,
+    SectionId::Line,
+    SectionId::RngLists,
+    SectionId::Ranges,
+    SectionId::Abbrev,
+    SectionId::Addr,
+    SectionId::StrOffsets,
+    SectionId::Aranges,
+    SectionId::LineStr,
+];
 
 impl SectionId {
     /// The ELF name; Mach-O's `__debug_info` is the same section.
@@ -58,12 +73,16 @@ impl SectionId {
 pub(crate) trait SectionSource<'d>: Send + Sync {
     /// The section's bytes, decompressed; empty where there is no such section. `Err` says why it cannot be read.
     fn section(&self, name: &str) -> Result<Cow<'d, [u8]>, String>;
+
+    /// Whether reading the section means decompressing it.
+    fn is_compressed(&self, name: &str) -> bool;
 }
 
 /// One file's sections.
 pub(crate) struct Sections<'d> {
     source: Box<dyn SectionSource<'d> + 'd>,
     cells: [OnceLock<Section<'d>>; COUNT],
+    decompressed: OnceLock<()>,
     /// Whether this is a `.dwo` or `.dwp` file, whose sections have names of their own.
     pub(crate) split: bool,
     pub(crate) big_endian: bool,
@@ -76,12 +95,31 @@ struct Section<'d> {
 
 impl<'d> Sections<'d> {
     pub(crate) fn new(source: Box<dyn SectionSource<'d> + 'd>, split: bool, big_endian: bool) -> Self {
-        Self { source, cells: [const { OnceLock::new() }; COUNT], split, big_endian }
+        Self {
+            source,
+            cells: [const { OnceLock::new() }; COUNT],
+            decompressed: OnceLock::new(),
+            split,
+            big_endian,
+        }
     }
 
     /// The section's bytes; empty where it is missing or cannot be read.
     pub(crate) fn get(&self, id: SectionId) -> &[u8] {
         self.cell(id).map_or(&[], |section| &section.bytes)
+    }
+
+    /// Decompresses, each on a core of its own, the sections that a lookup reads. Without it they are decompressed one
+    /// after the other, when they are first read.
+    pub(crate) fn decompress(&self) {
+        self.decompressed.get_or_init(|| {
+            let is_compressed = |id: &SectionId| {
+                let name = if self.split { id.split_name() } else { Some(id.name()) };
+                name.is_some_and(|name| self.source.is_compressed(name))
+            };
+            let compressed: Vec<_> = READ_BY_LOOKUPS.into_iter().filter(is_compressed).collect();
+            parallel::map(&compressed, 1, |_, id| _ = self.get(*id));
+        });
     }
 
     /// Why sections that were asked for could not be read.

@@ -76,6 +76,7 @@ impl<'d> DwarfFile<'d> {
     /// All units, in the order of their offsets. Those that are listed are kept twice; lookups use the listed ones.
     pub(crate) fn all_units(&self) -> &[Unit<'d>] {
         self.units.all.get_or_init(|| {
+            self.sections.decompress();
             let mut units = Vec::new();
             let mut headers = self.headers(0);
             loop {
@@ -114,6 +115,7 @@ impl<'d> DwarfFile<'d> {
 
     fn listed(&self) -> &Listed<'d> {
         self.units.listed.get_or_init(|| {
+            self.sections.decompress();
             let section = self.sections.get(SectionId::Aranges);
             let is_live = |start, max_address| self.code.is_live(start, max_address);
             let tell = |error: super::Malformed| self.problems.add(ProblemKind::Section, error.to_string());

@@ -1,7 +1,8 @@
 //! One unit ready to be read: resolves what attribute values point at.
 
 use super::file::DwarfFile;
-use super::reader::Reader;
+use super::range_list::{self, Base};
+use super::reader::{Encoding, Reader};
 use super::sections::SectionId;
 use super::unit::{Body, Root, Unit};
 use super::value::Value;
@@ -61,20 +62,21 @@ impl<'a, 'd> View<'a, 'd> {
 
     /// The bytes of a string.
     pub(crate) fn string(&self, value: Value) -> Option<&'a [u8]> {
+        Some(std::ffi::CStr::from_bytes_until_nul(self.string_tail(value)?).ok()?.to_bytes())
+    }
+
+    /// The section from the start of a string on, which ends with the first zero in there.
+    pub(crate) fn string_tail(&self, value: Value) -> Option<&'a [u8]> {
         let sections = &self.file.sections;
-        let text = |id, offset| Reader::new(sections.get(id), offset, sections.big_endian).cstr();
+        let tail = |id, offset| sections.get(id).get(as_offset(offset)..);
         match value {
-            Value::InlineString(offset) => text(SectionId::Info, offset),
-            Value::Str(offset) => text(SectionId::Str, offset),
+            Value::InlineString(offset) => tail(SectionId::Info, offset),
+            Value::Str(offset) => tail(SectionId::Str, offset),
             // Line strings of a split unit stay in the linked file.
-            Value::LineStr(offset) => {
-                let sections = &self.main.sections;
-                Reader::new(sections.get(SectionId::LineStr), offset, sections.big_endian).cstr()
-            }
-            Value::StrIndex(index) => text(SectionId::Str, self.string_offset(index)?),
+            Value::LineStr(offset) => self.main.sections.get(SectionId::LineStr).get(as_offset(offset)..),
+            Value::StrIndex(index) => tail(SectionId::Str, self.string_offset(index)?),
             Value::SupStr(offset) => {
-                let sections = &self.file.supplementary()?.sections;
-                Reader::new(sections.get(SectionId::Str), offset, sections.big_endian).cstr()
+                self.file.supplementary()?.sections.get(SectionId::Str).get(as_offset(offset)..)
             }
             _ => None,
         }
@@ -136,6 +138,10 @@ impl<'a, 'd> View<'a, 'd> {
         };
         let Some(offset) = offset else { return };
         let base = root.low_pc.and_then(|low| self.address(low)).unwrap_or(0);
+        if encoding.version >= 5 {
+            self.range_list_5(offset.0 as u64, base, each);
+            return;
+        }
         let addr = gimli::DebugAddr::from(self.main.slice(SectionId::Addr));
         let addr_base = gimli::DebugAddrBase(as_offset(root.addr_base.unwrap_or(0)));
         let Ok(mut ranges) = lists.ranges(offset, encoding, base, &addr, addr_base) else { return };
@@ -144,6 +150,17 @@ impl<'a, 'd> View<'a, 'd> {
                 return;
             }
         }
+    }
+}
+
+impl View<'_, '_> {
+    fn range_list_5(&self, offset: u64, address: u64, each: &mut dyn FnMut(u64, u64) -> bool) {
+        let Encoding { address_size, .. } = self.unit.header.encoding;
+        let first_dead = self.unit.header.encoding.max_address() - 1;
+        let sections = &self.file.sections;
+        let mut reader = Reader::new(sections.get(SectionId::RngLists), offset, sections.big_endian);
+        let indexed = |index| self.address(Value::AddressIndex(index));
+        range_list::read(&mut reader, Base { address, address_size, first_dead }, indexed, each);
     }
 }
 

@@ -10,8 +10,8 @@ use crate::bytes::{put_signed, put_uleb};
 use crate::format::Counts;
 use crate::ops::{Kind, Op, TOLD_ADVANCE, TOLD_COLUMN, TOLD_LINE};
 
-/// Steps in a chunk: as many as a lookup may have to run through.
-const CHUNK: usize = 40;
+/// Steps in a chunk: as many as a lookup may have to run through. With twice as many the bodies are a tenth smaller.
+const CHUNK: usize = 12;
 
 /// Where a chunk starts: in the image, and in the bodies.
 #[derive(Clone, Copy, Debug)]
@@ -146,8 +146,10 @@ impl<'a> Encoder<'a> {
             put_uleb(&mut self.out, head.start - head.piece_start);
         }
         if !head.others.is_empty() {
-            put_uleb(&mut self.out, head.others.len() as u64);
-            head.others.iter().for_each(|other| put_uleb(&mut self.out, other.0 - head.start));
+            let mut others = Vec::new();
+            head.others.iter().for_each(|other| put_uleb(&mut others, other.0 - head.start));
+            put_uleb(&mut self.out, others.len() as u64);
+            self.out.extend(others);
         }
         if told > 0 {
             put_uleb(&mut self.out, told as u64);

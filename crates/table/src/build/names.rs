@@ -4,7 +4,7 @@ use super::collect::Numbers;
 use super::intern::Strings;
 use super::pack::{Packer, choose_dictionary};
 use super::steps::Location;
-use crate::body::{NAME_GROUP, NO_LANGUAGE};
+use crate::body::NO_LANGUAGE;
 use crate::bytes::put_uleb;
 use crate::packed;
 use crate::types::FunctionHead;
@@ -37,13 +37,11 @@ pub(crate) fn write(numbers: &Numbers, strings: &Strings) -> NameSections {
         .zip(numbers.homes.par_chunks(PART))
         .map(|(heads, homes)| writer.part(heads, homes))
         .collect();
-    let mut positions = Vec::new();
+    let mut positions = vec![0];
     let mut position = 0;
-    for (number, size) in parts.iter().flat_map(|(_, sizes)| sizes).enumerate() {
-        if number % NAME_GROUP == 0 {
-            positions.push(position);
-        }
+    for size in parts.iter().flat_map(|(_, sizes)| sizes) {
         position += *size as u64;
+        positions.push(position);
     }
     let width = packed::width_of(position);
     let mut names = vec![width, 0, 0, 0, 0, 0, 0, 0];
@@ -62,27 +60,24 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// The records of some names, and the size of each.
     fn part(&self, heads: &[FunctionHead], homes: &[Location]) -> (Vec<u8>, Vec<usize>) {
-        let (mut out, mut record, mut text, mut sizes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut out, mut text, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
         for (head, home) in heads.iter().zip(homes) {
             let before = out.len();
-            record.clear();
             let language = self.languages.binary_search(&head.language.0);
             let language = language.map_or(NO_LANGUAGE, |index| index as u8);
             let has = |name: bool, flag: u8| if name { flag } else { 0 };
-            record.push(has(head.linkage_name.is_some(), 1) | has(head.name.is_some(), 2) | language << 2);
+            out.push(has(head.linkage_name.is_some(), 1) | has(head.name.is_some(), 2) | language << 2);
             for number in [home.file, home.line, home.column] {
-                put_uleb(&mut record, u64::from(number));
+                put_uleb(&mut out, u64::from(number));
             }
             for (number, name) in [head.linkage_name, head.name].into_iter().flatten().enumerate() {
                 text.clear();
                 self.packer.pack(self.strings.get(name.0), &mut text);
                 if number == 0 && head.linkage_name.is_some() && head.name.is_some() {
-                    put_uleb(&mut record, text.len() as u64);
+                    put_uleb(&mut out, text.len() as u64);
                 }
-                record.extend(&text);
+                out.extend(&text);
             }
-            put_uleb(&mut out, record.len() as u64);
-            out.extend(&record);
             sizes.push(out.len() - before);
         }
         (out, sizes)

@@ -1,6 +1,6 @@
 //! Packs names: chooses the dictionary and finds the copies.
 
-use crate::text::{COPY, LITERAL, LONG, MAX_DICTIONARY, MIN_COPY, MIN_LONG, OWN};
+use crate::text::{COPY, LITERAL, LONG, MAX_DICTIONARY, MIN_COPY, MIN_LONG};
 
 /// Length of what is looked for when the dictionary is chosen.
 const GRAM: usize = 8;
@@ -86,7 +86,9 @@ pub(crate) struct Packer<'a> {
 const KEY_BITS: u32 = 16;
 const NONE: u32 = u32::MAX;
 /// Places that are compared before the best so far is good enough.
-const MAX_TRIED: usize = 24;
+const MAX_TRIED: usize = 12;
+/// A copy of this length is taken without looking for a better one behind the next byte.
+const LONG_ENOUGH: usize = 24;
 /// A copy from the dictionary takes three bytes.
 const MIN_WORTH: usize = 4;
 
@@ -94,9 +96,8 @@ const MIN_WORTH: usize = 4;
 #[derive(Clone, Copy, Default)]
 struct Copy {
     size: usize,
-    /// Place in the dictionary, or bytes back in the name.
+    /// Place in the dictionary.
     from: usize,
-    is_own: bool,
 }
 
 impl<'a> Packer<'a> {
@@ -120,7 +121,8 @@ impl<'a> Packer<'a> {
             let found = ready.take().unwrap_or_else(|| self.find(name, at));
             if found.size >= MIN_WORTH {
                 // A literal first, where that makes the copy so much longer.
-                let next = self.find(name, at + 1);
+                let is_long = found.size >= LONG_ENOUGH;
+                let next = if is_long { Copy::default() } else { self.find(name, at + 1) };
                 if next.size <= found.size + 1 {
                     put_copy(&found, out);
                     at += found.size;
@@ -143,9 +145,10 @@ impl<'a> Packer<'a> {
         let mut place = self.heads.get(key_hash(key)).copied().unwrap_or(NONE);
         for _ in 0..MAX_TRIED {
             let Some(there) = self.dictionary.get(place as usize..) else { break };
-            let size = common(there, rest);
+            let may_be_longer = there.get(best.size) == rest.get(best.size);
+            let size = if may_be_longer { common(there, rest) } else { 0 };
             if size > best.size && size > MIN_COPY {
-                best = Copy { size, from: place as usize, is_own: false };
+                best = Copy { size, from: place as usize };
             }
             place = self.links.get(place as usize).copied().unwrap_or(NONE);
         }
@@ -154,19 +157,20 @@ impl<'a> Packer<'a> {
     }
 }
 
+/// How many bytes two places have in common.
+#[inline]
 fn common(a: &[u8], b: &[u8]) -> usize {
+    let (a_words, b_words) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
     let mut size = 0;
-    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
-        match (a.first_chunk::<8>(), b.first_chunk::<8>()) {
-            (Some(a), Some(b)) if a == b => size += 8,
-            (Some(a), Some(b)) => {
-                let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
-                return size + differ.trailing_zeros() as usize / 8;
-            }
-            _ => return size + a.iter().zip(b).take_while(|(a, b)| a == b).count(),
+    for (a, b) in a_words.iter().zip(b_words) {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differ != 0 {
+            return size + differ.trailing_zeros() as usize / 8;
         }
+        size += 8;
     }
-    size
+    let (a, b) = (a.get(size..).unwrap_or_default(), b.get(size..).unwrap_or_default());
+    size + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn key_hash(key: &[u8]) -> usize {
@@ -176,18 +180,14 @@ fn key_hash(key: &[u8]) -> usize {
 }
 
 fn put_copy(copy: &Copy, out: &mut Vec<u8>) {
-    let kind = if copy.is_own { OWN } else { (copy.from >> 16) as u8 };
+    let code = COPY | ((copy.from >> 16) as u8) << 5;
     if copy.size < MIN_LONG {
-        out.push(COPY | kind << 5 | (copy.size - MIN_COPY) as u8);
+        out.push(code | (copy.size - MIN_COPY) as u8);
     } else {
-        out.push(COPY | kind << 5 | LONG);
+        out.push(code | LONG);
         out.extend(((copy.size - MIN_LONG) as u16).to_le_bytes());
     }
-    if copy.is_own {
-        out.push((copy.from - 1) as u8);
-    } else {
-        out.extend((copy.from as u16).to_le_bytes());
-    }
+    out.extend((copy.from as u16).to_le_bytes());
 }
 
 #[cfg(test)]
@@ -195,43 +195,51 @@ mod tests {
     use super::*;
     use crate::text::unpack;
 
+    fn names() -> Vec<Vec<u8>> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        for number in 0..3000 {
+            let part = "N5boost4asio".repeat(number % 9);
+            names.push(
+                format!("_ZNSt6vectorI{part}5Thing{}E{number}IiSaIiEEE9push_backEOi", number % 31)
+                    .into_bytes(),
+            );
+        }
+        names.push("no ASCII: größer, 日本".into());
+        names.push(b"\xff\x80\xfe not UTF-8 \x00".to_vec());
+        names.push(Vec::new());
+        names.push(b"N5boost4asio".repeat(6000));
+        names
+    }
+
     #[test]
-    fn measure() {
-        let Some(path) = std::env::var_os("STRS") else { return };
-        let data = std::fs::read(path).unwrap();
-        let mut names: Vec<&[u8]> = data.split(|b| *b == b'\n').collect();
-        // shuffle
-        let mut x = 1u64;
-        for i in (1..names.len()).rev() {
-            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            names.swap(i, (x >> 33) as usize % (i + 1));
-        }
-        let t = std::time::Instant::now();
-        let dictionary = choose_dictionary(names.iter().copied());
-        let trained = t.elapsed();
+    fn names_read_back_and_are_short() {
+        let names = names();
+        let dictionary = choose_dictionary(names.iter().map(Vec::as_slice));
         let packer = Packer::new(&dictionary);
-        let mut out = Vec::new();
-        let mut ends = vec![0];
-        for n in &names {
-            packer.pack(n, &mut out);
-            ends.push(out.len());
+        let (mut packed, mut text, mut sum) = (Vec::new(), Vec::new(), 0);
+        for name in &names {
+            packed.clear();
+            packer.pack(name, &mut packed);
+            text.clear();
+            text.extend(b"before");
+            assert_eq!(unpack(&packed, &dictionary, &mut text), Some(()));
+            assert_eq!(text.strip_prefix(b"before"), Some(name.as_slice()));
+            sum += packed.len();
         }
-        let packed = t.elapsed();
-        let mut buf = Vec::new();
-        for (n, e) in names.iter().zip(ends.windows(2)) {
-            buf.clear();
-            unpack(&out[e[0]..e[1]], &dictionary, &mut buf).unwrap();
-            assert_eq!(&&buf[..], n);
-        }
-        eprintln!(
-            "names {} raw {} dict {} packed {} per name {} train {trained:?} pack {:?} unpack {:?}",
-            names.len(),
-            data.len(),
-            dictionary.len(),
-            out.len(),
-            out.len() / names.len(),
-            packed - trained,
-            t.elapsed() - packed
-        );
+        let raw: usize = names.iter().map(Vec::len).sum();
+        assert!(!dictionary.is_empty() && sum * 3 < raw, "{sum} of {raw} bytes");
+    }
+
+    #[test]
+    fn broken_names_end() {
+        let mut text = Vec::new();
+        assert_eq!(unpack(b"ab\x80", b"dictionary", &mut text), None);
+        assert_eq!(text, b"ab");
+        assert_eq!(unpack(b"\x80\x08\x00", b"dictionary", &mut text), None);
+        assert_eq!(unpack(b"\xff", b"dictionary", &mut text), None);
+        let (dictionary, bomb) = (vec![b'x'; 1 << 17], b"\x9e\xff\xff\x00\x00".repeat(40));
+        text.clear();
+        assert_eq!(unpack(&bomb, &dictionary, &mut text), None);
+        assert!(text.len() <= crate::text::MAX_TEXT);
     }
 }

@@ -157,31 +157,49 @@ impl Counts {
 /// The index: for groups of chunks the first one's address and the place of the rest.
 pub(crate) fn index(chunks: &[ChunkEntry]) -> Vec<u8> {
     let base = chunks.first().map_or(0, |chunk| chunk.start);
-    let mut groups = Vec::new();
-    let (mut starts, mut positions) = (Vec::new(), Vec::new());
+    let (mut places, mut groups) = (Vec::new(), Vec::new());
     for group in chunks.chunks(GROUP) {
         let Some((first, rest)) = group.split_first() else { continue };
-        starts.push(first.start - base);
-        positions.push(groups.len() as u64);
-        put_uleb(&mut groups, first.position);
+        groups.push((first.start - base, places.len() as u64));
+        put_uleb(&mut places, first.position);
         let mut last = first;
         for chunk in rest {
-            put_uleb(&mut groups, chunk.start - last.start);
-            put_signed(&mut groups, chunk.position.wrapping_sub(last.position).cast_signed());
+            put_uleb(&mut places, chunk.start - last.start);
+            put_signed(&mut places, chunk.position.wrapping_sub(last.position).cast_signed());
             last = chunk;
         }
     }
-    let widths = [&starts, &positions].map(|numbers| packed::width_of(numbers.last().copied().unwrap_or(0)));
-    let mut out = Vec::new();
-    out.extend(widths);
-    out.extend([0; 6]);
+    let (shift, buckets) = buckets(&groups);
+    let width = packed::width_of(groups.last().map_or(0, |group| group.0.max(group.1)));
+    let bucket_width = packed::width_of(groups.len() as u64);
+    let mut out = vec![width, bucket_width, shift, 0, 0, 0, 0, 0];
     out.extend((chunks.len() as u64).to_le_bytes());
     out.extend(base.to_le_bytes());
-    for (numbers, width) in [starts, positions].into_iter().zip(widths) {
-        packed::put(&mut out, width, numbers.into_iter());
-    }
-    out.extend(groups);
+    out.extend((buckets.len() as u64).to_le_bytes());
+    packed::put(&mut out, width, groups.iter().flat_map(|group| [group.0, group.1]));
+    packed::put(&mut out, bucket_width, buckets.into_iter());
+    out.extend(places);
     out
+}
+
+/// Divides the addresses into buckets of equal size, about one for each group: how far addresses are shifted to give
+/// the bucket's number, and for each bucket, and behind the last one, the number of groups that start before it.
+fn buckets(groups: &[(u64, u64)]) -> (u8, Vec<u64>) {
+    let last = groups.last().map_or(0, |group| group.0);
+    let mut shift = 0;
+    while last >> shift > groups.len() as u64 {
+        shift += 1;
+    }
+    let mut buckets = Vec::new();
+    let mut before = 0;
+    for bucket in 0..=last >> shift {
+        while groups.get(before).is_some_and(|group| group.0 >> shift < bucket) {
+            before += 1;
+        }
+        buckets.push(before as u64);
+    }
+    buckets.push(groups.len() as u64);
+    (shift, buckets)
 }
 
 /// The files by number: places of their directories and names among the texts that follow.

@@ -56,7 +56,19 @@ impl<'t> Found<'t> {
 
     /// The functions, innermost first; one without names where there is a line without a function.
     pub fn frames(&self) -> Frames<'t> {
-        Frames { found: *self, depth: self.state.depth, shown: self.state.depth, site: None, is_over: false }
+        let mut frames = Frames {
+            table: self.table,
+            chunk: self.chunk,
+            address: self.address,
+            state: self.state,
+            depth: self.state.depth,
+            shown: self.state.depth,
+            calls: [None; WINDOW],
+            site: None,
+            is_over: false,
+        };
+        frames.look_ahead(&self.calls);
+        frames
     }
 }
 
@@ -79,11 +91,15 @@ impl fmt::Debug for Found<'_> {
 /// The functions at an address, innermost first.
 #[derive(Clone)]
 pub struct Frames<'t> {
-    found: Found<'t>,
+    table: &'t Table<'t>,
+    chunk: Chunk<'t>,
+    address: u64,
+    state: State,
     /// Calls around the frame to come.
     depth: usize,
     /// How many calls deep the kept ones go.
     shown: usize,
+    calls: [Option<Call>; WINDOW],
     /// The call that the frame before stands for: it tells the place in the frame to come.
     site: Option<Call>,
     is_over: bool,
@@ -104,15 +120,14 @@ impl<'t> Iterator for Frames<'t> {
 
 impl<'t> Frames<'t> {
     fn read(&mut self) -> Option<Frame<'t>> {
-        let table = self.found.table;
         let call = match self.depth.checked_sub(1) {
             Some(level) => Some(self.call(level)?),
             None => None,
         };
-        let name = table.names.get(call.map_or(self.found.chunk.name, |call| call.name))?;
+        let name = self.table.names.get(call.map_or(self.chunk.name, |call| call.name))?;
         let at = match self.site {
             Some(site) => site_of(&site, name.home)?,
-            None => place(&self.found, name.home)?,
+            None => locate(&self.chunk, &self.state, name.home, &self.table.ops)?,
         };
         self.site = call;
         self.is_over = call.is_none();
@@ -120,8 +135,8 @@ impl<'t> Frames<'t> {
         Some(Frame {
             name: name.name,
             linkage_name: name.linkage_name,
-            language: names::language(&table.facts.languages, name.language),
-            file: table.files.get(at.file),
+            language: names::language(&self.table.facts.languages, name.language),
+            file: self.table.files.get(at.file),
             line: at.line,
             column: at.column,
             inlined: call.is_some(),
@@ -129,16 +144,29 @@ impl<'t> Frames<'t> {
     }
 
     fn call(&mut self, level: usize) -> Option<Call> {
-        let first = self.shown.saturating_sub(WINDOW);
-        if level < first {
+        if level < self.shown.saturating_sub(WINDOW) {
             let mut levels = [0; MAX_DEPTH];
-            let offset = self.found.address - self.found.chunk.start;
-            self.found.chunk.run(&self.found.table.ops, offset, &mut levels)?;
+            self.chunk.run(&self.table.ops, self.address - self.chunk.start, &mut levels)?;
             self.shown = level + 1;
-            self.found.calls = window(&levels, self.shown);
+            self.look_ahead(&window(&levels, self.shown));
         }
-        let index = level - self.shown.saturating_sub(WINDOW);
-        self.found.chunk.call(*self.found.calls.get(index)?, &self.found.table.ops)
+        *self.calls.get(level - self.shown.saturating_sub(WINDOW))?
+    }
+
+    /// Reads the calls of the window, and a byte of each one's name: the memory that they lie in is fetched at the same
+    /// time instead of one after the other.
+    fn look_ahead(&mut self, calls: &[i32; WINDOW]) {
+        let count = self.shown.min(WINDOW);
+        for (to, from) in self.calls.iter_mut().zip(calls).take(count) {
+            *to = self.chunk.call(*from, &self.table.ops);
+        }
+        let names = &self.table.names;
+        let mut starts = [names.start(self.chunk.name); WINDOW + 1];
+        for (start, call) in starts.iter_mut().zip(&self.calls).take(count) {
+            *start = names.start(call.map_or(0, |call| call.name));
+        }
+        let touched = starts.iter().take(count + 1).fold(0, |sum, start| sum ^ names.touch(*start));
+        std::hint::black_box(touched);
     }
 }
 
@@ -146,11 +174,6 @@ impl fmt::Debug for Frames<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
-}
-
-/// Where an instruction stands in the source; `home` is that of the innermost function.
-fn place(found: &Found<'_>, home: Location) -> Option<Location> {
-    locate(&found.chunk, &found.state, home, &found.table.ops)
 }
 
 /// Where a state's instructions stand in the source; `home` is that of the innermost function.

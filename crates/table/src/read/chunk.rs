@@ -20,8 +20,8 @@ pub(crate) struct Chunk<'d> {
     pub(crate) name: u32,
     /// Where the piece or the symbol around it starts.
     pub(crate) piece_start: u64,
-    /// Where the starts of the function's other pieces are told, and how many.
-    parts: (usize, u64),
+    /// Where the starts of the function's other pieces are told, and in how many bytes.
+    parts: (usize, usize),
     /// Where the open calls are told, and how many.
     stack: (usize, usize),
     /// Where the opcodes start.
@@ -72,6 +72,8 @@ impl<'d> Chunk<'d> {
         let position = usize::try_from(entry.position).ok()?;
         let mut cursor = Cursor::at(bodies, position);
         let flags = cursor.u8()?;
+        // Most chunks go into the next cache line: it is fetched together with this one.
+        std::hint::black_box(bodies.get(position.saturating_add(64)).copied());
         let size = cursor.uleb()?;
         let start = entry.start;
         start.checked_add(size)?;
@@ -92,14 +94,12 @@ impl<'d> Chunk<'d> {
             ops: 0,
         };
         if flags & body::HAS_PARTS != 0 {
-            let count = cursor.uleb()?;
-            chunk.parts = (cursor.at, count);
-            for _ in 0..count {
-                cursor.uleb()?;
-            }
+            let size = usize::try_from(cursor.uleb()?).ok()?;
+            chunk.parts = (cursor.at, size);
+            cursor.take(size)?;
         }
         if flags & body::HAS_STACK != 0 {
-            let depth = usize::try_from(cursor.uleb()?).ok()?;
+            let depth = usize::try_from(cursor.uleb()?).ok().filter(|depth| *depth <= MAX_DEPTH)?;
             chunk.stack = (cursor.at, depth);
             for _ in 0..depth {
                 cursor.uleb()?;
@@ -111,9 +111,20 @@ impl<'d> Chunk<'d> {
 
     /// The first addresses of the function's other pieces.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Option<u64>> + 'd {
-        let (at, count) = self.parts;
-        let (mut cursor, start) = (Cursor::at(self.bodies, at), self.start);
-        (0..count).map(move |_| start.checked_add(cursor.uleb()?))
+        let (at, size) = self.parts;
+        let mut cursor = Cursor::new(self.bodies.get(at..at + size).unwrap_or_default());
+        let start = self.start;
+        std::iter::from_fn(move || if cursor.is_empty() { None } else { Some(cursor.uleb()) })
+            .map(move |distance| start.checked_add(distance?))
+            // What cannot be read does not move the cursor.
+            .scan(false, |is_over, part| {
+                if *is_over {
+                    None
+                } else {
+                    *is_over = part.is_none();
+                    Some(part)
+                }
+            })
     }
 
     /// Runs the opcodes up to `offset` bytes from the chunk's start.
@@ -159,6 +170,11 @@ impl<'d> Chunk<'d> {
         Some(Call { name, line, column, file })
     }
 
+    /// Bytes from the chunk's start to behind a place where it ends.
+    pub(crate) fn bytes_to(&self, end: usize) -> Option<usize> {
+        (end + 1).checked_sub(self.position)
+    }
+
     /// Where a call was told, in the bodies.
     pub(crate) fn call_position(&self, distance: i32) -> Option<usize> {
         self.position.checked_add_signed(isize::try_from(distance).ok()?)
@@ -176,6 +192,15 @@ pub(crate) struct Run<'d> {
 }
 
 impl Run<'_> {
+    /// The offset in the chunk that the next opcode holds from; `None` where it ends the chunk.
+    pub(crate) fn peek(&self, ops: &OpTable) -> Option<Option<u64>> {
+        let mut cursor = self.cursor;
+        let op = ops.get(cursor.u8()?);
+        let advance = if op.advance == TOLD_ADVANCE { cursor.uleb()? } else { u64::from(op.advance) };
+        let next = self.address.checked_add(advance)?;
+        Some(Some(next).filter(|_| op.kind != Kind::End))
+    }
+
     /// Runs the next opcode, unless it goes past `offset` or ends the chunk: then it answers `false`.
     #[inline]
     pub(crate) fn step(&mut self, ops: &OpTable, offset: u64, levels: &mut Levels) -> Option<bool> {
@@ -189,9 +214,9 @@ impl Run<'_> {
         }
         self.address = address;
         if op.kind == Kind::Row {
-            self.row(op)?
+            self.row(op)?;
         } else {
-            self.other(op.kind, at, levels)?
+            self.other(op.kind, at, levels)?;
         }
         Some(true)
     }
@@ -232,7 +257,7 @@ impl Run<'_> {
         let mut told = at;
         match kind {
             Kind::Again | Kind::NextAgain => {
-                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?
+                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?;
             }
             Kind::EnterFile | Kind::NextEnterFile => {
                 self.skip_call()?;

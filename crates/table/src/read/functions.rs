@@ -150,25 +150,20 @@ impl<'a, 't> Reading<'a, 't> {
     fn chunk(&mut self, chunk: &Chunk<'t>, name: &Name<'t>) -> Option<()> {
         let mut levels = [0; MAX_DEPTH];
         let mut run = chunk.begin(&mut levels)?;
-        let mut left = MAX_OPS;
-        loop {
-            let (from, before) = (run.address, run.cursor.at);
-            // All opcodes at an address first, then what they come to.
-            while run.step(&self.table.ops, from, &mut levels)? {
-                left = left.checked_sub(1)?;
+        for _ in 0..MAX_OPS {
+            let from = run.address;
+            let next = run.peek(&self.table.ops)?;
+            let to = next.map_or(chunk.size, |next| next.min(chunk.size));
+            if from < to {
+                self.step(chunk, &run.state, levels.get(..run.state.depth)?, name, (from, to))?;
             }
-            let (state, mut next, mut ahead) = (run.state, run, levels);
-            let is_over = !next.step(&self.table.ops, u64::MAX, &mut ahead)?;
-            let to = if is_over { chunk.size } else { next.address.min(chunk.size) };
-            *self.budget = self.budget.checked_sub(run.cursor.at - before)?;
-            self.step(chunk, &state, levels.get(..state.depth)?, name, (from, to))?;
-            if is_over {
+            if next.is_none() {
+                *self.budget = self.budget.checked_sub(chunk.bytes_to(run.cursor.at)?)?;
                 return Some(());
             }
-            left = left.checked_sub(1)?;
-            *self.budget = self.budget.checked_sub(next.cursor.at - run.cursor.at)?;
-            (run, levels) = (next, ahead);
+            run.step(&self.table.ops, u64::MAX, &mut levels)?;
         }
+        None
     }
 
     /// Takes what holds between two offsets in a chunk.
@@ -180,9 +175,6 @@ impl<'a, 't> Reading<'a, 't> {
         function: &Name<'t>,
         (from, to): (u64, u64),
     ) -> Option<()> {
-        if from >= to {
-            return Some(());
-        }
         let range = AddrRange::new(
             Svma::new(chunk.start.checked_add(from)?),
             Svma::new(chunk.start.checked_add(to)?),
@@ -193,7 +185,7 @@ impl<'a, 't> Reading<'a, 't> {
             let ranges = &mut self.calls.get_mut(number)?.ranges;
             match ranges.last_mut() {
                 Some(last) if last.end() == range.start() => {
-                    *last = AddrRange::new(last.start(), range.end())
+                    *last = AddrRange::new(last.start(), range.end());
                 }
                 _ => ranges.push(range),
             }

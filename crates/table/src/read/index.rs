@@ -9,9 +9,12 @@ use crate::packed::Packed;
 pub(crate) struct Index<'d> {
     base: u64,
     count: usize,
-    starts: Packed<'d>,
-    positions: Packed<'d>,
-    groups: &'d [u8],
+    /// For each group its first address, counted from the base, and its place.
+    groups: Packed<'d>,
+    /// For each bucket the first group that starts in it or behind it.
+    buckets: Packed<'d>,
+    shift: u8,
+    bytes: &'d [u8],
 }
 
 /// Where a chunk starts: in the image, and in the bodies.
@@ -24,15 +27,15 @@ pub(crate) struct ChunkEntry {
 impl<'d> Index<'d> {
     pub(crate) fn read(data: &'d [u8]) -> Option<Self> {
         let mut cursor = Cursor::new(data);
-        let [starts, positions, ..] = cursor.array::<8>()?;
-        let (count, base) = (cursor.u64()?, cursor.u64()?);
-        let groups = count.div_ceil(GROUP as u64);
-        let starts = Packed::new(data.get(cursor.at..)?, starts, groups)?;
-        cursor.take(starts.size())?;
-        let positions = Packed::new(data.get(cursor.at..)?, positions, groups)?;
-        cursor.take(positions.size())?;
+        let [width, bucket_width, shift, ..] = cursor.array::<8>()?;
+        let (count, base, bucket_count) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
+        let group_count = count.div_ceil(GROUP as u64);
+        let groups = Packed::new(data.get(cursor.at..)?, width, group_count.checked_mul(2)?)?;
+        cursor.take(groups.size())?;
+        let buckets = Packed::new(data.get(cursor.at..)?, bucket_width, bucket_count)?;
+        cursor.take(buckets.size())?;
         let count = usize::try_from(count).ok()?;
-        Some(Self { base, count, starts, positions, groups: data.get(cursor.at..)? })
+        Some(Self { base, count, groups, buckets, shift: shift.min(63), bytes: data.get(cursor.at..)? })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -42,7 +45,7 @@ impl<'d> Index<'d> {
     /// The last chunk that starts at or below an address.
     #[inline]
     pub(crate) fn find(&self, address: u64) -> Option<(usize, ChunkEntry)> {
-        let group = self.starts.count_up_to(address.checked_sub(self.base)?).checked_sub(1)?;
+        let group = self.find_group(address.checked_sub(self.base)?)?;
         let (mut number, mut found) = (group * GROUP, None);
         for (index, entry) in self.group(group)?.enumerate() {
             if entry.start > address {
@@ -53,11 +56,26 @@ impl<'d> Index<'d> {
         Some((number, found?))
     }
 
+    /// The last group that starts at or below an offset from the base: among those of its bucket, or the one before.
+    #[inline]
+    fn find_group(&self, offset: u64) -> Option<usize> {
+        let bucket = usize::try_from(offset >> self.shift).ok()?.min(self.buckets.len().checked_sub(2)?);
+        let (mut low, mut high) =
+            (self.buckets.get(bucket)? as usize, self.buckets.get(bucket + 1)? as usize);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let is_below = self.groups.get(middle.checked_mul(2)?)? <= offset;
+            (low, high) = if is_below { (middle + 1, high) } else { (low, middle) };
+        }
+        low.checked_sub(1)
+    }
+
     /// The chunks of a group.
     #[inline]
     pub(crate) fn group(&self, group: usize) -> Option<GroupEntries<'d>> {
-        let start = self.base.checked_add(self.starts.get(group)?)?;
-        let mut cursor = Cursor::at(self.groups, usize::try_from(self.positions.get(group)?).ok()?);
+        let start = self.base.checked_add(self.groups.get(group.checked_mul(2)?)?)?;
+        let position = self.groups.get(group * 2 + 1)?;
+        let mut cursor = Cursor::at(self.bytes, usize::try_from(position).ok()?);
         let position = cursor.uleb()?;
         let left = self.count.checked_sub(group * GROUP)?.min(GROUP);
         Some(GroupEntries { cursor, next: Some(ChunkEntry { start, position }), left })

@@ -1,6 +1,5 @@
 //! Names and files by number.
 
-use crate::body::NAME_GROUP;
 use crate::bytes::Cursor;
 use crate::packed::Packed;
 use crate::read::answer::{File, Text};
@@ -39,7 +38,7 @@ impl<'d> Names<'d> {
         let mut cursor = Cursor::new(data);
         let [width, ..] = cursor.array::<8>()?;
         let count = cursor.u64()?;
-        let positions = Packed::new(data.get(cursor.at..)?, width, count.div_ceil(NAME_GROUP as u64))?;
+        let positions = Packed::new(data.get(cursor.at..)?, width, count.checked_add(1)?)?;
         cursor.take(positions.size())?;
         let (count, records) = (usize::try_from(count).ok()?, data.get(cursor.at..)?);
         Some(Self { count, positions, records, dictionary })
@@ -49,6 +48,19 @@ impl<'d> Names<'d> {
         self.count
     }
 
+    /// Where the record of a name starts, by its number plus one.
+    #[inline]
+    pub(crate) fn start(&self, name: u32) -> usize {
+        let start = name.checked_sub(1).and_then(|number| self.positions.get(number as usize));
+        start.map_or(0, |start| start as usize)
+    }
+
+    /// A byte of the records.
+    #[inline]
+    pub(crate) fn touch(&self, start: usize) -> u8 {
+        self.records.get(start).copied().unwrap_or(0)
+    }
+
     /// A name by its number plus one; 0 is a name that says nothing.
     #[inline]
     pub(crate) fn get(&self, name: u32) -> Option<Name<'d>> {
@@ -56,17 +68,9 @@ impl<'d> Names<'d> {
             return Some(Name { language: u8::MAX, ..Name::default() });
         };
         let number = number as usize;
-        if number >= self.count {
-            return None;
-        }
-        let position = self.positions.get(number / NAME_GROUP)?;
-        let mut cursor = Cursor::at(self.records, usize::try_from(position).ok()?);
-        for _ in 0..number % NAME_GROUP {
-            let size = usize::try_from(cursor.uleb()?).ok()?;
-            cursor.take(size)?;
-        }
-        let size = usize::try_from(cursor.uleb()?).ok()?;
-        read_record(cursor.take(size)?, self.dictionary)
+        let (start, end) = (self.positions.get(number)?, self.positions.get(number + 1)?);
+        let record = self.records.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
+        read_record(record, self.dictionary)
     }
 }
 

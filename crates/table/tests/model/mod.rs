@@ -1,5 +1,11 @@
 //! Made-up debug info, and what a table has to answer for it, found in the plainest way.
-#![allow(dead_code)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "not every test needs all of it; outside of tests the seeds of the fuzz target are made with it"
+)]
 
 use backtrail_core::{AddrRange, Arch, ImageId, Reason, Svma};
 use backtrail_table::*;

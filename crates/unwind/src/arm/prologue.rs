@@ -245,3 +245,6 @@ fn makes_frame(reader: &Reader<'_, '_>, frame: &Frame) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests;

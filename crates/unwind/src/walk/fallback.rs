@@ -110,13 +110,17 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             let last = svma.checked_sub(1)?;
             module.text_at(last)?.up_to(svma)
         });
-        if let Some(before) = text {
-            let skip = before.len().saturating_sub(CALL_BYTES);
-            return Some(arch::follows_call(family, before.get(skip..).unwrap_or_default(), address));
-        }
         let mut copy = [0; CALL_BYTES];
-        self.memory.read(at.checked_sub(CALL_BYTES as u64)?, &mut copy).ok()?;
-        Some(arch::follows_call(family, &copy, address))
+        let before = match text {
+            Some(before) => before.get(before.len().saturating_sub(CALL_BYTES)..).unwrap_or_default(),
+            None => {
+                self.memory.read(at.checked_sub(CALL_BYTES as u64)?, &mut copy).ok()?;
+                &copy
+            }
+        };
+        // Libraries whose code was emptied, to be passed around for their tables, tell nothing. No function is zeros.
+        let is_emptied = before.iter().all(|byte| *byte == 0);
+        (!is_emptied).then(|| arch::follows_call(family, before, address))
     }
 
     fn is_return_address(&self, address: Avma) -> bool {
@@ -128,17 +132,36 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn by_what_the_call_left(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
         let family = self.registers.family();
         let Some(lr) = family.lr() else {
-            return if site.is_exact { self.by_scan(here, 1) } else { None };
+            return if site.is_exact { self.by_top_of_stack(here) } else { None };
         };
         if !site.is_exact && site.image.is_some() {
             return None;
         }
         let address = self.strip(Avma::new(self.registers.get(lr)?));
         let moves = address != here.address.raw();
-        if !moves || !self.is_return_address(address) {
+        if !moves || !self.may_be_return_address(address) {
             return None;
         }
         Some(self.next(self.registers, address, Trust::LinkRegister))
+    }
+
+    /// The word that a call has just pushed.
+    fn by_top_of_stack(&self, here: &Here) -> Option<Next> {
+        let family = self.registers.family();
+        let word = self.memory.read_pointer(here.stack_pointer, family.word_size()).ok()?;
+        let address = self.strip(Avma::new(word));
+        if !self.may_be_return_address(address) {
+            return None;
+        }
+        let mut registers = self.registers;
+        registers.set(family.sp(), here.stack_pointer.checked_add(family.word_size().into())?.get());
+        Some(self.next(registers, address, Trust::Scan))
+    }
+
+    /// As [`is_return_address`](Self::is_return_address), where the place is the right one and only the code may be
+    /// missing.
+    fn may_be_return_address(&self, address: Avma) -> bool {
+        self.is_code(address) == Some(true) && self.follows_call(address).unwrap_or(true)
     }
 
     fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {

@@ -1,0 +1,51 @@
+//! Tables in the formats of other tools.
+
+use super::TableFormat;
+use backtrail_demangle::{Options, demangle};
+use backtrail_table::breakpad::{BreakpadWriter, Module};
+use backtrail_table::exchange::{Exported, export};
+use backtrail_table::gsym::GsymWriter;
+use backtrail_table::{Error, Header, SourceKind, Table};
+use std::io::Write;
+
+/// Writes what a table holds in another format.
+pub(super) fn write(table: &Table<'_>, format: TableFormat, out: &mut dyn Write) -> Result<Exported, Error> {
+    let header = table.header();
+    if format == TableFormat::Breakpad {
+        let mut writer = BreakpadWriter::new(module(header), header.image_base);
+        let exported = export(table, &mut writer, &readable)?;
+        writer.finish(out)?;
+        return Ok(exported);
+    }
+    let mut writer = GsymWriter::new(header.id, header.image_base);
+    let exported = export(table, &mut writer, &of_linker)?;
+    writer.finish(out)?;
+    Ok(exported)
+}
+
+fn module(header: &Header) -> Module {
+    let is_apple = matches!(header.source, SourceKind::MachODwarf | SourceKind::MachOSymbols);
+    Module::new(header.id.as_ref(), header.arch, is_apple, &header.name)
+}
+
+/// llvm-gsymutil keeps the names that the linker sees; for a part of a function (`main.cold`) that of the whole.
+fn of_linker(name: Option<&[u8]>, linkage: Option<&[u8]>) -> Vec<u8> {
+    let is_part =
+        |name: &&[u8]| linkage.is_some_and(|linkage| linkage.strip_prefix(*name).is_some_and(is_suffix));
+    name.filter(is_part).or(linkage).or(name).unwrap_or_default().to_owned()
+}
+
+fn is_suffix(rest: &[u8]) -> bool {
+    rest.starts_with(b".")
+}
+
+/// dump_syms writes names for people, without return types.
+fn readable(name: Option<&[u8]>, linkage: Option<&[u8]>) -> Vec<u8> {
+    let made = || {
+        let linkage = String::from_utf8_lossy(linkage?);
+        let mut options = Options::default();
+        options.return_types = false;
+        Some(demangle(&linkage, &options).into_owned().into_bytes())
+    };
+    name.map(<[u8]>::to_owned).or_else(made).unwrap_or_default()
+}

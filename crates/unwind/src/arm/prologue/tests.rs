@@ -1,0 +1,150 @@
+use super::*;
+use crate::row::{Cfa, Rule};
+use crate::sections::Section;
+use alloc::vec::Vec;
+use backtrail_core::Register;
+
+const TEXT: u64 = 0x4000;
+const LINK: Rule = Rule::Register(Register(14));
+
+fn analyse_at(bytes: &[u8], offset: u64, function: Option<u64>, thumb: bool) -> Option<(u8, i32, Rule)> {
+    let row = analyse(&Code {
+        text: Section::new(Svma::new(TEXT), bytes),
+        at: Svma::new(TEXT + offset),
+        function: function.map(|offset| Svma::new(TEXT + offset)),
+        thumb,
+        is_described: false,
+    })?;
+    let Cfa::RegisterOffset(register, offset) = row.cfa else { panic!("{row:?}") };
+    Some((register.0, offset, row.return_address))
+}
+
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn halves(halves: &[u16]) -> Vec<u8> {
+    halves.iter().flat_map(|half| half.to_le_bytes()).collect()
+}
+
+#[test]
+fn arm_functions_have_their_caller_at_every_instruction() {
+    let code = words(&[
+        0xe92d_4810, // push {r4, r11, lr}
+        0xe28d_b008, // add r11, sp, #8
+        0xe24d_d014, // sub sp, sp, #20
+        0xeb00_0010, // bl
+        0xe1a0_0004, // mov r0, r4
+        0xeb00_0010, // bl
+        0xe24b_d008, // sub sp, r11, #8
+        0xe8bd_8810, // pop {r4, r11, pc}
+    ]);
+    let expected = [
+        Some((13, 0, LINK)),
+        Some((13, 12, Rule::Offset(-4))),
+        Some((13, 12, Rule::Offset(-4))),
+        Some((13, 32, Rule::Offset(-4))),
+        None,
+        None,
+        Some((11, 4, Rule::Offset(-4))),
+        Some((13, 12, Rule::Offset(-4))),
+    ];
+    for (index, expected) in (0..).zip(expected) {
+        assert_eq!(analyse_at(&code, 4 * index, Some(0), false), expected, "{index}");
+    }
+}
+
+#[test]
+fn old_frames_take_the_stack_pointer_from_the_stack() {
+    let code = words(&[
+        0xe1a0_c00d, // mov ip, sp
+        0xe92d_d800, // push {fp, ip, lr, pc}
+        0xe24c_b004, // sub fp, ip, #4
+        0xeb00_0010, // bl
+        0xe24b_d00c, // sub sp, fp, #12
+        0xe89d_a800, // ldm sp, {fp, sp, pc}
+    ]);
+    assert_eq!(analyse_at(&code, 4, Some(0), false), Some((13, 0, LINK)));
+    assert_eq!(analyse_at(&code, 8, Some(0), false), Some((13, 16, Rule::Offset(-8))));
+    // What `ldm` makes of `sp` is only on the stack: no row says it.
+    assert_eq!(analyse_at(&code, 20, Some(0), false), None);
+}
+
+#[test]
+fn thumb_functions_have_their_caller_at_every_instruction() {
+    let code = halves(&[
+        0xb5b0, //         push {r4, r5, r7, lr}
+        0xaf02, //         add r7, sp, #8
+        0xed2d, 0x8b04, // vpush {d8, d9}
+        0xb086, //         sub sp, #24
+        0xf000, 0xf801, // bl
+        0xb006, //         add sp, #24
+        0xecbd, 0x8b04, // vpop {d8, d9}
+        0xbdb0, //         pop {r4, r5, r7, pc}
+        0xbf00, //         nop
+    ]);
+    let saved = |cfa| Some((13, cfa, Rule::Offset(-4)));
+    for (offset, expected) in [
+        (0, Some((13, 0, LINK))),
+        (2, saved(16)),
+        (4, saved(16)),
+        (8, saved(32)),
+        (10, saved(56)),
+        (14, saved(56)),
+        (16, saved(32)),
+        (20, saved(16)),
+    ] {
+        assert_eq!(analyse_at(&code, offset, Some(0), true), expected, "{offset}");
+    }
+}
+
+#[test]
+fn conditional_returns_fall_through() {
+    // cmp r0, #0; it eq; bxeq lr; push {r4, lr}; bl
+    let thumb = halves(&[0x2800, 0xbf08, 0x4770, 0xb510, 0xf000, 0xf801]);
+    assert_eq!(analyse_at(&thumb, 0, Some(0), true), Some((13, 0, LINK)));
+    assert_eq!(analyse_at(&thumb, 8, Some(0), true), Some((13, 8, Rule::Offset(-4))));
+    // cmp r0, #0; bxeq lr; push {r4, lr}; bl
+    let arm = words(&[0xe350_0000, 0x012f_ff1e, 0xe92d_4010, 0xeb00_0000, 0xe1a0_0000]);
+    assert_eq!(analyse_at(&arm, 4, Some(0), false), Some((13, 0, LINK)));
+    assert_eq!(analyse_at(&arm, 12, Some(0), false), Some((13, 8, Rule::Offset(-4))));
+}
+
+#[test]
+fn plt_entries_have_not_touched_the_stack() {
+    let plt = words(&[
+        0xe52d_e004, // str lr, [sp, #-4]!
+        0xe59f_e004, // ldr lr, [pc, #4]
+        0xe08f_e00e, // add lr, pc, lr
+        0xe5be_f008, // ldr pc, [lr, #8]!
+        0x0001_2345, //
+        0xe28f_c600, // add ip, pc, #0
+        0xe28c_ca01, // add ip, ip, #4096
+        0xe5bc_f010, // ldr pc, [ip, #16]!
+    ]);
+    for offset in [20, 24, 28] {
+        assert_eq!(analyse_at(&plt, offset, None, false), Some((13, 0, LINK)), "{offset}");
+    }
+    assert_eq!(analyse_at(&plt, 0, None, false), Some((13, 0, LINK)));
+    for offset in [4, 8, 12] {
+        assert_eq!(analyse_at(&plt, offset, None, false), Some((13, 4, Rule::Offset(-4))), "{offset}");
+    }
+}
+
+#[test]
+fn leaf_functions_need_no_table() {
+    assert_eq!(analyse_at(&words(&[0xe280_0001, 0xe12f_ff1e]), 0, None, false), Some((13, 0, LINK)));
+    assert_eq!(analyse_at(&halves(&[0x3001, 0x4770]), 0, None, true), Some((13, 0, LINK)));
+    assert_eq!(analyse_at(&halves(&[0x4770]), 2, None, true), None, "no code");
+}
+
+#[test]
+fn calls_of_both_sets_are_told() {
+    use super::super::call::follows_call;
+    let arm = |word: u32| follows_call(&word.to_le_bytes(), false);
+    assert!(arm(0xeb00_0010) && arm(0xfa00_0010) && arm(0xe12f_ff33) && arm(0x1b00_0010));
+    assert!(!arm(0xea00_0010) && !arm(0xe12f_ff1e) && !arm(0xe1a0_f00e));
+    let thumb = |code: &[u16]| follows_call(&halves(code), true);
+    assert!(thumb(&[0xf000, 0xf801]) && thumb(&[0xf000, 0xe802]) && thumb(&[0xbf00, 0x4798]));
+    assert!(!thumb(&[0xf000, 0xb801]) && !thumb(&[0xbf00, 0x4718]) && !thumb(&[0xf000]));
+}
