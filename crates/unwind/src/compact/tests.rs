@@ -78,9 +78,11 @@ fn languages_keep_their_data() {
     assert_eq!(data[4], (None, Some(svma(0x7040))));
 }
 
-/// The rules of an encoding, as `(cfa, return address, saved)`.
-#[expect(clippy::type_complexity, reason = "spelled out once")]
-fn rules(arch: Arch, raw: u32, text: &[u8]) -> Result<(Cfa, Rule, Vec<(u8, i32)>), Miss> {
+/// CFA, return address, saved registers with their offsets.
+type Rules = (Cfa, Rule, Vec<(u8, i32)>);
+
+/// The rules of an encoding.
+fn rules(arch: Arch, raw: u32, text: &[u8]) -> Result<Rules, Miss> {
     let info = info([raw, 0, 0, 0, 0]);
     let compact = Compact::new(&sections(arch, &info, text)).unwrap();
     match compact.find(svma(0x1000))? {
