@@ -79,7 +79,7 @@ impl<'d> Module<'d> {
         let is_described = described.as_ref().is_ok_and(|described| described.found.trust == Trust::Cfi);
         // Libraries whose code was emptied, to be passed around for their tables, have nothing to analyse.
         let is_emptied = |text: &&Section<'_>| {
-            text.from(at).is_some_and(|code| code.iter().take(16).all(|byte| *byte == 0))
+            text.from(at).is_some_and(|code| code.iter().take(16).all(|byte| matches!(byte, 0 | 0xff)))
         };
         let analysed = self.text_at(at).filter(|text| !is_emptied(text)).and_then(|text| {
             arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described })
