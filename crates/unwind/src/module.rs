@@ -77,7 +77,11 @@ impl<'d> Module<'d> {
         let by_table = described.as_ref().ok().and_then(|described| described.function);
         let function = by_table.max(self.function_start(at));
         let is_described = described.as_ref().is_ok_and(|described| described.found.trust == Trust::Cfi);
-        let analysed = self.text_at(at).and_then(|text| {
+        // Libraries whose code was emptied, to be passed around for their tables, have nothing to analyse.
+        let is_emptied = |text: &&Section<'_>| {
+            text.from(at).is_some_and(|code| code.iter().take(16).all(|byte| matches!(byte, 0 | 0xff)))
+        };
+        let analysed = self.text_at(at).filter(|text| !is_emptied(text)).and_then(|text| {
             arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described })
         });
         let Some(row) = analysed else { return described.map(|described| described.found) };

@@ -118,8 +118,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
                 &copy
             }
         };
-        // Libraries whose code was emptied, to be passed around for their tables, tell nothing. No function is zeros.
-        let is_emptied = before.iter().all(|byte| *byte == 0);
+        // Libraries whose code was emptied, to be passed around for their tables, tell nothing: zeros, and ff where bytes differed.
+        let is_emptied = before.iter().all(|byte| matches!(byte, 0 | 0xff));
         (!is_emptied).then(|| arch::follows_call(family, before, address))
     }
 
