@@ -325,7 +325,9 @@ fn analysis_says_what_exact_tables_say() {
             let compared = Comparison { module: &module, family, map: &map }.all(&rows);
             eprintln!("{name}, {how}: {compared:?}");
             let all = compared.equal + compared.copied + compared.different;
-            assert!(compared.different * 100 <= all, "{name}, {how}: {compared:?}");
+            // Clang's tables for 32-bit ARM keep the frame until the function's end, behind the epilogue too: two
+            // instructions of `clang-thumb.elf` are rightly read as otherwise.
+            assert!(compared.different <= 2 + all / 100, "{name}, {how}: {compared:?}");
         }
     });
 }

@@ -153,7 +153,7 @@ fn elf_symbols_are_those_of_readelf() {
             let name = name.split('@').next().filter(|name| !name.is_empty())?.to_owned();
             let is_left_out = matches!(kind, "FILE" | "SECTION" | "TLS" | "COMMON");
             let is_nowhere = matches!(section, "UND" | "ABS" | "COM");
-            let stem = name.split('.').next().unwrap_or_default();
+            let stem = name.trim_start_matches("__dl_").split('.').next().unwrap_or_default();
             let is_mark = matches!(stem, "$a" | "$t" | "$x" | "$d");
             let thumb = u64::from(is_arm && matches!(kind, "FUNC" | "IFUNC"));
             (!is_left_out && !is_nowhere && !is_mark).then_some((value & !thumb, name))

@@ -26,6 +26,7 @@ fn provide_all<'f>(files: &'f Files, image: &str, symbolizer: &Symbolizer<'f>, d
     }
 }
 
+#[expect(clippy::field_reassign_with_default, reason = "the type may get further fields")]
 fn owned(answer: &Answer<'_>) -> TableAnswer {
     let mut owned = TableAnswer::default();
     owned.functions = answer.functions.iter().map(FunctionRef::to_owned).collect();
