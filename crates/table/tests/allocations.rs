@@ -1,5 +1,6 @@
 //! A lookup allocates nothing.
 #![allow(unsafe_code, reason = "an allocator that counts")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod model;
 

@@ -1,4 +1,5 @@
 //! What goes into a table comes out of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod model;
 
