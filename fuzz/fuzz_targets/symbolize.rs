@@ -13,7 +13,9 @@ fn addresses(object: &Object<'_>) -> Vec<Svma> {
     for section in object.sections().iter().filter(|section| section.is_loaded).take(16) {
         let steps = if section.is_code { 24 } else { 1 };
         let stride = (section.address.size() / steps).max(1);
-        addresses.extend((0..steps).filter_map(|step| section.address.start().checked_add(step.checked_mul(stride)?)));
+        addresses.extend(
+            (0..steps).filter_map(|step| section.address.start().checked_add(step.checked_mul(stride)?)),
+        );
     }
     addresses
 }
