@@ -1,7 +1,7 @@
 //! DWARF 2 to 5: addresses to functions, inlined calls and lines.
 //!
 //! Nothing is kept that borrows from the sections: caches hold numbers and offsets, and every lookup makes its
-//! [`View`](view::View) anew. So sections may be mapped or decompressed, units are read once by whoever comes first,
+//! [`View`] anew. So sections may be mapped or decompressed, units are read once by whoever comes first,
 //! and all of it is shared between threads.
 
 mod abbrev;
