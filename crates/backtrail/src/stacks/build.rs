@@ -1,5 +1,6 @@
 //! Joins a snapshot with its images' files, walks its threads and names the frames.
 
+use super::from_memory::InMemory;
 use super::jit::{self, JitFile};
 use super::place::{Part, Placed};
 use super::process_memory::ProcessMemory;
@@ -37,6 +38,8 @@ pub(super) struct Sources {
 pub(super) struct Builder<'s, 'd> {
     snapshot: &'s Snapshot<'d>,
     memory: ProcessMemory<'s, 'd>,
+    /// Images that memory has, though their files may be gone.
+    pub(super) in_memory: InMemory<'s, 'd>,
     images: Vec<Image>,
     states: Vec<ImageSymbols>,
     placed: Vec<Placed>,
@@ -46,8 +49,17 @@ pub(super) struct Builder<'s, 'd> {
 impl<'s, 'd> Builder<'s, 'd> {
     pub(super) fn new(snapshot: &'s Snapshot<'d>) -> Self {
         let memory = ProcessMemory::new(&snapshot.memory);
+        let in_memory = InMemory::new(&snapshot.memory);
         let notes = snapshot.notes.clone();
-        Self { snapshot, memory, images: Vec::new(), states: Vec::new(), placed: Vec::new(), notes }
+        Self {
+            snapshot,
+            memory,
+            in_memory,
+            images: Vec::new(),
+            states: Vec::new(),
+            placed: Vec::new(),
+            notes,
+        }
     }
 
     pub(super) fn note(&mut self, note: String) {

@@ -2,7 +2,6 @@
 
 use super::build::{Builder, Sources};
 use super::find::Found;
-use super::from_memory::image_bytes;
 use super::place::Part;
 use crate::SymbolStatus;
 use backtrail_capture::{Image, Mapping, Snapshot};
@@ -31,7 +30,7 @@ pub(super) fn add(
     if found.is_unproven {
         builder.note(format!("{}: its identity is not in the capture; taken by its path", image.path));
     }
-    let in_memory = || image_bytes(&snapshot.memory, range.start(), snapshot.arch).map(FileData::from);
+    let in_memory = || builder.in_memory.image(range.start(), snapshot.arch).map(FileData::from);
     let binary = found.binary.as_ref().map(|(_, data)| data.clone());
     let is_from_memory = binary.is_none();
     let data = binary.or_else(in_memory);

@@ -1,6 +1,6 @@
 //! Images at their places: which bytes of which file lay where.
 
-use super::from_memory::image_bytes;
+use super::from_memory::InMemory;
 use super::unwind_image::UnwindImage;
 use crate::open_image::OpenImage;
 use backtrail_capture::{Mapping, Memory};
@@ -61,6 +61,7 @@ pub(super) fn parts(
     memory: &Memory<'_>,
     open: &mut dyn FnMut(&str) -> Option<FileData>,
 ) -> Vec<Part> {
+    let in_memory = InMemory::new(memory);
     let mut parts: Vec<Part> = Vec::new();
     for mapping in mappings {
         if parts.last().is_some_and(|last| last.goes_on_with(mapping, arch, open)) {
@@ -69,7 +70,7 @@ pub(super) fn parts(
             }
             continue;
         }
-        parts.push(Part::begin(mapping, arch, memory, open));
+        parts.push(Part::begin(mapping, arch, &in_memory, open));
     }
     parts.retain(|part| part.mappings.iter().any(|mapping| mapping.executable) || !part.name.is_empty());
     parts
@@ -79,7 +80,7 @@ impl Part {
     fn begin(
         mapping: &Mapping,
         arch: Arch,
-        memory: &Memory<'_>,
+        in_memory: &InMemory<'_, '_>,
         open: &mut dyn FnMut(&str) -> Option<FileData>,
     ) -> Self {
         let named = || (!mapping.name.is_empty()).then(|| mapping.name.clone());
@@ -100,7 +101,7 @@ impl Part {
                 return part;
             }
         }
-        if let Some(bytes) = image_bytes(memory, mapping.range.start(), arch) {
+        if let Some(bytes) = in_memory.image(mapping.range.start(), arch) {
             part.data = Some(FileData::from(bytes));
             part.is_from_memory = true;
         }
