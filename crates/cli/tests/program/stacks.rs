@@ -24,6 +24,22 @@ fn a_core_in_every_form() {
 }
 
 #[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = std::fs::read_to_string(workspace_root().join("README.md")).unwrap();
+    let command = format!("$ backtrail stacks --core {CORE} -e {PROGRAM}");
+    let shown = readme.lines().map(str::trim_start).skip_while(|line| *line != command).skip(1);
+    let printed = backtrail(&["stacks", "--core", CORE, "-e", PROGRAM]).stdout;
+    let printed = printed.lines().map(str::trim_start);
+    let same = shown.zip(printed).take_while(|(shown, printed)| shown == printed);
+    let (last, _) = same.filter(|(shown, _)| !shown.is_empty()).last().unwrap();
+    assert_eq!(last, "end of stack: outermost frame");
+    for arguments in [&["stacks", "--offline", SAVED][..], &["cfi", PROGRAM, "--function", "take"]] {
+        assert_eq!(backtrail(arguments).code, 0, "{arguments:?}");
+        assert!(readme.contains(&arguments.join(" ")), "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_saved_stack_in_every_form() {
     for (format, ending) in [("text", "txt"), ("json", "json"), ("collapsed", "collapsed")] {
         let run = backtrail(&["stacks", "--offline", SAVED, "--format", format]);
