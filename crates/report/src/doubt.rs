@@ -138,16 +138,21 @@ impl<'i> State<'i> {
         if thread.frames.iter().any(is_pc) {
             return None;
         }
-        let is_called = self.pc.image.is_none()
-            || self.lr.is_some_and(|lr| is_near(self.code(first), lr.code, self.return_slack()));
+        let is_lr = self.lr.is_some_and(|lr| is_near(self.code(first), lr.code, self.return_slack()));
+        let is_called = is_lr || self.pc.image.is_none();
         if is_called {
             return_addresses(&mut thread.frames);
         }
         insert(thread, 0, frame(FrameAddress::Exact(self.pc.address), self.pc, Trust::Context, 0));
-        let moments =
-            if is_called { "" } else { "; the registers and the frames may be of different moments" };
+        let doubt = match () {
+            () if !is_called => "; the registers and the frames may be of different moments",
+            () if is_lr && self.pc.image.is_none() && self.is_stack_lost() => {
+                "; what follows is the link register, and may not be the caller: the frame pointer is no stack address, so the return address may have come from an overwritten stack"
+            }
+            () => "",
+        };
         Some(format!(
-            "Thread {number}: the report's first frame, {first_address}, is not the program counter, {shown}, which was put before it as frame 0{moments}"
+            "Thread {number}: the report's first frame, {first_address}, is not the program counter, {shown}, which was put before it as frame 0{doubt}"
         ))
     }
 

@@ -190,6 +190,15 @@ fn after_an_overwritten_stack_the_link_register_is_no_caller() {
 }
 
 #[test]
+fn after_an_overwritten_stack_the_reports_own_caller_is_doubted() {
+    let rows = "0 Lib 0x00200401 __memset_chk + 5\n";
+    let state = " pc: 0xa5a5a5a4 lr: 0x200401 sp: 0x700000 r7: 0xa5a5a5a5";
+    let filled = filled(&text("ARM", rows, state));
+    assert_eq!(filled.frames(), [(0, 0xa5a5_a5a4, false, "context"), (1, 0x20_0401, true, "report")]);
+    filled.notes(&["may not be the caller"]);
+}
+
+#[test]
 fn nothing_is_added_twice_or_without_registers() {
     let text = text("ARM-64", "", " pc: 0x0 lr: 0x100400 sp: 0x700000 fp: 0x700010");
     let mut report = parse(text.as_bytes(), &Limits::default()).unwrap();
