@@ -134,7 +134,8 @@ pub(crate) struct Stacks {
     #[arg(long, value_name = "CORE")]
     pub(crate) core: Option<PathBuf>,
     /// The program that the core is of, where it is not to be found by its path or build id.
-    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core")]
+    // `requires` alone says nothing where another member of the group is given.
+    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core", conflicts_with_all = ["minidump", "offline"])]
     pub(crate) executable: Option<PathBuf>,
     /// A minidump of Breakpad, Crashpad or Windows.
     #[arg(long, value_name = "F")]

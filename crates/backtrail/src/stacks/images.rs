@@ -88,10 +88,9 @@ fn sources(image: &Image, part: &Part, found: Found) -> Sources {
     let mut files: Vec<_> = found.binary.into_iter().collect();
     let mut status = found.status;
     if let (true, Some(data)) = (files.is_empty(), &part.data) {
-        // Most captures keep only the headers of what can be read from files.
-        let is_whole =
-            image.path.starts_with('[') || Object::parse(data).is_ok_and(|object| object.has_symbols());
-        if is_whole {
+        // Of others memory has at most the names that are exported: what stays unnamed wants the file. The kernel's
+        // image has no file.
+        if image.path.starts_with('[') {
             status = SymbolStatus::Found;
         }
         files.push((format!("memory of {}", image.name()), data.clone()));

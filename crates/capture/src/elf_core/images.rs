@@ -56,7 +56,7 @@ fn mapped_files(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
     let mut groups: Vec<Vec<&Mapping>> = Vec::new();
     for mapping in known.mappings {
         match groups.last_mut() {
-            Some(group) if group.last().is_some_and(|last| continues(last, mapping)) => group.push(mapping),
+            Some(group) if continues(known, group, mapping, limits) => group.push(mapping),
             _ if !mapping.name.is_empty() => groups.push(vec![mapping]),
             _ => {}
         }
@@ -69,12 +69,26 @@ fn mapped_files(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
         .collect()
 }
 
-/// Whether `mapping` is a further part of the image that `last` is a part of. Between the parts there may be holes.
-fn continues(last: &Mapping, mapping: &Mapping) -> bool {
-    !mapping.name.is_empty()
-        && last.name == mapping.name
-        && mapping.offset >= last.offset
-        && mapping.offset.get() != 0
+/// Whether `mapping` is a further part of the image that `group` is the parts of so far. Between the parts there may be
+/// holes.
+fn continues(known: &Known<'_, '_>, group: &[&Mapping], mapping: &Mapping, limits: &Limits) -> bool {
+    let Some(last) = group.last() else { return false };
+    if mapping.name.is_empty() || last.name != mapping.name || mapping.offset < last.offset {
+        return false;
+    }
+    mapping.offset.get() != 0 || shares_first_page(known, group, mapping, limits)
+}
+
+/// Whether a range from the file's start on goes on with an image: lld packs small programs so that several segments
+/// lie in the first page, which is then mapped once for each. Where the headers are not saved, such ranges follow each
+/// other and differ in what is allowed there; a further copy of the image begins like the one before.
+fn shares_first_page(known: &Known<'_, '_>, group: &[&Mapping], mapping: &Mapping, limits: &Limits) -> bool {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else { return false };
+    if let Some(elf) = memory_elf::read(known.memory, first.range.start(), limits.name_bytes) {
+        return elf.range.contains(mapping.range.start());
+    }
+    let access = |mapping: &Mapping| (mapping.readable, mapping.writable, mapping.executable);
+    last.range.end() == mapping.range.start() && group.iter().all(|part| access(part) != access(mapping))
 }
 
 fn is_code(group: &[&Mapping]) -> bool {

@@ -110,14 +110,14 @@ fn name_executable(
 
 /// What was saved of the memory. What the file is too short for becomes a note.
 fn memory<'d>(data: &'d [u8], header: &Header, told: &mut Vec<String>) -> Memory<'d> {
-    let (mut missing, mut cut_segments) = (0, 0);
+    let (mut missing, mut cut_segments) = (0_u64, 0);
     let mut pieces = Vec::new();
     for segment in header.loads() {
         let start = usize::try_from(segment.offset).unwrap_or(usize::MAX).min(data.len());
         let bytes = data.get(start..).unwrap_or_default();
         let size = usize::try_from(segment.file_size).unwrap_or(usize::MAX).min(bytes.len());
         let lost = segment.file_size - size as u64;
-        missing += lost;
+        missing = missing.saturating_add(lost);
         cut_segments += u64::from(lost > 0);
         pieces.push((segment.start, Cow::Borrowed(bytes.get(..size).unwrap_or_default())));
     }

@@ -146,3 +146,35 @@ fn registers_come_in_the_kernels_order() {
     assert_eq!(registers.get(Family::X86_64.sp()), Some(0x7ff0));
     assert_eq!(registers.iter().count(), 17);
 }
+
+/// A page of a file's beginning, mapped with this access.
+fn first_page(start: u64, access: &str) -> Mapping {
+    Mapping {
+        range: AddrRange::from_size(Avma::new(start), 4096),
+        offset: FileOffset::new(0),
+        readable: access.contains('r'),
+        writable: access.contains('w'),
+        executable: access.contains('x'),
+        name: "/bin/tiny".to_owned(),
+    }
+}
+
+#[test]
+fn segments_that_share_the_first_page_are_one_image() {
+    let (data, limits) = (usual(), Limits::default());
+    let header = Header::parse(&data, &limits).unwrap();
+    let (memory, vector) = (Memory::new([]), AuxVector::default());
+    let ranges = |mappings: &[Mapping]| {
+        let known =
+            images::Known { header: &header, memory: &memory, mappings, vector: &vector, program: None };
+        let images = images::find(&known, &limits);
+        images.iter().map(|image| image.range.unwrap().start().get()).collect::<Vec<_>>()
+    };
+    let mut mappings = vec![first_page(0x1000, "r"), first_page(0x2000, "rx"), first_page(0x3000, "rw")];
+    assert_eq!(ranges(&mappings), [0x1000]);
+    // The same program once more, right behind.
+    mappings.extend([first_page(0x4000, "r"), first_page(0x5000, "rx")]);
+    assert_eq!(ranges(&mappings), [0x1000, 0x4000]);
+    // With a hole between them nothing tells that they belong together.
+    assert_eq!(ranges(&[first_page(0x1000, "r"), first_page(0x9000, "rx")]), [0x9000]);
+}

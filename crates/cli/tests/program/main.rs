@@ -8,3 +8,4 @@ mod front_ends;
 mod run;
 mod schema;
 mod snapshots;
+mod stacks;

@@ -173,6 +173,27 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
 }
 
 #[test]
+fn captured_processes_keep_to_the_schema() {
+    let schema = schema();
+    let mut checker = Checker { schema: schema.clone(), seen: BTreeSet::new() };
+    for (input, named) in [
+        ("--core=fixtures/stacks/orders.core", &["-e", "fixtures/stacks/orders"][..]),
+        ("--core=fixtures/stacks/orders.core", &[]),
+        ("--core=fixtures/stacks/orders.core", &["-e", "fixtures/symbolize/bin/dwz-one.elf"]),
+        ("--offline=fixtures/stacks/saved", &[]),
+    ] {
+        let run = backtrail(&[&["stacks", "--format", "json", input], named].concat());
+        assert!(run.code < 2, "{input}: {}", run.stderr);
+        let value: Value = serde_json::from_str(&run.stdout).unwrap();
+        checker.check(&schema["$defs"]["stacks"], &value, "(stacks)").unwrap();
+    }
+    for seen in ["exception).address", "frame).trust", "function).inlined", "symbol).offset", "image).tried"]
+    {
+        assert!(checker.seen.contains(seen), "{seen} was never printed");
+    }
+}
+
+#[test]
 fn the_checker_can_fail() {
     let schema = schema();
     let mut checker = Checker { schema: schema.clone(), seen: BTreeSet::new() };

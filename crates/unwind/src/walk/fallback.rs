@@ -5,7 +5,7 @@ use crate::arch;
 use crate::execute;
 use crate::image::Image;
 use crate::row::{Cfa, Row};
-use backtrail_core::{AddrRange, Avma, FrameAddress, ReadMemory, Registers, Trust};
+use backtrail_core::{AddrRange, Avma, Family, FrameAddress, ReadMemory, Registers, Trust};
 
 type Found = Result<Result<Next, End>, Failure>;
 
@@ -30,10 +30,17 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if let Some(next) = next {
             return Ok(Ok(next));
         }
-        if self.registers.fp().is_some_and(|fp| fp.get() == 0) {
+        if self.is_end_of_chain(here) {
             return Ok(Err(End::ZeroFramePointer));
         }
         self.by_scan(here, self.options.scan_words).map_or(Err(failure), |next| Ok(Ok(next)))
+    }
+
+    /// Whether a chain of frame pointers ends here. On x86 and ARM, code that was compiled without frame pointers leaves
+    /// the zero that `_start` set in the register: it counts only if a frame pointer led here.
+    fn is_end_of_chain(&self, here: &Here) -> bool {
+        let is_chained = self.registers.family() == Family::Aarch64 || self.chained == Some(here.address);
+        is_chained && self.registers.fp().is_some_and(|fp| fp.get() == 0)
     }
 
     fn known_start(&self, site: &Site<'a>) -> Option<End> {
@@ -85,7 +92,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     fn without_thumb_bit(&self, at: Avma) -> Avma {
-        let is_arm = self.registers.family() == backtrail_core::Family::Arm;
+        let is_arm = self.registers.family() == Family::Arm;
         if is_arm { Avma::new(at.get() & !1) } else { at }
     }
 

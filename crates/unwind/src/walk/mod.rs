@@ -32,6 +32,8 @@ pub struct Walk<'a, M: ?Sized> {
     cache: Option<&'a mut Cache>,
     /// Where the frame given last is.
     at: Option<FrameAddress>,
+    /// The address of the last frame that a frame pointer led to.
+    chained: Option<FrameAddress>,
     /// How many frames may still be given.
     remaining: u64,
     switches: u8,
@@ -82,6 +84,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             options,
             cache: None,
             at: None,
+            chained: None,
             remaining: options.max_frames,
             switches: 0,
             odd: 0,
@@ -225,6 +228,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         self.registers = next.registers;
         self.registers.set(self.registers.family().pc(), next.address.raw().get());
         self.at = Some(next.address);
+        self.chained = (next.trust == Trust::FramePointer).then_some(next.address);
         Step::Caller(frame)
     }
 

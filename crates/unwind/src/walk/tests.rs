@@ -96,6 +96,18 @@ fn frame_pointers_lead_to_zero() {
 }
 
 #[test]
+fn a_zero_that_no_frame_pointer_led_to_is_no_end() {
+    // Code without tables that does not use the register: the call before it is still found.
+    let code = calls(0x100);
+    let mut case = Case::new(Arch::X86_64, &code).at(0);
+    case.set(Register(6), 0);
+    case.stack = vec![LOADED + 5, 1, 2, 3];
+    let (frames, ended) = case.walk();
+    assert_eq!(frames[1], (LOADED + 5, Trust::Scan));
+    assert!(matches!(ended, Ended::Failed(_)), "{ended:?}");
+}
+
+#[test]
 fn dishonest_frame_pointers_are_not_followed() {
     let code = calls(0x100);
     let walk = |fp: u64, saved: u64, address: u64| {
