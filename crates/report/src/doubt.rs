@@ -129,7 +129,7 @@ impl<'i> State<'i> {
             thread.frames.push(frame(FrameAddress::Exact(self.pc.address), self.pc, Trust::Context, 0));
             let sp = self.sp.map(|sp| format!(" (sp = {sp})")).unwrap_or_default();
             return Some(format!(
-                "Thread {number} has no frames in the report: frame 0 is the program counter, {shown}; its callers are on the stack{sp}, whose memory the report does not have"
+                "Thread {number} has no frames in the report: frame 0 is the program counter, {shown}; further callers are on the stack{sp}, whose memory the report does not have"
             ));
         };
         let first_address = first.address?.raw();
