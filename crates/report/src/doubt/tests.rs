@@ -211,3 +211,17 @@ fn nothing_is_added_twice_or_without_registers() {
     add_register_frames(&mut report);
     assert!(report.threads[0].frames.is_empty());
 }
+
+#[test]
+fn json_reports_alike() {
+    let text = r#"{"app_name":"Demo","bug_type":"309","name":"Demo"}
+{"procName":"Demo","cpuType":"ARM-64","faultingThread":0,"threads":[{"id":7,"triggered":true,
+"threadState":{"flavor":"ARM_THREAD_STATE64","lr":{"value":4310991872},"pc":{"value":0},"sp":{"value":7340032},"fp":{"value":7340048}},
+"frames":[{"imageIndex":1,"imageOffset":0},{"imageIndex":0,"imageOffset":1792}]}],
+"usedImages":[{"source":"P","arch":"arm64","base":4310990848,"size":16384,"uuid":"35e96ff1-979e-31e0-a805-4b0a98ef18ec","path":"/App.app/App","name":"App"},
+{"size":0,"source":"A","base":0,"uuid":"00000000-0000-0000-0000-000000000000"}]}"#;
+    let filled = filled(text);
+    let rows: Vec<_> = filled.frames().iter().map(|(index, address, ..)| (*index, *address)).collect();
+    assert_eq!(rows, [(0, 0), (1, 4_310_991_872), (2, 4_310_992_640)]);
+    assert_eq!(filled.frames()[1].3, "link-register");
+}
