@@ -3,7 +3,10 @@
 use crate::Symbols;
 use crate::symbolicate::symbolicate;
 use backtrail_core::{Bias, ImageId};
-use backtrail_report::{Attribution, Error, Explanation, Limits, Report, attribute, emit, explain, parse};
+use backtrail_report::{
+    Attribution, Error, Explanation, Frame, Limits, Report, add_register_frames, attribute, emit, explain,
+    parse, settle_register_frames,
+};
 
 /// A report, read, symbolicated, explained and attributed.
 #[derive(Debug)]
@@ -69,7 +72,11 @@ impl Analysis {
     /// part of it could be read.
     pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, Error> {
         let mut report = parse(input, limits)?;
-        let images = symbolicate(&mut report, symbols);
+        add_register_frames(&mut report);
+        let mut images = symbolicate(&mut report, symbols);
+        for frame in settle_register_frames(&mut report) {
+            forget(&frame, &mut images);
+        }
         let explanation = explain(&report);
         let attribution = attribute(&report);
         Ok(Self { report, images, explanation, attribution })
@@ -85,5 +92,15 @@ impl Analysis {
         self.images
             .iter()
             .any(|image| !matches!(image.status, SymbolStatus::NoneNeeded | SymbolStatus::Found))
+    }
+}
+
+/// Takes a frame out of its image's account.
+fn forget(frame: &Frame, images: &mut [ImageSymbols]) {
+    let image = frame.image.and_then(|position| images.get_mut(position));
+    let Some(image) = image.filter(|_| frame.names().next().is_none()) else { return };
+    image.unnamed_frames = image.unnamed_frames.saturating_sub(1);
+    if image.unnamed_frames == 0 && image.status != SymbolStatus::Found {
+        image.status = SymbolStatus::NoneNeeded;
     }
 }

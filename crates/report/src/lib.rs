@@ -14,13 +14,15 @@
 //!   [`Report::sections`], what is odd in [`Report::notes`].
 //! - Input may be cut, mangled or hostile: reading never panics, costs are bounded by [`Limits`], and what can be
 //!   read is read. [`Error`] is for inputs that are no report at all.
-//! - Nothing is guessed: a field is `None` where the report does not say.
+//! - Nothing is guessed: a field is `None` where the report does not say. Frames that only the registers tell are added
+//!   by [`add_register_frames`], marked and noted.
 #![forbid(unsafe_code)]
 
 mod apple_ips;
 mod apple_text;
 mod attribute;
 mod detect;
+mod doubt;
 mod emit;
 mod error;
 mod explain;
@@ -35,6 +37,7 @@ mod stack;
 
 pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
 pub use detect::{Detected, detect};
+pub use doubt::{add_register_frames, settle_register_frames};
 pub use emit::emit;
 pub use error::{Error, ErrorKind};
 pub use explain::{Explanation, explain};

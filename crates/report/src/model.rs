@@ -227,7 +227,8 @@ pub struct Register {
 /// One frame. First what the report says, then what symbolizing adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The number that the report gives it. Inline rows share their machine frame's.
+    /// The number that the report gives it, plus one for each frame put before it
+    /// ([`add_register_frames`](crate::add_register_frames)). Inline rows share their machine frame's.
     pub index: u32,
     /// The code address, and how it is to be looked up; `None` where the report has none.
     pub address: Option<FrameAddress>,
@@ -243,7 +244,8 @@ pub struct Frame {
     pub reported: Option<ReportedSymbol>,
     /// Whether the report marks this row as inlined into the next.
     pub inlined: bool,
-    /// Where the frame stands in the report's text, in bytes: a whole line without its line break, or a JSON object.
+    /// Where the frame stands in the report's text, in bytes: a whole line without its line break, or a JSON
+    /// object. `None` where it does not stand there.
     pub span: Option<Range<usize>>,
     /// The functions here, innermost first; filled by symbolizing.
     pub functions: Vec<Function>,

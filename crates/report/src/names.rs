@@ -1,6 +1,7 @@
 //! How explaining and attributing read a frame: its names, and the words by which a sentence cites it.
 
 use crate::{Backtrace, Frame, Image, Report, Thread};
+use backtrail_core::Trust;
 
 /// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes.
 ///
@@ -69,14 +70,16 @@ pub(crate) fn source_of(frame: &Frame) -> Option<String> {
 /// Cites a frame as evidence: `Thread 0 frame 3: objc_msgSend + 8 (libobjc.A.dylib)`.
 pub(crate) fn cite(report: &Report, stack: &str, frame: &Frame) -> String {
     let image = image_name(report, frame).map(|image| format!(" ({image})")).unwrap_or_default();
+    let trust = if frame.trust == Trust::LinkRegister { " [by link-register]" } else { "" };
     let Some(name) = frame.names().next() else {
-        return format!("{stack} frame {}: {}", frame.index, without_name(frame, image_name(report, frame)));
+        let what = without_name(frame, image_name(report, frame));
+        return format!("{stack} frame {}: {what}{trust}", frame.index);
     };
     let reported = frame.reported.as_ref().and_then(|reported| reported.offset);
     let offset = frame.symbol.as_ref().map(|symbol| symbol.offset).or(reported);
     let offset = offset.filter(|_| frame.functions.is_empty());
     let offset = offset.map(|offset| format!(" + {offset}")).unwrap_or_default();
-    format!("{stack} frame {}: {name}{offset}{image}", frame.index)
+    format!("{stack} frame {}: {name}{offset}{image}{trust}", frame.index)
 }
 
 /// How evidence names a thread.

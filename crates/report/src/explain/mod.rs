@@ -20,7 +20,7 @@ mod kills;
 mod objc;
 mod place;
 mod region;
-mod registers;
+pub(crate) mod registers;
 mod resource;
 mod signals;
 mod stack;

@@ -3,7 +3,9 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
+use crate::Frame;
 use crate::names::{cite, describe, image_name, image_of, is_any_of, main_thread};
+use backtrail_core::Trust;
 
 /// Adds the place, for all but what was ended from outside.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
@@ -41,7 +43,7 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
 fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
     if facts.stack.is_empty() {
         draft.place("The report does not say which thread it was.");
-    } else if facts.thread.is_some_and(|thread| thread.frames.is_empty()) {
+    } else if facts.thread.is_some_and(|thread| thread.frames.iter().all(is_added)) {
         draft.place(format!("{} has no frames: its stack could not be followed.", facts.stack));
         if facts.class == Class::BadAccess {
             draft.place("That often means that the code had jumped to an address that is no code, or that the stack was overwritten.");
@@ -51,6 +53,11 @@ fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
     } else {
         draft.place(format!("No frame of {} lies outside of the system.", facts.stack));
     }
+}
+
+/// Whether the frame comes from the registers, not from the report's list.
+fn is_added(frame: &Frame) -> bool {
+    frame.trust != Trust::Report
 }
 
 /// Adds that it was not the main thread, where that matters: bad accesses off main are often races.
