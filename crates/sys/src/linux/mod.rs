@@ -1,0 +1,5 @@
+//! Linux.
+
+mod error;
+
+pub use error::OsError;

@@ -1,0 +1,1 @@
+//! macOS and iOS: Mach ports. Type-checked and linked for these targets; nobody has run it yet.
