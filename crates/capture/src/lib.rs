@@ -19,6 +19,7 @@
 mod bytes;
 pub mod elf_core;
 mod error;
+pub mod hang;
 mod limits;
 mod maps;
 mod memory;
