@@ -34,7 +34,7 @@ mod watched;
 
 pub use beat::{Beat, Pulse};
 pub use clock::{Clock, Moment};
-pub use monitor::{Event, Monitor};
+pub use monitor::{Event, Monitor, Taken};
 pub use record::{Activity, End, Excused, Hang, SampleCounts};
 pub use settings::Settings;
 pub use tree::{Node, NodeId, Tree};

@@ -2,7 +2,8 @@
 
 use super::settings::SHORTEST;
 use super::{
-    Beat, Clock, End, Excused, Hang, Missed, Moment, Sample, SampleCounts, Settings, Tree, Usage, Watched,
+    Beat, Clock, End, Excused, Hang, Missed, Moment, NodeId, Sample, SampleCounts, Settings, Tree, Usage,
+    Watched,
 };
 use std::time::Duration;
 
@@ -45,14 +46,33 @@ struct Step {
 pub enum Event<'m> {
     /// Nothing to tell.
     Nothing,
-    /// A hang has begun; its first stack was captured, if it could be.
-    Began(&'m Hang, Option<&'m Sample>),
+    /// A hang has begun, and its first stack was captured or could not be.
+    Began(&'m Hang, Taken),
     /// The hang goes on, and the stack was captured again or could not be.
-    Sampled(&'m Hang, Option<&'m Sample>),
+    Sampled(&'m Hang, Taken),
     /// The hang is over.
     Ended(Box<Hang>),
     /// The watched thread has ended; there is nothing left to watch.
     Gone,
+}
+
+/// What came of a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Taken {
+    /// A stack, which is in the hang's tree now.
+    Stack {
+        /// Its innermost frame; `None` where the stack or the tree has no room for any.
+        node: Option<NodeId>,
+        /// The time that it stands for.
+        time: Duration,
+        /// Whether the outermost frame is where the thread began.
+        is_complete: bool,
+    },
+    /// No stack.
+    Missed(Missed),
+    /// Not tried, since the hang has as many as it may have.
+    Skipped,
 }
 
 impl Monitor {
@@ -209,36 +229,33 @@ impl Monitor {
             end: None,
         };
         self.since_sample = Duration::ZERO;
-        hang.take(captured, &self.sample, self.settings.interval);
+        let taken = hang.take(captured, &self.sample, self.settings.interval);
         measure(&mut hang, self.baseline, watched);
-        let sample = captured.is_ok().then_some(&self.sample);
-        Event::Began(self.hang.insert(hang), sample)
+        Event::Began(self.hang.insert(hang), taken)
     }
 
     fn go_on(&mut self, step: Step, watched: &mut impl Watched) -> Event<'_> {
-        let captured = self.look_again(step, watched);
-        if captured == Some(Err(Missed::Gone)) {
+        let taken = self.look_again(step, watched);
+        if taken == Taken::Missed(Missed::Gone) {
             return self.end(End::ThreadEnded, None, watched);
         }
-        let sample = (captured == Some(Ok(()))).then_some(&self.sample);
-        self.hang.as_ref().map_or(Event::Nothing, |hang| Event::Sampled(hang, sample))
+        self.hang.as_ref().map_or(Event::Nothing, |hang| Event::Sampled(hang, taken))
     }
 
-    /// `None` where the hang has as many samples as it may have.
-    fn look_again(&mut self, step: Step, watched: &mut impl Watched) -> Option<Result<(), Missed>> {
-        let hang = self.hang.as_mut()?;
+    fn look_again(&mut self, step: Step, watched: &mut impl Watched) -> Taken {
+        let Some(hang) = &mut self.hang else { return Taken::Skipped };
         hang.lasted = self.late;
         hang.excused.add(step.excused);
         measure(hang, self.baseline, watched);
         if hang.samples.taken + hang.samples.missed >= self.settings.max_samples {
             hang.samples.skipped += 1;
-            return None;
+            return Taken::Skipped;
         }
         let captured = capture(&mut self.sample, watched);
-        if captured != Err(Missed::Gone) {
-            hang.take(captured, &self.sample, std::mem::take(&mut self.since_sample));
+        if captured == Err(Missed::Gone) {
+            return Taken::Missed(Missed::Gone);
         }
-        Some(captured)
+        hang.take(captured, &self.sample, std::mem::take(&mut self.since_sample))
     }
 
     /// Ends the hang, at the time of the beat that ended it.
@@ -281,16 +298,18 @@ fn measure(hang: &mut Hang, baseline: Option<(Usage, Duration)>, watched: &mut i
 }
 
 impl Hang {
-    fn take(&mut self, captured: Result<(), Missed>, sample: &Sample, time: Duration) {
+    fn take(&mut self, captured: Result<(), Missed>, sample: &Sample, time: Duration) -> Taken {
         match captured {
             Ok(()) => {
                 self.samples.taken += 1;
                 self.samples.incomplete += u64::from(!sample.is_complete);
-                self.tree.add(sample, time);
+                let node = self.tree.add(sample, time);
+                Taken::Stack { node, time, is_complete: sample.is_complete }
             }
             Err(missed) => {
                 self.samples.missed += 1;
                 self.samples.last_missed = Some(missed);
+                Taken::Missed(missed)
             }
         }
     }
