@@ -22,6 +22,7 @@ pub(super) struct Rules {
     pub(super) max_bytes: u64,
     pub(super) sync_every: Duration,
     pub(super) keep: bool,
+    pub(super) max_files: usize,
 }
 
 /// The file of one hang.
@@ -114,7 +115,24 @@ impl Journal {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let done = self.path.with_file_name(name.replace(OPEN, DONE));
         fs::rename(&self.path, &done)?;
+        self.clear_out();
         Ok(Some(done))
+    }
+
+    /// Removes the oldest complete files, where there are too many. The names' order is that of time.
+    fn clear_out(&self) {
+        let Some(entries) = self.path.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+        let is_done = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(PREFIX) && name.ends_with(DONE) && !name.ends_with(OPEN)
+        };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(is_done).collect();
+        paths.sort();
+        let surplus = paths.len().saturating_sub(self.rules.max_files.max(1));
+        for path in paths.iter().take(surplus) {
+            // Another process may have been quicker.
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

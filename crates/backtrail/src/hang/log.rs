@@ -123,10 +123,7 @@ impl<'a> Head<'a> {
                 arch: process.arch.map(|arch| Arch::name(arch).into()),
                 incarnation: subject.incarnation.as_deref().map(Cow::from),
             },
-            thread: ThreadLine {
-                id: subject.thread_id,
-                name: subject.thread_name.as_deref().map(Cow::from),
-            },
+            thread: ThreadLine { id: subject.thread_id, name: subject.thread_name.as_deref().map(Cow::from) },
             time: Some(time.into()),
             number: hang.number,
             threshold_ms: millis(threshold),

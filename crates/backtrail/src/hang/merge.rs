@@ -77,7 +77,9 @@ impl MergedTree {
         let mut at = *self.roots.first()?;
         while let Some(node) = self.nodes.get(at) {
             let child = node.children.first().copied();
-            let Some((next, child)) = child.and_then(|next| Some((next, self.nodes.get(next)?))) else { break };
+            let Some((next, child)) = child.and_then(|next| Some((next, self.nodes.get(next)?))) else {
+                break;
+            };
             if node.own_time > child.time {
                 break;
             }

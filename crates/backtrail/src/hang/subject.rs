@@ -83,7 +83,9 @@ fn notes(hang: &core::Hang) -> Vec<String> {
         notes.push(format!("{} stacks lost inner frames to the limit of the tree", hang.tree.cut()));
     }
     if hang.samples.skipped > 0 {
-        notes.push("from some time on no stacks were captured: there were as many as one hang may have".to_owned());
+        notes.push(
+            "from some time on no stacks were captured: there were as many as one hang may have".to_owned(),
+        );
     }
     notes
 }

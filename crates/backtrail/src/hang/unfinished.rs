@@ -1,9 +1,9 @@
 //! Hangs that an earlier run did not survive.
 
+use super::Hang;
 use super::journal::{OPEN, PREFIX};
 use super::read::{self, ReadError};
 use super::subject::incarnation;
-use super::Hang;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};

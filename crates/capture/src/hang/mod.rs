@@ -3,7 +3,7 @@
 //! The watched thread *beats* ([`Pulse`]); a [`Monitor`] on another thread is polled now and then. Where a beat is late by
 //! [`Settings::threshold`], a [`Hang`] begins: the thread's stack is captured again and again into a [`Tree`], until the
 //! next beat. Everything from outside comes through two traits, [`Clock`] and [`Watched`], so that all of it can be driven
-//! by made-up time. Nothing here starts a thread, sleeps, opens a file or names a frame.
+//! by made-up time ([`SystemClock`] has the real one). Nothing here starts a thread, sleeps, opens a file or names a frame.
 //!
 //! # What counts as late
 //! Only time in which the monitor itself kept its appointments. Between two polls the monitor sleeps, and it knows how
@@ -29,6 +29,7 @@ mod clock;
 mod monitor;
 mod record;
 mod settings;
+mod system;
 mod tree;
 mod watched;
 
@@ -37,5 +38,6 @@ pub use clock::{Clock, Moment};
 pub use monitor::{Event, Monitor, Taken};
 pub use record::{Activity, End, Excused, Hang, SampleCounts};
 pub use settings::Settings;
+pub use system::SystemClock;
 pub use tree::{Node, NodeId, Tree};
 pub use watched::{Missed, Sample, Usage, Watched};

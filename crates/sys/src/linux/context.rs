@@ -86,10 +86,5 @@ fn fill(registers: &mut Registers, machine: &libc::mcontext_t) {
     }
 }
 
-#[cfg(not(any(
-    target_arch = "x86_64",
-    target_arch = "x86",
-    target_arch = "aarch64",
-    target_arch = "arm"
-)))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm")))]
 fn fill(_: &mut Registers, _: &libc::mcontext_t) {}

@@ -1,5 +1,6 @@
 //! Linux.
 
+mod clock;
 mod context;
 mod error;
 mod futex;
@@ -9,6 +10,7 @@ mod signal;
 mod slots;
 mod threads;
 
+pub use clock::boot_time;
 pub use context::registers_of;
 pub use error::OsError;
 pub use own_memory::OwnMemory;

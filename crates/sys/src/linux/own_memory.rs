@@ -174,7 +174,8 @@ fn by_kernel(address: u64, into: &mut [u8]) -> bool {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let remote = libc::iovec { iov_base: address as usize as *mut _, iov_len: into.len() };
     // SAFETY: the local vector is `into`; the kernel checks the other.
-    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    let copied =
+        unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
     usize::try_from(copied).is_ok_and(|copied| copied == into.len())
 }
 

@@ -38,7 +38,8 @@ const CODE: c_int = -0x6274;
 const SIGNALS: usize = 65;
 
 /// What was there before, for each signal that we have taken. Never freed: a handler may be looking.
-static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
+static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
 static TAKING: Mutex<()> = Mutex::new(());
 
 /// A signal whose handler is ours.
@@ -134,8 +135,7 @@ fn action(number: c_int) -> Result<libc::sigaction, OsError> {
 }
 
 fn unused() -> Option<c_int> {
-    let is_unused =
-        |number: &c_int| action(*number).is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL);
+    let is_unused = |number: &c_int| action(*number).is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL);
     // The topmost one is what people take first.
     (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(is_unused)
 }

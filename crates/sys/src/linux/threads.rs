@@ -124,9 +124,7 @@ fn entries(folder: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), Os
     let mut room = Room([0; 4096]);
     loop {
         // SAFETY: the room is as large as is said.
-        let size = unsafe {
-            libc::syscall(libc::SYS_getdents64, folder, room.0.as_mut_ptr(), room.0.len())
-        };
+        let size = unsafe { libc::syscall(libc::SYS_getdents64, folder, room.0.as_mut_ptr(), room.0.len()) };
         let Ok(size) = usize::try_from(size) else { return Err(OsError::last("getdents64")) };
         let mut rest = room.0.get(..size).unwrap_or_default();
         if rest.is_empty() {
