@@ -111,12 +111,7 @@ unsafe extern "C" fn store(words: &mut [usize; WORDS]) {
     )
 }
 
-#[cfg(not(any(
-    target_arch = "x86_64",
-    target_arch = "x86",
-    target_arch = "aarch64",
-    target_arch = "arm"
-)))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm")))]
 unsafe extern "C" fn store(_: &mut [usize; WORDS]) {}
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 /// # Signal safety
 ///
 /// Safe: it only reads.
-pub unsafe fn registers_of(context: *const c_void) -> Registers {
+pub(super) unsafe fn registers_of(context: *const c_void) -> Registers {
     // SAFETY: the caller's promise.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     let mut registers = Registers::new(FAMILY);
@@ -86,10 +86,5 @@ fn fill(registers: &mut Registers, machine: &libc::mcontext_t) {
     }
 }
 
-#[cfg(not(any(
-    target_arch = "x86_64",
-    target_arch = "x86",
-    target_arch = "aarch64",
-    target_arch = "arm"
-)))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64", target_arch = "arm")))]
 fn fill(_: &mut Registers, _: &libc::mcontext_t) {}

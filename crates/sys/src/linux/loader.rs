@@ -41,10 +41,7 @@ impl Loaded<'_> {
     /// The parts that are mapped, in the file's order.
     pub fn segments(&self) -> impl Iterator<Item = Segment> + '_ {
         let load = self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        load.map(|header| Segment {
-            address: range(header),
-            is_executable: header.p_flags & libc::PF_X != 0,
-        })
+        load.map(|header| Segment { address: range(header), is_executable: header.p_flags & libc::PF_X != 0 })
     }
 
     /// Where notes lie, among them the build id.

@@ -9,9 +9,9 @@ mod signal;
 mod slots;
 mod threads;
 
-pub use context::registers_of;
 pub use error::OsError;
-pub use own_memory::OwnMemory;
+pub use own_memory::{OwnMemory, OwnStack};
 pub use signal::{DirectedSignal, Stopped};
 pub use slots::{Claim, Sent, Slots, Work};
-pub use threads::{ThreadId, block_signals, own_stack, threads};
+use threads::own_stack;
+pub use threads::{ThreadId, block_signals, threads};

@@ -122,8 +122,7 @@ impl<W: Work> Slots<W> {
                 return None;
             }
             let generation = word & !STATE;
-            let claimed =
-                slot.head.word.compare_exchange(word, generation | CLAIMED, SeqCst, SeqCst).is_ok();
+            let claimed = slot.head.word.compare_exchange(word, generation | CLAIMED, SeqCst, SeqCst).is_ok();
             claimed.then_some(Claim { slot, generation })
         })
     }
