@@ -5,6 +5,7 @@
 //!
 //! - [`offline`]: a saved stack as Android's libunwindstack keeps its test cases;
 //! - [`elf_core`]: the core dump of a Linux process;
+//! - `local`: the threads and images of this process, on Linux;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
 //!
 //! # What the caller does
@@ -21,6 +22,8 @@ pub mod elf_core;
 mod error;
 pub mod hang;
 mod limits;
+#[cfg(target_os = "linux")]
+pub mod local;
 mod maps;
 mod memory;
 #[cfg(feature = "minidump")]

@@ -3,6 +3,7 @@
 use super::log::{Head, Line, NodeLine};
 use super::subject::Subject;
 use super::time::rfc3339;
+use super::unfinished::{OPEN, PREFIX};
 use backtrail_capture::hang as core;
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
@@ -10,11 +11,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What tells a file of a hang that lasts, or that its process did not survive.
-pub(super) const OPEN: &str = ".open.jsonl";
 /// What tells a file that is complete.
 const DONE: &str = ".jsonl";
-pub(super) const PREFIX: &str = "hang-";
 
 /// How much is written, and what becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! Catches a thread in the act of hanging.
 //!
 //! The thread that must not hang (the main thread of a program with windows, an event loop, a worker with a deadline) says
-//! now and then that it gets on: it *beats*. A [`Watch`] on a thread of its own notices when a beat is late, and captures
+//! now and then that it gets on: it *beats*. A `Watch` on a thread of its own notices when a beat is late, and captures
 //! the thread's stack again and again until it recovers. The answer is a [`Hang`]: how long, busy or waiting, the stack
 //! that most of the time was spent in, and the tree of all.
 //!
@@ -27,7 +27,7 @@
 //! ```
 //!
 //! # Where to beat
-//! [`Beat::tick`] goes to the top of the loop; it costs a look at the clock and one store. [`Beat::rest`] goes before
+//! `Beat::tick` goes to the top of the loop; it costs a look at the clock and one store. `Beat::rest` goes before
 //! whatever waits for work: who rests is never late. A loop that cannot be told apart (a runtime's) gets a task that ticks
 //! on a timer: while something blocks the loop's thread, the timer does not come to run.
 //!
@@ -36,32 +36,46 @@
 //! [`backtrail_capture::hang`].
 //!
 //! # Files
-//! With [`Options::folder`] a hang is written to a file there while it lasts, one line a capture, so that it is not lost
-//! when the process is killed for it. When the hang ends the file is removed, or completed ([`Options::keep`]). What an
+//! With `Options::folder` a hang is written to a file there while it lasts, one line a capture, so that it is not lost
+//! when the process is killed for it. When the hang ends the file is removed, or completed (`Options::keep`). What an
 //! earlier run did not survive, [`unfinished`] finds.
 
-mod beat;
-mod journal;
 mod log;
 mod merge;
 mod model;
 mod name;
-mod options;
 mod read;
-mod run;
-mod subject;
 mod text;
-mod thread;
 mod time;
 mod unfinished;
+
+// Watching needs captures of other threads.
+#[cfg(target_os = "linux")]
+mod beat;
+#[cfg(target_os = "linux")]
+mod journal;
+#[cfg(target_os = "linux")]
+mod lines;
+#[cfg(target_os = "linux")]
+mod options;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod subject;
+#[cfg(target_os = "linux")]
+mod thread;
+#[cfg(target_os = "linux")]
 mod watch;
 
+#[cfg(target_os = "linux")]
 pub use beat::{Beat, Work};
 pub use model::{Activity, End, Excused, Hang, Node};
+#[cfg(target_os = "linux")]
 pub use options::Options;
 pub use read::ReadError;
 pub use unfinished::{Unfinished, unfinished};
+#[cfg(target_os = "linux")]
 pub use watch::{Event, Watch, WatchError};
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;

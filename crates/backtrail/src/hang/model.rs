@@ -13,7 +13,7 @@ pub use backtrail_capture::hang::{Activity, End, Excused};
 
 /// One hang of one thread: how long, what it did, and where.
 ///
-/// As it comes from a [`Watch`](super::Watch) or from a file it has addresses only; [`name`](Self::name) fills in names.
+/// As it comes from a `Watch` or from a file it has addresses only; [`name`](Self::name) fills in names.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Hang {

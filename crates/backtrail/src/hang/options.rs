@@ -1,7 +1,9 @@
 //! How a thread is watched.
 
+use crate::capture::Capturer;
 use backtrail_capture::hang::Settings;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// When a thread hangs, how closely it is looked at then, and where that is written.
@@ -27,6 +29,8 @@ pub struct Options {
     pub max_bytes: u64,
     /// Files of complete hangs that are kept in the folder; beyond, the oldest are removed. Default: 100.
     pub max_files: usize,
+    /// What stacks are captured with. Default: a capturer of the watch's own.
+    pub capturer: Option<Arc<Capturer>>,
 }
 
 impl Default for Options {
@@ -42,6 +46,7 @@ impl Default for Options {
             max_nodes: settings.max_nodes,
             max_bytes: 1 << 20,
             max_files: 100,
+            capturer: None,
         }
     }
 }

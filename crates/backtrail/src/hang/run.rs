@@ -6,9 +6,9 @@ use super::subject::Subject;
 use super::thread::OwnThread;
 use super::watch::{Event, WatchError};
 use super::{Hang, Options};
+use crate::capture::{Capturer, ThreadId};
 use backtrail_capture::hang as core;
 use backtrail_capture::hang::SystemClock;
-use backtrail_capture::local::ThreadId;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,7 @@ struct Teller<H> {
     options: Options,
     handler: H,
     subject: Subject,
+    capturer: Arc<Capturer>,
     began: SystemTime,
     journal: Option<Journal>,
 }
@@ -41,10 +42,15 @@ impl<H: FnMut(Event<'_>) + Send + 'static> Run<H> {
         handler: H,
     ) -> Result<Self, WatchError> {
         let clock = beat.shared.clock;
+        let capturer = match &options.capturer {
+            Some(capturer) => Arc::clone(capturer),
+            None => Arc::new(Capturer::new(<_>::default()).map_err(|error| WatchError(error.to_string()))?),
+        };
         let subject = Subject::new(u64::from(id.get()));
         let began = SystemTime::UNIX_EPOCH;
-        let teller = Teller { options, handler, subject, began, journal: None };
-        Ok(Self { thread: OwnThread::new(id, beat), stop, teller, clock })
+        let thread = OwnThread::new(id, beat, Arc::clone(&capturer));
+        let teller = Teller { options, handler, subject, capturer, began, journal: None };
+        Ok(Self { thread, stop, teller, clock })
     }
 
     pub(super) fn watch(mut self) {
@@ -69,6 +75,7 @@ impl<H: FnMut(Event<'_>)> Teller<H> {
     fn begin(&mut self, hang: &core::Hang, taken: core::Taken) {
         let now = SystemTime::now();
         self.began = now.checked_sub(hang.lasted).unwrap_or(now);
+        self.subject.images = self.capturer.images();
         self.journal = self.try_to(|teller| teller.open_journal(hang)).flatten();
         self.write(hang, taken);
         let hang = self.told(hang);
@@ -83,6 +90,8 @@ impl<H: FnMut(Event<'_>)> Teller<H> {
         if let Some(journal) = self.journal.take() {
             self.try_to(|_| journal.finish(hang));
         }
+        // The loader may have been what it hung in.
+        self.subject.images = self.capturer.images();
         let hang = self.told(hang);
         (self.handler)(Event::Ended(&hang));
     }
@@ -93,7 +102,7 @@ impl<H: FnMut(Event<'_>)> Teller<H> {
 
     fn open_journal(&self, hang: &core::Hang) -> io::Result<Option<Journal>> {
         let Some(folder) = &self.options.folder else { return Ok(None) };
-        let Options { max_bytes, sync_every, keep, max_files, threshold, .. } = self.options;
+        let &Options { max_bytes, sync_every, keep, max_files, threshold, .. } = &self.options;
         let rules = Rules { max_bytes, sync_every, keep, max_files };
         Journal::begin(folder, &self.subject, hang, self.began, threshold, rules).map(Some)
     }

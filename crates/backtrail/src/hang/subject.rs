@@ -1,5 +1,6 @@
 //! Whose hang it is: what is known of process and thread before anything hangs.
 
+use super::unfinished::incarnation;
 use super::{Hang, Node};
 use backtrail_capture::hang as core;
 use backtrail_core::Arch;
@@ -97,14 +98,4 @@ pub(super) fn host_arch() -> Arch {
         "arm" => Arch::Arm,
         other => Arch::from_name(other).unwrap_or(Arch::Unknown),
     }
-}
-
-/// What tells a process from a later one with the same id: the boot, and the time since then at which it began. `None` where
-/// there is no such process, or the system does not tell.
-pub(super) fn incarnation(pid: u64) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Field 22, counted from behind the name, which may hold anything. proc(5).
-    let started = stat.rsplit_once(") ")?.1.split(' ').nth(19)?;
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    Some(format!("{}:{started}", boot.trim_end()))
 }

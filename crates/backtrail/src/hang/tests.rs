@@ -1,5 +1,6 @@
-use super::journal::{Journal, OPEN, Rules};
-use super::subject::{Subject, host_arch, incarnation};
+use super::journal::{Journal, Rules};
+use super::subject::{Subject, host_arch};
+use super::unfinished::{OPEN, incarnation};
 use super::{Activity, End, Hang, unfinished};
 use backtrail_capture::hang as core;
 use backtrail_core::{Avma, FrameAddress, Function, ImageId, Trust};

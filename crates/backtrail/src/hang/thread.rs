@@ -1,10 +1,11 @@
 //! The watched thread, as the monitor asks for it.
 
 use super::beat::Beat;
+use crate::capture::{CaptureError, Capturer, Ended, RawStack, ThreadId};
 use backtrail_capture::hang::{Beat as LastBeat, Missed, Sample, Usage, Watched};
-use backtrail_capture::local::ThreadId;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A thread of this process.
@@ -15,12 +16,15 @@ pub(super) struct OwnThread {
     /// thread when its number is given to another.
     schedule: Option<File>,
     status: Option<File>,
+    capturer: Arc<Capturer>,
+    stack: RawStack,
 }
 
 impl OwnThread {
-    pub(super) fn new(id: ThreadId, beat: Beat) -> Self {
+    pub(super) fn new(id: ThreadId, beat: Beat, capturer: Arc<Capturer>) -> Self {
         let open = |name| File::open(format!("/proc/self/task/{id}/{name}")).ok();
-        Self { beat, id, schedule: open("schedstat"), status: open("stat") }
+        let stack = RawStack::with_capacity(capturer.options().max_frames);
+        Self { beat, id, schedule: open("schedstat"), status: open("stat"), capturer, stack }
     }
 }
 
@@ -45,8 +49,23 @@ impl Watched for OwnThread {
     }
 
     fn capture(&mut self, sample: &mut Sample) -> Result<(), Missed> {
-        let _ = sample;
-        Err(Missed::Failed("not yet"))
+        self.capturer.thread(self.id, &mut self.stack).map_err(missed)?;
+        sample.frames.extend(self.stack.frames().iter().map(|frame| (frame.address, frame.trust)));
+        sample.is_complete = matches!(self.stack.ended(), Some(Ended::EndOfStack(_)));
+        Ok(())
+    }
+}
+
+fn missed(error: CaptureError) -> Missed {
+    match error {
+        CaptureError::Gone => Missed::Gone,
+        CaptureError::TimedOut => Missed::TimedOut,
+        CaptureError::SignalBlocked => Missed::Failed("the thread blocks the signal that asks for its stack"),
+        CaptureError::InKernel => Missed::Failed("the thread waits in the kernel and takes no signals"),
+        CaptureError::Stopped => Missed::Failed("the thread is stopped"),
+        CaptureError::HandlerReplaced => Missed::Failed("the handler of the signal was replaced"),
+        CaptureError::Busy => Missed::Failed("too many captures are under way"),
+        _ => Missed::Failed("the thread could not be asked"),
     }
 }
 
@@ -87,7 +106,8 @@ mod tests {
 
     #[test]
     fn this_thread_runs_and_uses_time() {
-        let mut thread = OwnThread::new(ThreadId::current(), Beat::new());
+        let capturer = Arc::new(Capturer::new(crate::capture::Options::default()).unwrap());
+        let mut thread = OwnThread::new(ThreadId::current(), Beat::new(), capturer);
         let before = thread.usage().unwrap().cpu;
         let mut work = 1u64;
         while thread.usage().unwrap().cpu < before + Duration::from_millis(20) {

@@ -1,12 +1,15 @@
 //! Hangs that an earlier run did not survive.
 
 use super::Hang;
-use super::journal::{OPEN, PREFIX};
 use super::read::{self, ReadError};
-use super::subject::incarnation;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+/// What the names of hangs' files begin with.
+pub(super) const PREFIX: &str = "hang-";
+/// What tells the file of a hang that lasts, or that its process did not survive.
+pub(super) const OPEN: &str = ".open.jsonl";
 
 /// Bytes of a file that are looked at; a watch writes far less.
 const MAX_BYTES: u64 = 64 << 20;
@@ -62,4 +65,14 @@ fn open(path: PathBuf) -> Option<Unfinished> {
         }
         Err(error) => Some(Unfinished { path, hang: Err(error) }),
     }
+}
+
+/// What tells a process from a later one with the same id: the boot, and the time since then at which it began. `None` where
+/// there is no such process, or the system does not tell.
+pub(super) fn incarnation(pid: u64) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Field 22, counted from behind the name, which may hold anything. proc(5).
+    let started = stat.rsplit_once(") ")?.1.split(' ').nth(19)?;
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    Some(format!("{}:{started}", boot.trim_end()))
 }

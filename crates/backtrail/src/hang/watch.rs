@@ -3,7 +3,7 @@
 use super::beat::Beat;
 use super::run::Run;
 use super::{Hang, Options};
-use backtrail_capture::local::ThreadId;
+use crate::capture::ThreadId;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,16 +66,16 @@ impl Watch {
         Self::start(ThreadId::main(), options, handler)
     }
 
-    /// Watches the thread with this id of the kernel's.
+    /// Watches any thread.
     ///
     /// # Errors
     /// As for [`current_thread`](Self::current_thread).
     pub fn thread(
-        id: u32,
+        id: ThreadId,
         options: Options,
         handler: impl FnMut(Event<'_>) + Send + 'static,
     ) -> Result<Self, WatchError> {
-        Self::start(ThreadId::new(id), options, handler)
+        Self::start(id, options, handler)
     }
 
     fn start(

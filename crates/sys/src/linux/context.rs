@@ -13,7 +13,7 @@ use std::ffi::c_void;
 /// # Signal safety
 ///
 /// Safe: it only reads.
-pub unsafe fn registers_of(context: *const c_void) -> Registers {
+pub(super) unsafe fn registers_of(context: *const c_void) -> Registers {
     // SAFETY: the caller's promise.
     let context = unsafe { &*context.cast::<libc::ucontext_t>() };
     let mut registers = Registers::new(FAMILY);

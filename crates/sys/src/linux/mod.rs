@@ -11,9 +11,9 @@ mod slots;
 mod threads;
 
 pub use clock::boot_time;
-pub use context::registers_of;
 pub use error::OsError;
-pub use own_memory::OwnMemory;
+pub use own_memory::{OwnMemory, OwnStack};
 pub use signal::{DirectedSignal, Stopped};
 pub use slots::{Claim, Sent, Slots, Work};
-pub use threads::{ThreadId, block_signals, own_stack, threads};
+use threads::own_stack;
+pub use threads::{ThreadId, block_signals, threads};

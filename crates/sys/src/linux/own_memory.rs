@@ -1,7 +1,9 @@
 //! This process's memory, read without risk.
 
+use super::{OsError, own_stack};
 use backtrail_core::{AddrRange, Avma, ReadMemory, Unreadable};
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// The smallest page of any architecture; larger pages are multiples of it.
@@ -27,24 +29,21 @@ const RED_ZONE: u64 = 128;
 pub struct OwnMemory {
     low: Cell<u64>,
     high: Cell<u64>,
+    /// The stack is the thread's own.
+    _stays: PhantomData<*const ()>,
 }
 
 impl OwnMemory {
-    /// Memory around a stack pointer of which nothing is known.
+    /// Memory around the calling thread's stack pointer, of whose stack nothing is known.
     #[inline]
-    pub fn around(stack_pointer: Avma) -> Self {
-        let low = stack_pointer.get().saturating_sub(RED_ZONE) & !(PAGE - 1);
-        Self { low: Cell::new(low), high: Cell::new(low) }
+    pub(crate) fn around(stack_pointer: Avma) -> Self {
+        let low = below(stack_pointer) & !(PAGE - 1);
+        Self { low: Cell::new(low), high: Cell::new(low), _stays: PhantomData }
     }
 
-    /// Memory with a stretch of the own stack that stays mapped, from the stack pointer up to the stack's end.
-    ///
-    /// # Safety
-    ///
-    /// The whole range is mapped and readable for as long as this lives.
-    #[inline]
-    pub unsafe fn within(range: AddrRange<Avma>) -> Self {
-        Self { low: Cell::new(range.start().get()), high: Cell::new(range.end().get()) }
+    /// Memory without a stack: all of it is read through the kernel.
+    pub fn without_stack() -> Self {
+        Self { low: Cell::new(u64::MAX), high: Cell::new(u64::MAX), _stays: PhantomData }
     }
 
     /// Copies the stack from `from` on, as far as it is mapped and `into` has room; says how many bytes it were.
@@ -86,6 +85,44 @@ impl OwnMemory {
             self.high.set(page + PAGE);
         }
         true
+    }
+}
+
+/// Where the bytes end that a function may use below its stack pointer.
+#[inline]
+fn below(stack_pointer: Avma) -> u64 {
+    stack_pointer.get().saturating_sub(RED_ZONE)
+}
+
+/// The bounds of the calling thread's stack, which stays mapped for as long as the thread lives.
+#[derive(Debug)]
+pub struct OwnStack {
+    range: AddrRange<Avma>,
+    _stays: PhantomData<*const ()>,
+}
+
+impl OwnStack {
+    /// Asks the C library. Not for signal handlers: it may read files to know.
+    ///
+    /// # Errors
+    /// Where the C library does not know.
+    pub fn find() -> Result<Self, OsError> {
+        Ok(Self { range: own_stack()?, _stays: PhantomData })
+    }
+
+    /// Memory as seen from a place where the stack pointer is this. Elsewhere than on this stack (a coroutine's, a
+    /// signal's) nothing is known of it, and pages are asked for.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    #[inline]
+    pub fn memory(&self, stack_pointer: Avma) -> OwnMemory {
+        if !self.range.contains(stack_pointer) {
+            return OwnMemory::around(stack_pointer);
+        }
+        let (low, high) = (Cell::new(below(stack_pointer)), Cell::new(self.range.end().get()));
+        OwnMemory { low, high, _stays: PhantomData }
     }
 }
 
@@ -222,7 +259,7 @@ mod tests {
         let edge = half_mapped();
         for way in [by_kernel, in_place] {
             let mut bytes = [0; 8];
-            assert!(way(edge - 8, &mut bytes) || way as usize == by_kernel as usize, "{edge:#x}");
+            assert!(way(edge - 8, &mut bytes) || way as *const () == by_kernel as *const (), "{edge:#x}");
             assert!(!way(edge - 4, &mut bytes));
             assert!(!way(edge, &mut bytes));
             assert!(!way(8, &mut bytes));
@@ -243,7 +280,7 @@ mod tests {
         let mut room = vec![0; 5 * PAGE as usize];
         let from = edge - 2 * PAGE - 3;
         assert_eq!(memory.copy_stack(Avma::new(from), &mut room), 2 * PAGE as usize + 3);
-        // Below the stack: any memory.
+        // Elsewhere: any memory.
         let number = 0x1234u64;
         assert_eq!(memory.read_u64(Avma::new(&raw const number as u64)), Ok(0x1234));
     }

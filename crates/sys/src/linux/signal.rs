@@ -5,13 +5,14 @@
 //! there before.
 
 use super::slots;
-use super::{OsError, OwnMemory, ThreadId};
-use backtrail_core::{Avma, Registers};
+use super::{OsError, OwnMemory, OwnStack, ThreadId};
+use crate::registers_here;
+use backtrail_core::Registers;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
-/// A thread that runs the handler: what it was doing, seen from itself.
+/// A place where the calling thread stands still: what it was doing, seen from itself.
 #[derive(Debug)]
 pub struct Stopped {
     registers: Registers,
@@ -19,6 +20,43 @@ pub struct Stopped {
 }
 
 impl Stopped {
+    /// The place that this is inlined into.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    #[inline(always)]
+    pub fn here() -> Self {
+        let registers = registers_here();
+        Self { memory: OwnMemory::around(registers.sp().unwrap_or_default()), registers }
+    }
+
+    /// The same on a stack whose bounds are known.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    #[inline(always)]
+    pub fn here_on(stack: &OwnStack) -> Self {
+        let registers = registers_here();
+        Self { memory: stack.memory(registers.sp().unwrap_or_default()), registers }
+    }
+
+    /// The code that a signal handler interrupted, by the handler's third argument.
+    ///
+    /// # Safety
+    ///
+    /// `context` is what the kernel gave a handler that has not returned yet, on this thread.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    pub unsafe fn interrupted(context: *const c_void) -> Self {
+        // SAFETY: the caller's promise.
+        let registers = unsafe { super::context::registers_of(context) };
+        Self { memory: OwnMemory::around(registers.sp().unwrap_or_default()), registers }
+    }
+
     /// The registers of the code that was interrupted.
     pub fn registers(&self) -> &Registers {
         &self.registers
@@ -50,19 +88,27 @@ impl DirectedSignal {
     /// Takes the signal `number`, or, without one, the highest real-time signal that nothing handles. It stays taken: one
     /// that is still on its way must find its handler.
     ///
+    /// The handler runs on the thread's own stack, of which it needs some kilobytes, or `on_signal_stack`, if the thread
+    /// has one: Go's runtime wants that, since goroutines have small stacks. Those that Rust's standard library makes
+    /// have room for little more than the kernel's own frame.
+    ///
     /// # Errors
     /// Where there is no such signal, or its action cannot be set.
-    pub fn take(number: Option<i32>) -> Result<Self, OsError> {
+    pub fn take(number: Option<i32>, on_signal_stack: bool) -> Result<Self, OsError> {
         let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match number {
             Some(number) => number,
             None => unused().ok_or(OsError { call: "sigaction", number: libc::EBUSY })?,
         };
-        let signal = Self(number);
-        if !signal.is_ours()? {
-            install(number)?;
+        let before = action(number)?;
+        if before.sa_sigaction != handler_address() {
+            // First, so that the first foreign signal finds it.
+            let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number));
+            let place = place.ok_or(OsError { call: "sigaction", number: libc::EINVAL })?;
+            place.store(Box::into_raw(Box::new(before)), SeqCst);
         }
-        Ok(signal)
+        install(number, on_signal_stack)?;
+        Ok(Self(number))
     }
 
     /// The signal's number.
@@ -144,18 +190,12 @@ fn handler_address() -> usize {
     handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
 }
 
-fn install(number: c_int) -> Result<(), OsError> {
-    let before = Box::into_raw(Box::new(action(number)?));
-    // Set first: the first foreign signal must find it. What was there is never freed.
-    let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number));
-    let place = place.ok_or(OsError { call: "sigaction", number: libc::EINVAL })?;
-    place.store(before, SeqCst);
+fn install(number: c_int, on_signal_stack: bool) -> Result<(), OsError> {
     // SAFETY: all zeros is a valid `sigaction`.
     let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
     ours.sa_sigaction = handler_address();
-    // On the signal stack where there is one: Go's goroutines have small stacks, and a program that overflowed its own
-    // has none left.
-    ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    let stack = if on_signal_stack { libc::SA_ONSTACK } else { 0 };
+    ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | stack;
     // SAFETY: both pointers are valid.
     let answer = unsafe {
         libc::sigfillset(&raw mut ours.sa_mask);
@@ -175,23 +215,13 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
         if (*info).si_code == CODE {
             let value = (*info).si_value().sival_ptr.addr();
             if let Ok(value) = u32::try_from(value) {
-                slots::serve(value, || stopped(context));
+                slots::serve(value, || Stopped::interrupted(context));
             }
         } else {
             chain(number, info, context);
         }
         *errno = saved;
     }
-}
-
-/// # Safety
-///
-/// `context` is what the kernel gave the handler.
-unsafe fn stopped(context: *mut c_void) -> Stopped {
-    // SAFETY: the caller's promise.
-    let registers = unsafe { super::registers_of(context) };
-    let memory = OwnMemory::around(registers.sp().unwrap_or(Avma::new(0)));
-    Stopped { registers, memory }
 }
 
 /// Hands a foreign signal on to the handler that was there before us. Where none was it is ignored: for the default

@@ -148,7 +148,7 @@ fn entries(folder: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), Os
 ///
 /// # Errors
 /// Where the C library does not know.
-pub fn own_stack() -> Result<AddrRange<Avma>, OsError> {
+pub(super) fn own_stack() -> Result<AddrRange<Avma>, OsError> {
     // SAFETY: the attributes are filled in by the first call and destroyed after the second.
     unsafe {
         let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
@@ -196,7 +196,7 @@ mod tests {
         let mut all = [ThreadId::new(0); 512];
         let count = threads(&mut all).unwrap();
         assert!(all[..count].contains(&id) && all[..count].contains(&ThreadId::main()));
-        assert_eq!(threads(&mut []).unwrap() > 0, true);
+        assert!(threads(&mut []).unwrap() > 0);
         assert!(id.cpu_time().unwrap() > Duration::ZERO);
         drop(stop);
         thread.join().unwrap();
