@@ -2,7 +2,7 @@
 
 use super::{Hang, Node};
 use backtrail_report::Frame;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(super) struct Merged {
     pub(super) children: Vec<usize>,
     pub(super) depth: usize,
+    /// The functions, outermost first, as collapsed stacks have them.
+    label: String,
     pub(super) samples: u64,
     pub(super) time: Duration,
     pub(super) own_time: Duration,
@@ -34,8 +36,10 @@ impl MergedTree {
         let mut places: Vec<usize> = Vec::with_capacity(hang.nodes.len());
         for (position, node) in hang.nodes.iter().enumerate() {
             let parent = node.parent.and_then(|parent| places.get(parent).copied());
-            let key = (parent, names(hang, &node.frame).join(";"));
-            let place = *known.entry(key).or_insert_with(|| tree.add(parent));
+            let mut names = names(hang, &node.frame);
+            names.reverse();
+            let key = (parent, names.join(";"));
+            let place = *known.entry(key).or_insert_with_key(|(parent, label)| tree.add(*parent, label));
             places.push(place);
             tree.take(place, node, position);
         }
@@ -43,10 +47,10 @@ impl MergedTree {
         tree
     }
 
-    fn add(&mut self, parent: Option<usize>) -> usize {
+    fn add(&mut self, parent: Option<usize>, label: &str) -> usize {
         let place = self.nodes.len();
         let depth = parent.and_then(|parent| self.nodes.get(parent)).map_or(0, |parent| parent.depth + 1);
-        self.nodes.push(Merged { depth, ..Merged::default() });
+        self.nodes.push(Merged { depth, label: label.to_owned(), ..Merged::default() });
         match parent.and_then(|parent| self.nodes.get_mut(parent)) {
             Some(parent) => parent.children.push(place),
             None => self.roots.push(place),
@@ -95,17 +99,21 @@ pub(super) fn heaviest(hang: &Hang) -> Option<usize> {
     Some(tree.nodes.get(tree.heaviest()?)?.sample)
 }
 
-/// One line a stack, in the order of the names.
+/// One line a stack, callers before what they call and the heaviest first.
 pub(super) fn write_collapsed(hang: &Hang, out: &mut dyn Write) -> io::Result<()> {
-    let mut times: BTreeMap<String, Duration> = BTreeMap::new();
-    for (position, node) in hang.nodes.iter().enumerate().filter(|(_, node)| node.own_samples > 0) {
-        let mut stack: Vec<_> = hang.stack(position).flat_map(|frame| names(hang, frame)).collect();
-        stack.reverse();
-        let time = times.entry(stack.join(";")).or_default();
-        *time = time.saturating_add(node.own_time);
+    let tree = MergedTree::of(hang);
+    let mut open: Vec<usize> = tree.roots.iter().rev().copied().collect();
+    let mut stack: Vec<&str> = Vec::new();
+    while let Some(node) = open.pop().and_then(|place| tree.nodes.get(place)) {
+        stack.truncate(node.depth);
+        stack.push(&node.label);
+        if !node.own_time.is_zero() {
+            let millis = (node.own_time.as_secs_f64() * 1000.0).round().max(1.0);
+            writeln!(out, "{} {millis}", stack.join(";"))?;
+        }
+        open.extend(node.children.iter().rev());
     }
-    let millis = |time: Duration| (time.as_secs_f64() * 1000.0).round().max(1.0);
-    times.iter().try_for_each(|(stack, time)| writeln!(out, "{stack} {}", millis(*time)))
+    Ok(())
 }
 
 /// The names of one frame, innermost first; `image+0x…` where it has none. A semicolon would end the frame, a line break

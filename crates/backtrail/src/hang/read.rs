@@ -9,7 +9,9 @@ use std::time::Duration;
 
 /// Bytes, nodes and images that are read of one file; what a watch writes by default is a sixteenth of it.
 const MAX_BYTES: usize = 16 << 20;
-const MAX_NODES: usize = 200_000;
+const MAX_NODES: usize = 100_000;
+/// Frames of one stack: what is deeper begins a tree of its own.
+const MAX_DEPTH: u32 = 4_096;
 const MAX_IMAGES: usize = 20_000;
 const MAX_NOTES: usize = 20;
 
@@ -157,8 +159,8 @@ impl Reader {
             return self.note(format!("only {MAX_NODES} frames of the tree were read"));
         }
         // A broken line may have had the parent; what it calls is a root then, not lost.
-        let parent = line.parent.filter(|parent| *parent < position);
-        let depth = parent.and_then(|parent| self.hang.nodes.get(parent)).map(|node| node.frame.index);
+        let parent = line.parent.and_then(|parent| Some((parent, self.hang.nodes.get(parent)?.frame.index)));
+        let (parent, depth) = parent.filter(|(_, depth)| *depth < MAX_DEPTH).unzip();
         let mut frame = Frame::new(depth.map_or(0, |depth| depth.saturating_add(1)));
         frame.address = address(&line.address)
             .map(|at| if line.exact { FrameAddress::Exact(at) } else { FrameAddress::Return(at) });

@@ -301,7 +301,7 @@ All samples
 fn collapsed_stacks_have_milliseconds() {
     let mut text = Vec::new();
     named().write_collapsed(&mut text).unwrap();
-    let expected = "main;draw 10\nmain;run:loop;hash 60\nmain;run:loop;read 10\n";
+    let expected = "main;run:loop;hash 60\nmain;run:loop;read 10\nmain;draw 10\n";
     assert_eq!(String::from_utf8(text).unwrap(), expected);
 }
 
