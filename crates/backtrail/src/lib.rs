@@ -22,6 +22,7 @@
 
 mod analysis;
 mod binary;
+mod cache;
 pub mod cfi;
 mod convert;
 mod details;
@@ -47,7 +48,8 @@ pub use backtrail_report::{
     Termination, Thread, Verdict,
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
-pub use binary::{Binary, Located, OpenError, Placement};
+pub use binary::{Binary, Located, OpenError, OpenOptions, Placement};
+pub use cache::TableCache;
 pub use convert::{
     ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
     TableStats, Verified,

@@ -56,13 +56,20 @@ impl<'d> Gsym<'d> {
         Ok(Self { data, header, address_offsets, info_offsets, files, strings })
     }
 
+    /// How many bytes of a file's start [`peek`](Self::peek) reads.
+    pub const START: usize = header::SIZE as usize;
+
+    /// The identity that the start of a file states, as [`id`](Self::id).
+    ///
+    /// # Errors
+    /// When these are not the first bytes of a GSYM of version 1.
+    pub fn peek(start: &[u8]) -> Result<Option<ImageId>> {
+        Header::read(start).map(|header| header.id())
+    }
+
     /// The identity of the image. GSYM does not tell UUIDs from build ids; 16 bytes are taken for a UUID.
     pub fn id(&self) -> Option<ImageId> {
-        let bytes = self.header.uuid();
-        match <[u8; 16]>::try_from(bytes) {
-            Ok(uuid) => Some(ImageId::Uuid(uuid)),
-            Err(_) => ImageId::from_build_id(bytes),
-        }
+        self.header.id()
     }
 
     /// What addresses are stored as offsets from; the image base, as LLVM writes it.
