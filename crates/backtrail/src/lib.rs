@@ -34,6 +34,7 @@ mod open_image;
 mod stacks;
 mod symbolicate;
 mod symbols;
+mod unpack;
 mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
