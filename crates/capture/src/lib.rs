@@ -6,6 +6,7 @@
 //! - [`offline`]: a saved stack as Android's libunwindstack keeps its test cases;
 //! - [`elf_core`]: the core dump of a Linux process;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
+//! - [`procfs`]: what Linux tells of its processes, which `remote` and `local` captures ask.
 //!
 //! # What the caller does
 //! Supplies the bytes, and afterwards the images' files: this crate opens none. A core leaves out what can be read from
@@ -25,6 +26,7 @@ mod memory;
 #[cfg(feature = "minidump")]
 pub mod minidump;
 pub mod offline;
+pub mod procfs;
 mod snapshot;
 
 pub use error::{Error, ErrorKind};
