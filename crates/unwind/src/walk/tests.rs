@@ -148,7 +148,10 @@ fn scanning_stops_at_what_may_be_a_caller_in_missing_code() {
     let ended = Ended::Failed(Failure::MissingCode(Avma::new(caller)));
     assert_eq!(walk([1, LOADED + 15, caller, LOADED + 20]), (2, ended));
     assert_eq!(walk([1, caller, LOADED + 15, LOADED + 20]), (1, ended));
-    assert_eq!(alloc::format!("{ended}"), "could not go on: the caller may be 0x50020, but that code is missing");
+    assert_eq!(
+        alloc::format!("{ended}"),
+        "could not go on: the caller may be 0x50020, but that code is missing"
+    );
     // The end of the range is no code of it: a call at its last bytes would return there, but nothing before lies in it.
     assert_eq!(walk([1, missing.start().get(), LOADED + 15, 2]).0, 2);
 }
