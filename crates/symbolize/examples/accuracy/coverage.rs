@@ -120,21 +120,17 @@ fn fault(
     Some(("another function", format!("{} rather than {}", outermost.to_owned().name, shown())))
 }
 
-/// Whether the function around an address has one of these names, or none where these are none.
+/// Whether the function around an address has one of these names. Names that are in another file (dwz) are not read here.
 fn is_one_of(answer: &Answer<'_>, names: &[Vec<u8>]) -> bool {
     let Some(outermost) = answer.functions.last().map(FunctionRef::to_owned) else { return false };
-    let known = [Some(outermost.name), outermost.linkage_name];
-    let mut known = known.into_iter().flatten().filter(|name| !name.is_empty()).peekable();
-    match known.peek() {
-        None => names.is_empty(),
-        // A part of a function has the name of the whole in front.
-        Some(_) => known.any(|known| {
-            names.iter().any(|name| {
-                let rest = known.as_bytes().strip_prefix(name.as_slice());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
-            })
-        }),
-    }
+    let own = [Some(outermost.name), outermost.linkage_name];
+    // Where there is no linkage name, we put scopes in front and parameters behind; parts of functions have an ending.
+    names.is_empty()
+        || own.iter().flatten().any(|own| names.iter().any(|name| contains(own.as_bytes(), name)))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    !part.is_empty() && text.windows(part.len()).any(|window| window == part)
 }
 
 /// All functions around an address; several claim what the linker merged.
