@@ -17,12 +17,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here is signal safe; see the crates below for what may run in a dying process.
+//! Nothing here is signal safe but what `capture` says of its functions.
 #![forbid(unsafe_code)]
 
 mod analysis;
 mod binary;
 mod cache;
+#[cfg(target_os = "linux")]
+pub mod capture;
 pub mod cfi;
 mod convert;
 mod details;
@@ -34,6 +36,7 @@ mod open_image;
 mod stacks;
 mod symbolicate;
 mod symbols;
+mod unpack;
 mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};

@@ -67,6 +67,10 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.notes.push(note);
     }
 
+    pub(super) fn notes(&mut self, notes: impl IntoIterator<Item = String>) {
+        self.notes.extend(notes);
+    }
+
     /// Adds an image. `known` is its bias where the capture tells it.
     pub(super) fn add(&mut self, part: &Part, sources: Sources, known: Option<Bias>) {
         let headers = part.headers();

@@ -52,13 +52,13 @@ pub(super) struct Found {
 }
 
 /// Where to look.
-pub(super) struct Finder<'f> {
-    pub(super) symbols: &'f Symbols,
-    pub(super) arch: Arch,
+pub(crate) struct Finder<'f> {
+    pub(crate) symbols: &'f Symbols,
+    pub(crate) arch: Arch,
     /// The program, where the caller named it.
-    pub(super) executable: Option<&'f Path>,
+    pub(crate) executable: Option<&'f Path>,
     /// Whether the paths of the captured machine mean files of this one.
-    pub(super) use_mapped_paths: bool,
+    pub(crate) use_mapped_paths: bool,
 }
 
 impl Finder<'_> {
@@ -87,6 +87,26 @@ impl Finder<'_> {
             found.tried.push(format!("no file with {} {id} was found for {}", id.kind(), image.path));
         }
         found
+    }
+
+    /// The files of an image whose binary is at hand: its debug files, best first, or else the binary itself.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn beside(
+        &self,
+        image: &Image,
+        binary: Option<(String, FileData)>,
+    ) -> Vec<(String, FileData)> {
+        let mut found = Found { main_file: PathBuf::from(&image.path), ..Found::default() };
+        if let Some(id) = &image.id {
+            self.by_identity(id, &mut found);
+        }
+        found.binary = binary.or(found.binary);
+        self.separate_debug_file(&mut found);
+        let is_other =
+            |file: &(String, FileData)| found.binary.as_ref().is_none_or(|(_, own)| **own != *file.1);
+        let mut files: Vec<_> = found.debug.iter().filter(|file| is_other(file)).cloned().collect();
+        files.extend(found.binary);
+        files
     }
 
     fn by_identity(&self, id: &ImageId, found: &mut Found) {

@@ -126,7 +126,16 @@ fn is_one_of(answer: &Answer<'_>, names: &[Vec<u8>]) -> bool {
     let own = [Some(outermost.name), outermost.linkage_name];
     // Where there is no linkage name, we put scopes in front and parameters behind; parts of functions have an ending.
     names.is_empty()
-        || own.iter().flatten().any(|own| names.iter().any(|name| contains(own.as_bytes(), name)))
+        || own
+            .iter()
+            .flatten()
+            .any(|own| names.iter().any(|name| contains(own.as_bytes(), without_arguments(name))))
+}
+
+/// Compilers spell template arguments in their own way: `box<long int>`.
+fn without_arguments(name: &[u8]) -> &[u8] {
+    let end = name.iter().position(|byte| *byte == b'<').filter(|_| !name.starts_with(b"operator"));
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
