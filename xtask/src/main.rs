@@ -8,6 +8,7 @@
 mod accuracy;
 mod bench_peers;
 mod cores;
+mod coverage;
 mod deny;
 mod deps;
 mod docs;
@@ -27,7 +28,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 10] = [
+const CHORES: [Chore; 11] = [
     (
         "deps",
         "",
@@ -48,6 +49,12 @@ const CHORES: [Chore; 10] = [
         "[--count N] [--seed N] [--all-code] [--arch A] [FILE…]",
         "compares answers with llvm-symbolizer's on random addresses of large files (docs/accuracy.md)",
         accuracy::run,
+    ),
+    (
+        "coverage",
+        "[--every-byte] [FILE…]",
+        "asks in every range of every function of large files, in debug info and table (docs/accuracy.md)",
+        coverage::run,
     ),
     (
         "bench-peers",
