@@ -37,8 +37,11 @@ fn build(folder: &Path) -> Option<(PathBuf, PathBuf)> {
         Some(output)
     };
     let target = std::env::var("BACKTRAIL_TEST_CC_PREFIX").unwrap_or_default();
-    let built = make(&format!("{target}c++"), "churn.cpp", "libchurn.so")
-        .zip(make(&format!("{target}cc"), "plugin.c", "libplugin.so"));
+    let built = make(&format!("{target}c++"), "churn.cpp", "libchurn.so").zip(make(
+        &format!("{target}cc"),
+        "plugin.c",
+        "libplugin.so",
+    ));
     if built.is_none() {
         println!("no C++ compiler: nothing is tested");
     }
@@ -73,7 +76,10 @@ impl Names<'_> {
         let is_known = |frame: &backtrail::capture::RawFrame| self.known.contains_key(&frame.address);
         if !stack.frames().iter().all(is_known) {
             for frame in self.capturer.symbolize(stack, &self.symbols) {
-                let outermost = frame.functions.last().map(|function| function.linkage_name.clone().unwrap_or_else(|| function.name.clone()));
+                let outermost = frame
+                    .functions
+                    .last()
+                    .map(|function| function.linkage_name.clone().unwrap_or_else(|| function.name.clone()));
                 let name = outermost.or_else(|| frame.names().last().map(str::to_owned)).unwrap_or_default();
                 self.known.insert(frame.address.unwrap(), name);
             }
@@ -123,7 +129,11 @@ impl Seen {
             match stack.ended() {
                 Some(backtrail::capture::Ended::EndOfStack(_)) => self.complete += 1,
                 other => {
-                    let key = format!("{}: {}", thread.name, other.map(|o| o.to_string().chars().take(40).collect::<String>()).unwrap_or_default());
+                    let key = format!(
+                        "{}: {}",
+                        thread.name,
+                        other.map(|o| o.to_string().chars().take(40).collect::<String>()).unwrap_or_default()
+                    );
                     *self.failed.entry(key).or_default() += 1;
                 }
             }
@@ -174,7 +184,11 @@ fn churn(count: usize) {
         }
     }
     let elapsed = start.elapsed();
-    println!("{seen:#?}\n{count} captures of all threads in {elapsed:?}; {} steps of work; memory {before} KB, then {} KB", end(), resident());
+    println!(
+        "{seen:#?}\n{count} captures of all threads in {elapsed:?}; {} steps of work; memory {before} KB, then {} KB",
+        end(),
+        resident()
+    );
     assert!(seen.complete > 0);
     // Names and rules of libraries are kept, each once.
     assert!(resident() < before + 20_000, "memory grew from {before} KB to {} KB", resident());
