@@ -7,6 +7,7 @@
 
 mod accuracy;
 mod bench_peers;
+mod cores;
 mod deny;
 mod deps;
 mod docs;
@@ -26,7 +27,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 9] = [
+const CHORES: [Chore; 10] = [
     (
         "deps",
         "",
@@ -59,6 +60,12 @@ const CHORES: [Chore; 9] = [
         "[--show] [FILE…]",
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
+    ),
+    (
+        "cores",
+        "[--show] [--keep] [--list] [--program FILE] [PART…]",
+        "lets programs crash and compares their cores' stacks with gdb's and eu-stack's (docs/stacks.md)",
+        cores::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];

@@ -22,6 +22,7 @@
 
 mod analysis;
 mod binary;
+mod cache;
 #[cfg(target_os = "linux")]
 pub mod capture;
 pub mod cfi;
@@ -35,6 +36,7 @@ mod open_image;
 mod stacks;
 mod symbolicate;
 mod symbols;
+mod unpack;
 mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
@@ -49,7 +51,8 @@ pub use backtrail_report::{
     Termination, Thread, Verdict,
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
-pub use binary::{Binary, Located, OpenError, Placement};
+pub use binary::{Binary, Located, OpenError, OpenOptions, Placement};
+pub use cache::TableCache;
 pub use convert::{
     ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
     TableStats, Verified,

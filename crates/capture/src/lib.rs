@@ -8,6 +8,7 @@
 //! - `local`: the threads and images of this process, on Linux, macOS and iOS;
 //! - [`mach`]: what an Apple process's memory and kernel answers mean, without any call;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
+//! - `remote`: another process while it runs (Linux), with what [`procfs`] tells of it. It alone reads more than bytes.
 //!
 //! # What the caller does
 //! Supplies the bytes, and afterwards the images' files: this crate opens none. A core leaves out what can be read from
@@ -21,6 +22,7 @@
 mod bytes;
 pub mod elf_core;
 mod error;
+mod gregset;
 mod limits;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod local;
@@ -30,6 +32,9 @@ mod memory;
 #[cfg(feature = "minidump")]
 pub mod minidump;
 pub mod offline;
+pub mod procfs;
+#[cfg(target_os = "linux")]
+pub mod remote;
 mod snapshot;
 
 pub use error::{Error, ErrorKind};

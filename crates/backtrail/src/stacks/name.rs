@@ -59,6 +59,8 @@ fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answer
     for (key, (image, addresses)) in wanted {
         let Some(names) = &image.names else { continue };
         let addresses: Vec<_> = addresses.into_iter().collect();
+        let with_table = symbols.with_table(names);
+        let names = with_table.as_ref().unwrap_or(names);
         let located = names.lookup_all(symbols.index(), &addresses);
         let running = |(svma, located)| ((key, svma), of_function(names, svma, located));
         answers.extend(addresses.into_iter().zip(located).map(running));
