@@ -77,6 +77,12 @@ impl Status {
         }
     }
 
+    /// The name of the dispatch queue that the thread serves: none here.
+    #[expect(clippy::unused_self, reason = "Apple's systems have queues")]
+    pub fn queue(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the thread does not take this signal at the moment.
     pub fn blocks(&self, signal: i32) -> bool {
         self.blocked & bit(signal) != 0
