@@ -280,6 +280,31 @@ fn threads_in_the_loader_are_captured() {
 }
 
 #[test]
+fn libraries_whose_file_is_gone_are_read_from_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = TempDir::new("capture-gone");
+    let Some((_, plugin)) = build(folder.path()) else { return };
+    let library = open(&plugin);
+    std::fs::remove_file(&plugin).unwrap();
+    let capturer = Capturer::new(Options::default()).unwrap();
+    let work = symbol(library, "plugin_work") as usize;
+    let in_plugin = move || {
+        // SAFETY: the function of plugin.c.
+        let work: extern "C" fn(extern "C" fn()) = unsafe { std::mem::transmute(work) };
+        work(hold);
+    };
+    let mut stack = RawStack::new();
+    while_held(in_plugin, |id| capturer.thread(id, &mut stack).unwrap());
+    let inside = |frame: &&backtrail::capture::RawFrame| {
+        (work..work + 64).contains(&usize::try_from(frame.address.raw().get()).unwrap())
+    };
+    let frame = stack.frames().iter().find(inside).expect("a frame of the library");
+    assert_eq!(frame.trust, backtrail::Trust::Cfi);
+    let ended = stack.ended().unwrap();
+    assert!(matches!(ended, backtrail::capture::Ended::EndOfStack(_)), "{ended}: {stack:#?}");
+}
+
+#[test]
 fn threads_that_hold_stdios_lock_are_captured() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     unsafe extern "C" {
