@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// Builds the library and puts it where compilers and `pkg-config` look.
 fn install(prefix: &Path) -> Result<()> {
     sh::run(sh::cargo().args(["build", "--release", "--package", "backtrail-ffi", "--lib"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| sh::root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| sh::root().join("target"), PathBuf::from);
     let built = target.join("release");
     let prefix = std::path::absolute(prefix).map_err(|error| format!("{}: {error}", prefix.display()))?;
     let library = prefix.join("lib");
@@ -71,7 +72,11 @@ const EXAMPLES: [(&str, &str, bool); 3] =
 
 /// How an example is built and run: a name, flags of the compiler, and what runs it.
 const WAYS: [(&str, &str, &str); 3] = [
-    ("valgrind", "-O1", "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite"),
+    (
+        "valgrind",
+        "-O1",
+        "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite",
+    ),
     ("address", "-O1 -fsanitize=address,undefined", ""),
     ("thread", "-O1 -fsanitize=thread", ""),
 ];

@@ -312,6 +312,7 @@ fn json_has_the_tree_and_the_heaviest_stack() {
     assert_eq!((&json["lasted_ms"], &json["ended"]), (&330.0.into(), &"recovered".into()));
     assert_eq!(json["heaviest"].as_array().unwrap().len(), 3);
     assert_eq!(json["heaviest"][0]["functions"][0]["name"], "hash");
+    assert_eq!((&json["heaviest"][0]["index"], &json["heaviest"][2]["index"]), (&0.into(), &2.into()));
     let tree = json["tree"].as_array().unwrap();
     assert_eq!(tree.len(), 10);
     assert_eq!((&tree[0]["parent"], &tree[1]["parent"]), (&serde_json::Value::Null, &0.into()));

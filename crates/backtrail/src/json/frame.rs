@@ -9,7 +9,7 @@ use serde::Serialize;
 /// One frame of a stack.
 #[derive(Debug, Serialize)]
 pub(super) struct FrameJson<'a> {
-    index: u32,
+    pub(super) index: u32,
     address: Option<Hex>,
     image: Option<&'a str>,
     image_id: Option<String>,

@@ -4,7 +4,7 @@ use super::frame::{FrameJson, frame};
 use super::report::{ProcessJson, process};
 use super::{HANG_SCHEMA, Hex};
 use crate::hang::{End, Hang, Node};
-use backtrail_report::Image;
+use backtrail_report::{Frame, Image};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -94,11 +94,18 @@ pub fn hang(hang: &Hang) -> HangJson<'_> {
         missed: hang.missed,
         missed_because: hang.missed_because.as_deref(),
         ended: hang.end.map(End::as_str),
-        heaviest: heaviest.map(|item| frame(item, &hang.images)).collect(),
+        heaviest: heaviest.zip(0..).map(|(item, index)| at_place(index, item, &hang.images)).collect(),
         tree: hang.nodes.iter().map(|item| node(item, &hang.images)).collect(),
         images: hang.images.iter().map(image).collect(),
         notes: &hang.notes,
     }
+}
+
+/// In the tree a frame's index is its depth; in a stack it is its place, as in all others.
+fn at_place<'a>(index: u32, item: &'a Frame, images: &'a [Image]) -> FrameJson<'a> {
+    let mut shown = frame(item, images);
+    shown.index = index;
+    shown
 }
 
 fn node<'a>(node: &'a Node, images: &'a [Image]) -> NodeJson<'a> {
