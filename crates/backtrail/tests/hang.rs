@@ -1,5 +1,12 @@
 //! Threads that hang, watched live.
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
 
 use backtrail::Symbols;
 use backtrail::hang::{Activity, Beat, End, Event, Hang, Options, Watch, unfinished};

@@ -1,5 +1,12 @@
 //! The examples, built by the system's compilers against both libraries, and run.
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
 
 use backtrail_testkit::TempDir;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,11 @@
 //! The header says what the library has: functions, structures, numbers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
 
 use quote::ToTokens;
 use std::collections::BTreeMap;

@@ -77,5 +77,6 @@ pub use unfinished::{Unfinished, unfinished};
 #[cfg(target_os = "linux")]
 pub use watch::{Event, Watch, WatchError};
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests;

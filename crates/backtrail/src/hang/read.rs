@@ -64,7 +64,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Read, ReadError> {
         let is_cut = lines.peek().is_none() && !line.ends_with(b"\n");
         match serde_json::from_slice(line) {
             _ if is_first => {}
-            Ok(line) => reader.line(line),
+            Ok(line) => reader.line(&line),
             Err(_) if is_cut || line.trim_ascii().is_empty() => {}
             Err(error) => reader.broken(at, &error.to_string()),
         }
@@ -113,14 +113,14 @@ impl Reader {
         }
     }
 
-    fn line(&mut self, line: Line<'_>) {
+    fn line(&mut self, line: &Line<'_>) {
         if let Some(image) = &line.image {
             self.image(image);
         }
         for node in &line.nodes {
             self.node(node);
         }
-        self.sample(&line);
+        self.sample(line);
         let hang = &mut self.hang;
         let set = |slot: &mut Duration, value: Option<f64>| {
             if let Some(value) = value {
