@@ -70,15 +70,16 @@ fn link(from: &str, to: &Path) -> Result<()> {
 const EXAMPLES: [(&str, &str, bool); 3] =
     [("threads.c", "cc", false), ("on_signal.c", "cc", false), ("watch.cpp", "c++", true)];
 
-/// How an example is built and run: a name, flags of the compiler, and what runs it.
+/// How an example is built and run: a name, flags of the compiler, and what runs it, from the workspace's folder.
 const WAYS: [(&str, &str, &str); 3] = [
     (
         "valgrind",
         "-O1",
-        "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite",
+        "valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite \
+         --errors-for-leak-kinds=definite --suppressions=crates/ffi/valgrind.supp",
     ),
     ("address", "-O1 -fsanitize=address,undefined", ""),
-    ("thread", "-O1 -fsanitize=thread", ""),
+    ("thread", "-O1 -fsanitize=thread", "env TSAN_OPTIONS=suppressions=crates/ffi/tsan.supp"),
 ];
 
 fn check() -> Result<()> {
@@ -111,7 +112,7 @@ fn run_example(program: &Path, runner: &str, takes_folder: bool) -> Result<()> {
     let words = runner.split(' ').filter(|word| !word.is_empty());
     let mut words = words.map(std::ffi::OsString::from).chain([program.into()]);
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words);
+    command.args(words).current_dir(sh::root());
     if takes_folder {
         command.arg(program.with_extension("hangs"));
     }
