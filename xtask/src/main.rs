@@ -17,6 +17,7 @@ mod names;
 mod sh;
 mod shape;
 mod source;
+mod steps;
 
 use std::process::ExitCode;
 
@@ -26,7 +27,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 9] = [
+const CHORES: [Chore; 10] = [
     (
         "deps",
         "",
@@ -59,6 +60,12 @@ const CHORES: [Chore; 9] = [
         "[--show] [FILE…]",
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
+    ),
+    (
+        "steps",
+        "[--steps N] [--show] [ARCHITECTURE…]",
+        "single-steps programs of every architecture under qemu; each instruction must know its callers (docs/unwinding.md)",
+        steps::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];
