@@ -19,6 +19,7 @@ mod names;
 mod sh;
 mod shape;
 mod source;
+mod steps;
 
 use std::process::ExitCode;
 
@@ -28,7 +29,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 11] = [
+const CHORES: [Chore; 12] = [
     (
         "deps",
         "",
@@ -73,6 +74,12 @@ const CHORES: [Chore; 11] = [
         "[--show] [--keep] [--list] [--program FILE] [PART…]",
         "lets programs crash and compares their cores' stacks with gdb's and eu-stack's (docs/stacks.md)",
         cores::run,
+    ),
+    (
+        "steps",
+        "[--steps N] [--show] [ARCHITECTURE…]",
+        "single-steps programs of every architecture under qemu; each instruction must know its callers (docs/unwinding.md)",
+        steps::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];
