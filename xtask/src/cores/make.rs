@@ -122,7 +122,12 @@ fn found(folder: &Path) -> Option<PathBuf> {
                 && header.ends_with(&[4, 0])
         })
     };
-    sh::entries(folder).into_iter().find(is_core)
+    // qemu is dumped too, as the process that the kernel knows.
+    let is_guest =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("qemu_"));
+    let mut cores: Vec<_> = sh::entries(folder).into_iter().filter(is_core).collect();
+    cores.sort_by_key(|path| !is_guest(path));
+    cores.into_iter().next()
 }
 
 fn depth(folder: &Path) -> Option<u64> {

@@ -66,11 +66,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// The kernel's frame around a handler. Known by the code at the return address itself: one byte before may be
     /// another function, whose rules would be wrong.
     pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&Image<'a>>) -> Option<Next> {
-        let family = self.registers.family();
-        let mut copy = [0; CALL_BYTES];
-        let ahead = self.code_from(here.address.raw(), image, &mut copy)?;
-        let word = |at| self.memory.read_u32(at).ok();
-        let row = arch::signal_frame(family, ahead, self.registers.sp()?, &word)?;
+        let row = self.signal_row(here.address.raw(), image, self.registers.sp()?)?;
         let caller = execute::apply(&row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         Some(Next {
             address: FrameAddress::Exact(self.strip(caller.return_address?)),
@@ -80,6 +76,20 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             bytecode: None,
             is_odd: true,
         })
+    }
+
+    fn signal_row(&self, at: Avma, image: Option<&Image<'a>>, sp: Avma) -> Option<Row> {
+        let mut copy = [0; CALL_BYTES];
+        let ahead = self.code_from(at, image, &mut copy)?;
+        let word = |at| self.memory.read_u32(at).ok();
+        arch::signal_frame(self.registers.family(), ahead, sp, &word)
+    }
+
+    /// Whether `address`, found below `above`, is where a signal's handler returns to. No call leads there, so that what
+    /// lies before it tells nothing.
+    fn is_signal_return(&self, address: Avma, above: Avma) -> bool {
+        let image = self.images.at(self.without_thumb_bit(address));
+        image.is_some() && self.signal_row(address, image, above).is_some()
     }
 
     /// Code of the image, or else of the target's memory; the Thumb bit is no part of the address.
@@ -209,8 +219,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let caller = execute::apply(row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         let address = self.strip(caller.return_address?);
-        let believed = self.is_code(address)? && self.before(address) != Before::Other;
-        if !believed || caller.registers.sp()? <= sp {
+        let above = caller.registers.sp()?;
+        let is_called = self.is_code(address)? && self.before(address) != Before::Other;
+        if above <= sp || !is_called && !self.is_signal_return(address, above) {
             return None;
         }
         let mut registers = self.forget_all_but_pointers(&caller.registers);
@@ -252,10 +263,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         for place in places.take_while(|place| range.contains(*place)) {
             let Ok(word) = self.memory.read_pointer(place, size) else { break };
             let address = self.strip(Avma::new(word));
-            if self.is_code(address) != Some(true) {
-                continue;
+            let above = place.get().saturating_add(size.into());
+            if self.is_signal_return(address, Avma::new(above)) {
+                return Ok(self.found_at(place, address));
             }
             match self.before(address) {
+                _ if self.is_code(address) != Some(true) => {}
                 Before::Call => return Ok(self.found_at(place, address)),
                 Before::Missing => return Err(Failure::MissingCode(address)),
                 Before::Other | Before::Emptied => {}
