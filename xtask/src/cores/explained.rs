@@ -40,12 +40,19 @@ pub(super) fn why(difference: &Difference<'_>) -> Option<&'static str> {
 /// Whether what the source says of a case must be found.
 pub(super) fn is_to_be_told(case: &str) -> bool {
     // Without tables and frame pointers, and without Go's names, the source knows more than the core.
-    !["c without tables/no-fp", "c musl/", "go/stripped"].iter().any(|known| case.starts_with(known))
+    let is_bare = ["c without tables/no-fp", "c musl/", "go/stripped"].iter().any(|of| case.starts_with(of));
+    !is_bare && !ends_in_abort_on_arm(case)
+}
+
+/// Debian's C library for ARM has no tables for `abort`, and the linker marks the gap as not to be unwound.
+fn ends_in_abort_on_arm(case: &str) -> bool {
+    let is_arm = case.starts_with("c arm/") || case.starts_with("c++ arm/");
+    is_arm && ["abort", "twice", "uncaught", "noexcept"].iter().any(|way| case.contains(way))
 }
 
 type Rule = (fn(&Difference<'_>) -> bool, &'static str);
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     (
         |difference| {
             let is_last = difference.at + 1 == difference.stack.frames.len();
@@ -93,6 +100,13 @@ const RULES: [Rule; 9] = [
             difference.peer == "eu-stack" && gave_up && difference.is_found_without_tables()
         },
         "eu-stack needs tables for every frame",
+    ),
+    (
+        |difference| {
+            let is_end = difference.ours().is_none() || difference.is_found_without_tables();
+            ends_in_abort_on_arm(difference.case) && is_end
+        },
+        "no tables for abort on ARM: gdb reads its prologue",
     ),
     (
         |difference| {

@@ -73,9 +73,12 @@ pub(super) const C_THREADS: [Way; 4] = [
 
 /// `throws.cc`.
 pub(super) const CPP: [Way; 8] = [
-    way(&["uncaught"], &["abort", "__cxa_throw", "shop::throws", "shop::uncaught", "main"]),
+    way(&["uncaught"], &["abort", "shop::throws", "main"]),
     way(&["catch"], &["crash_null", "shop::in_catch", "main"]),
-    way(&["destructor"], &["crash_null", "~Guard", "shop::with_guard", "shop::in_destructor", "main"]),
+    way(
+        &["destructor"],
+        &["crash_null", "shop::Guard::~Guard", "shop::with_guard", "shop::in_destructor", "main"],
+    ),
     way(&["noexcept"], &["abort", "shop::never_throws", "main"]),
     way(&["algorithm"], &["shop::in_algorithm", "main"]),
     way(&["sort"], &["crash_null", "shop::in_sort", "main"]),
