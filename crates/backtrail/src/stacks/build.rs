@@ -204,11 +204,8 @@ impl<'s, 'd> Builder<'s, 'd> {
             mappings: &self.snapshot.mappings,
             places: &places,
             placed: &self.placed,
-            max_frames: options.max_frames,
         };
-        let captured = self.snapshot.threads.iter();
-        let mut threads: Vec<_> =
-            captured.zip(0..).map(|(captured, number)| thread(&walker, captured, number)).collect();
+        let mut threads = threads(&walker, self.snapshot, options.max_frames);
         name::name(&walker, &mut threads, &mut self.states, symbols);
         let mut report = report(self.snapshot);
         report.crashed_thread = threads.iter().position(|thread| thread.crashed);
@@ -231,12 +228,29 @@ fn without(range: AddrRange<Avma>, holes: &[AddrRange<Avma>]) -> Vec<AddrRange<A
     left
 }
 
-fn thread(walker: &Walker<'_>, captured: &Captured, number: u64) -> Thread {
+/// Frames of all threads together. One stack that overflowed has a million; a capture that is made to harm says that of
+/// each of its threads.
+const MAX_FRAMES: u64 = 2 << 20;
+/// What a thread has all the same.
+const MIN_FRAMES: u64 = 100;
+
+fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64) -> Vec<Thread> {
+    let mut left = MAX_FRAMES;
+    let captured = snapshot.threads.iter().zip(0..);
+    let walked = captured.map(|(captured, number)| {
+        let thread = thread(walker, captured, number, max_frames.min(left.max(MIN_FRAMES)));
+        left = left.saturating_sub(thread.frames.len() as u64);
+        thread
+    });
+    walked.collect()
+}
+
+fn thread(walker: &Walker<'_>, captured: &Captured, number: u64, max_frames: u64) -> Thread {
     let family = walker.arch.family();
     let register = |(register, value)| {
         Some(Register { name: family.register_name(register)?.to_owned(), value, note: None })
     };
-    let (frames, ended) = walker.walk(captured).unwrap_or_else(|| {
+    let (frames, ended) = walker.walk(captured, max_frames).unwrap_or_else(|| {
         let why = "the capture has no registers of this thread".to_owned();
         (Vec::new(), Ended { kind: EndKind::Failed, why })
     });
