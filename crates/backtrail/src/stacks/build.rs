@@ -2,12 +2,12 @@
 
 use super::from_memory::InMemory;
 use super::jit::{self, JitFile};
-use super::place::{Part, Placed};
+use super::live_memory::CachedMemory;
+use super::place::{Names, Part, Placed};
 use super::process_memory::ProcessMemory;
 use super::unwind_image::UnwindImage;
 use super::walk::{Walker, places, unwind_images};
 use super::{StackOptions, Stacks, name};
-use crate::open_image::OpenImage;
 use crate::{ImageSymbols, SymbolStatus, Symbols};
 use backtrail_capture::{Snapshot, Source, Thread as Captured};
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
@@ -15,6 +15,7 @@ use backtrail_object::{Limits, Object};
 use backtrail_report::{EndKind, Ended, Exception, Image, Process, Register, Report, ReportKind, Thread};
 use backtrail_store::FileData;
 use backtrail_unwind::Images;
+use rayon::prelude::*;
 use std::path::PathBuf;
 
 /// What of one image is known and open.
@@ -62,6 +63,11 @@ impl<'s, 'd> Builder<'s, 'd> {
         }
     }
 
+    /// What the snapshot does not have is read from the process that it is of.
+    pub(super) fn set_live(&mut self, live: CachedMemory) {
+        self.memory.set_live(live);
+    }
+
     pub(super) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
@@ -107,20 +113,9 @@ impl<'s, 'd> Builder<'s, 'd> {
         let data: Vec<_> =
             sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
         let named = if sources.debug_files.is_empty() { sources.files } else { sources.debug_files };
-        let names = (!named.is_empty()).then(|| OpenImage::from_data(named, sources.main_file));
         let shown = self.images.len().saturating_sub(1);
-        if let Some(state) = self.states.last_mut() {
-            match &names {
-                Some(Ok(open)) => state.files = open.files.clone(),
-                Some(Err(problem)) => {
-                    state.tried.push(problem.clone());
-                    state.unreadable = true;
-                    state.status = SymbolStatus::Missing;
-                }
-                None => {}
-            }
-        }
-        let (unwind, names) = (UnwindImage::open(&data), names.and_then(Result::ok));
+        let unwind = UnwindImage::open(&data);
+        let names = Names::new(named, sources.main_file);
         self.placed.push(Placed { shown, code, bias, relative, unwind, names });
     }
 
@@ -147,7 +142,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             jit::descriptor(&object, part.headers()?.bias)
         };
         let descriptor = descriptor();
-        descriptor.map(|at| jit::files(&self.snapshot.memory, at, self.snapshot.arch)).unwrap_or_default()
+        descriptor.map(|at| jit::files(&self.memory, at, self.snapshot.arch)).unwrap_or_default()
     }
 
     /// Code made at run time is shown as the mapped range that it lies in; files that lie in none stand for themselves.
@@ -190,13 +185,28 @@ impl<'s, 'd> Builder<'s, 'd> {
             placed: &self.placed,
             max_frames: options.max_frames,
         };
-        let captured = self.snapshot.threads.iter();
+        let captured = self.snapshot.threads.par_iter().enumerate();
         let mut threads: Vec<_> =
-            captured.zip(0..).map(|(captured, number)| thread(&walker, captured, number)).collect();
-        name::name(&walker, &mut threads, &mut self.states, symbols);
+            captured.map(|(number, captured)| thread(&walker, captured, number as u64)).collect();
+        name::name(&walker, &mut threads, &mut self.states, symbols, options.detail);
         let mut report = report(self.snapshot);
         report.crashed_thread = threads.iter().position(|thread| thread.crashed);
         (report.threads, report.images, report.notes) = (threads, self.images, self.notes);
+        Stacks { report, images: self.states }
+    }
+}
+
+impl Builder<'_, '_> {
+    /// The images alone, with where their symbols are.
+    pub(super) fn finish_unasked(mut self) -> Stacks {
+        for placed in &self.placed {
+            if let Some(state) = self.states.get_mut(placed.shown) {
+                placed.names.open();
+                placed.names.tell(state);
+            }
+        }
+        let mut report = report(self.snapshot);
+        (report.images, report.notes) = (self.images, self.notes);
         Stacks { report, images: self.states }
     }
 }
@@ -246,6 +256,7 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
         kind: match snapshot.source {
             Source::ElfCore => ReportKind::ElfCore,
             Source::Minidump => ReportKind::Minidump,
+            Source::Process => ReportKind::Process,
             _ => ReportKind::Offline,
         },
         process: Process {
