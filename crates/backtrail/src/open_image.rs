@@ -181,7 +181,7 @@ impl OpenImage {
         if has_table {
             return None;
         }
-        self.with_symbolizer(|symbolizer| symbolizer.debug_identity()).flatten()
+        self.with_symbolizer(backtrail_symbolize::Symbolizer::debug_identity).flatten()
     }
 
     /// The address that offsets in the image count from.
