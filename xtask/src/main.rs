@@ -8,6 +8,7 @@
 mod accuracy;
 mod bench_peers;
 mod cores;
+mod coverage;
 mod cross;
 mod deny;
 mod deps;
@@ -19,6 +20,7 @@ mod names;
 mod sh;
 mod shape;
 mod source;
+mod steps;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 11] = [
+const CHORES: [Chore; 13] = [
     (
         "deps",
         "",
@@ -49,6 +51,12 @@ const CHORES: [Chore; 11] = [
         "[--count N] [--seed N] [--all-code] [--arch A] [FILE…]",
         "compares answers with llvm-symbolizer's on random addresses of large files (docs/accuracy.md)",
         accuracy::run,
+    ),
+    (
+        "coverage",
+        "[--every-byte] [FILE…]",
+        "asks in every range of every function of large files, in debug info and table (docs/accuracy.md)",
+        coverage::run,
     ),
     (
         "bench-peers",
@@ -73,6 +81,12 @@ const CHORES: [Chore; 11] = [
         "[aarch64|arm|x86|macos|ios]…",
         "tests captures on other processors, checks and links for Apple's systems (needs Debian's rustc-web)",
         cross::run,
+    ),
+    (
+        "steps",
+        "[--steps N] [--show] [ARCHITECTURE…]",
+        "single-steps programs of every architecture under qemu; each instruction must know its callers (docs/unwinding.md)",
+        steps::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];
