@@ -5,7 +5,7 @@ use super::symbols::Named;
 use super::target::Target;
 use super::unit::Worker;
 use super::walk::{Call, Function};
-use crate::dwarf::{Location, View};
+use crate::dwarf::{Location, Plan, View};
 use backtrail_core::{AddrRange, Svma};
 use backtrail_table::{Batch, CallSite, FileId, Language};
 
@@ -49,6 +49,7 @@ pub(super) struct Emit<'w, 'b, 'a, 'd> {
     view: View<'a, 'd>,
     dies: View<'a, 'd>,
     target: &'w Target<'w>,
+    plan: &'w Plan,
     language: Language,
     has_mangled_names: bool,
     parts: Vec<Part>,
@@ -61,11 +62,12 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         view: View<'a, 'd>,
         dies: View<'a, 'd>,
         target: &'w Target<'w>,
+        plan: &'w Plan,
     ) -> Self {
         let root = dies.root();
         let (language, has_mangled_names) = (Language(root.language), root.has_mangled_names());
         let (parts, ranges) = (Vec::new(), Vec::new());
-        Self { worker, view, dies, target, language, has_mangled_names, parts, ranges }
+        Self { worker, view, dies, target, plan, language, has_mangled_names, parts, ranges }
     }
 
     pub(super) fn run(mut self, ranks: Ranks) {
@@ -94,12 +96,12 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
     /// Finds what all functions and calls are called.
     fn name_all(&mut self) {
         let Worker { names, walked, .. } = &mut *self.worker;
-        names.next_unit();
+        names.next_unit(walked.functions.len() + walked.calls.len());
         for function in &mut walked.functions {
-            function.called = names.of(self.dies, function.die, function.origin);
+            function.called = names.of(self.dies, self.plan, function.named);
         }
         for call in &mut walked.calls {
-            call.called = names.of(self.dies, call.die, call.origin);
+            call.called = names.of(self.dies, self.plan, call.named);
         }
         names.find_scopes(self.dies);
         // Calls of nested functions stand among those of the function around.

@@ -1,7 +1,7 @@
 //! The names of functions, each read once.
 
-use super::fast_map::FastMap;
-use crate::dwarf::{Value, View, collect_names, follow, qualify, scopes_of_all};
+use super::fast_map::{FastMap, OffsetMap};
+use crate::dwarf::{Plan, Value, View, collect_names, follow, qualify, read_stated, scopes_of_all};
 use backtrail_table::{Builder, FunctionHead, Language, StringId};
 
 /// Names as a table keeps them. Belongs to one worker.
@@ -10,7 +10,7 @@ pub(super) struct Names<'b> {
     /// Strings of the sections by where they lie in memory: most are asked for many times.
     strings: FastMap<usize, Kept>,
     /// What each DIE that was asked for is called; an index into `called`.
-    by_die: FastMap<u64, u32>,
+    by_die: OffsetMap,
     /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
     by_far_die: FastMap<(usize, u64), Called>,
     called: Vec<Called>,
@@ -35,6 +35,39 @@ fn text(tail: &[u8]) -> Option<&[u8]> {
 /// LLVM writes `\x01` before names that are to be taken as they are.
 fn without_mark(name: &[u8]) -> &[u8] {
     name.strip_prefix(b"\x01").unwrap_or(name)
+}
+
+/// Where the names of a function or call are stated: in a DIE of its unit by section offset, or in another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct NameKey(u64);
+
+const FAR: u64 = 1 << 63;
+const SUPPLEMENTARY: u64 = 1 << 62;
+/// No section reaches that far.
+const MAX_OFFSET: u64 = SUPPLEMENTARY - 1;
+
+impl NameKey {
+    /// Of the DIE at a section offset; `origin` where it has its names from there alone.
+    #[inline]
+    pub(super) fn new(view: View<'_, '_>, die: u64, origin: Option<Value>) -> Self {
+        let unit = &view.unit.header;
+        Self(match origin {
+            Some(Value::UnitRef(offset)) => unit.offset.saturating_add(offset).min(MAX_OFFSET),
+            Some(Value::InfoRef(offset)) if (unit.offset..unit.end).contains(&offset) => offset,
+            Some(Value::InfoRef(offset)) => offset.min(MAX_OFFSET) | FAR,
+            Some(Value::SupRef(offset)) => offset.min(MAX_OFFSET) | FAR | SUPPLEMENTARY,
+            Some(_) | None => die,
+        })
+    }
+
+    /// The reference to a DIE of another unit or file.
+    fn far(self) -> Option<Value> {
+        match self.0 & (FAR | SUPPLEMENTARY) {
+            0 => None,
+            FAR => Some(Value::InfoRef(self.0 & MAX_OFFSET)),
+            _ => Some(Value::SupRef(self.0 & MAX_OFFSET)),
+        }
+    }
 }
 
 /// A DIE whose scopes are still to be found.
@@ -63,7 +96,7 @@ impl<'b> Names<'b> {
         Self {
             builder,
             strings: FastMap::default(),
-            by_die: FastMap::default(),
+            by_die: OffsetMap::default(),
             by_far_die: FastMap::default(),
             called: Vec::new(),
             unscoped: Vec::new(),
@@ -71,55 +104,57 @@ impl<'b> Names<'b> {
         }
     }
 
-    /// Forgets what belongs to the last unit.
-    pub(super) fn next_unit(&mut self) {
-        self.by_die.clear();
+    /// Forgets what belongs to the last unit. So many DIEs will be asked for.
+    pub(super) fn next_unit(&mut self, count: usize) {
+        self.by_die.restart(count);
         self.called.clear();
         self.unscoped.clear();
         self.unscoped_names.clear();
     }
 
-    /// The number of what the DIE at a section offset is called; `origin` where it has its names from there alone.
-    pub(super) fn of(&mut self, view: View<'_, '_>, die: u64, origin: Option<Value>) -> u32 {
-        const FAR: u64 = 1 << 63;
-        const SUPPLEMENTARY: u64 = 3 << 62;
-        let unit = &view.unit.header;
-        let key = match origin {
-            Some(Value::UnitRef(offset)) => unit.offset.wrapping_add(offset),
-            Some(Value::InfoRef(offset)) if (unit.offset..unit.end).contains(&offset) => offset,
-            Some(Value::InfoRef(offset)) => offset | FAR,
-            Some(Value::SupRef(offset)) => offset | SUPPLEMENTARY,
-            Some(_) | None => die,
-        };
-        if let Some(known) = self.by_die.get(&key) {
-            return *known;
+    /// The number of what a function or call is called. `plan` is that of the unit.
+    pub(super) fn of(&mut self, view: View<'_, '_>, plan: &Plan, key: NameKey) -> u32 {
+        if let Some(known) = self.by_die.get(key.0) {
+            return known;
         }
         let index = self.called.len() as u32;
-        let called = match origin.filter(|_| key & FAR != 0) {
+        let called = match key.far() {
             Some(far) => self.far(view, far, key),
-            None => self.near(view, key, Some(index)),
+            None => self.near(view, Some(plan), key.0, Some(index)),
         };
         self.called.push(called);
-        self.by_die.insert(key, index);
+        self.by_die.insert(key.0, index);
         index
     }
 
-    fn far(&mut self, view: View<'_, '_>, origin: Value, key: u64) -> Called {
-        let key = (view.section_address(), key);
+    fn far(&mut self, view: View<'_, '_>, origin: Value, key: NameKey) -> Called {
+        let key = (view.section_address(), key.0);
         if let Some(known) = self.by_far_die.get(&key) {
             return *known;
         }
-        let called = follow(view, origin).map(|(view, die)| self.near(view, die, None)).unwrap_or_default();
+        let called =
+            follow(view, origin).map(|(view, die)| self.near(view, None, die, None)).unwrap_or_default();
         self.by_far_die.insert(key, called);
         called
     }
 
     /// Reads names from a DIE on. Where a scope belongs before them, it is put off for a DIE of this unit (`index`).
-    fn near<'a, 'd>(&mut self, view: View<'a, 'd>, die: u64, index: Option<u32>) -> Called {
+    fn near<'a, 'd>(
+        &mut self,
+        view: View<'a, 'd>,
+        plan: Option<&Plan>,
+        die: u64,
+        index: Option<u32>,
+    ) -> Called {
+        let stated = |at: View<'a, 'd>, die| {
+            let plan = plan.filter(|_| at.is_same_unit(view));
+            let known = plan.and_then(|plan| plan.stated(&at.body.abbrevs, &mut at.reader(die)));
+            known.unwrap_or_else(|| read_stated(at, die))
+        };
         // Most names were met before: how long they are need not be found out again.
         let start =
             |view: View<'a, 'd>, value| view.string_tail(value).filter(|tail| !matches!(tail, [] | [0, ..]));
-        let (names, unscoped) = collect_names(view, die, start);
+        let (names, unscoped) = collect_names(view, die, stated, start);
         let mut called = Called::default();
         if let Some(linkage) = names.linkage.and_then(|tail| self.string(without_mark(tail))) {
             called.linkage = Some(linkage.id);

@@ -68,7 +68,7 @@ impl<'b> Worker<'b> {
                 self.builder.dropped(reason, count);
             }
         }
-        Emit::new(self, view, dies, target).run(ranks);
+        Emit::new(self, view, dies, target, &plan).run(ranks);
     }
 
     fn plan_of(&mut self, dies: View<'_, '_>) -> Arc<Plan> {

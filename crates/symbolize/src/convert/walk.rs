@@ -1,7 +1,9 @@
 //! One walk over the DIEs of a unit: its functions and what was inlined into them.
 
+use super::names::NameKey;
+use crate::code::LiveCode;
 use crate::dwarf::{
-    AbbrevTable, Entry, Fields, Malformed, Pcs, Plan, Reader, Role, Slot, Value, View, number_of,
+    AbbrevTable, Entry, Fields, Malformed, Pcs, Plan, Quick, Reader, Role, Slot, ValueKind, View, number_of,
     range_budget,
 };
 
@@ -22,10 +24,8 @@ pub(super) struct Walked {
 /// A function with code.
 #[derive(Clone, Copy)]
 pub(super) struct Function {
-    /// Its DIE as a section offset.
-    pub(super) die: u64,
-    /// The DIE that it has its names from, where it states none.
-    pub(super) origin: Option<Value>,
+    /// Where its names are stated.
+    pub(super) named: NameKey,
     pub(super) ranges: (u32, u32),
     /// What it is called, once that was looked for.
     pub(super) called: u32,
@@ -40,9 +40,7 @@ pub(super) struct Call {
     pub(super) function: u32,
     /// 1 in the function itself.
     pub(super) depth: u32,
-    /// Its DIE as a section offset.
-    pub(super) die: u64,
-    pub(super) origin: Option<Value>,
+    pub(super) named: NameKey,
     pub(super) file: u32,
     pub(super) line: u32,
     pub(super) column: u32,
@@ -86,7 +84,10 @@ pub(super) fn walk(view: View<'_, '_>, plan: &Plan, all: bool, walked: &mut Walk
     let outside = Open { function: NONE, depth: 0, is_hidden: false, sibling: 0 };
     let reader = view.reader(view.unit.header.root);
     let abbrevs = &*view.body.abbrevs;
-    let mut walk = Walk { view, abbrevs, plan, all, budget, walked, open: Vec::new(), at: outside };
+    let live = LiveCode::new(&view.main.code, view.unit.header.encoding.max_address());
+    let fields = Fields::default();
+    let mut walk =
+        Walk { view, abbrevs, plan, all, live, budget, walked, fields, open: Vec::new(), at: outside };
     walk.run(reader);
 }
 
@@ -95,8 +96,11 @@ struct Walk<'a, 'd, 'w> {
     abbrevs: &'a AbbrevTable,
     plan: &'w Plan,
     all: bool,
+    live: LiveCode<'a>,
     budget: u64,
     walked: &'w mut Walked,
+    /// Of the DIE that was read last.
+    fields: Fields,
     open: Vec<Open>,
     at: Open,
 }
@@ -114,33 +118,72 @@ impl<'a> Walk<'a, '_, '_> {
     /// Walks until the root's children end.
     fn siblings(&mut self, reader: &mut Reader<'a>) -> Result<(), Malformed> {
         while !reader.is_empty() {
-            let start = *reader;
-            let code = reader.uleb().ok_or_else(|| start.malformed(".debug_info", "an abbreviation code"))?;
+            let start = match self.open.is_empty() {
+                true => reader.offset(),
+                // Most DIEs are variables and the like within functions, or types and declarations outside.
+                false => self.pass(reader),
+            };
+            let Some(code) = reader.uleb() else {
+                return if reader.is_empty() { Ok(()) } else { Err(expected(start, "an abbreviation code")) };
+            };
             if code == 0 {
                 self.leave(reader);
             } else {
-                let entry = self.plan.get(code);
-                let entry = entry.ok_or_else(|| start.malformed(".debug_info", "a known abbreviation"))?;
-                // Most DIEs are variables and the like within functions.
-                if let Some(size) = entry.leaf_size()
-                    && !self.open.is_empty()
-                    && reader.skip(size).is_some()
-                {
-                    continue;
-                }
+                let entry = self.plan.get(code).ok_or_else(|| expected(start, "a known abbreviation"))?;
                 let read = match entry.role {
                     Role::Plain => self.plain(reader, entry),
                     Role::Closed => self.closed(reader, entry),
-                    Role::Call => self.call(reader, entry, start.offset()),
-                    Role::Function => self.function(reader, entry, start.offset()),
+                    Role::Call => self.call(reader, entry, start),
+                    Role::Function => self.function(reader, entry, start),
                 };
-                read.ok_or_else(|| start.malformed(".debug_info", "a DIE with all its attributes"))?;
+                read.ok_or_else(|| expected(start, "a DIE with all its attributes"))?;
             }
             if self.open.is_empty() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Passes over DIEs that say nothing and over types, up to the first that says something or is broken; gives its
+    /// section offset.
+    #[inline]
+    fn pass(&mut self, reader: &mut Reader<'a>) -> u64 {
+        loop {
+            let before = reader.offset();
+            let passed = reader.uleb().and_then(|code| match self.plan.quick_of(code) {
+                Quick::No => None,
+                Quick::Bytes(bytes) => reader.skip(bytes.into()),
+                Quick::Block(start, end) => {
+                    reader.skip(start.into())?;
+                    let block = reader.uleb()?;
+                    reader.skip(block.checked_add(end.into())?)
+                }
+                Quick::Skips(start, count) => self.plan.run_skips((start, count), reader),
+                Quick::Sibling(at, least) if !self.all => self.pass_children(reader, at, least),
+                Quick::Sibling(..) => None,
+            });
+            if passed.is_none() {
+                reader.go_back(before);
+                return before;
+            }
+        }
+    }
+
+    /// Goes on at the sibling that is stated so many bytes further on.
+    #[inline]
+    fn pass_children(&mut self, reader: &mut Reader<'a>, at: u16, least: u16) -> Option<()> {
+        let start = reader.offset();
+        reader.skip(at.into())?;
+        let sibling = self.view.unit.header.offset.checked_add(reader.u32()?.into())?;
+        // What has to be passed over at the least, since siblings before that are none.
+        if sibling < start + u64::from(least) {
+            return None;
+        }
+        reader.go_back(start);
+        jump(reader, sibling)?;
+        self.walked.has_gaps = true;
+        Some(())
     }
 
     fn leave(&mut self, reader: &mut Reader<'a>) {
@@ -174,29 +217,17 @@ impl<'a> Walk<'a, '_, '_> {
 
     #[inline]
     fn plain(&mut self, reader: &mut Reader<'a>, entry: &Entry) -> Option<()> {
-        self.plan.skip(entry, self.abbrevs, reader)?;
+        self.plan.skip(entry, reader)?;
         self.enter(entry, Open { sibling: 0, ..self.at });
         Some(())
     }
 
     fn closed(&mut self, reader: &mut Reader<'a>, entry: &Entry) -> Option<()> {
         if !entry.has_children {
-            return self.plan.skip(entry, self.abbrevs, reader);
+            return self.plan.skip(entry, reader);
         }
-        if !self.all
-            && let Some(sibling) = Plan::near_sibling(entry, reader)
-            && let Some(sibling) = self.view.unit.header.offset.checked_add(sibling)
-        {
-            let mut behind = *reader;
-            // What has to be passed over at the least, since siblings before that are none.
-            behind.skip(entry.least_size())?;
-            if jump(&mut behind, sibling).is_some() {
-                *reader = behind;
-                self.walked.has_gaps = true;
-                return Some(());
-            }
-        }
-        let sibling = self.sibling(&self.plan.fields(entry, self.abbrevs, reader)?)?;
+        self.plan.fields(entry, self.abbrevs, reader, &mut self.fields)?;
+        let sibling = self.sibling()?;
         if sibling != 0 && !self.all && jump(reader, sibling).is_some() {
             self.walked.has_gaps = true;
             return Some(());
@@ -207,19 +238,20 @@ impl<'a> Walk<'a, '_, '_> {
     }
 
     /// Section offset of the next sibling; 0 where none is stated.
-    fn sibling(&self, fields: &Fields) -> Option<u64> {
-        match fields.get(Slot::Sibling) {
-            Some(Value::UnitRef(sibling)) => self.view.unit.header.offset.checked_add(sibling),
+    fn sibling(&self) -> Option<u64> {
+        match self.fields.kind(Slot::Sibling) {
+            ValueKind::UnitRef => self.view.unit.header.offset.checked_add(self.fields.number(Slot::Sibling)),
             _ => Some(0),
         }
     }
 
     fn function(&mut self, reader: &mut Reader<'a>, entry: &Entry, die: u64) -> Option<()> {
-        let fields = self.plan.fields(entry, self.abbrevs, reader)?;
-        let sibling = self.sibling(&fields)?;
+        self.plan.fields(entry, self.abbrevs, reader, &mut self.fields)?;
+        let sibling = self.sibling()?;
         let mut inside = Open { function: NONE, depth: 0, is_hidden: self.at.is_hidden, sibling };
         inside.is_hidden |= sibling != 0 && sibling >= reader.offset();
-        let ranges = self.ranges(&fields);
+        let ranges = self.ranges();
+        let fields = &self.fields;
         if ranges.0 == ranges.1 {
             self.walked.dead += 1;
             if entry.has_children && !self.all && sibling != 0 && jump(reader, sibling).is_some() {
@@ -231,24 +263,26 @@ impl<'a> Walk<'a, '_, '_> {
             let origin = fields.get(Slot::Origin).or(fields.get(Slot::Specification));
             let origin = origin.filter(|_| !entry.is_named);
             let is_hidden = self.at.is_hidden;
-            self.walked.functions.push(Function { die, origin, ranges, called: 0, is_hidden });
+            let named = NameKey::new(self.view, die, origin);
+            self.walked.functions.push(Function { named, ranges, called: 0, is_hidden });
         }
         self.enter(entry, inside);
         Some(())
     }
 
+    #[inline]
     fn call(&mut self, reader: &mut Reader<'a>, entry: &Entry, die: u64) -> Option<()> {
         if self.at.function == NONE {
             return self.plain(reader, entry);
         }
-        let fields = self.plan.fields(entry, self.abbrevs, reader)?;
-        let ranges = self.ranges(&fields);
+        self.plan.fields(entry, self.abbrevs, reader, &mut self.fields)?;
+        let ranges = self.ranges();
+        let fields = &self.fields;
         let inside = Open { depth: self.at.depth + 1, sibling: 0, ..self.at };
         self.walked.calls.push(Call {
             function: inside.function,
             depth: inside.depth,
-            die,
-            origin: fields.get(Slot::Origin).filter(|_| !entry.is_named),
+            named: NameKey::new(self.view, die, fields.get(Slot::Origin).filter(|_| !entry.is_named)),
             file: number_of(fields.get(Slot::CallFile)),
             line: number_of(fields.get(Slot::CallLine)),
             column: number_of(fields.get(Slot::CallColumn)),
@@ -260,18 +294,17 @@ impl<'a> Walk<'a, '_, '_> {
     }
 
     /// Keeps the live ranges that a DIE states, and gives their index range.
-    fn ranges(&mut self, fields: &Fields) -> (u32, u32) {
+    fn ranges(&mut self) -> (u32, u32) {
+        let fields = &self.fields;
         let pcs = Pcs {
             low: fields.get(Slot::Low),
             high: fields.get(Slot::High),
             ranges: fields.get(Slot::Ranges),
         };
         let start = self.walked.ranges.len() as u32;
-        let max_address = self.view.unit.header.encoding.max_address();
-        let (code, budget) = (&self.view.main.code, &mut self.budget);
-        let ranges = &mut self.walked.ranges;
+        let (live, budget, ranges) = (&mut self.live, &mut self.budget, &mut self.walked.ranges);
         self.view.ranges(&pcs, &mut |from, to| {
-            if code.is_live(from, max_address) {
+            if live.is_live(from) {
                 ranges.push((from, to));
             }
             *budget = budget.saturating_sub(1);
@@ -279,6 +312,10 @@ impl<'a> Walk<'a, '_, '_> {
         });
         (start, self.walked.ranges.len() as u32)
     }
+}
+
+fn expected(offset: u64, what: &'static str) -> Malformed {
+    Malformed { section: ".debug_info", offset, expected: what }
 }
 
 /// Goes on at a section offset, forward only so that walks end.

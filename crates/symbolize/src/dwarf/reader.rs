@@ -33,19 +33,22 @@ impl Encoding {
 
 /// Reads forward through a part of a section. Each read gives `None` when the bytes do not suffice, and leaves the
 /// cursor where it was before that read.
+///
+/// Going on changes one number, so that what is read next waits for nothing else.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
-    rest: &'a [u8],
-    /// Section offset of the first byte behind `rest`.
-    end: u64,
+    /// The section up to the end of the part.
+    data: &'a [u8],
+    /// Section offset of the next byte; never beyond the end.
+    at: usize,
     big_endian: bool,
 }
 
 impl<'a> Reader<'a> {
     /// From `start` to the end of `section`; empty where `start` lies outside.
     pub(crate) fn new(section: &'a [u8], start: u64, big_endian: bool) -> Self {
-        let rest = usize::try_from(start).ok().and_then(|start| section.get(start..)).unwrap_or_default();
-        Self { rest, end: section.len() as u64, big_endian }
+        let at = usize::try_from(start).map_or(section.len(), |start| start.min(section.len()));
+        Self { data: section, at, big_endian }
     }
 
     /// From `start` to `end` (both section offsets), cut to what is there.
@@ -57,30 +60,37 @@ impl<'a> Reader<'a> {
     /// Section offset of the next byte.
     #[inline]
     pub(crate) fn offset(&self) -> u64 {
-        self.end - self.rest.len() as u64
+        self.at as u64
     }
 
     /// Bytes left.
     #[inline]
     pub(crate) fn remaining(&self) -> usize {
-        self.rest.len()
+        self.data.len() - self.at
     }
 
     /// The bytes left.
+    #[inline]
     pub(crate) fn bytes_left(&self) -> &'a [u8] {
-        self.rest
+        self.data.get(self.at..).unwrap_or_default()
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.at >= self.data.len()
+    }
+
+    /// Goes back to where the reader was before, by section offset.
+    #[inline]
+    pub(crate) fn go_back(&mut self, offset: u64) {
+        self.at = self.at.min(offset as usize);
     }
 
     #[inline]
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.rest.split_first_chunk::<N>()?;
-        self.rest = rest;
-        Some(*head)
+        let bytes = self.data.get(self.at..)?.first_chunk::<N>()?;
+        self.at += N;
+        Some(*bytes)
     }
 
     #[inline]
@@ -126,30 +136,31 @@ impl<'a> Reader<'a> {
     /// An unsigned LEB128 number. Bits beyond the 64th are dropped, as binutils and LLVM do for padded numbers.
     #[inline]
     pub(crate) fn uleb(&mut self) -> Option<u64> {
-        let (&first, rest) = self.rest.split_first()?;
+        let first = *self.data.get(self.at)?;
         if first < 0x80 {
-            self.rest = rest;
+            self.at += 1;
             return Some(u64::from(first));
         }
-        if let Some((&second, rest)) = rest.split_first()
+        if let Some(&second) = self.data.get(self.at + 1)
             && second < 0x80
         {
-            self.rest = rest;
+            self.at += 2;
             return Some(u64::from(first & 0x7f) | u64::from(second) << 7);
         }
         self.uleb_slow()
     }
 
+    #[inline(never)]
     fn uleb_slow(&mut self) -> Option<u64> {
         let mut value = 0u64;
         let mut shift = 0u32;
-        for (index, &byte) in self.rest.iter().enumerate() {
+        for (index, &byte) in self.bytes_left().iter().enumerate() {
             if shift < 64 {
                 value |= u64::from(byte & 0x7f) << shift;
                 shift += 7;
             }
             if byte < 0x80 {
-                self.rest = self.rest.get(index + 1..)?;
+                self.at += index + 1;
                 return Some(value);
             }
         }
@@ -157,10 +168,21 @@ impl<'a> Reader<'a> {
     }
 
     /// A signed LEB128 number.
+    #[inline]
     pub(crate) fn sleb(&mut self) -> Option<i64> {
+        let first = *self.data.get(self.at)?;
+        if first < 0x80 {
+            self.at += 1;
+            return Some(i64::from((first << 1).cast_signed() >> 1));
+        }
+        self.sleb_slow()
+    }
+
+    #[inline(never)]
+    fn sleb_slow(&mut self) -> Option<i64> {
         let mut value = 0i64;
         let mut shift = 0u32;
-        for (index, &byte) in self.rest.iter().enumerate() {
+        for (index, &byte) in self.bytes_left().iter().enumerate() {
             if shift < 64 {
                 value |= i64::from(byte & 0x7f) << shift;
                 shift += 7;
@@ -169,7 +191,7 @@ impl<'a> Reader<'a> {
                 if shift < 64 && byte & 0x40 != 0 {
                     value |= -1 << shift;
                 }
-                self.rest = self.rest.get(index + 1..)?;
+                self.at += index + 1;
                 return Some(value);
             }
         }
@@ -179,22 +201,34 @@ impl<'a> Reader<'a> {
     /// Passes over a LEB128 number of either kind.
     #[inline]
     pub(crate) fn skip_leb(&mut self) -> Option<()> {
-        let length = self.rest.iter().position(|byte| *byte < 0x80)?;
-        self.rest = self.rest.get(length + 1..)?;
+        let mut at = self.at;
+        while *self.data.get(at)? >= 0x80 {
+            at += 1;
+        }
+        self.at = at + 1;
         Some(())
+    }
+
+    /// The bytes left, where there are at least so many and the lowest one of a number comes first.
+    #[inline]
+    pub(crate) fn little_endian(&self, least: usize) -> Option<&'a [u8]> {
+        if self.big_endian || self.remaining() < least { None } else { self.data.get(self.at..) }
     }
 
     #[inline]
     pub(crate) fn skip(&mut self, count: u64) -> Option<()> {
-        self.rest = self.rest.get(usize::try_from(count).ok()?..)?;
+        if count > self.remaining() as u64 {
+            return None;
+        }
+        self.at += count as usize;
         Some(())
     }
 
     /// A string without its closing zero.
     #[inline]
     pub(crate) fn cstr(&mut self) -> Option<&'a [u8]> {
-        let text = std::ffi::CStr::from_bytes_until_nul(self.rest).ok()?.to_bytes();
-        self.rest = self.rest.get(text.len() + 1..)?;
+        let text = std::ffi::CStr::from_bytes_until_nul(self.bytes_left()).ok()?.to_bytes();
+        self.at += text.len() + 1;
         Some(text)
     }
 
