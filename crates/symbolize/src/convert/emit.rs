@@ -104,6 +104,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             call.called = names.of(self.dies, self.plan, call.named);
         }
         names.find_scopes(self.dies);
+        names.number_all(self.language);
         // Calls of nested functions stand among those of the function around.
         if !walked.calls.is_sorted_by_key(|call| call.function) {
             walked.calls.sort_by_key(|call| call.function);
@@ -131,7 +132,11 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             let same = self.parts.iter().filter(|part| part.is_of_same(&first));
             self.ranges.clear();
             self.ranges.extend(same.clone().map(Part::range));
-            batch.begin_function(called.head(self.language), &self.ranges);
+            let name = match first.symbol {
+                Some(_) => self.worker.builder.name(called.head(self.language)),
+                None => self.worker.names.name(function.called),
+            };
+            batch.begin_function(name, &self.ranges);
             for call in calls {
                 self.call(batch, call, first.shift);
             }
@@ -146,13 +151,11 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
     }
 
     fn call(&mut self, batch: &mut Batch, call: &Call, shift: u64) {
-        let head = self.worker.names.called(call.called).head(self.language);
+        let name = self.worker.names.name(call.called);
         let file = self.file(call.file);
         let site = CallSite { file, line: call.line, column: call.column };
-        self.ranges.clear();
         let ranges = self.worker.walked.ranges(call.ranges);
-        self.ranges.extend(ranges.iter().map(|range| shifted(*range, shift)));
-        batch.inline(call.depth, head, site, &self.ranges);
+        batch.inline(call.depth, name, site, ranges.iter().map(|range| shifted(*range, shift)));
     }
 
     fn file(&mut self, number: u32) -> Option<FileId> {
@@ -192,11 +195,11 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         for (part, is_contested) in parts {
             let called =
                 part.symbol.map(|symbol| Called::default().with_symbol(symbol.name, symbol.is_mangled));
-            let head = called.unwrap_or_default().head(Language(0));
+            let name = self.worker.builder.name(called.unwrap_or_default().head(Language(0)));
             // The first unit that says anything of an address is believed: its lines are as good as functions there.
             let batch = if is_contested || part.symbol.is_none() { &mut *batch } else { &mut *named };
             if is_contested || part.symbol.is_some() {
-                batch.begin_function(head, &[part.range()]);
+                batch.begin_function(name, &[part.range()]);
             } else {
                 batch.begin_lines(&[part.range()]);
             }

@@ -2,7 +2,7 @@
 
 use super::fast_map::{FastMap, OffsetMap};
 use crate::dwarf::{Plan, Value, View, collect_names, follow, qualify, read_stated, scopes_of_all};
-use backtrail_table::{Builder, FunctionHead, Language, StringId};
+use backtrail_table::{Builder, FunctionHead, Language, NameId, StringId};
 
 /// Names as a table keeps them. Belongs to one worker.
 pub(super) struct Names<'b> {
@@ -14,6 +14,8 @@ pub(super) struct Names<'b> {
     /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
     by_far_die: FastMap<(usize, u64), Called>,
     called: Vec<Called>,
+    /// The builder's numbers of these.
+    numbers: Vec<NameId>,
     unscoped: Vec<Unscoped>,
     /// Their names.
     unscoped_names: Vec<u8>,
@@ -99,6 +101,7 @@ impl<'b> Names<'b> {
             by_die: OffsetMap::default(),
             by_far_die: FastMap::default(),
             called: Vec::new(),
+            numbers: Vec::new(),
             unscoped: Vec::new(),
             unscoped_names: Vec::new(),
         }
@@ -208,6 +211,18 @@ impl<'b> Names<'b> {
                 called.qualified = Some(self.builder.string(name.as_bytes()));
             }
         }
+    }
+
+    /// Gives everything that is called something in this unit its number in the table.
+    pub(super) fn number_all(&mut self, language: Language) {
+        self.numbers.clear();
+        self.numbers.extend(self.called.iter().map(|called| self.builder.name(called.head(language))));
+    }
+
+    /// The builder's number of what a number stands for.
+    #[inline]
+    pub(super) fn name(&self, index: u32) -> NameId {
+        self.numbers.get(index as usize).copied().unwrap_or_default()
     }
 
     /// What a number stands for.
