@@ -96,7 +96,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
     /// Finds what all functions and calls are called.
     fn name_all(&mut self) {
         let Worker { names, walked, .. } = &mut *self.worker;
-        names.next_unit(walked.functions.len() + walked.calls.len());
+        names.next_unit(self.language, walked.functions.len() + walked.calls.len());
         for function in &mut walked.functions {
             function.called = names.of(self.dies, self.plan, function.named);
         }
@@ -104,7 +104,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             call.called = names.of(self.dies, self.plan, call.named);
         }
         names.find_scopes(self.dies);
-        names.number_all(self.language);
+        names.number_all();
         // Calls of nested functions stand among those of the function around.
         if !walked.calls.is_sorted_by_key(|call| call.function) {
             walked.calls.sort_by_key(|call| call.function);

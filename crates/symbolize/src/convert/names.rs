@@ -14,6 +14,8 @@ pub(super) struct Names<'b> {
     /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
     by_far_die: FastMap<(usize, u64), Called>,
     called: Vec<Called>,
+    /// That of the unit.
+    language: Language,
     /// The builder's numbers of these.
     numbers: Vec<NameId>,
     unscoped: Vec<Unscoped>,
@@ -27,6 +29,8 @@ struct Kept {
     id: StringId,
     /// Whether a readable name can be made of it.
     is_mangled: bool,
+    /// The number of what is called this and nothing else, and the language that it is for.
+    number: (Language, NameId),
 }
 
 /// What stands before the first zero.
@@ -91,6 +95,8 @@ pub(super) struct Called {
     pub(super) qualified: Option<StringId>,
     /// Whether the linkage name is one that a readable name can be made of.
     is_mangled: bool,
+    /// Its number, where that is known already.
+    number: Option<NameId>,
 }
 
 impl<'b> Names<'b> {
@@ -101,6 +107,7 @@ impl<'b> Names<'b> {
             by_die: OffsetMap::default(),
             by_far_die: FastMap::default(),
             called: Vec::new(),
+            language: Language(0),
             numbers: Vec::new(),
             unscoped: Vec::new(),
             unscoped_names: Vec::new(),
@@ -108,7 +115,8 @@ impl<'b> Names<'b> {
     }
 
     /// Forgets what belongs to the last unit. So many DIEs will be asked for.
-    pub(super) fn next_unit(&mut self, count: usize) {
+    pub(super) fn next_unit(&mut self, language: Language, count: usize) {
+        self.language = language;
         self.by_die.restart(count);
         self.called.clear();
         self.unscoped.clear();
@@ -135,8 +143,9 @@ impl<'b> Names<'b> {
         if let Some(known) = self.by_far_die.get(&key) {
             return *known;
         }
-        let called =
-            follow(view, origin).map(|(view, die)| self.near(view, None, die, None)).unwrap_or_default();
+        let called = follow(view, origin).map(|(view, die)| self.near(view, None, die, None));
+        // Units of another language may ask for it, too.
+        let called = Called { number: None, ..called.unwrap_or_default() };
         self.by_far_die.insert(key, called);
         called
     }
@@ -159,9 +168,12 @@ impl<'b> Names<'b> {
             |view: View<'a, 'd>, value| view.string_tail(value).filter(|tail| !matches!(tail, [] | [0, ..]));
         let (names, unscoped) = collect_names(view, die, stated, start);
         let mut called = Called::default();
-        if let Some(linkage) = names.linkage.and_then(|tail| self.string(without_mark(tail))) {
+        if let Some(tail) = names.linkage.map(without_mark)
+            && let Some(linkage) = self.string(tail)
+        {
             called.linkage = Some(linkage.id);
             called.is_mangled = linkage.is_mangled;
+            called.number = linkage.is_mangled.then(|| self.number(tail, linkage));
         }
         if !called.is_mangled {
             called.plain = names.plain.and_then(|tail| Some(self.string(tail)?.id));
@@ -190,9 +202,23 @@ impl<'b> Names<'b> {
             return Some(*known);
         }
         let text = text(tail)?;
-        let kept = Kept { id: self.builder.string(text), is_mangled: is_mangled(text) };
+        let number = (Language(0), NameId::default());
+        let kept = Kept { id: self.builder.string(text), is_mangled: is_mangled(text), number };
         self.strings.insert(place, kept);
         Some(kept)
+    }
+
+    /// The number of what has this linkage name, of which a readable one can be made.
+    fn number(&mut self, tail: &[u8], linkage: Kept) -> NameId {
+        let (language, number) = linkage.number;
+        if language == self.language && number != NameId::default() {
+            return number;
+        }
+        let head = FunctionHead { name: None, linkage_name: Some(linkage.id), language: self.language };
+        let number = self.builder.name(head);
+        let kept = Kept { number: (self.language, number), ..linkage };
+        self.strings.insert(tail.as_ptr().addr(), kept);
+        number
     }
 
     /// Finds the scopes of all names that were asked for in this unit.
@@ -214,9 +240,12 @@ impl<'b> Names<'b> {
     }
 
     /// Gives everything that is called something in this unit its number in the table.
-    pub(super) fn number_all(&mut self, language: Language) {
+    pub(super) fn number_all(&mut self) {
+        let number =
+            |called: &Called| called.number.unwrap_or_else(|| self.builder.name(called.head(self.language)));
+        let numbers = self.called.iter().map(number);
         self.numbers.clear();
-        self.numbers.extend(self.called.iter().map(|called| self.builder.name(called.head(language))));
+        self.numbers.extend(numbers);
     }
 
     /// The builder's number of what a number stands for.
@@ -246,7 +275,7 @@ impl Called {
 
     /// The same for a function whose linkage name is that of a symbol.
     pub(super) fn with_symbol(self, linkage: StringId, is_mangled: bool) -> Self {
-        Self { linkage: Some(linkage), is_mangled, ..self }
+        Self { linkage: Some(linkage), is_mangled, number: None, ..self }
     }
 }
 

@@ -149,41 +149,49 @@ impl<'a> Walk<'a, '_, '_> {
     /// section offset.
     #[inline]
     fn pass(&mut self, reader: &mut Reader<'a>) -> u64 {
-        loop {
-            let before = reader.offset();
-            let passed = reader.uleb().and_then(|code| match self.plan.quick_of(code) {
-                Quick::No => None,
-                Quick::Bytes(bytes) => reader.skip(bytes.into()),
+        let mut at = *reader;
+        let start = loop {
+            let before = at.offset();
+            let passed = at.uleb().and_then(|code| match self.plan.quick_of(code) {
+                Quick::Bytes(bytes) => at.skip(bytes.into()),
                 Quick::Block(start, end) => {
-                    reader.skip(start.into())?;
-                    let block = reader.uleb()?;
-                    reader.skip(block.checked_add(end.into())?)
+                    at.skip(start.into())?;
+                    let block = at.uleb()?;
+                    at.skip(block.checked_add(end.into())?)
                 }
-                Quick::Skips(start, count) => self.plan.run_skips((start, count), reader),
-                Quick::Sibling(at, least) if !self.all => self.pass_children(reader, at, least),
-                Quick::Sibling(..) => None,
+                Quick::Sibling(place, least) if !self.all => {
+                    at = self.behind_children(at, place, least)?;
+                    Some(())
+                }
+                Quick::Skips(start, count) => {
+                    at = self.plan.behind((start, count), at)?;
+                    Some(())
+                }
+                Quick::No | Quick::Sibling(..) => None,
             });
             if passed.is_none() {
-                reader.go_back(before);
-                return before;
+                at.go_back(before);
+                break before;
             }
-        }
+        };
+        *reader = at;
+        start
     }
 
     /// Goes on at the sibling that is stated so many bytes further on.
     #[inline]
-    fn pass_children(&mut self, reader: &mut Reader<'a>, at: u16, least: u16) -> Option<()> {
-        let start = reader.offset();
-        reader.skip(at.into())?;
-        let sibling = self.view.unit.header.offset.checked_add(reader.u32()?.into())?;
+    fn behind_children(&mut self, from: Reader<'a>, place: u16, least: u16) -> Option<Reader<'a>> {
+        let (mut stated, mut at) = (from, from);
+        stated.skip(place.into())?;
+        let sibling = self.view.unit.header.offset.checked_add(stated.u32()?.into())?;
+        let distance = sibling.checked_sub(from.offset())?;
         // What has to be passed over at the least, since siblings before that are none.
-        if sibling < start + u64::from(least) {
+        if distance < u64::from(least) {
             return None;
         }
-        reader.go_back(start);
-        jump(reader, sibling)?;
+        at.skip(distance)?;
         self.walked.has_gaps = true;
-        Some(())
+        Some(at)
     }
 
     fn leave(&mut self, reader: &mut Reader<'a>) {

@@ -346,7 +346,7 @@ pub(crate) fn skip_form(form: u16, encoding: Encoding, reader: &mut Reader<'_>) 
     run_skip(skip_of(form, encoding), encoding, reader)
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn run_skip(skip: Skip, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
     match skip {
         SKIP_LEB => reader.skip_leb(),

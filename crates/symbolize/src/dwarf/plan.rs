@@ -367,9 +367,14 @@ impl Plan {
         self.run_skips(entry.skips, reader)
     }
 
-    /// Passes over what a range of skips says.
+    /// The reader behind what a range of skips says.
+    pub(crate) fn behind<'r>(&self, skips: (u32, u16), mut reader: Reader<'r>) -> Option<Reader<'r>> {
+        self.run_skips(skips, &mut reader)?;
+        Some(reader)
+    }
+
     #[inline]
-    pub(crate) fn run_skips(&self, (start, count): (u32, u16), reader: &mut Reader<'_>) -> Option<()> {
+    fn run_skips(&self, (start, count): (u32, u16), reader: &mut Reader<'_>) -> Option<()> {
         for skip in self.skips.get(start as usize..start as usize + usize::from(count))? {
             run_skip(*skip, self.encoding, reader)?;
         }

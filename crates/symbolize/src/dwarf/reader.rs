@@ -147,24 +147,9 @@ impl<'a> Reader<'a> {
             self.at += 2;
             return Some(u64::from(first & 0x7f) | u64::from(second) << 7);
         }
-        self.uleb_slow()
-    }
-
-    #[inline(never)]
-    fn uleb_slow(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        let mut shift = 0u32;
-        for (index, &byte) in self.bytes_left().iter().enumerate() {
-            if shift < 64 {
-                value |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-            }
-            if byte < 0x80 {
-                self.at += index + 1;
-                return Some(value);
-            }
-        }
-        None
+        let (value, at) = uleb_slow(self.data, self.at)?;
+        self.at = at;
+        Some(value)
     }
 
     /// A signed LEB128 number.
@@ -175,27 +160,9 @@ impl<'a> Reader<'a> {
             self.at += 1;
             return Some(i64::from((first << 1).cast_signed() >> 1));
         }
-        self.sleb_slow()
-    }
-
-    #[inline(never)]
-    fn sleb_slow(&mut self) -> Option<i64> {
-        let mut value = 0i64;
-        let mut shift = 0u32;
-        for (index, &byte) in self.bytes_left().iter().enumerate() {
-            if shift < 64 {
-                value |= i64::from(byte & 0x7f) << shift;
-                shift += 7;
-            }
-            if byte < 0x80 {
-                if shift < 64 && byte & 0x40 != 0 {
-                    value |= -1 << shift;
-                }
-                self.at += index + 1;
-                return Some(value);
-            }
-        }
-        None
+        let (value, at) = sleb_slow(self.data, self.at)?;
+        self.at = at;
+        Some(value)
     }
 
     /// Passes over a LEB128 number of either kind.
@@ -250,6 +217,43 @@ impl<'a> Reader<'a> {
     pub(crate) fn malformed(&self, section: &'static str, expected: &'static str) -> Malformed {
         Malformed { section, offset: self.offset(), expected }
     }
+}
+
+// Those of several bytes take the reader's fields, so that the reader itself may stay in registers.
+
+#[inline(never)]
+fn uleb_slow(data: &[u8], start: usize) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    let mut shift = 0u32;
+    for (at, &byte) in data.iter().enumerate().skip(start) {
+        if shift < 64 {
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        if byte < 0x80 {
+            return Some((value, at + 1));
+        }
+    }
+    None
+}
+
+#[inline(never)]
+fn sleb_slow(data: &[u8], start: usize) -> Option<(i64, usize)> {
+    let mut value = 0i64;
+    let mut shift = 0u32;
+    for (at, &byte) in data.iter().enumerate().skip(start) {
+        if shift < 64 {
+            value |= i64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        if byte < 0x80 {
+            if shift < 64 && byte & 0x40 != 0 {
+                value |= -1 << shift;
+            }
+            return Some((value, at + 1));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
