@@ -98,13 +98,12 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         let Worker { names, walked, .. } = &mut *self.worker;
         names.next_unit(self.language, walked.functions.len() + walked.calls.len());
         for function in &mut walked.functions {
-            function.called = names.of(self.dies, self.plan, function.named);
+            function.called = names.of(function.named);
         }
         for call in &mut walked.calls {
-            call.called = names.of(self.dies, self.plan, call.named);
+            call.called = names.of(call.named);
         }
-        names.find_scopes(self.dies);
-        names.number_all();
+        names.find_all(self.dies, self.plan);
         // Calls of nested functions stand among those of the function around.
         if !walked.calls.is_sorted_by_key(|call| call.function) {
             walked.calls.sort_by_key(|call| call.function);

@@ -14,6 +14,8 @@ pub(super) struct Names<'b> {
     /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
     by_far_die: FastMap<(usize, u64), Called>,
     called: Vec<Called>,
+    /// What was asked for in this unit, each with its index in `called`.
+    keys: Vec<(NameKey, u32)>,
     /// That of the unit.
     language: Language,
     /// The builder's numbers of these.
@@ -44,7 +46,7 @@ fn without_mark(name: &[u8]) -> &[u8] {
 }
 
 /// Where the names of a function or call are stated: in a DIE of its unit by section offset, or in another one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct NameKey(u64);
 
 const FAR: u64 = 1 << 63;
@@ -107,6 +109,7 @@ impl<'b> Names<'b> {
             by_die: OffsetMap::default(),
             by_far_die: FastMap::default(),
             called: Vec::new(),
+            keys: Vec::new(),
             language: Language(0),
             numbers: Vec::new(),
             unscoped: Vec::new(),
@@ -119,23 +122,40 @@ impl<'b> Names<'b> {
         self.language = language;
         self.by_die.restart(count);
         self.called.clear();
+        self.keys.clear();
         self.unscoped.clear();
         self.unscoped_names.clear();
     }
 
-    /// The number of what a function or call is called. `plan` is that of the unit.
-    pub(super) fn of(&mut self, view: View<'_, '_>, plan: &Plan, key: NameKey) -> u32 {
+    /// The number of what a function or call is called, once all names of the unit are found.
+    pub(super) fn of(&mut self, key: NameKey) -> u32 {
         if let Some(known) = self.by_die.get(key.0) {
             return known;
         }
-        let index = self.called.len() as u32;
-        let called = match key.far() {
-            Some(far) => self.far(view, far, key),
-            None => self.near(view, Some(plan), key.0, Some(index)),
-        };
-        self.called.push(called);
+        let index = self.keys.len() as u32;
+        self.keys.push((key, index));
         self.by_die.insert(key.0, index);
         index
+    }
+
+    /// Finds the names of all that was asked for. `plan` is that of the unit.
+    pub(super) fn find_all(&mut self, view: View<'_, '_>, plan: &Plan) {
+        let mut keys = std::mem::take(&mut self.keys);
+        self.called.resize(keys.len(), Called::default());
+        // In the order of the file, what is read lies near what was read before.
+        keys.sort_unstable();
+        for (key, index) in &keys {
+            let called = match key.far() {
+                Some(far) => self.far(view, far, *key),
+                None => self.near(view, Some(plan), key.0, Some(*index)),
+            };
+            if let Some(slot) = self.called.get_mut(*index as usize) {
+                *slot = called;
+            }
+        }
+        self.keys = keys;
+        self.find_scopes(view);
+        self.number_all();
     }
 
     fn far(&mut self, view: View<'_, '_>, origin: Value, key: NameKey) -> Called {
@@ -222,7 +242,7 @@ impl<'b> Names<'b> {
     }
 
     /// Finds the scopes of all names that were asked for in this unit.
-    pub(super) fn find_scopes(&mut self, view: View<'_, '_>) {
+    fn find_scopes(&mut self, view: View<'_, '_>) {
         self.unscoped.sort_unstable();
         let mut dies: Vec<u64> = self.unscoped.iter().map(|unscoped| unscoped.die).collect();
         dies.dedup();
@@ -240,7 +260,7 @@ impl<'b> Names<'b> {
     }
 
     /// Gives everything that is called something in this unit its number in the table.
-    pub(super) fn number_all(&mut self) {
+    fn number_all(&mut self) {
         let number =
             |called: &Called| called.number.unwrap_or_else(|| self.builder.name(called.head(self.language)));
         let numbers = self.called.iter().map(number);

@@ -3,7 +3,7 @@
 use super::names::NameKey;
 use crate::code::LiveCode;
 use crate::dwarf::{
-    AbbrevTable, Entry, Fields, Malformed, Pcs, Plan, Quick, Reader, Role, Slot, ValueKind, View, number_of,
+    AbbrevTable, Entry, Fields, Malformed, Pcs, Plan, Reader, Role, Slot, ValueKind, View, Way, number_of,
     range_budget,
 };
 
@@ -14,16 +14,32 @@ pub(super) struct Walked {
     pub(super) calls: Vec<Call>,
     /// Start and end of all live ranges.
     pub(super) ranges: Vec<(u64, u64)>,
-    /// Whether anything was passed over that functions could hide in.
-    pub(super) has_gaps: bool,
+    /// What was passed over that functions could hide in.
+    skipped: Vec<Skipped>,
+    /// Ranges that may still be read.
+    budget: u64,
     /// Functions without live code.
     pub(super) dead: u64,
     pub(super) error: Option<Malformed>,
 }
 
+/// A DIE that was passed over with all that is in it.
+#[derive(Clone, Copy)]
+struct Skipped {
+    /// Section offset.
+    die: u64,
+    /// Where the walk went on.
+    next: u64,
+    is_hidden: bool,
+    /// Whether it is a function, which counts as dead.
+    is_dead: bool,
+}
+
 /// A function with code.
 #[derive(Clone, Copy)]
 pub(super) struct Function {
+    /// Its DIE as a section offset.
+    die: u64,
     /// Where its names are stated.
     pub(super) named: NameKey,
     pub(super) ranges: (u32, u32),
@@ -54,7 +70,34 @@ impl Walked {
         self.functions.clear();
         self.calls.clear();
         self.ranges.clear();
-        (self.has_gaps, self.dead, self.error) = (false, 0, None);
+        self.skipped.clear();
+        (self.dead, self.error) = (0, None);
+    }
+
+    /// Whether anything was passed over that functions could hide in.
+    pub(super) fn has_gaps(&self) -> bool {
+        !self.skipped.is_empty()
+    }
+
+    /// Numbers the functions in the order of their DIEs, where some were found later.
+    fn put_in_order(&mut self) {
+        if self.functions.is_sorted_by_key(|function| function.die) {
+            return;
+        }
+        let mut order: Vec<u32> = (0..self.functions.len() as u32).collect();
+        let function = |index: &u32| self.functions.get(*index as usize);
+        order.sort_by_key(|index| function(index).map(|function| function.die));
+        let functions = order.iter().filter_map(|index| function(index).copied()).collect();
+        let mut numbers = vec![0; order.len()];
+        for (number, index) in (0u32..).zip(&order) {
+            if let Some(slot) = numbers.get_mut(*index as usize) {
+                *slot = number;
+            }
+        }
+        for call in &mut self.calls {
+            call.function = numbers.get(call.function as usize).copied().unwrap_or_default();
+        }
+        self.functions = functions;
     }
 
     /// The live ranges by an index range.
@@ -80,15 +123,24 @@ const NONE: u32 = u32::MAX;
 /// Walks a unit. `all` looks into what holds no functions as a rule, too.
 pub(super) fn walk(view: View<'_, '_>, plan: &Plan, all: bool, walked: &mut Walked) {
     walked.clear();
-    let budget = range_budget(view);
-    let outside = Open { function: NONE, depth: 0, is_hidden: false, sibling: 0 };
+    walked.budget = range_budget(view);
     let reader = view.reader(view.unit.header.root);
-    let abbrevs = &*view.body.abbrevs;
-    let live = LiveCode::new(&view.main.code, view.unit.header.encoding.max_address());
-    let fields = Fields::default();
-    let mut walk =
-        Walk { view, abbrevs, plan, all, live, budget, walked, fields, open: Vec::new(), at: outside };
-    walk.run(reader);
+    Walk::new(view, plan, all, walked).run(reader);
+}
+
+/// Looks into what a walk passed over: comes to the same as a walk that looks into everything.
+pub(super) fn fill_gaps(view: View<'_, '_>, plan: &Plan, walked: &mut Walked) {
+    let skipped = std::mem::take(&mut walked.skipped);
+    let is_filled = walked.error.is_none()
+        && skipped.iter().all(|skipped| Walk::new(view, plan, true, walked).look_into(skipped))
+        && walked.budget > 0;
+    if is_filled {
+        walked.put_in_order();
+    } else {
+        // What is broken, or says wrongly where it ends, has to be met in the order of the file.
+        walk(view, plan, true, walked);
+    }
+    walked.skipped = skipped;
 }
 
 struct Walk<'a, 'd, 'w> {
@@ -97,7 +149,6 @@ struct Walk<'a, 'd, 'w> {
     plan: &'w Plan,
     all: bool,
     live: LiveCode<'a>,
-    budget: u64,
     walked: &'w mut Walked,
     /// Of the DIE that was read last.
     fields: Fields,
@@ -105,7 +156,22 @@ struct Walk<'a, 'd, 'w> {
     at: Open,
 }
 
-impl<'a> Walk<'a, '_, '_> {
+impl<'a, 'd, 'w> Walk<'a, 'd, 'w> {
+    fn new(view: View<'a, 'd>, plan: &'w Plan, all: bool, walked: &'w mut Walked) -> Self {
+        let abbrevs = &*view.body.abbrevs;
+        let live = LiveCode::new(&view.main.code, view.unit.header.encoding.max_address());
+        let at = Open { function: NONE, depth: 0, is_hidden: false, sibling: 0 };
+        Self { view, abbrevs, plan, all, live, walked, fields: Fields::default(), open: Vec::new(), at }
+    }
+
+    /// Walks what was passed over, and tells whether it ends where that was said to be.
+    fn look_into(&mut self, skipped: &Skipped) -> bool {
+        self.at.is_hidden = skipped.is_hidden;
+        self.walked.dead -= u64::from(skipped.is_dead);
+        let mut reader = self.view.reader(skipped.die);
+        self.siblings(&mut reader).is_ok() && self.open.is_empty() && reader.offset() == skipped.next
+    }
+
     fn run(&mut self, mut reader: Reader<'a>) {
         while let Err(error) = self.siblings(&mut reader) {
             self.walked.error.get_or_insert(error);
@@ -132,7 +198,7 @@ impl<'a> Walk<'a, '_, '_> {
                 let entry = self.plan.get(code).ok_or_else(|| expected(start, "a known abbreviation"))?;
                 let read = match entry.role {
                     Role::Plain => self.plain(reader, entry),
-                    Role::Closed => self.closed(reader, entry),
+                    Role::Closed => self.closed(reader, entry, start),
                     Role::Call => self.call(reader, entry, start),
                     Role::Function => self.function(reader, entry, start),
                 };
@@ -152,22 +218,21 @@ impl<'a> Walk<'a, '_, '_> {
         let mut at = *reader;
         let start = loop {
             let before = at.offset();
-            let passed = at.uleb().and_then(|code| match self.plan.quick_of(code) {
-                Quick::Bytes(bytes) => at.skip(bytes.into()),
-                Quick::Block(start, end) => {
-                    at.skip(start.into())?;
-                    let block = at.uleb()?;
-                    at.skip(block.checked_add(end.into())?)
+            let passed = at.uleb().and_then(|code| {
+                let quick = self.plan.quick_of(code);
+                if quick.way == Way::Bytes {
+                    return at.skip_around(quick.before, quick.block, quick.after);
                 }
-                Quick::Sibling(place, least) if !self.all => {
-                    at = self.behind_children(at, place, least)?;
-                    Some(())
-                }
-                Quick::Skips(start, count) => {
-                    at = self.plan.behind((start, count), at)?;
-                    Some(())
-                }
-                Quick::No | Quick::Sibling(..) => None,
+                at = match quick.way {
+                    Way::Sibling if !self.all => {
+                        let behind = self.behind_children(at, quick.before, quick.after)?;
+                        self.skipped(before, behind.offset());
+                        behind
+                    }
+                    Way::Steps => self.plan.behind(code, at)?,
+                    _ => return None,
+                };
+                Some(())
             });
             if passed.is_none() {
                 at.go_back(before);
@@ -180,7 +245,7 @@ impl<'a> Walk<'a, '_, '_> {
 
     /// Goes on at the sibling that is stated so many bytes further on.
     #[inline]
-    fn behind_children(&mut self, from: Reader<'a>, place: u16, least: u16) -> Option<Reader<'a>> {
+    fn behind_children(&self, from: Reader<'a>, place: u16, least: u16) -> Option<Reader<'a>> {
         let (mut stated, mut at) = (from, from);
         stated.skip(place.into())?;
         let sibling = self.view.unit.header.offset.checked_add(stated.u32()?.into())?;
@@ -190,8 +255,13 @@ impl<'a> Walk<'a, '_, '_> {
             return None;
         }
         at.skip(distance)?;
-        self.walked.has_gaps = true;
         Some(at)
+    }
+
+    #[inline]
+    fn skipped(&mut self, die: u64, next: u64) {
+        let is_hidden = self.at.is_hidden;
+        self.walked.skipped.push(Skipped { die, next, is_hidden, is_dead: false });
     }
 
     fn leave(&mut self, reader: &mut Reader<'a>) {
@@ -230,14 +300,14 @@ impl<'a> Walk<'a, '_, '_> {
         Some(())
     }
 
-    fn closed(&mut self, reader: &mut Reader<'a>, entry: &Entry) -> Option<()> {
+    fn closed(&mut self, reader: &mut Reader<'a>, entry: &Entry, die: u64) -> Option<()> {
         if !entry.has_children {
             return self.plan.skip(entry, reader);
         }
         self.plan.fields(entry, self.abbrevs, reader, &mut self.fields)?;
         let sibling = self.sibling()?;
         if sibling != 0 && !self.all && jump(reader, sibling).is_some() {
-            self.walked.has_gaps = true;
+            self.skipped(die, sibling);
             return Some(());
         }
         let is_hidden = self.at.is_hidden || sibling != 0 && sibling >= reader.offset();
@@ -263,7 +333,8 @@ impl<'a> Walk<'a, '_, '_> {
         if ranges.0 == ranges.1 {
             self.walked.dead += 1;
             if entry.has_children && !self.all && sibling != 0 && jump(reader, sibling).is_some() {
-                self.walked.has_gaps = true;
+                let is_hidden = self.at.is_hidden;
+                self.walked.skipped.push(Skipped { die, next: sibling, is_hidden, is_dead: true });
                 return Some(());
             }
         } else {
@@ -272,7 +343,7 @@ impl<'a> Walk<'a, '_, '_> {
             let origin = origin.filter(|_| !entry.is_named);
             let is_hidden = self.at.is_hidden;
             let named = NameKey::new(self.view, die, origin);
-            self.walked.functions.push(Function { named, ranges, called: 0, is_hidden });
+            self.walked.functions.push(Function { die, named, ranges, called: 0, is_hidden });
         }
         self.enter(entry, inside);
         Some(())
@@ -310,7 +381,8 @@ impl<'a> Walk<'a, '_, '_> {
             ranges: fields.get(Slot::Ranges),
         };
         let start = self.walked.ranges.len() as u32;
-        let (live, budget, ranges) = (&mut self.live, &mut self.budget, &mut self.walked.ranges);
+        let Walked { ranges, budget, .. } = &mut *self.walked;
+        let live = &mut self.live;
         self.view.ranges(&pcs, &mut |from, to| {
             if live.is_live(from) {
                 ranges.push((from, to));

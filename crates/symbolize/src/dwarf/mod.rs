@@ -47,7 +47,7 @@ pub(crate) use inlines::number as number_of;
 pub(crate) use lines::Location;
 pub(crate) use lookup::{Found, Frame};
 pub(crate) use names::{collect_with as collect_names, follow, read_stated};
-pub(crate) use plan::{Entry, Fields, Plan, Quick, Role, Slot};
+pub(crate) use plan::{Entry, Fields, Plan, Role, Slot, Way};
 pub(crate) use reader::Reader;
 pub(crate) use rows::Rows;
 pub(crate) use scopes::{qualify, scopes_of_all};

@@ -154,17 +154,36 @@ pub(crate) struct Entry {
 const VARIES: u16 = u16::MAX;
 
 /// How a DIE that says nothing is passed over.
-#[derive(Clone, Copy)]
-pub(crate) enum Quick {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quick {
+    pub(crate) way: Way,
+    /// Whether the bytes are followed by a block: all bits or none.
+    pub(crate) block: u8,
+    /// Bytes; of a sibling, those before it is stated.
+    pub(crate) before: u16,
+    /// Bytes behind the block; of a sibling, how far away it is at the least.
+    pub(crate) after: u16,
+}
+
+/// The kinds of [`Quick`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
     /// It is not: it has to be looked at.
-    No,
-    Bytes(u16),
-    /// Bytes, then a block, then bytes.
-    Block(u16, u16),
-    /// By the skips in this range.
-    Skips(u32, u16),
-    /// To the sibling that stands so many bytes behind the code, and is at the least so many away.
-    Sibling(u16, u16),
+    Look,
+    /// Bytes, perhaps a block, bytes.
+    Bytes,
+    /// One attribute after the other.
+    Steps,
+    /// With all that is in it, to the sibling that it states.
+    Sibling,
+}
+
+impl Quick {
+    const LOOK: Self = Self { way: Way::Look, block: 0, before: 0, after: 0 };
+
+    fn bytes(before: u16, block: u8, after: u16) -> Self {
+        Self { way: Way::Bytes, block, before, after }
+    }
 }
 
 /// The compiled abbreviations of a unit.
@@ -183,15 +202,15 @@ pub(crate) struct Plan {
 impl Entry {
     /// Bytes that the attributes of a DIE take at the least, if a near sibling is among them.
     #[inline]
-    pub(crate) fn least_size(&self) -> u16 {
-        if self.size == VARIES { self.sibling_at + 4 } else { self.size }
+    fn least_size(&self) -> u16 {
+        if self.size == VARIES { self.sibling_at.saturating_add(4) } else { self.size }
     }
 }
 
 impl Plan {
     pub(crate) fn new(table: &AbbrevTable) -> Self {
         let mut plan = Self {
-            quick: vec![Quick::No],
+            quick: vec![Quick::LOOK],
             dense: Vec::with_capacity(table.dense().len()),
             sparse: HashMap::new(),
             skips: Vec::new(),
@@ -255,22 +274,25 @@ impl Plan {
 
     fn quick(&self, entry: &Entry) -> Quick {
         if !matches!(entry.role, Role::Plain | Role::Closed) {
-            return Quick::No;
+            return Quick::LOOK;
         }
         if entry.has_children {
-            return match entry.sibling_at {
-                at if at != VARIES && entry.role == Role::Closed => Quick::Sibling(at, entry.least_size()),
-                _ => Quick::No,
+            let (before, after) = (entry.sibling_at, entry.least_size());
+            return match entry.role {
+                Role::Closed if before != VARIES => Quick { way: Way::Sibling, block: 0, before, after },
+                _ => Quick::LOOK,
             };
         }
         match *self.skips_of(entry) {
-            [] => Quick::Bytes(0),
-            [bytes] if is_count(bytes) => Quick::Bytes(bytes),
-            [SKIP_BLOCK] => Quick::Block(0, 0),
-            [bytes, SKIP_BLOCK] if is_count(bytes) => Quick::Block(bytes, 0),
-            [SKIP_BLOCK, bytes] if is_count(bytes) => Quick::Block(0, bytes),
-            [before, SKIP_BLOCK, after] if is_count(before) && is_count(after) => Quick::Block(before, after),
-            _ => Quick::Skips(entry.skips.0, entry.skips.1),
+            [] => Quick::bytes(0, 0, 0),
+            [bytes] if is_count(bytes) => Quick::bytes(bytes, 0, 0),
+            [SKIP_BLOCK] => Quick::bytes(0, u8::MAX, 0),
+            [before, SKIP_BLOCK] if is_count(before) => Quick::bytes(before, u8::MAX, 0),
+            [SKIP_BLOCK, after] if is_count(after) => Quick::bytes(0, u8::MAX, after),
+            [before, SKIP_BLOCK, after] if is_count(before) && is_count(after) => {
+                Quick::bytes(before, u8::MAX, after)
+            }
+            _ => Quick { way: Way::Steps, ..Quick::LOOK },
         }
     }
 
@@ -343,7 +365,7 @@ impl Plan {
     /// How DIEs with this code are passed over where nothing in them is of interest.
     #[inline]
     pub(crate) fn quick_of(&self, code: u64) -> Quick {
-        self.quick.get(code as usize).copied().unwrap_or(Quick::No)
+        self.quick.get(code as usize).copied().unwrap_or(Quick::LOOK)
     }
 
     #[inline]
@@ -367,9 +389,9 @@ impl Plan {
         self.run_skips(entry.skips, reader)
     }
 
-    /// The reader behind what a range of skips says.
-    pub(crate) fn behind<'r>(&self, skips: (u32, u16), mut reader: Reader<'r>) -> Option<Reader<'r>> {
-        self.run_skips(skips, &mut reader)?;
+    /// The reader behind the attributes of a DIE with this code.
+    pub(crate) fn behind<'r>(&self, code: u64, mut reader: Reader<'r>) -> Option<Reader<'r>> {
+        self.run_skips(self.get(code)?.skips, &mut reader)?;
         Some(reader)
     }
 

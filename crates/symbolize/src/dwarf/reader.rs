@@ -191,6 +191,20 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
+    /// Passes over bytes, over a block that its length of one byte stands before where all bits of `block` are set, and
+    /// over bytes. There has to be a byte where the length would stand, so that both ways are one.
+    #[inline]
+    pub(crate) fn skip_around(&mut self, before: u16, block: u8, after: u16) -> Option<()> {
+        let place = self.at + usize::from(before);
+        let length = *self.data.get(place)? & block;
+        let next = place + usize::from(block & 1) + usize::from(length) + usize::from(after);
+        if length >= 0x80 || next > self.data.len() {
+            return None;
+        }
+        self.at = next;
+        Some(())
+    }
+
     /// A string without its closing zero.
     #[inline]
     pub(crate) fn cstr(&mut self) -> Option<&'a [u8]> {
