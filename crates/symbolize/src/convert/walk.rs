@@ -131,9 +131,10 @@ pub(super) fn walk(view: View<'_, '_>, plan: &Plan, all: bool, walked: &mut Walk
 /// Looks into what a walk passed over: comes to the same as a walk that looks into everything.
 pub(super) fn fill_gaps(view: View<'_, '_>, plan: &Plan, walked: &mut Walked) {
     let skipped = std::mem::take(&mut walked.skipped);
-    let is_filled = walked.error.is_none()
-        && skipped.iter().all(|skipped| Walk::new(view, plan, true, walked).look_into(skipped))
-        && walked.budget > 0;
+    let is_whole = walked.error.is_none();
+    let mut walk_all = Walk::new(view, plan, true, walked);
+    let is_filled =
+        is_whole && skipped.iter().all(|skipped| walk_all.look_into(skipped)) && walked.budget > 0;
     if is_filled {
         walked.put_in_order();
     } else {

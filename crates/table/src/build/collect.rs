@@ -216,7 +216,7 @@ pub(crate) fn collect(input: &Input<'_>) -> Numbers {
         too_deep: 0,
     };
     parts.into_iter().for_each(|part| all.merge(part));
-    number(all, input)
+    number(&all, input)
 }
 
 fn collect_part(input: &Input<'_>, first: usize, items: &[Item]) -> Collected {
@@ -275,7 +275,7 @@ fn find_homes(steps: &Steps, homes: &mut Vec<Option<Location>>) -> Location {
     own
 }
 
-fn number(all: All, input: &Input<'_>) -> Numbers {
+fn number(all: &All, input: &Input<'_>) -> Numbers {
     let paths = input.paths;
     // The first one is that of what has no name.
     let seen = (0u32..).zip(&all.names).skip(1).filter(|(_, seen)| seen.count > 0);
