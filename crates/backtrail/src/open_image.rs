@@ -181,7 +181,11 @@ impl OpenImage {
         if has_table {
             return None;
         }
-        self.with_symbolizer(backtrail_symbolize::Symbolizer::debug_identity).flatten()
+        #[allow(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method itself is not general enough"
+        )]
+        self.with_symbolizer(|symbolizer| symbolizer.debug_identity()).flatten()
     }
 
     /// The address that offsets in the image count from.

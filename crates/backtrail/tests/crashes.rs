@@ -219,7 +219,7 @@ fn save(crash: &Crash, folder: &TempDir, offset: u64, zipped: bool) {
     let stack = AddrRange::new(Avma::new(sp.get() & !7), stack.end());
     let mut bytes = vec![0; usize::try_from(stack.size()).unwrap()];
     snapshot.memory.read(stack.start(), &mut bytes).unwrap();
-    folder.write("stack.data", &[&stack.start().get().to_le_bytes()[..], &bytes].concat());
+    folder.write("stack.data", [&stack.start().get().to_le_bytes()[..], &bytes].concat());
     let mut files: Vec<&str> = snapshot.mappings.iter().map(|mapping| mapping.name.as_str()).collect();
     files.sort_unstable();
     files.dedup();
