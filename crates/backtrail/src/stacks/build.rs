@@ -92,7 +92,9 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.push(&sources, load_address.unwrap_or_else(|| range.start()), range.end(), bias);
         let code = if part.code().is_empty() { vec![range] } else { part.code() };
         let has_binary = headers.is_some();
-        self.place(code, bias, bias, sources);
+        let saved = |range: &AddrRange<Avma>| self.snapshot.memory.bytes_from(range.start()).is_some();
+        let has_code = !part.is_from_memory || code.iter().any(saved);
+        self.place(code, bias, bias, sources, has_code);
         // Without the binary the debug file alone tells what its addresses count from.
         if let Some(placed) = self.placed.last_mut().filter(|_| !has_binary)
             && let Some(names) = placed.names.open()
@@ -120,10 +122,18 @@ impl<'s, 'd> Builder<'s, 'd> {
         });
     }
 
-    /// Opens what the last pushed image's addresses are unwound and named by.
-    fn place(&mut self, code: Vec<AddrRange<Avma>>, bias: Bias, relative: Bias, sources: Sources) {
-        let data: Vec<_> =
-            sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
+    /// Opens what the last pushed image's addresses are unwound and named by. What memory has of an image without its
+    /// code has zeros there, which is not what ran.
+    fn place(
+        &mut self,
+        code: Vec<AddrRange<Avma>>,
+        bias: Bias,
+        relative: Bias,
+        sources: Sources,
+        has_code: bool,
+    ) {
+        let files = sources.files.iter().filter(|_| has_code).chain(&sources.debug_files);
+        let data: Vec<_> = files.map(|(_, data)| data.clone()).collect();
         let mut named = sources.debug_files;
         // Symbol files of other tools know neither all symbols nor, some of them, the image's address.
         if named.iter().all(|(_, data)| Foreign::is_one(data)) {
@@ -181,7 +191,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         if relative.0.is_none() {
             self.push(&sources, first.start(), first.end(), bias);
         }
-        self.place(file.code, bias, relative.1, sources);
+        self.place(file.code, bias, relative.1, sources, true);
         if let Some(placed) = self.placed.last_mut() {
             placed.shown = relative.0.unwrap_or(placed.shown);
         }
