@@ -9,6 +9,7 @@ mod accuracy;
 mod bench_peers;
 mod cores;
 mod coverage;
+mod cross;
 mod deny;
 mod deps;
 mod docs;
@@ -19,6 +20,7 @@ mod names;
 mod sh;
 mod shape;
 mod source;
+mod steps;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 11] = [
+const CHORES: [Chore; 13] = [
     (
         "deps",
         "",
@@ -73,6 +75,18 @@ const CHORES: [Chore; 11] = [
         "[--show] [--keep] [--list] [--program FILE] [PART…]",
         "lets programs crash and compares their cores' stacks with gdb's and eu-stack's (docs/stacks.md)",
         cores::run,
+    ),
+    (
+        "cross",
+        "[aarch64|arm|x86|macos|ios]…",
+        "tests captures on other processors, checks and links for Apple's systems (needs Debian's rustc-web)",
+        cross::run,
+    ),
+    (
+        "steps",
+        "[--steps N] [--show] [ARCHITECTURE…]",
+        "single-steps programs of every architecture under qemu; each instruction must know its callers (docs/unwinding.md)",
+        steps::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];

@@ -117,16 +117,17 @@ unsafe extern "C" fn store(_: &mut [usize; WORDS]) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backtrail_core::Avma;
 
     #[test]
     #[inline(never)]
     fn the_registers_are_those_of_the_asking_function() {
         let registers = registers_here();
         let here = the_registers_are_those_of_the_asking_function as *const () as u64;
-        let pc = registers.pc().map_or(0, |pc| pc.get());
+        let pc = registers.pc().map_or(0, Avma::get);
         assert!((here..here + 4096).contains(&(pc & !1)), "{pc:#x} is not behind {here:#x}");
         let local = &raw const registers as u64;
-        let sp = registers.sp().map_or(0, |sp| sp.get());
+        let sp = registers.sp().map_or(0, Avma::get);
         assert!(sp <= local && local - sp < 1 << 16, "{sp:#x} is not below {local:#x}");
         assert_eq!(registers.iter().count(), KEPT.len());
     }

@@ -16,10 +16,11 @@ use std::path::PathBuf;
 /// A part: its name, what it measures, and its code, which gets how often each thing is run.
 type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     ("lookups", "addresses of debug files, without a table", lookups::run),
     ("convert", "debug info into symbol table files", convert::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
+    ("capture", "ns per frame of a capture of the own thread, µs of another", unwind::capture),
     ("demangle", "names of real programs", demangle::run),
 ];
 

@@ -88,3 +88,31 @@ fn open(image: &LoadedImage, symbols: &Symbols) -> Option<OpenImage> {
     };
     OpenImage::from_data(finder.beside(&wanted, data(image)), image.path.clone()).ok()
 }
+
+/// A frame as one line of text, or several where functions were inlined: `  3 0x… main (src/main.rs:12)`.
+///
+/// # Signal safety
+///
+/// Not safe.
+pub fn line(frame: &Frame) -> String {
+    let address = frame.address.map(|address| address.raw().to_string()).unwrap_or_default();
+    let head = format!("{:3} {address:>18}", frame.index);
+    let mut lines: Vec<String> = Vec::new();
+    for function in &frame.functions {
+        let place = match (&function.file, function.line) {
+            (Some(file), Some(line)) => format!(" ({file}:{line})"),
+            (Some(file), None) => format!(" ({file})"),
+            _ => String::new(),
+        };
+        let inlined = if function.inlined { " [inlined]" } else { "" };
+        lines.push(format!("{head} {}{place}{inlined}", function.name));
+    }
+    if lines.is_empty() {
+        let image = frame.image_name.as_deref().unwrap_or("no image");
+        lines.push(match &frame.symbol {
+            Some(symbol) => format!("{head} {} + {} ({image})", symbol.name, symbol.offset),
+            None => format!("{head} ? ({image})"),
+        });
+    }
+    lines.join("\n")
+}

@@ -157,6 +157,28 @@ fn scanning_stops_at_what_may_be_a_caller_in_missing_code() {
 }
 
 #[test]
+fn frame_pointers_and_scans_lead_to_signal_frames() {
+    // mov $15, %rax; syscall: nothing calls it, and no call lies before it.
+    let mut code = calls(0x100);
+    code[0x40..0x49].copy_from_slice(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 5]);
+    code[0x30..0x40].fill(0x90);
+    let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+    // Saved frame pointer and return address, then the kernel's frame: rbp, rsp and rip are its 15th, 20th and 21st word.
+    case.stack = vec![7, 0, LOADED + 0x40];
+    case.stack.extend([0; 24]);
+    let frame = 3;
+    case.stack[frame + 15] = 0;
+    case.stack[frame + 20] = STACK + 0xd0;
+    case.stack[frame + 21] = LOADED + 0x57;
+    let expected =
+        |trust| [(LOADED + 0x21, Trust::Context), (LOADED + 0x40, trust), (LOADED + 0x57, Trust::Analysis)];
+    case.set(Register(6), STACK + 8);
+    assert_eq!(case.walk().0, expected(Trust::FramePointer));
+    case.set(Register(6), 0);
+    assert_eq!(case.walk().0, expected(Trust::Scan));
+}
+
+#[test]
 fn scanning_takes_what_follows_a_call() {
     let code = calls(0x100);
     let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
