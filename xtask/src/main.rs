@@ -9,6 +9,7 @@ mod accuracy;
 mod bench_peers;
 mod deny;
 mod deps;
+mod differ;
 mod docs;
 mod fixtures;
 mod fuzz;
@@ -27,7 +28,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 10] = [
+const CHORES: [Chore; 11] = [
     (
         "deps",
         "",
@@ -61,6 +62,7 @@ const CHORES: [Chore; 10] = [
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
     ),
+    ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
     (
         "steps",
         "[--steps N] [--show] [ARCHITECTURE…]",

@@ -3,6 +3,7 @@
 mod cache;
 mod fallback;
 mod fold;
+mod mend;
 mod tables;
 #[cfg(test)]
 mod tests;
