@@ -7,6 +7,8 @@
 
 mod accuracy;
 mod bench_peers;
+mod cores;
+mod coverage;
 mod deny;
 mod deps;
 mod differ;
@@ -28,7 +30,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 11] = [
+const CHORES: [Chore; 13] = [
     (
         "deps",
         "",
@@ -51,6 +53,12 @@ const CHORES: [Chore; 11] = [
         accuracy::run,
     ),
     (
+        "coverage",
+        "[--every-byte] [FILE…]",
+        "asks in every range of every function of large files, in debug info and table (docs/accuracy.md)",
+        coverage::run,
+    ),
+    (
         "bench-peers",
         "[--runs N] [PART…]",
         "times backtrail and its peers in turn on the same inputs (docs/performance.md)",
@@ -63,6 +71,12 @@ const CHORES: [Chore; 11] = [
         names::run,
     ),
     ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
+    (
+        "cores",
+        "[--show] [--keep] [--list] [--program FILE] [PART…]",
+        "lets programs crash and compares their cores' stacks with gdb's and eu-stack's (docs/stacks.md)",
+        cores::run,
+    ),
     (
         "steps",
         "[--steps N] [--show] [ARCHITECTURE…]",
