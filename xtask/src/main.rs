@@ -12,6 +12,7 @@ mod coverage;
 mod cross;
 mod deny;
 mod deps;
+mod differ;
 mod docs;
 mod fixtures;
 mod fuzz;
@@ -70,6 +71,7 @@ const CHORES: [Chore; 13] = [
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
     ),
+    ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
     (
         "cores",
         "[--show] [--keep] [--list] [--program FILE] [PART…]",
