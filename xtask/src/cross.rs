@@ -91,13 +91,11 @@ fn command(target: &Target) -> Result<Command> {
     };
     command.arg(verb).args(["-Zbuild-std", "--target", target.triple, "--target-dir"]);
     command.arg(sh::root().join("target/cross"));
-    // An emulator runs unoptimized code a hundred times slower than this machine runs it.
-    command.args([
-        "--config",
-        "profile.dev.opt-level=1",
-        "--config",
-        "profile.dev.package.\"*\".opt-level=1",
-    ]);
+    // An emulator runs unoptimized code a hundred times slower than this machine runs it; elsewhere compiling is what
+    // takes the time.
+    let level = u8::from(matches!(target.way, Way::Run([_, ..])));
+    command.args(["--config", &format!("profile.dev.opt-level={level}")]);
+    command.args(["--config", &format!("profile.dev.package.\"*\".opt-level={level}")]);
     command.args(["--config", "profile.dev.debug=\"line-tables-only\"", "--no-default-features"]);
     command.args(["-p", "backtrail"]);
     if is_run {

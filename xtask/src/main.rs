@@ -12,6 +12,7 @@ mod coverage;
 mod cross;
 mod deny;
 mod deps;
+mod differ;
 mod docs;
 mod ffi;
 mod fixtures;
@@ -21,6 +22,7 @@ mod names;
 mod sh;
 mod shape;
 mod source;
+mod steps;
 
 use std::process::ExitCode;
 
@@ -70,6 +72,7 @@ const CHORES: [Chore; 13] = [
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
     ),
+    ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
     (
         "ffi",
         "[--install PREFIX]",
@@ -87,6 +90,12 @@ const CHORES: [Chore; 13] = [
         "[aarch64|arm|x86|macos|ios]…",
         "tests captures on other processors, checks and links for Apple's systems (needs Debian's rustc-web)",
         cross::run,
+    ),
+    (
+        "steps",
+        "[--steps N] [--show] [ARCHITECTURE…]",
+        "single-steps programs of every architecture under qemu; each instruction must know its callers (docs/unwinding.md)",
+        steps::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];

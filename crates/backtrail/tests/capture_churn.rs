@@ -160,9 +160,12 @@ fn churn(count: usize) {
     let library = open(&library);
     let begin = symbol(library, "churn_begin");
     let end = symbol(library, "churn_end");
+    type Begin = extern "C" fn(*const c_char);
+    type End = extern "C" fn() -> c_long;
     // SAFETY: the functions of churn.cpp.
-    let (begin, end): (extern "C" fn(*const c_char), extern "C" fn() -> c_long) =
-        unsafe { (std::mem::transmute(begin), std::mem::transmute(end)) };
+    let (begin, end) = unsafe {
+        (std::mem::transmute::<*mut c_void, Begin>(begin), std::mem::transmute::<*mut c_void, End>(end))
+    };
     let mut options = Options::default();
     options.timeout = Duration::from_secs(20);
     let capturer = Capturer::new(options).unwrap();

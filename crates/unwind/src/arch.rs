@@ -44,12 +44,12 @@ pub(crate) fn call_size(family: Family) -> i32 {
 }
 
 /// The row at an exact address in a prologue, an epilogue or a stub, by its instructions; `None` in a function's body
-/// and wherever the instructions leave a doubt.
-pub(crate) fn analyse(family: Family, code: &Code<'_>) -> Option<Row> {
+/// and wherever the instructions leave a doubt. `body` is what a table that knows only bodies says.
+pub(crate) fn analyse(family: Family, code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
     match family {
         Family::X86 => x86::prologue::analyse(code),
         Family::X86_64 => x86_64::prologue::analyse(code),
-        Family::Arm => arm::prologue::analyse(code),
+        Family::Arm => arm::prologue::analyse(code, body),
         Family::Aarch64 => aarch64::prologue::analyse(code),
         _ => None,
     }
@@ -74,6 +74,17 @@ pub(crate) fn frame_pointer_rows(family: Family) -> &'static [Row] {
         Family::Arm => arm::frame_pointer::ROWS,
         Family::Aarch64 => aarch64::frame_pointer::ROWS,
         _ => &[],
+    }
+}
+
+/// Where in a signal's return code the thread may be: bytes behind its start, and how much it has popped by then. The
+/// first is where handlers return to.
+pub(crate) fn signal_places(family: Family) -> &'static [(u64, u8)] {
+    match family {
+        Family::X86 => &[(0, 0), (5, 0), (1, 4), (6, 4)],
+        Family::X86_64 => &[(0, 0), (5, 0), (7, 0)],
+        Family::Arm => &[(0, 0), (4, 0), (2, 0)],
+        _ => &[(0, 0), (4, 0)],
     }
 }
 

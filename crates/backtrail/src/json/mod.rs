@@ -12,7 +12,7 @@ pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
 pub(crate) use hang::millis;
 pub use hang::{HangJson, hang};
-pub use report::{ReportJson, StacksJson, report, stacks};
+pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
 use crate::{Analysis, Located, Stacks};
 use backtrail_core::{Avma, Svma};
@@ -77,6 +77,12 @@ pub fn write_report(out: impl Write, analysis: &Analysis) -> io::Result<()> {
 /// Writes the stacks of a captured process as one line.
 pub fn write_stacks(out: impl Write, captured: &Stacks) -> io::Result<()> {
     write_line(out, &stacks(captured))
+}
+
+/// Writes the images of a captured process, each as one line.
+pub fn write_images(mut out: impl Write, captured: &Stacks) -> io::Result<()> {
+    let images = captured.report.images.iter().zip(&captured.images);
+    images.into_iter().try_for_each(|(shown, symbols)| write_line(&mut out, &image(shown, symbols)))
 }
 
 /// Writes a report's explanation and attribution as one line.

@@ -78,7 +78,6 @@ impl Status {
     }
 
     /// The name of the dispatch queue that the thread serves: none here.
-    #[expect(clippy::unused_self, reason = "Apple's systems have queues")]
     pub fn queue(&self) -> Option<String> {
         None
     }

@@ -35,6 +35,16 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if matches!(failure, Failure::Unreadable(_) | Failure::NotAdvancing(_)) {
             return Err(failure);
         }
+        // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has
+        // called the first function: a return address on top of the stack tells that this is another one.
+        let called = if site.is_exact && self.registers.family().lr().is_none() {
+            self.by_top_of_stack(here)
+        } else {
+            None
+        };
+        if let Some(next) = called {
+            return Ok(Ok(next));
+        }
         if let Some(end) = self.known_start(site) {
             return Ok(Err(end));
         }
@@ -66,11 +76,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// The kernel's frame around a handler. Known by the code at the return address itself: one byte before may be
     /// another function, whose rules would be wrong.
     pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&Image<'a>>) -> Option<Next> {
-        let family = self.registers.family();
-        let mut copy = [0; CALL_BYTES];
-        let ahead = self.code_from(here.address.raw(), image, &mut copy)?;
-        let word = |at| self.memory.read_u32(at).ok();
-        let row = arch::signal_frame(family, ahead, self.registers.sp()?, &word)?;
+        let places = arch::signal_places(self.registers.family());
+        let count = if matches!(here.address, FrameAddress::Exact(_)) { places.len() } else { 1 };
+        let row = places.iter().take(count).find_map(|place| self.interrupted_return(here, image, *place))?;
         let caller = execute::apply(&row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         Some(Next {
             address: FrameAddress::Exact(self.strip(caller.return_address?)),
@@ -80,6 +88,35 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             bytecode: None,
             is_odd: true,
         })
+    }
+
+    /// The row of a signal's frame, where its return code began some bytes before and has popped some since.
+    fn interrupted_return(
+        &self,
+        here: &Here,
+        image: Option<&Image<'a>>,
+        (back, popped): (u64, u8),
+    ) -> Option<Row> {
+        let sp = self.registers.sp()?.checked_sub(popped.into())?;
+        let mut row = self.signal_row(here.address.raw().checked_sub(back)?, image, sp)?;
+        if let Cfa::RegisterOffset(_, offset) = &mut row.cfa {
+            *offset = offset.checked_sub(popped.into())?;
+        }
+        Some(row)
+    }
+
+    fn signal_row(&self, at: Avma, image: Option<&Image<'a>>, sp: Avma) -> Option<Row> {
+        let mut copy = [0; CALL_BYTES];
+        let ahead = self.code_from(at, image, &mut copy)?;
+        let word = |at| self.memory.read_u32(at).ok();
+        arch::signal_frame(self.registers.family(), ahead, sp, &word)
+    }
+
+    /// Whether `address`, found below `above`, is where a signal's handler returns to. No call leads there, so that what
+    /// lies before it tells nothing.
+    fn is_signal_return(&self, address: Avma, above: Avma) -> bool {
+        let image = self.images.at(self.without_thumb_bit(address));
+        image.is_some() && self.signal_row(address, image, above).is_some()
     }
 
     /// Code of the image, or else of the target's memory; the Thumb bit is no part of the address.
@@ -150,6 +187,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
     }
 
+    /// Whether code lies there, and a call before it.
+    pub(super) fn is_return_address(&self, address: Avma) -> bool {
+        self.is_code(address) == Some(true) && self.before(address) == Before::Call
+    }
+
     /// Where a call leaves the return address: in the link register or on top of the stack. There it still is in a
     /// function that has just been called, in a leaf, and where the call went to no code at all.
     fn by_what_the_call_left(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
@@ -209,8 +251,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let caller = execute::apply(row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         let address = self.strip(caller.return_address?);
-        let believed = self.is_code(address)? && self.before(address) != Before::Other;
-        if !believed || caller.registers.sp()? <= sp {
+        let above = caller.registers.sp()?;
+        let is_called = self.is_code(address)? && self.before(address) != Before::Other;
+        if above <= sp || !is_called && !self.is_signal_return(address, above) {
             return None;
         }
         let mut registers = self.forget_all_but_pointers(&caller.registers);
@@ -252,10 +295,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         for place in places.take_while(|place| range.contains(*place)) {
             let Ok(word) = self.memory.read_pointer(place, size) else { break };
             let address = self.strip(Avma::new(word));
-            if self.is_code(address) != Some(true) {
-                continue;
+            let above = place.get().saturating_add(size.into());
+            if self.is_signal_return(address, Avma::new(above)) {
+                return Ok(self.found_at(place, address));
             }
             match self.before(address) {
+                _ if self.is_code(address) != Some(true) => {}
                 Before::Call => return Ok(self.found_at(place, address)),
                 Before::Missing => return Err(Failure::MissingCode(address)),
                 Before::Other | Before::Emptied => {}

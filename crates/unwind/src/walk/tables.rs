@@ -49,7 +49,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             (None, None) => Err(Miss::NotCovered),
         };
         match found {
-            Ok((found, expressions)) => self.by_row(here, image, &found, expressions),
+            Ok((mut found, expressions)) => {
+                self.mend(&mut found);
+                self.by_row(here, image, &found, expressions)
+            }
             Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),
             Err(Miss::NoRow) => self.by_exidx(here, image, svma),
             Err(Miss::CannotUnwind) => Ok(Err(End::CannotUnwind)),
