@@ -14,6 +14,7 @@ mod deny;
 mod deps;
 mod differ;
 mod docs;
+mod ffi;
 mod fixtures;
 mod fuzz;
 mod inputs;
@@ -72,6 +73,12 @@ const CHORES: [Chore; 13] = [
         names::run,
     ),
     ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
+    (
+        "ffi",
+        "[--install PREFIX]",
+        "runs the C and C++ examples under valgrind and the sanitizers, or installs library and header",
+        ffi::run,
+    ),
     (
         "cores",
         "[--show] [--keep] [--list] [--program FILE] [PART…]",
