@@ -38,7 +38,7 @@
 //! # Files
 //! With `Options::folder` a hang is written to a file there while it lasts, one line a capture, so that it is not lost
 //! when the process is killed for it. When the hang ends the file is removed, or completed (`Options::keep`). What an
-//! earlier run did not survive, [`unfinished`] finds.
+//! earlier run did not survive, [`unfinished()`] finds.
 
 mod log;
 mod merge;
