@@ -95,6 +95,11 @@ fn static_musl_and_32_bit_programs() {
         let is_32 = options.contains(&"-m32");
         assert_eq!(captured["process"]["arch"], if is_32 { "x86" } else { std::env::consts::ARCH });
         for thread in captured["threads"].as_array().unwrap() {
+            // musl has no unwind information for the code that starts threads.
+            let is_last = thread["ended_because"].as_str().unwrap().contains("no unwind information");
+            if compiler == "musl-gcc" && is_last {
+                continue;
+            }
             assert_eq!(thread["ended"], "end-of-stack", "{compiler} {options:?}: {thread:#}");
         }
         assert_eq!(captured["threads"][1]["waiting_in"], "pause", "{compiler} {options:?}");

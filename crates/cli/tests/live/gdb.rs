@@ -6,14 +6,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// Prints a line for each thread: its id and the addresses of its frames, those of inlined functions left out.
+/// Prints a line for each thread: its id and the addresses of its frames, those of inlined functions and of tail calls, which gdb infers, left out.
 const SCRIPT: &str = "python
 import gdb
 for thread in gdb.selected_inferior().threads():
     thread.switch()
     frame, addresses = gdb.newest_frame(), []
     while frame is not None:
-        if frame.type() != gdb.INLINE_FRAME:
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             addresses.append(hex(frame.pc()))
         frame = frame.older()
     print('THREAD', thread.ptid[1], *addresses)

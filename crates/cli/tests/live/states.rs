@@ -25,7 +25,7 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
         let why = thread["ended_because"].as_str().unwrap();
         assert!(why.contains("could not be stopped within"), "{why}");
         // Where the kernel tells its stack pointer, there is a stack all the same.
-        assert!(names(thread).iter().any(|name| name == "uninterruptible"), "{thread:#}");
+        assert!(names(thread).iter().any(|name| name == "main"), "{thread:#}");
     }
     crate::target::wait_until("nobody traces it", || status(target.id, "TracerPid") == "0");
     assert!(status(target.id, "State").starts_with('D'));
@@ -97,6 +97,7 @@ fn a_thread_means_its_process_and_each_is_told_with_its_times() {
     let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("5"));
     let ids = thread_ids(target.id);
+    crate::target::wait_until("all sleep", || ids.iter().all(|id| status(*id, "State").starts_with('S')));
     let captured = stacks(*ids.last().unwrap(), &[]);
     assert_eq!(captured["process"]["pid"], target.id);
     let threads = captured["threads"].as_array().unwrap();
