@@ -160,16 +160,10 @@ fn function_starts(object: &Object<'_>) -> Vec<Svma> {
     starts
 }
 
-/// `e_entry` of a program; libraries have none. gABI, "ELF Header".
+/// Where a program starts. Of libraries only dynamic linkers are started (and glibc's libc, to show its version); old
+/// linkers state the start of the code for all the others.
 fn entry(object: &Object<'_>) -> Option<Svma> {
-    if object.format() != Format::Elf || object.kind() != Kind::Executable {
-        return None;
-    }
-    let header = object.bytes_at(object.image_base(), 32).filter(|header| header.starts_with(b"\x7fELF"))?;
-    let value = if object.is_64() {
-        u64::from_le_bytes(*header.get(24..)?.first_chunk()?)
-    } else {
-        u64::from(u32::from_le_bytes(*header.get(24..)?.first_chunk()?))
-    };
-    Some(Svma::new(value)).filter(|entry| entry.get() != 0)
+    let is_start = |entry: Svma| object.sections().iter().any(|section| section.address.start() == entry);
+    let is_stated = |entry: &Svma| object.kind() == Kind::Executable || !is_start(*entry);
+    object.entry().filter(is_stated)
 }

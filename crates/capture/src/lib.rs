@@ -5,6 +5,7 @@
 //!
 //! - [`offline`]: a saved stack as Android's libunwindstack keeps its test cases;
 //! - [`elf_core`]: the core dump of a Linux process;
+//! - `local`: the threads and images of this process, on Linux;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
 //! - `remote`: another process while it runs (Linux), with what [`procfs`] tells of it. It alone reads more than bytes.
 //!
@@ -22,6 +23,8 @@ pub mod elf_core;
 mod error;
 mod gregset;
 mod limits;
+#[cfg(target_os = "linux")]
+pub mod local;
 mod maps;
 mod memory;
 #[cfg(feature = "minidump")]

@@ -45,6 +45,8 @@ pub enum Kind {
     SharedCache,
     /// No object: a symbol table file that was made from one.
     Table,
+    /// No object: a symbol file of another tool, GSYM or Breakpad's.
+    SymbolFile,
     /// Anything else.
     Other,
 }
@@ -68,6 +70,7 @@ pub(crate) struct Headers<'d> {
     pub(crate) endian: Endian,
     pub(crate) id: Option<ImageId>,
     pub(crate) image_base: Svma,
+    pub(crate) entry: Option<Svma>,
     pub(crate) segments: Vec<Segment<'d>>,
     pub(crate) sections: Vec<Section<'d>>,
     pub(crate) has_debug_info: bool,
@@ -167,6 +170,12 @@ impl<'d> Object<'d> {
     /// `LOAD` segment, rounded down to a page of 4 KiB. Zero for `.o` files.
     pub fn image_base(&self) -> Svma {
         self.headers.image_base
+    }
+
+    /// `e_entry`: where the kernel or the dynamic linker starts a program. Some linkers state the start of `.text` for
+    /// libraries that nothing starts. `None` where it is zero, and for Mach-O, whose `main` is called as any function.
+    pub fn entry(&self) -> Option<Svma> {
+        self.headers.entry
     }
 
     /// Whether there is DWARF: a `.debug_info` section that has bytes.

@@ -77,6 +77,17 @@ pub(crate) fn frame_pointer_rows(family: Family) -> &'static [Row] {
     }
 }
 
+/// Where in a signal's return code the thread may be: bytes behind its start, and how much it has popped by then. The
+/// first is where handlers return to.
+pub(crate) fn signal_places(family: Family) -> &'static [(u64, u8)] {
+    match family {
+        Family::X86 => &[(0, 0), (5, 0), (1, 4), (6, 4)],
+        Family::X86_64 => &[(0, 0), (5, 0), (7, 0)],
+        Family::Arm => &[(0, 0), (4, 0), (2, 0)],
+        _ => &[(0, 0), (4, 0)],
+    }
+}
+
 /// The row of the frame that the kernel made for a signal handler, where `ahead` is the code that the handler returns
 /// to and no table says so: C libraries other than glibc, Go, old kernels' vDSO.
 pub(crate) fn signal_frame(

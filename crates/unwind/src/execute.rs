@@ -3,7 +3,7 @@
 use crate::expression::{Context, evaluate};
 use crate::row::{Cfa, Expression, Row, Rule};
 use crate::walk::Failure;
-use backtrail_core::{Avma, Bias, ReadMemory, Register, Registers};
+use backtrail_core::{Avma, Bias, Family, ReadMemory, Register, Registers};
 
 /// The caller's state.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,12 @@ pub(crate) fn apply<'d, M: ReadMemory + ?Sized>(
     }
     let found = frame.value(row.return_address, family.pc(), cfa)?;
     caller.return_address = found.map(Avma::new);
+    if frame.was_thumb(row, cfa) {
+        caller.return_address = found.map(|address| Avma::new(address | 1));
+    }
+    if let Some(sp) = frame.above_return_address(row, cfa) {
+        caller.registers.set(family.sp(), sp);
+    }
     Ok(caller)
 }
 
@@ -72,6 +78,30 @@ impl<'d, M: ReadMemory + ?Sized, B: Fn(Expression) -> Option<&'d [u8]>> Frame<'_
             Cfa::Expression(expression) => self.evaluate(expression, None)?,
         };
         Ok(self.wrap(value))
+    }
+
+    /// Whether a signal interrupted Thumb code: in `sigcontext` the status register follows the program counter
+    /// (`arch/arm/include/uapi/asm/sigcontext.h`), and its bit 5 says so.
+    fn was_thumb(&self, row: &Row, cfa: u64) -> bool {
+        const THUMB: u64 = 1 << 5;
+        let Rule::Offset(at) = row.return_address else { return false };
+        let is_arm = self.registers.family() == Family::Arm && row.is_signal_frame;
+        let status = cfa.wrapping_add_signed(i64::from(at) + 4);
+        is_arm && matches!(self.load(status), Ok(Some(status)) if status & THUMB != 0)
+    }
+
+    /// Where a return address was saved above the CFA, the table does not count what was pushed with it: seen in
+    /// glibc's `_dl_runtime_resolve` for aarch64, to whose stack the PLT's first entry adds two registers. The
+    /// caller's stack pointer lies above those, in steps of 16 bytes (AAPCS64, 6.4.5.1).
+    fn above_return_address(&self, row: &Row, cfa: u64) -> Option<u64> {
+        let Rule::Offset(at @ 0..) = row.return_address else { return None };
+        let family = self.registers.family();
+        let counts = family != Family::Aarch64 || row.is_signal_frame || row.rule(family.sp()) != Rule::Same;
+        if counts {
+            return None;
+        }
+        let above = cfa.checked_add_signed(i64::from(at) + i64::from(family.word_size()))?;
+        above.checked_next_multiple_of(16)
     }
 
     fn wrap(&self, address: u64) -> u64 {

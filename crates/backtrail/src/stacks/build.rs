@@ -8,6 +8,7 @@ use super::process_memory::ProcessMemory;
 use super::unwind_image::UnwindImage;
 use super::walk::{Walker, places, unwind_images};
 use super::{StackOptions, Stacks, name};
+use crate::foreign::Foreign;
 use crate::{ImageSymbols, SymbolStatus, Symbols};
 use backtrail_capture::{Snapshot, Source, Thread as Captured};
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
@@ -72,6 +73,10 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.notes.push(note);
     }
 
+    pub(super) fn notes(&mut self, notes: impl IntoIterator<Item = String>) {
+        self.notes.extend(notes);
+    }
+
     /// Adds an image. `known` is its bias where the capture tells it.
     pub(super) fn add(&mut self, part: &Part, sources: Sources, known: Option<Bias>) {
         let headers = part.headers();
@@ -86,7 +91,14 @@ impl<'s, 'd> Builder<'s, 'd> {
         let load_address = headers.as_ref().filter(|_| known.is_none()).map(|headers| headers.load_address);
         self.push(&sources, load_address.unwrap_or_else(|| range.start()), range.end(), bias);
         let code = if part.code().is_empty() { vec![range] } else { part.code() };
+        let has_binary = headers.is_some();
         self.place(code, bias, bias, sources);
+        // Without the binary the debug file alone tells what its addresses count from.
+        if let Some(placed) = self.placed.last_mut().filter(|_| !has_binary)
+            && let Some(names) = &placed.names
+        {
+            placed.bias = Bias::between(range.start(), names.image_base());
+        }
     }
 
     fn push(&mut self, sources: &Sources, load_address: Avma, end: Avma, bias: Bias) {
@@ -112,7 +124,11 @@ impl<'s, 'd> Builder<'s, 'd> {
     fn place(&mut self, code: Vec<AddrRange<Avma>>, bias: Bias, relative: Bias, sources: Sources) {
         let data: Vec<_> =
             sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
-        let named = if sources.debug_files.is_empty() { sources.files } else { sources.debug_files };
+        let mut named = sources.debug_files;
+        // Symbol files of other tools know neither all symbols nor, some of them, the image's address.
+        if named.iter().all(|(_, data)| Foreign::is_one(data)) {
+            named.extend(sources.files);
+        }
         let shown = self.images.len().saturating_sub(1);
         let unwind = UnwindImage::open(&data);
         let names = Names::new(named, sources.main_file);
@@ -183,11 +199,8 @@ impl<'s, 'd> Builder<'s, 'd> {
             mappings: &self.snapshot.mappings,
             places: &places,
             placed: &self.placed,
-            max_frames: options.max_frames,
         };
-        let captured = self.snapshot.threads.par_iter().enumerate();
-        let mut threads: Vec<_> =
-            captured.map(|(number, captured)| thread(&walker, captured, number as u64)).collect();
+        let mut threads = threads(&walker, self.snapshot, options.max_frames);
         name::name(&walker, &mut threads, &mut self.states, symbols, options.detail);
         let mut report = report(self.snapshot);
         report.crashed_thread = threads.iter().position(|thread| thread.crashed);
@@ -225,12 +238,45 @@ fn without(range: AddrRange<Avma>, holes: &[AddrRange<Avma>]) -> Vec<AddrRange<A
     left
 }
 
-fn thread(walker: &Walker<'_>, captured: &Captured, number: u64) -> Thread {
+/// Frames of all threads together. One stack that overflowed has a million; a capture that is made to harm says that of
+/// each of its threads.
+const MAX_FRAMES: u64 = 2 << 20;
+/// What a thread has all the same.
+const MIN_FRAMES: u64 = 100;
+
+/// Threads between two looks at how many frames there are by now.
+const WALKED_TOGETHER: usize = 256;
+
+fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64) -> Vec<Thread> {
+    let mut left = MAX_FRAMES;
+    // Files can be made to have endless stacks; the stacks of a process that runs are walked on all cores.
+    if snapshot.source == Source::Process {
+        let numbered: Vec<_> = snapshot.threads.iter().zip(0..).collect();
+        let walked = numbered.chunks(WALKED_TOGETHER).flat_map(|chunk| {
+            let most = max_frames.min(left.max(MIN_FRAMES));
+            let walk = |(captured, number): &(&Captured, u64)| thread(walker, captured, *number, most);
+            let threads: Vec<_> = chunk.par_iter().map(walk).collect();
+            let frames: usize = threads.iter().map(|thread| thread.frames.len()).sum();
+            left = left.saturating_sub(frames as u64);
+            threads
+        });
+        return walked.collect();
+    }
+    let captured = snapshot.threads.iter().zip(0..);
+    let walked = captured.map(|(captured, number)| {
+        let thread = thread(walker, captured, number, max_frames.min(left.max(MIN_FRAMES)));
+        left = left.saturating_sub(thread.frames.len() as u64);
+        thread
+    });
+    walked.collect()
+}
+
+fn thread(walker: &Walker<'_>, captured: &Captured, number: u64, max_frames: u64) -> Thread {
     let family = walker.arch.family();
     let register = |(register, value)| {
         Some(Register { name: family.register_name(register)?.to_owned(), value, note: None })
     };
-    let (frames, ended) = walker.walk(captured).unwrap_or_else(|| {
+    let (frames, ended) = walker.walk(captured, max_frames).unwrap_or_else(|| {
         let why = "the capture has no registers of this thread".to_owned();
         (Vec::new(), Ended { kind: EndKind::Failed, why })
     });

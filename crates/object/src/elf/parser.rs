@@ -83,6 +83,7 @@ where
         endian: if header.endian == Endianness::Little { Endian::Little } else { Endian::Big },
         id: id::read(view, &tables, &sections, kind),
         image_base: image_base(&tables),
+        entry: Some(Svma::new(header.entry)).filter(|entry| entry.get() != 0),
         has_debug_info: has(".debug_info") || has(".debug_info.dwo"),
         has_symbols: has_table || has(".gnu_debugdata") || dynamic.iter().any(|entry| entry.tag == DT_SYMTAB),
         segments: segments(&tables, kind),

@@ -221,6 +221,7 @@ impl<'d> Parser<'d, '_> {
             endian: if header.endian == Endianness::Little { Endian::Little } else { Endian::Big },
             id: self.id,
             image_base: if self.file_type == MH_OBJECT { Svma::new(0) } else { image_base },
+            entry: None,
             has_debug_info: self.sections.iter().any(is_debug_info),
             has_symbols: self.exports.is_some()
                 || self.symtab.is_some_and(|symtab| symtab.nsyms > 0 && self.defines != Some(false)),

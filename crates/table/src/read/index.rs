@@ -81,6 +81,13 @@ impl<'d> Index<'d> {
         Some(GroupEntries { cursor, next: Some(ChunkEntry { start, position }), left })
     }
 
+    /// The bytes that tell of a chunk, by its number, and what follows; from the start, where that is unknown.
+    pub(crate) fn place(&self, number: usize) -> &'d [u8] {
+        let place = (number / GROUP).checked_mul(2).and_then(|group| self.groups.get(group + 1));
+        let place = place.and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.bytes.get(place..)).unwrap_or(self.bytes)
+    }
+
     /// A chunk by its number.
     pub(crate) fn get(&self, number: usize) -> Option<ChunkEntry> {
         self.group(number / GROUP)?.nth(number % GROUP)

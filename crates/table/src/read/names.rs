@@ -55,6 +55,12 @@ impl<'d> Names<'d> {
         start.map_or(0, |start| start as usize)
     }
 
+    /// The record of a name, counted from 0, and what follows; all records, where its place is unknown.
+    pub(crate) fn place(&self, number: u32) -> &'d [u8] {
+        let start = self.start(number.saturating_add(1));
+        self.records.get(start..).unwrap_or(self.records)
+    }
+
     /// A byte of the records.
     #[inline]
     pub(crate) fn touch(&self, start: usize) -> u8 {
@@ -114,6 +120,12 @@ impl<'d> Files<'d> {
 
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// The directory of a file, counted from 0, and what follows; all texts, where its place is unknown.
+    pub(crate) fn place(&self, number: u32) -> &'d [u8] {
+        let place = self.places.get(number as usize * 2).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.texts.get(place..)).unwrap_or(self.texts)
     }
 
     /// A file by its number plus one.

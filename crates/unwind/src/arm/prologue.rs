@@ -33,7 +33,7 @@ pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
 const SAMPLE: usize = 8;
 
 /// Whether the code is Thumb where its address does not tell. Of ARM instructions at least every other is
-/// unconditional, and begins with the digit e; of pairs of Thumb instructions every twelfth does.
+/// unconditional (in tight loops, as glibc's `memset`, every third), and begins with the digit e; of pairs of Thumb instructions every twelfth does.
 fn is_thumb(code: &Code<'_>) -> bool {
     if !code.at.get().is_multiple_of(4) {
         return true;
@@ -47,7 +47,7 @@ fn is_thumb(code: &Code<'_>) -> bool {
     let (_, before) = before.as_rchunks::<4>();
     let sample = ahead.iter().take(end).chain(before.iter().rev().take(SAMPLE));
     let always = sample.clone().filter(|word| is_always(word)).count();
-    3 * always < sample.count()
+    7 * always < 2 * sample.count()
 }
 
 /// Reads instructions of one set.

@@ -69,6 +69,8 @@ impl Packed {
             Rule::Register(from) if Some(from) == family.lr() && row.rule(from) == Rule::Same => {
                 IN_LINK_REGISTER
             }
+            // Above the CFA: see `execute::apply`.
+            Rule::Offset(0..) if family == Family::Aarch64 => return None,
             Rule::Offset(at) if family.lr().is_none_or(|lr| row.rule(lr) == row.return_address) => {
                 words(at, word)?
             }

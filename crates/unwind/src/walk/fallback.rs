@@ -16,12 +16,34 @@ const MAX_FRAME: u64 = 8 << 20;
 /// How many bytes in front of a return address a call instruction is looked for in.
 const CALL_BYTES: usize = 16;
 
+/// What lies before a return address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Call,
+    /// Code that is no call.
+    Other,
+    /// Bytes that someone has cleared.
+    Emptied,
+    /// Nothing that could be read.
+    Missing,
+}
+
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
     pub(super) fn without_tables(&self, here: &Here, site: &Site<'a>, failure: Failure) -> Found {
         if matches!(failure, Failure::Unreadable(_) | Failure::NotAdvancing(_)) {
             return Err(failure);
+        }
+        // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has
+        // called the first function: a return address on top of the stack tells that this is another one.
+        let called = if site.is_exact && self.registers.family().lr().is_none() {
+            self.by_top_of_stack(here)
+        } else {
+            None
+        };
+        if let Some(next) = called {
+            return Ok(Ok(next));
         }
         if let Some(end) = self.known_start(site) {
             return Ok(Err(end));
@@ -33,7 +55,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.is_end_of_chain(here) {
             return Ok(Err(End::ZeroFramePointer));
         }
-        self.by_scan(here, self.options.scan_words).map_or(Err(failure), |next| Ok(Ok(next)))
+        self.by_scan(here, self.options.scan_words)?.map_or(Err(failure), |next| Ok(Ok(next)))
     }
 
     /// Whether a chain of frame pointers ends here. On x86 and ARM, code that was compiled without frame pointers leaves
@@ -54,11 +76,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// The kernel's frame around a handler. Known by the code at the return address itself: one byte before may be
     /// another function, whose rules would be wrong.
     pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&Image<'a>>) -> Option<Next> {
-        let family = self.registers.family();
-        let mut copy = [0; CALL_BYTES];
-        let ahead = self.code_from(here.address.raw(), image, &mut copy)?;
-        let word = |at| self.memory.read_u32(at).ok();
-        let row = arch::signal_frame(family, ahead, self.registers.sp()?, &word)?;
+        let places = arch::signal_places(self.registers.family());
+        let count = if matches!(here.address, FrameAddress::Exact(_)) { places.len() } else { 1 };
+        let row = places.iter().take(count).find_map(|place| self.interrupted_return(here, image, *place))?;
         let caller = execute::apply(&row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         Some(Next {
             address: FrameAddress::Exact(self.strip(caller.return_address?)),
@@ -68,6 +88,35 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             bytecode: None,
             is_odd: true,
         })
+    }
+
+    /// The row of a signal's frame, where its return code began some bytes before and has popped some since.
+    fn interrupted_return(
+        &self,
+        here: &Here,
+        image: Option<&Image<'a>>,
+        (back, popped): (u64, u8),
+    ) -> Option<Row> {
+        let sp = self.registers.sp()?.checked_sub(popped.into())?;
+        let mut row = self.signal_row(here.address.raw().checked_sub(back)?, image, sp)?;
+        if let Cfa::RegisterOffset(_, offset) = &mut row.cfa {
+            *offset = offset.checked_sub(popped.into())?;
+        }
+        Some(row)
+    }
+
+    fn signal_row(&self, at: Avma, image: Option<&Image<'a>>, sp: Avma) -> Option<Row> {
+        let mut copy = [0; CALL_BYTES];
+        let ahead = self.code_from(at, image, &mut copy)?;
+        let word = |at| self.memory.read_u32(at).ok();
+        arch::signal_frame(self.registers.family(), ahead, sp, &word)
+    }
+
+    /// Whether `address`, found below `above`, is where a signal's handler returns to. No call leads there, so that what
+    /// lies before it tells nothing.
+    fn is_signal_return(&self, address: Avma, above: Avma) -> bool {
+        let image = self.images.at(self.without_thumb_bit(address));
+        image.is_some() && self.signal_row(address, image, above).is_some()
     }
 
     /// Code of the image, or else of the target's memory; the Thumb bit is no part of the address.
@@ -107,8 +156,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(module.is_none_or(|(module, svma)| module.has_code_at(svma)))
     }
 
-    /// Whether the bytes before a return address are a call; `None` where they cannot be read.
-    fn follows_call(&self, address: Avma) -> Option<bool> {
+    /// What the bytes before a return address are.
+    fn before(&self, address: Avma) -> Before {
         let family = self.registers.family();
         let at = self.without_thumb_bit(address);
         let image = self.images.at(Avma::new(at.get().saturating_sub(1)));
@@ -121,17 +170,26 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let before = match text {
             Some(before) => before.get(before.len().saturating_sub(CALL_BYTES)..).unwrap_or_default(),
             None => {
-                self.memory.read(at.checked_sub(CALL_BYTES as u64)?, &mut copy).ok()?;
+                let start = at.checked_sub(CALL_BYTES as u64);
+                if start.and_then(|start| self.memory.read(start, &mut copy).ok()).is_none() {
+                    return Before::Missing;
+                }
                 &copy
             }
         };
         // Libraries whose code was emptied, to be passed around for their tables, tell nothing: zeros, and ff where bytes differed.
-        let is_emptied = before.iter().all(|byte| matches!(byte, 0 | 0xff));
-        (!is_emptied).then(|| arch::follows_call(family, before, address))
+        if before.iter().all(|byte| matches!(byte, 0 | 0xff)) {
+            Before::Emptied
+        } else if arch::follows_call(family, before, address) {
+            Before::Call
+        } else {
+            Before::Other
+        }
     }
 
-    fn is_return_address(&self, address: Avma) -> bool {
-        self.is_code(address) == Some(true) && self.follows_call(address) == Some(true)
+    /// Whether code lies there, and a call before it.
+    pub(super) fn is_return_address(&self, address: Avma) -> bool {
+        self.is_code(address) == Some(true) && self.before(address) == Before::Call
     }
 
     /// Where a call leaves the return address: in the link register or on top of the stack. There it still is in a
@@ -165,10 +223,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(self.next(registers, address, Trust::Scan))
     }
 
-    /// As [`is_return_address`](Self::is_return_address), where the place is the right one and only the code may be
-    /// missing.
+    /// Whether code lies there, and a call before it where that can be told: for a word that is in the right place.
     fn may_be_return_address(&self, address: Avma) -> bool {
-        self.is_code(address) == Some(true) && self.follows_call(address).unwrap_or(true)
+        self.is_code(address) == Some(true) && self.before(address) != Before::Other
     }
 
     fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
@@ -194,8 +251,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let caller = execute::apply(row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         let address = self.strip(caller.return_address?);
-        let believed = self.is_code(address)? && self.follows_call(address).unwrap_or(true);
-        if !believed || caller.registers.sp()? <= sp {
+        let above = caller.registers.sp()?;
+        let is_called = self.is_code(address)? && self.before(address) != Before::Other;
+        if above <= sp || !is_called && !self.is_signal_return(address, above) {
             return None;
         }
         let mut registers = self.forget_all_but_pointers(&caller.registers);
@@ -226,26 +284,40 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         kept
     }
 
-    /// The first of `words` on the stack that is the address behind a call.
-    fn by_scan(&self, here: &Here, words: u32) -> Option<Next> {
+    /// The first of `words` on the stack that is the address behind a call. A word that points to code which is missing
+    /// may be one too, and nothing tells: what lies behind it would leave out its frames, so the walk fails there.
+    fn by_scan(&self, here: &Here, words: u32) -> Result<Option<Next>, Failure> {
         let family = self.registers.family();
         let size = family.word_size();
         let sp = here.stack_pointer;
         let range = self.stack_above(sp);
         let places = (0..words).map_while(|index| sp.checked_add(u64::from(index) * u64::from(size)));
         for place in places.take_while(|place| range.contains(*place)) {
-            let word = self.memory.read_pointer(place, size).ok()?;
+            let Ok(word) = self.memory.read_pointer(place, size) else { break };
             let address = self.strip(Avma::new(word));
-            if self.is_return_address(address) {
-                let mut registers = self.forget_all_but_pointers(&self.registers);
-                let above = place.checked_add(size.into())?;
-                registers.set(family.sp(), above.get());
-                if registers.fp().is_some_and(|fp| fp < above) {
-                    registers.clear(family.fp());
-                }
-                return Some(self.next(registers, address, Trust::Scan));
+            let above = place.get().saturating_add(size.into());
+            if self.is_signal_return(address, Avma::new(above)) {
+                return Ok(self.found_at(place, address));
+            }
+            match self.before(address) {
+                _ if self.is_code(address) != Some(true) => {}
+                Before::Call => return Ok(self.found_at(place, address)),
+                Before::Missing => return Err(Failure::MissingCode(address)),
+                Before::Other | Before::Emptied => {}
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// The caller whose return address was found at `place`.
+    fn found_at(&self, place: Avma, address: Avma) -> Option<Next> {
+        let family = self.registers.family();
+        let mut registers = self.forget_all_but_pointers(&self.registers);
+        let above = place.checked_add(family.word_size().into())?;
+        registers.set(family.sp(), above.get());
+        if registers.fp().is_some_and(|fp| fp < above) {
+            registers.clear(family.fp());
+        }
+        Some(self.next(registers, address, Trust::Scan))
     }
 }

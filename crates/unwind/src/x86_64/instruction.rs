@@ -21,10 +21,14 @@ pub(crate) enum Effect {
     /// `leave`: the stack pointer becomes the frame pointer, which is popped.
     Leave,
     Return,
+    /// The callee's arguments go with the return address; also how trampolines leave.
+    ReturnAndDrop,
     /// An unconditional jump, out of sight.
     Jump,
     /// The stack pointer is rounded down by some amount.
     AlignSp,
+    /// Writes to the stack by the stack pointer: what lies there may be a return address of the code's own making.
+    Store,
     /// Neither pointer changes, and the next instruction comes next.
     Neutral,
 }
@@ -71,7 +75,7 @@ fn one_byte(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> Op
         0x68 => (immediate, Effect::Push(None)),
         0x6a => (1, Effect::Push(None)),
         0xc3 => (0, Effect::Return),
-        0xc2 => (2, Effect::Return),
+        0xc2 => (2, Effect::ReturnAndDrop),
         0xc9 => (0, Effect::Leave),
         0xe9 => (4, Effect::Jump),
         0xeb => (1, Effect::Jump),
@@ -122,6 +126,7 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         0x8b if operand.target == Some(SP) && operand.register == FP => Effect::SetFp(0),
         0x89 if operand.target == Some(SP) && operand.register == FP => Effect::SetSpFromFp(0),
         0x8b if operand.target == Some(FP) && operand.register == SP => Effect::SetSpFromFp(0),
+        0x89 | 0xc7 if is_on_stack(operands) => Effect::Store,
         0x8d if matches!(operand.register, SP | FP) => lea(operand.register, operands, prefixes.rex)?,
         0xff => match operand.register & 7 {
             6 => Effect::Push(None),
@@ -147,6 +152,11 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         _ => return None,
     };
     Some((length, effect))
+}
+
+/// Whether a memory operand counts from the stack pointer.
+fn is_on_stack(operands: &[u8]) -> bool {
+    matches!(operands, [modrm, sib, ..] if modrm >> 6 != 3 && modrm & 7 == 4 && sib & 7 == SP)
 }
 
 fn immediate_size(opcode: u8, register: u8, prefixes: &Prefixes) -> usize {

@@ -63,7 +63,7 @@ impl Machine {
             let (length, effect) = decode(code, self.is_64)?;
             code = code.get(length..)?;
             match effect {
-                Effect::Neutral | Effect::Load(_) => {}
+                Effect::Neutral | Effect::Store | Effect::Load(_) => {}
                 Effect::Push(register) => {
                     let offset = above_sp?.checked_add(self.word)?;
                     above_sp = Some(offset);
@@ -110,7 +110,10 @@ impl Machine {
                     popped.set(self.fp, Rule::Offset(0));
                     (base, offset) = (self.fp, self.word);
                 }
-                Effect::Return => return self.returned(&popped, base, offset),
+                // glibc's `_dl_runtime_resolve` for i386 writes the address that it goes to on top of the stack, and
+                // leaves by `ret $12`: only a table knows where the caller's is.
+                Effect::ReturnAndDrop if is_described => return None,
+                Effect::Return | Effect::ReturnAndDrop => return self.returned(&popped, base, offset),
                 // Only behind what restores the stack is a jump known to leave the function.
                 Effect::Jump if !is_described && (offset > 0 || base == self.fp) => {
                     return self.returned(&popped, base, offset);
