@@ -145,10 +145,10 @@ fn compile(target: &Target, build: &str, folder: &Path) -> Result<PathBuf> {
         command.args(always);
     }
     command.args(&flags).args(["-w", "-c", "-o"]).args([&object, &source]);
-    sh::output(&mut command).map_err(first_line)?;
+    sh::output(&mut command).map_err(|error| first_line(&error))?;
     let mut link = Command::new(compiler);
     link.args(always).args(linking).arg("-o").args([&program, &object]);
-    sh::output(&mut link).map_err(first_line)?;
+    sh::output(&mut link).map_err(|error| first_line(&error))?;
     Ok(program)
 }
 
