@@ -12,7 +12,9 @@ mod coverage;
 mod cross;
 mod deny;
 mod deps;
+mod differ;
 mod docs;
+mod ffi;
 mod fixtures;
 mod fuzz;
 mod inputs;
@@ -69,6 +71,13 @@ const CHORES: [Chore; 13] = [
         "[--show] [FILE…]",
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
+    ),
+    ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
+    (
+        "ffi",
+        "[--install PREFIX]",
+        "runs the C and C++ examples under valgrind and the sanitizers, or installs library and header",
+        ffi::run,
     ),
     (
         "cores",

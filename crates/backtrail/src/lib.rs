@@ -30,6 +30,7 @@ mod convert;
 mod details;
 mod facts;
 mod foreign;
+pub mod hang;
 mod inspect;
 pub mod json;
 mod open_image;
@@ -60,6 +61,6 @@ pub use convert::{
 pub use details::{Declaration, Details};
 pub use facts::Facts;
 pub use inspect::{Inspected, inspect};
-pub use stacks::{StackOptions, Stacks, StacksError};
+pub use stacks::{Detail, StackOptions, Stacks, StacksError};
 pub use symbols::Symbols;
 pub use unwind_tables::UnwindTables;

@@ -146,19 +146,26 @@ pub(crate) struct Lookup {
     pub(crate) addresses: Vec<String>,
 }
 
-/// Shows what every thread of a captured process was doing: from a core, a minidump or a saved stack.
+/// Shows what every thread of a process is doing, or was doing when it was captured: of one that runs, from a core, a
+/// minidump or a saved stack.
+///
+/// The threads of a process that runs are stopped one after the other, each for the microseconds that copying its registers
+/// and its stack takes, and go on as if nothing had been.
 ///
 /// Binaries and debug files are found by build id below every PATH and in the system's debug folders, or where the process
 /// had them. Threads with the same stack are shown once.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("source").required(true).args(["core", "minidump", "offline"])))]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["pid", "core", "minidump", "offline"])))]
 pub(crate) struct Stacks {
+    /// A process that runs (Linux), or a thread of it.
+    #[arg(value_name = "PID")]
+    pub(crate) pid: Option<u32>,
     /// The core dump of a Linux process: x86, x86_64, ARM or ARM64.
     #[arg(long, value_name = "CORE")]
     pub(crate) core: Option<PathBuf>,
     /// The program that the core is of, where it is not to be found by its path or build id.
     // `requires` alone says nothing where another member of the group is given.
-    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core", conflicts_with_all = ["minidump", "offline"])]
+    #[arg(short = 'e', long = "exe", value_name = "EXE", requires = "core", conflicts_with_all = ["pid", "minidump", "offline"])]
     pub(crate) executable: Option<PathBuf>,
     /// A minidump of Breakpad, Crashpad or Windows.
     #[arg(long, value_name = "F")]
@@ -174,12 +181,29 @@ pub(crate) struct Stacks {
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = StackFormat::Text)]
     pub(crate) format: StackFormat,
+    /// What to find out of each frame.
+    #[arg(long, value_enum, default_value_t = Detail::Lines)]
+    pub(crate) detail: Detail,
+    /// Stop all threads of the process together, so that their stacks are of one moment; says how long that took.
+    // A flag cannot be required by a positional argument's absence alone: the group's other members are named.
+    #[arg(long, requires = "pid", conflicts_with_all = ["core", "minidump", "offline"])]
+    pub(crate) consistent: bool,
     /// Show each thread, also where several have the same stack.
     #[arg(long)]
     pub(crate) no_fold: bool,
     /// Frames of a thread at most.
     #[arg(long, value_name = "N")]
     pub(crate) max_frames: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Detail {
+    /// Its address and image.
+    Addresses,
+    /// The function's name, by symbol tables alone.
+    Names,
+    /// Inlined functions, files and lines too.
+    Lines,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -204,12 +228,18 @@ pub(crate) enum LookupFormat {
     LlvmJson,
 }
 
-/// Shows what binaries hold: slices, identities, segments, load commands, debug info.
+/// Shows the images of a process that runs, or what binaries hold.
+///
+/// Of a process (Linux): each image's addresses, bias, identity, and where its symbols are or were looked for. Of files:
+/// slices, identities, segments, load commands, debug info.
 #[derive(Args, Debug)]
 pub(crate) struct Images {
-    /// Mach-O or ELF files, archives, dSYM bundles.
-    #[arg(required = true, value_name = "FILE")]
+    /// Mach-O or ELF files, archives, dSYM bundles; or a process id. A file with such a name is given as ./NAME.
+    #[arg(required = true, value_name = "PID|FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Where to look for the symbols of a process: a file, or a folder searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
     pub(crate) format: PlainFormat,

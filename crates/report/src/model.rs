@@ -59,6 +59,8 @@ pub enum ReportKind {
     Minidump,
     /// No report: a saved stack in libunwindstack's layout.
     Offline,
+    /// No report: the stacks of a process that runs.
+    Process,
 }
 
 impl ReportKind {
@@ -70,6 +72,7 @@ impl ReportKind {
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",
             Self::Offline => "offline",
+            Self::Process => "process",
         }
     }
 }
@@ -156,6 +159,22 @@ pub struct Thread {
     pub recursion: Option<Recursion>,
     /// What it was doing, in words: `running`, `sleeping`.
     pub state: Option<String>,
+    /// The system call, or the kernel's function, that it waited in.
+    pub waiting_in: Option<String>,
+    /// What that call was about: the file behind its file descriptor.
+    pub waiting_on: Option<String>,
+    /// The share of one processor that it used over a short while, 1 for all of it.
+    pub cpu_usage: Option<f64>,
+    /// Seconds in its own code since it began.
+    pub user_time: Option<f64>,
+    /// Seconds in the kernel on its behalf since it began.
+    pub system_time: Option<f64>,
+    /// The kernel's priority.
+    pub priority: Option<i64>,
+    /// 19 (nice to the others) to -20.
+    pub nice: Option<i64>,
+    /// Its id as its own process knows it, where that is another: in a namespace of processes.
+    pub namespace_id: Option<u64>,
     /// How the walk that found the frames ended; `None` where a report stated them.
     pub ended: Option<Ended>,
 }

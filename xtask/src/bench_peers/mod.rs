@@ -59,7 +59,7 @@ fn peer(package: &str) -> Result<PathBuf> {
     let manifest = sh::root().join("benches/peers/Cargo.toml");
     let target = sh::root().join("target/peers");
     let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
-    sh::built(&["--manifest-path", &*manifest, "--target-dir", &*target, "-p", package])
+    sh::built(&["--manifest-path", &*manifest, "--target-dir", &*target, "-p", package, "--bin", package])
 }
 
 #[cfg(test)]

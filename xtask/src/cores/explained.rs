@@ -1,7 +1,7 @@
 //! Differences between tools that are known and explained; each is also in `docs/stacks.md`.
 
-use super::ours::Thread;
-use super::peers::Stack;
+use super::ours::{self, Thread};
+use super::peers::{self, Stack};
 
 /// Where one thread's frames first differ from a peer's.
 pub(super) struct Difference<'d> {
@@ -13,11 +13,106 @@ pub(super) struct Difference<'d> {
     pub(super) stack: &'d Stack,
 }
 
+impl Difference<'_> {
+    fn ours(&self) -> Option<&ours::Frame> {
+        self.thread.frames.get(self.at)
+    }
+
+    fn theirs(&self) -> Option<&peers::Frame> {
+        self.stack.frames.get(self.at)
+    }
+
+    fn is_of(&self, family: &str) -> bool {
+        self.case.starts_with(family)
+    }
+
+    /// Whether we found the frame without a table.
+    fn is_found_without_tables(&self) -> bool {
+        self.ours().is_some_and(|frame| !matches!(frame.trust.as_str(), "cfi" | "exidx" | "context"))
+    }
+}
+
 /// Why a difference is right; `None` where that is not known.
 pub(super) fn why(difference: &Difference<'_>) -> Option<&'static str> {
     RULES.iter().find(|(holds, _)| holds(difference)).map(|(_, why)| *why)
 }
 
+/// Whether what the source says of a case must be found.
+pub(super) fn is_to_be_told(case: &str) -> bool {
+    // Without tables and frame pointers, and without Go's names, the source knows more than the core.
+    let is_bare = ["c without tables/no-fp", "c musl/", "go/stripped"].iter().any(|of| case.starts_with(of));
+    !is_bare && !ends_in_abort_on_arm(case)
+}
+
+/// Debian's C library for ARM has no tables for `abort`, and the linker marks the gap as not to be unwound.
+fn ends_in_abort_on_arm(case: &str) -> bool {
+    let is_arm = case.starts_with("c arm/") || case.starts_with("c++ arm/");
+    is_arm && ["abort", "twice", "uncaught", "noexcept"].iter().any(|way| case.contains(way))
+}
+
 type Rule = (fn(&Difference<'_>) -> bool, &'static str);
 
-const RULES: [Rule; 0] = [];
+const RULES: [Rule; 10] = [
+    (
+        |difference| {
+            let is_last = difference.at + 1 == difference.stack.frames.len();
+            let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
+            difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
+        },
+        "gdb shows the zero that ends the stack as a frame",
+    ),
+    (
+        |difference| {
+            let partly = difference.case.contains("/cut-") || difference.case.ends_with("/gone");
+            partly && difference.ours().is_none() && difference.thread.ended == "failed"
+        },
+        "the core is cut off or the program gone; the peer has all of it",
+    ),
+    (
+        |difference| {
+            let wild = ["call-null", "call-wild", "call-data", "nowhere"];
+            difference.peer == "eu-stack" && wild.iter().any(|way| difference.case.contains(way))
+        },
+        "eu-stack looks for tables where the call went, and skips or loses the caller",
+    ),
+    (
+        |difference| difference.is_of("go/stripped"),
+        "a stripped Go program has no tables; we follow its frame pointers",
+    ),
+    (
+        |difference| {
+            let below_signal = difference.ours().is_some_and(|frame| frame.trust == "analysis");
+            difference.is_of("go/") && below_signal
+        },
+        "the peer does not know Go's return code of signals",
+    ),
+    (
+        |difference| difference.is_of("c without tables/") && difference.is_found_without_tables(),
+        "no tables: gdb reads prologues, eu-stack takes any frame pointer",
+    ),
+    (
+        |difference| difference.is_of("c without tables/no-fp") || difference.is_of("c musl/"),
+        "neither tables nor frame pointers: everyone guesses",
+    ),
+    (
+        |difference| {
+            let gave_up = difference.theirs().is_none() && !difference.stack.stopped.is_empty();
+            difference.peer == "eu-stack" && gave_up && difference.is_found_without_tables()
+        },
+        "eu-stack needs tables for every frame",
+    ),
+    (
+        |difference| {
+            let is_end = difference.ours().is_none() || difference.is_found_without_tables();
+            ends_in_abort_on_arm(difference.case) && is_end
+        },
+        "no tables for abort on ARM: gdb reads its prologue",
+    ),
+    (
+        |difference| {
+            let is_moved = ["c arm/pie/", "c arm64/pie/"].iter().any(|case| difference.is_of(case));
+            difference.peer == "gdb" && is_moved
+        },
+        "gdb does not see where qemu loaded a position-independent program",
+    ),
+];

@@ -121,6 +121,7 @@ fn against_source(case: &Case, made: &Made, ours: &[Thread]) -> Vec<String> {
         faults.push(format!("{} threads, the program had {wanted}", ours.len()));
     }
     let has_names = case.build.debug_info != DebugInfo::Nowhere && case.treatment != Treatment::ProgramGone;
+    let has_names = has_names && explained::is_to_be_told(&case.name());
     let Some(thread) = ours.iter().find(|thread| thread.is_crashed).or(ours.first()).filter(|_| has_names)
     else {
         return faults;

@@ -63,7 +63,8 @@ pub(super) fn core(case: &Case, built: &Built, folder: &Path) -> Result<Option<M
 fn treat(treatment: Treatment, made: &mut Made, built: &Built) -> Result<()> {
     match treatment {
         Treatment::None => {}
-        Treatment::Cut(left) => cut(&made.core, left)?,
+        // The peers get all of it: what is left is to give the first of the same frames.
+        Treatment::Cut(left) => made.ours = cut(&made.core, left)?,
         Treatment::ProgramMoved => {
             made.is_program_named = false;
             made.symbols.extend(built.program.parent().map(Path::to_owned));
@@ -122,7 +123,12 @@ fn found(folder: &Path) -> Option<PathBuf> {
                 && header.ends_with(&[4, 0])
         })
     };
-    sh::entries(folder).into_iter().find(is_core)
+    // qemu is dumped too, as the process that the kernel knows.
+    let is_guest =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("qemu_"));
+    let mut cores: Vec<_> = sh::entries(folder).into_iter().filter(is_core).collect();
+    cores.sort_by_key(|path| !is_guest(path));
+    cores.into_iter().next()
 }
 
 fn depth(folder: &Path) -> Option<u64> {
@@ -135,8 +141,10 @@ fn copied(from: &Path, to: &Path) -> Result<PathBuf> {
     Ok(to.to_owned())
 }
 
-fn cut(core: &Path, left: u64) -> Result<()> {
-    let file = std::fs::OpenOptions::new().write(true).open(core);
+fn cut(core: &Path, left: u64) -> Result<PathBuf> {
+    let cut = copied(core, &core.with_extension("cut"))?;
+    let file = std::fs::OpenOptions::new().write(true).open(&cut);
     let shorten = |file: std::fs::File| file.set_len(file.metadata()?.len() * left / 100);
-    file.and_then(shorten).map_err(|error| format!("cannot cut {}: {error}", core.display()))
+    file.and_then(shorten).map_err(|error| format!("cannot cut {}: {error}", cut.display()))?;
+    Ok(cut)
 }

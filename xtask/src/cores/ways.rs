@@ -73,10 +73,13 @@ pub(super) const C_THREADS: [Way; 4] = [
 
 /// `throws.cc`.
 pub(super) const CPP: [Way; 8] = [
-    way(&["uncaught"], &["abort", "__cxa_throw", "shop::throws", "shop::uncaught", "main"]),
+    way(&["uncaught"], &["abort", "shop::throws", "main"]),
     way(&["catch"], &["crash_null", "shop::in_catch", "main"]),
-    way(&["destructor"], &["crash_null", "shop::Guard::~Guard", "shop::in_destructor", "main"]),
-    way(&["noexcept"], &["abort", "shop::throws", "shop::never_throws", "main"]),
+    way(
+        &["destructor"],
+        &["crash_null", "shop::Guard::~Guard", "shop::with_guard", "shop::in_destructor", "main"],
+    ),
+    way(&["noexcept"], &["abort", "shop::never_throws", "main"]),
     way(&["algorithm"], &["shop::in_algorithm", "main"]),
     way(&["sort"], &["crash_null", "shop::in_sort", "main"]),
     way(&["function"], &["crash_null", "shop::in_function", "main"]),

@@ -50,6 +50,7 @@
 mod capturer;
 mod images;
 mod job;
+mod listed;
 mod names;
 mod open;
 mod raw;

@@ -36,6 +36,20 @@ impl Capturer {
         stack.frames().iter().zip(0..).map(name).collect()
     }
 
+    /// Names one address of this process, with the images as they were listed last: of a function pointer, or of a frame
+    /// that something else has captured.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe, as [`Capturer::symbolize`] is not.
+    pub fn symbolize_address(&self, address: FrameAddress, symbols: &Symbols) -> Frame {
+        let images = self.kept.images(self.kept.now().generation());
+        let mut frame = Frame::new(0);
+        frame.address = Some(address);
+        self.name(&mut frame, address, &images, symbols);
+        frame
+    }
+
     fn name(&self, frame: &mut Frame, address: FrameAddress, images: &[Arc<LoadedImage>], symbols: &Symbols) {
         let lookup = address.lookup(arch());
         let image = images.iter().find(|image| image.code.iter().any(|code| code.contains(lookup)));

@@ -5,11 +5,14 @@
 
 mod convert;
 mod frame;
+mod hang;
 mod report;
 
 pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
-pub use report::{ReportJson, StacksJson, report, stacks};
+pub(crate) use hang::millis;
+pub use hang::{HangJson, hang};
+pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
 use crate::{Analysis, Located, Stacks};
 use backtrail_core::{Avma, Svma};
@@ -21,6 +24,9 @@ pub const REPORT_SCHEMA: &str = "backtrail-report/1";
 
 /// Names the shape of the stacks document.
 pub const STACKS_SCHEMA: &str = "backtrail-stacks/1";
+
+/// Names the shape of the document of one hang.
+pub const HANG_SCHEMA: &str = "backtrail-hang/1";
 
 /// An address, printed as JSON consumers can read it without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +77,12 @@ pub fn write_report(out: impl Write, analysis: &Analysis) -> io::Result<()> {
 /// Writes the stacks of a captured process as one line.
 pub fn write_stacks(out: impl Write, captured: &Stacks) -> io::Result<()> {
     write_line(out, &stacks(captured))
+}
+
+/// Writes the images of a captured process, each as one line.
+pub fn write_images(mut out: impl Write, captured: &Stacks) -> io::Result<()> {
+    let images = captured.report.images.iter().zip(&captured.images);
+    images.into_iter().try_for_each(|(shown, symbols)| write_line(&mut out, &image(shown, symbols)))
 }
 
 /// Writes a report's explanation and attribution as one line.

@@ -35,7 +35,7 @@ pub struct ReportJson<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ProcessJson<'a> {
+pub(super) struct ProcessJson<'a> {
     name: Option<&'a str>,
     pid: Option<u64>,
     path: Option<&'a str>,
@@ -75,9 +75,14 @@ struct ThreadJson<'a> {
     name: Option<&'a str>,
     queue: Option<&'a str>,
     state: Option<&'a str>,
+    waiting_in: Option<&'a str>,
+    waiting_on: Option<&'a str>,
     cpu_usage: Option<f64>,
     user_time: Option<f64>,
     system_time: Option<f64>,
+    priority: Option<i64>,
+    nice: Option<i64>,
+    namespace_id: Option<u64>,
     crashed: bool,
     ended: Option<&'static str>,
     ended_because: Option<&'a str>,
@@ -93,8 +98,9 @@ struct BacktraceJson<'a> {
     frames: Vec<FrameJson<'a>>,
 }
 
+/// One image.
 #[derive(Debug, Serialize)]
-struct ImageJson<'a> {
+pub struct ImageJson<'a> {
     name: &'a str,
     path: Option<&'a str>,
     id: Option<String>,
@@ -158,7 +164,7 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
         crashed_thread: report.crashed().map(|thread| thread.number),
         threads: report.threads.iter().map(|thread| thread_json(thread, report)).collect(),
         backtraces: report.backtraces.iter().map(|backtrace| backtrace_json(backtrace, report)).collect(),
-        images: images.map(|(image, symbols)| image_json(image, symbols)).collect(),
+        images: images.map(|(image, symbols)| self::image(image, symbols)).collect(),
         explanation: explanation(analysis),
         attribution: attribution(analysis),
         group: None,
@@ -169,7 +175,7 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
     }
 }
 
-fn process(process: &Process) -> ProcessJson<'_> {
+pub(super) fn process(process: &Process) -> ProcessJson<'_> {
     ProcessJson {
         name: process.name.as_deref(),
         pid: process.pid,
@@ -212,15 +218,20 @@ fn thread_json<'a>(thread: &'a Thread, report: &'a Report) -> ThreadJson<'a> {
         name: thread.name.as_deref(),
         queue: thread.queue.as_deref(),
         state: thread.state.as_deref(),
-        cpu_usage: None,
-        user_time: None,
-        system_time: None,
+        waiting_in: thread.waiting_in.as_deref(),
+        waiting_on: thread.waiting_on.as_deref(),
+        cpu_usage: thread.cpu_usage,
+        user_time: thread.user_time,
+        system_time: thread.system_time,
+        priority: thread.priority,
+        nice: thread.nice,
+        namespace_id: thread.namespace_id,
         crashed: thread.crashed,
         ended: ended(thread),
         ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
-        frames: thread.frames.iter().map(|item| frame(item, report)).collect(),
+        frames: thread.frames.iter().map(|item| frame(item, &report.images)).collect(),
     }
 }
 
@@ -233,11 +244,12 @@ fn backtrace_json<'a>(backtrace: &'a Backtrace, report: &'a Report) -> Backtrace
     BacktraceJson {
         title: &backtrace.title,
         is_exception: backtrace.is_exception,
-        frames: backtrace.frames.iter().map(|item| frame(item, report)).collect(),
+        frames: backtrace.frames.iter().map(|item| frame(item, &report.images)).collect(),
     }
 }
 
-fn image_json<'a>(image: &'a Image, symbols: &'a ImageSymbols) -> ImageJson<'a> {
+/// An image and what is known of its symbols.
+pub fn image<'a>(image: &'a Image, symbols: &'a ImageSymbols) -> ImageJson<'a> {
     ImageJson {
         name: &image.name,
         path: image.path.as_deref(),
@@ -289,7 +301,7 @@ pub fn stacks(stacks: &Stacks) -> StacksJson<'_> {
         exception: report.exception.as_ref().map(exception),
         crashed_thread: report.crashed().map(|thread| thread.number),
         threads: report.threads.iter().map(|thread| thread_json(thread, report)).collect(),
-        images: images.map(|(image, symbols)| image_json(image, symbols)).collect(),
+        images: images.map(|(image, symbols)| self::image(image, symbols)).collect(),
         notes: &report.notes,
     }
 }

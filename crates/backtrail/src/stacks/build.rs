@@ -2,13 +2,13 @@
 
 use super::from_memory::InMemory;
 use super::jit::{self, JitFile};
-use super::place::{Part, Placed};
+use super::live_memory::CachedMemory;
+use super::place::{Names, Part, Placed};
 use super::process_memory::ProcessMemory;
 use super::unwind_image::UnwindImage;
 use super::walk::{Walker, places, unwind_images};
 use super::{StackOptions, Stacks, name};
 use crate::foreign::Foreign;
-use crate::open_image::OpenImage;
 use crate::{ImageSymbols, SymbolStatus, Symbols};
 use backtrail_capture::{Snapshot, Source, Thread as Captured};
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
@@ -16,6 +16,7 @@ use backtrail_object::{Limits, Object};
 use backtrail_report::{EndKind, Ended, Exception, Image, Process, Register, Report, ReportKind, Thread};
 use backtrail_store::FileData;
 use backtrail_unwind::Images;
+use rayon::prelude::*;
 use std::path::PathBuf;
 
 /// What of one image is known and open.
@@ -63,6 +64,11 @@ impl<'s, 'd> Builder<'s, 'd> {
         }
     }
 
+    /// What the snapshot does not have is read from the process that it is of.
+    pub(super) fn set_live(&mut self, live: CachedMemory) {
+        self.memory.set_live(live);
+    }
+
     pub(super) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
@@ -86,10 +92,12 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.push(&sources, load_address.unwrap_or_else(|| range.start()), range.end(), bias);
         let code = if part.code().is_empty() { vec![range] } else { part.code() };
         let has_binary = headers.is_some();
-        self.place(code, bias, bias, sources);
+        let saved = |range: &AddrRange<Avma>| self.snapshot.memory.bytes_from(range.start()).is_some();
+        let has_code = !part.is_from_memory || code.iter().any(saved);
+        self.place(code, bias, bias, sources, has_code);
         // Without the binary the debug file alone tells what its addresses count from.
         if let Some(placed) = self.placed.last_mut().filter(|_| !has_binary)
-            && let Some(names) = &placed.names
+            && let Some(names) = placed.names.open()
         {
             placed.bias = Bias::between(range.start(), names.image_base());
         }
@@ -114,29 +122,26 @@ impl<'s, 'd> Builder<'s, 'd> {
         });
     }
 
-    /// Opens what the last pushed image's addresses are unwound and named by.
-    fn place(&mut self, code: Vec<AddrRange<Avma>>, bias: Bias, relative: Bias, sources: Sources) {
-        let data: Vec<_> =
-            sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
+    /// Opens what the last pushed image's addresses are unwound and named by. What memory has of an image without its
+    /// code has zeros there, which is not what ran.
+    fn place(
+        &mut self,
+        code: Vec<AddrRange<Avma>>,
+        bias: Bias,
+        relative: Bias,
+        sources: Sources,
+        has_code: bool,
+    ) {
+        let files = sources.files.iter().filter(|_| has_code).chain(&sources.debug_files);
+        let data: Vec<_> = files.map(|(_, data)| data.clone()).collect();
         let mut named = sources.debug_files;
         // Symbol files of other tools know neither all symbols nor, some of them, the image's address.
         if named.iter().all(|(_, data)| Foreign::is_one(data)) {
             named.extend(sources.files);
         }
-        let names = (!named.is_empty()).then(|| OpenImage::from_data(named, sources.main_file));
         let shown = self.images.len().saturating_sub(1);
-        if let Some(state) = self.states.last_mut() {
-            match &names {
-                Some(Ok(open)) => state.files = open.files.clone(),
-                Some(Err(problem)) => {
-                    state.tried.push(problem.clone());
-                    state.unreadable = true;
-                    state.status = SymbolStatus::Missing;
-                }
-                None => {}
-            }
-        }
-        let (unwind, names) = (UnwindImage::open(&data), names.and_then(Result::ok));
+        let unwind = UnwindImage::open(&data);
+        let names = Names::new(named, sources.main_file);
         self.placed.push(Placed { shown, code, bias, relative, unwind, names });
     }
 
@@ -163,7 +168,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             jit::descriptor(&object, part.headers()?.bias)
         };
         let descriptor = descriptor();
-        descriptor.map(|at| jit::files(&self.snapshot.memory, at, self.snapshot.arch)).unwrap_or_default()
+        descriptor.map(|at| jit::files(&self.memory, at, self.snapshot.arch)).unwrap_or_default()
     }
 
     /// Code made at run time is shown as the mapped range that it lies in; files that lie in none stand for themselves.
@@ -186,7 +191,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         if relative.0.is_none() {
             self.push(&sources, first.start(), first.end(), bias);
         }
-        self.place(file.code, bias, relative.1, sources);
+        self.place(file.code, bias, relative.1, sources, true);
         if let Some(placed) = self.placed.last_mut() {
             placed.shown = relative.0.unwrap_or(placed.shown);
         }
@@ -204,15 +209,27 @@ impl<'s, 'd> Builder<'s, 'd> {
             mappings: &self.snapshot.mappings,
             places: &places,
             placed: &self.placed,
-            max_frames: options.max_frames,
         };
-        let captured = self.snapshot.threads.iter();
-        let mut threads: Vec<_> =
-            captured.zip(0..).map(|(captured, number)| thread(&walker, captured, number)).collect();
-        name::name(&walker, &mut threads, &mut self.states, symbols);
+        let mut threads = threads(&walker, self.snapshot, options.max_frames);
+        name::name(&walker, &mut threads, &mut self.states, symbols, options.detail);
         let mut report = report(self.snapshot);
         report.crashed_thread = threads.iter().position(|thread| thread.crashed);
         (report.threads, report.images, report.notes) = (threads, self.images, self.notes);
+        Stacks { report, images: self.states }
+    }
+}
+
+impl Builder<'_, '_> {
+    /// The images alone, with where their symbols are.
+    pub(super) fn finish_unasked(mut self) -> Stacks {
+        for placed in &self.placed {
+            if let Some(state) = self.states.get_mut(placed.shown) {
+                placed.names.open();
+                placed.names.tell(state);
+            }
+        }
+        let mut report = report(self.snapshot);
+        (report.images, report.notes) = (self.images, self.notes);
         Stacks { report, images: self.states }
     }
 }
@@ -231,12 +248,38 @@ fn without(range: AddrRange<Avma>, holes: &[AddrRange<Avma>]) -> Vec<AddrRange<A
     left
 }
 
-fn thread(walker: &Walker<'_>, captured: &Captured, number: u64) -> Thread {
+/// Frames of all threads together. One stack that overflowed has a million; a capture that is made to harm says that of
+/// each of its threads.
+const MAX_FRAMES: u64 = 2 << 20;
+/// What a thread has all the same.
+const MIN_FRAMES: u64 = 100;
+
+/// Walks all threads side by side. Each has an equal share of the frames, and where that was not enough, what the others
+/// left, in their order: so the answer does not depend on which was walked first.
+fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64) -> Vec<Thread> {
+    let share = (MAX_FRAMES / (snapshot.threads.len() as u64).max(1)).max(MIN_FRAMES).min(max_frames);
+    let captured = snapshot.threads.par_iter().enumerate();
+    let mut threads: Vec<_> =
+        captured.map(|(number, captured)| thread(walker, captured, number as u64, share)).collect();
+    let used: u64 = threads.iter().map(|thread| thread.frames.len() as u64).sum();
+    let mut left = MAX_FRAMES.saturating_sub(used);
+    for (walked, captured) in threads.iter_mut().zip(&snapshot.threads) {
+        let more = max_frames.min(share.saturating_add(left));
+        let is_cut = walked.ended.as_ref().is_some_and(|ended| ended.kind == EndKind::Truncated);
+        if is_cut && more > share {
+            *walked = thread(walker, captured, walked.number, more);
+            left = left.saturating_sub((walked.frames.len() as u64).saturating_sub(share));
+        }
+    }
+    threads
+}
+
+fn thread(walker: &Walker<'_>, captured: &Captured, number: u64, max_frames: u64) -> Thread {
     let family = walker.arch.family();
     let register = |(register, value)| {
         Some(Register { name: family.register_name(register)?.to_owned(), value, note: None })
     };
-    let (frames, ended) = walker.walk(captured).unwrap_or_else(|| {
+    let (frames, ended) = walker.walk(captured, max_frames).unwrap_or_else(|| {
         let why = "the capture has no registers of this thread".to_owned();
         (Vec::new(), Ended { kind: EndKind::Failed, why })
     });
@@ -262,6 +305,7 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
         kind: match snapshot.source {
             Source::ElfCore => ReportKind::ElfCore,
             Source::Minidump => ReportKind::Minidump,
+            Source::Process => ReportKind::Process,
             _ => ReportKind::Offline,
         },
         process: Process {

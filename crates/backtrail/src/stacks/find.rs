@@ -109,7 +109,7 @@ impl Finder<'_> {
         files
     }
 
-    fn by_identity(&self, id: &ImageId, found: &mut Found) {
+    pub(super) fn by_identity(&self, id: &ImageId, found: &mut Found) {
         let locator = Locator::new();
         let installed = [locator.debug_file(id), locator.binary(id)].into_iter();
         let installed = installed.filter_map(|located| located.found);
@@ -182,7 +182,7 @@ impl Finder<'_> {
     }
 
     /// The debug file that a stripped binary names.
-    fn separate_debug_file(&self, found: &mut Found) {
+    pub(super) fn separate_debug_file(&self, found: &mut Found) {
         let Some((_, data)) = &found.binary else { return };
         let Ok(object) = Object::parse_with(data, &Limits::default()) else { return };
         if object.has_debug_info() || !found.debug.is_empty() {

@@ -1,8 +1,7 @@
 //! Code made at run time, as GDB's JIT interface registers it: a list of small ELF files in memory, one for some
 //! functions each. GDB's manual, "JIT Compilation Interface". Android's runtime uses it for what it compiles.
 
-use backtrail_capture::Memory;
-use backtrail_core::{AddrRange, Arch, Avma, Bias, ReadMemory as _, Svma};
+use backtrail_core::{AddrRange, Arch, Avma, Bias, ReadMemory, Svma};
 use backtrail_object::{Limits, Object};
 use backtrail_store::FileData;
 
@@ -27,7 +26,7 @@ pub(super) fn descriptor(object: &Object<'_>, bias: Bias) -> Option<Avma> {
 }
 
 /// Every file that the descriptor lists and that can be read.
-pub(super) fn files(memory: &Memory<'_>, descriptor: Avma, arch: Arch) -> Vec<JitFile> {
+pub(super) fn files(memory: &impl ReadMemory, descriptor: Avma, arch: Arch) -> Vec<JitFile> {
     let size = arch.pointer_size();
     let first = descriptor.checked_add(8 + u64::from(size)).and_then(|at| memory.read_pointer(at, size).ok());
     let (mut all, mut total) = (Vec::new(), 0);
@@ -37,18 +36,22 @@ pub(super) fn files(memory: &Memory<'_>, descriptor: Avma, arch: Arch) -> Vec<Ji
         left -= 1;
         let Some((following, start, bytes)) = entry_at(memory, Avma::new(entry), arch) else { break };
         total += bytes;
-        let data = (bytes <= MAX_FILE && total <= MAX_TOTAL)
-            .then(|| memory.read_bytes(start, usize::try_from(bytes).ok()?))
-            .flatten();
-        all.extend(data.and_then(|data| file(data.into_owned())));
+        let data = (bytes <= MAX_FILE && total <= MAX_TOTAL).then(|| read(memory, start, bytes)).flatten();
+        all.extend(data.and_then(file));
         next = Some(following).filter(|following| *following != entry);
     }
     all
 }
 
+fn read(memory: &impl ReadMemory, start: Avma, size: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(size).ok()?];
+    memory.read(start, &mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// `next_entry`, `symfile_addr` and `symfile_size` of `jit_code_entry`. The size has eight bytes everywhere and is
 /// aligned to them, but not on 32-bit x86.
-fn entry_at(memory: &Memory<'_>, entry: Avma, arch: Arch) -> Option<(u64, Avma, u64)> {
+fn entry_at(memory: &impl ReadMemory, entry: Avma, arch: Arch) -> Option<(u64, Avma, u64)> {
     let size = arch.pointer_size();
     let word = |index: u64| memory.read_pointer(entry.checked_add(index * u64::from(size))?, size).ok();
     let size_at = match (size, arch) {

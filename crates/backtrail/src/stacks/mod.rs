@@ -11,10 +11,14 @@ mod folder;
 mod from_memory;
 mod images;
 mod jit;
+#[cfg(target_os = "linux")]
+mod live;
+mod live_memory;
 #[cfg(feature = "minidump")]
 mod minidump;
 mod name;
 mod offline;
+mod perf_map;
 mod place;
 mod process_memory;
 mod unwind_image;
@@ -32,6 +36,7 @@ use crate::ImageSymbols;
 use crate::SymbolStatus;
 use backtrail_report::Report;
 use std::fmt;
+use std::time::Duration;
 
 /// The stacks of a captured process, walked and named.
 #[derive(Debug)]
@@ -50,11 +55,35 @@ pub struct StackOptions {
     pub max_frames: u64,
     /// Whether files may be taken from where they were on the machine that was captured, if their identity is right.
     pub use_mapped_paths: bool,
+    /// What is found out of each frame.
+    pub detail: Detail,
+    /// Of a process that runs: whether its threads are stopped together, so that their stacks are of one moment.
+    pub consistent: bool,
+    /// Of a process that runs: how long the threads' CPU usage is measured; zero for not at all.
+    pub cpu_window: Duration,
+}
+
+/// What is found out of each frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// Its address and image.
+    Addresses,
+    /// The function's name, by symbol tables alone.
+    Names,
+    /// Functions that were inlined, files and lines too.
+    #[default]
+    Lines,
 }
 
 impl Default for StackOptions {
     fn default() -> Self {
-        Self { max_frames: 1 << 20, use_mapped_paths: true }
+        Self {
+            max_frames: 1 << 20,
+            use_mapped_paths: true,
+            detail: Detail::Lines,
+            consistent: false,
+            cpu_window: Duration::from_millis(20),
+        }
     }
 }
 

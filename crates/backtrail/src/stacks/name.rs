@@ -1,5 +1,6 @@
 //! Names for frames.
 
+use super::Detail;
 use super::place::Placed;
 use super::walk::Walker;
 use crate::open_image::OpenImage;
@@ -15,8 +16,14 @@ pub(super) fn name(
     threads: &mut [Thread],
     states: &mut [ImageSymbols],
     symbols: &Symbols,
+    detail: Detail,
 ) {
-    let answers = look_up(walker, threads, symbols);
+    let answers = look_up(walker, threads, symbols, detail);
+    for placed in walker.placed {
+        if let Some(state) = states.get_mut(placed.shown) {
+            placed.names.tell(state);
+        }
+    }
     for frame in threads.iter_mut().flat_map(|thread| &mut thread.frames) {
         let Some(address) = frame.address else { continue };
         let Some((image, svma)) = place(walker, address) else {
@@ -25,6 +32,9 @@ pub(super) fn name(
         };
         let located = answers.get(&(std::ptr::from_ref(image), svma)).cloned().unwrap_or_default();
         fill_in(frame, address, located);
+        if detail == Detail::Addresses {
+            continue;
+        }
         if let Some(state) = states.get_mut(image.shown).filter(|_| frame.names().next().is_none()) {
             state.unnamed_frames += 1;
             frame.reason = match state.status {
@@ -49,7 +59,10 @@ fn place<'w>(walker: &Walker<'w>, address: FrameAddress) -> Option<(&'w Placed, 
 
 type Answers = HashMap<(*const Placed, Svma), Located>;
 
-fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answers {
+fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols, detail: Detail) -> Answers {
+    if detail == Detail::Addresses {
+        return Answers::new();
+    }
     let mut wanted: HashMap<*const Placed, (&Placed, BTreeSet<Svma>)> = HashMap::new();
     let addresses = threads.iter().flat_map(|thread| &thread.frames).filter_map(|frame| frame.address);
     for (image, svma) in addresses.filter_map(|address| place(walker, address)) {
@@ -57,11 +70,14 @@ fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answer
     }
     let mut answers = Answers::new();
     for (key, (image, addresses)) in wanted {
-        let Some(names) = &image.names else { continue };
+        let Some(names) = image.names.open() else { continue };
         let addresses: Vec<_> = addresses.into_iter().collect();
         let with_table = symbols.with_table(names);
         let names = with_table.as_ref().unwrap_or(names);
-        let located = names.lookup_all(symbols.index(), &addresses);
+        let located = match detail {
+            Detail::Lines => names.lookup_all(symbols.index(), &addresses),
+            _ => vec![Located::default(); addresses.len()],
+        };
         let running = |(svma, located)| ((key, svma), of_function(names, svma, located));
         answers.extend(addresses.into_iter().zip(located).map(running));
     }

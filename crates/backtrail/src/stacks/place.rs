@@ -3,10 +3,13 @@
 use super::from_memory::InMemory;
 use super::unwind_image::UnwindImage;
 use crate::open_image::OpenImage;
+use crate::{ImageSymbols, SymbolStatus};
 use backtrail_capture::{Mapping, Memory};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FileOffset, ImageId, Svma};
 use backtrail_object::{Limits, Object, Segment};
 use backtrail_store::FileData;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Ranges of the process that are one image.
 #[derive(Debug)]
@@ -44,7 +47,46 @@ pub(super) struct Placed {
     /// From addresses of the process to those that are shown as relative.
     pub(super) relative: Bias,
     pub(super) unwind: Option<UnwindImage>,
-    pub(super) names: Option<OpenImage>,
+    pub(super) names: Names,
+}
+
+/// The files that name an image's addresses, opened when the first of them is asked for.
+#[derive(Debug)]
+pub(super) struct Names {
+    files: Vec<(String, FileData)>,
+    main_file: PathBuf,
+    open: OnceLock<Result<OpenImage, String>>,
+}
+
+impl Names {
+    pub(super) fn new(files: Vec<(String, FileData)>, main_file: PathBuf) -> Self {
+        Self { files, main_file, open: OnceLock::new() }
+    }
+
+    /// The files, open; `None` where there are none, or none that can be read.
+    pub(super) fn open(&self) -> Option<&OpenImage> {
+        if self.files.is_empty() {
+            return None;
+        }
+        let open = || OpenImage::from_data(self.files.clone(), self.main_file.clone());
+        self.open.get_or_init(open).as_ref().ok()
+    }
+
+    /// Tells which files answered, or why none could.
+    pub(super) fn tell(&self, state: &mut ImageSymbols) {
+        match self.open.get() {
+            Some(Ok(open)) => state.files.clone_from(&open.files),
+            Some(Err(problem)) => {
+                state.tried.push(problem.clone());
+                state.unreadable = true;
+                state.status = SymbolStatus::Missing;
+            }
+            None if state.files.is_empty() => {
+                state.files = self.files.iter().map(|(name, _)| name.clone()).collect();
+            }
+            None => {}
+        }
+    }
 }
 
 /// Pages of the smallest size that a loader maps by.

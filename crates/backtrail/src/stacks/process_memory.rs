@@ -1,5 +1,6 @@
 //! The process's memory: what was saved, and behind it what its files still have.
 
+use super::live_memory::CachedMemory;
 use backtrail_capture::{Mapping, Memory};
 use backtrail_core::{AddrRange, Avma, FileOffset, ReadMemory, Unreadable};
 use backtrail_store::FileData;
@@ -9,6 +10,8 @@ pub(super) struct ProcessMemory<'s, 'd> {
     saved: &'s Memory<'d>,
     /// Ascending.
     files: Vec<FileBacked>,
+    /// The process itself, if it runs.
+    live: Option<CachedMemory>,
 }
 
 struct FileBacked {
@@ -19,7 +22,12 @@ struct FileBacked {
 
 impl<'s, 'd> ProcessMemory<'s, 'd> {
     pub(super) fn new(saved: &'s Memory<'d>) -> Self {
-        Self { saved, files: Vec::new() }
+        Self { saved, files: Vec::new(), live: None }
+    }
+
+    /// What is neither saved nor in a file is read from the process.
+    pub(super) fn set_live(&mut self, live: CachedMemory) {
+        self.live = Some(live);
     }
 
     /// Adds a mapped range of `file`. Ranges that could be written to are left out: what lay there is not what the
@@ -48,6 +56,9 @@ impl<'s, 'd> ProcessMemory<'s, 'd> {
 
 impl ReadMemory for ProcessMemory<'_, '_> {
     fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
-        self.saved.read(address, buf).or_else(|unreadable| self.read_file(address, buf).ok_or(unreadable))
+        self.saved.read(address, buf).or_else(|unreadable| {
+            let by_file = self.read_file(address, buf).ok_or(unreadable);
+            by_file.or_else(|_| self.live.as_ref().ok_or(unreadable)?.read(address, buf))
+        })
     }
 }

@@ -19,7 +19,6 @@ pub(super) struct Walker<'w> {
     /// The image of each code range, ascending by the range's start.
     pub(super) places: &'w [(AddrRange<Avma>, usize)],
     pub(super) placed: &'w [Placed],
-    pub(super) max_frames: u64,
 }
 
 /// The code ranges of all images as the walker wants them.
@@ -46,10 +45,10 @@ pub(super) fn places(placed: &[Placed]) -> Vec<(AddrRange<Avma>, usize)> {
 
 impl<'w> Walker<'w> {
     /// The frames of one thread, innermost first, and how the walk ended. `None` for a thread without registers.
-    pub(super) fn walk(&self, thread: &Thread) -> Option<(Vec<Frame>, Ended)> {
+    pub(super) fn walk(&self, thread: &Thread, max_frames: u64) -> Option<(Vec<Frame>, Ended)> {
         thread.registers.pc()?;
         let stack = thread.registers.sp().and_then(|sp| self.mapping_at(sp)).map(|mapping| mapping.range);
-        let options = Options { max_frames: self.max_frames, stack, ..Options::default() };
+        let options = Options { max_frames, stack, ..Options::default() };
         let mut walk = Walk::new(thread.registers, self.memory, self.images, options);
         let mut frames = Vec::new();
         for found in walk.by_ref() {

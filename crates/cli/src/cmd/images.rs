@@ -1,14 +1,30 @@
-//! `backtrail images`: what files hold.
+//! `backtrail images`: what files hold, and what a process has mapped.
 
 use crate::args::{Images, PlainFormat};
 use crate::output::{Failure, Outcome};
-use backtrail::{Inspected, inspect};
+use crate::progress::Meter;
+use crate::render::mapped;
+use backtrail::{Inspected, Stacks, Symbols, inspect};
 use std::io::{self, Write};
+use std::path::Path;
 
 pub(crate) fn run(args: &Images) -> Result<Outcome, Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut outcome = Outcome::Done;
     for path in &args.files {
+        if let Some(pid) = process(path) {
+            match images_of(pid, args) {
+                Ok(stacks) => match args.format {
+                    PlainFormat::Text => mapped::write(&mut out, &stacks)?,
+                    PlainFormat::Json => backtrail::json::write_images(&mut out, &stacks)?,
+                },
+                Err(problem) => {
+                    eprintln!("backtrail: {problem}");
+                    outcome = Outcome::BadInput;
+                }
+            }
+            continue;
+        }
         match inspect(path) {
             Ok(slices) => {
                 for slice in &slices {
@@ -26,6 +42,25 @@ pub(crate) fn run(args: &Images) -> Result<Outcome, Failure> {
     }
     out.flush()?;
     Ok(outcome)
+}
+
+/// A process id: nothing but digits.
+fn process(path: &Path) -> Option<u32> {
+    path.to_str()?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+fn images_of(pid: u32, args: &Images) -> Result<Stacks, String> {
+    let symbols = Symbols::scan(&args.symbols, &Meter::new());
+    for problem in symbols.problems() {
+        eprintln!("backtrail: {problem}");
+    }
+    Stacks::images_of(pid, &symbols).map_err(|error| error.to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn images_of(_: u32, _: &Images) -> Result<Stacks, String> {
+    Err("processes that run are looked at on Linux only".to_owned())
 }
 
 fn write_text(out: &mut dyn Write, slice: &Inspected) -> io::Result<()> {

@@ -1,6 +1,6 @@
-//! `backtrail stacks`: what every thread of a captured process was doing.
+//! `backtrail stacks`: what every thread of a process is or was doing.
 
-use crate::args::{Colour, StackFormat, Stacks as Args};
+use crate::args::{Colour, Detail, StackFormat, Stacks as Args};
 use crate::output::{Failure, Outcome, style};
 use crate::progress::Meter;
 use crate::render::captured;
@@ -17,6 +17,12 @@ pub(crate) fn run(args: &Args, colour: Colour) -> Result<Outcome, Failure> {
     }
     let mut options = StackOptions::default();
     options.max_frames = args.max_frames.unwrap_or(options.max_frames);
+    options.consistent = args.consistent;
+    options.detail = match args.detail {
+        Detail::Addresses => backtrail::Detail::Addresses,
+        Detail::Names => backtrail::Detail::Names,
+        Detail::Lines => backtrail::Detail::Lines,
+    };
     let stacks = read(args, &symbols, &options).map_err(Failure::Input)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     match args.format {
@@ -40,6 +46,19 @@ fn read(args: &Args, symbols: &Symbols, options: &StackOptions) -> Result<Stacks
     if let Some(file) = &args.minidump {
         return Stacks::minidump(file, symbols, options).map_err(|error| error.to_string());
     }
-    let core = args.core.as_ref().ok_or("expected --core, --minidump or --offline")?;
+    if let Some(pid) = args.pid {
+        return process(pid, symbols, options);
+    }
+    let core = args.core.as_ref().ok_or("expected a process, --core, --minidump or --offline")?;
     Stacks::core(core, args.executable.as_deref(), symbols, options).map_err(|error| error.to_string())
+}
+
+#[cfg(target_os = "linux")]
+fn process(pid: u32, symbols: &Symbols, options: &StackOptions) -> Result<Stacks, String> {
+    Stacks::process(pid, symbols, options).map_err(|error| error.to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn process(_: u32, _: &Symbols, _: &StackOptions) -> Result<Stacks, String> {
+    Err("processes that run are captured on Linux only".to_owned())
 }

@@ -246,12 +246,67 @@ pub(crate) fn whose(analysis: &Analysis) -> String {
     }
 }
 
-/// `Thread 3 name (crashed), queue com.apple.main-thread`.
+/// `Thread 3 crashed · name · queue com.apple.main-thread`; of a process that runs also its id, what it is doing and what
+/// time it takes.
 pub(crate) fn thread_title(thread: &Thread) -> String {
     let crashed = if thread.crashed { " crashed" } else { "" };
     let name = thread.name.as_deref().map(|name| format!(" · {name}")).unwrap_or_default();
     let queue = thread.queue.as_deref().map(|queue| format!(" · queue {queue}")).unwrap_or_default();
-    format!("Thread {}{crashed}{name}{queue}", thread.number)
+    format!("Thread {}{crashed}{name}{queue}{}", thread.number, live(thread))
+}
+
+/// What is known of a thread of a process that runs only.
+fn live(thread: &Thread) -> String {
+    let Some(priority) = thread.priority else { return String::new() };
+    let mut words = Vec::new();
+    words.extend(thread.id.map(|id| match thread.namespace_id {
+        Some(inner) => format!("id {id} ({inner} in its namespace)"),
+        None => format!("id {id}"),
+    }));
+    words.extend(doing(thread));
+    words.extend(thread.cpu_usage.map(|usage| format!("{:.0} % CPU", usage * 100.0)));
+    for (time, what) in [(thread.user_time, "user"), (thread.system_time, "system")] {
+        words.extend(time.filter(|time| *time > 0.0).map(|time| format!("{time:.2} s {what}")));
+    }
+    match (priority, thread.nice) {
+        (..0, _) => words.push(format!("real-time priority {}", -1 - priority)),
+        (_, Some(nice)) if nice != 0 => words.push(format!("nice {nice}")),
+        _ => {}
+    }
+    words.iter().map(|word| format!(" · {word}")).collect()
+}
+
+/// `sleeping in read of pipe:[4242]`.
+fn doing(thread: &Thread) -> Option<String> {
+    let state = thread.state.as_deref()?;
+    let call = thread.waiting_in.as_deref().map(|call| format!(" in {call}")).unwrap_or_default();
+    let file = thread.waiting_on.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
+    Some(format!("{state}{call}{file}"))
+}
+
+/// `37 threads: 1, 2, 5 to 39`; of a process that runs with ids and names: `2 threads: 4711 pool-1, 4712 pool-2`.
+pub(crate) fn group_title(group: &[&Thread]) -> String {
+    let is_live = group.iter().any(|thread| thread.priority.is_some());
+    let label = |thread: &&Thread| match (is_live, thread.id) {
+        (true, Some(id)) => {
+            format!("{id} {}", thread.name.as_deref().unwrap_or_default()).trim_end().to_owned()
+        }
+        _ => thread.number.to_string(),
+    };
+    let labels: Vec<_> = group.iter().map(label).collect();
+    let what = doings(group).map(|what| format!(" · {what}")).unwrap_or_default();
+    format!("{} threads: {}{what}", group.len(), labels.join(", "))
+}
+
+/// What threads with the same stack do, if it is the same, and what time they take together.
+fn doings(group: &[&Thread]) -> Option<String> {
+    group.first()?.priority?;
+    let mut what: Vec<_> = group.iter().filter_map(|thread| doing(thread)).collect();
+    what.sort();
+    what.dedup();
+    let usage: f64 = group.iter().filter_map(|thread| thread.cpu_usage).sum();
+    let what = if what.len() <= 2 { what.join(", ") } else { format!("{} and others", what.first()?) };
+    Some(format!("{what} · {:.0} % CPU", usage * 100.0))
 }
 
 /// Threads with the same stack together, in the order of each group's first.

@@ -2,7 +2,7 @@
 
 use super::stack::{Row, rows};
 use super::style::{Look, Style};
-use super::text::thread_title;
+use super::text::{group_title, thread_title};
 use backtrail::{EndKind, Frame, Report, Thread};
 use std::io::{self, Write};
 
@@ -36,8 +36,7 @@ impl Threads<'_> {
     /// One stack under the heads of all threads that share it.
     pub(crate) fn thread(&self, out: &mut dyn Write, group: &[&Thread]) -> io::Result<()> {
         if let [first, _, ..] = group {
-            let numbers: Vec<_> = group.iter().map(|thread| thread.number.to_string()).collect();
-            self.heading(out, &format!("{} identical threads: {}", group.len(), numbers.join(", ")))?;
+            self.heading(out, &group_title(group))?;
             self.frames(out, &first.frames)?;
             return self.end(out, first);
         }

@@ -78,7 +78,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&Image<'a>>) -> Option<Next> {
         let places = arch::signal_places(self.registers.family());
         let count = if matches!(here.address, FrameAddress::Exact(_)) { places.len() } else { 1 };
-        let row = places.iter().take(count).find_map(|place| self.signal_row(here, image, *place))?;
+        let row = places.iter().take(count).find_map(|place| self.interrupted_return(here, image, *place))?;
         let caller = execute::apply(&row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         Some(Next {
             address: FrameAddress::Exact(self.strip(caller.return_address?)),
@@ -91,16 +91,32 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// The row of a signal's frame, where its return code began some bytes before and has popped some since.
-    fn signal_row(&self, here: &Here, image: Option<&Image<'a>>, (back, popped): (u64, u8)) -> Option<Row> {
-        let mut copy = [0; CALL_BYTES];
-        let ahead = self.code_from(here.address.raw().checked_sub(back)?, image, &mut copy)?;
-        let word = |at| self.memory.read_u32(at).ok();
+    fn interrupted_return(
+        &self,
+        here: &Here,
+        image: Option<&Image<'a>>,
+        (back, popped): (u64, u8),
+    ) -> Option<Row> {
         let sp = self.registers.sp()?.checked_sub(popped.into())?;
-        let mut row = arch::signal_frame(self.registers.family(), ahead, sp, &word)?;
+        let mut row = self.signal_row(here.address.raw().checked_sub(back)?, image, sp)?;
         if let Cfa::RegisterOffset(_, offset) = &mut row.cfa {
             *offset = offset.checked_sub(popped.into())?;
         }
         Some(row)
+    }
+
+    fn signal_row(&self, at: Avma, image: Option<&Image<'a>>, sp: Avma) -> Option<Row> {
+        let mut copy = [0; CALL_BYTES];
+        let ahead = self.code_from(at, image, &mut copy)?;
+        let word = |at| self.memory.read_u32(at).ok();
+        arch::signal_frame(self.registers.family(), ahead, sp, &word)
+    }
+
+    /// Whether `address`, found below `above`, is where a signal's handler returns to. No call leads there, so that what
+    /// lies before it tells nothing.
+    fn is_signal_return(&self, address: Avma, above: Avma) -> bool {
+        let image = self.images.at(self.without_thumb_bit(address));
+        image.is_some() && self.signal_row(address, image, above).is_some()
     }
 
     /// Code of the image, or else of the target's memory; the Thumb bit is no part of the address.
@@ -235,8 +251,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let caller = execute::apply(row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         let address = self.strip(caller.return_address?);
-        let believed = self.is_code(address)? && self.before(address) != Before::Other;
-        if !believed || caller.registers.sp()? <= sp {
+        let above = caller.registers.sp()?;
+        let is_called = self.is_code(address)? && self.before(address) != Before::Other;
+        if above <= sp || !is_called && !self.is_signal_return(address, above) {
             return None;
         }
         let mut registers = self.forget_all_but_pointers(&caller.registers);
@@ -278,10 +295,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         for place in places.take_while(|place| range.contains(*place)) {
             let Ok(word) = self.memory.read_pointer(place, size) else { break };
             let address = self.strip(Avma::new(word));
-            if self.is_code(address) != Some(true) {
-                continue;
+            let above = place.get().saturating_add(size.into());
+            if self.is_signal_return(address, Avma::new(above)) {
+                return Ok(self.found_at(place, address));
             }
             match self.before(address) {
+                _ if self.is_code(address) != Some(true) => {}
                 Before::Call => return Ok(self.found_at(place, address)),
                 Before::Missing => return Err(Failure::MissingCode(address)),
                 Before::Other | Before::Emptied => {}
