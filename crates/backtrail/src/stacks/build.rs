@@ -95,7 +95,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.place(code, bias, bias, sources);
         // Without the binary the debug file alone tells what its addresses count from.
         if let Some(placed) = self.placed.last_mut().filter(|_| !has_binary)
-            && let Some(names) = &placed.names
+            && let Some(names) = placed.names.open()
         {
             placed.bias = Bias::between(range.start(), names.image_base());
         }
