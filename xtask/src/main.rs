@@ -32,7 +32,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 15] = [
+const CHORES: &[Chore] = &[
     (
         "deps",
         "",

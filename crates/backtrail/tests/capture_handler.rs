@@ -150,6 +150,7 @@ static OWN: Mutex<Option<Capturer>> = Mutex::new(None);
 extern "C" fn own_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     static mut STACK: Option<RawStack> = None;
     // SAFETY: one thread runs this, once to make the room and once to use it.
+    #[allow(clippy::deref_addrof, reason = "a reference to a mutable static is what the lint's advice makes")]
     let stack = unsafe { &mut *(&raw mut STACK) };
     let Some(stack) = stack else {
         *stack = Some(RawStack::new());

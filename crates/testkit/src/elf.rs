@@ -81,7 +81,16 @@ impl Default for Elf {
     /// An x86-64 library without anything in it.
     fn default() -> Self {
         let (sections, programs) = (Vec::new(), Vec::new());
-        Self { is_64: true, is_big: false, file_type: 3, machine: 62, sections, programs, is_stripped: false }
+        Self {
+            is_64: true,
+            is_big: false,
+            file_type: 3,
+            machine: 62,
+            entry: 0,
+            sections,
+            programs,
+            is_stripped: false,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ mod convert;
 mod demangle;
 mod lookups;
 mod race;
+mod stacks;
 mod unwind;
 
 use crate::{Result, sh};
@@ -16,11 +17,12 @@ use std::path::PathBuf;
 /// A part: its name, what it measures, and its code, which gets how often each thing is run.
 type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 
-const PARTS: [Part; 5] = [
+const PARTS: &[Part] = &[
     ("lookups", "addresses of debug files, without a table", lookups::run),
     ("convert", "debug info into symbol table files", convert::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
     ("capture", "ns per frame of a capture of the own thread, µs of another", unwind::capture),
+    ("stacks", "all stacks of a process of 1,000 threads, and the pauses that it sees", stacks::run),
     ("demangle", "names of real programs", demangle::run),
 ];
 

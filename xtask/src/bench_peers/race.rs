@@ -19,6 +19,15 @@ impl Runner {
         Self { name, program: program.into(), arguments }
     }
 
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// One run that is not timed.
+    pub(super) fn once(&self, input: &Path) -> Result<()> {
+        self.run(input, &crate::inputs::folder().join("time.txt")).map(|_| ())
+    }
+
     /// One run with that file as standard input: how long, and the most memory in KiB that it held.
     fn run(&self, input: &Path, scratch: &Path) -> Result<(Duration, u64)> {
         let stdin = File::open(input).map_err(|error| format!("cannot read {}: {error}", input.display()))?;

@@ -169,7 +169,7 @@ fn a_hang_that_ended_leaves_a_complete_file_or_none() {
     hang.end = Some(End::Recovered);
     let path = journal.finish(&hang).unwrap().unwrap();
     assert_eq!(unfinished(folder.path()).unwrap().len(), 0);
-    assert_eq!(files(folder.path()), [path.clone()]);
+    assert_eq!(files(folder.path()), std::slice::from_ref(&path));
     let read = Hang::read(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!((read.end, read.lasted), (Some(End::Recovered), ms(350)));
 

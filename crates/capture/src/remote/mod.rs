@@ -87,7 +87,8 @@ pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
     let ids = target.thread_ids()?;
     let (mut facts, mut usage) = facts::read_all(target, &ids);
     facts.truncate(options.limits.threads);
-    let (outcomes, stops) = stop::run(target, &maps, options, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stacks, stops } =
+        stop::run(target, &maps, options, &mut facts, &mut usage)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
@@ -99,7 +100,8 @@ pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
             vanished += 1;
             continue;
         }
-        let (facts, registers) = settle(target, facts, outcome, options, &maps, &mut pieces);
+        let place = Place { target, options, maps: &maps, stacks: &stacks };
+        let (facts, registers) = settle(&place, facts, outcome, &mut pieces);
         threads.push(Thread {
             id: Some(facts.id.into()),
             name: Some(facts.name.clone()).filter(|name| !name.is_empty()),
@@ -130,22 +132,30 @@ pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
 }
 
+/// What threads' stacks are settled by.
+struct Place<'p> {
+    target: &'p Target,
+    options: &'p Options,
+    maps: &'p Maps,
+    /// The bytes of all stacks that were copied.
+    stacks: &'p [u8],
+}
+
 type Pieces = Vec<(Avma, Cow<'static, [u8]>)>;
 
 /// A thread's registers by what came of stopping it; its stack goes to `pieces`.
 fn settle(
-    target: &Target,
+    place: &Place<'_>,
     mut facts: ThreadFacts,
     outcome: Outcome,
-    options: &Options,
-    maps: &Maps,
     pieces: &mut Pieces,
 ) -> (ThreadFacts, Option<Registers>) {
     let because = match outcome {
         Outcome::Copied(copied) => {
             facts.how = How::Stopped(copied.stopped_for);
             facts.is_cut = copied.is_cut;
-            pieces.push((copied.start, Cow::Owned(copied.bytes)));
+            let bytes = place.stacks.get(copied.bytes).unwrap_or_default();
+            pieces.push((copied.start, Cow::Owned(bytes.to_vec())));
             return (facts, Some(copied.registers));
         }
         Outcome::Gone => "it has ended".to_owned(),
@@ -155,7 +165,7 @@ fn settle(
         Outcome::Traced(tracer) => format!("it is traced by process {tracer}{}", target::called(tracer)),
         Outcome::Denied(why) => why,
     };
-    match stack::without_stopping(target, facts.id, options, maps) {
+    match stack::without_stopping(place.target, facts.id, place.options, place.maps) {
         Some((registers, start, bytes)) => {
             facts.how = How::Unstopped(because);
             pieces.push((start, Cow::Owned(bytes)));

@@ -12,11 +12,12 @@ use backtrail_core::{AddrRange, Arch, Avma, Registers};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long threads were stopped, as measured from outside: from the moment they were asked to stop to the one they were
-/// let go of.
+/// How long threads stood still, as measured from outside: from the last moment they were seen running (or asleep in the
+/// kernel) to the one they were let go of. At most as long they really stood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stops {
     /// How many were.
@@ -40,12 +41,22 @@ pub(super) enum Outcome {
     Denied(String),
 }
 
+/// What came of stopping all threads.
+pub(super) struct Stopped {
+    /// Parallel to the threads.
+    pub(super) outcomes: Vec<Outcome>,
+    /// The bytes that were copied of all stacks.
+    pub(super) stacks: Vec<u8>,
+    pub(super) stops: Stops,
+}
+
 /// A thread's registers and stack.
 #[derive(Debug)]
 pub(super) struct Copied {
     pub(super) registers: Registers,
     pub(super) start: Avma,
-    pub(super) bytes: Vec<u8>,
+    /// Where its bytes are among all that were copied.
+    pub(super) bytes: Range<usize>,
     /// Whether the stack is deeper than that.
     pub(super) is_cut: bool,
     pub(super) stopped_for: Duration,
@@ -59,7 +70,7 @@ pub(super) fn run(
     options: &Options,
     threads: &mut Vec<ThreadFacts>,
     usage: &mut Usage,
-) -> Result<(Vec<Outcome>, Stops), Error> {
+) -> Result<Stopped, Error> {
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
@@ -69,7 +80,7 @@ pub(super) fn run(
                 true => work.together(threads, usage),
                 false => work.one_by_one(threads, usage),
             }
-            (work.outcomes, work.stops)
+            Stopped { outcomes: work.outcomes, stacks: work.stacks, stops: work.stops }
         };
         let worker = thread::Builder::new().name("backtrail-stop".to_owned()).spawn_scoped(scope, work);
         worker.map(thread::ScopedJoinHandle::join)
@@ -89,6 +100,8 @@ struct Work<'t> {
     names: Syscalls,
     /// Where stacks are copied to. Written to once before any thread is stopped, so that no page of it is missing.
     buffer: Vec<u8>,
+    /// All stacks that were copied one by one, one behind the other.
+    stacks: Vec<u8>,
     outcomes: Vec<Outcome>,
     stops: Stops,
 }
@@ -99,14 +112,24 @@ struct Held {
     index: usize,
     tracee: Tracee,
     asked: Instant,
+    /// When it was last seen not to stand.
+    moved: Instant,
 }
 
+/// Bytes of stacks that there is room for before any thread is stopped; more is made where it is needed.
+const USUAL_STACKS: usize = 8 << 20;
 /// Rounds of new threads; a process that starts them faster than they can be listed never ends doing so.
 const MAX_ROUNDS: usize = 8;
-/// What a thread is waited for before others have their turn; it is looked after between them.
-const FIRST_WAIT: Duration = Duration::from_millis(3);
-/// The same for one that is in uninterruptible sleep.
-const FIRST_WAIT_ASLEEP: Duration = Duration::from_micros(300);
+/// How often a thread is looked at before the next is asked to stop too; it is then looked after between others. Where
+/// processors are free, threads stop at once; where they are not, the waits for one overlap.
+const LOOKS: u32 = 20;
+/// Threads that may be waited for at a time, which is also how many may stand while one is copied.
+const IN_FLIGHT: usize = 8;
+/// After this time a thread no longer counts as one of them: it may sleep for long.
+const SLOW: Duration = Duration::from_millis(2);
+/// A pause in waiting. Giving way (`sched_yield`) would mean to wait until all others have had their slice, which is 1 ms
+/// and more on a busy machine.
+const PAUSE: Duration = Duration::from_micros(3);
 /// What a thread that only wants for a processor is waited for.
 const BUSY_MACHINE: Duration = Duration::from_secs(3);
 /// What one in uninterruptible sleep is waited for while all the others stand still.
@@ -122,6 +145,7 @@ impl<'t> Work<'t> {
             memory: target.memory(),
             names: Syscalls::of(target.arch().family()),
             buffer: vec![1; size],
+            stacks: Vec::with_capacity(USUAL_STACKS),
             outcomes: Vec::new(),
             stops: Stops::default(),
         }
@@ -134,18 +158,13 @@ impl<'t> Work<'t> {
             for index in self.outcomes.len()..threads.len() {
                 let Some(facts) = threads.get_mut(index) else { break };
                 facts.ask_what_it_waits_in(self.target, &self.names);
-                let first_wait = match facts.state {
-                    ThreadState::Uninterruptible => FIRST_WAIT_ASLEEP,
-                    _ => FIRST_WAIT,
-                };
                 let outcome = match self.seize(index, facts) {
                     Ok(mut held) => {
                         held.ask();
-                        match held.wait(first_wait) {
+                        match held.look(LOOKS) {
                             Seen::Running => {
-                                let waited = held.asked.elapsed();
                                 waiting.push(held);
-                                Outcome::Unstoppable(waited)
+                                Outcome::Unstoppable(Duration::ZERO)
                             }
                             seen => self.take(held, seen),
                         }
@@ -154,6 +173,10 @@ impl<'t> Work<'t> {
                 };
                 self.outcomes.push(outcome);
                 self.look_after(&mut waiting);
+                while waiting.iter().filter(|held| held.asked.elapsed() < SLOW).count() >= IN_FLIGHT {
+                    thread::sleep(PAUSE);
+                    self.look_after(&mut waiting);
+                }
             }
             if !self.add_new(threads, usage) {
                 break;
@@ -168,7 +191,10 @@ impl<'t> Work<'t> {
             return Err(Outcome::Gone);
         }
         match Tracee::seize(facts.id) {
-            Ok(tracee) => Ok(Held { index, tracee, asked: Instant::now() }),
+            Ok(tracee) => {
+                let now = Instant::now();
+                Ok(Held { index, tracee, asked: now, moved: now })
+            }
             Err(error) => Err(self.why_not(facts.id, error)),
         }
     }
@@ -188,7 +214,7 @@ impl<'t> Work<'t> {
     fn look_after(&mut self, waiting: &mut Vec<Held>) {
         let mut at = 0;
         while let Some(held) = waiting.get_mut(at) {
-            match held.tracee.poll() {
+            match held.look(1) {
                 Seen::Running => at += 1,
                 seen => {
                     let held = waiting.swap_remove(at);
@@ -208,7 +234,8 @@ impl<'t> Work<'t> {
 
     /// Waits for what did not stop at once, as long as each is worth it.
     fn wait_for_rest(&mut self, waiting: &mut Vec<Held>) {
-        const PAUSE: Duration = Duration::from_micros(300);
+        const LONG_PAUSE: Duration = Duration::from_micros(100);
+        let began = Instant::now();
         while !waiting.is_empty() {
             self.look_after(waiting);
             let mut at = 0;
@@ -222,7 +249,7 @@ impl<'t> Work<'t> {
                 }
             }
             if !waiting.is_empty() {
-                thread::sleep(PAUSE);
+                thread::sleep(if began.elapsed() < SLOW { PAUSE } else { LONG_PAUSE });
             }
         }
     }
@@ -253,10 +280,12 @@ impl<'t> Work<'t> {
             let size = usize::try_from(range.size()).unwrap_or_default().min(self.buffer.len());
             copied = self.memory.copy(range.start(), self.buffer.get_mut(..size).unwrap_or_default());
         }
-        let asked = held.asked;
+        let moved = held.moved;
         held.tracee.detach();
-        let bytes = self.buffer.get(..copied).unwrap_or_default().to_vec();
-        self.copied(asked.elapsed(), arch, &raw, place, bytes)
+        let stopped_for = moved.elapsed();
+        let before = self.stacks.len();
+        self.stacks.extend_from_slice(self.buffer.get(..copied).unwrap_or_default());
+        self.copied(stopped_for, arch, &raw, place, before..before + copied)
     }
 
     fn copied(
@@ -265,7 +294,7 @@ impl<'t> Work<'t> {
         arch: Arch,
         raw: &RawRegisters,
         place: Option<(AddrRange<Avma>, bool)>,
-        bytes: Vec<u8>,
+        bytes: Range<usize>,
     ) -> Outcome {
         self.stops.threads += 1;
         self.stops.longest = self.stops.longest.max(stopped_for);
@@ -369,11 +398,11 @@ impl<'t> Work<'t> {
         let together = began.elapsed();
         let mut at = 0;
         for (((index, arch, raw, place), size), copied) in taken.into_iter().zip(sizes).zip(copied) {
-            let stack = bytes.get(at..at + copied).unwrap_or_default().to_vec();
-            at += size;
-            let outcome = self.copied(together, arch, &raw, Some(place), stack);
+            let outcome = self.copied(together, arch, &raw, Some(place), at..at + copied);
             self.set(index, outcome);
+            at += size;
         }
+        self.stacks = bytes;
         self.stops.together = Some(together);
     }
 }
@@ -381,33 +410,33 @@ impl<'t> Work<'t> {
 impl Held {
     fn ask(&mut self) {
         self.asked = Instant::now();
+        self.moved = self.asked;
         // That it is gone shows when it is waited for.
         let _ = self.tracee.interrupt();
     }
 
-    /// Waits for it to stand. First on the processor, since that takes microseconds where it runs on another one; then
-    /// others are let onto this one, since it may want it.
+    /// Looks up to so many times whether it stands, without a pause: where it runs on another processor it stops within
+    /// microseconds.
+    fn look(&mut self, times: u32) -> Seen {
+        for _ in 0..times {
+            let now = Instant::now();
+            match self.tracee.poll() {
+                Seen::Running => self.moved = now,
+                seen => return seen,
+            }
+        }
+        Seen::Running
+    }
+
+    /// Waits until it stands, for so long at most.
     fn wait(&mut self, limit: Duration) -> Seen {
-        const SPINS: u32 = 30;
-        const YIELDING: Duration = Duration::from_millis(1);
-        const PAUSE: Duration = Duration::from_micros(50);
-        let mut spins = 0;
         let began = Instant::now();
         loop {
-            let seen = self.tracee.poll();
-            if seen != Seen::Running {
+            let seen = self.look(LOOKS);
+            if seen != Seen::Running || began.elapsed() > limit {
                 return seen;
             }
-            spins += 1;
-            if spins < SPINS {
-                std::hint::spin_loop();
-                continue;
-            }
-            let waited = began.elapsed();
-            if waited > limit {
-                return Seen::Running;
-            }
-            if waited < YIELDING { thread::yield_now() } else { thread::sleep(PAUSE) }
+            thread::sleep(PAUSE);
         }
     }
 }

@@ -213,7 +213,8 @@ impl Target {
         let own = fs::read("/proc/self/status").unwrap_or_default();
         let filtered = own.split(|byte| *byte == b'\n').any(|line| line == b"Seccomp:\t2");
         let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
-        let owner = fs::metadata(format!("/proc/{}", self.process)).ok().map(|metadata| metadata.uid());
+        // The folder itself always belongs to the process's user.
+        let owner = fs::metadata(path(self.process, "stat")).ok().map(|metadata| metadata.uid());
         let situation = Situation {
             caller: Status::parse(&own),
             is_undumpable: owner.is_some() && owner != self.status.users.get(1).copied(),

@@ -1,0 +1,76 @@
+//! Without permission: which setting or capability is in the way.
+
+use crate::target::{ODD, Target, compiled, run};
+use backtrail_testkit::TempDir;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A user that owns nothing.
+const NOBODY: &str = "65534";
+
+/// A command run as that user; `None`, and one line, where that is not permitted.
+fn as_nobody(program: &Path) -> Option<Command> {
+    let nobody = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"];
+    let may = Command::new("setpriv").args(nobody).arg("true").status().is_ok_and(|status| status.success());
+    if !may {
+        eprintln!("skipped: another user cannot be taken on here");
+        return None;
+    }
+    let mut command = Command::new("setpriv");
+    command.args(nobody).arg(program);
+    Some(command)
+}
+
+/// Everybody may run what is in the folder: a copy of the program too.
+fn opened(folder: &TempDir) -> PathBuf {
+    let copy = folder.join("backtrail");
+    std::fs::copy(crate::target::program(), &copy).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    copy
+}
+
+#[test]
+fn another_users_process() {
+    let folder = TempDir::new("live-other-user");
+    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
+    let backtrail = opened(&folder);
+    let Some(mut command) = as_nobody(&backtrail) else { return };
+    let target = Target::start(&mut Command::new(program));
+    let run = run(command.args(["stacks", &target.id.to_string()]));
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    for words in ["runs as user 0 and this program as user 65534", "CAP_SYS_PTRACE"] {
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_process_that_made_itself_unreadable() {
+    let folder = TempDir::new("live-undumpable");
+    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
+    let backtrail = opened(&folder);
+    let (Some(mut command), Some(mut target)) = (as_nobody(&backtrail), as_nobody(&program)) else { return };
+    let target = Target::start(target.arg("undumpable"));
+    let run = run(command.args(["stacks", &target.id.to_string()]));
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("PR_SET_DUMPABLE"), "{}", run.stderr);
+}
+
+#[test]
+fn ones_own_process_needs_no_privilege() {
+    let folder = TempDir::new("live-own-user");
+    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
+    let backtrail = opened(&folder);
+    let (Some(mut command), Some(mut target)) = (as_nobody(&backtrail), as_nobody(&program)) else { return };
+    let target = Target::start(&mut target);
+    let run = run(command.args(["stacks", &target.id.to_string()]));
+    if run.stderr.contains("ptrace_scope") {
+        return eprintln!("skipped: Yama forbids it: {}", run.stderr);
+    }
+    assert!(
+        run.stdout.contains("wait_for_end") && run.stdout.contains("program.c"),
+        "{} {}",
+        run.stdout,
+        run.stderr
+    );
+}

@@ -1,0 +1,10 @@
+//! Processes that run: captured in every state that a process can be in, by the program as its users run it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
+
+mod denied;
+mod effects;
+mod files;
+mod gdb;
+mod states;
+mod target;

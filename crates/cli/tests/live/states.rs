@@ -1,0 +1,138 @@
+//! Processes and threads in odd states.
+
+use crate::target::{ODD, THREADS, Target, backtrail, compiled, names, stacks, status, thread_ids};
+use backtrail_testkit::TempDir;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn odd(folder: &TempDir, kind: &str) -> Option<Target> {
+    let program = compiled(folder, ODD, "cc", &["-O1", "-fno-omit-frame-pointer"])?;
+    Some(Target::start(Command::new(program).arg(kind)))
+}
+
+#[test]
+fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
+    let folder = TempDir::new("live-vfork");
+    let Some(target) = odd(&folder, "vfork") else { return };
+    crate::target::wait_until("the parent sleeps", || status(target.id, "State").starts_with('D'));
+    for options in [&[][..], &["--consistent"]] {
+        let began = Instant::now();
+        let captured = stacks(target.id, options);
+        assert!(began.elapsed() < Duration::from_secs(20));
+        let thread = &captured["threads"][0];
+        assert_eq!(thread["state"], "uninterruptible sleep");
+        assert_eq!(thread["waiting_in"], "vfork");
+        let why = thread["ended_because"].as_str().unwrap();
+        assert!(why.contains("could not be stopped within"), "{why}");
+        // Where the kernel tells its stack pointer, there is a stack all the same.
+        assert!(names(thread).iter().any(|name| name == "main"), "{thread:#}");
+    }
+    crate::target::wait_until("nobody traces it", || status(target.id, "TracerPid") == "0");
+    assert!(status(target.id, "State").starts_with('D'));
+}
+
+#[test]
+fn a_thread_that_somebody_traces_is_told_so() {
+    let folder = TempDir::new("live-traced");
+    let Some(target) = odd(&folder, "traced") else { return };
+    let captured = stacks(target.id, &[]);
+    let thread = &captured["threads"][0];
+    let why = thread["ended_because"].as_str().unwrap();
+    assert!(why.contains(&format!("it is traced by process {} (program)", target.started())), "{why}");
+    assert!(names(thread).iter().any(|name| name == "main"), "{thread:#}");
+}
+
+#[test]
+fn a_zombie_and_processes_that_are_none_are_refused_with_the_reason() {
+    let folder = TempDir::new("live-zombie");
+    let Some(target) = odd(&folder, "zombie") else { return };
+    for (id, reason) in [
+        (target.id.to_string(), "is a zombie"),
+        ("4194304".to_owned(), "there is no process 4194304"),
+        ("4294967295".to_owned(), "there is no process"),
+    ] {
+        for command in ["stacks", "images"] {
+            let run = backtrail(&[command, &id]);
+            assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{id}: {}", run.stderr);
+            assert!(run.stderr.starts_with("backtrail: ") && run.stderr.contains(reason), "{}", run.stderr);
+        }
+    }
+    let own = Command::new("sh").args(["-c", "exec \"$0\" stacks $$"]).arg(crate::target::program()).output();
+    let own = String::from_utf8_lossy(&own.unwrap().stderr).into_owned();
+    assert!(own.contains("is this one"), "{own}");
+    if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
+        let run = backtrail(&["stacks", "2"]);
+        assert!(run.code == Some(2) && run.stderr.contains("a thread of the kernel"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_process_whose_first_thread_has_ended_is_captured() {
+    let folder = TempDir::new("live-no-leader");
+    let Some(target) = odd(&folder, "no-leader") else { return };
+    crate::target::wait_until("the first thread ends", || status(target.id, "State").starts_with('Z'));
+    let captured = stacks(target.id, &[]);
+    let [first, second] = &captured["threads"].as_array().unwrap()[..] else { panic!("{captured:#}") };
+    assert_eq!((first["state"].as_str(), second["state"].as_str()), (Some("zombie"), Some("sleeping")));
+    assert!(first["ended_because"].as_str().unwrap().contains("it has ended"), "{first:#}");
+    assert!(names(second).iter().any(|name| name == "keep_waiting"), "{second:#}");
+}
+
+#[test]
+fn code_made_at_run_time_is_named_by_its_map() {
+    if std::env::consts::ARCH != "x86_64" {
+        return eprintln!("skipped: the code is for x86_64");
+    }
+    let folder = TempDir::new("live-made");
+    let Some(target) = odd(&folder, "made") else { return };
+    let captured = stacks(target.id, &[]);
+    let names = names(&captured["threads"][0]);
+    let at = names.iter().position(|name| name == "made at run time").unwrap_or_else(|| panic!("{names:?}"));
+    assert_eq!((names[at - 1].as_str(), names.last().map(String::as_str)), ("wait_for_end", Some("_start")));
+}
+
+#[test]
+fn a_thread_means_its_process_and_each_is_told_with_its_times() {
+    let folder = TempDir::new("live-facts");
+    let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
+    let target = Target::start(Command::new(program).arg("5"));
+    let ids = thread_ids(target.id);
+    crate::target::wait_until("all sleep", || ids.iter().all(|id| status(*id, "State").starts_with('S')));
+    let captured = stacks(*ids.last().unwrap(), &[]);
+    assert_eq!(captured["process"]["pid"], target.id);
+    let threads = captured["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 6);
+    for thread in threads {
+        assert_eq!(thread["name"], "program");
+        assert_eq!((thread["state"].as_str(), thread["nice"].as_i64()), (Some("sleeping"), Some(0)));
+        assert!(thread["cpu_usage"].as_f64().unwrap() < 0.5);
+        assert!(thread["user_time"].as_f64().is_some() && thread["system_time"].as_f64().is_some());
+    }
+    assert_eq!(threads[0]["waiting_in"], "read");
+    assert!(threads[0]["waiting_on"].as_str().unwrap().starts_with("pipe:["));
+    assert_eq!(threads[1]["waiting_in"], "pause");
+    let text = backtrail(&["stacks", &target.id.to_string()]).stdout;
+    assert!(text.contains("sleeping in read of pipe:["), "{text}");
+    let apart = backtrail(&["stacks", &target.id.to_string(), "--no-fold"]).stdout;
+    assert_eq!(apart.matches("Thread ").count(), 6, "{apart}");
+}
+
+#[test]
+fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
+    let folder = TempDir::new("live-fold");
+    let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
+    let target = Target::start(Command::new(program).arg("37"));
+    let text = backtrail(&["stacks", &target.id.to_string()]).stdout;
+    // Depths 20 to 34, the first seven of them three times.
+    assert_eq!(text.matches("3 threads: ").count(), 7, "{text}");
+    assert_eq!(text.matches("2 threads: ").count(), 8, "{text}");
+    let collapsed = backtrail(&["stacks", &target.id.to_string(), "--format", "collapsed"]).stdout;
+    let counts: usize =
+        collapsed.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum();
+    assert_eq!(counts, 38, "{collapsed}");
+    let names =
+        backtrail(&["stacks", &target.id.to_string(), "--format", "collapsed", "--detail", "names"]).stdout;
+    assert!(names.contains(";deep;deep;"), "{names}");
+    let addresses = backtrail(&["stacks", &target.id.to_string(), "--detail", "addresses"]);
+    assert!(addresses.code == Some(0) && !addresses.stdout.contains("deep"), "{}", addresses.stdout);
+}
