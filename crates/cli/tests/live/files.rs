@@ -103,7 +103,10 @@ fn static_musl_and_32_bit_programs() {
             assert_eq!(thread["ended"], "end-of-stack", "{compiler} {options:?}: {thread:#}");
         }
         assert_eq!(captured["threads"][1]["waiting_in"], "pause", "{compiler} {options:?}");
-        assert_eq!(names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count(), 23);
+        // Where musl's library has no tables, the frame pointer leads from `pause` past the function that called it.
+        let found = names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count();
+        let lost = 23 - found;
+        assert!(lost == 0 || (lost == 1 && compiler == "musl-gcc"), "{compiler} {options:?}: {found}");
     }
 }
 
