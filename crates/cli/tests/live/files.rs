@@ -103,7 +103,9 @@ fn static_musl_and_32_bit_programs() {
             assert_eq!(thread["ended"], "end-of-stack", "{compiler} {options:?}: {thread:#}");
         }
         assert_eq!(captured["threads"][1]["waiting_in"], "pause", "{compiler} {options:?}");
-        assert_eq!(names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count(), 23);
+        let depth = names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count();
+        // Without unwind information of musl's system calls, the frame that made one can be missing.
+        assert!(depth == 23 || compiler == "musl-gcc" && depth == 22, "{compiler} {options:?}: {depth}");
     }
 }
 
