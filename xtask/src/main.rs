@@ -9,9 +9,12 @@ mod accuracy;
 mod bench_peers;
 mod cores;
 mod coverage;
+mod cross;
 mod deny;
 mod deps;
+mod differ;
 mod docs;
+mod ffi;
 mod fixtures;
 mod fuzz;
 mod inputs;
@@ -29,7 +32,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 12] = [
+const CHORES: &[Chore] = &[
     (
         "deps",
         "",
@@ -69,11 +72,24 @@ const CHORES: [Chore; 12] = [
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
     ),
+    ("differ", "[FILE…]", "unwind tables as framehop reads them (docs/unwinding.md)", differ::run),
+    (
+        "ffi",
+        "[--install PREFIX]",
+        "runs the C and C++ examples under valgrind and the sanitizers, or installs library and header",
+        ffi::run,
+    ),
     (
         "cores",
         "[--show] [--keep] [--list] [--program FILE] [PART…]",
         "lets programs crash and compares their cores' stacks with gdb's and eu-stack's (docs/stacks.md)",
         cores::run,
+    ),
+    (
+        "cross",
+        "[aarch64|arm|x86|macos|ios]…",
+        "tests captures on other processors, checks and links for Apple's systems (needs Debian's rustc-web)",
+        cross::run,
     ),
     (
         "steps",

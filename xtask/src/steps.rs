@@ -126,7 +126,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
 
 fn compile(target: &Target, build: &str, folder: &Path) -> Result<PathBuf> {
     let source = sh::root().join("crates/backtrail/examples/steps/guest.c");
-    let name: String = build.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
+    let name: String = build.chars().filter(char::is_ascii_alphanumeric).collect();
     let program = folder.join(format!("{}-{name}", target.name));
     let object = program.with_extension("o");
     let flags: Vec<&str> = build.split(' ').filter(|flag| *flag != "clang").collect();
@@ -145,10 +145,10 @@ fn compile(target: &Target, build: &str, folder: &Path) -> Result<PathBuf> {
         command.args(always);
     }
     command.args(&flags).args(["-w", "-c", "-o"]).args([&object, &source]);
-    sh::output(&mut command).map_err(first_line)?;
+    sh::output(&mut command).map_err(|error| first_line(&error))?;
     let mut link = Command::new(compiler);
     link.args(always).args(linking).arg("-o").args([&program, &object]);
-    sh::output(&mut link).map_err(first_line)?;
+    sh::output(&mut link).map_err(|error| first_line(&error))?;
     Ok(program)
 }
 
@@ -158,7 +158,7 @@ fn works(words: &[&str]) -> bool {
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|it| it.success())
 }
 
-fn first_line(message: String) -> String {
+fn first_line(message: &str) -> String {
     let line = message.lines().find(|line| line.contains("rror")).or_else(|| message.lines().next());
     line.unwrap_or_default().to_owned()
 }

@@ -144,6 +144,10 @@ impl Binary {
         Ok(Self { open, index: Index::default(), facts })
     }
 
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
     /// What the file itself says of the image.
     pub fn facts(&self) -> &Facts {
         &self.facts

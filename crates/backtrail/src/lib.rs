@@ -30,6 +30,7 @@ mod convert;
 mod details;
 mod facts;
 mod foreign;
+pub mod hang;
 mod inspect;
 pub mod json;
 mod open_image;

@@ -181,6 +181,10 @@ impl OpenImage {
         if has_table {
             return None;
         }
+        #[allow(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method itself is not general enough"
+        )]
         self.with_symbolizer(|symbolizer| symbolizer.debug_identity()).flatten()
     }
 

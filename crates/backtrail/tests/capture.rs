@@ -59,7 +59,7 @@ fn this_thread_from_its_caller_on() {
     let names = names(&capturer, &stack);
     println!("{names:#?}\n{:?}", stack.ended());
     assert!(names[0].contains("this_thread_from_its_caller_on"), "{names:#?}");
-    assert_chain(&names, &["this_thread", "inner", "middle", "outer", "this_thread", "start_thread"]);
+    assert_chain(&names, &["this_thread", "inner", "middle", "outer", "this_thread", "thread_start"]);
     assert_eq!(skipped.frames()[..], stack.frames()[1..]);
     assert_eq!(cached.frames()[1..], stack.frames()[1..]);
     assert!(matches!(stack.ended(), Some(backtrail::capture::Ended::EndOfStack(_))), "{stack:?}");
@@ -84,7 +84,7 @@ fn another_thread_by_its_handle() {
         capturer.thread(id, &mut stack).unwrap();
         let names = names(&capturer, &stack);
         println!("{names:#?}\n{:?}", stack.ended());
-        assert_chain(&names, &["inner", "middle", "outer", "start_thread"]);
+        assert_chain(&names, &["inner", "middle", "outer", "thread_start"]);
         let all = capturer.all();
         let found = all.iter().find(|thread| thread.id == id).unwrap();
         let again = found.stack.as_ref().unwrap();

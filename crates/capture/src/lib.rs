@@ -5,7 +5,8 @@
 //!
 //! - [`offline`]: a saved stack as Android's libunwindstack keeps its test cases;
 //! - [`elf_core`]: the core dump of a Linux process;
-//! - `local`: the threads and images of this process, on Linux;
+//! - `local`: the threads and images of this process, on Linux, macOS and iOS;
+//! - [`mach`]: what an Apple process's memory and kernel answers mean, without any call;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
 //! - `remote`: another process while it runs (Linux), with what [`procfs`] tells of it. It alone reads more than bytes.
 //!
@@ -22,9 +23,11 @@ mod bytes;
 pub mod elf_core;
 mod error;
 mod gregset;
+pub mod hang;
 mod limits;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod local;
+pub mod mach;
 mod maps;
 mod memory;
 #[cfg(feature = "minidump")]

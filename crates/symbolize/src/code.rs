@@ -38,6 +38,11 @@ impl CodeMap {
         find(&self.code, Svma::new(start)).is_some()
     }
 
+    /// The code around an address.
+    pub(crate) fn code_around(&self, address: u64) -> Option<AddrRange<Svma>> {
+        find(&self.code, Svma::new(address))
+    }
+
     /// Why nothing is known of an address.
     pub(crate) fn reason(&self, address: Svma) -> Reason {
         if self.mapped.is_empty() || find(&self.code, address).is_some() {
@@ -76,6 +81,34 @@ impl CodeMap {
             .take(8)
             .find(|section| section.contains(address))
             .map(|section| section.start())
+    }
+}
+
+/// Asks whether code can start at addresses, many of which lie near each other.
+#[derive(Clone, Copy)]
+pub(crate) struct LiveCode<'c> {
+    code: &'c CodeMap,
+    max_address: u64,
+    /// Code around the last one.
+    around: (u64, u64),
+}
+
+impl<'c> LiveCode<'c> {
+    pub(crate) fn new(code: &'c CodeMap, max_address: u64) -> Self {
+        Self { code, max_address, around: (0, 0) }
+    }
+
+    /// The same as [`CodeMap::is_live`].
+    #[inline]
+    pub(crate) fn is_live(&mut self, start: u64) -> bool {
+        if self.around.0 <= start && start < self.around.1 && start < self.max_address - 1 {
+            return true;
+        }
+        let is_live = self.code.is_live(start, self.max_address);
+        if is_live && let Some(range) = self.code.code_around(start) {
+            self.around = (range.start().get(), range.end().get());
+        }
+        is_live
     }
 }
 

@@ -100,16 +100,23 @@ impl<'d> DebugMap<'d> {
 
     /// The object files that are here, each with its functions that were linked.
     pub(crate) fn linked(&self) -> Vec<(&DwarfFile<'d>, Vec<LinkedFunction>)> {
-        let objects = (0u32..).zip(&self.objects).filter_map(|(index, object)| {
-            let file = object.file.get()?.as_deref()?;
-            let own = self.functions.iter().filter(|linked| linked.object == index);
-            let own = own.filter_map(|linked| {
-                let function = object.entry.functions.get(linked.function as usize)?;
-                Some((*file.symbols.get(&*function.name)?, linked.start, linked.size))
-            });
-            Some((&file.dwarf, own.collect()))
-        });
+        let mut functions: Vec<Vec<LinkedFunction>> = self.objects.iter().map(|_| Vec::new()).collect();
+        for linked in &self.functions {
+            if let Some(own) = functions.get_mut(linked.object as usize) {
+                own.extend(self.linked_function(linked));
+            }
+        }
+        let objects = self.objects.iter().zip(functions);
+        let objects = objects.filter_map(|(object, own)| Some((&object.file.get()?.as_deref()?.dwarf, own)));
         objects.collect()
+    }
+
+    /// Where a linked function is in its object file; `None` where that is not to be had.
+    fn linked_function(&self, linked: &Linked) -> Option<LinkedFunction> {
+        let object = self.objects.get(linked.object as usize)?;
+        let name = &object.entry.functions.get(linked.function as usize)?.name;
+        let start = object.file.get()?.as_deref()?.symbols.get(&**name)?;
+        Some((*start, linked.start, linked.size))
     }
 
     fn function(&self, address: Svma) -> Option<(&Linked, &MapObject<'d>)> {

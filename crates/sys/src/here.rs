@@ -117,6 +117,7 @@ unsafe extern "C" fn store(_: &mut [usize; WORDS]) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use backtrail_core::Avma;
 
     #[test]
     #[inline(never)]

@@ -12,6 +12,7 @@
 mod here;
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod mach_state;
 #[cfg(any(target_os = "macos", target_os = "ios"))]
 pub mod macos;
 mod shared;

@@ -199,5 +199,5 @@ pub use read::{
 };
 pub use stats::{Stats, Summary};
 pub use types::{
-    CallSite, DropReason, FileId, FunctionHead, Header, Language, SourceKind, StringId, SymbolPiece,
+    CallSite, DropReason, FileId, FunctionHead, Header, Language, NameId, SourceKind, StringId, SymbolPiece,
 };

@@ -31,7 +31,8 @@ pub(crate) enum Kind {
     NextAgain = 11,
 }
 
-const KINDS: [Kind; 12] = [
+/// All of them by their numbers.
+pub(crate) const KINDS: [Kind; 12] = [
     Kind::End,
     Kind::Row,
     Kind::Enter,

@@ -73,6 +73,11 @@ pub struct StringId(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FileId(pub(crate) u32);
 
+/// What a function is called, by the number that a [`Builder`](crate::Builder) keeps it under. Means nothing to another
+/// builder.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct NameId(pub(crate) u32);
+
 /// What a function is called.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct FunctionHead {

@@ -14,6 +14,8 @@ pub struct Elf {
     pub file_type: u16,
     /// `EM_…`.
     pub machine: u16,
+    /// `e_entry`.
+    pub entry: u64,
     /// Sections, from number 1 on.
     pub sections: Vec<ElfSection>,
     /// Program headers.
@@ -79,7 +81,16 @@ impl Default for Elf {
     /// An x86-64 library without anything in it.
     fn default() -> Self {
         let (sections, programs) = (Vec::new(), Vec::new());
-        Self { is_64: true, is_big: false, file_type: 3, machine: 62, sections, programs, is_stripped: false }
+        Self {
+            is_64: true,
+            is_big: false,
+            file_type: 3,
+            machine: 62,
+            entry: 0,
+            sections,
+            programs,
+            is_stripped: false,
+        }
     }
 }
 
@@ -154,7 +165,7 @@ impl Elf {
         let (header_size, program_size, section_size) = if self.is_64 { (64, 56, 64) } else { (52, 32, 40) };
         let mut out = self.assembler();
         out.bytes(b"\x7fELF").u8(1 + u8::from(self.is_64)).u8(1 + u8::from(self.is_big)).u8(1).zeros(9);
-        out.u16(self.file_type).u16(self.machine).u32(1).word(0);
+        out.u16(self.file_type).u16(self.machine).u32(1).word(self.entry);
         out.word(if self.programs.is_empty() { 0 } else { header_size as u64 }).word(section_table as u64);
         out.u32(0)
             .u16(u16_of(header_size))

@@ -44,12 +44,12 @@ pub(crate) fn call_size(family: Family) -> i32 {
 }
 
 /// The row at an exact address in a prologue, an epilogue or a stub, by its instructions; `None` in a function's body
-/// and wherever the instructions leave a doubt.
-pub(crate) fn analyse(family: Family, code: &Code<'_>) -> Option<Row> {
+/// and wherever the instructions leave a doubt. `body` is what a table that knows only bodies says.
+pub(crate) fn analyse(family: Family, code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
     match family {
         Family::X86 => x86::prologue::analyse(code),
         Family::X86_64 => x86_64::prologue::analyse(code),
-        Family::Arm => arm::prologue::analyse(code),
+        Family::Arm => arm::prologue::analyse(code, body),
         Family::Aarch64 => aarch64::prologue::analyse(code),
         _ => None,
     }

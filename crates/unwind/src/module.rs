@@ -81,8 +81,9 @@ impl<'d> Module<'d> {
         let is_emptied = |text: &&Section<'_>| {
             text.from(at).is_some_and(|code| code.iter().take(16).all(|byte| matches!(byte, 0 | 0xff)))
         };
+        let body = described.as_ref().ok().map(|described| &described.found.row).filter(|_| !is_described);
         let analysed = self.text_at(at).filter(|text| !is_emptied(text)).and_then(|text| {
-            arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described })
+            arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described }, body)
         });
         let Some(row) = analysed else { return described.map(|described| described.found) };
         match described {

@@ -17,10 +17,11 @@ use std::path::PathBuf;
 /// A part: its name, what it measures, and its code, which gets how often each thing is run.
 type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 
-const PARTS: [Part; 5] = [
+const PARTS: &[Part] = &[
     ("lookups", "addresses of debug files, without a table", lookups::run),
     ("convert", "debug info into symbol table files", convert::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
+    ("capture", "ns per frame of a capture of the own thread, µs of another", unwind::capture),
     ("stacks", "all stacks of a process of 1,000 threads, and the pauses that it sees", stacks::run),
     ("demangle", "names of real programs", demangle::run),
 ];
@@ -60,7 +61,7 @@ fn peer(package: &str) -> Result<PathBuf> {
     let manifest = sh::root().join("benches/peers/Cargo.toml");
     let target = sh::root().join("target/peers");
     let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
-    sh::built(&["--manifest-path", &*manifest, "--target-dir", &*target, "-p", package])
+    sh::built(&["--manifest-path", &*manifest, "--target-dir", &*target, "-p", package, "--bin", package])
 }
 
 #[cfg(test)]

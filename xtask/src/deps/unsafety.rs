@@ -4,10 +4,10 @@ use crate::sh;
 use crate::source::SourceFile;
 use syn::visit::{self, Visit};
 
-/// Where unsafe code may be: the operating system's calls, and the one file that maps files.
-const SEAMS: [&str; 2] = ["crates/sys/src/", "crates/store/src/map.rs"];
+/// Where unsafe code may be: the operating system's calls, the one file that maps files, and the border to C.
+const SEAMS: [&str; 3] = ["crates/sys/src/", "crates/store/src/map.rs", "crates/ffi/src/"];
 /// Crates that hold a seam, so that their root denies unsafe code (and the seam allows it) instead of forbidding it.
-const SEAM_ROOTS: [&str; 2] = ["crates/sys/src/lib.rs", "crates/store/src/lib.rs"];
+const SEAM_ROOTS: [&str; 3] = ["crates/sys/src/lib.rs", "crates/store/src/lib.rs", "crates/ffi/src/lib.rs"];
 
 /// One line for each unsafe block, function, impl or `allow(unsafe_code)` outside the seams, and for each crate
 /// root that does not forbid them.

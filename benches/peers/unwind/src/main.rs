@@ -3,11 +3,15 @@
 //!
 //! Warm: the same stack again and again. Cold: every walk with an empty cache. First: every walk with an empty cache and
 //! with the processor's caches full of something else.
+//!
+//! With the argument `capture` it is the library's captures that are measured, registers and list of frames included.
 
+mod capturing;
 mod images;
 mod ours;
 mod theirs;
 
+use backtrail::capture::Method;
 use backtrail_unwind::Recover;
 use std::arch::asm;
 use std::hint::black_box;
@@ -116,20 +120,37 @@ enum Mode {
     First,
 }
 
+/// backtrail's own candidates.
+fn ours(images: &[images::Mapped], is_capture: bool) -> Vec<Box<dyn Walker>> {
+    if is_capture {
+        return vec![
+            Box::new(capturing::Own::new("backtrail, current_cached", Method::Rules, true)),
+            Box::new(capturing::Own::new("backtrail, current", Method::Rules, false)),
+            Box::new(capturing::Own::new(
+                "backtrail, current_cached by frame pointers",
+                Method::FramePointers,
+                true,
+            )),
+        ];
+    }
+    ours::print_build(images);
+    vec![
+        Box::new(ours::Ours::new(images, true, Recover::Needed, "backtrail")),
+        Box::new(ours::Ours::new(images, true, Recover::All, "backtrail, all registers")),
+        Box::new(ours::Ours::new(images, false, Recover::All, "backtrail, tables not compiled")),
+    ]
+}
+
 fn main() {
+    let is_capture = std::env::args().any(|argument| argument == "capture");
     let images = images::all();
-    ours::print_build(&images);
     let mut room = vec![0u64; 8 << 20];
-    let mut walkers: Vec<Box<dyn Walker>> = vec![
-        Box::new(ours::Ours::new(&images, true, Recover::Needed, "backtrail")),
-        Box::new(ours::Ours::new(&images, true, Recover::All, "backtrail, all registers")),
-        Box::new(ours::Ours::new(&images, false, Recover::All, "backtrail, tables not compiled")),
-        Box::new(theirs::Framehop::new(&images)),
-        Box::new(theirs::Libunwind::new()),
-        Box::new(theirs::Backtrace),
-        Box::new(theirs::Glibc),
-        Box::new(theirs::FramePointers),
-    ];
+    let mut walkers = ours(&images, is_capture);
+    walkers.push(Box::new(theirs::Framehop::new(&images)));
+    walkers.push(Box::new(theirs::Libunwind::new()));
+    walkers.push(Box::new(theirs::Backtrace));
+    walkers.push(Box::new(theirs::Glibc));
+    walkers.push(Box::new(theirs::FramePointers));
     for (mode, title) in [(Mode::Warm, "warm"), (Mode::Cold, "cold"), (Mode::First, "first")] {
         println!("\n| {title}: ns a frame | depth 10 | depth 30 | depth 100 | frames |");
         println!("| --- | --- | --- | --- | --- |");
@@ -148,5 +169,8 @@ fn main() {
             }
             println!(" | {} |", seen.join(", "));
         }
+    }
+    if is_capture {
+        capturing::print_others();
     }
 }

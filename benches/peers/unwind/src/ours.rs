@@ -2,7 +2,9 @@
 
 use crate::images::Mapped;
 use crate::{State, Walker};
-use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, ReadMemory, Register, Registers, Svma, Unreadable};
+use backtrail_core::{
+    AddrRange, Arch, Avma, Bias, Family, ReadMemory, Register, Registers, Svma, Unreadable,
+};
 use backtrail_unwind::{Cache, Image, Images, Module, Options, Recover, Section, Sections, Walk};
 use std::time::Instant;
 
@@ -106,7 +108,12 @@ impl Walker for Ours {
         ] {
             registers.set(Register(number), value);
         }
-        let walk = Walk::new(registers, &self.memory, self.images, Options { recover: self.recover, ..Options::default() });
+        let walk = Walk::new(
+            registers,
+            &self.memory,
+            self.images,
+            Options { recover: self.recover, ..Options::default() },
+        );
         let mut count = 0;
         if forget || !self.has_cache {
             for frame in walk {

@@ -16,9 +16,8 @@ impl Framehop {
         let mut unwinder = UnwinderX86_64::new();
         for image in images {
             let section = |name| image.section(name);
-            let range = |found: Option<(u64, &'static [u8])>| {
-                found.map(|(at, data)| at..at + data.len() as u64)
-            };
+            let range =
+                |found: Option<(u64, &'static [u8])>| found.map(|(at, data)| at..at + data.len() as u64);
             let info = ExplicitModuleSectionInfo {
                 base_svma: image.base_svma,
                 text_svma: range(section(".text")),

@@ -78,7 +78,7 @@ impl Machine {
             Family::Arm => {
                 let thumb = from & 1;
                 let size = arm_call_size(code, thumb != 0)?;
-                let behind = (from & !1) + size | thumb;
+                let behind = ((from & !1) + size) | thumb;
                 (after.lr()?.get() == behind && to & !1 != behind & !1).then_some(behind)
             }
             _ => {

@@ -152,7 +152,7 @@ impl Capturer {
                 walk::by_rules(&at, snapshot, Some(rules), top, stack);
             }
         });
-        stack.thread = Some(ThreadId::current());
+        stack.thread = Some(cache.thread());
     }
 
     /// The calling thread's stack from a place on where it stands still, without the `top` innermost frames: what a

@@ -8,7 +8,7 @@ use backtrail_unwind::Cache;
 use std::sync::{Arc, OnceLock};
 
 /// Captures that may be under way in the process at the same time.
-const SLOTS: usize = 64;
+const SLOTS: usize = 40;
 
 /// One capture: prepared by who asks, done by who is asked.
 pub(super) struct Job {

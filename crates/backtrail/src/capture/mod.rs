@@ -42,11 +42,15 @@
 //!
 //! # Platforms
 //!
-//! Linux on `x86_64`, x86, aarch64 and arm, with glibc or musl.
+//! Linux on `x86_64`, x86, aarch64 and arm, with glibc or musl. On macOS and iOS (arm64, `x86_64`) a thread is suspended,
+//! walked from outside through the kernel and let go; while it is suspended the thread that asks neither allocates nor
+//! locks. That part is type-checked and linked, and what it stands on is tested with made-up memory, but nobody has run
+//! it yet.
 
 mod capturer;
 mod images;
 mod job;
+mod listed;
 mod names;
 mod open;
 mod raw;
@@ -56,6 +60,7 @@ mod walk;
 pub use backtrail_capture::local::{CaptureError, OsError, State, Stopped, ThreadId};
 pub use backtrail_unwind::{End, Ended, Failure};
 pub use capturer::{Capturer, Method, Options};
+pub use names::line;
 pub use raw::{RawFrame, RawStack};
 pub use thread::{Cpu, ThreadStack};
 pub use walk::ThreadCache;

@@ -36,6 +36,20 @@ impl Capturer {
         stack.frames().iter().zip(0..).map(name).collect()
     }
 
+    /// Names one address of this process, with the images as they were listed last: of a function pointer, or of a frame
+    /// that something else has captured.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe, as [`Capturer::symbolize`] is not.
+    pub fn symbolize_address(&self, address: FrameAddress, symbols: &Symbols) -> Frame {
+        let images = self.kept.images(self.kept.now().generation());
+        let mut frame = Frame::new(0);
+        frame.address = Some(address);
+        self.name(&mut frame, address, &images, symbols);
+        frame
+    }
+
     fn name(&self, frame: &mut Frame, address: FrameAddress, images: &[Arc<LoadedImage>], symbols: &Symbols) {
         let lookup = address.lookup(arch());
         let image = images.iter().find(|image| image.code.iter().any(|code| code.contains(lookup)));
@@ -87,4 +101,32 @@ fn open(image: &LoadedImage, symbols: &Symbols) -> Option<OpenImage> {
         ..Image::default()
     };
     OpenImage::from_data(finder.beside(&wanted, data(image)), image.path.clone()).ok()
+}
+
+/// A frame as one line of text, or several where functions were inlined: `  3 0x… main (src/main.rs:12)`.
+///
+/// # Signal safety
+///
+/// Not safe.
+pub fn line(frame: &Frame) -> String {
+    let address = frame.address.map(|address| address.raw().to_string()).unwrap_or_default();
+    let head = format!("{:3} {address:>18}", frame.index);
+    let mut lines: Vec<String> = Vec::new();
+    for function in &frame.functions {
+        let place = match (&function.file, function.line) {
+            (Some(file), Some(line)) => format!(" ({file}:{line})"),
+            (Some(file), None) => format!(" ({file})"),
+            _ => String::new(),
+        };
+        let inlined = if function.inlined { " [inlined]" } else { "" };
+        lines.push(format!("{head} {}{place}{inlined}", function.name));
+    }
+    if lines.is_empty() {
+        let image = frame.image_name.as_deref().unwrap_or("no image");
+        lines.push(match &frame.symbol {
+            Some(symbol) => format!("{head} {} + {} ({image})", symbol.name, symbol.offset),
+            None => format!("{head} ? ({image})"),
+        });
+    }
+    lines.join("\n")
 }

@@ -25,6 +25,8 @@ pub struct ThreadStack {
     pub id: ThreadId,
     /// The name that the program gave it, the kernel's 15 bytes of it.
     pub name: String,
+    /// The dispatch queue that it served, on Apple's systems.
+    pub queue: Option<String>,
     /// What it was at when it was asked; `None` where it ended meanwhile.
     pub state: Option<State>,
     /// Whether it is the process's first thread.
@@ -108,6 +110,7 @@ fn facts(id: ThreadId) -> ThreadStack {
     ThreadStack {
         id,
         name: status.map(|status| status.name().to_owned()).unwrap_or_default(),
+        queue: status.and_then(|status| status.queue()),
         state: status.map(|status| status.state),
         is_main: id == ThreadId::main(),
         cpu: None,

@@ -1,7 +1,7 @@
 //! Walking a stack where it lies.
 
 use super::images::Snapshot;
-use super::{Ended, OsError, RawFrame, RawStack, Stopped};
+use super::{Ended, OsError, RawFrame, RawStack, Stopped, ThreadId};
 use backtrail_capture::local::OwnStack;
 use backtrail_core::{FrameAddress, ReadMemory, Registers};
 use backtrail_unwind::{Cache, Frame, FramePointers, Options, Recover, Walk};
@@ -18,6 +18,7 @@ const SCAN_WORDS: u32 = 128;
 /// Making one asks the C library and allocates; using it in a signal handler is safe.
 pub struct ThreadCache {
     stack: OwnStack,
+    thread: ThreadId,
     cache: Box<Cache>,
     generation: u64,
 }
@@ -28,7 +29,13 @@ impl ThreadCache {
     /// # Errors
     /// Where the C library does not know the thread's stack.
     pub fn new() -> Result<Self, OsError> {
-        Ok(Self { stack: OwnStack::find()?, cache: Box::default(), generation: 0 })
+        let (stack, thread) = (OwnStack::find()?, ThreadId::current());
+        Ok(Self { stack, thread, cache: Box::default(), generation: 0 })
+    }
+
+    /// Whose it is.
+    pub(super) fn thread(&self) -> ThreadId {
+        self.thread
     }
 
     pub(super) fn stack(&self) -> &OwnStack {

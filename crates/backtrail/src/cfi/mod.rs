@@ -4,6 +4,7 @@
 mod compact;
 mod coverage;
 mod exidx;
+mod expression;
 mod frames;
 mod names;
 mod text;

@@ -1,5 +1,6 @@
 //! Rules in the words of a listing.
 
+use super::expression::listing;
 use super::{Row, Saved};
 use backtrail_core::{AddrRange, Family, Register, Svma};
 use backtrail_unwind::{Cfa, Expression, Rule};
@@ -22,7 +23,7 @@ impl Row {
     ) -> Self {
         let cfa = match row.cfa {
             Cfa::RegisterOffset(register, offset) => plus(&name(family, register), offset),
-            Cfa::Expression(expression) => bytes(expression, expressions),
+            Cfa::Expression(expression) => operations(family, expression, expressions),
         };
         let saved = |(register, rule)| Saved {
             register: name(family, register),
@@ -59,13 +60,11 @@ fn text(family: Family, rule: Rule, expressions: &Expressions<'_>) -> String {
         Rule::Offset(offset) => format!("[{}]", plus("CFA", offset)),
         Rule::ValueOffset(offset) => plus("CFA", offset),
         Rule::Register(register) => name(family, register),
-        Rule::Expression(expression) => format!("[{}]", bytes(expression, expressions)),
-        Rule::ValueExpression(expression) => bytes(expression, expressions),
+        Rule::Expression(expression) => format!("[{}]", operations(family, expression, expressions)),
+        Rule::ValueExpression(expression) => operations(family, expression, expressions),
     }
 }
 
-fn bytes(expression: Expression, expressions: &Expressions<'_>) -> String {
-    let bytes = expressions(expression).unwrap_or_default();
-    let hex: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("expression {}", hex.join(" "))
+fn operations(family: Family, expression: Expression, expressions: &Expressions<'_>) -> String {
+    format!("({})", listing(family, expressions(expression).unwrap_or_default()))
 }

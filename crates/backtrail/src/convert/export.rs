@@ -6,6 +6,8 @@ use backtrail_table::breakpad::{BreakpadWriter, Module};
 use backtrail_table::exchange::{Exported, export};
 use backtrail_table::gsym::GsymWriter;
 use backtrail_table::{Error, Header, SourceKind, Table};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::Write;
 
 /// Writes what a table holds in another format.
@@ -13,7 +15,8 @@ pub(super) fn write(table: &Table<'_>, format: TableFormat, out: &mut dyn Write)
     let header = table.header();
     if format == TableFormat::Breakpad {
         let mut writer = BreakpadWriter::new(module(header), header.image_base);
-        let exported = export(table, &mut writer, &readable)?;
+        let names = Readable::default();
+        let exported = export(table, &mut writer, &|name, linkage| names.of(name, linkage))?;
         writer.finish(out)?;
         return Ok(exported);
     }
@@ -39,13 +42,26 @@ fn is_suffix(rest: &[u8]) -> bool {
     rest.starts_with(b".")
 }
 
-/// dump_syms writes names for people, without return types.
-fn readable(name: Option<&[u8]>, linkage: Option<&[u8]>) -> Vec<u8> {
-    let made = || {
-        let linkage = String::from_utf8_lossy(linkage?);
-        let mut options = Options::default();
-        options.return_types = false;
-        Some(demangle(&linkage, &options).into_owned().into_bytes())
-    };
-    name.map(<[u8]>::to_owned).or_else(made).unwrap_or_default()
+/// dump_syms writes names for people, without return types. Each is made once, for what is inlined is so at many places.
+#[derive(Default)]
+struct Readable {
+    known: RefCell<HashMap<Vec<u8>, Vec<u8>>>,
+}
+
+impl Readable {
+    fn of(&self, name: Option<&[u8]>, linkage: Option<&[u8]>) -> Vec<u8> {
+        let made = || {
+            let linkage = linkage?;
+            let mut known = self.known.borrow_mut();
+            if let Some(name) = known.get(linkage) {
+                return Some(name.clone());
+            }
+            let mut options = Options::default();
+            options.return_types = false;
+            let name = demangle(&String::from_utf8_lossy(linkage), &options).into_owned().into_bytes();
+            known.insert(linkage.to_owned(), name.clone());
+            Some(name)
+        };
+        name.map(<[u8]>::to_owned).or_else(made).unwrap_or_default()
+    }
 }

@@ -155,7 +155,7 @@ impl ConvertSources {
             Failed::Output(error) => ConvertFailure::Output(place.to_owned(), error),
             Failed::Input(problem) => ConvertFailure::Input(problem),
         })?;
-        let took = start.elapsed();
+        let mut took = start.elapsed();
         let verified = match settings.verify {
             true => Some(verify(&image, &pending, settings).map_err(ConvertFailure::Input)?),
             false => None,
@@ -163,10 +163,12 @@ impl ConvertSources {
         let mut summary = summary;
         let mut dropped: Vec<_> =
             summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
+        let start = Instant::now();
         let pending = match settings.format {
             TableFormat::Btsym => pending,
             format => in_format(&pending, format, place, &mut summary.stats, &mut dropped)?,
         };
+        took += start.elapsed();
         pending.finish().map_err(failed)?;
         let problems = image.problems();
         Ok(Converted {

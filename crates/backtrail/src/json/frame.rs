@@ -3,13 +3,13 @@
 use super::Hex;
 use crate::Located;
 use backtrail_core::{FrameAddress, Function, Svma, Symbol};
-use backtrail_report::{Frame, Report};
+use backtrail_report::{Frame, Image};
 use serde::Serialize;
 
 /// One frame of a stack.
 #[derive(Debug, Serialize)]
 pub(super) struct FrameJson<'a> {
-    index: u32,
+    pub(super) index: u32,
     address: Option<Hex>,
     image: Option<&'a str>,
     image_id: Option<String>,
@@ -65,8 +65,8 @@ impl<'a> From<&'a Symbol> for SymbolJson<'a> {
 }
 
 /// The frame as JSON shows it.
-pub(super) fn frame<'a>(frame: &'a Frame, report: &'a Report) -> FrameJson<'a> {
-    let image = frame.image.and_then(|index| report.images.get(index));
+pub(super) fn frame<'a>(frame: &'a Frame, images: &'a [Image]) -> FrameJson<'a> {
+    let image = frame.image.and_then(|index| images.get(index));
     let address = frame.address.map(FrameAddress::raw);
     let from_load = || address?.offset_from(image?.load_address);
     FrameJson {

@@ -5,10 +5,13 @@
 
 mod convert;
 mod frame;
+mod hang;
 mod report;
 
 pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
+pub(crate) use hang::millis;
+pub use hang::{HangJson, hang};
 pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
 use crate::{Analysis, Located, Stacks};
@@ -21,6 +24,9 @@ pub const REPORT_SCHEMA: &str = "backtrail-report/1";
 
 /// Names the shape of the stacks document.
 pub const STACKS_SCHEMA: &str = "backtrail-stacks/1";
+
+/// Names the shape of the document of one hang.
+pub const HANG_SCHEMA: &str = "backtrail-hang/1";
 
 /// An address, printed as JSON consumers can read it without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ pub struct ReportJson<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ProcessJson<'a> {
+pub(super) struct ProcessJson<'a> {
     name: Option<&'a str>,
     pid: Option<u64>,
     path: Option<&'a str>,
@@ -175,7 +175,7 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
     }
 }
 
-fn process(process: &Process) -> ProcessJson<'_> {
+pub(super) fn process(process: &Process) -> ProcessJson<'_> {
     ProcessJson {
         name: process.name.as_deref(),
         pid: process.pid,
@@ -231,7 +231,7 @@ fn thread_json<'a>(thread: &'a Thread, report: &'a Report) -> ThreadJson<'a> {
         ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
-        frames: thread.frames.iter().map(|item| frame(item, report)).collect(),
+        frames: thread.frames.iter().map(|item| frame(item, &report.images)).collect(),
     }
 }
 
@@ -244,7 +244,7 @@ fn backtrace_json<'a>(backtrace: &'a Backtrace, report: &'a Report) -> Backtrace
     BacktraceJson {
         title: &backtrace.title,
         is_exception: backtrace.is_exception,
-        frames: backtrace.frames.iter().map(|item| frame(item, report)).collect(),
+        frames: backtrace.frames.iter().map(|item| frame(item, &report.images)).collect(),
     }
 }
 

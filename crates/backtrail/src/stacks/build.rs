@@ -92,7 +92,9 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.push(&sources, load_address.unwrap_or_else(|| range.start()), range.end(), bias);
         let code = if part.code().is_empty() { vec![range] } else { part.code() };
         let has_binary = headers.is_some();
-        self.place(code, bias, bias, sources);
+        let saved = |range: &AddrRange<Avma>| self.snapshot.memory.bytes_from(range.start()).is_some();
+        let has_code = !part.is_from_memory || code.iter().any(saved);
+        self.place(code, bias, bias, sources, has_code);
         // Without the binary the debug file alone tells what its addresses count from.
         if let Some(placed) = self.placed.last_mut().filter(|_| !has_binary)
             && let Some(names) = placed.names.open()
@@ -120,10 +122,18 @@ impl<'s, 'd> Builder<'s, 'd> {
         });
     }
 
-    /// Opens what the last pushed image's addresses are unwound and named by.
-    fn place(&mut self, code: Vec<AddrRange<Avma>>, bias: Bias, relative: Bias, sources: Sources) {
-        let data: Vec<_> =
-            sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
+    /// Opens what the last pushed image's addresses are unwound and named by. What memory has of an image without its
+    /// code has zeros there, which is not what ran.
+    fn place(
+        &mut self,
+        code: Vec<AddrRange<Avma>>,
+        bias: Bias,
+        relative: Bias,
+        sources: Sources,
+        has_code: bool,
+    ) {
+        let files = sources.files.iter().filter(|_| has_code).chain(&sources.debug_files);
+        let data: Vec<_> = files.map(|(_, data)| data.clone()).collect();
         let mut named = sources.debug_files;
         // Symbol files of other tools know neither all symbols nor, some of them, the image's address.
         if named.iter().all(|(_, data)| Foreign::is_one(data)) {
@@ -181,7 +191,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         if relative.0.is_none() {
             self.push(&sources, first.start(), first.end(), bias);
         }
-        self.place(file.code, bias, relative.1, sources);
+        self.place(file.code, bias, relative.1, sources, true);
         if let Some(placed) = self.placed.last_mut() {
             placed.shown = relative.0.unwrap_or(placed.shown);
         }
@@ -244,31 +254,24 @@ const MAX_FRAMES: u64 = 2 << 20;
 /// What a thread has all the same.
 const MIN_FRAMES: u64 = 100;
 
-/// Threads between two looks at how many frames there are by now.
-const WALKED_TOGETHER: usize = 256;
-
+/// Walks all threads side by side. Each has an equal share of the frames, and where that was not enough, what the others
+/// left, in their order: so the answer does not depend on which was walked first.
 fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64) -> Vec<Thread> {
-    let mut left = MAX_FRAMES;
-    // Files can be made to have endless stacks; the stacks of a process that runs are walked on all cores.
-    if snapshot.source == Source::Process {
-        let numbered: Vec<_> = snapshot.threads.iter().zip(0..).collect();
-        let walked = numbered.chunks(WALKED_TOGETHER).flat_map(|chunk| {
-            let most = max_frames.min(left.max(MIN_FRAMES));
-            let walk = |(captured, number): &(&Captured, u64)| thread(walker, captured, *number, most);
-            let threads: Vec<_> = chunk.par_iter().map(walk).collect();
-            let frames: usize = threads.iter().map(|thread| thread.frames.len()).sum();
-            left = left.saturating_sub(frames as u64);
-            threads
-        });
-        return walked.collect();
+    let share = (MAX_FRAMES / (snapshot.threads.len() as u64).max(1)).max(MIN_FRAMES).min(max_frames);
+    let captured = snapshot.threads.par_iter().enumerate();
+    let mut threads: Vec<_> =
+        captured.map(|(number, captured)| thread(walker, captured, number as u64, share)).collect();
+    let used: u64 = threads.iter().map(|thread| thread.frames.len() as u64).sum();
+    let mut left = MAX_FRAMES.saturating_sub(used);
+    for (walked, captured) in threads.iter_mut().zip(&snapshot.threads) {
+        let more = max_frames.min(share.saturating_add(left));
+        let is_cut = walked.ended.as_ref().is_some_and(|ended| ended.kind == EndKind::Truncated);
+        if is_cut && more > share {
+            *walked = thread(walker, captured, walked.number, more);
+            left = left.saturating_sub((walked.frames.len() as u64).saturating_sub(share));
+        }
     }
-    let captured = snapshot.threads.iter().zip(0..);
-    let walked = captured.map(|(captured, number)| {
-        let thread = thread(walker, captured, number, max_frames.min(left.max(MIN_FRAMES)));
-        left = left.saturating_sub(thread.frames.len() as u64);
-        thread
-    });
-    walked.collect()
+    threads
 }
 
 fn thread(walker: &Walker<'_>, captured: &Captured, number: u64, max_frames: u64) -> Thread {

@@ -60,10 +60,8 @@ fn remember(thread: ThreadId) {
 fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError> {
     let place = SILENT.iter().find(|place| place.load(Relaxed) == thread.get())?;
     let status = Status::read(thread).filter(|status| status.state != State::Ended);
-    let silent =
-        status.is_some_and(|status| status.blocks(signal.number()) || status.has_pending(signal.number()));
-    if silent {
-        return status.map(|status| why(&status, signal));
+    if let Some(status) = status.filter(|status| status.has_pending(signal.number())) {
+        return Some(why(&status, signal));
     }
     let _ = place.compare_exchange(thread.get(), 0, Relaxed, Relaxed);
     None
@@ -72,7 +70,10 @@ fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError
 fn why(status: &Status, signal: DirectedSignal) -> CaptureError {
     match status.state {
         State::Ended => CaptureError::Gone,
-        _ if status.blocks(signal.number()) => CaptureError::SignalBlocked,
+        // A thread that is in the handler blocks it too.
+        _ if status.blocks(signal.number()) && status.has_pending(signal.number()) => {
+            CaptureError::SignalBlocked
+        }
         State::InKernel => CaptureError::InKernel,
         State::Stopped | State::Traced => CaptureError::Stopped,
         _ => CaptureError::TimedOut,

@@ -1,11 +1,12 @@
 //! The images of this process.
 
-use super::Counters;
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, ReadMemory as _};
 use backtrail_sys::linux::{OwnMemory, loader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+
+pub use backtrail_sys::linux::loader::Counters;
 
 /// One image of this process.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! A helper thread that keeps something up to date.
 
-use backtrail_sys::linux::block_signals;
+use super::os::block_signals;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};

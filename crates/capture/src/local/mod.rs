@@ -4,16 +4,30 @@
 //! composed where unwinding is at hand too.
 
 mod answer;
+#[cfg(target_os = "linux")]
+mod images;
+#[cfg(not(target_os = "linux"))]
+#[path = "images_apple.rs"]
 mod images;
 mod keeper;
+mod state;
+#[cfg(target_os = "linux")]
+mod status;
+#[cfg(not(target_os = "linux"))]
+#[path = "status_apple.rs"]
 mod status;
 
+#[cfg(target_os = "linux")]
+use backtrail_sys::linux as os;
+#[cfg(not(target_os = "linux"))]
+use backtrail_sys::macos as os;
+
 pub use answer::{CaptureError, send, wait};
-pub use backtrail_sys::linux::loader::Counters;
-pub use backtrail_sys::linux::{
+pub use backtrail_sys::{FAMILY, Shared};
+pub use images::{Counters, LoadedImage, counters, images};
+pub use keeper::Keeper;
+pub use os::{
     Claim, DirectedSignal, OsError, OwnMemory, OwnStack, Sent, Slots, Stopped, ThreadId, Work, threads,
 };
-pub use backtrail_sys::{FAMILY, Shared};
-pub use images::{LoadedImage, counters, images};
-pub use keeper::Keeper;
-pub use status::{State, Status};
+pub use state::State;
+pub use status::Status;

@@ -1,60 +1,20 @@
 //! What the kernel tells of a thread of this process.
 
-use backtrail_sys::linux::ThreadId;
+use super::{State, ThreadId};
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::Read as _;
 
-/// What a thread is at, by the letter of proc(5).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum State {
-    /// `R`: running, or ready to.
-    Running,
-    /// `S`: waits for something and takes signals.
-    Sleeping,
-    /// `D`: waits in the kernel, where no signal reaches it.
-    InKernel,
-    /// `T`: stopped by a signal.
-    Stopped,
-    /// `t`: stopped by a debugger.
-    Traced,
-    /// `Z`, `X`: has ended.
-    Ended,
-    /// Another letter.
-    Other(u8),
-}
-
-impl State {
-    fn new(letter: u8) -> Self {
-        match letter {
-            b'R' => Self::Running,
-            b'S' | b'I' => Self::Sleeping,
-            b'D' => Self::InKernel,
-            b'T' => Self::Stopped,
-            b't' => Self::Traced,
-            b'Z' | b'X' | b'x' => Self::Ended,
-            other => Self::Other(other),
-        }
-    }
-
-    /// A few words for people.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Sleeping => "sleeping",
-            Self::InKernel => "waiting in the kernel",
-            Self::Stopped => "stopped",
-            Self::Traced => "stopped by a debugger",
-            Self::Ended => "ended",
-            Self::Other(_) => "in another state",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+/// The state by the letter of proc(5).
+fn state(letter: u8) -> State {
+    match letter {
+        b'R' => State::Running,
+        b'S' | b'I' => State::Sleeping,
+        b'D' => State::InKernel,
+        b'T' => State::Stopped,
+        b't' => State::Traced,
+        b'Z' | b'X' | b'x' => State::Ended,
+        other => State::Other(other),
     }
 }
 
@@ -97,7 +57,7 @@ impl Status {
                 Some(b"Name") => {
                     status.name.iter_mut().zip(value).for_each(|(place, byte)| *place = *byte);
                 }
-                Some(b"State") => status.state = State::new(value.first().copied().unwrap_or(0)),
+                Some(b"State") => status.state = state(value.first().copied().unwrap_or(0)),
                 Some(b"SigBlk") => status.blocked = mask(value),
                 Some(b"SigPnd") => status.pending = mask(value),
                 _ => {}
@@ -115,6 +75,11 @@ impl Status {
                 name.get(..error.valid_up_to()).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or("")
             }
         }
+    }
+
+    /// The name of the dispatch queue that the thread serves: none here.
+    pub fn queue(&self) -> Option<String> {
+        None
     }
 
     /// Whether the thread does not take this signal at the moment.

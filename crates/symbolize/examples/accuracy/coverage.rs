@@ -114,7 +114,12 @@ fn fault(
     };
     let is_named = |names: &[Vec<u8>]| is_one_of(&direct, names);
     let is_other = || around(stated, index, address).any(|other| is_named(&other.names));
-    if is_named(&own.names) || is_other() {
+    // Functions without linkage names are named by their symbols, and one place may have several.
+    let is_alias = || {
+        let starts = |other: &Stated| direct.function_start == Some(other.range.start());
+        starts(own) || around(stated, index, address).any(starts)
+    };
+    if is_named(&own.names) || is_other() || is_alias() {
         return None;
     }
     Some(("another function", format!("{} rather than {}", outermost.to_owned().name, shown())))

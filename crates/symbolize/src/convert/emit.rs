@@ -5,7 +5,7 @@ use super::symbols::Named;
 use super::target::Target;
 use super::unit::Worker;
 use super::walk::{Call, Function};
-use crate::dwarf::{Location, View};
+use crate::dwarf::{Location, Plan, View};
 use backtrail_core::{AddrRange, Svma};
 use backtrail_table::{Batch, CallSite, FileId, Language};
 
@@ -49,6 +49,7 @@ pub(super) struct Emit<'w, 'b, 'a, 'd> {
     view: View<'a, 'd>,
     dies: View<'a, 'd>,
     target: &'w Target<'w>,
+    plan: &'w Plan,
     language: Language,
     has_mangled_names: bool,
     parts: Vec<Part>,
@@ -61,11 +62,12 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         view: View<'a, 'd>,
         dies: View<'a, 'd>,
         target: &'w Target<'w>,
+        plan: &'w Plan,
     ) -> Self {
         let root = dies.root();
         let (language, has_mangled_names) = (Language(root.language), root.has_mangled_names());
         let (parts, ranges) = (Vec::new(), Vec::new());
-        Self { worker, view, dies, target, language, has_mangled_names, parts, ranges }
+        Self { worker, view, dies, target, plan, language, has_mangled_names, parts, ranges }
     }
 
     pub(super) fn run(mut self, ranks: Ranks) {
@@ -94,14 +96,14 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
     /// Finds what all functions and calls are called.
     fn name_all(&mut self) {
         let Worker { names, walked, .. } = &mut *self.worker;
-        names.next_unit();
+        names.next_unit(self.language, walked.functions.len() + walked.calls.len());
         for function in &mut walked.functions {
-            function.called = names.of(self.dies, function.die, function.origin);
+            function.called = names.of(function.named);
         }
         for call in &mut walked.calls {
-            call.called = names.of(self.dies, call.die, call.origin);
+            call.called = names.of(call.named);
         }
-        names.find_scopes(self.dies);
+        names.find_all(self.dies, self.plan);
         // Calls of nested functions stand among those of the function around.
         if !walked.calls.is_sorted_by_key(|call| call.function) {
             walked.calls.sort_by_key(|call| call.function);
@@ -129,7 +131,11 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             let same = self.parts.iter().filter(|part| part.is_of_same(&first));
             self.ranges.clear();
             self.ranges.extend(same.clone().map(Part::range));
-            batch.begin_function(called.head(self.language), &self.ranges);
+            let name = match first.symbol {
+                Some(_) => self.worker.builder.name(called.head(self.language)),
+                None => self.worker.names.name(function.called),
+            };
+            batch.begin_function(name, &self.ranges);
             for call in calls {
                 self.call(batch, call, first.shift);
             }
@@ -144,13 +150,11 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
     }
 
     fn call(&mut self, batch: &mut Batch, call: &Call, shift: u64) {
-        let head = self.worker.names.called(call.called).head(self.language);
+        let name = self.worker.names.name(call.called);
         let file = self.file(call.file);
         let site = CallSite { file, line: call.line, column: call.column };
-        self.ranges.clear();
         let ranges = self.worker.walked.ranges(call.ranges);
-        self.ranges.extend(ranges.iter().map(|range| shifted(*range, shift)));
-        batch.inline(call.depth, head, site, &self.ranges);
+        batch.inline(call.depth, name, site, ranges.iter().map(|range| shifted(*range, shift)));
     }
 
     fn file(&mut self, number: u32) -> Option<FileId> {
@@ -190,11 +194,11 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         for (part, is_contested) in parts {
             let called =
                 part.symbol.map(|symbol| Called::default().with_symbol(symbol.name, symbol.is_mangled));
-            let head = called.unwrap_or_default().head(Language(0));
+            let name = self.worker.builder.name(called.unwrap_or_default().head(Language(0)));
             // The first unit that says anything of an address is believed: its lines are as good as functions there.
             let batch = if is_contested || part.symbol.is_none() { &mut *batch } else { &mut *named };
             if is_contested || part.symbol.is_some() {
-                batch.begin_function(head, &[part.range()]);
+                batch.begin_function(name, &[part.range()]);
             } else {
                 batch.begin_lines(&[part.range()]);
             }

@@ -5,7 +5,7 @@ use super::files::Files;
 use super::names::Names;
 use super::symbols::Pieces;
 use super::target::Target;
-use super::walk::{Walked, walk};
+use super::walk::{Walked, fill_gaps, walk};
 use crate::dwarf::{AbbrevTable, Plan, Rows, View};
 use backtrail_table::{Builder, DropReason};
 use std::sync::Arc;
@@ -53,8 +53,8 @@ impl<'b> Worker<'b> {
         }
         walk(dies, &plan, false, &mut self.walked);
         self.cover();
-        if self.walked.has_gaps && self.may_hide_functions(target) {
-            walk(dies, &plan, true, &mut self.walked);
+        if self.walked.has_gaps() && self.may_hide_functions(target) {
+            fill_gaps(dies, &plan, &mut self.walked);
             self.cover();
         }
         if let Some(error) = self.walked.error {
@@ -68,7 +68,7 @@ impl<'b> Worker<'b> {
                 self.builder.dropped(reason, count);
             }
         }
-        Emit::new(self, view, dies, target).run(ranks);
+        Emit::new(self, view, dies, target, &plan).run(ranks);
     }
 
     fn plan_of(&mut self, dies: View<'_, '_>) -> Arc<Plan> {

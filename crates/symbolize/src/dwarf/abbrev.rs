@@ -95,7 +95,7 @@ const SKIP_STRING: Skip = 0xfff1;
 const SKIP_BLOCK1: Skip = 0xfff2;
 const SKIP_BLOCK2: Skip = 0xfff3;
 const SKIP_BLOCK4: Skip = 0xfff4;
-const SKIP_BLOCK: Skip = 0xfff5;
+pub(crate) const SKIP_BLOCK: Skip = 0xfff5;
 const SKIP_INDIRECT: Skip = 0xfff6;
 const SKIP_IMPOSSIBLE: Skip = 0xfff7;
 
@@ -346,7 +346,7 @@ pub(crate) fn skip_form(form: u16, encoding: Encoding, reader: &mut Reader<'_>) 
     run_skip(skip_of(form, encoding), encoding, reader)
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn run_skip(skip: Skip, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
     match skip {
         SKIP_LEB => reader.skip_leb(),

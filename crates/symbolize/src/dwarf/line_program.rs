@@ -72,8 +72,13 @@ impl State {
 
     #[inline]
     fn add_line(&mut self, by: i64) {
-        self.location.line = u32::try_from(i64::from(self.location.line).saturating_add(by)).unwrap_or(0);
+        self.location.line = add_line(self.location.line, by);
     }
+}
+
+#[inline]
+fn add_line(line: u32, by: i64) -> u32 {
+    u32::try_from(i64::from(line).saturating_add(by)).unwrap_or(0)
 }
 
 /// What a step comes to.
@@ -134,6 +139,68 @@ impl<'p> Machine<'p> {
             }
         }
         Some(Event::End)
+    }
+
+    /// Runs the whole program and tells each row and each end of a sequence by its address and location. `None` where
+    /// the program is broken.
+    pub(crate) fn run(&mut self, each: &mut impl FnMut(Event, u64, Location)) -> Option<()> {
+        if self.opcodes.maximum_operations > 1 {
+            return self.run_slowly(each);
+        }
+        let opcodes = self.opcodes;
+        loop {
+            // All of it in registers; what is rare is done by the other way to run programs.
+            let mut reader = self.reader;
+            let (mut address, Location { mut file, mut line, mut column }) =
+                (self.state.address, self.state.location);
+            let rare = loop {
+                let Some(opcode) = reader.u8() else { break None };
+                if opcode >= opcodes.base {
+                    let (operations, lines) = opcodes.special(opcode);
+                    line = add_line(line, lines.into());
+                    address =
+                        address.wrapping_add(u64::from(operations).wrapping_mul(opcodes.minimum_length));
+                    each(Event::Row, address, Location { file, line, column });
+                    continue;
+                }
+                match gimli::DwLns(opcode) {
+                    dw::DW_LNS_copy => each(Event::Row, address, Location { file, line, column }),
+                    dw::DW_LNS_advance_pc => {
+                        address = address.wrapping_add(reader.uleb()?.wrapping_mul(opcodes.minimum_length));
+                    }
+                    dw::DW_LNS_advance_line => line = add_line(line, reader.sleb()?),
+                    dw::DW_LNS_set_file => file = number(reader.uleb()?),
+                    dw::DW_LNS_set_column => column = number(reader.uleb()?),
+                    dw::DW_LNS_negate_stmt
+                    | dw::DW_LNS_set_basic_block
+                    | dw::DW_LNS_set_prologue_end
+                    | dw::DW_LNS_set_epilogue_begin => {}
+                    _ => break Some(opcode),
+                }
+            };
+            self.reader = reader;
+            (self.state.address, self.state.location) = (address, Location { file, line, column });
+            match rare {
+                None => return Some(()),
+                Some(0) => {
+                    if self.extended()? {
+                        each(Event::EndOfSequence, self.state.address, self.state.location);
+                        self.state = State::START;
+                    }
+                }
+                // None of these makes a row.
+                Some(opcode) => _ = self.standard(gimli::DwLns(opcode))?,
+            }
+        }
+    }
+
+    fn run_slowly(&mut self, each: &mut impl FnMut(Event, u64, Location)) -> Option<()> {
+        loop {
+            match self.step()? {
+                Event::End => return Some(()),
+                event => each(event, self.state.address, self.state.location),
+            }
+        }
     }
 
     /// Runs a standard opcode, and tells whether it made a row.

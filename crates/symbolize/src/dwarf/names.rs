@@ -25,7 +25,7 @@ pub(crate) struct Names<'a> {
 /// What one DIE says about names.
 #[derive(Default)]
 pub(crate) struct Stated {
-    linkage: Option<Value>,
+    pub(crate) linkage: Option<Value>,
     pub(crate) plain: Option<Value>,
     pub(crate) origin: Option<Value>,
     pub(crate) specification: Option<Value>,
@@ -45,20 +45,21 @@ pub(crate) type Place<'a, 'd> = (View<'a, 'd>, u64);
 
 /// The same without scopes; the DIE whose scopes belong before the plain name, if some do.
 fn collect<'a, 'd>(view: View<'a, 'd>, die: u64) -> (Names<'a>, Option<Place<'a, 'd>>) {
-    collect_with(view, die, |view, value| view.string(value).filter(|text| !text.is_empty()))
+    collect_with(view, die, read_stated, |view, value| view.string(value).filter(|text| !text.is_empty()))
 }
 
-/// The same with names as `text` reads them.
+/// The same with what DIEs say as `stated` reads it, and names as `text` does.
 pub(crate) fn collect_with<'a, 'd>(
     view: View<'a, 'd>,
     die: u64,
+    stated: impl Fn(View<'a, 'd>, u64) -> Option<Stated>,
     text: impl Fn(View<'a, 'd>, Value) -> Option<&'a [u8]>,
 ) -> (Names<'a>, Option<Place<'a, 'd>>) {
     let mut names = Names::default();
     let mut at = (view, die);
     for _ in 0..MAX_HOPS {
         let (view, die) = at;
-        let Some(stated) = read_stated(view, die) else { break };
+        let Some(stated) = stated(view, die) else { break };
         let text = |value: Option<Value>| text(view, value?);
         names.linkage = text(stated.linkage);
         names.plain = names.plain.or_else(|| text(stated.plain));

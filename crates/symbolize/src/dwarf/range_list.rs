@@ -31,7 +31,7 @@ pub(crate) fn read(
     reader: &mut Reader<'_>,
     mut base: Base,
     indexed: impl Fn(u64) -> Option<u64>,
-    each: &mut dyn FnMut(u64, u64) -> bool,
+    each: &mut impl FnMut(u64, u64) -> bool,
 ) -> Option<()> {
     while !reader.is_empty() {
         let range = match gimli::DwRle(reader.u8()?) {

@@ -33,19 +33,22 @@ impl Encoding {
 
 /// Reads forward through a part of a section. Each read gives `None` when the bytes do not suffice, and leaves the
 /// cursor where it was before that read.
+///
+/// Going on changes one number, so that what is read next waits for nothing else.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
-    rest: &'a [u8],
-    /// Section offset of the first byte behind `rest`.
-    end: u64,
+    /// The section up to the end of the part.
+    data: &'a [u8],
+    /// Section offset of the next byte; never beyond the end.
+    at: usize,
     big_endian: bool,
 }
 
 impl<'a> Reader<'a> {
     /// From `start` to the end of `section`; empty where `start` lies outside.
     pub(crate) fn new(section: &'a [u8], start: u64, big_endian: bool) -> Self {
-        let rest = usize::try_from(start).ok().and_then(|start| section.get(start..)).unwrap_or_default();
-        Self { rest, end: section.len() as u64, big_endian }
+        let at = usize::try_from(start).map_or(section.len(), |start| start.min(section.len()));
+        Self { data: section, at, big_endian }
     }
 
     /// From `start` to `end` (both section offsets), cut to what is there.
@@ -57,30 +60,37 @@ impl<'a> Reader<'a> {
     /// Section offset of the next byte.
     #[inline]
     pub(crate) fn offset(&self) -> u64 {
-        self.end - self.rest.len() as u64
+        self.at as u64
     }
 
     /// Bytes left.
     #[inline]
     pub(crate) fn remaining(&self) -> usize {
-        self.rest.len()
+        self.data.len() - self.at
     }
 
     /// The bytes left.
+    #[inline]
     pub(crate) fn bytes_left(&self) -> &'a [u8] {
-        self.rest
+        self.data.get(self.at..).unwrap_or_default()
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.at >= self.data.len()
+    }
+
+    /// Goes back to where the reader was before, by section offset.
+    #[inline]
+    pub(crate) fn go_back(&mut self, offset: u64) {
+        self.at = self.at.min(offset as usize);
     }
 
     #[inline]
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.rest.split_first_chunk::<N>()?;
-        self.rest = rest;
-        Some(*head)
+        let bytes = self.data.get(self.at..)?.first_chunk::<N>()?;
+        self.at += N;
+        Some(*bytes)
     }
 
     #[inline]
@@ -126,75 +136,80 @@ impl<'a> Reader<'a> {
     /// An unsigned LEB128 number. Bits beyond the 64th are dropped, as binutils and LLVM do for padded numbers.
     #[inline]
     pub(crate) fn uleb(&mut self) -> Option<u64> {
-        let (&first, rest) = self.rest.split_first()?;
+        let first = *self.data.get(self.at)?;
         if first < 0x80 {
-            self.rest = rest;
+            self.at += 1;
             return Some(u64::from(first));
         }
-        if let Some((&second, rest)) = rest.split_first()
+        if let Some(&second) = self.data.get(self.at + 1)
             && second < 0x80
         {
-            self.rest = rest;
+            self.at += 2;
             return Some(u64::from(first & 0x7f) | u64::from(second) << 7);
         }
-        self.uleb_slow()
-    }
-
-    fn uleb_slow(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        let mut shift = 0u32;
-        for (index, &byte) in self.rest.iter().enumerate() {
-            if shift < 64 {
-                value |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-            }
-            if byte < 0x80 {
-                self.rest = self.rest.get(index + 1..)?;
-                return Some(value);
-            }
-        }
-        None
+        let (value, at) = uleb_slow(self.data, self.at)?;
+        self.at = at;
+        Some(value)
     }
 
     /// A signed LEB128 number.
+    #[inline]
     pub(crate) fn sleb(&mut self) -> Option<i64> {
-        let mut value = 0i64;
-        let mut shift = 0u32;
-        for (index, &byte) in self.rest.iter().enumerate() {
-            if shift < 64 {
-                value |= i64::from(byte & 0x7f) << shift;
-                shift += 7;
-            }
-            if byte < 0x80 {
-                if shift < 64 && byte & 0x40 != 0 {
-                    value |= -1 << shift;
-                }
-                self.rest = self.rest.get(index + 1..)?;
-                return Some(value);
-            }
+        let first = *self.data.get(self.at)?;
+        if first < 0x80 {
+            self.at += 1;
+            return Some(i64::from((first << 1).cast_signed() >> 1));
         }
-        None
+        let (value, at) = sleb_slow(self.data, self.at)?;
+        self.at = at;
+        Some(value)
     }
 
     /// Passes over a LEB128 number of either kind.
     #[inline]
     pub(crate) fn skip_leb(&mut self) -> Option<()> {
-        let length = self.rest.iter().position(|byte| *byte < 0x80)?;
-        self.rest = self.rest.get(length + 1..)?;
+        let mut at = self.at;
+        while *self.data.get(at)? >= 0x80 {
+            at += 1;
+        }
+        self.at = at + 1;
         Some(())
+    }
+
+    /// The bytes left, where there are at least so many and the lowest one of a number comes first.
+    #[inline]
+    pub(crate) fn little_endian(&self, least: usize) -> Option<&'a [u8]> {
+        if self.big_endian || self.remaining() < least { None } else { self.data.get(self.at..) }
     }
 
     #[inline]
     pub(crate) fn skip(&mut self, count: u64) -> Option<()> {
-        self.rest = self.rest.get(usize::try_from(count).ok()?..)?;
+        if count > self.remaining() as u64 {
+            return None;
+        }
+        self.at += count as usize;
+        Some(())
+    }
+
+    /// Passes over bytes, over a block that its length of one byte stands before where all bits of `block` are set, and
+    /// over bytes. There has to be a byte where the length would stand, so that both ways are one.
+    #[inline]
+    pub(crate) fn skip_around(&mut self, before: u16, block: u8, after: u16) -> Option<()> {
+        let place = self.at + usize::from(before);
+        let length = *self.data.get(place)? & block;
+        let next = place + usize::from(block & 1) + usize::from(length) + usize::from(after);
+        if length >= 0x80 || next > self.data.len() {
+            return None;
+        }
+        self.at = next;
         Some(())
     }
 
     /// A string without its closing zero.
     #[inline]
     pub(crate) fn cstr(&mut self) -> Option<&'a [u8]> {
-        let text = std::ffi::CStr::from_bytes_until_nul(self.rest).ok()?.to_bytes();
-        self.rest = self.rest.get(text.len() + 1..)?;
+        let text = std::ffi::CStr::from_bytes_until_nul(self.bytes_left()).ok()?.to_bytes();
+        self.at += text.len() + 1;
         Some(text)
     }
 
@@ -216,6 +231,43 @@ impl<'a> Reader<'a> {
     pub(crate) fn malformed(&self, section: &'static str, expected: &'static str) -> Malformed {
         Malformed { section, offset: self.offset(), expected }
     }
+}
+
+// Those of several bytes take the reader's fields, so that the reader itself may stay in registers.
+
+#[inline(never)]
+fn uleb_slow(data: &[u8], start: usize) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    let mut shift = 0u32;
+    for (at, &byte) in data.iter().enumerate().skip(start) {
+        if shift < 64 {
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        if byte < 0x80 {
+            return Some((value, at + 1));
+        }
+    }
+    None
+}
+
+#[inline(never)]
+fn sleb_slow(data: &[u8], start: usize) -> Option<(i64, usize)> {
+    let mut value = 0i64;
+    let mut shift = 0u32;
+    for (at, &byte) in data.iter().enumerate().skip(start) {
+        if shift < 64 {
+            value |= i64::from(byte & 0x7f) << shift;
+            shift += 7;
+        }
+        if byte < 0x80 {
+            if shift < 64 && byte & 0x40 != 0 {
+                value |= -1 << shift;
+            }
+            return Some((value, at + 1));
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -48,19 +48,16 @@ impl Rows {
 
     fn run(&mut self, machine: &mut Machine<'_>, is_live: impl Fn(u64) -> bool) -> Option<()> {
         let mut first = 0;
-        loop {
-            match machine.step() {
-                Some(Event::Row) => self.rows.push((machine.state.address, machine.state.location)),
-                Some(Event::EndOfSequence) => {
-                    self.close(first, machine.state.address, &is_live);
-                    first = self.rows.len();
-                }
-                end => {
-                    self.rows.truncate(first);
-                    return end.map(|_| ());
-                }
+        let complete = machine.run(&mut |event, address, location| match event {
+            Event::Row => self.rows.push((address, location)),
+            _ => {
+                self.close(first, address, &is_live);
+                first = self.rows.len();
             }
-        }
+        });
+        // A sequence that does not end is none.
+        self.rows.truncate(first);
+        complete
     }
 
     /// Ends the sequence whose rows start at an index.

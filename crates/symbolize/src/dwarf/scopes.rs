@@ -3,6 +3,7 @@
 
 use super::functions::next_die;
 use super::names::{follow, read_stated};
+use super::reader::Reader;
 use super::value::Value;
 use super::view::View;
 use gimli::constants as dw;
@@ -42,7 +43,6 @@ fn qualify_each<'n>(
     view: View<'_, '_>,
     wanted: &mut Peekable<impl Iterator<Item = (u64, &'n mut Option<String>)>>,
 ) -> Option<()> {
-    let abbrevs = &*view.body.abbrevs;
     let mut reader = view.reader(view.unit.header.root);
     // Each with its name, once it was asked for.
     let mut open: Vec<(Scope, Option<Option<String>>)> = Vec::new();
@@ -58,21 +58,10 @@ fn qualify_each<'n>(
             *name = Some(scopes_of(view, &mut open));
         }
         let next = wanted.peek().map_or(u64::MAX, |(die, _)| *die);
-        let Some(abbrev) = next_die(&mut reader, abbrevs).ok()? else {
-            open.pop();
-            continue;
-        };
-        if !abbrev.has_children {
-            abbrevs.skip(abbrev, &mut reader)?;
-            continue;
-        }
-        let sibling = match abbrevs.fields(abbrev, &mut reader)?.sibling {
-            Some(Value::UnitRef(sibling)) => view.unit.header.offset.checked_add(sibling),
-            _ => None,
-        };
-        match sibling.and_then(|sibling| sibling.checked_sub(reader.offset()).filter(|_| sibling <= next)) {
-            Some(distance) => reader.skip(distance)?,
-            None => open.push((Scope { die: start, tag: abbrev.tag }, None)),
+        match step(view, &mut reader, next)? {
+            Step::Up => _ = open.pop(),
+            Step::Over => {}
+            Step::Into(scope) => open.push((scope, None)),
         }
     }
     Some(())
@@ -97,28 +86,45 @@ struct Scope {
     tag: u16,
 }
 
+/// Where a step through a unit's DIEs leads.
+enum Step {
+    /// To what follows the DIE that the last ones stand in.
+    Up,
+    /// To what follows one DIE.
+    Over,
+    /// To the first of a DIE's children.
+    Into(Scope),
+}
+
+/// Steps over the DIE at the reader's position, or into it: over its children only where it says that they end at or
+/// before the section offset `until`.
+fn step(view: View<'_, '_>, reader: &mut Reader<'_>, until: u64) -> Option<Step> {
+    let abbrevs = &*view.body.abbrevs;
+    let start = reader.offset();
+    let Some(abbrev) = next_die(reader, abbrevs).ok()? else { return Some(Step::Up) };
+    if !abbrev.has_children {
+        abbrevs.skip(abbrev, reader)?;
+        return Some(Step::Over);
+    }
+    let sibling = match abbrevs.fields(abbrev, reader)?.sibling {
+        Some(Value::UnitRef(sibling)) => view.unit.header.offset.checked_add(sibling),
+        _ => None,
+    };
+    match sibling.and_then(|sibling| sibling.checked_sub(reader.offset()).filter(|_| sibling <= until)) {
+        Some(distance) => reader.skip(distance).map(|()| Step::Over),
+        None => Some(Step::Into(Scope { die: start, tag: abbrev.tag })),
+    }
+}
+
 /// The scopes around a DIE, outermost first. Subtrees that end before it are passed over where they say so.
 fn around(view: View<'_, '_>, die: u64) -> Option<Vec<Scope>> {
-    let abbrevs = &*view.body.abbrevs;
     let mut reader = view.reader(view.unit.header.root);
     let mut open: Vec<Scope> = Vec::new();
     while reader.offset() < die {
-        let start = reader.offset();
-        let Some(abbrev) = next_die(&mut reader, abbrevs).ok()? else {
-            open.pop();
-            continue;
-        };
-        if !abbrev.has_children {
-            abbrevs.skip(abbrev, &mut reader)?;
-            continue;
-        }
-        let sibling = match abbrevs.fields(abbrev, &mut reader)?.sibling {
-            Some(Value::UnitRef(sibling)) => view.unit.header.offset.checked_add(sibling),
-            _ => None,
-        };
-        match sibling.and_then(|sibling| sibling.checked_sub(reader.offset()).filter(|_| sibling <= die)) {
-            Some(distance) => reader.skip(distance)?,
-            None => open.push(Scope { die: start, tag: abbrev.tag }),
+        match step(view, &mut reader, die)? {
+            Step::Up => _ = open.pop(),
+            Step::Over => {}
+            Step::Into(scope) => open.push(scope),
         }
     }
     // Otherwise this is no DIE's start.

@@ -1,7 +1,7 @@
 //! Attribute values, read without yet following what they point at.
 
 use super::abbrev::{AbbrevTable, Spec};
-use super::reader::Reader;
+use super::reader::{Encoding, Reader};
 use gimli::constants as dw;
 
 /// What an attribute holds. Offsets are as the form states them; [`View`](super::view::View) resolves them.
@@ -62,68 +62,158 @@ impl Value {
     }
 }
 
-/// Reads the value of one attribute. `None` when the bytes do not suffice or the form is unknown.
-pub(crate) fn read(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'_>) -> Option<Value> {
-    if spec.form == dw::DW_FORM_indirect.0 {
-        let form = u16::try_from(reader.uleb()?).ok()?;
-        if form == dw::DW_FORM_indirect.0 || form == dw::DW_FORM_implicit_const.0 {
-            return None;
-        }
-        return read_form(table, Spec { form, ..spec }, reader);
-    }
-    read_form(table, spec, reader)
+/// What a value is, apart from its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Kind {
+    /// There is no value.
+    #[default]
+    None,
+    Address,
+    AddressIndex,
+    Unsigned,
+    Signed,
+    SectionOffset,
+    RangeListIndex,
+    UnitRef,
+    InfoRef,
+    SupRef,
+    Signature,
+    InlineString,
+    Str,
+    LineStr,
+    StrIndex,
+    SupStr,
+    Flag,
+    Block,
 }
 
-/// A flat table of DWARF 5 section 7.5.6, GNU's split DWARF and dwz forms.
-fn read_form(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'_>) -> Option<Value> {
-    let encoding = table.encoding();
-    let offset_size = encoding.offset_size;
-    let value = match gimli::DwForm(spec.form) {
-        dw::DW_FORM_addr => Value::Address(reader.uint(encoding.address_size)?),
-        dw::DW_FORM_addrx | dw::DW_FORM_GNU_addr_index => Value::AddressIndex(reader.uleb()?),
-        dw::DW_FORM_addrx1 => Value::AddressIndex(reader.uint(1)?),
-        dw::DW_FORM_addrx2 => Value::AddressIndex(reader.uint(2)?),
-        dw::DW_FORM_addrx3 => Value::AddressIndex(reader.uint(3)?),
-        dw::DW_FORM_addrx4 => Value::AddressIndex(reader.uint(4)?),
-        dw::DW_FORM_data1 => Value::Unsigned(reader.uint(1)?),
-        dw::DW_FORM_data2 => Value::Unsigned(reader.uint(2)?),
-        dw::DW_FORM_data4 => Value::Unsigned(reader.uint(4)?),
-        dw::DW_FORM_data8 => Value::Unsigned(reader.u64()?),
-        dw::DW_FORM_udata => Value::Unsigned(reader.uleb()?),
-        dw::DW_FORM_sdata => Value::Signed(reader.sleb()?),
-        dw::DW_FORM_implicit_const => Value::Signed(table.constant(spec)),
-        dw::DW_FORM_sec_offset => Value::SectionOffset(reader.uint(offset_size)?),
-        dw::DW_FORM_rnglistx => Value::RangeListIndex(reader.uleb()?),
-        dw::DW_FORM_ref1 => Value::UnitRef(reader.uint(1)?),
-        dw::DW_FORM_ref2 => Value::UnitRef(reader.uint(2)?),
-        dw::DW_FORM_ref4 => Value::UnitRef(reader.uint(4)?),
-        dw::DW_FORM_ref8 => Value::UnitRef(reader.u64()?),
-        dw::DW_FORM_ref_udata => Value::UnitRef(reader.uleb()?),
-        dw::DW_FORM_ref_addr if encoding.version <= 2 => Value::InfoRef(reader.uint(encoding.address_size)?),
-        dw::DW_FORM_ref_addr => Value::InfoRef(reader.uint(offset_size)?),
-        dw::DW_FORM_ref_sup4 => Value::SupRef(reader.uint(4)?),
-        dw::DW_FORM_ref_sup8 => Value::SupRef(reader.u64()?),
-        dw::DW_FORM_GNU_ref_alt => Value::SupRef(reader.uint(offset_size)?),
-        dw::DW_FORM_ref_sig8 => Value::Signature(reader.u64()?),
-        dw::DW_FORM_string => {
+impl Kind {
+    /// The value of this kind with a number.
+    #[inline]
+    pub(crate) fn value(self, number: u64) -> Option<Value> {
+        Some(match self {
+            Self::None => return None,
+            Self::Address => Value::Address(number),
+            Self::AddressIndex => Value::AddressIndex(number),
+            Self::Unsigned => Value::Unsigned(number),
+            Self::Signed => Value::Signed(number.cast_signed()),
+            Self::SectionOffset => Value::SectionOffset(number),
+            Self::RangeListIndex => Value::RangeListIndex(number),
+            Self::UnitRef => Value::UnitRef(number),
+            Self::InfoRef => Value::InfoRef(number),
+            Self::SupRef => Value::SupRef(number),
+            Self::Signature => Value::Signature(number),
+            Self::InlineString => Value::InlineString(number),
+            Self::Str => Value::Str(number),
+            Self::LineStr => Value::LineStr(number),
+            Self::StrIndex => Value::StrIndex(number),
+            Self::SupStr => Value::SupStr(number),
+            Self::Flag => Value::Flag(number != 0),
+            Self::Block => Value::Block,
+        })
+    }
+}
+
+/// How the bytes of a form are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Layout {
+    /// A number of so many bytes.
+    Bytes(u8),
+    Uleb,
+    Sleb,
+    /// No bytes: the number is this one.
+    Fixed(u64),
+    /// No bytes: the number stands in the abbreviation.
+    Constant,
+    /// A string, whose number is the place where it starts.
+    String,
+    /// The form stands before the value.
+    Indirect,
+    /// Bytes of no interest.
+    Other,
+}
+
+/// What values of a form are and how they are read: a flat table of DWARF 5 section 7.5.6, GNU's split DWARF and dwz
+/// forms.
+pub(crate) fn layout(form: u16, encoding: Encoding) -> (Kind, Layout) {
+    use Layout::{Bytes, Constant, Fixed, Indirect, Sleb, String, Uleb};
+    let offset = Bytes(encoding.offset_size);
+    match gimli::DwForm(form) {
+        dw::DW_FORM_addr => (Kind::Address, Bytes(encoding.address_size)),
+        dw::DW_FORM_addrx | dw::DW_FORM_GNU_addr_index => (Kind::AddressIndex, Uleb),
+        dw::DW_FORM_addrx1 => (Kind::AddressIndex, Bytes(1)),
+        dw::DW_FORM_addrx2 => (Kind::AddressIndex, Bytes(2)),
+        dw::DW_FORM_addrx3 => (Kind::AddressIndex, Bytes(3)),
+        dw::DW_FORM_addrx4 => (Kind::AddressIndex, Bytes(4)),
+        dw::DW_FORM_data1 => (Kind::Unsigned, Bytes(1)),
+        dw::DW_FORM_data2 => (Kind::Unsigned, Bytes(2)),
+        dw::DW_FORM_data4 => (Kind::Unsigned, Bytes(4)),
+        dw::DW_FORM_data8 => (Kind::Unsigned, Bytes(8)),
+        dw::DW_FORM_udata => (Kind::Unsigned, Uleb),
+        dw::DW_FORM_sdata => (Kind::Signed, Sleb),
+        dw::DW_FORM_implicit_const => (Kind::Signed, Constant),
+        dw::DW_FORM_sec_offset => (Kind::SectionOffset, offset),
+        dw::DW_FORM_rnglistx => (Kind::RangeListIndex, Uleb),
+        dw::DW_FORM_ref1 => (Kind::UnitRef, Bytes(1)),
+        dw::DW_FORM_ref2 => (Kind::UnitRef, Bytes(2)),
+        dw::DW_FORM_ref4 => (Kind::UnitRef, Bytes(4)),
+        dw::DW_FORM_ref8 => (Kind::UnitRef, Bytes(8)),
+        dw::DW_FORM_ref_udata => (Kind::UnitRef, Uleb),
+        // DWARF 2 wrote these as wide as an address.
+        dw::DW_FORM_ref_addr if encoding.version <= 2 => (Kind::InfoRef, Bytes(encoding.address_size)),
+        dw::DW_FORM_ref_addr => (Kind::InfoRef, offset),
+        dw::DW_FORM_ref_sup4 => (Kind::SupRef, Bytes(4)),
+        dw::DW_FORM_ref_sup8 => (Kind::SupRef, Bytes(8)),
+        dw::DW_FORM_GNU_ref_alt => (Kind::SupRef, offset),
+        dw::DW_FORM_ref_sig8 => (Kind::Signature, Bytes(8)),
+        dw::DW_FORM_string => (Kind::InlineString, String),
+        dw::DW_FORM_strp => (Kind::Str, offset),
+        dw::DW_FORM_line_strp => (Kind::LineStr, offset),
+        dw::DW_FORM_strx | dw::DW_FORM_GNU_str_index => (Kind::StrIndex, Uleb),
+        dw::DW_FORM_strx1 => (Kind::StrIndex, Bytes(1)),
+        dw::DW_FORM_strx2 => (Kind::StrIndex, Bytes(2)),
+        dw::DW_FORM_strx3 => (Kind::StrIndex, Bytes(3)),
+        dw::DW_FORM_strx4 => (Kind::StrIndex, Bytes(4)),
+        dw::DW_FORM_strp_sup | dw::DW_FORM_GNU_strp_alt => (Kind::SupStr, offset),
+        dw::DW_FORM_flag => (Kind::Flag, Bytes(1)),
+        dw::DW_FORM_flag_present => (Kind::Flag, Fixed(1)),
+        dw::DW_FORM_indirect => (Kind::None, Indirect),
+        _ => (Kind::Block, Layout::Other),
+    }
+}
+
+/// Reads the value of one attribute. `None` when the bytes do not suffice or the form is unknown.
+pub(crate) fn read(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'_>) -> Option<Value> {
+    let (kind, number) = read_number(table, spec, reader)?;
+    kind.value(number)
+}
+
+/// The same as a kind and a number.
+pub(crate) fn read_number(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'_>) -> Option<(Kind, u64)> {
+    let (kind, layout) = layout(spec.form, table.encoding());
+    let number = match layout {
+        Layout::Bytes(size) => reader.uint(size)?,
+        Layout::Uleb => reader.uleb()?,
+        Layout::Sleb => reader.sleb()?.cast_unsigned(),
+        Layout::Fixed(number) => number,
+        Layout::Constant => table.constant(spec).cast_unsigned(),
+        Layout::String => {
             let start = reader.offset();
             reader.cstr()?;
-            Value::InlineString(start)
+            start
         }
-        dw::DW_FORM_strp => Value::Str(reader.uint(offset_size)?),
-        dw::DW_FORM_line_strp => Value::LineStr(reader.uint(offset_size)?),
-        dw::DW_FORM_strx | dw::DW_FORM_GNU_str_index => Value::StrIndex(reader.uleb()?),
-        dw::DW_FORM_strx1 => Value::StrIndex(reader.uint(1)?),
-        dw::DW_FORM_strx2 => Value::StrIndex(reader.uint(2)?),
-        dw::DW_FORM_strx3 => Value::StrIndex(reader.uint(3)?),
-        dw::DW_FORM_strx4 => Value::StrIndex(reader.uint(4)?),
-        dw::DW_FORM_strp_sup | dw::DW_FORM_GNU_strp_alt => Value::SupStr(reader.uint(offset_size)?),
-        dw::DW_FORM_flag => Value::Flag(reader.u8()? != 0),
-        dw::DW_FORM_flag_present => Value::Flag(true),
-        _ => {
-            super::abbrev::skip_form(spec.form, encoding, reader)?;
-            Value::Block
+        Layout::Indirect => {
+            let form = u16::try_from(reader.uleb()?).ok()?;
+            // One level, since no producer nests them; and an implicit constant has no place here.
+            if form == dw::DW_FORM_indirect.0 || form == dw::DW_FORM_implicit_const.0 {
+                return None;
+            }
+            return read_number(table, Spec { form, ..spec }, reader);
+        }
+        Layout::Other => {
+            super::abbrev::skip_form(spec.form, table.encoding(), reader)?;
+            0
         }
     };
-    Some(value)
+    Some((kind, number))
 }

@@ -92,7 +92,8 @@ impl<'a, 'd> View<'a, 'd> {
 
     /// Calls `each` with the start and end of every range that a DIE states, as long as it returns `true`. Empty
     /// ranges are left out; dead ones are not, since that depends on the image's sections.
-    pub(crate) fn ranges(&self, pcs: &Pcs, each: &mut dyn FnMut(u64, u64) -> bool) {
+    #[inline]
+    pub(crate) fn ranges(&self, pcs: &Pcs, each: &mut impl FnMut(u64, u64) -> bool) {
         if let Some(list) = pcs.ranges {
             self.range_list(list, each);
             return;
@@ -118,7 +119,13 @@ impl<'a, 'd> View<'a, 'd> {
         self.root().stmt_list
     }
 
-    fn range_list(&self, list: Value, each: &mut dyn FnMut(u64, u64) -> bool) {
+    fn range_list(&self, list: Value, each: &mut impl FnMut(u64, u64) -> bool) {
+        if self.unit.header.encoding.version >= 5
+            && let Some(offset) = list.section_offset()
+        {
+            self.range_list_5(offset.saturating_add(self.ranges_base()), self.ranges_address(), each);
+            return;
+        }
         let encoding = self.unit.header.encoding.to_gimli();
         // Before DWARF 5 split units keep their range lists in the linked file.
         let file = if encoding.version < 5 { self.main } else { self.file };
@@ -137,7 +144,7 @@ impl<'a, 'd> View<'a, 'd> {
                 .map(|offset| gimli::RangeListsOffset(as_offset(offset.saturating_add(self.ranges_base())))),
         };
         let Some(offset) = offset else { return };
-        let base = root.low_pc.and_then(|low| self.address(low)).unwrap_or(0);
+        let base = self.ranges_address();
         if encoding.version >= 5 {
             self.range_list_5(offset.0 as u64, base, each);
             return;
@@ -154,7 +161,12 @@ impl<'a, 'd> View<'a, 'd> {
 }
 
 impl View<'_, '_> {
-    fn range_list_5(&self, offset: u64, address: u64, each: &mut dyn FnMut(u64, u64) -> bool) {
+    /// The address that entries of range lists are relative to, until they say otherwise.
+    fn ranges_address(&self) -> u64 {
+        self.root().low_pc.and_then(|low| self.address(low)).unwrap_or(0)
+    }
+
+    fn range_list_5(&self, offset: u64, address: u64, each: &mut impl FnMut(u64, u64) -> bool) {
         let Encoding { address_size, .. } = self.unit.header.encoding;
         let first_dead = self.unit.header.encoding.max_address() - 1;
         let sections = &self.file.sections;

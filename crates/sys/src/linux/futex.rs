@@ -14,7 +14,8 @@ struct Timeout {
 pub(super) fn wait(word: &AtomicU32, expected: u32, timeout: Duration) {
     let timeout = Timeout {
         seconds: libc::c_long::try_from(timeout.as_secs()).unwrap_or(libc::c_long::MAX),
-        nanoseconds: libc::c_long::from(timeout.subsec_nanos()),
+        #[allow(clippy::cast_lossless, reason = "words have 32 bits on some systems")]
+        nanoseconds: timeout.subsec_nanos() as libc::c_long,
     };
     // SAFETY: both pointers are valid for the call; futex(2).
     unsafe {

@@ -1,5 +1,6 @@
 //! Linux.
 
+mod clock;
 mod context;
 mod error;
 mod futex;
@@ -11,6 +12,7 @@ mod signal;
 mod slots;
 mod threads;
 
+pub use clock::boot_time;
 pub use error::OsError;
 pub use own_memory::{OwnMemory, OwnStack};
 pub use signal::{DirectedSignal, Stopped};

@@ -182,8 +182,10 @@ fn action(number: c_int) -> Result<libc::sigaction, OsError> {
 
 fn unused() -> Option<c_int> {
     let is_unused = |number: &c_int| action(*number).is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL);
-    // The topmost one is what people take first.
-    (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(is_unused)
+    // The lowest and the highest are what people take first, and emulators have not all of them (qemu maps 63 and 64 to
+    // none and takes handlers for them all the same).
+    const SKIPPED: c_int = 4;
+    (libc::SIGRTMIN()..=libc::SIGRTMAX() - SKIPPED).rev().find(is_unused)
 }
 
 fn handler_address() -> usize {

@@ -1,7 +1,8 @@
 //! One worker's functions, packed.
 
+use super::steps::{Location, Resolver, Step, Steps};
 use crate::bytes::{Cursor, put_signed, put_uleb};
-use crate::types::{CallSite, FileId, FunctionHead, Language, StringId};
+use crate::types::{CallSite, FileId, NameId};
 use backtrail_core::{AddrRange, Svma};
 
 /// The functions and lines of one unit, on their way into a [`Builder`](crate::Builder).
@@ -17,13 +18,14 @@ use backtrail_core::{AddrRange, Svma};
 /// the lower number.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
+    /// Of each function what holds from each address on, as if it had all of its ranges.
     pub(crate) bytes: Vec<u8>,
     pub(crate) ranges: Vec<RawRange>,
     /// Where each function's bytes start.
     pub(crate) functions: Vec<u32>,
-    /// What the addresses of the open function are told relative to.
-    base: u64,
-    last: LastRow,
+    /// The function that was begun last.
+    open: RawFunction,
+    resolver: Resolver,
 }
 
 /// A range of a function by the function's index.
@@ -34,26 +36,70 @@ pub(crate) struct RawRange {
     pub(crate) function: u32,
 }
 
-/// What the next row is told relative to.
-#[derive(Clone, Copy, Debug, Default)]
-struct LastRow {
-    address: u64,
-    file: u32,
-    line: u32,
-    column: u32,
+/// A function as it was added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RawFunction {
+    is_function: bool,
+    name: NameId,
+    first_range: usize,
+    pub(crate) inlines: Vec<RawInline>,
+    pub(crate) inline_ranges: Vec<(u64, u64)>,
+    pub(crate) rows: Vec<RawRow>,
 }
 
-pub(crate) const KIND: u8 = 3;
-const END: u8 = 0;
-const ROW: u8 = 1;
-const INLINE: u8 = 2;
-const NEW_FILE: u8 = 4;
+/// An inlined call as it was added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawInline {
+    pub(crate) depth: u32,
+    call: Inline,
+    /// Index behind the call's last range.
+    pub(crate) ranges_end: u32,
+}
+
+/// A line row as it was added, the file by its number plus one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RawRow {
+    pub(crate) address: u64,
+    pub(crate) at: Location,
+}
+
+/// An inlined call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inline {
+    pub(crate) name: NameId,
+    pub(crate) call: CallSite,
+}
+
+/// A function, read again.
+#[derive(Default)]
+pub(crate) struct Function {
+    pub(crate) is_function: bool,
+    pub(crate) name: NameId,
+    /// The calls that have addresses.
+    pub(crate) inlines: Vec<Inline>,
+    pub(crate) steps: Steps,
+    ranges: Vec<(u64, u64)>,
+    events: Vec<Event>,
+}
+
+/// A place where something changes, or a row starts that changes nothing.
+#[derive(Clone, Copy)]
+struct Event {
+    step: Step,
+    is_change: bool,
+    /// Rows that start here.
+    rows: u64,
+}
+
+// In the first byte of an event.
+const NEW_CALL: u8 = 1;
+const NEW_FILE: u8 = 2;
+const NEW_LINE: u8 = 4;
 const NEW_COLUMN: u8 = 8;
-const HAS_NAME: u8 = 4;
-const HAS_LINKAGE_NAME: u8 = 8;
-const HAS_FILE: u8 = 16;
-/// In a function's first byte: it is one, not lines alone.
-const IS_FUNCTION: u8 = 1;
+const HAS_ROW: u8 = 16;
+/// The number of rows is told.
+const HAS_ROWS: u8 = 32;
+const NEW: u8 = NEW_CALL | NEW_FILE | NEW_LINE | NEW_COLUMN;
 
 impl Batch {
     /// An empty one.
@@ -62,81 +108,80 @@ impl Batch {
     }
 
     /// Starts a function. Empty ranges are left out.
-    pub fn begin_function(&mut self, head: FunctionHead, ranges: &[AddrRange<Svma>]) {
-        self.begin(ranges);
-        self.head(IS_FUNCTION, head);
+    pub fn begin_function(&mut self, name: NameId, ranges: &[AddrRange<Svma>]) {
+        self.begin(true, name, ranges);
     }
 
     /// Starts code that has lines and belongs to no function. Where it overlaps with a function of any unit, the
     /// function has the address; where with other such code, the unit with the lower number.
     pub fn begin_lines(&mut self, ranges: &[AddrRange<Svma>]) {
-        self.begin(ranges);
-        self.head(0, FunctionHead::default());
+        self.begin(false, NameId::default(), ranges);
     }
 
-    fn begin(&mut self, ranges: &[AddrRange<Svma>]) {
+    fn begin(&mut self, is_function: bool, name: NameId, ranges: &[AddrRange<Svma>]) {
         let function = u32::try_from(self.functions.len()).unwrap_or(u32::MAX);
-        self.functions.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+        let open = &mut self.open;
+        (open.is_function, open.name, open.first_range) = (is_function, name, self.ranges.len());
+        open.inlines.clear();
+        open.inline_ranges.clear();
+        open.rows.clear();
         for range in ranges.iter().filter(|range| !range.is_empty()) {
             self.ranges.push(RawRange { start: range.start().get(), end: range.end().get(), function });
         }
-        let address = ranges.first().map_or(0, |range| range.start().get());
-        self.base = address;
-        self.last = LastRow { address, ..LastRow::default() };
-        put_uleb(&mut self.bytes, address);
-    }
-
-    fn head(&mut self, kind: u8, head: FunctionHead) {
-        let flag = |name: Option<StringId>, flag: u8| if name.is_some() { flag } else { 0 };
-        self.bytes.push(kind | flag(head.name, HAS_NAME) | flag(head.linkage_name, HAS_LINKAGE_NAME));
-        for name in [head.name, head.linkage_name].into_iter().flatten() {
-            put_uleb(&mut self.bytes, u64::from(name.0));
-        }
-        put_uleb(&mut self.bytes, u64::from(head.language.0));
     }
 
     /// Adds an inlined call. `depth` is 1 for what was inlined into the function itself, 2 for what was inlined into
     /// that, and so on; never more than one above the call before.
-    pub fn inline(&mut self, depth: u32, head: FunctionHead, call: CallSite, ranges: &[AddrRange<Svma>]) {
-        let has_file = if call.file.is_some() { HAS_FILE } else { 0 };
-        self.head(INLINE | has_file, head);
-        if let Some(file) = call.file {
-            put_uleb(&mut self.bytes, u64::from(file.0));
-        }
-        for number in [depth, call.line, call.column] {
-            put_uleb(&mut self.bytes, u64::from(number));
-        }
-        put_uleb(&mut self.bytes, ranges.len() as u64);
-        let mut last = self.base;
-        for range in ranges {
-            put_signed(&mut self.bytes, range.start().get().wrapping_sub(last).cast_signed());
-            put_uleb(&mut self.bytes, range.size());
-            last = range.end().get();
-        }
+    pub fn inline(
+        &mut self,
+        depth: u32,
+        name: NameId,
+        call: CallSite,
+        ranges: impl IntoIterator<Item = AddrRange<Svma>>,
+    ) {
+        let open = &mut self.open;
+        let ranges = ranges.into_iter().map(|range| (range.start().get(), range.end().get()));
+        open.inline_ranges.extend(ranges);
+        let ranges_end = u32::try_from(open.inline_ranges.len()).unwrap_or(u32::MAX);
+        open.inlines.push(RawInline { depth, call: Inline { name, call }, ranges_end });
     }
 
     /// Adds a line row. It holds up to the next row or the end of the function's range that it is in; from the start of
     /// a range to its first row there is no location. Of rows with the same address the last one counts. A row without
     /// a file and with line 0 says that from here on there is no location.
+    #[inline]
     pub fn row(&mut self, address: Svma, file: Option<FileId>, line: u32, column: u32) {
-        let file = file.map_or(0, |file| file.0.wrapping_add(1));
-        let last = std::mem::replace(&mut self.last, LastRow { address: address.get(), file, line, column });
-        let (new_file, new_column) = (file != last.file, column != last.column);
-        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        self.bytes.push(ROW | flag(new_file, NEW_FILE) | flag(new_column, NEW_COLUMN));
-        put_signed(&mut self.bytes, address.get().wrapping_sub(last.address).cast_signed());
-        put_signed(&mut self.bytes, i64::from(line) - i64::from(last.line));
-        if new_file {
-            put_uleb(&mut self.bytes, u64::from(file));
-        }
-        if new_column {
-            put_uleb(&mut self.bytes, u64::from(column));
-        }
+        let at = Location { file: file.map_or(0, |file| file.0.wrapping_add(1)), line, column };
+        self.open.rows.push(RawRow { address: address.get(), at });
     }
 
     /// Ends the function.
     pub fn end_function(&mut self) {
-        self.bytes.push(END);
+        let Self { bytes, ranges, functions, open, resolver } = self;
+        functions.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        resolver.resolve(open, ranges.get(open.first_range..).unwrap_or_default());
+        bytes.push(u8::from(open.is_function));
+        put_uleb(bytes, u64::from(open.name.0));
+        put_uleb(bytes, resolver.too_deep);
+        put_uleb(bytes, u64::from(resolver.used));
+        for (inline, place) in open.inlines.iter().zip(&resolver.places).filter(|(_, place)| place.is_used) {
+            put_inline(bytes, &inline.call, place.parent);
+        }
+        put_uleb(bytes, resolver.joined.len() as u64);
+        let mut at = 0u64;
+        for range in &resolver.joined {
+            put_signed(bytes, range.0.wrapping_sub(at).cast_signed());
+            put_uleb(bytes, range.1 - range.0);
+            at = range.1;
+        }
+        let (mut first, mut last) = (0, Step::default());
+        for (range, end) in resolver.joined.iter().zip(&resolver.ends) {
+            let steps = resolver.steps.get(first..*end).unwrap_or_default();
+            first = *end;
+            put_uleb(bytes, steps.len() as u64);
+            last.address = range.0;
+            steps.iter().for_each(|(step, rows)| put_event(bytes, &mut last, step, *rows));
+        }
     }
 
     /// Whether nothing was added.
@@ -153,36 +198,49 @@ impl Batch {
         self.bytes.shrink_to_fit();
         self.ranges.shrink_to_fit();
         self.functions.shrink_to_fit();
+        (self.open, self.resolver) = Default::default();
     }
 }
 
-/// A function as it was added.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RawFunction {
-    pub(crate) is_function: bool,
-    pub(crate) head: FunctionHead,
-    pub(crate) inlines: Vec<RawInline>,
-    pub(crate) inline_ranges: Vec<(u64, u64)>,
-    pub(crate) rows: Vec<RawRow>,
+/// Tells a call, its caller as the number of one before it plus one, 0 for the function itself.
+fn put_inline(bytes: &mut Vec<u8>, inline: &Inline, parent: u32) {
+    let file = inline.call.file.map_or(0, |file| u64::from(file.0) + 1);
+    for number in [parent, inline.call.line, inline.call.column, inline.name.0] {
+        put_uleb(bytes, u64::from(number));
+    }
+    put_uleb(bytes, file);
 }
 
-/// An inlined call as it was added.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawInline {
-    pub(crate) depth: u32,
-    pub(crate) head: FunctionHead,
-    pub(crate) call: CallSite,
-    /// Index behind the call's last range.
-    pub(crate) ranges_end: u32,
-}
-
-/// A line row as it was added.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RawRow {
-    pub(crate) address: u64,
-    pub(crate) file: Option<FileId>,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
+fn put_event(bytes: &mut Vec<u8>, last: &mut Step, step: &Step, rows: u32) {
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    let rows_flag = match rows {
+        0 => 0,
+        1 => HAS_ROW,
+        _ => HAS_ROWS,
+    };
+    let flags = flag(last.call != step.call, NEW_CALL)
+        | flag(last.at.file != step.at.file, NEW_FILE)
+        | flag(last.at.line != step.at.line, NEW_LINE)
+        | flag(last.at.column != step.at.column, NEW_COLUMN)
+        | rows_flag;
+    bytes.push(flags);
+    put_uleb(bytes, step.address.wrapping_sub(last.address));
+    if flags & NEW_CALL != 0 {
+        put_signed(bytes, i64::from(step.call.wrapping_sub(last.call).cast_signed()));
+    }
+    if flags & NEW_FILE != 0 {
+        put_uleb(bytes, u64::from(step.at.file));
+    }
+    if flags & NEW_LINE != 0 {
+        put_signed(bytes, i64::from(step.at.line) - i64::from(last.at.line));
+    }
+    if flags & NEW_COLUMN != 0 {
+        put_uleb(bytes, u64::from(step.at.column));
+    }
+    if flags & HAS_ROWS != 0 {
+        put_uleb(bytes, u64::from(rows));
+    }
+    *last = *step;
 }
 
 impl Batch {
@@ -194,75 +252,117 @@ impl Batch {
     /// Whether it is a function, not lines alone.
     pub(crate) fn is_function(&self, function: u32) -> bool {
         let start = self.functions.get(function as usize);
-        let mut cursor = Cursor::at(&self.bytes, start.map_or(0, |start| *start as usize));
-        cursor.uleb().and_then(|_| cursor.u8()).is_some_and(|flags| flags & KIND == IS_FUNCTION)
+        start.and_then(|start| self.bytes.get(*start as usize)).is_some_and(|flag| *flag != 0)
     }
 
-    /// The ranges of a function as they were added.
-    pub(crate) fn ranges_of(&self, function: u32) -> &[RawRange] {
-        let start = self.ranges.partition_point(|range| range.function < function);
-        let end = self.ranges.partition_point(|range| range.function <= function);
-        self.ranges.get(start..end).unwrap_or_default()
-    }
-
-    /// Unpacks a function.
-    pub(crate) fn read(&self, function: u32, into: &mut RawFunction) -> Option<()> {
-        into.inlines.clear();
-        into.inline_ranges.clear();
-        into.rows.clear();
+    /// Reads a function that has these addresses of its ranges, sorted, none touching.
+    pub(crate) fn read(&self, function: u32, pieces: &[(u64, u64)], into: &mut Function) -> Option<()> {
         let start = *self.functions.get(function as usize)?;
         let mut cursor = Cursor::at(&self.bytes, start as usize);
-        let mut last = LastRow { address: cursor.uleb()?, ..LastRow::default() };
-        let base = last.address;
-        let flags = cursor.u8()?;
-        into.is_function = flags & KIND == IS_FUNCTION;
-        into.head = read_head(&mut cursor, flags)?;
-        loop {
-            let flags = cursor.u8()?;
-            match flags & KIND {
-                ROW => into.rows.push(read_row(&mut cursor, flags, &mut last)?),
-                INLINE => read_inline(&mut cursor, flags, base, into)?,
-                _ => return Some(()),
+        into.read(&mut cursor, pieces)
+    }
+}
+
+impl Function {
+    fn read(&mut self, cursor: &mut Cursor<'_>, pieces: &[(u64, u64)]) -> Option<()> {
+        let steps = &mut self.steps;
+        steps.clear();
+        self.is_function = cursor.u8()? != 0;
+        self.name = NameId(cursor.uleb32()?);
+        steps.too_deep = cursor.uleb()?;
+        self.inlines.clear();
+        for _ in 0..cursor.uleb()? {
+            steps.parents.push(cursor.uleb32()?.wrapping_sub(1));
+            let (line, column, name) = (cursor.uleb32()?, cursor.uleb32()?, NameId(cursor.uleb32()?));
+            let file = cursor.uleb32()?.checked_sub(1).map(FileId);
+            self.inlines.push(Inline { name, call: CallSite { file, line, column } });
+        }
+        self.ranges.clear();
+        let mut at = 0u64;
+        for _ in 0..cursor.uleb()? {
+            let start = at.wrapping_add(cursor.signed()?.cast_unsigned());
+            at = start.wrapping_add(cursor.uleb()?);
+            self.ranges.push((start, at));
+        }
+        if self.ranges == pieces { self.read_whole(cursor) } else { self.read_pieces(cursor, pieces) }
+    }
+
+    fn read_whole(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+        let steps = &mut self.steps;
+        let mut last = Step::default();
+        for range in &self.ranges {
+            last.address = range.0;
+            for number in 0..cursor.uleb()? {
+                let event = read_event(cursor, last)?;
+                last = event.step;
+                steps.rows += event.rows;
+                if event.is_change || number == 0 {
+                    steps.steps.push(last);
+                }
+            }
+            steps.piece_ends.push(steps.steps.len());
+        }
+        Some(())
+    }
+
+    /// Reads a function that others have some of the addresses of.
+    fn read_pieces(&mut self, cursor: &mut Cursor<'_>, pieces: &[(u64, u64)]) -> Option<()> {
+        let mut last = Step::default();
+        let mut pieces = pieces.iter().peekable();
+        for range in &self.ranges {
+            last.address = range.0;
+            self.events.clear();
+            for _ in 0..cursor.uleb()? {
+                let event = read_event(cursor, last)?;
+                last = event.step;
+                self.events.push(event);
+            }
+            while let Some(piece) = pieces.next_if(|piece| piece.0 < range.1) {
+                cut(&self.events, *piece, &mut self.steps);
             }
         }
+        Some(())
     }
 }
 
-fn read_head(cursor: &mut Cursor<'_>, flags: u8) -> Option<FunctionHead> {
-    let mut name = |flag: u8| {
-        let id = if flags & flag != 0 { Some(cursor.uleb32()?) } else { None };
-        Some(id.map(StringId))
-    };
-    let (name, linkage_name) = (name(HAS_NAME)?, name(HAS_LINKAGE_NAME)?);
-    let language = Language(u16::try_from(cursor.uleb()?).ok()?);
-    Some(FunctionHead { name, linkage_name, language })
+/// Adds what holds in a piece of a range.
+fn cut(events: &[Event], (start, end): (u64, u64), steps: &mut Steps) {
+    let behind = events.partition_point(|event| event.step.address <= start);
+    let (before, after) = events.split_at(behind.min(events.len()));
+    if let Some(event) = before.last() {
+        steps.steps.push(Step { address: start, ..event.step });
+        steps.rows += u64::from(before.iter().any(|event| event.rows > 0));
+    }
+    for event in after.iter().take_while(|event| event.step.address < end) {
+        steps.rows += event.rows;
+        if event.is_change {
+            steps.steps.push(event.step);
+        }
+    }
+    steps.piece_ends.push(steps.steps.len());
 }
 
-fn read_row(cursor: &mut Cursor<'_>, flags: u8, last: &mut LastRow) -> Option<RawRow> {
-    last.address = last.address.wrapping_add(cursor.signed()?.cast_unsigned());
-    last.line = u32::try_from(i64::from(last.line) + cursor.signed()?).ok()?;
+#[inline]
+fn read_event(cursor: &mut Cursor<'_>, last: Step) -> Option<Event> {
+    let flags = cursor.u8()?;
+    let mut step = last;
+    step.address = step.address.wrapping_add(cursor.uleb()?);
+    if flags & NEW_CALL != 0 {
+        step.call = step.call.wrapping_add(cursor.signed()? as u32);
+    }
     if flags & NEW_FILE != 0 {
-        last.file = cursor.uleb32()?;
+        step.at.file = cursor.uleb32()?;
+    }
+    if flags & NEW_LINE != 0 {
+        step.at.line = u32::try_from(i64::from(step.at.line) + cursor.signed()?).ok()?;
     }
     if flags & NEW_COLUMN != 0 {
-        last.column = cursor.uleb32()?;
+        step.at.column = cursor.uleb32()?;
     }
-    let file = last.file.checked_sub(1).map(FileId);
-    Some(RawRow { address: last.address, file, line: last.line, column: last.column })
-}
-
-fn read_inline(cursor: &mut Cursor<'_>, flags: u8, base: u64, into: &mut RawFunction) -> Option<()> {
-    let head = read_head(cursor, flags)?;
-    let file = if flags & HAS_FILE != 0 { Some(FileId(cursor.uleb32()?)) } else { None };
-    let depth = cursor.uleb32()?;
-    let (line, column) = (cursor.uleb32()?, cursor.uleb32()?);
-    let mut last = base;
-    for _ in 0..cursor.uleb()? {
-        let start = last.wrapping_add(cursor.signed()?.cast_unsigned());
-        last = start.checked_add(cursor.uleb()?)?;
-        into.inline_ranges.push((start, last));
-    }
-    let ranges_end = u32::try_from(into.inline_ranges.len()).ok()?;
-    into.inlines.push(RawInline { depth, head, call: CallSite { file, line, column }, ranges_end });
-    Some(())
+    let rows = match flags & (HAS_ROW | HAS_ROWS) {
+        0 => 0,
+        HAS_ROW => 1,
+        _ => cursor.uleb()?,
+    };
+    Some(Event { step, is_change: flags & NEW != 0, rows })
 }

@@ -1,10 +1,11 @@
 //! Counts names and files, so that the common ones get the short numbers.
 
-use super::batch::{Batch, RawFunction};
+use super::batch::{Batch, Function};
+use super::heads::Heads;
 use super::intern::Strings;
 use super::place::{Item, Placed, SYMBOLS};
 use super::steps::{Location, OWN, Steps};
-use crate::types::{FileId, FunctionHead, Language, SymbolPiece};
+use crate::types::{FileId, FunctionHead, NameId, SymbolPiece};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -58,6 +59,9 @@ impl Hasher for Fold {
 pub(crate) struct Input<'a> {
     pub(crate) batches: &'a [Batch],
     pub(crate) symbols: &'a [SymbolPiece],
+    /// The names of the symbols as if they were functions.
+    pub(crate) symbol_names: &'a [NameId],
+    pub(crate) heads: &'a Heads,
     pub(crate) placed: &'a Placed,
     pub(crate) paths: &'a Strings,
 }
@@ -68,26 +72,23 @@ impl<'a> Input<'a> {
         self.placed.pieces.get(start..start + item.piece_count as usize).unwrap_or_default()
     }
 
-    /// Unpacks a function and resolves it.
-    pub(crate) fn resolve(&self, item: &Item, function: &mut RawFunction, steps: &mut Steps) -> Option<()> {
-        let batch = self.batches.get(item.batch as usize)?;
-        batch.read(item.index, function)?;
-        steps.resolve(function, batch.ranges_of(item.index), self.pieces(item));
-        Some(())
+    /// Reads a function.
+    pub(crate) fn read(&self, item: &Item, function: &mut Function) -> Option<()> {
+        self.batches.get(item.batch as usize)?.read(item.index, self.pieces(item), function)
     }
 
     pub(crate) fn symbol(&self, item: &Item) -> Option<&'a SymbolPiece> {
         if item.batch == SYMBOLS { self.symbols.get(item.index as usize) } else { None }
     }
-}
 
-/// What a symbol is called, as if it were a function.
-pub(crate) fn symbol_head(symbol: &SymbolPiece) -> FunctionHead {
-    FunctionHead { name: None, linkage_name: symbol.name, language: Language(0) }
+    /// What a symbol is called.
+    pub(crate) fn symbol_name(&self, item: &Item) -> NameId {
+        self.symbol_names.get(item.index as usize).copied().unwrap_or_default()
+    }
 }
 
 /// What is known of a name.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Seen {
     count: u32,
     first: u64,
@@ -96,16 +97,22 @@ struct Seen {
     votes: u32,
 }
 
+impl Default for Seen {
+    fn default() -> Self {
+        Self { count: 0, first: u64::MAX, home: Location::default(), votes: 0 }
+    }
+}
+
 #[derive(Default)]
 struct Collected {
-    names: FastMap<FunctionHead, Seen>,
+    names: FastMap<NameId, Seen>,
     files: Vec<u32>,
     too_deep: u64,
 }
 
 impl Collected {
-    fn name(&mut self, head: FunctionHead, order: u64, home: Location) {
-        let seen = self.names.entry(head).or_insert(Seen { first: order, ..Seen::default() });
+    fn name(&mut self, name: NameId, order: u64, home: Location) {
+        let seen = self.names.entry(name).or_insert(Seen { first: order, ..Seen::default() });
         seen.count = seen.count.saturating_add(1);
         if home != Location::default() {
             seen.vote(home, 1);
@@ -117,21 +124,29 @@ impl Collected {
             *count = count.saturating_add(1);
         }
     }
+}
 
-    fn merge(&mut self, other: Self) {
-        for (head, seen) in other.names {
-            let own = self.names.entry(head).or_insert(Seen { first: seen.first, ..Seen::default() });
+/// What all parts have seen.
+#[derive(Default)]
+struct All {
+    /// By the number of the name.
+    names: Vec<Seen>,
+    files: Vec<u32>,
+    too_deep: u64,
+}
+
+impl All {
+    fn merge(&mut self, part: Collected) {
+        for (name, seen) in part.names {
+            let Some(own) = self.names.get_mut(name.0 as usize) else { continue };
             own.first = own.first.min(seen.first);
             own.count = own.count.saturating_add(seen.count);
             own.vote(seen.home, seen.votes);
         }
-        if self.files.len() < other.files.len() {
-            self.files.resize(other.files.len(), 0);
-        }
-        for (own, count) in self.files.iter_mut().zip(other.files) {
+        for (own, count) in self.files.iter_mut().zip(part.files) {
             *own = own.saturating_add(count);
         }
-        self.too_deep += other.too_deep;
+        self.too_deep += part.too_deep;
     }
 }
 
@@ -152,7 +167,8 @@ pub(crate) struct Numbers {
     pub(crate) names: Vec<FunctionHead>,
     /// Where functions of each name start, the files by their new numbers plus one.
     pub(crate) homes: Vec<Location>,
-    name_numbers: FastMap<FunctionHead, u32>,
+    /// The number of each name plus one, by the builder's number.
+    name_numbers: Vec<u32>,
     pub(crate) files: Vec<FileId>,
     file_numbers: Vec<u32>,
     pub(crate) too_deep: u64,
@@ -160,8 +176,9 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// The number of a name plus one; 0 for one that says nothing.
-    pub(crate) fn name(&self, head: &FunctionHead) -> u32 {
-        self.name_numbers.get(head).map_or(0, |number| number + 1)
+    #[inline]
+    pub(crate) fn name(&self, name: NameId) -> u32 {
+        self.name_numbers.get(name.0 as usize).copied().unwrap_or(0)
     }
 
     /// The home of a name by its number plus one.
@@ -193,37 +210,41 @@ pub(crate) fn collect(input: &Input<'_>) -> Numbers {
         .enumerate()
         .map(|(part, items)| collect_part(input, part * size, items))
         .collect();
-    let mut all = Collected::default();
+    let mut all = All {
+        names: vec![Seen::default(); input.heads.bound()],
+        files: vec![0; input.paths.bound()],
+        too_deep: 0,
+    };
     parts.into_iter().for_each(|part| all.merge(part));
-    number(all, input.paths)
+    number(&all, input)
 }
 
 fn collect_part(input: &Input<'_>, first: usize, items: &[Item]) -> Collected {
     let mut all = Collected { files: vec![0; input.paths.bound()], ..Collected::default() };
-    let (mut function, mut steps, mut homes) = (RawFunction::default(), Steps::default(), Vec::new());
+    let (mut function, mut homes) = (Function::default(), Vec::new());
     for (number, item) in items.iter().enumerate() {
         let mut order = ((first + number) as u64) << 32;
-        if let Some(symbol) = input.symbol(item) {
-            all.name(symbol_head(symbol), order, Location::default());
+        if input.symbol(item).is_some() {
+            all.name(input.symbol_name(item), order, Location::default());
             continue;
         }
-        if input.resolve(item, &mut function, &mut steps).is_none() {
+        if input.read(item, &mut function).is_none() {
             continue;
         }
-        all.too_deep += steps.too_deep;
-        let own = find_homes(&steps, &mut homes);
+        all.too_deep += function.steps.too_deep;
+        let own = find_homes(&function.steps, &mut homes);
         if function.is_function {
-            all.name(function.head, order, own);
+            all.name(function.name, order, own);
         }
         for (inline, home) in function.inlines.iter().zip(&homes) {
             order += 1;
             // What has no address is not told.
             if let Some(home) = home {
-                all.name(inline.head, order, *home);
+                all.name(inline.name, order, *home);
                 all.file(inline.call.file.map_or(0, |file| file.0 + 1));
             }
         }
-        steps.steps.iter().for_each(|step| all.file(step.at.file));
+        function.steps.steps.iter().for_each(|step| all.file(step.at.file));
     }
     all
 }
@@ -254,11 +275,18 @@ fn find_homes(steps: &Steps, homes: &mut Vec<Option<Location>>) -> Location {
     own
 }
 
-fn number(all: Collected, paths: &Strings) -> Numbers {
-    let nothing = FunctionHead::default();
-    let mut names: Vec<(FunctionHead, Seen)> =
-        all.names.into_iter().filter(|(head, _)| *head != nothing).collect();
+fn number(all: &All, input: &Input<'_>) -> Numbers {
+    let paths = input.paths;
+    // The first one is that of what has no name.
+    let seen = (0u32..).zip(&all.names).skip(1).filter(|(_, seen)| seen.count > 0);
+    let mut names: Vec<(u32, Seen)> = seen.map(|(name, seen)| (name, *seen)).collect();
     names.par_sort_unstable_by_key(|(_, seen)| (u32::MAX - seen.count, seen.first));
+    let mut name_numbers = vec![0; all.names.len()];
+    for (number, (name, _)) in (1..).zip(&names) {
+        if let Some(slot) = name_numbers.get_mut(*name as usize) {
+            *slot = number;
+        }
+    }
     let used = all.files.iter().enumerate().filter(|(_, count)| **count > 0);
     let mut files: Vec<(u32, u32)> = used.map(|(file, count)| (u32::MAX - count, file as u32)).collect();
     // The builder's numbers depend on who came first.
@@ -270,9 +298,9 @@ fn number(all: Collected, paths: &Strings) -> Numbers {
         }
     }
     let mut numbers = Numbers {
-        names: names.iter().map(|(head, _)| *head).collect(),
+        names: names.iter().map(|(name, _)| input.heads.get(NameId(*name))).collect(),
         homes: Vec::new(),
-        name_numbers: names.iter().zip(0..).map(|((head, _), number)| (*head, number)).collect(),
+        name_numbers,
         files: files.iter().map(|(_, file)| FileId(*file)).collect(),
         file_numbers,
         too_deep: all.too_deep,

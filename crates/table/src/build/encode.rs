@@ -1,7 +1,7 @@
 //! The bytes of bodies.
 
-use super::batch::{RawFunction, RawInline};
-use super::collect::{Input, Numbers, symbol_head};
+use super::batch::{Function, Inline};
+use super::collect::{Input, Numbers};
 use super::opcodes::{self, Picker, Wanted};
 use super::place::Item;
 use super::steps::{Location, OWN, Step, Steps};
@@ -30,8 +30,7 @@ pub(crate) struct Encoder<'a> {
     pub(crate) out: Vec<u8>,
     pub(crate) chunks: Vec<ChunkEntry>,
     pub(crate) counts: Counts,
-    function: RawFunction,
-    steps: Steps,
+    function: Function,
     /// Where each call of the function was told.
     told: Vec<usize>,
     /// The calls that are open, outermost first.
@@ -59,8 +58,7 @@ impl<'a> Encoder<'a> {
             out: Vec::new(),
             chunks: Vec::new(),
             counts: Counts::default(),
-            function: RawFunction::default(),
-            steps: Steps::default(),
+            function: Function::default(),
             told: Vec::new(),
             open: Vec::new(),
             target: Vec::new(),
@@ -75,13 +73,13 @@ impl<'a> Encoder<'a> {
             pieces.iter().for_each(|piece| self.symbol(item, *piece));
             return;
         }
-        let (mut function, mut steps) = (std::mem::take(&mut self.function), std::mem::take(&mut self.steps));
-        if self.input.resolve(item, &mut function, &mut steps).is_some() {
+        let mut function = std::mem::take(&mut self.function);
+        if self.input.read(item, &mut function).is_some() {
             self.told.clear();
             self.told.resize(function.inlines.len(), UNTOLD);
-            self.function(&function, &steps, pieces);
+            self.function(&function, &function.steps, pieces);
         }
-        (self.function, self.steps) = (function, steps);
+        self.function = function;
     }
 
     fn symbol(&mut self, item: &Item, (start, end): (u64, u64)) {
@@ -89,7 +87,7 @@ impl<'a> Encoder<'a> {
         self.start_chunk(start);
         self.out.push(body::SYMBOL);
         put_uleb(&mut self.out, end - start);
-        put_uleb(&mut self.out, u64::from(self.numbers.name(&symbol_head(symbol))));
+        put_uleb(&mut self.out, u64::from(self.numbers.name(self.input.symbol_name(item))));
         put_uleb(&mut self.out, start.saturating_sub(symbol.start.get()));
         self.counts.symbols += 1;
     }
@@ -98,7 +96,7 @@ impl<'a> Encoder<'a> {
         self.chunks.push(ChunkEntry { start, position: self.out.len() as u64 });
     }
 
-    fn function(&mut self, function: &RawFunction, steps: &Steps, pieces: &[(u64, u64)]) {
+    fn function(&mut self, function: &Function, steps: &Steps, pieces: &[(u64, u64)]) {
         self.counts.functions += u64::from(function.is_function);
         self.counts.ranges += pieces.len() as u64;
         self.counts.rows += steps.rows;
@@ -121,7 +119,7 @@ impl<'a> Encoder<'a> {
         self.counts.inlines += self.told.iter().filter(|position| **position != UNTOLD).count() as u64;
     }
 
-    fn chunk(&mut self, function: &RawFunction, steps: &Steps, chunk: &[Step], head: &ChunkHead<'_>) {
+    fn chunk(&mut self, function: &Function, steps: &Steps, chunk: &[Step], head: &ChunkHead<'_>) {
         let Some(first) = chunk.first() else { return };
         self.start_chunk(head.start);
         let start = self.out.len();
@@ -138,7 +136,7 @@ impl<'a> Encoder<'a> {
                 | flag(told > 0, body::HAS_STACK),
         );
         put_uleb(&mut self.out, head.end - head.start);
-        let name = if function.is_function { self.numbers.name(&function.head) } else { 0 };
+        let name = if function.is_function { self.numbers.name(function.name) } else { 0 };
         if function.is_function {
             put_uleb(&mut self.out, u64::from(name));
         }
@@ -170,15 +168,15 @@ impl<'a> Encoder<'a> {
     }
 
     /// The name of the innermost open call, or of the function.
-    fn owner_name(&self, function: &RawFunction) -> u32 {
+    fn owner_name(&self, function: &Function) -> u32 {
         match self.open.last().and_then(|call| function.inlines.get(*call as usize)) {
-            Some(inline) => self.numbers.name(&inline.head),
-            None if function.is_function => self.numbers.name(&function.head),
+            Some(inline) => self.numbers.name(inline.name),
+            None if function.is_function => self.numbers.name(function.name),
             None => 0,
         }
     }
 
-    fn step(&mut self, function: &RawFunction, steps: &Steps, step: &Step) {
+    fn step(&mut self, function: &Function, steps: &Steps, step: &Step) {
         let before = self.out.len();
         self.go_to(function, steps, step);
         self.counts.call_bytes += (self.out.len() - before) as u64;
@@ -204,7 +202,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Leaves and enters calls.
-    fn go_to(&mut self, function: &RawFunction, steps: &Steps, step: &Step) {
+    fn go_to(&mut self, function: &Function, steps: &Steps, step: &Step) {
         if self.open.last().copied().unwrap_or(OWN) == step.call {
             return;
         }
@@ -237,12 +235,12 @@ impl<'a> Encoder<'a> {
         self.target = target;
     }
 
-    fn enter(&mut self, function: &RawFunction, call: u32, is_next: bool, address: u64) {
+    fn enter(&mut self, function: &Function, call: u32, is_next: bool, address: u64) {
         let Some(inline) = function.inlines.get(call as usize) else { return };
         let told = self.told.get(call as usize).copied().unwrap_or(UNTOLD);
         let caller = self.numbers.home(self.owner_name(function));
         let site = self.site(inline);
-        let name = self.numbers.name(&inline.head);
+        let name = self.numbers.name(inline.name);
         let position = self.out.len();
         let advance = address - self.state.address;
         if told != UNTOLD {
@@ -272,7 +270,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Where a call stands in its caller's source.
-    fn site(&self, call: &RawInline) -> Location {
+    fn site(&self, call: &Inline) -> Location {
         let file = call.call.file.map_or(0, |file| self.numbers.file(file.0.saturating_add(1)));
         Location { file, line: call.call.line, column: call.call.column }
     }

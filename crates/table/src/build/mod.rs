@@ -3,6 +3,7 @@
 mod batch;
 mod collect;
 mod encode;
+mod heads;
 mod intern;
 mod names;
 mod opcodes;
@@ -16,10 +17,11 @@ use crate::error::Result;
 use crate::format::SectionKind;
 use crate::stats::{Stats, Summary};
 use crate::text::MAX_TEXT;
-use crate::types::{DropReason, FileId, Header, StringId, SymbolPiece};
+use crate::types::{DropReason, FileId, FunctionHead, Header, Language, NameId, StringId, SymbolPiece};
 use backtrail_core::{AddrRange, Svma};
 pub use batch::Batch;
 use collect::Input;
+use heads::HeadInterner;
 use intern::Interner;
 use names::NameSections;
 use std::collections::BTreeMap;
@@ -34,6 +36,7 @@ pub struct Builder {
     header: Header,
     strings: Interner,
     files: Interner,
+    names: HeadInterner,
     added: Mutex<Added>,
 }
 
@@ -48,7 +51,8 @@ struct Added {
 impl Builder {
     /// A builder of an empty table.
     pub fn new(header: Header) -> Self {
-        Self { header, strings: Interner::new(), files: Interner::new(), added: Mutex::default() }
+        let (strings, files, names) = (Interner::new(), Interner::new(), HeadInterner::new());
+        Self { header, strings, files, names, added: Mutex::default() }
     }
 
     /// Keeps a string and gives its number; equal strings have the same. What is longer than a mebibyte is cut.
@@ -58,6 +62,11 @@ impl Builder {
             self.dropped(DropReason::TooLarge, 1);
         }
         StringId(self.strings.intern(kept).unwrap_or(u32::MAX))
+    }
+
+    /// Keeps what a function is called and gives its number; equal ones have the same.
+    pub fn name(&self, head: FunctionHead) -> NameId {
+        self.names.intern(head)
     }
 
     /// Keeps a source file by its whole path and gives its number. The table keeps directories apart and once.
@@ -115,8 +124,20 @@ impl Builder {
             let place = |symbol: &SymbolPiece| (symbol.range.start(), symbol.range.end(), symbol.start);
             place(a).cmp(&place(b)).then_with(|| name(a).cmp(&name(b)))
         });
+        let symbol_name = |symbol: &SymbolPiece| {
+            self.names.intern(FunctionHead { name: None, linkage_name: symbol.name, language: Language(0) })
+        };
+        let symbol_names: Vec<NameId> = symbols.iter().map(symbol_name).collect();
+        let heads = self.names.into_heads();
         let placed = place::place(&batches, &symbols);
-        let input = Input { batches: &batches, symbols: &symbols, placed: &placed, paths: &paths };
+        let input = Input {
+            batches: &batches,
+            symbols: &symbols,
+            symbol_names: &symbol_names,
+            heads: &heads,
+            placed: &placed,
+            paths: &paths,
+        };
         let numbers = collect::collect(&input);
         let mut output = write::Output::new(out)?;
         let (chunks, counts, picker) = write::bodies(&mut output, &input, &numbers)?;

@@ -1,7 +1,7 @@
 //! Chooses a table's opcodes and finds the one to write.
 
 use super::collect::FastMap;
-use crate::ops::{Kind, OP_SIZE, Op, SAME_COLUMN, TOLD_ADVANCE, TOLD_COLUMN, TOLD_LINE};
+use crate::ops::{KINDS, Kind, OP_SIZE, Op, SAME_COLUMN, TOLD_ADVANCE, TOLD_COLUMN, TOLD_LINE};
 
 /// What is to be written: an opcode with all that belongs to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,20 +37,9 @@ pub(crate) fn exact(wanted: &Wanted) -> Op {
 
 /// Those that have to be there so that everything can be said.
 fn needed() -> Vec<Op> {
-    let kinds = [
-        Kind::Enter,
-        Kind::EnterFile,
-        Kind::Leave,
-        Kind::LeaveMany,
-        Kind::Again,
-        Kind::File,
-        Kind::Nowhere,
-        Kind::NextEnter,
-        Kind::NextEnterFile,
-        Kind::NextAgain,
-    ];
     let mut ops = vec![Op::new(Kind::End, 0)];
-    ops.extend(kinds.map(|kind| Op::new(kind, TOLD_ADVANCE)));
+    let others = KINDS.into_iter().filter(|kind| !matches!(kind, Kind::End | Kind::Row));
+    ops.extend(others.map(|kind| Op::new(kind, TOLD_ADVANCE)));
     ops.extend([TOLD_COLUMN, SAME_COLUMN].map(|column| Op::row(TOLD_ADVANCE, TOLD_LINE, column)));
     ops
 }
@@ -95,7 +84,8 @@ pub(crate) fn choose(counts: &Counts) -> Vec<Op> {
 /// Finds opcodes.
 pub(crate) struct Picker {
     pub(crate) definitions: Vec<u8>,
-    codes: FastMap<[u8; OP_SIZE], u8>,
+    /// Of rows that say all, by their definitions.
+    codes: FastMap<u32, u8>,
     /// By kind and advance.
     plain: Vec<u8>,
     /// Rows by advance and line: with the same column, with a told one.
@@ -111,7 +101,7 @@ impl Picker {
             rows: [vec![0; 1 << 16], vec![0; 1 << 16]],
         };
         for (op, code) in ops.iter().zip(0..=u8::MAX) {
-            picker.codes.insert(op.to_bytes(), code);
+            picker.codes.insert(u32::from_le_bytes(op.to_bytes()), code);
             let [same, told] = &mut picker.rows;
             let (slots, index) = match (op.kind, op.column) {
                 (Kind::Row, SAME_COLUMN) => (same, pair(op.advance, op.line)),
@@ -133,7 +123,7 @@ impl Picker {
             return self.pick_plain(op);
         }
         let is_same = op.column == SAME_COLUMN;
-        if !is_same && let Some(code) = self.codes.get(&op.to_bytes()) {
+        if !is_same && let Some(code) = self.codes.get(&u32::from_le_bytes(op.to_bytes())) {
             return (*code, op);
         }
         let column = if is_same { SAME_COLUMN } else { TOLD_COLUMN };

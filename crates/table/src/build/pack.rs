@@ -79,12 +79,13 @@ fn gram_hash(gram: &[u8]) -> usize {
 /// Finds parts of names in the dictionary.
 pub(crate) struct Packer<'a> {
     dictionary: &'a [u8],
-    heads: Vec<u32>,
-    links: Vec<u32>,
+    /// Places in the dictionary by the hash of the key there, the last ones first.
+    places: Vec<u32>,
+    /// Where the places of each hash start, and where the last ones end.
+    starts: Vec<u32>,
 }
 
 const KEY_BITS: u32 = 16;
-const NONE: u32 = u32::MAX;
 /// Places that are compared before the best so far is good enough.
 const MAX_TRIED: usize = 12;
 /// A copy of this length is taken without looking for a better one behind the next byte.
@@ -102,15 +103,30 @@ struct Copy {
 
 impl<'a> Packer<'a> {
     pub(crate) fn new(dictionary: &'a [u8]) -> Self {
-        let mut packer =
-            Self { dictionary, heads: vec![NONE; 1 << KEY_BITS], links: vec![NONE; dictionary.len()] };
-        for (at, key) in dictionary.windows(MIN_COPY + 1).enumerate() {
-            let slot = packer.heads.get_mut(key_hash(key));
-            if let (Some(head), Some(link)) = (slot, packer.links.get_mut(at)) {
-                *link = std::mem::replace(head, at as u32);
+        let keys = || dictionary.windows(MIN_COPY + 1).map(key_hash);
+        let mut ends = vec![0u32; (1 << KEY_BITS) + 1];
+        for hash in keys() {
+            if let Some(count) = ends.get_mut(hash + 1) {
+                *count += 1;
             }
         }
-        packer
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        let starts = ends.clone();
+        let mut places = vec![0; sum as usize];
+        for (place, hash) in keys().enumerate() {
+            // Filled from the end of each hash's part on, which starts where the next one's does.
+            if let Some(end) = ends.get_mut(hash + 1) {
+                *end -= 1;
+                if let Some(slot) = places.get_mut(*end as usize) {
+                    *slot = place as u32;
+                }
+            }
+        }
+        Self { dictionary, places, starts }
     }
 
     /// Appends a name, packed.
@@ -138,22 +154,34 @@ impl<'a> Packer<'a> {
         }
     }
 
+    /// The longest copy of the bytes at a place of a name.
     fn find(&self, name: &[u8], at: usize) -> Copy {
         let rest = name.get(at..).unwrap_or_default();
         let mut best = Copy::default();
         let Some(key) = rest.get(..MIN_COPY + 1) else { return best };
-        let mut place = self.heads.get(key_hash(key)).copied().unwrap_or(NONE);
-        for _ in 0..MAX_TRIED {
-            let Some(there) = self.dictionary.get(place as usize..) else { break };
-            let may_be_longer = there.get(best.size) == rest.get(best.size);
-            let size = if may_be_longer { common(there, rest) } else { 0 };
+        let hash = key_hash(key);
+        let (start, end) = (self.start(hash), self.start(hash + 1));
+        let word = rest.first_chunk().map(|word| u64::from_le_bytes(*word));
+        for place in self.places.get(start..end).unwrap_or_default().iter().take(MAX_TRIED) {
+            let there = self.dictionary.get(*place as usize..).unwrap_or_default();
+            let size = match (word, there.first_chunk()) {
+                (Some(word), Some(first)) => match word ^ u64::from_le_bytes(*first) {
+                    0 if there.get(best.size) == rest.get(best.size) => common(there, rest),
+                    0 => 0,
+                    differ => differ.trailing_zeros() as usize / 8,
+                },
+                _ => common(there, rest),
+            };
             if size > best.size && size > MIN_COPY {
-                best = Copy { size, from: place as usize };
+                best = Copy { size, from: *place as usize };
             }
-            place = self.links.get(place as usize).copied().unwrap_or(NONE);
         }
         best.size = best.size.min(MIN_LONG + usize::from(u16::MAX));
         best
+    }
+
+    fn start(&self, hash: usize) -> usize {
+        self.starts.get(hash).map_or(0, |start| *start as usize)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A function as the table tells it: from each address on, the call that the code belongs to and its location.
 
-use super::batch::{RawFunction, RawRange, RawRow};
+use super::batch::{RawFunction, RawRange};
 use super::spans::{Span, flatten};
 use crate::body::MAX_DEPTH;
 
@@ -24,7 +24,13 @@ pub(crate) struct Step {
     pub(crate) at: Location,
 }
 
-/// The steps of one function, and room to work in.
+impl Default for Step {
+    fn default() -> Self {
+        Self { address: 0, call: OWN, at: Location::default() }
+    }
+}
+
+/// The steps of one function.
 #[derive(Default)]
 pub(crate) struct Steps {
     pub(crate) steps: Vec<Step>,
@@ -36,28 +42,66 @@ pub(crate) struct Steps {
     pub(crate) too_deep: u64,
     /// Rows that hold for one of the pieces.
     pub(crate) rows: u64,
+}
+
+impl Steps {
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+        self.piece_ends.clear();
+        self.parents.clear();
+        (self.too_deep, self.rows) = (0, 0);
+    }
+}
+
+/// Finds the steps of functions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resolver {
+    /// The ranges of the function, joined where they touch.
+    pub(crate) joined: Vec<(u64, u64)>,
+    /// Steps, each with the number of rows that start at it; some stand only for their rows. Calls by their places.
+    pub(crate) steps: Vec<(Step, u32)>,
+    /// Index behind each joined range's last step.
+    pub(crate) ends: Vec<usize>,
+    /// Where each call stands among those that have addresses.
+    pub(crate) places: Vec<Place>,
+    /// The number of calls that have addresses.
+    pub(crate) used: u32,
+    /// Calls that are nested too deep.
+    pub(crate) too_deep: u64,
+    parents: Vec<u32>,
     spans: Vec<Span>,
-    joined: Vec<(u64, u64)>,
     scratch: Vec<Span>,
     stack: Vec<u32>,
 }
 
-impl Steps {
-    /// Resolves a function whose own ranges are given as they were added and whose pieces as they were placed.
-    pub(crate) fn resolve(&mut self, function: &mut RawFunction, ranges: &[RawRange], pieces: &[(u64, u64)]) {
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// Whether it, or a call in it, has addresses.
+    pub(crate) is_used: bool,
+    pub(crate) number: u32,
+    /// Number of the call around plus one; 0 for the function itself.
+    pub(crate) parent: u32,
+}
+
+impl Resolver {
+    /// Resolves a function with its own ranges as they were added.
+    pub(crate) fn resolve(&mut self, function: &mut RawFunction, ranges: &[RawRange]) {
         self.too_deep = 0;
-        self.rows = 0;
         self.steps.clear();
-        self.piece_ends.clear();
+        self.ends.clear();
         self.nest(function);
         self.join(ranges);
         if !function.rows.is_sorted_by_key(|row| row.address) {
             function.rows.sort_by_key(|row| row.address);
         }
-        for piece in pieces {
-            self.piece(*piece, &function.rows);
-            self.piece_ends.push(self.steps.len());
+        let joined = std::mem::take(&mut self.joined);
+        for range in &joined {
+            self.range(*range, function);
+            self.ends.push(self.steps.len());
         }
+        self.joined = joined;
+        self.number();
     }
 
     /// Finds each call's caller, and who has which address.
@@ -110,18 +154,15 @@ impl Steps {
         });
     }
 
-    fn piece(&mut self, (start, end): (u64, u64), rows: &[RawRow]) {
-        let around = self.joined.partition_point(|range| range.0 <= start);
-        let range_start =
-            around.checked_sub(1).and_then(|index| self.joined.get(index)).map_or(start, |range| range.0);
+    fn range(&mut self, (start, end): (u64, u64), function: &RawFunction) {
+        let rows = function.rows.as_slice();
         let mut row = rows.partition_point(|row| row.address <= start);
-        let first =
-            row.checked_sub(1).and_then(|index| rows.get(index)).filter(|row| row.address >= range_start);
-        let mut at = first.map(location).unwrap_or_default();
-        self.rows += u64::from(first.is_some());
+        let first = row.checked_sub(1).and_then(|index| rows.get(index)).filter(|row| row.address >= start);
+        let mut at = first.map(|row| row.at).unwrap_or_default();
+        let mut row_count = u32::from(first.is_some());
         let mut span = self.spans.partition_point(|span| span.end <= start);
-        let first_step = self.steps.len();
         let mut address = start;
+        let mut last = None;
         while address < end {
             while self.spans.get(span).is_some_and(|span| span.end <= address) {
                 span += 1;
@@ -131,22 +172,43 @@ impl Steps {
                 Some(span) => (OWN, span.start),
                 None => (OWN, end),
             };
-            let is_same = self.steps.get(first_step..).and_then(<[Step]>::last);
-            if is_same.is_none_or(|last| (last.call, last.at) != (call, at)) {
-                self.steps.push(Step { address, call, at });
+            if row_count > 0 || last != Some((call, at)) {
+                self.steps.push((Step { address, call, at }, row_count));
+                last = Some((call, at));
             }
             let row_change = rows.get(row).map_or(end, |row| row.address);
             address = end.min(call_change).min(row_change);
+            row_count = 0;
             while let Some(next) = rows.get(row).filter(|next| next.address <= address && address < end) {
-                at = location(next);
+                at = next.at;
                 row += 1;
-                self.rows += 1;
+                row_count += 1;
             }
         }
     }
-}
 
-fn location(row: &RawRow) -> Location {
-    let file = row.file.map_or(0, |file| file.0.saturating_add(1));
-    Location { file, line: row.line, column: row.column }
+    /// Leaves the calls out that have no address, nor any call in them.
+    fn number(&mut self) {
+        self.places.clear();
+        self.places.resize(self.parents.len(), Place::default());
+        for (step, _) in &self.steps {
+            let mut call = step.call;
+            while let Some(place) = self.places.get_mut(call as usize).filter(|place| !place.is_used) {
+                place.is_used = true;
+                call = self.parents.get(call as usize).copied().unwrap_or(OWN);
+            }
+        }
+        self.used = 0;
+        for (index, parent) in self.parents.iter().enumerate() {
+            // Callers come first.
+            let parent = self.places.get(*parent as usize).map_or(0, |place| place.number + 1);
+            if let Some(place) = self.places.get_mut(index).filter(|place| place.is_used) {
+                (place.number, place.parent) = (self.used, parent);
+                self.used += 1;
+            }
+        }
+        for (step, _) in &mut self.steps {
+            step.call = self.places.get(step.call as usize).map_or(OWN, |place| place.number);
+        }
+    }
 }

@@ -248,7 +248,7 @@ fn add(builder: &Builder, batch: &mut Batch, function: &Function) {
         let file = file.as_ref().map(|file| builder.file(file.as_bytes()));
         let ranges: Vec<_> = call.ranges.iter().map(|one| range(*one)).collect();
         let site = CallSite { file, line: *line, column: *column };
-        batch.inline(call.depth, intern(builder, &call.head), site, &ranges);
+        batch.inline(call.depth, intern(builder, &call.head), site, ranges);
     }
     for (at, (file, line, column)) in &function.rows {
         batch.row(svma(*at), file.as_ref().map(|file| builder.file(file.as_bytes())), *line, *column);
@@ -256,13 +256,13 @@ fn add(builder: &Builder, batch: &mut Batch, function: &Function) {
     batch.end_function();
 }
 
-fn intern(builder: &Builder, head: &Head) -> FunctionHead {
+fn intern(builder: &Builder, head: &Head) -> NameId {
     let string = |text: &Option<String>| text.as_ref().map(|text| builder.string(text.as_bytes()));
-    FunctionHead {
+    builder.name(FunctionHead {
         name: string(&head.name),
         linkage_name: string(&head.linkage),
         language: Language(head.language),
-    }
+    })
 }
 
 pub fn svma(at: u64) -> Svma {

@@ -180,6 +180,31 @@ impl Frame {
         with_rules(cfa, rule, rule(LR)?)
     }
 
+    /// The row where the code ends, if `body` holds where it begins.
+    pub(super) fn row_after_body(&self, body: &Row) -> Option<Row> {
+        let Cfa::RegisterOffset(Register(base), above) = body.cfa else { return None };
+        let Value::Place(Place { base: from, offset }) = self.value(SP) else { return None };
+        let Rule::Offset(link) = body.return_address else { return None };
+        if from != base {
+            return None;
+        }
+        let cfa = i32::try_from(i64::from(above).checked_sub(offset)?).ok()?;
+        let was_loaded = |register: u8, at: i32| {
+            let offset = i64::from(above) + i64::from(at);
+            self.value(register) == Value::Loaded(Place { base, offset })
+        };
+        let in_link = was_loaded(LR, link);
+        let link = if in_link { Rule::Register(Register(LR)) } else { Rule::Offset(link) };
+        let mut row = Row::new(Cfa::RegisterOffset(Register(SP), cfa), link);
+        for (register, rule) in body.rules().filter(|(register, _)| register.0 < PC) {
+            match rule {
+                Rule::Offset(at) if was_loaded(register.0, at) => {}
+                rule => row.set(register, rule),
+            }
+        }
+        Some(row)
+    }
+
     /// The row where the code begins, if it ends with a jump by `register` out of the function.
     pub(super) fn row_before_jump(&self, register: u8) -> Option<Row> {
         let Value::Place(end) = self.value(SP) else { return None };

@@ -22,11 +22,17 @@ const MAX_BEFORE: usize = 16;
 /// How many instructions are read in search of where the function at hand begins.
 const MAX_SWEEP: usize = 4096;
 
+/// `r0` to `r3`, `r12`, `lr`.
+const CHANGED_BY_CALLS: u16 = 0x500f;
+
 /// See [`crate::arch::analyse`].
-pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
+pub(crate) fn analyse(code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
     let reader = Reader { code, thumb: code.thumb || is_thumb(code) };
     let certain = ahead(&reader);
-    if code.is_described { certain } else { certain.or_else(|| from_start(&reader)) }
+    if code.is_described {
+        return certain;
+    }
+    certain.or_else(|| from_start(&reader)).or_else(|| from_body(&reader, body?))
 }
 
 /// Words looked at to tell the instruction sets apart, on each side.
@@ -180,6 +186,26 @@ fn from_start(reader: &Reader<'_, '_>) -> Option<Row> {
     let is_prologue = goes_on || frame.keeps_link();
     let is_start = code.function == Some(start) || frame.is_made || goes_on;
     if is_prologue && is_start { frame.row_after_start() } else { None }
+}
+
+/// Follows the code from a jump's target in the function's body, where the table's row holds: behind
+/// `ldm sp!, {r4, lr}`, with which compilers undo a frame some instructions before a tail call.
+fn from_body(reader: &Reader<'_, '_>, body: &Row) -> Option<Row> {
+    let start = start_of_block(reader)?;
+    if reader.code.function == Some(start) {
+        return None;
+    }
+    let mut frame = Frame::new();
+    let mut sweep = Sweep::new(reader, start);
+    while sweep.at < reader.code.at {
+        match sweep.next()?.1 {
+            Effect::Call => frame.run(Effect::Clobber(CHANGED_BY_CALLS)),
+            effect if ends_block(effect) => return None,
+            effect => frame.run(effect),
+        }
+    }
+    let is_there = sweep.at == reader.code.at && frame.is_undone;
+    if is_there { frame.row_after_body(body) } else { None }
 }
 
 /// Where the straight code that leads to the address begins; `None` where that is too far away.

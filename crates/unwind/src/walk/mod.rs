@@ -4,6 +4,7 @@ mod cache;
 mod chain;
 mod fallback;
 mod fold;
+mod mend;
 mod tables;
 #[cfg(test)]
 mod tests;

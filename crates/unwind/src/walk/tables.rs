@@ -50,7 +50,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         };
         match found {
             Ok((mut found, expressions)) => {
-                self.mend(&mut found.row);
+                self.mend(&mut found);
                 self.by_row(here, image, &found, expressions)
             }
             Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),
@@ -91,34 +91,6 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             bytecode: None,
             is_odd,
         }))
-    }
-
-    /// On x86 the return address lies right below the CFA and not below the stack pointer: a CFA nearer to the stack
-    /// pointer than one word is wrong. Seen in glibc's assembly for i386 (`strchr`, `memchr`, the `mem` functions),
-    /// which takes each push away from the CFA instead of adding it. The mirrored distance is taken where it leads to
-    /// the address behind a call; the places of saved registers are right, since they are stated from the stack
-    /// pointer.
-    fn mend(&self, row: &mut Row) {
-        let family = self.registers.family();
-        let word = i32::from(family.word_size());
-        let crate::Cfa::RegisterOffset(base, offset) = row.cfa else { return };
-        let is_wrong = family.lr().is_none() && base == family.sp() && offset < word && !row.is_signal_frame;
-        if !is_wrong || row.return_address != crate::Rule::Offset(-word) {
-            return;
-        }
-        let (Some(right), Some(sp)) = ((2 * word).checked_sub(offset), self.registers.sp()) else { return };
-        let place = sp.get().wrapping_add_signed(i64::from(right) - i64::from(word));
-        let address = self.memory.read_pointer(Avma::new(place), family.word_size());
-        if !address.is_ok_and(|address| self.is_return_address(Avma::new(address))) {
-            return;
-        }
-        for (register, rule) in row.clone().rules() {
-            if let crate::Rule::Offset(at) = rule {
-                row.set(register, crate::Rule::Offset(at.saturating_sub(right - offset)));
-            }
-        }
-        row.set(family.pc(), row.return_address);
-        row.cfa = crate::Cfa::RegisterOffset(base, right);
     }
 
     /// Applies a table's row and checks what comes out.

@@ -27,7 +27,7 @@ pub(crate) enum Effect {
     Jump,
     /// The stack pointer is rounded down by some amount.
     AlignSp,
-    /// Writes to the stack by the stack pointer: what lies there may be a return address of the code's own making.
+    /// Writes to the top of the stack: what lies there may be a return address of the code's own making.
     Store,
     /// Neither pointer changes, and the next instruction comes next.
     Neutral,
@@ -126,7 +126,7 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         0x8b if operand.target == Some(SP) && operand.register == FP => Effect::SetFp(0),
         0x89 if operand.target == Some(SP) && operand.register == FP => Effect::SetSpFromFp(0),
         0x8b if operand.target == Some(FP) && operand.register == SP => Effect::SetSpFromFp(0),
-        0x89 | 0xc7 if is_on_stack(operands) => Effect::Store,
+        0x89 | 0xc7 if is_top_of_stack(operands) => Effect::Store,
         0x8d if matches!(operand.register, SP | FP) => lea(operand.register, operands, prefixes.rex)?,
         0xff => match operand.register & 7 {
             6 => Effect::Push(None),
@@ -154,9 +154,9 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
     Some((length, effect))
 }
 
-/// Whether a memory operand counts from the stack pointer.
-fn is_on_stack(operands: &[u8]) -> bool {
-    matches!(operands, [modrm, sib, ..] if modrm >> 6 != 3 && modrm & 7 == 4 && sib & 7 == SP)
+/// Whether a memory operand is the top of the stack.
+fn is_top_of_stack(operands: &[u8]) -> bool {
+    matches!(operands, [modrm, sib, ..] if modrm >> 6 == 0 && modrm & 7 == 4 && *sib == 0x24)
 }
 
 fn immediate_size(opcode: u8, register: u8, prefixes: &Prefixes) -> usize {

@@ -192,3 +192,6 @@ fn skip_markers(code: &[u8]) -> &[u8] {
     let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfb]).unwrap_or(code);
     code.strip_prefix(&[0xf2]).unwrap_or(code)
 }
+
+#[cfg(test)]
+mod tests;

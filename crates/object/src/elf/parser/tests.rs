@@ -43,7 +43,7 @@ fn headers_are_read_in_every_width_and_order() {
         (false, false, 3, Arch::X86),
         (true, false, 0xf00d, Arch::Unknown),
     ] {
-        let mut elf = Elf { is_64, is_big, machine, ..library() };
+        let mut elf = Elf { is_64, is_big, machine, entry: 0x10_1004, ..library() };
         elf.sections[0].data = elf.build_id_note(&[0xab; 20]);
         let data = elf.build();
         let object = Object::parse(&data).unwrap();
@@ -52,6 +52,7 @@ fn headers_are_read_in_every_width_and_order() {
         assert_eq!(object.id(), ImageId::from_build_id(&[0xab; 20]));
         assert_eq!(object.problems(), []);
         assert_eq!(object.image_base(), Svma::new(0x10_0000));
+        assert_eq!(object.entry(), Some(Svma::new(0x10_1004)));
         assert!(object.has_debug_info() && !object.has_symbols());
         let text = object.section(".text").unwrap();
         assert!(text.is_code && text.is_loaded);
@@ -82,6 +83,7 @@ fn kinds_follow_from_type_and_contents() {
         let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         section(".dynamic", DYNAMIC, ALLOC, 0x10_3000, &bytes)
     };
+    assert_eq!(Object::parse(&library().build()).unwrap().entry(), None);
     assert_eq!(with(1, &|_| {}), Kind::Relocatable);
     assert_eq!(with(2, &|_| {}), Kind::Executable);
     assert_eq!(with(3, &|_| {}), Kind::Library);

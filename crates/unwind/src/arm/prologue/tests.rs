@@ -8,13 +8,14 @@ const TEXT: u64 = 0x4000;
 const LINK: Rule = Rule::Register(Register(14));
 
 fn analyse_at(bytes: &[u8], offset: u64, function: Option<u64>, thumb: bool) -> Option<(u8, i32, Rule)> {
-    let row = analyse(&Code {
+    let code = Code {
         text: Section::new(Svma::new(TEXT), bytes),
         at: Svma::new(TEXT + offset),
         function: function.map(|offset| Svma::new(TEXT + offset)),
         thumb,
         is_described: false,
-    })?;
+    };
+    let row = analyse(&code, None)?;
     let Cfa::RegisterOffset(register, offset) = row.cfa else { panic!("{row:?}") };
     Some((register.0, offset, row.return_address))
 }
@@ -157,4 +158,31 @@ fn emptied_code_says_nothing() {
             assert_eq!(analyse_at(&code, offset, Some(0), thumb), None, "{fill} {offset} {thumb}");
         }
     }
+}
+
+/// gcc at -O2: a switch's cases each undo the frame, prepare an argument and jump to another function.
+#[test]
+fn frames_undone_before_a_tail_call_are_told_by_the_bodys_row() {
+    let code = halves(&[
+        0xb508, // push {r3, lr}
+        0xbd08, // pop {r3, pc}
+        0xe8bd, 0x4008, // ldmia sp!, {r3, lr}
+        0x2001, // movs r0, #1
+        0xf7ff, 0xbeb9, // b.w
+    ]);
+    let mut body = Row::new(Cfa::RegisterOffset(Register(13), 8), Rule::Offset(-4));
+    body.set(Register(14), Rule::Offset(-4));
+    let row = |offset: u64| {
+        let code = Code {
+            text: Section::new(Svma::new(TEXT), &code),
+            at: Svma::new(TEXT + offset),
+            function: Some(Svma::new(TEXT)),
+            thumb: true,
+            is_described: false,
+        };
+        analyse(&code, Some(&body)).map(|row| (row.cfa, row.return_address, row.rule(Register(14))))
+    };
+    let undone = Some((Cfa::RegisterOffset(Register(13), 0), LINK, Rule::Same));
+    assert_eq!(row(8), undone);
+    assert_eq!(row(10), undone);
 }

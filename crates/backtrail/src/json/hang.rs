@@ -1,0 +1,136 @@
+//! The document of one hang.
+
+use super::frame::{FrameJson, frame};
+use super::report::{ProcessJson, process};
+use super::{HANG_SCHEMA, Hex};
+use crate::hang::{End, Hang, Node};
+use backtrail_report::{Frame, Image};
+use serde::Serialize;
+use std::time::Duration;
+
+/// The whole document: serialize it with any `serde` format.
+#[derive(Debug, Serialize)]
+pub struct HangJson<'a> {
+    schema: &'static str,
+    kind: &'static str,
+    process: ProcessJson<'a>,
+    time: Option<String>,
+    thread: ThreadJson<'a>,
+    number: u64,
+    threshold_ms: f64,
+    lasted_ms: f64,
+    activity: &'static str,
+    cpu_ms: Option<f64>,
+    queued_ms: Option<f64>,
+    measured_ms: f64,
+    excused: ExcusedJson,
+    samples: u64,
+    incomplete: u64,
+    missed: u64,
+    missed_because: Option<&'a str>,
+    ended: Option<&'static str>,
+    heaviest: Vec<FrameJson<'a>>,
+    tree: Vec<NodeJson<'a>>,
+    images: Vec<ImageJson<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadJson<'a> {
+    id: Option<u64>,
+    name: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct ExcusedJson {
+    suspended_ms: f64,
+    stopped_ms: f64,
+    gaps: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct NodeJson<'a> {
+    parent: Option<usize>,
+    samples: u64,
+    own_samples: u64,
+    time_ms: f64,
+    own_time_ms: f64,
+    frame: FrameJson<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct ImageJson<'a> {
+    name: &'a str,
+    path: Option<&'a str>,
+    id: Option<String>,
+    arch: Option<&'static str>,
+    load_address: Hex,
+    end_address: Option<Hex>,
+}
+
+/// The document for one hang.
+pub fn hang(hang: &Hang) -> HangJson<'_> {
+    let heaviest = hang.heaviest().into_iter().flat_map(|node| hang.stack(node));
+    HangJson {
+        schema: HANG_SCHEMA,
+        kind: "hang",
+        process: process(&hang.process),
+        time: hang.time(),
+        thread: ThreadJson { id: hang.thread_id, name: hang.thread_name.as_deref() },
+        number: hang.number,
+        threshold_ms: millis(hang.threshold),
+        lasted_ms: millis(hang.lasted),
+        activity: hang.activity().as_str(),
+        cpu_ms: hang.cpu.map(millis),
+        queued_ms: hang.queued.map(millis),
+        measured_ms: millis(hang.measured),
+        excused: ExcusedJson {
+            suspended_ms: millis(hang.excused.suspended),
+            stopped_ms: millis(hang.excused.stopped),
+            gaps: hang.excused.gaps,
+        },
+        samples: hang.samples,
+        incomplete: hang.incomplete,
+        missed: hang.missed,
+        missed_because: hang.missed_because.as_deref(),
+        ended: hang.end.map(End::as_str),
+        heaviest: heaviest.zip(0..).map(|(item, index)| at_place(index, item, &hang.images)).collect(),
+        tree: hang.nodes.iter().map(|item| node(item, &hang.images)).collect(),
+        images: hang.images.iter().map(image).collect(),
+        notes: &hang.notes,
+    }
+}
+
+/// In the tree a frame's index is its depth; in a stack it is its place, as in all others.
+fn at_place<'a>(index: u32, item: &'a Frame, images: &'a [Image]) -> FrameJson<'a> {
+    let mut shown = frame(item, images);
+    shown.index = index;
+    shown
+}
+
+fn node<'a>(node: &'a Node, images: &'a [Image]) -> NodeJson<'a> {
+    NodeJson {
+        parent: node.parent,
+        samples: node.samples,
+        own_samples: node.own_samples,
+        time_ms: millis(node.time),
+        own_time_ms: millis(node.own_time),
+        frame: frame(&node.frame, images),
+    }
+}
+
+fn image(image: &Image) -> ImageJson<'_> {
+    ImageJson {
+        name: &image.name,
+        path: image.path.as_deref(),
+        id: image.id.map(|id| id.to_string()),
+        arch: image.arch.map(backtrail_core::Arch::name),
+        load_address: image.load_address.into(),
+        end_address: image.end_address.map(Hex::from),
+    }
+}
+
+/// Milliseconds, to the microsecond.
+pub(crate) fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

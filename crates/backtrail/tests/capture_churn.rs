@@ -1,0 +1,397 @@
+//! Captures of a program that starts and ends threads, allocates, throws, prints and loads libraries without pause: no
+//! crash, no deadlock, no wrong frame, no leak. And of threads that hold the locks that captures must not take.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    unsafe_code,
+    reason = "a test's helpers may, and C libraries are called"
+)]
+
+use backtrail::capture::{CaptureError, Capturer, Options, RawStack, ThreadId, ThreadStack};
+use backtrail::{FrameAddress, Symbols};
+use backtrail_testkit::TempDir;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_int, c_long, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The tests share what is one for the process: its threads, its environment.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Builds the libraries; `None` where there is no compiler.
+fn build(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/capture_churn");
+    let make = |compiler: &str, source: &str, output: &str| {
+        let output = folder.join(output);
+        let mut command = Command::new(compiler);
+        command.args(["-shared", "-fPIC", "-g", "-O1", "-pthread", "-o"]).arg(&output);
+        let done = command.arg(sources.join(source)).args(["-ldl"]).status().ok()?;
+        assert!(done.success(), "{source} does not compile");
+        Some(output)
+    };
+    let target = std::env::var("BACKTRAIL_TEST_CC_PREFIX").unwrap_or_default();
+    let built = make(&format!("{target}c++"), "churn.cpp", "libchurn.so").zip(make(
+        &format!("{target}cc"),
+        "plugin.c",
+        "libplugin.so",
+    ));
+    if built.is_none() {
+        println!("no C++ compiler: nothing is tested");
+    }
+    built
+}
+
+fn open(library: &Path) -> *mut c_void {
+    let path = CString::new(library.to_str().unwrap()).unwrap();
+    // SAFETY: a library of our own.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!handle.is_null(), "{library:?} cannot be loaded");
+    handle
+}
+
+fn symbol(library: *mut c_void, name: &str) -> *mut c_void {
+    let name = CString::new(name).unwrap();
+    // SAFETY: the handle is open.
+    let address = unsafe { libc::dlsym(library, name.as_ptr()) };
+    assert!(!address.is_null(), "{name:?}");
+    address
+}
+
+/// Names of frames, each address once.
+struct Names<'c> {
+    capturer: &'c Capturer,
+    symbols: Symbols,
+    known: HashMap<FrameAddress, String>,
+}
+
+impl Names<'_> {
+    fn of(&mut self, stack: &RawStack) -> Vec<String> {
+        let is_known = |frame: &backtrail::capture::RawFrame| self.known.contains_key(&frame.address);
+        if !stack.frames().iter().all(is_known) {
+            for frame in self.capturer.symbolize(stack, &self.symbols) {
+                let outermost = frame
+                    .functions
+                    .last()
+                    .map(|function| function.linkage_name.clone().unwrap_or_else(|| function.name.clone()));
+                let name = outermost.or_else(|| frame.names().last().map(str::to_owned)).unwrap_or_default();
+                self.known.insert(frame.address.unwrap(), name);
+            }
+        }
+        stack.frames().iter().map(|frame| self.known[&frame.address].clone()).collect()
+    }
+}
+
+/// What is certain of a thread's stack: below (further out than) its entry nothing but what starts threads; next to it
+/// its middle, and no deep function without its middle.
+fn check_chain(kind: &str, names: &[String]) -> Result<bool, String> {
+    let at = |part: &str| names.iter().rposition(|name| *name == format!("churn_{kind}_{part}"));
+    let Some(entry) = at("entry") else { return Ok(false) };
+    let rest = &names[entry + 1..];
+    let starts = ["start_thread", "clone3", "__clone", "thread_start", "clone", "__clone3", ""];
+    if let Some(odd) = rest.iter().find(|name| !starts.contains(&name.as_str())) {
+        return Err(format!("{odd} called the entry"));
+    }
+    match (at("middle"), at("deep")) {
+        (Some(middle), _) if middle + 1 != entry => Err("something between entry and middle".to_owned()),
+        (Some(middle), Some(deep)) if deep + 1 != middle => {
+            Err("something between middle and deep".to_owned())
+        }
+        (None, Some(_)) => Err("deep without middle".to_owned()),
+        (_, deep) => Ok(deep.is_some()),
+    }
+}
+
+#[derive(Default, Debug)]
+struct Seen {
+    complete: usize,
+    failed: HashMap<String, usize>,
+    unanswered: HashMap<String, usize>,
+    deep: HashMap<String, usize>,
+}
+
+impl Seen {
+    fn look(&mut self, threads: &[ThreadStack], names: &mut Names<'_>) {
+        for thread in threads {
+            let stack = match &thread.stack {
+                Ok(stack) => stack,
+                Err(why) => {
+                    *self.unanswered.entry(format!("{}: {why}", thread.name)).or_default() += 1;
+                    continue;
+                }
+            };
+            match stack.ended() {
+                Some(backtrail::capture::Ended::EndOfStack(_)) => self.complete += 1,
+                other => {
+                    let key = format!(
+                        "{}: {}",
+                        thread.name,
+                        other.map(|o| o.to_string().chars().take(40).collect::<String>()).unwrap_or_default()
+                    );
+                    *self.failed.entry(key).or_default() += 1;
+                }
+            }
+            let named = names.of(stack);
+            match check_chain(&thread.name, &named) {
+                Ok(is_deep) => *self.deep.entry(thread.name.clone()).or_default() += usize::from(is_deep),
+                Err(why) => panic!("{}: {why}: {named:#?}\n{stack:#?}", thread.name),
+            }
+        }
+    }
+}
+
+/// Kilobytes of memory that the process has and that are its own.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|line| line.starts_with("RssAnon")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn churn(count: usize) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = TempDir::new("capture-churn");
+    let Some((library, plugin)) = build(folder.path()) else { return };
+    let library = open(&library);
+    let begin = symbol(library, "churn_begin");
+    let end = symbol(library, "churn_end");
+    type Begin = extern "C" fn(*const c_char);
+    type End = extern "C" fn() -> c_long;
+    // SAFETY: the functions of churn.cpp.
+    let (begin, end) = unsafe {
+        (std::mem::transmute::<*mut c_void, Begin>(begin), std::mem::transmute::<*mut c_void, End>(end))
+    };
+    let mut options = Options::default();
+    options.timeout = Duration::from_secs(20);
+    let capturer = Capturer::new(options).unwrap();
+    let plugin = CString::new(plugin.to_str().unwrap()).unwrap();
+    begin(plugin.as_ptr());
+    let mut names = Names { capturer: &capturer, symbols: Symbols::none(), known: HashMap::new() };
+    let mut seen = Seen::default();
+    let (start, mut before) = (Instant::now(), 0);
+    for number in 0..count {
+        let threads = capturer.all();
+        assert!(threads.len() >= 6, "{threads:?}");
+        // Libraries come and go: what an address is called holds for this capture.
+        names.known.clear();
+        if number % (count / 100).max(1) == 0 {
+            seen.look(&threads, &mut names);
+        }
+        if number == count / 4 {
+            before = resident();
+        }
+    }
+    let elapsed = start.elapsed();
+    println!(
+        "{seen:#?}\n{count} captures of all threads in {elapsed:?}; {} steps of work; memory {before} KB, then {} KB",
+        end(),
+        resident()
+    );
+    assert!(seen.complete > 0);
+    // Names and rules of libraries are kept, each once.
+    assert!(resident() < before + 20_000, "memory grew from {before} KB to {} KB", resident());
+}
+
+#[test]
+fn captures_of_a_program_without_a_moments_rest() {
+    churn(300);
+}
+
+#[test]
+#[ignore = "some minutes: cargo test --release -p backtrail --test capture_churn -- --ignored"]
+fn ten_thousand_captures_of_a_program_without_a_moments_rest() {
+    churn(10_000);
+}
+
+/// A thread that stays somewhere until it is let go.
+static HELD: AtomicU32 = AtomicU32::new(0);
+static LET_GO: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn hold() {
+    HELD.store(ThreadId::current().get(), SeqCst);
+    while !LET_GO.load(SeqCst) {
+        std::thread::yield_now();
+    }
+}
+
+fn while_held<T>(work: impl FnOnce() + Send, check: impl FnOnce(ThreadId) -> T) -> T {
+    HELD.store(0, SeqCst);
+    LET_GO.store(false, SeqCst);
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        while HELD.load(SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let checked = check(ThreadId::new(HELD.load(SeqCst)));
+        LET_GO.store(true, SeqCst);
+        checked
+    })
+}
+
+fn names_of(capturer: &Capturer, stack: &RawStack) -> Vec<String> {
+    Names { capturer, symbols: Symbols::none(), known: HashMap::new() }.of(stack)
+}
+
+/// Captures a thread by itself and with all others while it holds something, and wants a function in its stack. Frames
+/// are named when all is over: that may wait for locks.
+fn capture_held(capturer: &Capturer, work: impl FnOnce() + Send, function: &str) {
+    let stack = while_held(work, |id| {
+        let before = Instant::now();
+        let mut stack = RawStack::new();
+        capturer.thread(id, &mut stack).unwrap();
+        let all = capturer.all();
+        assert!(all.iter().any(|thread| thread.id == id && thread.stack.is_ok()));
+        assert!(before.elapsed() < Duration::from_secs(30));
+        stack
+    });
+    let names = names_of(capturer, &stack);
+    assert!(names.iter().any(|name| name.contains(function)), "{names:#?}");
+}
+
+#[test]
+fn threads_in_the_loader_are_captured() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    unsafe extern "C" fn visit(_: *mut libc::dl_phdr_info, _: libc::size_t, _: *mut c_void) -> c_int {
+        hold();
+        1
+    }
+    let capturer = Capturer::new(Options::default()).unwrap();
+    // The loader's list is locked: captures go on with the images that they have.
+    let in_list = || {
+        // SAFETY: the callback has the type that is asked for.
+        unsafe { libc::dl_iterate_phdr(Some(visit), std::ptr::null_mut()) };
+    };
+    while_held(in_list, |_| assert!(!capturer.refresh()));
+    assert!(capturer.refresh());
+    capture_held(&capturer, in_list, "dl_iterate_phdr");
+
+    let folder = TempDir::new("capture-loader");
+    let Some((_, plugin)) = build(folder.path()) else { return };
+    // SAFETY: the tests of this program that look at the environment run alone.
+    unsafe { std::env::set_var("BACKTRAIL_PLUGIN_HOLD", format!("{:x}", hold as *const () as usize)) };
+    let in_constructor = || {
+        open(&plugin);
+    };
+    capture_held(&capturer, in_constructor, "plugin_begin");
+    // SAFETY: as before.
+    unsafe { std::env::remove_var("BACKTRAIL_PLUGIN_HOLD") };
+}
+
+#[test]
+fn libraries_whose_file_is_gone_are_read_from_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = TempDir::new("capture-gone");
+    let Some((_, plugin)) = build(folder.path()) else { return };
+    let library = open(&plugin);
+    std::fs::remove_file(&plugin).unwrap();
+    let capturer = Capturer::new(Options::default()).unwrap();
+    let work = symbol(library, "plugin_work") as usize;
+    let in_plugin = move || {
+        // SAFETY: the function of plugin.c.
+        let work: extern "C" fn(extern "C" fn()) = unsafe { std::mem::transmute(work) };
+        work(hold);
+    };
+    let mut stack = RawStack::new();
+    while_held(in_plugin, |id| capturer.thread(id, &mut stack).unwrap());
+    let inside = |frame: &&backtrail::capture::RawFrame| {
+        (work..work + 64).contains(&usize::try_from(frame.address.raw().get()).unwrap())
+    };
+    let frame = stack.frames().iter().find(inside).expect("a frame of the library");
+    assert_eq!(frame.trust, backtrail::Trust::Cfi);
+    let ended = stack.ended().unwrap();
+    assert!(matches!(ended, backtrail::capture::Ended::EndOfStack(_)), "{ended}: {stack:#?}");
+}
+
+#[test]
+fn threads_that_hold_stdios_lock_are_captured() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    unsafe extern "C" {
+        static stdout: *mut libc::FILE;
+        fn flockfile(file: *mut libc::FILE);
+        fn funlockfile(file: *mut libc::FILE);
+    }
+    let capturer = Capturer::new(Options::default()).unwrap();
+    let locked = || {
+        // SAFETY: the C library's own file.
+        unsafe { flockfile(stdout) };
+        hold();
+        // SAFETY: as before.
+        unsafe { funlockfile(stdout) };
+    };
+    capture_held(&capturer, locked, "hold");
+}
+
+#[test]
+fn threads_that_do_not_take_the_signal_are_reported() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let capturer = Capturer::new(Options::default()).unwrap();
+    let signal = capturer.signal();
+    let set = |how: c_int| {
+        // SAFETY: the set is filled in before it is used.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigaddset(&raw mut set, signal);
+            libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut());
+        }
+    };
+    let deaf = || {
+        set(libc::SIG_BLOCK);
+        hold();
+        set(libc::SIG_UNBLOCK);
+        LET_GO.store(false, SeqCst);
+        hold();
+    };
+    while_held(deaf, |id| {
+        let mut stack = RawStack::new();
+        for _ in 0..20 {
+            assert_eq!(capturer.thread(id, &mut stack), Err(CaptureError::SignalBlocked));
+            assert!(stack.frames().is_empty());
+        }
+        // One signal waits for the thread, not twenty; when it comes at last it is too late, and nothing happens.
+        let status = std::fs::read_to_string(format!("/proc/self/task/{id}/status")).unwrap();
+        let queued = status.lines().find(|line| line.starts_with("SigQ")).unwrap().to_owned();
+        println!("{queued}");
+        LET_GO.store(true, SeqCst);
+        while LET_GO.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        capturer.thread(id, &mut stack).unwrap();
+    });
+}
+
+#[test]
+fn foreign_signals_reach_the_handler_that_was_there_before() {
+    static CAUGHT: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn theirs(_: c_int) {
+        CAUGHT.fetch_add(1, SeqCst);
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = libc::SIGRTMIN() + 3;
+    // SAFETY: the handler only counts.
+    unsafe { libc::signal(number, theirs as *const () as usize) };
+    let mut options = Options::default();
+    options.signal = Some(number);
+    let capturer = Capturer::new(options).unwrap();
+    assert_eq!(capturer.signal(), number);
+    // SAFETY: a signal to this thread.
+    unsafe { libc::pthread_kill(libc::pthread_self(), number) };
+    assert_eq!(CAUGHT.load(SeqCst), 1);
+    capture_held(&capturer, hold_here, "hold");
+    assert_eq!(CAUGHT.load(SeqCst), 1);
+    // Somebody takes the signal away.
+    // SAFETY: as before.
+    unsafe { libc::signal(number, theirs as *const () as usize) };
+    let mut stack = RawStack::new();
+    while_held(hold_here, |id| {
+        assert_eq!(capturer.thread(id, &mut stack), Err(CaptureError::HandlerReplaced));
+    });
+}
+
+fn hold_here() {
+    hold();
+}

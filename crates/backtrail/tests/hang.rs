@@ -1,0 +1,252 @@
+//! Threads that hang, watched live.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
+
+use backtrail::Symbols;
+use backtrail::hang::{Activity, Beat, End, Event, Hang, Options, Watch, unfinished};
+use backtrail_testkit::TempDir;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn options(threshold: Duration) -> Options {
+    let mut options = Options::default();
+    options.threshold = threshold;
+    options
+}
+
+/// What a watch tells, from another thread.
+#[derive(Debug)]
+enum Told {
+    Began(Hang),
+    Ended(Hang),
+    Problem(String),
+}
+
+fn watch(options: Options) -> (Watch, Receiver<Told>) {
+    let (sender, receiver) = channel();
+    let handler = move |event: Event<'_>| {
+        let told = match event {
+            Event::Began(hang) => Told::Began(hang.clone()),
+            Event::Ended(hang) => Told::Ended(hang.clone()),
+            Event::Problem(problem) => Told::Problem(problem.to_owned()),
+            _ => return,
+        };
+        let _ = sender.send(told);
+    };
+    (Watch::current_thread(options, handler).unwrap(), receiver)
+}
+
+/// The one hang that was told.
+fn ended(told: &Receiver<Told>) -> Hang {
+    match told.recv_timeout(ms(30_000)).unwrap() {
+        Told::Began(hang) => assert!(hang.end.is_none()),
+        other => panic!("expected a beginning, not {other:?}"),
+    }
+    match told.recv_timeout(ms(30_000)).unwrap() {
+        Told::Ended(hang) => hang,
+        other => panic!("expected an end, not {other:?}"),
+    }
+}
+
+fn names(hang: &mut Hang) -> Vec<String> {
+    hang.name(&Symbols::none());
+    let heaviest = hang.heaviest().expect("a stack");
+    hang.stack(heaviest).flat_map(|frame| frame.names().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+fn contains(names: &[String], wanted: &str) -> bool {
+    names.iter().any(|name| name.contains(wanted))
+}
+
+#[inline(never)]
+fn compute_in_vain(time: Duration) -> u64 {
+    let begin = Instant::now();
+    let mut work = 1u64;
+    while begin.elapsed() < time {
+        for _ in 0..10_000 {
+            work = std::hint::black_box(work.wrapping_mul(6_364_136_223_846_793_005).rotate_left(7));
+        }
+    }
+    work
+}
+
+#[inline(never)]
+fn wait_in_vain(time: Duration) {
+    std::thread::sleep(time);
+    std::hint::black_box(());
+}
+
+#[test]
+fn a_busy_hang_says_what_it_was_busy_with() {
+    let (watch, told) = watch(options(ms(250)));
+    let beat = watch.beat();
+    beat.tick();
+    let began = Instant::now();
+    compute_in_vain(ms(900));
+    beat.rest();
+    let took = began.elapsed();
+    let mut hang = ended(&told);
+    assert_eq!(hang.end, Some(End::Recovered));
+    assert!(hang.lasted >= ms(600) && hang.lasted <= took + ms(5), "{:?} of {took:?}", hang.lasted);
+    assert!(hang.samples > 5, "{hang}");
+    // On a machine that has more to do it may have waited for a processor most of the time.
+    assert!(!matches!(hang.activity(), Activity::Waiting | Activity::Unknown), "{hang}");
+    let names = names(&mut hang);
+    assert!(contains(&names, "compute_in_vain") && contains(&names, "a_busy_hang_says"), "{hang}");
+    assert_eq!(hang.incomplete, 0, "{hang}");
+}
+
+#[test]
+fn a_waiting_hang_says_what_it_waited_in() {
+    let (watch, told) = watch(options(ms(250)));
+    let beat = watch.beat();
+    let work = beat.work();
+    wait_in_vain(ms(900));
+    drop(work);
+    let mut hang = ended(&told);
+    assert_eq!(hang.activity(), Activity::Waiting, "{hang}");
+    assert!(contains(&names(&mut hang), "wait_in_vain"), "{hang}");
+}
+
+#[test]
+fn who_ticks_or_rests_is_left_alone() {
+    let (watch, told) = watch(options(ms(2_000)));
+    let beat = watch.beat();
+    for _ in 0..200 {
+        beat.tick();
+        std::thread::sleep(ms(5));
+    }
+    beat.rest();
+    std::thread::sleep(ms(2_500));
+    watch.stop();
+    assert!(told.try_recv().is_err());
+}
+
+#[test]
+fn a_watch_that_stops_ends_its_hang() {
+    let (watch, told) = watch(options(ms(100)));
+    watch.beat().tick();
+    std::thread::sleep(ms(400));
+    watch.stop();
+    assert_eq!(ended(&told).end, Some(End::Unwatched));
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_and_costs_only_the_file() {
+    let mut options = options(ms(100));
+    options.folder = Some("/proc/self/no-such-folder".into());
+    let (watch, told) = watch(options);
+    watch.beat().tick();
+    compute_in_vain(ms(400));
+    watch.stop();
+    let told: Vec<_> = told.iter().collect();
+    assert!(matches!(&told[0], Told::Problem(problem) if problem.contains("cannot be written")), "{told:?}");
+    assert!(matches!((&told[1], &told[2]), (Told::Began(_), Told::Ended(_))), "{told:?}");
+}
+
+#[test]
+fn a_thread_that_ends_without_a_rest_does_not_hang() {
+    let (sender, receiver) = channel();
+    let watched = std::thread::spawn(move || {
+        let (watch, told) = watch(options(ms(100)));
+        watch.beat().tick();
+        sender.send((watch, told)).unwrap();
+    });
+    watched.join().unwrap();
+    let (watch, told) = receiver.recv().unwrap();
+    std::thread::sleep(ms(400));
+    watch.stop();
+    assert!(told.try_recv().is_err());
+}
+
+/// Not a test: what the tests below run as a process of its own.
+#[test]
+fn child() {
+    let Ok(folder) = std::env::var("BACKTRAIL_TEST_HANG") else { return };
+    let mut options = options(ms(500));
+    options.folder = Some(folder.into());
+    let (watch, told) = watch(options);
+    let beat = watch.beat();
+    if std::env::var_os("BACKTRAIL_TEST_HANG_TICKS").is_some() {
+        return tick_for_a_while(&beat, watch, &told);
+    }
+    beat.tick();
+    compute_in_vain(ms(60_000));
+}
+
+fn tick_for_a_while(beat: &Beat, watch: Watch, told: &Receiver<Told>) {
+    let end = Instant::now() + ms(4_000);
+    while Instant::now() < end {
+        beat.tick();
+        std::thread::sleep(ms(1));
+    }
+    beat.rest();
+    watch.stop();
+    assert!(told.try_recv().is_err(), "a false alarm");
+}
+
+fn start(folder: &Path, ticks: bool) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "child", "--nocapture"]).env("BACKTRAIL_TEST_HANG", folder);
+    if ticks {
+        command.env("BACKTRAIL_TEST_HANG_TICKS", "1");
+    }
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_process_that_is_stopped_does_not_hang() {
+    let folder = TempDir::new("hang-stop");
+    let mut child = start(folder.path(), true);
+    std::thread::sleep(ms(1_200));
+    for _ in 0..2 {
+        signal(&child, "-STOP");
+        std::thread::sleep(ms(1_200));
+        signal(&child, "-CONT");
+        std::thread::sleep(ms(50));
+    }
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_hang_that_is_ended_by_a_kill_is_found_afterwards() {
+    let folder = TempDir::new("hang-kill");
+    let mut child = start(folder.path(), false);
+    let end = Instant::now() + ms(30_000);
+    let is_written = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries.flatten().any(|entry| entry.metadata().is_ok_and(|data| data.len() > 20_000))
+    };
+    while !is_written() && Instant::now() < end {
+        std::thread::sleep(ms(20));
+    }
+    assert_eq!(unfinished(folder.path()).unwrap().len(), 0, "the process still runs");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut found = unfinished(folder.path()).unwrap();
+    assert_eq!(found.len(), 1);
+    let hang = found[0].hang.as_mut().unwrap();
+    assert_eq!(hang.end, None);
+    assert!(hang.lasted >= ms(500) && hang.samples > 0, "{hang}");
+    assert_eq!(hang.process.pid, Some(u64::from(child.id())));
+    assert!(contains(&names(hang), "compute_in_vain"), "{hang}");
+    found[0].remove().unwrap();
+    assert_eq!(unfinished(folder.path()).unwrap().len(), 0);
+}

@@ -1,0 +1,79 @@
+// Watches its main loop, stalls it once, and prints what it was at.
+//
+//     c++ -std=c++11 watch.cpp $(pkg-config --cflags --libs backtrail) -o watch && ./watch FOLDER
+#include "backtrail.hpp"
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <string>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What the handler says, which runs on another thread.
+struct Told {
+    std::mutex lock;
+    unsigned hangs = 0;
+    std::string report;
+};
+
+void handle(void *context, uint32_t event, const backtrail_hang *hang, const char *problem)
+{
+    auto *told = static_cast<Told *>(context);
+    std::lock_guard<std::mutex> guard(told->lock);
+    try {
+        if (event == BACKTRAIL_HANG_ENDED) {
+            told->hangs++;
+            told->report = backtrail::format(hang, BACKTRAIL_TEXT);
+        } else if (event == BACKTRAIL_HANG_PROBLEM) {
+            std::fprintf(stderr, "%s\n", problem);
+        }
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "%s\n", error.what());
+    }
+}
+
+__attribute__((noinline)) unsigned long compute_in_vain(std::chrono::milliseconds time)
+{
+    volatile unsigned long work = 1;
+    for (auto begin = Clock::now(); Clock::now() - begin < time;)
+        for (int round = 0; round < 1000; round++)
+            work = work * 31 + 7;
+    return work;
+}
+
+uint32_t unfinished(void *context, const char *path, const backtrail_hang *, const char *)
+{
+    std::printf("the last run did not survive %s\n", path);
+    ++*static_cast<unsigned *>(context);
+    return 1;
+}
+
+} // namespace
+
+int main(int count, char **arguments)
+try {
+    const char *folder = count > 1 ? arguments[1] : ".";
+    unsigned earlier = 0;
+    backtrail::check(backtrail_hang_unfinished(folder, unfinished, &earlier));
+
+    Told told;
+    {
+        backtrail_watch_options options{};
+        options.size = sizeof options;
+        options.threshold_ms = 200;
+        options.folder = folder;
+        backtrail::Watch watch(options, handle, &told);
+        for (int event = 0; event < 3; event++) {
+            backtrail::Work work(watch);
+            compute_in_vain(std::chrono::milliseconds(event == 1 ? 1500 : 10));
+        }
+    } // The watch stops here: whatever it has to tell, it has told.
+    std::lock_guard<std::mutex> guard(told.lock);
+    std::printf("%u hang\n%s", told.hangs, told.report.c_str());
+    return told.hangs == 1 ? 0 : 1;
+} catch (const std::exception &error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}

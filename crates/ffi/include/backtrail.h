@@ -1,0 +1,231 @@
+/* Backtrail: stacks of this process, names for addresses, and a monitor for threads that hang.
+ *
+ * Linux, C99 or C++11. Link with -lbacktrail (pkg-config: backtrail).
+ *
+ * ERRORS. Functions that can fail return a status: BACKTRAIL_OK or why not. backtrail_last_error() says it in words, for
+ * the calling thread, until its next call that fails.
+ *
+ * OWNERSHIP. What a function hands out through `out` belongs to the caller, who frees it with the function of its type.
+ * Pointers inside of what is handed out (names, frames, stacks of threads) live as long as that. Texts are UTF-8 and end
+ * with a zero; those given to the library are copied. Freeing null does nothing.
+ *
+ * SIZES. A structure that begins with `size` gets sizeof of itself there before the call, so that older programs work with
+ * newer libraries and the other way round. The rest of an options structure is zeroed: zero is always the default.
+ *
+ * THREADS. Every function may be called on any thread. A handle that is const in a signature may be used by several threads
+ * at once; one that is not, by one at a time. Nothing may be used while or after it is freed.
+ *
+ * SIGNALS. Functions marked [signal-safe] may be called in a signal handler: they neither allocate nor lock. No other may.
+ *
+ * FORK. A child process needs a capturer and a watch of its own.
+ */
+#ifndef BACKTRAIL_H
+#define BACKTRAIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The ABI that this header describes; compare with backtrail_abi_version(). */
+#define BACKTRAIL_ABI_VERSION 0
+
+/* Statuses. */
+#define BACKTRAIL_OK 0         /* it worked */
+#define BACKTRAIL_INVALID 1    /* an argument is wrong */
+#define BACKTRAIL_SYSTEM 2     /* the system refused */
+#define BACKTRAIL_UNREADABLE 3 /* a file cannot be read, or not for what was asked */
+#define BACKTRAIL_GONE 4       /* there is no such thread or row */
+#define BACKTRAIL_SILENT 5     /* the thread did not answer: it blocks the signal, or sleeps deep in the kernel */
+#define BACKTRAIL_PANIC 6      /* a mistake in the library; nothing was done */
+
+/* The library's ABI. [signal-safe] */
+uint32_t backtrail_abi_version(void);
+/* The library's version, "0.1.0". Static. [signal-safe] */
+const char *backtrail_version(void);
+/* Why the last call of this thread failed; empty where none did. Valid until the thread's next call that fails. */
+const char *backtrail_last_error(void);
+/* Frees a text that a function handed out as `char *`. */
+void backtrail_string_free(char *text);
+
+/* ---- Capturing ---- */
+
+typedef struct backtrail_capturer backtrail_capturer;
+typedef struct backtrail_stack backtrail_stack;
+typedef struct backtrail_threads backtrail_threads;
+typedef struct backtrail_names backtrail_names;
+
+#define BACKTRAIL_BY_RULES 0          /* by the images' unwind tables, compiled ahead of time */
+#define BACKTRAIL_BY_FRAME_POINTERS 1 /* along the frame pointers: cheapest, for programs that keep them throughout */
+#define BACKTRAIL_BY_COPY 2           /* bytes of the stack are copied and walked afterwards */
+
+typedef struct backtrail_capture_options {
+    uint32_t size;
+    int32_t signal;       /* asks other threads; 0: the highest real-time signal that nothing handles */
+    uint32_t timeout_ms;  /* how long a thread is waited for; 0: 200 */
+    uint32_t max_frames;  /* of one thread, in backtrail_capture_all; 0: 256 */
+    uint32_t method;      /* BACKTRAIL_BY_… */
+    uint32_t stack_bytes; /* copied of a stack; 0: 65536 */
+} backtrail_capture_options;
+
+/* Reads what unwinding needs of all images, and installs a signal handler that stays. Takes some milliseconds. Options may
+ * be null. Free it when no other thread uses it. */
+int32_t backtrail_capturer_new(const backtrail_capture_options *options, backtrail_capturer **out);
+void backtrail_capturer_free(backtrail_capturer *capturer);
+/* Takes note of images that were loaded since. Captures of other threads do so by themselves. */
+int32_t backtrail_capturer_refresh(const backtrail_capturer *capturer);
+
+typedef struct backtrail_frame {
+    uint64_t address;
+    uint64_t stack_pointer;
+    uint32_t exact; /* 1: the address is that of an instruction that ran; 0: the one behind a call */
+    uint32_t trust; /* how it was found: 1 registers, 2 DWARF, 3 compact unwind, 4 exidx, 5 frame pointer, 6 link register,
+                       7 reading the code, 8 scanning the stack */
+} backtrail_frame;
+
+/* Room for frames; 0: 256. Null where there is no memory for it. */
+backtrail_stack *backtrail_stack_new(size_t max_frames);
+void backtrail_stack_free(backtrail_stack *stack);
+/* The frames, innermost first; valid until the stack is captured into again. [signal-safe] */
+const backtrail_frame *backtrail_stack_frames(const backtrail_stack *stack, size_t *count);
+/* The kernel id of the thread whose stack it is, or 0. [signal-safe] */
+uint32_t backtrail_stack_thread(const backtrail_stack *stack);
+/* 1: the outermost frame is where the thread began. [signal-safe] */
+uint32_t backtrail_stack_is_complete(const backtrail_stack *stack);
+
+/* Kernel ids (gettid) of the calling thread and of the process's first. [signal-safe] */
+uint32_t backtrail_current_thread(void);
+uint32_t backtrail_main_thread(void);
+
+/* The calling thread's stack, from the caller on, without the `skip` innermost frames. Sets no error text. [signal-safe] */
+int32_t backtrail_capture_current(const backtrail_capturer *capturer, size_t skip, backtrail_stack *stack);
+/* The stack that a signal has interrupted: `context` is the third argument of a handler with SA_SIGINFO, on its thread,
+ * before it returns. Sets no error text. [signal-safe] */
+int32_t backtrail_capture_interrupted(const backtrail_capturer *capturer, const void *context, backtrail_stack *stack);
+/* The stack of any thread of this process, by kernel id. */
+int32_t backtrail_capture_thread(const backtrail_capturer *capturer, uint32_t thread, backtrail_stack *stack);
+
+typedef struct backtrail_thread {
+    uint32_t size;
+    uint32_t id;
+    const char *name;
+    const char *state;            /* or null */
+    const backtrail_stack *stack; /* or null; belongs to the threads */
+    const char *problem;          /* why there is no stack, or null */
+    double cpu_seconds;           /* on a processor; below zero: not known */
+    double cpu_usage;             /* share of one processor since the last backtrail_capture_all; below zero: not known */
+    uint32_t is_main;
+    uint32_t reserved;
+} backtrail_thread;
+
+/* All threads' stacks. */
+int32_t backtrail_capture_all(const backtrail_capturer *capturer, backtrail_threads **out);
+size_t backtrail_threads_count(const backtrail_threads *threads);
+int32_t backtrail_threads_get(const backtrail_threads *threads, size_t index, backtrail_thread *out);
+void backtrail_threads_free(backtrail_threads *threads);
+
+/* ---- Names ---- */
+
+typedef struct backtrail_name {
+    uint32_t size;
+    uint32_t frame; /* position of the frame in its stack; inlined functions share their caller's */
+    uint64_t address;
+    const char *image;        /* file name of the image, or null */
+    const char *name;         /* readable, or null */
+    const char *linkage_name; /* the linker's, or null */
+    const char *file;         /* source file, or null */
+    const char *reason;       /* why there is no name, or null: "no-image", "missing-symbols", "stripped", … */
+    uint32_t line;            /* or 0 */
+    uint32_t column;          /* or 0 */
+    uint64_t offset;          /* bytes from the start of the function or symbol; UINT64_MAX: not known */
+    uint32_t inlined;         /* 1: into the function of the next row */
+    uint32_t reserved;
+} backtrail_name;
+
+/* Names of a stack's frames: a row a function, innermost first, at least one a frame. Opens files, which stay open. */
+int32_t backtrail_stack_symbolize(const backtrail_capturer *capturer, const backtrail_stack *stack, backtrail_names **out);
+/* Names of one address of this process. `exact` is 0 for return addresses, which are looked up one byte earlier. */
+int32_t backtrail_address_symbolize(const backtrail_capturer *capturer, uint64_t address, uint32_t exact, backtrail_names **out);
+size_t backtrail_names_count(const backtrail_names *names);
+int32_t backtrail_names_get(const backtrail_names *names, size_t index, backtrail_name *out);
+void backtrail_names_free(backtrail_names *names);
+
+typedef struct backtrail_binary backtrail_binary;
+
+/* Opens a binary, debug file or symbol table with what belongs to it. `arch` chooses a slice of a fat file ("arm64"), null
+ * takes the only one. */
+int32_t backtrail_binary_open(const char *path, const char *arch, backtrail_binary **out);
+void backtrail_binary_free(backtrail_binary *binary);
+
+#define BACKTRAIL_STATED 0    /* addresses are those that the file states; `base` is ignored */
+#define BACKTRAIL_LOADED_AT 1 /* addresses are those of a process that has the image's first byte at `base` */
+#define BACKTRAIL_SLID 2      /* addresses are those of a process that has the image `base` bytes higher than stated */
+
+/* What lies at an address. It is taken as it is: lower return addresses by one. */
+int32_t backtrail_binary_lookup(const backtrail_binary *binary, uint64_t address, uint32_t placement, uint64_t base, backtrail_names **out);
+
+/* ---- Hangs ---- */
+
+typedef struct backtrail_watch backtrail_watch;
+typedef struct backtrail_hang backtrail_hang;
+
+typedef struct backtrail_watch_options {
+    uint32_t size;
+    uint32_t threshold_ms; /* how late a beat is when the thread hangs; 0: 250 */
+    uint32_t interval_ms;  /* between captures of a hanging thread; 0: 10 */
+    uint32_t keep;         /* 1: files of hangs that are over stay, completed; 0: they are removed */
+    const char *folder;    /* where hangs are written while they last, or null */
+    const backtrail_capturer *capturer; /* or null: one of the watch's own */
+    uint64_t max_bytes;    /* of one hang's file; 0: 1048576 */
+} backtrail_watch_options;
+
+#define BACKTRAIL_HANG_BEGAN 1   /* the thread hangs; `hang` has its first stack */
+#define BACKTRAIL_HANG_ENDED 2   /* it got on, ended, or is no longer watched; `hang` has all */
+#define BACKTRAIL_HANG_PROBLEM 3 /* something does not work: `problem` says what, `hang` is null */
+
+/* Called on the watching thread. `hang` and `problem` live for the call. Must not throw, nor stop its own watch. */
+typedef void (*backtrail_hang_handler)(void *context, uint32_t event, const backtrail_hang *hang, const char *problem);
+
+/* Watches a thread, by kernel id; 0: the calling one. It rests until its first tick. Options and handler may be null.
+ * `context` goes to the handler, on another thread. */
+int32_t backtrail_watch_start(uint32_t thread, const backtrail_watch_options *options, backtrail_hang_handler handler, void *context, backtrail_watch **out);
+/* The thread works, and got on just now: the next tick is expected within the threshold. [signal-safe] */
+void backtrail_watch_tick(const backtrail_watch *watch);
+/* The thread waits for something to do, for as long as that takes. [signal-safe] */
+void backtrail_watch_rest(const backtrail_watch *watch);
+/* Stops watching and frees the watch. A hang that lasts ends first, and the handler is called for it. */
+void backtrail_watch_stop(backtrail_watch *watch);
+
+typedef struct backtrail_hang_info {
+    uint32_t size;
+    uint32_t thread;  /* kernel id, or 0 */
+    double lasted_ms; /* without a beat, what was not the thread's fault left out */
+    double cpu_ms;    /* on a processor; below zero: not known */
+    uint32_t activity; /* 0 not known, 1 busy, 2 waiting, 3 starved (wanted a processor), 4 some of each */
+    uint32_t ended;    /* 0 not, 1 recovered, 2 the thread ended, 3 no longer watched */
+    uint64_t samples;
+    uint64_t missed;
+} backtrail_hang_info;
+
+int32_t backtrail_hang_info_get(const backtrail_hang *hang, backtrail_hang_info *out);
+
+#define BACKTRAIL_TEXT 0      /* for people */
+#define BACKTRAIL_JSON 1      /* one line, schema backtrail-hang/1 */
+#define BACKTRAIL_COLLAPSED 2 /* `outermost;…;innermost milliseconds`, for flame graphs */
+
+/* The hang as a text, with names; free it with backtrail_string_free. Opens files: the watch does not look meanwhile. */
+int32_t backtrail_hang_format(const backtrail_hang *hang, uint32_t format, char **out);
+
+/* Called for each hang that was still on when its process ended. `hang` is null where the file cannot be read, and
+ * `problem` says why. Returns 1 to have the file removed. Must not throw. */
+typedef uint32_t (*backtrail_unfinished_handler)(void *context, const char *path, const backtrail_hang *hang, const char *problem);
+
+int32_t backtrail_hang_unfinished(const char *folder, backtrail_unfinished_handler handler, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

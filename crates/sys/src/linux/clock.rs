@@ -1,0 +1,33 @@
+//! Clocks.
+
+use super::OsError;
+use std::time::Duration;
+
+/// Time since the machine was started, that in which it was suspended included (`CLOCK_BOOTTIME`). Safe in a signal
+/// handler.
+///
+/// # Errors
+/// On kernels before 2.6.39.
+pub fn boot_time() -> Result<Duration, OsError> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid.
+    if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) } != 0 {
+        return Err(OsError::last("clock_gettime(CLOCK_BOOTTIME)"));
+    }
+    #[allow(clippy::useless_conversion, reason = "seconds have 32 bits on some systems")]
+    let seconds = u64::try_from(i64::from(time.tv_sec)).unwrap_or(0);
+    Ok(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_time_that_the_kernel_prints() {
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+        let uptime: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+        let time = boot_time().unwrap().as_secs_f64();
+        assert!((time - uptime).abs() < 5.0, "{time} and {uptime}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Tables that are wrong by what they say themselves.
+
+use super::Walk;
+use crate::row::{Cfa, Found, Row, Rule};
+use backtrail_core::{Avma, ReadMemory, Trust};
+
+/// How many words above the stack pointer the return address is looked for: what functions without locals push.
+const MAX_PUSHED: i32 = 8;
+
+impl<M: ReadMemory + ?Sized> Walk<'_, M> {
+    /// On x86 the return address lies right below the CFA and not below the stack pointer: a CFA nearer to the stack
+    /// pointer than one word is wrong. Seen in glibc's assembly for i386: `strchr` and others take each push away from
+    /// the CFA instead of adding it, `memcpy`'s table loses count of what its branches have popped.
+    ///
+    /// The mirrored distance is taken where it leads to the address behind a call: there the places of saved registers
+    /// are right, since they are stated from the stack pointer. Else the nearest such address on the stack is.
+    pub(super) fn mend(&self, found: &mut Found) {
+        let family = self.registers.family();
+        let word = i32::from(family.word_size());
+        let row = &found.row;
+        let Cfa::RegisterOffset(base, offset) = row.cfa else { return };
+        let is_wrong = family.lr().is_none() && base == family.sp() && offset < word;
+        if !is_wrong || row.is_signal_frame || row.return_address != Rule::Offset(-word) {
+            return;
+        }
+        let mirrored = (2 * word).saturating_sub(offset);
+        if self.returns_by(mirrored - word) {
+            self.move_cfa(&mut found.row, offset, mirrored);
+            return;
+        }
+        let places = (0..MAX_PUSHED).map(|pushed| pushed * word);
+        if let Some(place) = places.into_iter().find(|place| self.returns_by(*place)) {
+            let mut row = Row::new(Cfa::RegisterOffset(base, place + word), Rule::Offset(-word));
+            for (register, _) in found.row.rules() {
+                row.set(register, Rule::Undefined);
+            }
+            (found.row, found.trust) = (row, Trust::Scan);
+        }
+    }
+
+    /// Whether so many bytes above the stack pointer lies the address behind a call.
+    fn returns_by(&self, offset: i32) -> bool {
+        let Some(sp) = self.registers.sp() else { return false };
+        let place = Avma::new(sp.get().wrapping_add_signed(offset.into()));
+        let address = self.memory.read_pointer(place, self.registers.family().word_size());
+        address.is_ok_and(|address| self.is_return_address(Avma::new(address)))
+    }
+
+    fn move_cfa(&self, row: &mut Row, from: i32, to: i32) {
+        let distance = to.saturating_sub(from);
+        let stated = *row;
+        for (register, rule) in stated.rules() {
+            if let Rule::Offset(at) = rule {
+                row.set(register, Rule::Offset(at.saturating_sub(distance)));
+            }
+        }
+        let family = self.registers.family();
+        row.set(family.pc(), row.return_address);
+        row.cfa = Cfa::RegisterOffset(family.sp(), to);
+    }
+}

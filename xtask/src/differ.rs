@@ -1,0 +1,36 @@
+//! `differ`: unwind tables of real files as backtrail reads them and as framehop does (`benches/peers/unwind`).
+
+use crate::{Result, sh};
+use std::process::Command;
+
+/// Files that are usually there.
+const USUAL: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu/libc.so.6",
+    "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+    "/usr/aarch64-linux-gnu/lib/libc.so.6",
+    "fixtures/sample/app/Weather.app/Weather",
+];
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let manifest = sh::root().join("benches/peers/Cargo.toml");
+    let target = sh::root().join("target/peers");
+    let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
+    let program = sh::built(&[
+        "--manifest-path",
+        &*manifest,
+        "--target-dir",
+        &*target,
+        "-p",
+        "peers-unwind",
+        "--bin",
+        "differ",
+    ])?;
+    let mut command = Command::new(program);
+    command.current_dir(sh::root());
+    if arguments.is_empty() {
+        command.args(USUAL)
+    } else {
+        command.args(arguments)
+    };
+    sh::run(&mut command)
+}
