@@ -93,7 +93,7 @@ fn static_musl_and_32_bit_programs() {
         has_lines(&captured, "deep");
         has_lines(&captured, "main");
         let is_32 = options.contains(&"-m32");
-        assert_eq!(captured["process"]["arch"], if is_32 { "x86" } else { std::env::consts::ARCH });
+        assert_eq!(captured["process"]["arch"], if is_32 { "i386" } else { std::env::consts::ARCH });
         for thread in captured["threads"].as_array().unwrap() {
             // musl has no unwind information for the code that starts threads.
             let is_last = thread["ended_because"].as_str().unwrap().contains("no unwind information");
