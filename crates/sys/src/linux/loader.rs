@@ -55,7 +55,7 @@ fn range(header: &ProgramHeader) -> AddrRange<Svma> {
     AddrRange::from_size(Svma::new(header.p_vaddr.into()), header.p_memsz.into())
 }
 
-/// What a call of the loader's hands to [`each`]: told to go on or to stop.
+/// What is done with each image; says whether to go on.
 type Visit<'v> = dyn FnMut(&Loaded<'_>, Counters) -> bool + 'v;
 
 /// The loader's counters; `None` where it keeps none. Takes the loader's lock: not for signal handlers, and it waits

@@ -149,7 +149,7 @@ struct Info {
     process: libc::pid_t,
     user: libc::uid_t,
     value: usize,
-    _rest: [usize; 16],
+    _rest: [u8; 128],
 }
 
 const _: () = assert!(size_of::<Info>() >= size_of::<libc::siginfo_t>());
@@ -167,7 +167,7 @@ impl Info {
             // SAFETY: as before.
             user: unsafe { libc::getuid() },
             value: value as usize,
-            _rest: [0; 16],
+            _rest: [0; 128],
         }
     }
 }
