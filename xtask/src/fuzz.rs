@@ -5,8 +5,11 @@
 //! same layout where it and a nightly toolchain are installed.
 
 use crate::{Result, sh};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What `cargo fuzz` would pass, without a sanitizer (those need nightly): coverage counters and their table for
 /// libFuzzer, compared values for it to steal magic numbers from, and every check that release builds leave out.
@@ -43,13 +46,30 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let chosen: Vec<&String> =
         known.iter().filter(|name| options.targets.is_empty() || options.targets.contains(name)).collect();
     let binaries = build(&chosen)?;
-    let mut faults = Vec::new();
-    for (name, binary) in chosen.into_iter().zip(binaries) {
-        if let Err(error) = fuzz(name, &binary, options.seconds) {
-            faults.push(format!("{name}: {error}; what did it is in fuzz/artifacts/{name}"));
+    sh::faults(&fuzz_all(&chosen, &binaries, options.seconds))
+}
+
+/// As many targets at a time as there are processors: each uses one. What went wrong, in the targets' order.
+fn fuzz_all(names: &[&String], binaries: &[PathBuf], seconds: u32) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let faults = Mutex::new(BTreeMap::new());
+    let worker = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(name), Some(binary)) = (names.get(index), binaries.get(index)) else { return };
+            if let Err(error) = fuzz(name, binary, seconds) {
+                let fault = format!("{name}: {error}; what did it is in fuzz/artifacts/{name}");
+                faults.lock().unwrap_or_else(PoisonError::into_inner).insert(index, fault);
+            }
         }
-    }
-    sh::faults(&faults)
+    };
+    let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(worker);
+        }
+    });
+    faults.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
 fn parse(arguments: &[String]) -> Result<Options> {

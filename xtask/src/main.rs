@@ -7,6 +7,8 @@
 
 mod accuracy;
 mod bench_peers;
+mod cores;
+mod coverage;
 mod deny;
 mod deps;
 mod docs;
@@ -26,7 +28,7 @@ type Result<T> = std::result::Result<T, String>;
 /// A chore: its name, its arguments, what it does, and its code.
 type Chore = (&'static str, &'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const CHORES: [Chore; 9] = [
+const CHORES: [Chore; 11] = [
     (
         "deps",
         "",
@@ -49,6 +51,12 @@ const CHORES: [Chore; 9] = [
         accuracy::run,
     ),
     (
+        "coverage",
+        "[--every-byte] [FILE…]",
+        "asks in every range of every function of large files, in debug info and table (docs/accuracy.md)",
+        coverage::run,
+    ),
+    (
         "bench-peers",
         "[--runs N] [PART…]",
         "times backtrail and its peers in turn on the same inputs (docs/performance.md)",
@@ -59,6 +67,12 @@ const CHORES: [Chore; 9] = [
         "[--show] [FILE…]",
         "judges readable names by LLVM's for all symbols of binaries, or by a list (docs/demangle.md)",
         names::run,
+    ),
+    (
+        "cores",
+        "[--show] [--keep] [--list] [--program FILE] [PART…]",
+        "lets programs crash and compares their cores' stacks with gdb's and eu-stack's (docs/stacks.md)",
+        cores::run,
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];

@@ -1,12 +1,13 @@
 //! One binary, asked for addresses.
 
+use crate::cache::TableCache;
 use crate::facts::Facts;
 use crate::foreign::Foreign;
 use crate::inspect::files;
 use crate::open_image::OpenImage;
 use backtrail_core::{Arch, Avma, Bias, Function, ImageId, Reason, Svma, Symbol};
-use backtrail_object::{Limits, Object, Slice, slices};
-use backtrail_store::{DebugLinkCheck, FileData, Index, Locator, NoProgress, ScanOptions};
+use backtrail_object::{Kind, Limits, Object, Slice, slices};
+use backtrail_store::{DebugLinkCheck, Entry, FileData, Index, Locator, NoProgress, ScanOptions};
 use backtrail_symbolize::{Answer, FunctionRef, SymbolRef, TableAnswer};
 use backtrail_table::Header;
 use std::fmt;
@@ -31,6 +32,15 @@ pub struct Located {
     pub reason: Option<Reason>,
     /// Bytes from the start of the machine function to the address.
     pub function_offset: Option<u64>,
+}
+
+/// Where else a binary's answers may come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions<'o> {
+    /// Paths below which the files of its identity are looked for.
+    pub symbols: &'o [PathBuf],
+    /// Where a table of its debug info is kept, made when there is none.
+    pub cache: Option<&'o TableCache>,
 }
 
 /// Which addresses the caller has.
@@ -82,6 +92,11 @@ impl Binary {
     /// Opens the slice for `arch`; of a thin file, its only one. Takes in the dSYM bundle beside it and the debug
     /// file that it names, where their identity is the same.
     pub fn open(path: &Path, arch: Option<Arch>) -> Result<Self, OpenError> {
+        Self::open_with(path, arch, &OpenOptions::default())
+    }
+
+    /// As [`open`](Self::open), with what else there is to look for.
+    pub fn open_with(path: &Path, arch: Option<Arch>, options: &OpenOptions<'_>) -> Result<Self, OpenError> {
         let file = files(path).into_iter().next();
         let file =
             file.ok_or_else(|| OpenError::Unreadable(format!("{}: no debug file in it", path.display())))?;
@@ -97,12 +112,14 @@ impl Binary {
         let slice = choose(&file, &slices, arch)?;
         let object = slice.parse(&Limits::default()).map_err(|error| unreadable(error.to_string()))?;
         let facts = Facts::of(&object, &file);
-        let index = Index::scan(&neighbours(path), &ScanOptions::default(), &NoProgress);
+        let places: Vec<_> = neighbours(path).into_iter().chain(options.symbols.iter().cloned()).collect();
+        let index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
         let mut parts = companions(&index, &object, &file);
         let own = data.part(slice.range.start(), slice.range.size());
         parts.extend(own.map(|own| (file.display().to_string(), own)));
         let open = OpenImage::from_data(parts, file.clone()).map_err(unreadable)?;
-        Ok(Self { open, index, facts })
+        let with_table = options.cache.and_then(|cache| cache.with_table(&open, &index));
+        Ok(Self { open: with_table.unwrap_or(open), index, facts })
     }
 
     /// A symbol file of another tool answers alone.
@@ -178,8 +195,8 @@ fn choose<'s, 'd>(
     }
 }
 
-/// Where a binary's dSYM and table are by custom: `Foo.dSYM` and `Foo.btsym` beside `Foo`, `Foo.app.dSYM` beside
-/// `Foo.app/Foo`.
+/// Where a binary's dSYM and tables are by custom: `Foo.dSYM`, `Foo.btsym`, `Foo.gsym` and `Foo.sym` beside `Foo`,
+/// `Foo.app.dSYM` beside `Foo.app/Foo`.
 pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
     let named = |path: &Path, ending: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -187,14 +204,18 @@ pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
         PathBuf::from(name)
     };
     let bundles = path.ancestors().take(2).map(|part| named(part, ".dSYM")).filter(|path| path.is_dir());
-    let table = Some(named(path, ".btsym")).filter(|path| path.is_file());
-    bundles.chain(table).collect()
+    let tables = [".btsym", ".gsym", ".sym"].map(|ending| named(path, ending));
+    bundles.chain(tables.into_iter().filter(|path| path.is_file())).collect()
 }
 
 /// The debug files of the same identity, best first.
 pub(crate) fn companions(index: &Index, object: &Object<'_>, file: &Path) -> Vec<(String, FileData)> {
     let beside = object.id().map(|id| index.find(&id, Some(object.arch()))).unwrap_or_default();
-    let beside = beside.into_iter().filter(|entry| entry.location.path() != file);
+    // Symbol files of other tools know less than debug info.
+    let is_wanted = |entry: &&Entry| {
+        entry.location.path() != file && (entry.identity.kind != Kind::SymbolFile || !object.has_debug_info())
+    };
+    let beside = beside.into_iter().filter(is_wanted);
     let beside = beside.filter_map(|entry| Some((entry.location.to_string(), index.open(entry).ok()?)));
     let separate = if object.has_debug_info() { None } else { separate_debug_file(object, file) };
     beside.chain(separate).collect()

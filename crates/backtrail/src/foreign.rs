@@ -58,10 +58,14 @@ impl<'d> Foreign<'d> {
         }
     }
 
-    pub(crate) fn lookup(&self, address: Svma) -> Located {
-        let answer = match self {
-            Self::Gsym(gsym) => gsym.lookup(address),
-            Self::Breakpad(file) => file.lookup(address),
+    /// What lies at an address of an image with that base.
+    pub(crate) fn lookup_in(&self, image_base: Svma, address: Svma) -> Located {
+        let (answer, address) = match self {
+            Self::Gsym(gsym) => (gsym.lookup(address), address),
+            Self::Breakpad(file) => {
+                let Some(offset) = address.offset_from(image_base) else { return Located::outside() };
+                (file.lookup(Svma::new(offset)), Svma::new(offset))
+            }
         };
         match answer {
             Some(answer) => located(&answer, address),

@@ -165,6 +165,7 @@ fn kind_word(kind: Kind) -> &'static str {
         Kind::Core => "core",
         Kind::SharedCache => "shared cache",
         Kind::Table => "symbol table file",
+        Kind::SymbolFile => "symbol file",
         _ => "object",
     }
 }

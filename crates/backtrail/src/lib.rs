@@ -17,11 +17,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here is signal safe; see the crates below for what may run in a dying process.
+//! Nothing here is signal safe but what `capture` says of its functions.
 #![forbid(unsafe_code)]
 
 mod analysis;
 mod binary;
+mod cache;
+#[cfg(target_os = "linux")]
+pub mod capture;
 pub mod cfi;
 mod convert;
 mod details;
@@ -33,6 +36,7 @@ mod open_image;
 mod stacks;
 mod symbolicate;
 mod symbols;
+mod unpack;
 mod unwind_tables;
 
 pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
@@ -47,7 +51,8 @@ pub use backtrail_report::{
     Termination, Thread, Verdict,
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
-pub use binary::{Binary, Located, OpenError, Placement};
+pub use binary::{Binary, Located, OpenError, OpenOptions, Placement};
+pub use cache::TableCache;
 pub use convert::{
     ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
     TableStats, Verified,

@@ -5,7 +5,7 @@ mod many;
 use crate::binary::Located;
 use crate::details::Details;
 use crate::foreign::Foreign;
-use backtrail_core::{Svma, Symbol};
+use backtrail_core::{Arch, ImageId, Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
 use backtrail_symbolize::{FileRequest, Step, Symbolizer, TableAnswer};
@@ -17,7 +17,8 @@ use std::path::PathBuf;
 /// The bytes that a symbolizer borrows. Grows while it asks for further files; nothing is ever taken out.
 type Files = FrozenVec<Box<FileData>>;
 
-/// What answers: a table where there is one, else debug info and symbols.
+/// What answers: a table where there is one, else debug info and symbols. Where there is no debug info, a symbol file of
+/// another tool is asked before the symbols.
 struct Parts<'files> {
     table: Option<Table<'files>>,
     foreign: Option<Foreign<'files>>,
@@ -40,6 +41,8 @@ pub(crate) struct OpenImage {
     pub(crate) files: Vec<String>,
     /// The file that further files are named by.
     main_file: PathBuf,
+    /// How many files it was opened from; those behind them were asked for.
+    given: usize,
 }
 
 /// The files of an image while they are opened.
@@ -53,7 +56,9 @@ struct Parsed<'files> {
 impl<'files> Parsed<'files> {
     fn add(&mut self, bytes: &'files [u8]) -> Result<(), String> {
         if Foreign::is_one(bytes) {
-            self.foreign = Some(Foreign::open(bytes)?);
+            if self.foreign.is_none() && !self.objects.iter().any(Object::has_debug_info) {
+                self.foreign = Some(Foreign::open(bytes)?);
+            }
             return Ok(());
         }
         if !bytes.starts_with(&Header::MAGIC) {
@@ -75,11 +80,13 @@ impl<'files> Parsed<'files> {
         let of_foreign = self.foreign.as_ref().map(Foreign::image_base);
         let of_object = self.objects.first().map(Object::image_base);
         let image_base = of_table.or(of_object).or(of_foreign).ok_or(None)?;
+        let has_debug_info = self.objects.iter().any(Object::has_debug_info);
+        let foreign = self.foreign.filter(|_| !has_debug_info);
         let symbolizer = match self.objects.is_empty() {
             true => None,
             false => Some(Symbolizer::new(self.objects).map_err(|error| Some(error.to_string()))?),
         };
-        Ok(Parts { table: self.table, foreign: self.foreign, symbolizer, image_base })
+        Ok(Parts { table: self.table, foreign, symbolizer, image_base })
     }
 }
 
@@ -127,6 +134,7 @@ impl OpenImage {
         main_file: PathBuf,
         tried: &mut Vec<String>,
     ) -> Option<Self> {
+        let given = data.len();
         let mut broken = Vec::new();
         let joined = Joined::try_new(data, |data| {
             let mut parts = Parsed::default();
@@ -144,7 +152,36 @@ impl OpenImage {
             }
             tried.push(message);
         }
-        Some(Self { joined: joined.ok()?, files, main_file })
+        Some(Self { joined: joined.ok()?, files, main_file, given })
+    }
+
+    /// The same image with a table that answers in the place of its files.
+    pub(crate) fn with_table(&self, table: FileData) -> Option<Self> {
+        let data = Files::new();
+        data.push(Box::new(table));
+        let mut files = vec![String::new()];
+        for file in self.given_files() {
+            data.push(Box::new(file.clone()));
+            files.push(String::new());
+        }
+        let mut with_table = Self::join(data, files, self.main_file.clone(), &mut Vec::new())?;
+        with_table.files.clone_from(&self.files);
+        Some(with_table)
+    }
+
+    /// The files that it was opened from.
+    pub(crate) fn given_files(&self) -> impl Iterator<Item = &FileData> {
+        let files = self.joined.borrow_owner();
+        (0..self.given).filter_map(|position| files.get(position))
+    }
+
+    /// Identity and architecture, where debug info answers.
+    pub(crate) fn debug_identity(&self) -> Option<(ImageId, Arch)> {
+        let has_table = self.joined.with_dependent(|_, parts| parts.table.is_some());
+        if has_table {
+            return None;
+        }
+        self.with_symbolizer(|symbolizer| symbolizer.debug_identity()).flatten()
     }
 
     /// The address that offsets in the image count from.
@@ -158,10 +195,13 @@ impl OpenImage {
             if let Some(table) = &parts.table {
                 return Located::from_table(TableAnswer::new(table, address), address);
             }
-            let Some(symbolizer) = &parts.symbolizer else {
-                let foreign = parts.foreign.as_ref().map(|foreign| foreign.lookup(address));
+            let foreign = parts.foreign.as_ref().map(|foreign| foreign.lookup_in(parts.image_base, address));
+            let Some(symbolizer) = parts.symbolizer.as_ref() else {
                 return foreign.unwrap_or_else(Located::outside);
             };
+            if let Some(named) = foreign.filter(|located| !located.is_unknown()) {
+                return named;
+            }
             for _ in 0..MAX_REQUESTS {
                 match symbolizer.lookup(address) {
                     Step::Answer(answer) => return Located::from_answer(&answer, address),

@@ -1,5 +1,6 @@
 //! Debug files, found by identity and opened once.
 
+use crate::cache::TableCache;
 use crate::open_image::OpenImage;
 use crate::{ImageSymbols, SymbolStatus};
 use backtrail_core::{Arch, ImageId};
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[derive(Debug)]
 pub struct Symbols {
     index: Index,
+    cache: Option<TableCache>,
     opened: Mutex<HashMap<Key, Arc<OnceLock<Kept>>>>,
 }
 
@@ -40,7 +42,18 @@ impl Symbols {
     /// Looks for binaries and debug files below `paths`, reading headers only, on all cores.
     pub fn scan(paths: &[PathBuf], progress: &dyn Progress) -> Self {
         let index = Index::scan(paths, &ScanOptions::default(), progress);
-        Self { index, opened: Mutex::default() }
+        Self { index, cache: None, opened: Mutex::default() }
+    }
+
+    /// Answers from tables that are kept in a folder, and made there when they are first wanted.
+    #[must_use]
+    pub fn with_cache(self, cache: TableCache) -> Self {
+        Self { cache: Some(cache), ..self }
+    }
+
+    /// An image with a table to answer from, where tables are kept and its debug info would be read otherwise.
+    pub(crate) fn with_table(&self, image: &OpenImage) -> Option<OpenImage> {
+        self.cache.as_ref()?.with_table(image, &self.index)
     }
 
     /// No symbols at all: reports are explained by what they say themselves.
@@ -97,7 +110,8 @@ impl Symbols {
         let id = image.id.map(|id| format!("{} {id}", id.kind())).unwrap_or_default();
         match resolution.outcome {
             Outcome::Found(entries) => {
-                kept.open = OpenImage::open(&self.index, &entries, &mut kept.tried).map(Arc::new);
+                let open = OpenImage::open(&self.index, &entries, &mut kept.tried);
+                kept.open = open.map(|open| Arc::new(self.with_table(&open).unwrap_or(open)));
                 kept.unreadable = kept.open.is_none();
                 kept.status = if kept.unreadable { SymbolStatus::Missing } else { SymbolStatus::Found };
                 return kept;

@@ -5,7 +5,9 @@
 //!
 //! - [`offline`]: a saved stack as Android's libunwindstack keeps its test cases;
 //! - [`elf_core`]: the core dump of a Linux process;
+//! - `local`: the threads and images of this process, on Linux;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
+//! - `remote`: another process while it runs (Linux), with what [`procfs`] tells of it. It alone reads more than bytes.
 //!
 //! # What the caller does
 //! Supplies the bytes, and afterwards the images' files: this crate opens none. A core leaves out what can be read from
@@ -19,12 +21,18 @@
 mod bytes;
 pub mod elf_core;
 mod error;
+mod gregset;
 mod limits;
+#[cfg(target_os = "linux")]
+pub mod local;
 mod maps;
 mod memory;
 #[cfg(feature = "minidump")]
 pub mod minidump;
 pub mod offline;
+pub mod procfs;
+#[cfg(target_os = "linux")]
+pub mod remote;
 mod snapshot;
 
 pub use error::{Error, ErrorKind};

@@ -38,6 +38,8 @@ pub enum Source {
     ElfCore,
     /// A minidump.
     Minidump,
+    /// A process that runs.
+    Process,
 }
 
 /// Which process a snapshot is of.

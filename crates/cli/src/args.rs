@@ -58,6 +58,8 @@ pub(crate) struct Symbolicate {
     /// Where to look for symbols: a file, or a folder searched recursively. Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
@@ -97,6 +99,21 @@ pub(crate) enum PlainFormat {
     Json,
 }
 
+/// Where tables are kept.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Cache {
+    /// Keep a table of each debug file that is asked in DIR, and ask that the next time. The first time takes as long as
+    /// `convert`.
+    #[arg(long = "cache", value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+impl Cache {
+    pub(crate) fn tables(&self) -> Option<backtrail::TableCache> {
+        self.folder.as_ref().map(backtrail::TableCache::new)
+    }
+}
+
 /// Turns addresses of one binary into functions, inline chains, files and lines.
 ///
 /// Addresses are hexadecimal, with or without 0x. They are looked up as they are: for a return address pass the
@@ -106,6 +123,12 @@ pub(crate) struct Lookup {
     /// The binary, dSYM bundle or debug file.
     #[arg(short = 'e', long = "exe", value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Where to look for its debug file, table or symbol file, by its identity: a file, or a folder searched recursively.
+    /// Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
     /// Which slice of a fat file.
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
@@ -146,6 +169,8 @@ pub(crate) struct Stacks {
     /// Where to look for binaries and symbols: a file, or a folder searched recursively. Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = StackFormat::Text)]
     pub(crate) format: StackFormat,

@@ -47,6 +47,11 @@ impl Identity {
         let kind = Kind::Table;
         Self { format, kind, arch, id, range, has_debug_info, has_symbols: true, member: None }
     }
+
+    /// What a symbol file of another tool says of its image; `range` is the whole file.
+    pub fn of_symbol_file(format: Format, arch: Arch, id: Option<ImageId>, range: FileRange) -> Self {
+        Self { kind: Kind::SymbolFile, ..Self::of_table(format, arch, id, range, true) }
+    }
 }
 
 /// Headers side by side are fetched in one go.

@@ -45,6 +45,8 @@ pub enum Kind {
     SharedCache,
     /// No object: a symbol table file that was made from one.
     Table,
+    /// No object: a symbol file of another tool, GSYM or Breakpad's.
+    SymbolFile,
     /// Anything else.
     Other,
 }

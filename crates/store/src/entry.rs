@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use backtrail_object::Identity;
+use backtrail_object::{Identity, Kind};
 
 use crate::error::Shown;
 use crate::zip::Member;
@@ -93,7 +93,8 @@ impl fmt::Display for Location {
 impl Entry {
     /// The names that it can be asked for by: its file name, and for a file in a dSYM bundle the bundle's, with and
     /// without the ending of what it belongs to (`App.app.dSYM`: `App.app` and `App`). For a member of a static
-    /// library or an image of a shared cache, that one's own file name alone.
+    /// library or an image of a shared cache, that one's own file name alone. For a table or symbol file, also that of its
+    /// image (`App.btsym`: `App`).
     pub fn names(&self) -> Vec<&str> {
         if let Some(member) = &self.identity.member {
             return vec![member.rsplit('/').next().unwrap_or(member)];
@@ -102,6 +103,11 @@ impl Entry {
         let bundle = self.location.components().rev().find_map(|part| part.strip_suffix(".dSYM"));
         names.extend(bundle);
         names.extend(bundle.and_then(without_bundle_ending));
+        if matches!(self.identity.kind, Kind::Table | Kind::SymbolFile) {
+            const ENDINGS: [&str; 3] = [".btsym", ".gsym", ".sym"];
+            let name = self.location.file_name();
+            names.extend(ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)));
+        }
         names.sort_unstable();
         names.dedup();
         names

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use backtrail_core::{Arch, ImageId};
-use backtrail_object::Identity;
+use backtrail_object::{Identity, Kind};
 
 use crate::data::{Backing, FileData};
 use crate::entry::{Entry, Location};
@@ -23,6 +23,8 @@ pub struct Index {
     entries: Vec<Entry>,
     by_id: HashMap<ImageId, Vec<usize>>,
     by_name: HashMap<String, Vec<usize>>,
+    /// Symbol files of other tools, by as much of their identity as all of them state.
+    by_start: HashMap<[u8; START], Vec<usize>>,
     loose: HashMap<String, Vec<Location>>,
     problems: Vec<Error>,
     counts: Counts,
@@ -55,6 +57,9 @@ impl Index {
         for (at, entry) in findings.entries.iter().enumerate() {
             if let Some(id) = entry.identity.id {
                 index.by_id.entry(id).or_default().push(at);
+                if entry.identity.kind == Kind::SymbolFile {
+                    index.by_start.entry(start(&id)).or_default().push(at);
+                }
             }
             for name in entry.names() {
                 index.by_name.entry(name.to_owned()).or_default().push(at);
@@ -89,16 +94,27 @@ impl Index {
     }
 
     /// What has this identity, the best first: tables made from debug
-    /// information, debug companions, then binaries with debug information, then those
+    /// information, debug companions, then binaries with debug information, symbol files of other tools, then those
     /// with symbols, then the rest; among equals, files before members of zips. With `arch`, only what is of its
     /// family, the very same first.
+    ///
+    /// GSYM does not tell UUIDs from build ids, and Breakpad keeps 16 bytes of either as a rule: theirs have to be the same
+    /// as far as both go, 16 bytes at least.
     pub fn find(&self, id: &ImageId, arch: Option<Arch>) -> Vec<&Entry> {
-        let mut found: Vec<_> = self.pick(self.by_id.get(id)).collect();
+        let exact = self.by_id.get(id).into_iter().flatten();
+        let similar = self.by_start.get(&start(id)).into_iter().flatten();
+        let is_similar = |at: &&usize| {
+            let other = self.entries.get(**at).and_then(|entry| entry.identity.id);
+            other.is_some_and(|other| other != *id && is_same_as_far(id, &other))
+        };
+        let all = exact.chain(similar.filter(is_similar));
+        let mut found: Vec<_> = all.filter_map(|at| self.entries.get(*at)).collect();
         if let Some(arch) = arch {
             found.retain(|entry| is_family(entry.identity.arch, arch));
         }
         found.sort_by_key(|entry| {
-            let other_arch = arch.is_some_and(|arch| arch != entry.identity.arch);
+            let stated = Some(entry.identity.arch).filter(|arch| *arch != Arch::Unknown);
+            let other_arch = arch.zip(stated).is_some_and(|(arch, stated)| arch != stated);
             (other_arch, rank(&entry.identity), entry.location.is_in_zip())
         });
         found
@@ -163,6 +179,20 @@ impl Index {
     }
 }
 
+/// Bytes of an identity that every symbol file has, shorter ones filled up with zeros.
+const START: usize = 16;
+
+fn start(id: &ImageId) -> [u8; START] {
+    let mut start = [0; START];
+    start.iter_mut().zip(id.as_bytes()).for_each(|(to, from)| *to = *from);
+    start
+}
+
+/// Whether two identities with the same start are the same as far as both go.
+fn is_same_as_far(one: &ImageId, other: &ImageId) -> bool {
+    one.as_bytes().iter().zip(other.as_bytes()).all(|(one, other)| one == other)
+}
+
 /// Reports name the family (`ARM-64`) where files name the kind (`arm64e`), and the other way round.
 fn is_family(one: Arch, other: Arch) -> bool {
     one == other || one == Arch::Unknown || other == Arch::Unknown || one.family() == other.family()
@@ -170,14 +200,14 @@ fn is_family(one: Arch, other: Arch) -> bool {
 
 /// How much a file says about addresses; the least is the best.
 fn rank(identity: &Identity) -> u8 {
-    use backtrail_object::Kind;
     match (identity.kind, identity.has_debug_info, identity.has_symbols) {
         (Kind::Table, true, _) => 0,
         (Kind::DebugCompanion, true, _) => 1,
+        (Kind::SymbolFile, ..) => 3,
         (_, true, _) => 2,
-        (Kind::Table, ..) => 3,
-        (_, false, true) => 4,
-        (_, false, false) => 5,
+        (Kind::Table, ..) => 4,
+        (_, false, true) => 5,
+        (_, false, false) => 6,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::open;
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::request::{FileRequest, Step};
 use crate::symtab::{Nearest, Symtab};
-use backtrail_core::{ImageId, Reason, Svma};
+use backtrail_core::{Arch, ImageId, Reason, Svma};
 use backtrail_object::Object;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
@@ -54,6 +54,12 @@ impl<'d> Symbolizer<'d> {
         let looked_at = dwarf.iter().map(|_| AtomicUsize::new(0)).collect();
         let (debug_map, symtab) = (OnceLock::new(), OnceLock::new());
         Ok(Self { objects, code, dwarf, debug_map, symtab, problems, looked_at })
+    }
+
+    /// The image's identity and architecture, where it has both an identity and DWARF of its own.
+    pub fn debug_identity(&self) -> Option<(ImageId, Arch)> {
+        let object = self.objects.first().filter(|_| !self.dwarf.is_empty())?;
+        Some((object.id().filter(|id| !id.is_nil())?, object.arch()))
     }
 
     /// What is known of an address as the file states it. Return addresses have to be looked up at minus one, and

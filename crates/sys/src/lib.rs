@@ -9,7 +9,12 @@
 //! empty.
 #![allow(unsafe_code)]
 
+mod here;
 #[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(any(target_os = "macos", target_os = "ios"))]
 pub mod macos;
+mod shared;
+
+pub use here::{FAMILY, registers_here};
+pub use shared::Shared;

@@ -73,6 +73,11 @@ impl<'d, const N: usize> Rows<'d, N> {
         self.data.len()
     }
 
+    /// The bytes of a row and what follows; all of them, where there is no such row.
+    pub(crate) fn place(&self, index: usize) -> &'d [u8] {
+        index.checked_mul(self.stride).and_then(|at| self.data.get(at..)).unwrap_or(self.data)
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> Option<[u64; N]> {
         let mut at = if index < self.count { index * self.stride } else { return None };

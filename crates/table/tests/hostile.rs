@@ -105,6 +105,32 @@ fn every_changed_byte_is_found_by_the_checksums() {
 }
 
 #[test]
+fn what_is_malformed_is_named_with_its_place() {
+    let bytes = small();
+    let sections = |kind: u32| {
+        let entry = (0..7).map(|index| 160 + index * 32).find(|at| bytes[*at..*at + 4] == kind.to_le_bytes());
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let entry = entry.unwrap();
+        number(entry + 8)..number(entry + 8) + number(entry + 16)
+    };
+    let mut told = std::collections::BTreeSet::new();
+    for at in (160 + 7 * 32)..bytes.len() {
+        let mut broken = bytes.clone();
+        broken[at] = 0xff;
+        mend(&mut broken);
+        let Err(error) = Table::open(&broken).and_then(|table| table.check()) else { continue };
+        let place = error.offset().unwrap();
+        let section = (1..=7).find(|kind| sections(*kind).contains(&place));
+        let section = section.unwrap_or_else(|| panic!("byte {at:#x}: {error}: not in a section"));
+        if sections(section).contains(&(at as u64)) {
+            told.insert(section);
+        }
+    }
+    // Index, bodies, names, files: broken in one of them, named in the same.
+    assert!(told.len() >= 4, "{told:?}");
+}
+
+#[test]
 fn no_changed_byte_makes_a_panic() {
     let bytes = small();
     let mut random = Random(3);

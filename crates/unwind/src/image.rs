@@ -46,6 +46,15 @@ impl<'a> Images<'a> {
     /// found.
     pub fn new(images: &'a mut [Image<'a>]) -> Self {
         images.sort_unstable_by_key(|image| image.range.start());
+        Self::from_sorted(images)
+    }
+
+    /// `images` that are sorted by address.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe: looks at each once.
+    pub fn from_sorted(images: &'a [Image<'a>]) -> Self {
         // What a module's tables count from shows when they are read.
         let bases = images.iter().map(|image| match (image.rules, image.module) {
             (Some(rules), None) => rules.bases(),

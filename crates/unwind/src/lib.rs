@@ -103,4 +103,6 @@ pub use module::Module;
 pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
 pub use rules::{Rules, Size};
 pub use sections::{Section, Sections};
-pub use walk::{Cache, End, Ended, Failure, Folded, Frame, Options, Recover, Repeat, Step, Walk, fold};
+pub use walk::{
+    Cache, End, Ended, Failure, Folded, Frame, FramePointers, Options, Recover, Repeat, Step, Walk, fold,
+};

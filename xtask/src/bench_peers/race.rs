@@ -27,8 +27,12 @@ impl Runner {
         command.args(["-q", "-f", "%M", "-o"]).arg(scratch).arg(&self.program).args(&self.arguments);
         command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
         let start = Instant::now();
-        command.status().map_err(|error| format!("cannot run /usr/bin/time: {error}"))?;
+        let status = command.status().map_err(|error| format!("cannot run /usr/bin/time: {error}"))?;
         let took = start.elapsed();
+        // 1 is what some say where an address has no name.
+        if status.code().is_none_or(|code| code > 1) {
+            return Err(format!("{}: ended with {status}", self.name));
+        }
         let memory = sh::read(scratch)?;
         let memory = memory.trim().parse().map_err(|_| format!("{}: cannot be run: {memory}", self.name))?;
         Ok((took, memory))
@@ -36,14 +40,14 @@ impl Runner {
 }
 
 /// What the runs of one program came to.
-struct Outcome {
+pub(super) struct Outcome {
     name: &'static str,
-    seconds: f64,
+    pub(super) seconds: f64,
     megabytes: f64,
 }
 
 /// Runs all of `runners` in turn, `runs` times after one that warms the caches, and prints a table. The first is ours.
-pub(super) fn race(title: &str, runners: &[Runner], input: &Path, runs: usize) -> Result<()> {
+pub(super) fn race(title: &str, runners: &[Runner], input: &Path, runs: usize) -> Result<Vec<Outcome>> {
     let scratch = crate::inputs::folder().join("time.txt");
     let mut measured = vec![(Vec::new(), 0); runners.len()];
     for round in 0..=runs {
@@ -60,8 +64,9 @@ pub(super) fn race(title: &str, runners: &[Runner], input: &Path, runs: usize) -
         seconds: median(times),
         megabytes: peak as f64 * 1024.0 / 1e6,
     });
-    print(title, &results.collect::<Vec<_>>());
-    Ok(())
+    let results: Vec<_> = results.collect();
+    print(title, &results);
+    Ok(results)
 }
 
 fn print(title: &str, results: &[Outcome]) {

@@ -5,7 +5,9 @@ mod output;
 mod sources;
 
 use crate::open_image::OpenImage;
+use backtrail_store::Index;
 use backtrail_symbolize::convert::{self as engine, ConvertError, ConvertOptions};
+use backtrail_table::DropReason;
 use output::Pending;
 pub use sources::{ConvertSource, ConvertSources};
 use std::fmt;
@@ -103,6 +105,32 @@ impl std::error::Error for ConvertFailure {}
 /// Further files that one image may ask for: as many `.dwo` files as a large program has units.
 const MAX_REQUESTS: usize = 1 << 20;
 
+/// Keeps an image's table at `place`; `None` where that fails, or where something of the image is broken or missing,
+/// which another run may find.
+pub(crate) fn keep(image: &OpenImage, index: &Index, place: &Path) -> Option<()> {
+    image.provide_all(index, MAX_REQUESTS);
+    let pending = Pending::create(place).ok()?;
+    let summary = engine_run(image, None, &Silent, place, &pending).ok()?;
+    let is_lasting = |reason: &DropReason| !is_loss(*reason);
+    let is_whole =
+        summary.dropped.iter().all(|(reason, _)| is_lasting(reason)) && image.problems().is_empty();
+    is_whole.then(|| pending.finish().ok()).flatten()
+}
+
+/// Whether that much is missing in a table that another table of the same files might have.
+fn is_loss(reason: DropReason) -> bool {
+    matches!(
+        reason,
+        DropReason::BrokenUnit | DropReason::BrokenLines | DropReason::MissingFile | DropReason::Limit
+    )
+}
+
+struct Silent;
+
+impl ConvertProgress for Silent {
+    fn advanced(&self, _: u64, _: u64) {}
+}
+
 impl ConvertSources {
     /// Writes one image as a table at `place`. Nothing is there until it is whole.
     ///
@@ -122,7 +150,8 @@ impl ConvertSources {
         image.provide_all(&self.index, MAX_REQUESTS);
         let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error.to_string());
         let pending = Pending::create(place).map_err(failed)?;
-        let summary = write(&image, source, settings, progress, &pending).map_err(|error| match error {
+        let summary = engine_run(&image, settings.jobs, progress, &source.main_file, &pending);
+        let summary = summary.map_err(|error| match error {
             Failed::Output(error) => ConvertFailure::Output(place.to_owned(), error),
             Failed::Input(problem) => ConvertFailure::Input(problem),
         })?;
@@ -176,24 +205,25 @@ impl engine::Progress for Told<'_> {
     }
 }
 
-fn write(
+/// Writes the table itself; `input` names what it is made from.
+fn engine_run(
     image: &OpenImage,
-    source: &ConvertSource,
-    settings: &ConvertSettings,
+    jobs: Option<usize>,
     progress: &dyn ConvertProgress,
+    input: &Path,
     pending: &Pending,
 ) -> Result<engine::TableSummary, Failed> {
     let told = Told { progress, image };
-    let name = source.main_file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let options = ConvertOptions { jobs: settings.jobs, name, progress: &told };
+    let name = input.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let options = ConvertOptions { jobs, name, progress: &told };
     let mut out = BufWriter::with_capacity(1 << 20, &pending.file);
     let summary = image.with_symbolizer(|symbolizer| engine::convert(symbolizer, &options, &mut out));
-    let nothing = || Failed::Input(format!("{}: nothing to convert", source.main_file.display()));
+    let nothing = || Failed::Input(format!("{}: nothing to convert", input.display()));
     let summary = summary.ok_or_else(nothing)?.map_err(|error| match error {
         ConvertError::Table(error) if error.kind() == backtrail_table::ErrorKind::Io => {
             Failed::Output(error.to_string())
         }
-        error => Failed::Input(format!("{}: {error}", source.main_file.display())),
+        error => Failed::Input(format!("{}: {error}", input.display())),
     })?;
     out.flush().map_err(|error| Failed::Output(error.to_string()))?;
     Ok(summary)
@@ -244,8 +274,7 @@ fn export(table: &Pending, format: TableFormat, to: &Pending) -> Result<u64, Fai
     Ok(exported.nameless)
 }
 
-fn words(reason: backtrail_table::DropReason) -> &'static str {
-    use backtrail_table::DropReason;
+fn words(reason: DropReason) -> &'static str {
     match reason {
         DropReason::DeadFunction => "functions whose code was left out by the linker",
         DropReason::DeadRows => "line sequences whose code was left out by the linker",

@@ -1,6 +1,7 @@
 //! What there is to convert below some paths.
 
 use crate::binary::companions;
+use crate::foreign::Foreign;
 use crate::inspect::files;
 use backtrail_core::{Arch, ImageId};
 use backtrail_object::{Kind, Limits, Object, slices};
@@ -73,7 +74,7 @@ impl ConvertSources {
     fn search(&mut self, index: &Index, folder: &Path, candidates: &mut Vec<Candidate>) {
         for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(folder)) {
             let identity = &entry.identity;
-            if identity.member.is_some() || identity.kind == Kind::Table {
+            if identity.member.is_some() || matches!(identity.kind, Kind::Table | Kind::SymbolFile) {
                 continue;
             }
             match index.open(entry) {
@@ -97,7 +98,7 @@ impl ConvertSources {
             Ok(data) => data,
             Err(error) => return self.problems.push(error.to_string()),
         };
-        if data.starts_with(&Header::MAGIC) {
+        if data.starts_with(&Header::MAGIC) || Foreign::is_one(&data) {
             return self.problems.push(format!("{}: is a table already", path.display()));
         }
         let limits = Limits::default();
@@ -182,7 +183,7 @@ fn source(
         && let Ok(object) = Object::parse(&named.data)
     {
         parts = companions(index, &object, &named.path);
-        parts.retain(|(_, data)| !data.starts_with(&Header::MAGIC));
+        parts.retain(|(_, data)| !data.starts_with(&Header::MAGIC) && !Foreign::is_one(data));
     }
     let own = group.into_iter().map(|candidate| (candidate.path.display().to_string(), candidate.data));
     parts.extend(own);

@@ -7,6 +7,7 @@ use super::process_memory::ProcessMemory;
 use super::unwind_image::UnwindImage;
 use super::walk::{Walker, places, unwind_images};
 use super::{StackOptions, Stacks, name};
+use crate::foreign::Foreign;
 use crate::open_image::OpenImage;
 use crate::{ImageSymbols, SymbolStatus, Symbols};
 use backtrail_capture::{Snapshot, Source, Thread as Captured};
@@ -66,6 +67,10 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.notes.push(note);
     }
 
+    pub(super) fn notes(&mut self, notes: impl IntoIterator<Item = String>) {
+        self.notes.extend(notes);
+    }
+
     /// Adds an image. `known` is its bias where the capture tells it.
     pub(super) fn add(&mut self, part: &Part, sources: Sources, known: Option<Bias>) {
         let headers = part.headers();
@@ -80,7 +85,14 @@ impl<'s, 'd> Builder<'s, 'd> {
         let load_address = headers.as_ref().filter(|_| known.is_none()).map(|headers| headers.load_address);
         self.push(&sources, load_address.unwrap_or_else(|| range.start()), range.end(), bias);
         let code = if part.code().is_empty() { vec![range] } else { part.code() };
+        let has_binary = headers.is_some();
         self.place(code, bias, bias, sources);
+        // Without the binary the debug file alone tells what its addresses count from.
+        if let Some(placed) = self.placed.last_mut().filter(|_| !has_binary)
+            && let Some(names) = &placed.names
+        {
+            placed.bias = Bias::between(range.start(), names.image_base());
+        }
     }
 
     fn push(&mut self, sources: &Sources, load_address: Avma, end: Avma, bias: Bias) {
@@ -106,7 +118,11 @@ impl<'s, 'd> Builder<'s, 'd> {
     fn place(&mut self, code: Vec<AddrRange<Avma>>, bias: Bias, relative: Bias, sources: Sources) {
         let data: Vec<_> =
             sources.files.iter().chain(&sources.debug_files).map(|(_, data)| data.clone()).collect();
-        let named = if sources.debug_files.is_empty() { sources.files } else { sources.debug_files };
+        let mut named = sources.debug_files;
+        // Symbol files of other tools know neither all symbols nor, some of them, the image's address.
+        if named.iter().all(|(_, data)| Foreign::is_one(data)) {
+            named.extend(sources.files);
+        }
         let names = (!named.is_empty()).then(|| OpenImage::from_data(named, sources.main_file));
         let shown = self.images.len().saturating_sub(1);
         if let Some(state) = self.states.last_mut() {

@@ -4,6 +4,7 @@ use super::build::Builder;
 use super::find::Finder;
 use super::{StackOptions, Stacks, StacksError, images};
 use crate::Symbols;
+use crate::unpack::{self, Capture};
 use backtrail_capture::{Limits, elf_core};
 use backtrail_store::FileData;
 use std::path::Path;
@@ -20,7 +21,7 @@ impl Stacks {
         symbols: &Symbols,
         options: &StackOptions,
     ) -> Result<Self, StacksError> {
-        let data = FileData::map(path).map_err(|error| StacksError(error.to_string()))?;
+        let Capture { data, note } = unpack::open(path).map_err(StacksError)?;
         let program =
             executable.map(FileData::map).transpose().map_err(|error| StacksError(error.to_string()))?;
         let snapshot = elf_core::read(&data, program.as_deref(), &Limits::default())
@@ -28,6 +29,7 @@ impl Stacks {
         let finder =
             Finder { symbols, arch: snapshot.arch, executable, use_mapped_paths: options.use_mapped_paths };
         let mut builder = Builder::new(&snapshot);
+        builder.notes(note);
         let mut parts = Vec::new();
         for image in &snapshot.images {
             parts.extend(images::add(&mut builder, &snapshot, image, finder.find(image), image.bias));

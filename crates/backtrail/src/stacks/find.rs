@@ -1,11 +1,13 @@
 //! Finds the files of a captured process's images.
 
 use super::place::Part;
+use crate::foreign::Foreign;
 use crate::{SymbolStatus, Symbols};
 use backtrail_capture::Image;
 use backtrail_core::{Arch, ImageId};
-use backtrail_object::{Limits, Object};
+use backtrail_object::{Kind, Limits, Object};
 use backtrail_store::{DebugLinkCheck, Entry, FileData, Locator};
+use backtrail_table::Header;
 use std::path::{Path, PathBuf};
 
 /// The files that have an image's debug info, best first, the binary itself left out.
@@ -20,15 +22,13 @@ const BREAKPAD_ID: usize = 16;
 
 fn by_id(id: &ImageId, symbols: &Symbols) -> Vec<(String, FileData)> {
     let open = |entry: &Entry| Some((entry.location.to_string(), symbols.index().open(entry).ok()?));
-    let exact = symbols.index().find(id, None);
-    if exact.is_empty() && id.as_bytes().len() == BREAKPAD_ID {
-        let entries = symbols.index().entries().iter();
-        return entries
-            .filter(|entry| entry.identity.id.is_some_and(|other| is_same(id, &other)))
-            .filter_map(open)
-            .collect();
+    let mut found = symbols.index().find(id, None);
+    if id.as_bytes().len() == BREAKPAD_ID && found.iter().all(|entry| entry.identity.kind == Kind::SymbolFile)
+    {
+        let is_cut = |entry: &&Entry| entry.identity.id.is_some_and(|other| is_same(id, &other));
+        found.splice(0..0, symbols.index().entries().iter().filter(is_cut));
     }
-    exact.into_iter().filter_map(open).collect()
+    found.into_iter().filter_map(open).collect()
 }
 
 /// Whether two identities are of the same kind and, as far as both go, the same.
@@ -52,13 +52,13 @@ pub(super) struct Found {
 }
 
 /// Where to look.
-pub(super) struct Finder<'f> {
-    pub(super) symbols: &'f Symbols,
-    pub(super) arch: Arch,
+pub(crate) struct Finder<'f> {
+    pub(crate) symbols: &'f Symbols,
+    pub(crate) arch: Arch,
     /// The program, where the caller named it.
-    pub(super) executable: Option<&'f Path>,
+    pub(crate) executable: Option<&'f Path>,
     /// Whether the paths of the captured machine mean files of this one.
-    pub(super) use_mapped_paths: bool,
+    pub(crate) use_mapped_paths: bool,
 }
 
 impl Finder<'_> {
@@ -89,13 +89,37 @@ impl Finder<'_> {
         found
     }
 
+    /// The files of an image whose binary is at hand: its debug files, best first, or else the binary itself.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn beside(
+        &self,
+        image: &Image,
+        binary: Option<(String, FileData)>,
+    ) -> Vec<(String, FileData)> {
+        let mut found = Found { main_file: PathBuf::from(&image.path), ..Found::default() };
+        if let Some(id) = &image.id {
+            self.by_identity(id, &mut found);
+        }
+        found.binary = binary.or(found.binary);
+        self.separate_debug_file(&mut found);
+        let is_other =
+            |file: &(String, FileData)| found.binary.as_ref().is_none_or(|(_, own)| **own != *file.1);
+        let mut files: Vec<_> = found.debug.iter().filter(|file| is_other(file)).cloned().collect();
+        files.extend(found.binary);
+        files
+    }
+
     fn by_identity(&self, id: &ImageId, found: &mut Found) {
         let locator = Locator::new();
         let installed = [locator.debug_file(id), locator.binary(id)].into_iter();
         let installed = installed.filter_map(|located| located.found);
         let installed = installed.map(|(location, data)| (location.to_string(), data));
         for (place, data) in by_id(id, self.symbols).into_iter().chain(installed) {
-            let Ok(object) = Object::parse_with(&data, &Limits::default()) else { continue };
+            let Ok(object) = Object::parse_with(&data, &Limits::default()) else {
+                let is_table = data.starts_with(&Header::MAGIC) || Foreign::is_one(&data);
+                found.debug.extend(Some((place, data)).filter(|_| is_table));
+                continue;
+            };
             let has_code = object.sections().iter().any(|section| section.is_code && section.file.is_some());
             if has_code && found.binary.is_none() {
                 found.main_file = PathBuf::from(&place);

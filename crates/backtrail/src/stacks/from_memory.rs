@@ -9,7 +9,7 @@ use std::cell::Cell;
 const HEADER_BYTES: usize = 4096;
 
 /// The images that lie in a process's memory.
-pub(super) struct InMemory<'m, 'd> {
+pub(crate) struct InMemory<'m, 'd> {
     memory: &'m Memory<'d>,
     /// Bytes that may still be copied.
     left: Cell<usize>,
@@ -18,14 +18,14 @@ pub(super) struct InMemory<'m, 'd> {
 impl<'m, 'd> InMemory<'m, 'd> {
     /// All images together may come to twice the bytes that were saved, whatever their headers state: real ones hardly
     /// overlap.
-    pub(super) fn new(memory: &'m Memory<'d>) -> Self {
+    pub(crate) fn new(memory: &'m Memory<'d>) -> Self {
         let most = usize::try_from(memory.size()).unwrap_or(usize::MAX).saturating_mul(2);
         Self { memory, left: Cell::new(most) }
     }
 
     /// The file of the image whose ELF header lies at `start`, as far as memory has it: loaded segments at their
     /// offsets, the rest zero or missing. `None` where no image of this architecture begins there.
-    pub(super) fn image(&self, start: Avma, arch: Arch) -> Option<Vec<u8>> {
+    pub(crate) fn image(&self, start: Avma, arch: Arch) -> Option<Vec<u8>> {
         let file = image_bytes(self.memory, start, arch, self.left.get())?;
         self.left.set(self.left.get().saturating_sub(file.len()));
         Some(file)

@@ -4,10 +4,10 @@ use super::build::Builder;
 use super::find::{Finder, Found};
 use super::{StackOptions, Stacks, StacksError, images};
 use crate::Symbols;
+use crate::unpack::{self, Capture};
 use backtrail_capture::{Image, Limits, minidump};
 use backtrail_core::Bias;
 use backtrail_object::Object;
-use backtrail_store::FileData;
 use std::path::Path;
 
 impl Stacks {
@@ -17,12 +17,13 @@ impl Stacks {
     /// # Errors
     /// Where `path` is no minidump that can be read.
     pub fn minidump(path: &Path, symbols: &Symbols, options: &StackOptions) -> Result<Self, StacksError> {
-        let data = FileData::map(path).map_err(|error| StacksError(error.to_string()))?;
+        let Capture { data, note } = unpack::open(path).map_err(StacksError)?;
         let snapshot = minidump::read(&data, &Limits::default())
             .map_err(|error| StacksError(format!("{}: {error}", path.display())))?;
         let use_mapped_paths = options.use_mapped_paths;
         let finder = Finder { symbols, arch: snapshot.arch, executable: None, use_mapped_paths };
         let mut builder = Builder::new(&snapshot);
+        builder.notes(note);
         let mut parts = Vec::new();
         for image in &snapshot.images {
             let found = finder.find(image);

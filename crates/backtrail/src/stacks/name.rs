@@ -2,6 +2,7 @@
 
 use super::place::Placed;
 use super::walk::Walker;
+use crate::open_image::OpenImage;
 use crate::{ImageSymbols, Located, SymbolStatus, Symbols};
 use backtrail_core::{FrameAddress, Reason, Svma, Symbol};
 use backtrail_demangle as demangle;
@@ -58,8 +59,10 @@ fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answer
     for (key, (image, addresses)) in wanted {
         let Some(names) = &image.names else { continue };
         let addresses: Vec<_> = addresses.into_iter().collect();
+        let with_table = symbols.with_table(names);
+        let names = with_table.as_ref().unwrap_or(names);
         let located = names.lookup_all(symbols.index(), &addresses);
-        let running = |(svma, located)| ((key, svma), of_function(image, svma, located));
+        let running = |(svma, located)| ((key, svma), of_function(names, svma, located));
         answers.extend(addresses.into_iter().zip(located).map(running));
     }
     answers
@@ -67,8 +70,8 @@ fn look_up(walker: &Walker<'_>, threads: &[Thread], symbols: &Symbols) -> Answer
 
 /// A stack is made of functions: where the nearest symbol only marks a place inside of one, the function it is. Android's
 /// runtime gives symbols the language's own names (`int Main.compare(Main, Main)`) and debug info only parts of them.
-fn of_function(image: &Placed, svma: Svma, mut located: Located) -> Located {
-    let function = image.names.as_ref().and_then(|names| names.enclosing_function(svma));
+pub(crate) fn of_function(names: &OpenImage, svma: Svma, mut located: Located) -> Located {
+    let function = names.enclosing_function(svma);
     let symbol = match function {
         Some(function) if located.functions.is_empty() => Some(function),
         Some(function)
@@ -101,7 +104,7 @@ fn readable(symbol: &mut Symbol) {
 }
 
 /// Offsets count to the address that the frame states; a return address was looked up one byte earlier.
-fn fill_in(frame: &mut Frame, address: FrameAddress, located: Located) {
+pub(crate) fn fill_in(frame: &mut Frame, address: FrameAddress, located: Located) {
     let behind = u64::from(matches!(address, FrameAddress::Return(_)));
     let stated = |offset: u64| offset.saturating_add(behind);
     frame.functions = located.functions;

@@ -27,14 +27,14 @@ self_cell!(
 );
 
 /// The tables of an image's files, opened.
-pub(super) struct UnwindImage {
+pub(crate) struct UnwindImage {
     joined: Joined,
 }
 
 impl UnwindImage {
     /// Opens the tables of `files`, the best first: the binary itself, then what has only some of its sections (debug
     /// files). `None` where not one can be read.
-    pub(super) fn open(files: &[FileData]) -> Option<Self> {
+    pub(crate) fn open(files: &[FileData]) -> Option<Self> {
         let files: Vec<_> =
             files.iter().flat_map(|file| [Some(file.clone()), inner(file)]).flatten().collect();
         let tables = Tables::new(files, |files| {
@@ -50,7 +50,7 @@ impl UnwindImage {
         Some(Self { joined: joined.ok()? })
     }
 
-    pub(super) fn module(&self) -> &Module<'_> {
+    pub(crate) fn module(&self) -> &Module<'_> {
         self.joined.borrow_dependent()
     }
 }

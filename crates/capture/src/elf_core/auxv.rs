@@ -2,16 +2,16 @@
 
 use crate::bytes::word_at;
 
-pub(super) const AT_PHDR: u64 = 3;
-pub(super) const AT_PHENT: u64 = 4;
-pub(super) const AT_PHNUM: u64 = 5;
-pub(super) const AT_ENTRY: u64 = 9;
-pub(super) const AT_EXECFN: u64 = 31;
-pub(super) const AT_SYSINFO_EHDR: u64 = 33;
+pub(crate) const AT_PHDR: u64 = 3;
+pub(crate) const AT_PHENT: u64 = 4;
+pub(crate) const AT_PHNUM: u64 = 5;
+pub(crate) const AT_ENTRY: u64 = 9;
+pub(crate) const AT_EXECFN: u64 = 31;
+pub(crate) const AT_SYSINFO_EHDR: u64 = 33;
 
 /// The auxiliary vector.
 #[derive(Debug, Default)]
-pub(super) struct AuxVector {
+pub(crate) struct AuxVector {
     entries: Vec<(u64, u64)>,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct AuxVector {
 const MAX_ENTRIES: usize = 256;
 
 impl AuxVector {
-    pub(super) fn parse(data: &[u8], is_64: bool) -> Self {
+    pub(crate) fn parse(data: &[u8], is_64: bool) -> Self {
         let width = if is_64 { 8 } else { 4 };
         let entry = |index: usize| {
             let at = index * 2 * width;
@@ -29,7 +29,7 @@ impl AuxVector {
     }
 
     /// An entry's value; zero counts as none, since no address is.
-    pub(super) fn get(&self, wanted: u64) -> Option<u64> {
+    pub(crate) fn get(&self, wanted: u64) -> Option<u64> {
         self.entries
             .iter()
             .find(|(key, _)| *key == wanted)

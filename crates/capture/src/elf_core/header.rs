@@ -18,24 +18,24 @@ const PN_XNUM: u64 = 0xffff;
 
 /// What a core's headers state.
 #[derive(Debug)]
-pub(super) struct Header {
-    pub(super) arch: Arch,
-    pub(super) is_64: bool,
-    pub(super) segments: Vec<Segment>,
+pub(crate) struct Header {
+    pub(crate) arch: Arch,
+    pub(crate) is_64: bool,
+    pub(crate) segments: Vec<Segment>,
 }
 
 /// One program header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) kind: u32,
-    pub(super) flags: u32,
-    pub(super) offset: u64,
-    pub(super) start: Avma,
-    pub(super) file_size: u64,
-    pub(super) memory_size: u64,
+pub(crate) struct Segment {
+    pub(crate) kind: u32,
+    pub(crate) flags: u32,
+    pub(crate) offset: u64,
+    pub(crate) start: Avma,
+    pub(crate) file_size: u64,
+    pub(crate) memory_size: u64,
 }
 
-pub(super) fn is_core(data: &[u8]) -> bool {
+pub(crate) fn is_core(data: &[u8]) -> bool {
     data.starts_with(b"\x7fELF") && u16_at(data, 16) == Some(ET_CORE)
 }
 
@@ -146,7 +146,7 @@ pub(super) fn segment(data: &[u8], at: usize, is_64: bool) -> Option<Segment> {
 }
 
 /// `e_machine`. x32 and ILP32 processes have 64-bit registers in 32-bit files; nothing here reads those.
-fn arch_of(machine: u16, is_64: bool) -> Option<Arch> {
+pub(crate) fn arch_of(machine: u16, is_64: bool) -> Option<Arch> {
     match (machine, is_64) {
         (3 | 6, false) => Some(Arch::X86),
         (62, true) => Some(Arch::X86_64),

@@ -8,16 +8,16 @@ use crate::{Image, Limits, Mapping, Memory};
 use backtrail_core::{AddrRange, Avma};
 
 /// What is known before.
-pub(super) struct Known<'k, 'd> {
-    pub(super) header: &'k Header,
-    pub(super) memory: &'k Memory<'d>,
-    pub(super) mappings: &'k [Mapping],
-    pub(super) vector: &'k AuxVector,
+pub(crate) struct Known<'k, 'd> {
+    pub(crate) header: &'k Header,
+    pub(crate) memory: &'k Memory<'d>,
+    pub(crate) mappings: &'k [Mapping],
+    pub(crate) vector: &'k AuxVector,
     /// The program's file.
-    pub(super) program: Option<&'k [u8]>,
+    pub(crate) program: Option<&'k [u8]>,
 }
 
-pub(super) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
+pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
     let mut images = mapped_files(known, limits);
     add_from_memory(known, &mut images, limits);
     let mut program = dynamic::program(known.memory, known.vector, known.header.is_64);

@@ -5,11 +5,11 @@
 //! kernel by default leaves out what can be read again from mapped files: everything but their first page. Which file
 //! lay where is in `NT_FILE`; where that is missing, in the loader's list and in the headers that are in memory.
 
-mod auxv;
+pub(crate) mod auxv;
 mod dynamic;
 mod files;
-mod header;
-mod images;
+pub(crate) mod header;
+pub(crate) mod images;
 mod memory_elf;
 mod notes;
 mod process;

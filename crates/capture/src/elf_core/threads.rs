@@ -3,17 +3,9 @@
 
 use super::header::Header;
 use super::notes::{NT_PRSTATUS, Note};
-use crate::bytes::{u16_at, u32_at, word_at};
+use crate::bytes::{u16_at, u32_at};
+use crate::gregset::registers;
 use crate::{Limits, Thread};
-use backtrail_core::{Family, Registers};
-
-/// The kernel's order of the registers; an empty name for what unwinding does not need.
-const X86_64: [&str; 20] = [
-    "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
-    "", "rip", "", "", "rsp",
-];
-const X86: [&str; 16] =
-    ["ebx", "ecx", "edx", "esi", "edi", "ebp", "eax", "", "", "", "", "", "eip", "", "", "esp"];
 
 /// Where `pr_cursig`, `pr_pid` and `pr_reg` begin.
 struct Layout {
@@ -54,30 +46,11 @@ pub(super) fn signal_of(note: &Note<'_>) -> Option<u16> {
 fn thread(header: &Header, note: &Note<'_>, told: &mut Vec<String>) -> Thread {
     let layout = if header.is_64 { LAYOUT_64 } else { LAYOUT_32 };
     let id = u32_at(note.data, layout.pid).map(u64::from);
-    let registers = registers(header, note.data.get(layout.registers..).unwrap_or_default());
+    let data = note.data.get(layout.registers..).unwrap_or_default();
+    let registers = registers(header.arch.family(), data);
     if registers.pc().is_none() || note.is_cut {
         let id = id.map(|id| format!(" {id}")).unwrap_or_default();
         told.push(format!("the registers of thread{id} are cut off at byte {:#x}", note.offset));
     }
     Thread { id, name: None, registers, is_crashed: false, state: None }
-}
-
-fn registers(header: &Header, data: &[u8]) -> Registers {
-    let family = header.arch.family();
-    let mut registers = Registers::new(family);
-    let names = match family {
-        Family::X86_64 => &X86_64[..],
-        Family::X86 => &X86[..],
-        // ARM's and ARM64's orders are DWARF's.
-        _ => family.register_names(),
-    };
-    let width = usize::from(header.pointer_size());
-    for (index, name) in names.iter().enumerate() {
-        if let (Some(register), Some(value)) =
-            (family.register(name), word_at(data, index * width, header.is_64))
-        {
-            registers.set(register, value);
-        }
-    }
-    registers
 }

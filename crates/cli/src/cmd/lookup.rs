@@ -6,7 +6,7 @@ use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
 use crate::render::llvm;
 use crate::render::stack::place;
-use backtrail::{Avma, Binary, Details, Located, Placement, Svma};
+use backtrail::{Avma, Binary, Details, Located, OpenOptions, Placement, Svma};
 use std::io::{self, Write};
 
 /// Answers that are held at a time.
@@ -14,7 +14,10 @@ const MAX_BATCH: usize = 1 << 14;
 
 pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
     let arch = args.arch.as_deref().map(named_arch).transpose()?;
-    let binary = Binary::open(&args.file, arch).map_err(|error| Failure::Input(error.to_string()))?;
+    let cache = args.cache.tables();
+    let options = OpenOptions { symbols: &args.symbols, cache: cache.as_ref() };
+    let binary = Binary::open_with(&args.file, arch, &options);
+    let binary = binary.map_err(|error| Failure::Input(error.to_string()))?;
     let placement = match (args.load_address, args.slide) {
         (Some(load), _) => Placement::LoadedAt(Avma::new(load)),
         (None, Some(slide)) => Placement::Slid(slide),

@@ -8,7 +8,10 @@ use backtrail::{StackOptions, Stacks, Symbols};
 use std::io::{self, Write};
 
 pub(crate) fn run(args: &Args, colour: Colour) -> Result<Outcome, Failure> {
-    let symbols = Symbols::scan(&args.symbols, &Meter::new());
+    let mut symbols = Symbols::scan(&args.symbols, &Meter::new());
+    if let Some(cache) = args.cache.tables() {
+        symbols = symbols.with_cache(cache);
+    }
     for problem in symbols.problems() {
         eprintln!("backtrail: {problem}");
     }

@@ -19,7 +19,10 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour) -> Result<Outcome, Failure
     if args.format == ReportFormat::Html && inputs.len() > 1 && !matches!(sink, Sink::Folder(_)) {
         return Err(Failure::Input("several reports as html need a folder: -o FOLDER/".to_owned()));
     }
-    let symbols = Symbols::scan(&args.symbols, &Meter::new());
+    let mut symbols = Symbols::scan(&args.symbols, &Meter::new());
+    if let Some(cache) = args.cache.tables() {
+        symbols = symbols.with_cache(cache);
+    }
     for problem in symbols.problems() {
         eprintln!("backtrail: {problem}");
     }

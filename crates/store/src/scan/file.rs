@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use backtrail_core::FileOffset;
+use backtrail_core::{Arch, FileOffset};
 use backtrail_object::{FileRange, Format, Identity, Kind, ReadAt};
-use backtrail_table::{Header, SourceKind};
+use backtrail_table::breakpad::Breakpad;
+use backtrail_table::gsym::Gsym;
+use backtrail_table::{Error as TableError, Header, SourceKind};
 
 use crate::data::open_regular;
 use crate::entry::{Entry, Location};
@@ -22,6 +24,10 @@ pub(super) enum Magic {
     Zip,
     /// A symbol table file of ours.
     Table,
+    /// LLVM's GSYM.
+    Gsym,
+    /// What may be Breakpad's; programs in Fortran start in the same way.
+    Breakpad,
     /// gzip, bzip2, xz, zstd or 7z.
     Compressed,
     Other,
@@ -49,6 +55,10 @@ impl Magic {
             Self::Object
         } else if head == Header::MAGIC {
             Self::Table
+        } else if is_gsym(head) {
+            Self::Gsym
+        } else if head.starts_with(b"MODULE ") {
+            Self::Breakpad
         } else if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
             Self::Zip
         } else if COMPRESSED.iter().any(starts) {
@@ -62,6 +72,11 @@ impl Magic {
 /// Java's class files share the magic of fat files; there, the next word is a version of at least 45.
 fn is_fat(head: &[u8]) -> bool {
     matches!(head, [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, slices, ..] if (1..45).contains(slices))
+}
+
+/// Text may start with these letters too, but not with a small number behind them.
+fn is_gsym(head: &[u8]) -> bool {
+    matches!(head, [b'M', b'Y', b'S', b'G', 1 | 2, 0, ..] | [b'G', b'S', b'Y', b'M', 0, 1 | 2, ..])
 }
 
 impl Scan<'_> {
@@ -90,8 +105,9 @@ impl Scan<'_> {
                     self.budget.grant(source.len());
                     self.look_into_zip(location, source)
                 }
-                Magic::Table => {
-                    self.identify_table(location, source.len(), |start| source.read_exact(0, start))
+                kind @ (Magic::Table | Magic::Gsym | Magic::Breakpad) => {
+                    let fill = |start: &mut [u8]| source.read_exact(0, start);
+                    self.identify_other(kind, location, source.len(), fill)
                 }
                 other => not_an_object(location, other, source.len(), &head),
             },
@@ -144,35 +160,65 @@ impl Scan<'_> {
 }
 
 impl Scan<'_> {
-    /// What the first bytes of a symbol table file say; `fill` reads them.
-    pub(super) fn identify_table(
+    /// What the first bytes of a symbol table file say, ours or another tool's; `fill` reads them.
+    pub(super) fn identify_other(
         &self,
+        kind: Magic,
         location: &Location,
         size: u64,
         fill: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
     ) -> Findings {
-        let mut start = [0; Header::SIZE];
-        let problem = |fault: Fault| Findings::problem(fault.at(location));
-        let len = usize::try_from(size).map_or(Header::SIZE, |size| size.min(Header::SIZE));
-        let start = start.get_mut(..len).unwrap_or_default();
-        if let Err(fault) = fill(start) {
-            return problem(fault);
+        let wanted = match kind {
+            Magic::Table => Header::SIZE,
+            Magic::Gsym => Gsym::START,
+            _ => Breakpad::START,
+        };
+        let mut start = vec![0; usize::try_from(size).map_or(wanted, |size| size.min(wanted))];
+        let identity = fill(&mut start).and_then(|()| {
+            let identity = match kind {
+                Magic::Table => of_table(&start, size).map(Some),
+                Magic::Gsym => of_gsym(&start, size).map(Some),
+                _ => Ok(of_breakpad(&start, size)),
+            };
+            identity.map_err(|error| Fault::new(ErrorKind::Object, error.to_string()))
+        });
+        match identity {
+            Ok(Some(identity)) => {
+                self.found.fetch_add(1, Ordering::Relaxed);
+                let entries = vec![Entry { location: location.clone(), identity }];
+                Findings { entries, ..Findings::default() }
+            }
+            Ok(None) => Findings::default(),
+            Err(fault) => Findings::problem(fault.at(location)),
         }
-        let header = match Header::peek(start, size) {
-            Ok(header) => header,
-            Err(error) => return problem(Fault::new(ErrorKind::Object, error.to_string())),
-        };
-        self.found.fetch_add(1, Ordering::Relaxed);
-        let range = FileRange::from_size(FileOffset::new(0), size);
-        let format = match header.source {
-            SourceKind::MachODwarf | SourceKind::MachOSymbols => Format::MachO,
-            _ => Format::Elf,
-        };
-        let has_debug_info =
-            !matches!(header.source, SourceKind::ElfSymbols | SourceKind::MachOSymbols | SourceKind::Unknown);
-        let identity = Identity::of_table(format, header.arch, header.id, range, has_debug_info);
-        Findings { entries: vec![Entry { location: location.clone(), identity }], ..Findings::default() }
     }
+}
+
+fn whole(size: u64) -> FileRange {
+    FileRange::from_size(FileOffset::new(0), size)
+}
+
+fn of_table(start: &[u8], size: u64) -> Result<Identity, TableError> {
+    let header = Header::peek(start, size)?;
+    let format = match header.source {
+        SourceKind::MachODwarf | SourceKind::MachOSymbols => Format::MachO,
+        _ => Format::Elf,
+    };
+    let has_debug_info =
+        !matches!(header.source, SourceKind::ElfSymbols | SourceKind::MachOSymbols | SourceKind::Unknown);
+    Ok(Identity::of_table(format, header.arch, header.id, whole(size), has_debug_info))
+}
+
+/// GSYM states neither format nor architecture.
+fn of_gsym(start: &[u8], size: u64) -> Result<Identity, TableError> {
+    let id = Gsym::peek(start)?;
+    Ok(Identity::of_symbol_file(Format::Elf, Arch::Unknown, id, whole(size)))
+}
+
+fn of_breakpad(start: &[u8], size: u64) -> Option<Identity> {
+    let module = Breakpad::peek(start)?;
+    let format = if module.is_apple() { Format::MachO } else { Format::Elf };
+    Some(Identity::of_symbol_file(format, module.arch(), module.id(), whole(size)))
 }
 
 /// Whether an image of a process can be this, or have its debug information here.
@@ -224,6 +270,10 @@ mod tests {
         assert_eq!(Magic::of(b"PK\x03\x04\0\0\0\0"), Magic::Zip);
         assert_eq!(Magic::of(b"\x1f\x8b\x08\0\0\0\0\0"), Magic::Compressed);
         assert_eq!(Magic::of(&Header::MAGIC), Magic::Table);
+        assert_eq!(Magic::of(b"MYSG\x01\0\x04\x14"), Magic::Gsym);
+        assert_eq!(Magic::of(b"GSYM\0\x01\x04\x14"), Magic::Gsym);
+        assert_eq!(Magic::of(b"GSYM is "), Magic::Other);
+        assert_eq!(Magic::of(b"MODULE L"), Magic::Breakpad);
         assert_eq!(Magic::of(b"PK\x03"), Magic::Other);
         assert_eq!(Magic::of(b""), Magic::Other);
     }

@@ -57,7 +57,9 @@ impl Scan<'_> {
         Ok(match Magic::of(head) {
             Magic::Object => self.identify(location, &window, || window.fault()),
             Magic::Zip => nested(location),
-            Magic::Table => self.identify_table(location, member.size(), |start| window.fill(0, start)),
+            kind @ (Magic::Table | Magic::Gsym | Magic::Breakpad) => {
+                self.identify_other(kind, location, member.size(), |start| window.fill(0, start))
+            }
             other => not_an_object(location, other, member.size(), head),
         })
     }
@@ -78,7 +80,9 @@ impl Scan<'_> {
                 self.identify(location, &inflater, || inflater.fault())
             }
             Magic::Zip => nested(location),
-            Magic::Table => self.identify_table(location, member.size(), |start| inflater.fill(0, start)),
+            kind @ (Magic::Table | Magic::Gsym | Magic::Breakpad) => {
+                self.identify_other(kind, location, member.size(), |start| inflater.fill(0, start))
+            }
             other => not_an_object(location, other, member.size(), head),
         })
     }

@@ -1,7 +1,7 @@
 //! From what a report says of an image to its files.
 
 use crate::common::*;
-use backtrail_core::Arch;
+use backtrail_core::{Arch, ImageId};
 use backtrail_store::{Outcome, Wanted};
 use backtrail_testkit::{TempDir, corpus_file};
 
@@ -94,4 +94,66 @@ fn real_reports_images_have_their_dsyms() {
         }
     }
     assert!(images >= 64, "{images}");
+}
+
+/// A GSYM file of nothing but its header.
+fn gsym(id: &[u8]) -> Vec<u8> {
+    let mut bytes = b"MYSG\x01\0\x04".to_vec();
+    bytes.push(id.len() as u8);
+    bytes.extend([0; 20]);
+    bytes.extend(id);
+    bytes.resize(48 + 4, 0);
+    bytes
+}
+
+#[test]
+fn symbol_files_of_other_tools_are_found_by_what_they_state_of_an_identity() {
+    let temp = TempDir::new("symbol-files");
+    let build = ImageId::parse_build_id("6fc3066a42132cbd9626c8f469af71b862e801c6").unwrap();
+    let guid = "6A06C36F1342BD2C9626C8F469AF71B80";
+    temp.write(format!("lib.so/{guid}/short.sym"), format!("MODULE Linux x86_64 {guid} lib.so\n"));
+    let with_code =
+        format!("MODULE Linux x86_64 {guid} lib.so\r\nINFO CODE_ID {build} lib.so\r\nFILE 0 a.c\r\n");
+    temp.write("whole.sym", &with_code);
+    temp.write("other.sym", with_code.replace("62e801c6", "00000000"));
+    temp.write("mac.sym", "MODULE Mac arm64 030303030303030303030303030303030 App\n");
+    temp.write("lib.gsym", gsym(build.as_bytes()));
+    temp.write("md5.gsym", gsym(&[7; 16]));
+    temp.write("code.f90", "MODULE weather\nEND MODULE\n");
+    temp.write("text", "GSYM is a format\n");
+    temp.write("App.app.dSYM/Contents/Resources/DWARF/App", dsym(3, 64));
+    let (stored, deflated) = (zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated);
+    let inner = gsym(build.as_bytes());
+    let zipped = zip(&[("in/zip.sym", with_code.as_bytes(), deflated), ("in/zip.gsym", &inner, stored)]);
+    temp.write("symbols.zip", zipped);
+    let index = scan(&[temp.path()]);
+    assert!(index.problems().is_empty(), "{:?}", index.problems());
+
+    let names = |id: &ImageId, arch| {
+        let found = index.find(id, arch);
+        let mut names: Vec<_> = found.iter().map(|entry| entry.location.file_name().to_owned()).collect();
+        names.sort();
+        names
+    };
+    let all = ["lib.gsym", "short.sym", "whole.sym", "zip.gsym", "zip.sym"];
+    let all: Vec<_> = all.iter().map(|name| name.rsplit('/').next().unwrap().to_owned()).collect();
+    let shown = |names: Vec<String>| {
+        names.iter().map(|name| name.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(names(&build, Some(Arch::X86_64))), all);
+    // GSYM states no architecture.
+    assert_eq!(shown(names(&build, Some(Arch::Arm64))), ["lib.gsym", "zip.gsym"]);
+    // A build id of 16 bytes looks like a UUID in GSYM, and an id that was cut to 16 bytes is as good as the whole one.
+    assert_eq!(names(&ImageId::from_build_id(&[7; 16]).unwrap(), None), ["md5.gsym"]);
+    let cut = ImageId::from_build_id(&build.as_bytes()[..16]).unwrap();
+    assert_eq!(names(&cut, None).len(), 6, "{:?}", names(&cut, None));
+    let wrong = ImageId::parse_build_id("6fc3066a42132cbd9626c8f469af71b862e801c7").unwrap();
+    assert_eq!(names(&wrong, None), ["short.sym"], "it states 16 bytes alone");
+    // Debug info comes first.
+    let found = index.find(&uuid(3), Some(Arch::Arm64));
+    let found: Vec<_> = found.iter().map(|entry| entry.location.file_name()).collect();
+    assert_eq!(found, ["App", "mac.sym"]);
+    // By name it is known which other build there is.
+    let mismatch = index.resolve(&wanted("lib", Some(9)));
+    assert!(matches!(mismatch.outcome, Outcome::Mismatch(_)), "{mismatch:?}");
 }

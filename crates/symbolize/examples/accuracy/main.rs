@@ -1,17 +1,18 @@
 //! Compares answers with those of llvm-symbolizer on random addresses of a file.
 //!
 //! `accuracy FILE [--companion FILE]… [--arch ARCH] [--count N] [--seed N] [--symbolizer PROGRAM] [--all-code]
-//! [--address A]… [--show N] [--json] [--sample]`
+//! [--address A]… [--show N] [--json] [--sample | --coverage [--every-byte]]`
 //!
 //! Inline depth, function (by its address range where the names differ, since one address has several names), file,
 //! line and column of every frame are compared; and the answers of a table made of the same file. Each kind of difference is counted and shown with a few examples.
 //! Kinds that start with a word in capitals are not explained in `docs/accuracy.md` and make the exit code 1.
-//! `--sample` only prints the addresses. `cargo xtask accuracy` runs this on the files of that page.
+//! `--sample` only prints the addresses. `--coverage` asks in every range of every function instead, and LLVM nothing. `cargo xtask accuracy` runs this on the files of that page.
 
 // A program for people: it prints, and JSON of a known shape is indexed.
 #![allow(clippy::print_stdout, clippy::indexing_slicing)]
 
 mod compare;
+mod coverage;
 mod explain;
 mod sample;
 mod table;
@@ -41,6 +42,10 @@ pub(crate) struct Options {
     /// Only print the addresses.
     sample: bool,
     addresses: Vec<u64>,
+    /// Ask in every range of every function.
+    coverage: bool,
+    /// At each byte of it.
+    pub(crate) every_byte: bool,
 }
 
 fn options() -> Result<Options> {
@@ -57,6 +62,8 @@ fn options() -> Result<Options> {
         json: false,
         sample: false,
         addresses: Vec::new(),
+        coverage: false,
+        every_byte: false,
     };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -70,6 +77,8 @@ fn options() -> Result<Options> {
             "--show" => options.show = value()?.parse()?,
             "--json" => options.json = true,
             "--sample" => options.sample = true,
+            "--coverage" => options.coverage = true,
+            "--every-byte" => options.every_byte = true,
             "--address" => {
                 options.addresses.push(u64::from_str_radix(value()?.trim_start_matches("0x"), 16)?);
             }
@@ -107,6 +116,9 @@ fn main() -> Result<()> {
         objects.push(object(read(companion)?, options.arch)?);
     }
     let symbolizer = Symbolizer::new(objects)?;
+    if options.coverage {
+        return covered(&symbolizer, &options);
+    }
     let start = Instant::now();
     let ours: Vec<_> = addresses.iter().map(|address| lookup(&symbolizer, *address, &options.file)).collect();
     let our_seconds = start.elapsed().as_secs_f64();
@@ -131,6 +143,16 @@ fn main() -> Result<()> {
         report.print(options.show);
     }
     if report.is_explained() { Ok(()) } else { Err("some differences are not explained".into()) }
+}
+
+fn covered(symbolizer: &Symbolizer<'static>, options: &Options) -> Result<()> {
+    let coverage = coverage::check(&object(read(&options.file)?, options.arch)?, symbolizer, options)?;
+    if options.json {
+        println!("{}", coverage.to_json());
+    } else {
+        coverage.print(options.show);
+    }
+    if coverage.is_whole() { Ok(()) } else { Err("some addresses are not answered".into()) }
 }
 
 fn lookup<'a>(symbolizer: &'a Symbolizer<'static>, address: u64, file: &Path) -> Answer<'a> {

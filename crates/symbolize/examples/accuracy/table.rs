@@ -14,12 +14,17 @@ pub(crate) fn differences(
     addresses: &[u64],
     answers: &[Answer<'_>],
 ) -> Result<Vec<String>> {
-    let mut bytes = Cursor::new(Vec::new());
-    convert(symbolizer, &ConvertOptions::default(), &mut bytes)?;
-    let bytes = bytes.into_inner();
+    let bytes = bytes(symbolizer)?;
     let table = Table::open(&bytes)?;
     let pairs = addresses.iter().zip(answers);
     Ok(pairs.filter_map(|(address, answer)| difference(&table, *address, answer)).collect())
+}
+
+/// The table.
+pub(crate) fn bytes(symbolizer: &Symbolizer<'_>) -> Result<Vec<u8>> {
+    let mut bytes = Cursor::new(Vec::new());
+    convert(symbolizer, &ConvertOptions::default(), &mut bytes)?;
+    Ok(bytes.into_inner())
 }
 
 fn difference(table: &Table<'_>, address: u64, direct: &Answer<'_>) -> Option<String> {

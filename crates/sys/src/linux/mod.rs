@@ -1,5 +1,19 @@
 //! Linux.
 
+mod context;
 mod error;
+mod futex;
+pub mod loader;
+pub mod memory;
+mod own_memory;
+pub mod ptrace;
+mod signal;
+mod slots;
+mod threads;
 
 pub use error::OsError;
+pub use own_memory::{OwnMemory, OwnStack};
+pub use signal::{DirectedSignal, Stopped};
+pub use slots::{Claim, Sent, Slots, Work};
+use threads::own_stack;
+pub use threads::{ThreadId, block_signals, threads};

@@ -33,11 +33,16 @@ impl Module {
 
     /// The image's identity.
     pub fn id(&self) -> Option<ImageId> {
-        let is_apple = matches!(&*self.os, "Mac" | "mac" | "iOS" | "ios");
+        let is_apple = self.is_apple();
         if self.os == "windows" {
             return None;
         }
         id::image_id(&self.debug_id, self.code_id.as_deref(), is_apple).filter(|id| !id.is_nil())
+    }
+
+    /// Whether the image is Mach-O.
+    pub fn is_apple(&self) -> bool {
+        matches!(&*self.os, "Mac" | "mac" | "iOS" | "ios")
     }
 
     /// The architecture.

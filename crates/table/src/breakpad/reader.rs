@@ -52,6 +52,17 @@ struct Inline {
     ranges: (u32, u32),
 }
 
+fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    data.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+/// The image that the first line names.
+fn module(line: &[u8]) -> Option<Module> {
+    let Some(Record::Module { os, arch, id, name }) = record(line) else { return None };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(Module { os: text(os), arch: text(arch), debug_id: text(id), name: text(name), code_id: None })
+}
+
 /// Functions that start before an address, and may reach it, where ranges overlap.
 const MAX_TRIED: usize = 16;
 
@@ -61,20 +72,29 @@ impl<'d> Breakpad<'d> {
         data.starts_with(b"MODULE ")
     }
 
+    /// How many bytes of a file's start [`peek`](Self::peek) needs, as a rule.
+    pub const START: usize = 4096;
+
+    /// Which image the start of a file says that it is of; `None` where it is none. The records that tell come first.
+    pub fn peek(start: &[u8]) -> Option<Module> {
+        let mut lines = lines(start);
+        let mut file = Self { module: module(lines.next()?)?, ..Self::default() };
+        for line in lines {
+            let Some(Record::Info(info)) = record(line) else { break };
+            file.info(info);
+        }
+        Some(file.module)
+    }
+
     /// Reads a file. Lines that are no records are passed over and counted.
     ///
     /// # Errors
     /// When the first line does not name a module, or there are more records than 32 bits count.
     pub fn open(data: &'d [u8]) -> Result<Self> {
         let mut file = Self::default();
-        let mut lines =
-            data.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let Some(Record::Module { os, arch, id, name }) = lines.next().and_then(record) else {
-            return Err(Error::new(ErrorKind::NotATable, 0, "expected a MODULE record"));
-        };
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        file.module =
-            Module { os: text(os), arch: text(arch), debug_id: text(id), name: text(name), code_id: None };
+        let mut lines = lines(data);
+        let missing = || Error::new(ErrorKind::NotATable, 0, "expected a MODULE record");
+        file.module = lines.next().and_then(module).ok_or_else(missing)?;
         if u32::try_from(data.len() / 2).is_err() {
             return Err(Error::nowhere(
                 ErrorKind::LimitExceeded,

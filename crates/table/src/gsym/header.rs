@@ -2,6 +2,7 @@
 
 use super::bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
+use backtrail_core::ImageId;
 
 /// `GSYM` as a number.
 pub(super) const MAGIC: u32 = 0x4753_594d;
@@ -62,6 +63,15 @@ impl Header {
             strings_size: bytes.u32()?,
             uuid: bytes.take(MAX_UUID as u64)?.try_into().ok()?,
         })
+    }
+
+    /// The identity; 16 bytes are taken for a UUID.
+    pub(super) fn id(&self) -> Option<ImageId> {
+        let bytes = self.uuid();
+        match <[u8; 16]>::try_from(bytes) {
+            Ok(uuid) => Some(ImageId::Uuid(uuid)),
+            Err(_) => ImageId::from_build_id(bytes),
+        }
     }
 
     /// The identity's bytes; none where the file states none.

@@ -41,25 +41,35 @@ impl<'d> Gsym<'d> {
         let count = u64::from(header.addresses);
         let size = u64::from(header.address_size);
         let mut bytes = Bytes::new(data, header::SIZE.next_multiple_of(size), header.is_big);
-        let truncated = |what: &'static str| move || Error::new(ErrorKind::Truncated, header::SIZE, what);
-        let address_offsets =
-            bytes.take(count * size).ok_or_else(truncated("expected the functions' addresses"))?;
+        let truncated = |at: u64, what: &'static str| move || Error::new(ErrorKind::Truncated, at, what);
+        let missing = truncated(bytes.offset(), "expected the functions' addresses");
+        let address_offsets = bytes.take(count * size).ok_or_else(missing)?;
         let mut bytes = Bytes::new(data, bytes.offset().next_multiple_of(4), header.is_big);
-        let info_offsets = bytes.take(count * 4).ok_or_else(truncated("expected the functions' offsets"))?;
+        let missing = truncated(bytes.offset(), "expected the functions' offsets");
+        let info_offsets = bytes.take(count * 4).ok_or_else(missing)?;
+        let missing = truncated(bytes.offset(), "expected the source files");
         let files = bytes.u32().and_then(|count| bytes.take(u64::from(count) * 8));
-        let files = files.ok_or_else(truncated("expected the source files"))?;
+        let files = files.ok_or_else(missing)?;
         let mut bytes = Bytes::new(data, header.strings_offset.into(), header.is_big);
-        let strings = bytes.take(header.strings_size.into()).ok_or_else(truncated("expected the strings"))?;
+        let missing = truncated(bytes.offset(), "expected the strings");
+        let strings = bytes.take(header.strings_size.into()).ok_or_else(missing)?;
         Ok(Self { data, header, address_offsets, info_offsets, files, strings })
+    }
+
+    /// How many bytes of a file's start [`peek`](Self::peek) reads.
+    pub const START: usize = header::SIZE as usize;
+
+    /// The identity that the start of a file states, as [`id`](Self::id).
+    ///
+    /// # Errors
+    /// When these are not the first bytes of a GSYM of version 1.
+    pub fn peek(start: &[u8]) -> Result<Option<ImageId>> {
+        Header::read(start).map(|header| header.id())
     }
 
     /// The identity of the image. GSYM does not tell UUIDs from build ids; 16 bytes are taken for a UUID.
     pub fn id(&self) -> Option<ImageId> {
-        let bytes = self.header.uuid();
-        match <[u8; 16]>::try_from(bytes) {
-            Ok(uuid) => Some(ImageId::Uuid(uuid)),
-            Err(_) => ImageId::from_build_id(bytes),
-        }
+        self.header.id()
     }
 
     /// What addresses are stored as offsets from; the image base, as LLVM writes it.
@@ -153,7 +163,9 @@ impl<'d> Gsym<'d> {
     }
 
     fn info(&self, index: usize) -> Result<Info<'d>> {
-        let missing = || Error::malformed(header::SIZE, "expected a function's address and offset");
+        let place = header::SIZE.next_multiple_of(self.header.address_size.into());
+        let place = place + index as u64 * u64::from(self.header.address_size);
+        let missing = || Error::malformed(place, "expected a function's address and offset");
         let start = self.address_offset(index).and_then(|offset| self.image_base().checked_add(offset));
         let start = start.ok_or_else(missing)?;
         let offset = Bytes::new(self.info_offsets, index as u64 * 4, self.header.is_big).u32();

@@ -26,18 +26,16 @@ impl Table<'_> {
                     name.unpack(&mut text)
                 })
             });
-            name.ok_or_else(|| Error::malformed(0, format!("expected a record for name {number}")))?;
+            name.ok_or_else(|| self.broken_name(number))?;
         }
         for number in 0..self.file_count() {
-            self.file(number)
-                .ok_or_else(|| Error::malformed(0, format!("expected texts for file {number}")))?;
+            self.file(number).ok_or_else(|| self.broken_file(number))?;
         }
         let mut last = None;
         for number in 0..self.index.len() {
             let start = self.index.get(number).map(|entry| entry.start);
             if start.is_none() || start <= last {
-                let detail = format!("expected chunk {number} of the index behind the one before");
-                return Err(Error::malformed(0, detail));
+                return Err(self.misplaced_chunk(number));
             }
             last = start;
         }

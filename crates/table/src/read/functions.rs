@@ -1,7 +1,7 @@
 //! All that a table holds, one after the other.
 
 use crate::body::{self, MAX_DEPTH};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::read::answer::{locate, site_of};
 use crate::read::chunk::{Chunk, Step};
 use crate::read::names::{self, Home, Location, Name};
@@ -31,12 +31,8 @@ impl<'t> Chunks<'t> {
         self.number += 1;
         let entry = self.table.index.get(number);
         let chunk = entry.and_then(|entry| self.table.chunk(entry)).map(|chunk| (number, chunk));
-        Some(chunk.ok_or_else(|| broken(number)))
+        Some(chunk.ok_or_else(|| self.table.broken_chunk(number)))
     }
-}
-
-fn broken(number: usize) -> Error {
-    Error::malformed(0, format!("expected chunk {number} of the index to be a function, lines or a symbol"))
 }
 
 /// Every function of a table.
@@ -65,7 +61,8 @@ impl<'t> Iterator for Functions<'t> {
             let is_first = chunk.flags & (body::CONTINUES | body::PART) == 0;
             if chunk.flags & body::KIND != body::SYMBOL && is_first {
                 let mut reading = Reading::new(self.chunks.table, &mut self.budget);
-                return Some(reading.function(number, &chunk).ok_or_else(|| broken(number)));
+                let function = reading.function(number, &chunk);
+                return Some(function.ok_or_else(|| self.chunks.table.broken_chunk(number)));
             }
         }
     }
@@ -360,7 +357,8 @@ impl<'t> Iterator for Symbols<'t> {
                 Err(error) => return Some(Err(error)),
             };
             if chunk.flags & body::KIND == body::SYMBOL {
-                return Some(self.chunks.table.symbol(&chunk).ok_or_else(|| broken(number)));
+                let table = self.chunks.table;
+                return Some(table.symbol(&chunk).ok_or_else(|| table.broken_chunk(number)));
             }
         }
     }

@@ -52,6 +52,11 @@ impl<'d> Index<'d> {
         Some((number, self.get(number)?))
     }
 
+    /// The bytes that tell of a chunk, by its number, and what follows; from the start, where that is unknown.
+    pub(crate) fn place(&self, number: usize) -> &'d [u8] {
+        self.chunks.place(number)
+    }
+
     /// A chunk by its number.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> Option<ChunkEntry> {

@@ -6,11 +6,12 @@ mod chunk;
 mod functions;
 mod index;
 mod names;
+mod place;
 mod regions;
 
 use crate::body;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Entry, Facts, SectionKind, read_header};
+use crate::format::{Entry, Facts, HEADER_SIZE, SectionKind, read_header};
 use crate::stats::Stats;
 use crate::types::{DropReason, Header};
 pub use answer::{File, Found, Frame, Frames, Lookup, Symbol, Text};
@@ -46,7 +47,9 @@ impl<'d> Table<'d> {
         let (mut header, entries) = read_header(data)?;
         let section = |kind: SectionKind| {
             let entry = entries.iter().find(|entry| entry.kind == kind as u32);
-            let missing = || Error::malformed(0, format!("expected a section of kind {}", kind as u32));
+            let missing = || {
+                Error::malformed(HEADER_SIZE as u64, format!("expected a section of kind {}", kind as u32))
+            };
             let entry = entry.ok_or_else(missing)?;
             let broken =
                 Error::malformed(entry.offset, format!("expected the start of the section {}", kind.name()));

@@ -57,6 +57,11 @@ impl<'d> Names<'d> {
         self.count
     }
 
+    /// What is told of a name, counted from 0, and what follows; of all names, where its place is unknown.
+    pub(crate) fn place(&self, number: u32) -> &'d [u8] {
+        self.entries.place(number as usize)
+    }
+
     /// A name by its number plus one; 0 is a name that says nothing.
     #[inline]
     pub(crate) fn get(&self, name: u32) -> Option<Name<'d>> {
@@ -112,6 +117,12 @@ impl<'d> Files<'d> {
 
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// The directory of a file, counted from 0, and what follows; all texts, where its place is unknown.
+    pub(crate) fn place(&self, number: u32) -> &'d [u8] {
+        let place = self.places.get(number as usize * 2).and_then(|place| usize::try_from(place).ok());
+        place.and_then(|place| self.texts.get(place..)).unwrap_or(self.texts)
     }
 
     /// A file by its number plus one.

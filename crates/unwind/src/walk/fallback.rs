@@ -16,6 +16,18 @@ const MAX_FRAME: u64 = 8 << 20;
 /// How many bytes in front of a return address a call instruction is looked for in.
 const CALL_BYTES: usize = 16;
 
+/// What lies before a return address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Call,
+    /// Code that is no call.
+    Other,
+    /// Bytes that someone has cleared.
+    Emptied,
+    /// Nothing that could be read.
+    Missing,
+}
+
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
@@ -33,7 +45,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.is_end_of_chain(here) {
             return Ok(Err(End::ZeroFramePointer));
         }
-        self.by_scan(here, self.options.scan_words).map_or(Err(failure), |next| Ok(Ok(next)))
+        self.by_scan(here, self.options.scan_words)?.map_or(Err(failure), |next| Ok(Ok(next)))
     }
 
     /// Whether a chain of frame pointers ends here. On x86 and ARM, code that was compiled without frame pointers leaves
@@ -107,8 +119,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(module.is_none_or(|(module, svma)| module.has_code_at(svma)))
     }
 
-    /// Whether the bytes before a return address are a call; `None` where they cannot be read.
-    fn follows_call(&self, address: Avma) -> Option<bool> {
+    /// What the bytes before a return address are.
+    fn before(&self, address: Avma) -> Before {
         let family = self.registers.family();
         let at = self.without_thumb_bit(address);
         let image = self.images.at(Avma::new(at.get().saturating_sub(1)));
@@ -121,17 +133,21 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let before = match text {
             Some(before) => before.get(before.len().saturating_sub(CALL_BYTES)..).unwrap_or_default(),
             None => {
-                self.memory.read(at.checked_sub(CALL_BYTES as u64)?, &mut copy).ok()?;
+                let start = at.checked_sub(CALL_BYTES as u64);
+                if start.and_then(|start| self.memory.read(start, &mut copy).ok()).is_none() {
+                    return Before::Missing;
+                }
                 &copy
             }
         };
         // Libraries whose code was emptied, to be passed around for their tables, tell nothing: zeros, and ff where bytes differed.
-        let is_emptied = before.iter().all(|byte| matches!(byte, 0 | 0xff));
-        (!is_emptied).then(|| arch::follows_call(family, before, address))
-    }
-
-    fn is_return_address(&self, address: Avma) -> bool {
-        self.is_code(address) == Some(true) && self.follows_call(address) == Some(true)
+        if before.iter().all(|byte| matches!(byte, 0 | 0xff)) {
+            Before::Emptied
+        } else if arch::follows_call(family, before, address) {
+            Before::Call
+        } else {
+            Before::Other
+        }
     }
 
     /// Where a call leaves the return address: in the link register or on top of the stack. There it still is in a
@@ -165,10 +181,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(self.next(registers, address, Trust::Scan))
     }
 
-    /// As [`is_return_address`](Self::is_return_address), where the place is the right one and only the code may be
-    /// missing.
+    /// Whether code lies there, and a call before it where that can be told: for a word that is in the right place.
     fn may_be_return_address(&self, address: Avma) -> bool {
-        self.is_code(address) == Some(true) && self.follows_call(address).unwrap_or(true)
+        self.is_code(address) == Some(true) && self.before(address) != Before::Other
     }
 
     fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
@@ -194,7 +209,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let caller = execute::apply(row, &self.registers, self.memory, <_>::default(), |_| None).ok()?;
         let address = self.strip(caller.return_address?);
-        let believed = self.is_code(address)? && self.follows_call(address).unwrap_or(true);
+        let believed = self.is_code(address)? && self.before(address) != Before::Other;
         if !believed || caller.registers.sp()? <= sp {
             return None;
         }
@@ -226,26 +241,38 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         kept
     }
 
-    /// The first of `words` on the stack that is the address behind a call.
-    fn by_scan(&self, here: &Here, words: u32) -> Option<Next> {
+    /// The first of `words` on the stack that is the address behind a call. A word that points to code which is missing
+    /// may be one too, and nothing tells: what lies behind it would leave out its frames, so the walk fails there.
+    fn by_scan(&self, here: &Here, words: u32) -> Result<Option<Next>, Failure> {
         let family = self.registers.family();
         let size = family.word_size();
         let sp = here.stack_pointer;
         let range = self.stack_above(sp);
         let places = (0..words).map_while(|index| sp.checked_add(u64::from(index) * u64::from(size)));
         for place in places.take_while(|place| range.contains(*place)) {
-            let word = self.memory.read_pointer(place, size).ok()?;
+            let Ok(word) = self.memory.read_pointer(place, size) else { break };
             let address = self.strip(Avma::new(word));
-            if self.is_return_address(address) {
-                let mut registers = self.forget_all_but_pointers(&self.registers);
-                let above = place.checked_add(size.into())?;
-                registers.set(family.sp(), above.get());
-                if registers.fp().is_some_and(|fp| fp < above) {
-                    registers.clear(family.fp());
-                }
-                return Some(self.next(registers, address, Trust::Scan));
+            if self.is_code(address) != Some(true) {
+                continue;
+            }
+            match self.before(address) {
+                Before::Call => return Ok(self.found_at(place, address)),
+                Before::Missing => return Err(Failure::MissingCode(address)),
+                Before::Other | Before::Emptied => {}
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// The caller whose return address was found at `place`.
+    fn found_at(&self, place: Avma, address: Avma) -> Option<Next> {
+        let family = self.registers.family();
+        let mut registers = self.forget_all_but_pointers(&self.registers);
+        let above = place.checked_add(family.word_size().into())?;
+        registers.set(family.sp(), above.get());
+        if registers.fp().is_some_and(|fp| fp < above) {
+            registers.clear(family.fp());
+        }
+        Some(self.next(registers, address, Trust::Scan))
     }
 }

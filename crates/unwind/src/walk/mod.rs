@@ -1,6 +1,7 @@
 //! The walk from frame to frame: which method is tried when, and what ends it.
 
 mod cache;
+mod chain;
 mod fallback;
 mod fold;
 mod tables;
@@ -9,6 +10,7 @@ mod tests;
 mod types;
 
 pub use cache::Cache;
+pub use chain::FramePointers;
 pub use fold::{Folded, Repeat, fold};
 pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 

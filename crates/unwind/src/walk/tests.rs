@@ -129,6 +129,34 @@ fn dishonest_frame_pointers_are_not_followed() {
 }
 
 #[test]
+fn scanning_stops_at_what_may_be_a_caller_in_missing_code() {
+    let code = calls(0x100);
+    let missing = AddrRange::from_size(Avma::new(0x5_0000), 0x1000);
+    let case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+    let module = Module::new(case.sections.clone());
+    let walk = |stack: [u64; 4]| {
+        let bytes = stack.map(u64::to_le_bytes).concat();
+        let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+        let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+        let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
+        let mut images = [Image::new(range, bias, &module), Image::unknown(missing)];
+        let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+        (walk.by_ref().count(), walk.ended().unwrap())
+    };
+    // What lies nearer is found all the same.
+    let caller = missing.start().get() + 0x20;
+    let ended = Ended::Failed(Failure::MissingCode(Avma::new(caller)));
+    assert_eq!(walk([1, LOADED + 15, caller, LOADED + 20]), (2, ended));
+    assert_eq!(walk([1, caller, LOADED + 15, LOADED + 20]), (1, ended));
+    assert_eq!(
+        alloc::format!("{ended}"),
+        "could not go on: the caller may be 0x50020, but that code is missing"
+    );
+    // The end of the range is no code of it: a call at its last bytes would return there, but nothing before lies in it.
+    assert_eq!(walk([1, missing.start().get(), LOADED + 15, 2]).0, 2);
+}
+
+#[test]
 fn scanning_takes_what_follows_a_call() {
     let code = calls(0x100);
     let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);

@@ -89,6 +89,8 @@ pub enum Failure {
     Unreadable(Unreadable),
     /// The return address lies where no code is.
     NotCode(Avma),
+    /// No unwind information, and the next caller may be at this address: its code is missing, so nothing tells.
+    MissingCode(Avma),
     /// The caller's stack pointer would be this, no further out than the frame's own.
     NotAdvancing(Avma),
 }
@@ -109,6 +111,7 @@ impl fmt::Display for Failure {
             Self::Expression(why) => write!(f, "the frame's expression has no value: {why}"),
             Self::Unreadable(why) => why.fmt(f),
             Self::NotCode(at) => write!(f, "the return address {at} is not in code"),
+            Self::MissingCode(at) => write!(f, "the caller may be {at}, but that code is missing"),
             Self::NotAdvancing(at) => write!(f, "the stack does not go on: its pointer would be {at}"),
         }
     }

@@ -1,0 +1,134 @@
+//! All threads of this process.
+
+use super::capturer::KEEPER;
+use super::job::Job;
+use super::{CaptureError, Capturer, RawStack, State, Stopped, ThreadId};
+use backtrail_capture::local::{self, Sent, Status};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a thread has used of the processor.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cpu {
+    /// Since it began.
+    pub time: Duration,
+    /// The share of one processor since threads were captured the last time ([`Capturer::all`]), from 0 to 1; `None` where
+    /// that was the first time, or the thread has begun since.
+    pub usage: Option<f64>,
+}
+
+/// One thread of this process.
+#[derive(Clone, Debug)]
+pub struct ThreadStack {
+    /// The kernel's number.
+    pub id: ThreadId,
+    /// The name that the program gave it, the kernel's 15 bytes of it.
+    pub name: String,
+    /// What it was at when it was asked; `None` where it ended meanwhile.
+    pub state: Option<State>,
+    /// Whether it is the process's first thread.
+    pub is_main: bool,
+    /// What it has used of the processor.
+    pub cpu: Option<Cpu>,
+    /// Its stack, or why there is none.
+    pub stack: Result<RawStack, CaptureError>,
+}
+
+/// What threads had used when they were looked at last.
+#[derive(Debug, Default)]
+pub(super) struct Usage(Mutex<Option<(Instant, HashMap<ThreadId, Duration>)>>);
+
+/// Threads that are asked at the same time: fewer than there are slots.
+const AT_ONCE: usize = 32;
+
+impl Capturer {
+    /// The stacks of all threads, this one's from the caller on, with what they have used of the processor. Threads that
+    /// begin meanwhile are left out, and so is the helper that keeps the list of images; those that end are listed with
+    /// that for a reason.
+    ///
+    /// Allocates: where a thread holds the allocator's lock for ever, this waits for it. [`Capturer::thread`] does not.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe.
+    #[inline(never)]
+    pub fn all(&self) -> Vec<ThreadStack> {
+        self.refresh();
+        let own = ThreadId::current();
+        let mut threads: Vec<_> = self.thread_ids().into_iter().map(facts).collect();
+        threads.retain(|thread| thread.name != KEEPER);
+        self.usage.fill_in(&mut threads);
+        for part in threads.chunks_mut(AT_ONCE) {
+            let deadline = self.deadline();
+            let ask = |thread: &ThreadStack| {
+                let others = Some(thread.id).filter(|id| *id != own);
+                others.map(|id| self.send(id, self.kept.now(), deadline))
+            };
+            let sent: Vec<_> = part.iter().map(ask).collect();
+            for (thread, sent) in part.iter_mut().zip(sent) {
+                thread.stack = match sent {
+                    Some(sent) => sent.and_then(|sent| self.one(sent, thread.id, deadline)),
+                    None => Ok(RawStack::with_capacity(self.options().max_frames)),
+                };
+            }
+        }
+        let this = threads.iter_mut().find(|thread| thread.id == own);
+        if let Some(Ok(stack)) = this.map(|thread| &mut thread.stack) {
+            self.at(&Stopped::here(), 1, stack);
+        }
+        threads
+    }
+
+    fn one(&self, sent: Sent<Job>, id: ThreadId, deadline: Instant) -> Result<RawStack, CaptureError> {
+        let mut stack = RawStack::with_capacity(self.options().max_frames);
+        self.receive(sent, id, deadline, &mut stack)?;
+        Ok(stack)
+    }
+
+    /// The numbers of this process's threads.
+    #[expect(clippy::unused_self, reason = "what it lists may depend on the options one day")]
+    fn thread_ids(&self) -> Vec<ThreadId> {
+        let mut ids = vec![ThreadId::new(0); 64];
+        loop {
+            match local::threads(&mut ids) {
+                Ok(count) if count <= ids.len() => {
+                    ids.truncate(count);
+                    return ids;
+                }
+                Ok(count) => ids.resize(count * 2, ThreadId::new(0)),
+                Err(_) => return Vec::new(),
+            }
+        }
+    }
+}
+
+fn facts(id: ThreadId) -> ThreadStack {
+    let status = Status::read(id);
+    ThreadStack {
+        id,
+        name: status.map(|status| status.name().to_owned()).unwrap_or_default(),
+        state: status.map(|status| status.state),
+        is_main: id == ThreadId::main(),
+        cpu: None,
+        stack: Err(CaptureError::Gone),
+    }
+}
+
+impl Usage {
+    fn fill_in(&self, threads: &mut [ThreadStack]) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let mut times = HashMap::new();
+        for thread in threads {
+            let Ok(time) = thread.id.cpu_time() else { continue };
+            times.insert(thread.id, time);
+            let usage = last.as_ref().and_then(|(then, times)| {
+                let used = time.checked_sub(*times.get(&thread.id)?)?;
+                Some(used.as_secs_f64() / now.duration_since(*then).as_secs_f64().max(1e-9))
+            });
+            thread.cpu = Some(Cpu { time, usage: usage.map(|usage| usage.min(1.0)) });
+        }
+        *last = Some((now, times));
+    }
+}

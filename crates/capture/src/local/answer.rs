@@ -1,0 +1,140 @@
+//! Asking a thread, and why it does not answer.
+
+use super::{Claim, DirectedSignal, OsError, Sent, State, Status, ThreadId, Work};
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Why a thread was not captured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// There is no such thread in this process, or no longer.
+    Gone,
+    /// It blocks the signal that asks it.
+    SignalBlocked,
+    /// It waits in the kernel, where no signal reaches it.
+    InKernel,
+    /// It is stopped, by a signal or a debugger.
+    Stopped,
+    /// It did not come round to answering in time.
+    TimedOut,
+    /// Somebody has replaced the handler of the signal.
+    HandlerReplaced,
+    /// Too many captures are under way.
+    Busy,
+    /// The signal could not be sent.
+    System(OsError),
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone => f.write_str("the thread is gone"),
+            Self::SignalBlocked => f.write_str("the thread blocks the signal that asks for its stack"),
+            Self::InKernel => f.write_str("the thread waits in the kernel and takes no signals"),
+            Self::Stopped => f.write_str("the thread is stopped"),
+            Self::TimedOut => f.write_str("the thread did not answer in time"),
+            Self::HandlerReplaced => f.write_str("the handler of the signal was replaced"),
+            Self::Busy => f.write_str("too many captures are under way"),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+/// Threads that did not answer lately: their signals may still be waiting for them, and more would pile up until the
+/// process can send none at all. Of more threads than fit here some are asked in vain.
+static SILENT: [AtomicU32; 128] = [const { AtomicU32::new(0) }; 128];
+
+fn remember(thread: ThreadId) {
+    let known = SILENT.iter().any(|place| place.load(Relaxed) == thread.get());
+    if !known {
+        let free = |place: &&AtomicU32| place.compare_exchange(0, thread.get(), Relaxed, Relaxed).is_ok();
+        let _ = SILENT.iter().find(free);
+    }
+}
+
+/// Why a thread that did not answer the last time would not answer now.
+fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError> {
+    let place = SILENT.iter().find(|place| place.load(Relaxed) == thread.get())?;
+    let status = Status::read(thread).filter(|status| status.state != State::Ended);
+    let silent =
+        status.is_some_and(|status| status.blocks(signal.number()) || status.has_pending(signal.number()));
+    if silent {
+        return status.map(|status| why(&status, signal));
+    }
+    let _ = place.compare_exchange(thread.get(), 0, Relaxed, Relaxed);
+    None
+}
+
+fn why(status: &Status, signal: DirectedSignal) -> CaptureError {
+    match status.state {
+        State::Ended => CaptureError::Gone,
+        _ if status.blocks(signal.number()) => CaptureError::SignalBlocked,
+        State::InKernel => CaptureError::InKernel,
+        State::Stopped | State::Traced => CaptureError::Stopped,
+        _ => CaptureError::TimedOut,
+    }
+}
+
+/// Asks a thread to do a slot's work. Neither allocates nor locks.
+///
+/// # Errors
+/// Where it cannot be asked, or is known not to answer.
+pub fn send<W: Work>(
+    claim: Claim<W>,
+    signal: DirectedSignal,
+    thread: ThreadId,
+) -> Result<Sent<W>, CaptureError> {
+    if let Some(why) = still_silent(signal, thread) {
+        return Err(why);
+    }
+    claim.send(signal, thread).map_err(|error| match error.number {
+        // No such thread; a number that is none.
+        3 | 22 => CaptureError::Gone,
+        _ => CaptureError::System(error),
+    })
+}
+
+/// After these times it is looked whether the thread can answer at all.
+const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
+
+/// Waits for a thread that was asked, up to `deadline`. Neither allocates nor locks.
+///
+/// # Errors
+/// Why it did not answer. That it is gone, or blocks the signal for good, is noticed sooner.
+pub fn wait<W: Work>(
+    mut sent: Sent<W>,
+    signal: DirectedSignal,
+    thread: ThreadId,
+    deadline: Instant,
+) -> Result<Claim<W>, CaptureError> {
+    let start = Instant::now();
+    let mut was_blocked = false;
+    for look in LOOKS.into_iter().chain([Duration::MAX]) {
+        let until = start.checked_add(look).map_or(deadline, |look| look.min(deadline));
+        sent = match sent.wait(until) {
+            Ok(claim) => return Ok(claim),
+            Err(sent) => sent,
+        };
+        let Some(status) = Status::read(thread) else { return Err(gone_or_done(sent)) };
+        let why = why(&status, signal);
+        let is_blocked = why == CaptureError::SignalBlocked;
+        if until == deadline || why == CaptureError::Gone || (is_blocked && was_blocked) {
+            // It may have answered while it was looked at.
+            return sent.wait(Instant::now()).map_err(|_| {
+                remember(thread);
+                if signal.is_ours() == Ok(false) { CaptureError::HandlerReplaced } else { why }
+            });
+        }
+        was_blocked = is_blocked;
+    }
+    Err(CaptureError::TimedOut)
+}
+
+fn gone_or_done<W: Work>(sent: Sent<W>) -> CaptureError {
+    drop(sent);
+    CaptureError::Gone
+}

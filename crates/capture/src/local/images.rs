@@ -1,0 +1,159 @@
+//! The images of this process.
+
+use super::Counters;
+use backtrail_core::{AddrRange, Avma, Bias, ImageId, ReadMemory as _};
+use backtrail_sys::linux::{OwnMemory, loader};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// One image of this process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoadedImage {
+    /// The file, as the loader has it; the program's own is what `/proc/self/exe` leads to. The kernel's library has a
+    /// name and no file.
+    pub path: PathBuf,
+    /// What is mapped of it, from the first segment's start to the last one's end.
+    pub range: AddrRange<Avma>,
+    /// Its executable segments.
+    pub code: Vec<AddrRange<Avma>>,
+    /// From the file's addresses to the process's.
+    pub bias: Bias,
+    /// Its build id, as it lies in memory.
+    pub id: Option<ImageId>,
+    /// Whether it is the program itself.
+    pub is_program: bool,
+}
+
+/// The loader's counters. Takes the loader's lock: see [`images`].
+pub fn counters() -> Option<Counters> {
+    loader::counters()
+}
+
+/// Every image of this process, and the loader's counters of that moment.
+///
+/// Takes the loader's lock: where another thread sits in a callback of `dl_iterate_phdr`, this waits for it. Not for
+/// signal handlers.
+pub fn images() -> (Vec<LoadedImage>, Counters) {
+    let mut all = Vec::new();
+    let counters = loader::images(|loaded| {
+        let is_program = all.is_empty() && loaded.name.is_empty();
+        let path = PathBuf::from(OsStr::from_bytes(loaded.name.to_bytes()));
+        all.extend(image(loaded, path, is_program));
+    });
+    for image in &mut all {
+        if image.is_program
+            && let Ok(path) = std::fs::read_link("/proc/self/exe")
+        {
+            image.path = path;
+        }
+    }
+    let is_listed = |at: Avma| all.iter().any(|image| image.range.contains(at));
+    all.extend(loader::vdso().filter(|at| !is_listed(*at)).and_then(vdso));
+    (all, counters)
+}
+
+fn image(loaded: &loader::Loaded<'_>, path: PathBuf, is_program: bool) -> Option<LoadedImage> {
+    let mapped = |range: AddrRange<_>| {
+        let start = loaded.bias.to_avma(range.start())?;
+        Some(AddrRange::from_size(start, range.size()))
+    };
+    let segments: Vec<_> = loaded
+        .segments()
+        .filter_map(|segment| Some((mapped(segment.address)?, segment.is_executable)))
+        .collect();
+    let start = segments.iter().map(|(range, _)| range.start()).min()?;
+    let end = segments.iter().map(|(range, _)| range.end()).max()?;
+    let code = segments.iter().filter(|(_, is_executable)| *is_executable).map(|(range, _)| *range);
+    Some(LoadedImage {
+        path,
+        range: AddrRange::new(start, end),
+        code: code.collect(),
+        bias: loaded.bias,
+        id: loaded.notes().filter_map(mapped).find_map(build_id),
+        is_program,
+    })
+}
+
+/// Notes larger than this hold no build id.
+const MAX_NOTES: u64 = 64 << 10;
+
+/// The build id among the notes at `range`. gABI, "Note Section": sizes of name and content, type, and both padded to
+/// four bytes.
+fn build_id(range: AddrRange<Avma>) -> Option<ImageId> {
+    let size = usize::try_from(range.size()).ok().filter(|size| *size as u64 <= MAX_NOTES)?;
+    let mut bytes = vec![0; size];
+    OwnMemory::without_stack().read(range.start(), &mut bytes).ok()?;
+    find_build_id(&bytes)
+}
+
+fn find_build_id(mut notes: &[u8]) -> Option<ImageId> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let word = |at: usize| notes.get(at..)?.first_chunk::<4>().map(|word| u32::from_ne_bytes(*word));
+        let (name_size, size, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let content_at = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
+        let end = content_at.checked_add(size)?;
+        if kind == NT_GNU_BUILD_ID && notes.get(12..)?.starts_with(b"GNU\0") {
+            return ImageId::from_build_id(notes.get(content_at..end)?);
+        }
+        notes = notes.get(end.checked_next_multiple_of(4)?..)?;
+    }
+}
+
+/// The kernel's library where the loader does not list it: so many pages as can be read.
+fn vdso(start: Avma) -> Option<LoadedImage> {
+    const PAGE: u64 = 4096;
+    let memory = OwnMemory::without_stack();
+    let is_there = |page: &u64| start.checked_add(page * PAGE).is_some_and(|at| memory.read_u32(at).is_ok());
+    if memory.read_u32(start) != Ok(u32::from_le_bytes(*b"\x7fELF")) {
+        return None;
+    }
+    let range = AddrRange::from_size(start, (0..4).take_while(is_there).count() as u64 * PAGE);
+    Some(LoadedImage {
+        path: PathBuf::from("linux-vdso.so.1"),
+        range,
+        code: vec![range],
+        bias: Bias::between(start, backtrail_core::Svma::new(0)),
+        id: None,
+        is_program: false,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test's helpers may")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_and_the_c_library_are_listed() {
+        let (images, counters) = images();
+        assert_eq!(super::counters(), Some(counters));
+        let here = Avma::new(the_program_and_the_c_library_are_listed as *const () as u64);
+        let program = images.iter().find(|image| image.is_program).unwrap();
+        assert!(program.code.iter().any(|range| range.contains(here)));
+        assert_eq!(program.path, std::env::current_exe().unwrap());
+        assert!(images.iter().all(|image| image.code.iter().all(|code| image.range.contains(code.start()))));
+    }
+
+    #[test]
+    fn build_ids_are_found_behind_other_notes() {
+        let note = |name: &[u8], kind: u32, content: &[u8]| {
+            let mut bytes = Vec::new();
+            for number in [name.len(), content.len(), kind as usize] {
+                bytes.extend(u32::try_from(number).unwrap().to_ne_bytes());
+            }
+            for part in [name, content] {
+                bytes.extend(part);
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+            }
+            bytes
+        };
+        let notes = [note(b"stapsdt\0", 3, b"abc"), note(b"GNU\0", 1, &[0; 16]), note(b"GNU\0", 3, &[7; 20])];
+        let notes = notes.concat();
+        assert_eq!(find_build_id(&notes), ImageId::from_build_id(&[7; 20]));
+        for size in 0..notes.len() {
+            assert_eq!(find_build_id(&notes[..size]), None, "{size}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What the kernel tells of a thread of this process.
+
+use backtrail_sys::linux::ThreadId;
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::Read as _;
+
+/// What a thread is at, by the letter of proc(5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum State {
+    /// `R`: running, or ready to.
+    Running,
+    /// `S`: waits for something and takes signals.
+    Sleeping,
+    /// `D`: waits in the kernel, where no signal reaches it.
+    InKernel,
+    /// `T`: stopped by a signal.
+    Stopped,
+    /// `t`: stopped by a debugger.
+    Traced,
+    /// `Z`, `X`: has ended.
+    Ended,
+    /// Another letter.
+    Other(u8),
+}
+
+impl State {
+    fn new(letter: u8) -> Self {
+        match letter {
+            b'R' => Self::Running,
+            b'S' | b'I' => Self::Sleeping,
+            b'D' => Self::InKernel,
+            b'T' => Self::Stopped,
+            b't' => Self::Traced,
+            b'Z' | b'X' | b'x' => Self::Ended,
+            other => Self::Other(other),
+        }
+    }
+
+    /// A few words for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Sleeping => "sleeping",
+            Self::InKernel => "waiting in the kernel",
+            Self::Stopped => "stopped",
+            Self::Traced => "stopped by a debugger",
+            Self::Ended => "ended",
+            Self::Other(_) => "in another state",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Bytes of a thread's name, the kernel's limit.
+const NAME: usize = 16;
+
+/// A thread's `status`, of `/proc/self/task`. A value of fixed size: neither reading nor keeping it allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    name: [u8; NAME],
+    /// What it is at.
+    pub state: State,
+    blocked: u64,
+    pending: u64,
+}
+
+impl Status {
+    /// Reads a thread's status. `None` where the thread is gone (or `/proc` is not there).
+    pub fn read(thread: ThreadId) -> Option<Self> {
+        let mut path = Text::new();
+        write!(path, "/proc/self/task/{thread}/status").ok()?;
+        let mut file = File::open(path.as_str()).ok()?;
+        let mut room = [0; 4096];
+        let mut size = 0;
+        while let Some(rest) = room.get_mut(size..).filter(|rest| !rest.is_empty()) {
+            match file.read(rest).ok()? {
+                0 => break,
+                read => size += read,
+            }
+        }
+        Some(Self::parse(room.get(..size)?))
+    }
+
+    fn parse(text: &[u8]) -> Self {
+        let mut status = Self { name: [0; NAME], state: State::Other(0), blocked: 0, pending: 0 };
+        for line in text.split(|byte| *byte == b'\n') {
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let (word, value) = (line.get(..colon), line.get(colon + 2..).unwrap_or_default());
+            match word {
+                Some(b"Name") => {
+                    status.name.iter_mut().zip(value).for_each(|(place, byte)| *place = *byte);
+                }
+                Some(b"State") => status.state = State::new(value.first().copied().unwrap_or(0)),
+                Some(b"SigBlk") => status.blocked = mask(value),
+                Some(b"SigPnd") => status.pending = mask(value),
+                _ => {}
+            }
+        }
+        status
+    }
+
+    /// The thread's name, which programs set for debuggers. What is not UTF-8 is left out.
+    pub fn name(&self) -> &str {
+        let name = self.name.split(|byte| *byte == 0).next().unwrap_or_default();
+        match std::str::from_utf8(name) {
+            Ok(name) => name,
+            Err(error) => {
+                name.get(..error.valid_up_to()).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or("")
+            }
+        }
+    }
+
+    /// Whether the thread does not take this signal at the moment.
+    pub fn blocks(&self, signal: i32) -> bool {
+        self.blocked & bit(signal) != 0
+    }
+
+    /// Whether this signal waits for the thread.
+    pub fn has_pending(&self, signal: i32) -> bool {
+        self.pending & bit(signal) != 0
+    }
+}
+
+/// The kernel's sets of signals begin with signal 1.
+fn bit(signal: i32) -> u64 {
+    signal.checked_sub(1).and_then(|bit| u32::try_from(bit).ok()).map_or(0, |bit| 1 << (bit & 63))
+}
+
+fn mask(digits: &[u8]) -> u64 {
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+/// A short text that is not allocated.
+struct Text {
+    bytes: [u8; 64],
+    size: usize,
+}
+
+impl Text {
+    fn new() -> Self {
+        Self { bytes: [0; 64], size: 0 }
+    }
+
+    fn as_str(&self) -> &str {
+        self.bytes.get(..self.size).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("")
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.size + text.len();
+        self.bytes.get_mut(self.size..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.size = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test's helpers may")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_that_matter_are_read() {
+        let text = b"Name:\tworker \xc3\xa4\nUmask:\t0022\nState:\tD (disk sleep)\nSigQ:\t3/94948\n\
+            SigPnd:\t0000000000000200\nSigBlk:\t8000000000010000\nSigCgt:\tffffffffffffffff\n";
+        let status = Status::parse(text);
+        assert_eq!((status.name(), status.state), ("worker ä", State::InKernel));
+        assert!(status.blocks(17) && status.blocks(64) && !status.blocks(10) && !status.blocks(0));
+        assert!(status.has_pending(10) && !status.has_pending(17));
+        assert_eq!(Status::parse(b"").name(), "");
+        assert_eq!(Status::parse(b"Name:\tabc\xff").name(), "abc");
+        assert_eq!(Status::parse(b"State:").state, State::Other(0));
+    }
+
+    #[test]
+    fn this_thread_runs_and_a_thread_that_is_not_there_has_no_status() {
+        let status = Status::read(ThreadId::current()).unwrap();
+        assert_eq!(status.state, State::Running);
+        assert_eq!(Status::read(ThreadId::new(0x3fff_fff0)), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! What Linux tells of processes and threads below `/proc`. proc(5); Linux `fs/proc/array.c`.
+//!
+//! The parsers take bytes and open nothing. The kernel writes these files, but a thread chooses its own name, so every
+//! field is found however the name looks.
+
+mod stat;
+mod status;
+mod syscall;
+mod syscalls;
+
+pub use stat::{Stat, ThreadState};
+pub use status::Status;
+pub use syscall::{Calling, parse_syscall};
+pub use syscalls::Syscalls;
+
+/// The CPU time of a thread in nanoseconds: the first number of `/proc/PID/task/TID/schedstat`. Finer than the ticks of
+/// `stat`, and missing where the kernel is built without it (`CONFIG_SCHED_INFO`).
+pub fn parse_schedstat(text: &[u8]) -> Option<u64> {
+    number(text.split(u8::is_ascii_whitespace).next()?)
+}
+
+/// The thread ids among the names in `/proc/PID/task`.
+pub fn parse_id(name: &[u8]) -> Option<u32> {
+    number(name)
+}
+
+/// A decimal number, all of `text`.
+fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_on_the_processor_is_the_first_number() {
+        assert_eq!(parse_schedstat(b"821793 25688 2\n"), Some(821_793));
+        assert_eq!(parse_schedstat(b"0 0 0\n"), Some(0));
+        for text in [&b""[..], b"\n", b"-1 0 0", b"99999999999999999999999 1 1", b"\xff"] {
+            assert_eq!(parse_schedstat(text), None);
+        }
+        assert_eq!((parse_id(b"4242"), parse_id(b".."), parse_id(b"4294967296")), (Some(4242), None, None));
+    }
+}

@@ -1,0 +1,204 @@
+//! Another process of this machine, captured while it runs. Linux.
+//!
+//! Each thread is stopped for as long as copying its registers and its stack takes, some microseconds; with
+//! [`Options::consistent`] all of them are stopped together, so that the stacks are of one moment. No signal is sent, so
+//! a stopped process stays stopped, a pending signal is delivered as if nothing had been, and calls that threads wait in
+//! are begun again by the kernel. Stopping is done by a thread of its own: when that ends, however it does, the kernel
+//! lets go of whatever was still held. See [`backtrail_sys::linux::ptrace`].
+//!
+//! Of a stack the bytes from the stack pointer up to the end of its mapping are copied, at most
+//! [`Options::stack_bytes`]; that deeper part of a deep stack is in [`LiveMemory`], as it is after the thread went on.
+//!
+//! Threads that cannot be stopped (in uninterruptible sleep, or traced by a debugger) are told so; where the kernel says
+//! what their stack pointer is, their stack is copied without stopping them: they do not run anyway.
+
+mod denied;
+mod error;
+mod facts;
+mod images;
+mod maps;
+mod memory;
+mod stack;
+mod stop;
+mod target;
+mod usage;
+
+pub use error::Error;
+pub use facts::{How, ThreadFacts};
+pub use maps::{MappedFile, Maps};
+pub use memory::LiveMemory;
+pub use stop::Stops;
+pub use target::Target;
+pub use usage::Usage;
+
+use crate::{Limits, Memory, Process, Snapshot, Source, Thread};
+use backtrail_core::{Avma, Registers};
+use std::borrow::Cow;
+use std::time::Duration;
+use stop::Outcome;
+
+/// How a process is to be captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether all threads are stopped together.
+    pub consistent: bool,
+    /// Bytes of a thread's stack that are copied while it is stopped.
+    pub stack_bytes: u64,
+    /// How long a thread in uninterruptible sleep is waited for.
+    pub patience: Duration,
+    /// Bounds on the rest.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            consistent: false,
+            stack_bytes: 256 << 10,
+            patience: Duration::from_millis(100),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A captured process.
+#[derive(Debug)]
+pub struct Captured {
+    /// Its threads with their registers and stacks, its images and mapped ranges.
+    pub snapshot: Snapshot<'static>,
+    /// What else is known of each thread; parallel to the snapshot's.
+    pub threads: Vec<ThreadFacts>,
+    /// What is mapped where.
+    pub maps: Maps,
+    /// How long threads were stopped.
+    pub stops: Stops,
+    /// CPU times as they were at the start.
+    pub usage: Usage,
+}
+
+/// Captures a process.
+///
+/// # Errors
+/// Where there is no such process, it may not be captured (the message says by which setting or capability), or it is
+/// the caller's own.
+pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
+    let maps = target.maps(&options.limits)?;
+    let ids = target.thread_ids()?;
+    let (mut facts, mut usage) = facts::read_all(target, &ids);
+    facts.truncate(options.limits.threads);
+    let (outcomes, stops) = stop::run(target, &maps, options, &mut facts, &mut usage)?;
+    target.check(&facts, &outcomes)?;
+    let mut notes = Vec::new();
+    let mut pieces = Vec::new();
+    let mut threads = Vec::new();
+    let mut kept = Vec::new();
+    let mut vanished = 0;
+    for (facts, outcome) in facts.into_iter().zip(outcomes) {
+        if matches!(outcome, Outcome::Gone) && !facts.state.is_gone() {
+            vanished += 1;
+            continue;
+        }
+        let (facts, registers) = settle(target, facts, outcome, options, &maps, &mut pieces);
+        threads.push(Thread {
+            id: Some(facts.id.into()),
+            name: Some(facts.name.clone()).filter(|name| !name.is_empty()),
+            registers: registers.unwrap_or_else(|| Registers::new(target.arch().family())),
+            is_crashed: false,
+            state: Some(facts.state.to_string()),
+        });
+        kept.push(facts);
+    }
+    if vanished > 0 {
+        notes.push(format!("{vanished} threads ended while the process was captured"));
+    }
+    pieces.extend(images::pages(target, &maps));
+    let memory = Memory::new(pieces);
+    let images = images::find(target, &maps, &memory, &options.limits);
+    let snapshot = Snapshot {
+        source: Source::Process,
+        arch: target.arch(),
+        process: process(target),
+        fault: None,
+        threads,
+        images,
+        mappings: maps.all().to_vec(),
+        memory,
+        pointer_authentication: None,
+        notes,
+    };
+    Ok(Captured { snapshot, threads: kept, maps, stops, usage })
+}
+
+type Pieces = Vec<(Avma, Cow<'static, [u8]>)>;
+
+/// A thread's registers by what came of stopping it; its stack goes to `pieces`.
+fn settle(
+    target: &Target,
+    mut facts: ThreadFacts,
+    outcome: Outcome,
+    options: &Options,
+    maps: &Maps,
+    pieces: &mut Pieces,
+) -> (ThreadFacts, Option<Registers>) {
+    let because = match outcome {
+        Outcome::Copied(copied) => {
+            facts.how = How::Stopped(copied.stopped_for);
+            facts.is_cut = copied.is_cut;
+            pieces.push((copied.start, Cow::Owned(copied.bytes)));
+            return (facts, Some(copied.registers));
+        }
+        Outcome::Gone => "it has ended".to_owned(),
+        Outcome::Unstoppable(waited) => {
+            format!("it could not be stopped within {} ms (uninterruptible sleep)", waited.as_millis())
+        }
+        Outcome::Traced(tracer) => format!("it is traced by process {tracer}{}", target::called(tracer)),
+        Outcome::Denied(why) => why,
+    };
+    match stack::without_stopping(target, facts.id, options, maps) {
+        Some((registers, start, bytes)) => {
+            facts.how = How::Unstopped(because);
+            pieces.push((start, Cow::Owned(bytes)));
+            (facts, Some(registers))
+        }
+        None => {
+            facts.how = How::Not(because);
+            (facts, None)
+        }
+    }
+}
+
+/// Which process it is.
+pub fn process(target: &Target) -> Process {
+    Process {
+        pid: Some(target.id().into()),
+        name: target.name(),
+        executable: target.executable(),
+        command_line: target.command_line(),
+        os: target::kernel(),
+        time: None,
+    }
+}
+
+/// The images of a process, without stopping it: what [`capture`] finds, and no threads.
+///
+/// # Errors
+/// As [`capture`]'s.
+pub fn images(target: &Target, limits: &Limits) -> Result<(Snapshot<'static>, Maps), Error> {
+    let maps = target.maps(limits)?;
+    let memory = Memory::new(images::pages(target, &maps));
+    let images = images::find(target, &maps, &memory, limits);
+    let snapshot = Snapshot {
+        source: Source::Process,
+        arch: target.arch(),
+        process: process(target),
+        fault: None,
+        threads: Vec::new(),
+        images,
+        mappings: maps.all().to_vec(),
+        memory,
+        pointer_authentication: None,
+        notes: Vec::new(),
+    };
+    Ok((snapshot, maps))
+}

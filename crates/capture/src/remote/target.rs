@@ -1,0 +1,285 @@
+//! The process that is captured, as `/proc` shows it.
+
+use super::denied::Situation;
+use super::error::Error;
+use super::facts::ThreadFacts;
+use super::maps::{MappedFile, Maps};
+use super::stop::Outcome;
+use crate::Limits;
+use crate::bytes::u16_at;
+use crate::procfs::{Stat, Status, ThreadState, parse_id};
+use backtrail_core::Arch;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// A process that can be captured.
+#[derive(Debug)]
+pub struct Target {
+    process: u32,
+    /// A thread that has not ended: the first one may have, and its memory and files are then gone from `/proc`.
+    living: u32,
+    arch: Arch,
+    status: Status,
+}
+
+impl Target {
+    /// Finds a process by its id, or that of one of its threads.
+    ///
+    /// # Errors
+    /// Where there is none, it has ended, or is the kernel's or the caller's own.
+    pub fn open(id: u32) -> Result<Self, Error> {
+        let status = fs::read(format!("/proc/{id}/status")).map_err(|error| missing(id, error))?;
+        let status = Status::parse(&status);
+        let process = status.process.unwrap_or(id);
+        if process == std::process::id() {
+            return Err(Error::OwnProcess(process));
+        }
+        let stat = |thread: u32| small_file(&path(thread, "stat")).and_then(|line| Stat::parse(&line));
+        let first = stat(process).ok_or(Error::NoSuchProcess(process))?;
+        if first.is_kernel_thread || status.is_kernel_thread == Some(true) {
+            return Err(Error::KernelThread { process, name: first.name });
+        }
+        let mut target = Self { process, living: process, arch: Arch::Unknown, status };
+        if first.state.is_gone() {
+            let living = target
+                .thread_ids()?
+                .into_iter()
+                .find(|id| *id != process && stat(*id).is_some_and(|stat| !stat.state.is_gone()));
+            let (name, parent) = (first.name, first.parent);
+            target.living = living.ok_or(Error::Zombie { process, name, parent })?;
+        }
+        target.arch = target.arch_of_program().unwrap_or(own_arch());
+        Ok(target)
+    }
+
+    /// Its id.
+    pub fn id(&self) -> u32 {
+        self.process
+    }
+
+    /// Its id in the innermost namespace of processes that it is in, or else [`id`](Self::id): what its own files name it
+    /// by.
+    pub fn own_id(&self) -> u32 {
+        self.status.inner_id().unwrap_or(self.process)
+    }
+
+    /// The architecture of its program.
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// The folder that is `/` to it.
+    pub fn root(&self) -> PathBuf {
+        self.file("root")
+    }
+
+    /// A path of its, as this process can open it. Its root may be another, and so may what is mounted there.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        self.root().join(below)
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> super::LiveMemory {
+        super::LiveMemory::new(self.living)
+    }
+
+    /// Paths that lead to the very file that is mapped in a range, the surest first, and whether one is to be believed
+    /// without comparing [`MappedFile::is`].
+    pub fn paths_of(&self, name: &str, file: Option<&MappedFile>, is_program: bool) -> Vec<(PathBuf, bool)> {
+        let mut paths = Vec::new();
+        if let Some(file) = file {
+            // Needs CAP_CHECKPOINT_RESTORE, and leads to files that were deleted or never had a name.
+            let name = format!("map_files/{:x}-{:x}", file.range.start().get(), file.range.end().get());
+            paths.push((self.file(&name), true));
+        }
+        if is_program {
+            paths.push((self.file("exe"), true));
+        }
+        if name.starts_with('/') {
+            paths.push((self.path(Path::new(name)), false));
+        }
+        paths
+    }
+
+    /// What is mapped now.
+    ///
+    /// # Errors
+    /// Where the caller may not know, or the process has ended.
+    pub fn maps(&self, limits: &Limits) -> Result<Maps, Error> {
+        let text = fs::read(self.file("maps")).map_err(|error| self.refused(error))?;
+        if text.is_empty() {
+            return Err(Error::NoSuchProcess(self.process));
+        }
+        Ok(Maps::parse(&text, limits.mappings))
+    }
+
+    /// The ids of its threads now.
+    ///
+    /// # Errors
+    /// Where the process has ended.
+    pub fn thread_ids(&self) -> Result<Vec<u32>, Error> {
+        let entries =
+            fs::read_dir(path(self.process, "task")).map_err(|error| missing(self.process, error))?;
+        Ok(entries.flatten().filter_map(|entry| parse_id(entry.file_name().as_encoded_bytes())).collect())
+    }
+
+    /// How many threads it has by the kernel's count, which is quicker than listing them.
+    pub(super) fn thread_count(&self) -> Option<u64> {
+        Some(Stat::parse(&small_file(&path(self.process, "stat"))?)?.threads)
+    }
+
+    pub(super) fn thread_file(&self, id: u32, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/task/{id}/{name}", self.process))
+    }
+
+    /// Asked for only where the process is in a namespace of its own.
+    pub(super) fn inner_id_of(&self, id: u32) -> Option<u32> {
+        self.status.inner_id()?;
+        Status::parse(&small_file(&self.thread_file(id, "status"))?).inner_id()
+    }
+
+    /// What a file descriptor of it leads to.
+    pub(super) fn file_behind(&self, descriptor: u64) -> Option<String> {
+        let link = fs::read_link(self.file(&format!("fd/{descriptor}"))).ok()?;
+        Some(link.to_string_lossy().into_owned())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        path(self.living, name)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Option<String> {
+        let name = small_file(&path(self.process, "comm"))?;
+        Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+    }
+
+    /// The path of its program, as it had it.
+    pub fn executable(&self) -> Option<String> {
+        let link = fs::read_link(self.file("exe")).ok()?;
+        let link = link.to_string_lossy();
+        Some(link.strip_suffix(" (deleted)").unwrap_or(&link).to_owned())
+    }
+
+    /// Its command line, arguments joined by spaces.
+    pub fn command_line(&self) -> Option<String> {
+        let line = fs::read(self.file("cmdline")).ok()?;
+        let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+        let joined = words.join(" ").trim_end().to_owned();
+        (!joined.is_empty()).then_some(joined)
+    }
+
+    /// What the kernel told the program at its start.
+    pub(super) fn auxiliary_vector(&self) -> Vec<u8> {
+        fs::read(self.file("auxv")).unwrap_or_default()
+    }
+
+    fn arch_of_program(&self) -> Option<Arch> {
+        let mut header = [0; 20];
+        File::open(self.file("exe")).ok()?.read_exact(&mut header).ok()?;
+        crate::elf_core::header::arch_of(u16_at(&header, 18)?, header.get(4) == Some(&2))
+    }
+
+    /// Whether enough was got hold of for an answer: the same refusal for every thread is one of the process.
+    pub(super) fn check(&self, facts: &[ThreadFacts], outcomes: &[Outcome]) -> Result<(), Error> {
+        let mut left = facts.iter().zip(outcomes).filter(|(facts, _)| !facts.state.is_gone()).peekable();
+        if left.peek().is_none() {
+            return Err(Error::NoSuchProcess(self.process));
+        }
+        let denied = left.map(|(_, outcome)| match outcome {
+            Outcome::Denied(why) => Some(why),
+            _ => None,
+        });
+        let denied: Option<Vec<_>> = denied.collect();
+        match denied.as_deref() {
+            Some([why, ..]) => Err(Error::Denied(self.process, (*why).clone())),
+            _ => Ok(()),
+        }
+    }
+
+    fn refused(&self, error: io::Error) -> Error {
+        match error.kind() {
+            ErrorKind::PermissionDenied => Error::Denied(self.process, self.why_denied()),
+            ErrorKind::NotFound => Error::NoSuchProcess(self.process),
+            _ => Error::Unreadable(self.process, error),
+        }
+    }
+
+    /// Which setting or capability is in the way.
+    pub(super) fn why_denied(&self) -> String {
+        let own = fs::read("/proc/self/status").unwrap_or_default();
+        let filtered = own.split(|byte| *byte == b'\n').any(|line| line == b"Seccomp:\t2");
+        let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+        let owner = fs::metadata(format!("/proc/{}", self.process)).ok().map(|metadata| metadata.uid());
+        let situation = Situation {
+            caller: Status::parse(&own),
+            is_undumpable: owner.is_some() && owner != self.status.users.get(1).copied(),
+            target: self.status.clone(),
+            yama: yama.and_then(|text| text.trim().parse().ok()),
+            is_filtered: filtered,
+        };
+        situation.explain()
+    }
+
+    /// Who traces a thread.
+    pub(super) fn tracer_of(&self, id: u32) -> Option<u32> {
+        let status = Status::parse(&small_file(&self.thread_file(id, "status"))?);
+        Some(status.tracer).filter(|tracer| *tracer != 0)
+    }
+
+    /// What a thread is doing now.
+    pub(super) fn state_of(&self, id: u32) -> Option<ThreadState> {
+        Stat::parse(&small_file(&self.thread_file(id, "stat"))?).map(|stat| stat.state)
+    }
+}
+
+fn path(id: u32, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/{id}/{name}"))
+}
+
+fn missing(id: u32, error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::NoSuchProcess(id),
+        // ESRCH: it ended between opening and reading.
+        _ if error.raw_os_error() == Some(3) => Error::NoSuchProcess(id),
+        _ => Error::Unreadable(id, error),
+    }
+}
+
+/// ` (name)` of a process, or nothing.
+pub(super) fn called(id: u32) -> String {
+    let name = small_file(&path(id, "comm")).unwrap_or_default();
+    let name = String::from_utf8_lossy(&name).trim_end().to_owned();
+    if name.is_empty() { name } else { format!(" ({name})") }
+}
+
+/// The kernel's name and release.
+pub(super) fn kernel() -> Option<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    Some(format!("Linux {}", release.trim()))
+}
+
+/// The architecture that this program was built for.
+fn own_arch() -> Arch {
+    match std::env::consts::ARCH {
+        "x86_64" => Arch::X86_64,
+        "x86" => Arch::X86,
+        "aarch64" => Arch::Arm64,
+        "arm" => Arch::Arm,
+        _ => Arch::Unknown,
+    }
+}
+
+/// Files of one thread: their lines are short, and one read gives all.
+const SMALL: usize = 4096;
+
+/// A file of the kernel's that fits into a page.
+pub(super) fn small_file(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; SMALL];
+    let size = File::open(path).ok()?.read(&mut bytes).ok()?;
+    bytes.truncate(size);
+    Some(bytes)
+}

@@ -1,0 +1,253 @@
+//! The signal by which one thread has another do something, and its handler.
+//!
+//! The signal carries a number that stands for a slot and for one use of it; see [`super::slots`]. It is told from
+//! everybody else's by a code of its own in `si_code`: foreign signals with the same number go to the handler that was
+//! there before.
+
+use super::slots;
+use super::{OsError, OwnMemory, OwnStack, ThreadId};
+use crate::registers_here;
+use backtrail_core::Registers;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+
+/// A place where the calling thread stands still: what it was doing, seen from itself.
+#[derive(Debug)]
+pub struct Stopped {
+    registers: Registers,
+    memory: OwnMemory,
+}
+
+impl Stopped {
+    /// The place that this is inlined into.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    #[inline(always)]
+    pub fn here() -> Self {
+        let registers = registers_here();
+        Self { memory: OwnMemory::around(registers.sp().unwrap_or_default()), registers }
+    }
+
+    /// The same on a stack whose bounds are known.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    #[inline(always)]
+    pub fn here_on(stack: &OwnStack) -> Self {
+        let registers = registers_here();
+        Self { memory: stack.memory(registers.sp().unwrap_or_default()), registers }
+    }
+
+    /// The code that a signal handler interrupted, by the handler's third argument.
+    ///
+    /// # Safety
+    ///
+    /// `context` is what the kernel gave a handler that has not returned yet, on this thread.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    pub unsafe fn interrupted(context: *const c_void) -> Self {
+        // SAFETY: the caller's promise.
+        let registers = unsafe { super::context::registers_of(context) };
+        Self { memory: OwnMemory::around(registers.sp().unwrap_or_default()), registers }
+    }
+
+    /// The registers of the code that was interrupted.
+    pub fn registers(&self) -> &Registers {
+        &self.registers
+    }
+
+    /// The thread's stack, and other memory.
+    pub fn memory(&self) -> &OwnMemory {
+        &self.memory
+    }
+}
+
+/// `si_code` of our signals. Programs may use any negative code among their own threads; the kernel and the C libraries
+/// use small ones. rt_sigqueueinfo(2).
+const CODE: c_int = -0x6274;
+
+/// Signals are numbered from 1 to 64.
+const SIGNALS: usize = 65;
+
+/// What was there before, for each signal that we have taken. Never freed: a handler may be looking.
+static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
+static TAKING: Mutex<()> = Mutex::new(());
+
+/// A signal whose handler is ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirectedSignal(c_int);
+
+impl DirectedSignal {
+    /// Takes the signal `number`, or, without one, the highest real-time signal that nothing handles. It stays taken: one
+    /// that is still on its way must find its handler.
+    ///
+    /// The handler runs on the thread's own stack, of which it needs some kilobytes, or `on_signal_stack`, if the thread
+    /// has one: Go's runtime wants that, since goroutines have small stacks. Those that Rust's standard library makes
+    /// have room for little more than the kernel's own frame.
+    ///
+    /// # Errors
+    /// Where there is no such signal, or its action cannot be set.
+    pub fn take(number: Option<i32>, on_signal_stack: bool) -> Result<Self, OsError> {
+        let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = match number {
+            Some(number) => number,
+            None => unused().ok_or(OsError { call: "sigaction", number: libc::EBUSY })?,
+        };
+        let before = action(number)?;
+        if before.sa_sigaction != handler_address() {
+            // First, so that the first foreign signal finds it.
+            let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number));
+            let place = place.ok_or(OsError { call: "sigaction", number: libc::EINVAL })?;
+            place.store(Box::into_raw(Box::new(before)), SeqCst);
+        }
+        install(number, on_signal_stack)?;
+        Ok(Self(number))
+    }
+
+    /// The signal's number.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+
+    /// Whether the handler is still ours; somebody may have set another.
+    ///
+    /// # Errors
+    /// Where there is no such signal.
+    pub fn is_ours(self) -> Result<bool, OsError> {
+        Ok(action(self.0)?.sa_sigaction == handler_address())
+    }
+
+    /// Sends the signal to a thread of this process, with a number that its handler looks up.
+    ///
+    /// # Errors
+    /// `ESRCH` where the thread is gone, `EAGAIN` where too many signals wait in the process.
+    pub(super) fn send(self, thread: ThreadId, value: u32) -> Result<(), OsError> {
+        let mut info = Info::new(self.0, value);
+        // SAFETY: the kernel reads a whole `siginfo_t` from there; rt_tgsigqueueinfo(2).
+        let answer = unsafe {
+            libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), thread.raw(), self.0, &raw mut info)
+        };
+        if answer == 0 { Ok(()) } else { Err(OsError::last("rt_tgsigqueueinfo")) }
+    }
+}
+
+/// A `siginfo_t` as `sigqueue` fills it in: its fields behind the first three are a union in C.
+#[repr(C)]
+struct Info {
+    signal: c_int,
+    error: c_int,
+    code: c_int,
+    #[cfg(target_pointer_width = "64")]
+    _gap: c_int,
+    process: libc::pid_t,
+    user: libc::uid_t,
+    value: usize,
+    _rest: [usize; 16],
+}
+
+const _: () = assert!(size_of::<Info>() >= size_of::<libc::siginfo_t>());
+
+impl Info {
+    fn new(signal: c_int, value: u32) -> Self {
+        Self {
+            signal,
+            error: 0,
+            code: CODE,
+            #[cfg(target_pointer_width = "64")]
+            _gap: 0,
+            // SAFETY: these calls have no preconditions.
+            process: unsafe { libc::getpid() },
+            // SAFETY: as before.
+            user: unsafe { libc::getuid() },
+            value: value as usize,
+            _rest: [0; 16],
+        }
+    }
+}
+
+fn action(number: c_int) -> Result<libc::sigaction, OsError> {
+    // SAFETY: all zeros is a valid `sigaction`; the call fills it in.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointers are valid or null.
+    let answer = unsafe { libc::sigaction(number, std::ptr::null(), &raw mut action) };
+    if answer == 0 { Ok(action) } else { Err(OsError::last("sigaction")) }
+}
+
+fn unused() -> Option<c_int> {
+    let is_unused = |number: &c_int| action(*number).is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL);
+    // The topmost one is what people take first.
+    (libc::SIGRTMIN()..libc::SIGRTMAX()).rev().find(is_unused)
+}
+
+fn handler_address() -> usize {
+    handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
+}
+
+fn install(number: c_int, on_signal_stack: bool) -> Result<(), OsError> {
+    // SAFETY: all zeros is a valid `sigaction`.
+    let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+    ours.sa_sigaction = handler_address();
+    let stack = if on_signal_stack { libc::SA_ONSTACK } else { 0 };
+    ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | stack;
+    // SAFETY: both pointers are valid.
+    let answer = unsafe {
+        libc::sigfillset(&raw mut ours.sa_mask);
+        libc::sigaction(number, &raw const ours, std::ptr::null_mut())
+    };
+    if answer == 0 { Ok(()) } else { Err(OsError::last("sigaction")) }
+}
+
+/// The handler. Neither allocates nor locks, and leaves `errno` as it was.
+extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: errno is this thread's own.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as before.
+    let saved = unsafe { *errno };
+    // SAFETY: the kernel gives both pointers; ours are queued signals, which carry a value.
+    unsafe {
+        if (*info).si_code == CODE {
+            let value = (*info).si_value().sival_ptr.addr();
+            if let Ok(value) = u32::try_from(value) {
+                slots::serve(value, || Stopped::interrupted(context));
+            }
+        } else {
+            chain(number, info, context);
+        }
+        *errno = saved;
+    }
+}
+
+/// Hands a foreign signal on to the handler that was there before us. Where none was it is ignored: for the default
+/// action, the end of the process, nobody would have sent it.
+///
+/// # Safety
+///
+/// The arguments are what the kernel gave our handler.
+unsafe fn chain(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let previous = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number));
+    let Some(previous) = previous.map(|previous| previous.load(SeqCst)) else { return };
+    // SAFETY: never freed once it is there.
+    let Some(previous) = (unsafe { previous.as_ref() }) else { return };
+    let address = previous.sa_sigaction;
+    if address == libc::SIG_DFL || address == libc::SIG_IGN || address == handler_address() {
+        return;
+    }
+    // SAFETY: whoever installed it promised a function of the kind that its flags tell.
+    unsafe {
+        if previous.sa_flags & libc::SA_SIGINFO == 0 {
+            let function: extern "C" fn(c_int) = std::mem::transmute(address);
+            function(number);
+        } else {
+            let function: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                std::mem::transmute(address);
+            function(number, info, context);
+        }
+    }
+}
