@@ -102,13 +102,12 @@ impl<'w> Walker<'w> {
         self.mappings.get(after.checked_sub(1)?).filter(|mapping| mapping.range.contains(address))
     }
 
-    /// The stated address of the instruction: of a return address, that of the call before it, which keeps the Thumb bit,
-    /// as Android's tools do.
+    /// The stated address of the instruction: of a return address, that of the call before it. Keeps the Thumb bit, as
+    /// Android's tools do.
     fn relative_pc(&self, address: FrameAddress, relative: Bias) -> Option<Svma> {
         let raw = address.raw();
-        let is_return = matches!(address, FrameAddress::Return(_));
-        let is_arm = self.arch.family() == Family::Arm;
-        let plain = if is_return && is_arm { raw } else { FrameAddress::Exact(raw).lookup(self.arch) };
+        let plain =
+            if self.arch.family() == Family::Arm { raw } else { FrameAddress::Exact(raw).lookup(self.arch) };
         let size = match address {
             FrameAddress::Exact(_) => 0,
             FrameAddress::Return(_) => self.call_size(raw),
