@@ -104,7 +104,9 @@ impl<'t> Frames<'t> {
             name: name.name,
             linkage_name: name.linkage_name,
             language: names::language(&self.table.facts.languages, name.language),
+            name_number: call.map_or(self.chunk.name, |call| call.name).checked_sub(1),
             file: self.table.files.get(at.file),
+            file_number: at.file.checked_sub(1),
             line: at.line,
             column: at.column,
             inlined: call.is_some(),
@@ -148,10 +150,14 @@ pub struct Frame<'t> {
     pub name: Option<Text<'t>>,
     /// The name that the linker sees.
     pub linkage_name: Option<Text<'t>>,
+    /// The number of these names, the same wherever they occur in the table.
+    pub name_number: Option<u32>,
     /// The language that it was written in.
     pub language: Language,
     /// The source file: of the instruction in the innermost function, of the call in the others.
     pub file: Option<File<'t>>,
+    /// The number of that [`file`](Table::file).
+    pub file_number: Option<u32>,
     /// The line in that file, counted from 1; 0 where none is stated.
     pub line: u32,
     /// The column, counted from 1; 0 where none is stated.
