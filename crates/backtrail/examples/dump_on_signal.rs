@@ -1,7 +1,7 @@
 //! Prints the stacks of all threads whenever the process gets SIGUSR1, as a JVM does on SIGQUIT:
 //!
 //! ```sh
-//! cargo run --example dump_on_signal &
+//! cargo run -p backtrail --example dump_on_signal &
 //! kill -USR1 $!
 //! ```
 //!

@@ -2,7 +2,7 @@
 //! when somebody reads the log.
 //!
 //! ```sh
-//! cargo run --example log_errors
+//! cargo run -p backtrail --example log_errors
 //! ```
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 

@@ -5,12 +5,14 @@ use crate::facts::Facts;
 use crate::foreign::Foreign;
 use crate::inspect::files;
 use crate::open_image::OpenImage;
-use backtrail_core::{Arch, Avma, Bias, Function, ImageId, Reason, Svma, Symbol};
+use backtrail_core::{Arch, Avma, Bias, FrameAddress, Function, ImageId, Reason, Svma, Symbol};
 use backtrail_object::{Kind, Limits, Object, Slice, slices};
+use backtrail_report::Frame;
 use backtrail_store::{DebugLinkCheck, Entry, FileData, Index, Locator, NoProgress, ScanOptions};
-use backtrail_symbolize::{Answer, FunctionRef, SymbolRef, TableAnswer};
+use backtrail_symbolize::{Answer, FunctionRef, SymbolRef, TableAnswer, TextFunction};
 use backtrail_table::Header;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A binary with the debug files that belong to it: what is beside it, and what it names.
@@ -41,6 +43,40 @@ pub struct OpenOptions<'o> {
     pub symbols: &'o [PathBuf],
     /// Where a table of its debug info is kept, made when there is none.
     pub cache: Option<&'o TableCache>,
+}
+
+/// What lies at an address, in borrowed texts: [`Located`] for who shows it and forgets it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Shown<'a> {
+    /// The functions, innermost first; empty without debug info for the address.
+    pub functions: Vec<TextFunction<'a>>,
+    /// The symbol table's answer, where debug info had none.
+    pub symbol: Option<&'a Symbol>,
+    /// Why there is neither.
+    pub reason: Option<Reason>,
+}
+
+impl<'a> Shown<'a> {
+    /// The same answer in borrowed texts.
+    pub fn of(located: &'a Located) -> Self {
+        let function = |function: &'a Function| TextFunction {
+            name: &function.name,
+            file: function.file.as_deref(),
+            line: function.line,
+            column: function.column,
+            inlined: function.inlined,
+        };
+        Self {
+            functions: located.functions.iter().map(function).collect(),
+            symbol: located.symbol.as_ref(),
+            reason: located.reason,
+        }
+    }
+
+    /// Whether there is no name at all.
+    pub fn is_unknown(&self) -> bool {
+        self.functions.is_empty() && self.symbol.is_none()
+    }
 }
 
 /// Which addresses the caller has.
@@ -177,6 +213,19 @@ impl Binary {
         self.open.lookup_all(&self.index, addresses)
     }
 
+    /// Shows what lies at each of many stated addresses, in their order. From a table this is the fastest way: names and
+    /// paths are not copied.
+    ///
+    /// # Errors
+    /// What `show` answers; nothing more is shown then.
+    pub fn show_all(
+        &self,
+        addresses: &[Svma],
+        mut show: impl FnMut(&Shown<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.open.show_all(&self.index, addresses, &mut show)
+    }
+
     /// What is broken in the files, each thing once.
     pub fn problems(&self) -> Vec<String> {
         self.open.problems()
@@ -247,6 +296,17 @@ impl Located {
     /// Whether there is no name at all.
     pub fn is_unknown(&self) -> bool {
         self.functions.is_empty() && self.symbol.is_none()
+    }
+
+    /// Tells a frame what lies at its address. Offsets count to the address that the frame states; a return address was
+    /// looked up one byte earlier.
+    pub(crate) fn fill_in(self, frame: &mut Frame, address: FrameAddress) {
+        let behind = u64::from(matches!(address, FrameAddress::Return(_)));
+        let stated = |offset: u64| offset.saturating_add(behind);
+        frame.functions = self.functions;
+        frame.symbol = self.symbol.map(|symbol| Symbol { offset: stated(symbol.offset), ..symbol });
+        frame.reason = self.reason;
+        frame.function_offset = self.function_offset.map(stated);
     }
 
     pub(crate) fn from_table(answer: TableAnswer, address: Svma) -> Self {

@@ -52,7 +52,8 @@ pub use backtrail_report::{
     Termination, Thread, Verdict,
 };
 pub use backtrail_store::{Counts, NoProgress, Progress};
-pub use binary::{Binary, Located, OpenError, OpenOptions, Placement};
+pub use backtrail_symbolize::TextFunction;
+pub use binary::{Binary, Located, OpenError, OpenOptions, Placement, Shown};
 pub use cache::TableCache;
 pub use convert::{
     ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,

@@ -8,11 +8,12 @@ use crate::foreign::Foreign;
 use backtrail_core::{Arch, ImageId, Svma, Symbol};
 use backtrail_object::{Limits, Object};
 use backtrail_store::{Entry, FileData, Index};
-use backtrail_symbolize::{FileRequest, Step, Symbolizer, TableAnswer};
+use backtrail_symbolize::{FileRequest, Step, Symbolizer, TableAnswer, TableTexts};
 use backtrail_table::{Header, Table};
 use elsa::sync::FrozenVec;
 use self_cell::self_cell;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 /// The bytes that a symbolizer borrows. Grows while it asks for further files; nothing is ever taken out.
 type Files = FrozenVec<Box<FileData>>;
@@ -43,6 +44,8 @@ pub(crate) struct OpenImage {
     main_file: PathBuf,
     /// How many files it was opened from; those behind them were asked for.
     given: usize,
+    /// Names and paths of the table.
+    texts: Mutex<TableTexts>,
 }
 
 /// The files of an image while they are opened.
@@ -152,7 +155,7 @@ impl OpenImage {
             }
             tried.push(message);
         }
-        Some(Self { joined: joined.ok()?, files, main_file, given })
+        Some(Self { joined: joined.ok()?, files, main_file, given, texts: Mutex::default() })
     }
 
     /// The same image with a table that answers in the place of its files.
@@ -197,7 +200,12 @@ impl OpenImage {
     pub(crate) fn lookup(&self, index: &Index, address: Svma) -> Located {
         self.joined.with_dependent(|files, parts| {
             if let Some(table) = &parts.table {
-                return Located::from_table(TableAnswer::new(table, address), address);
+                // Who finds the texts in use by another thread is faster without them.
+                let answer = match self.texts.try_lock() {
+                    Ok(mut texts) => TableAnswer::with_texts(table, address, &mut texts),
+                    Err(_) => TableAnswer::new(table, address),
+                };
+                return Located::from_table(answer, address);
             }
             let foreign = parts.foreign.as_ref().map(|foreign| foreign.lookup_in(parts.image_base, address));
             let Some(symbolizer) = parts.symbolizer.as_ref() else {

@@ -3,7 +3,7 @@
 use crate::open_image::OpenImage;
 use crate::symbols::Opened;
 use crate::{ImageSymbols, SymbolStatus, Symbols};
-use backtrail_core::{Arch, Avma, Bias, FrameAddress, Reason, Symbol};
+use backtrail_core::{Arch, Avma, Bias, FrameAddress, Reason};
 use backtrail_demangle as demangle;
 use backtrail_report::{Frame, Image, Report};
 use std::collections::BTreeMap;
@@ -119,12 +119,6 @@ impl Placed {
             return;
         };
         let located = self.open.lookup(symbols.index(), svma);
-        // Offsets count to the address that the report states; a return address was looked up one byte earlier.
-        let behind = u64::from(matches!(address, FrameAddress::Return(_)));
-        let stated = |offset: u64| offset.saturating_add(behind);
-        frame.functions = located.functions;
-        frame.symbol = located.symbol.map(|symbol| Symbol { offset: stated(symbol.offset), ..symbol });
-        frame.reason = located.reason;
-        frame.function_offset = located.function_offset.map(stated);
+        located.fill_in(frame, address);
     }
 }

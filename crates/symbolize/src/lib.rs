@@ -23,4 +23,4 @@ pub use error::Error;
 pub use problem::{Problem, ProblemKind};
 pub use request::{FileRequest, Step};
 pub use symbolizer::Symbolizer;
-pub use table::TableAnswer;
+pub use table::{TableAnswer, TableTexts, TextFunction};

@@ -2,7 +2,7 @@
 
 use backtrail_core::{Function, Reason, Svma, Symbol};
 use backtrail_demangle::{Options, demangle};
-use backtrail_table::{Frame, Lookup, Table};
+use backtrail_table::{File, Found, Frame, Lookup, Table};
 use std::borrow::Cow;
 
 /// What a table knows of one address: the same that [`Symbolizer::lookup`](crate::Symbolizer::lookup) answers from the
@@ -22,7 +22,16 @@ pub struct TableAnswer {
 impl TableAnswer {
     /// Looks an address up. As with debug info, return addresses are to be passed lowered by one.
     pub fn new(table: &Table<'_>, address: Svma) -> Self {
-        match table.lookup(address) {
+        Self::of(&table.lookup(address), address, function)
+    }
+
+    /// The same with texts that were kept from other answers of this table, and are kept for the next ones.
+    pub fn with_texts(table: &Table<'_>, address: Svma, texts: &mut TableTexts) -> Self {
+        Self::of(&table.lookup(address), address, |frame| texts.function(frame))
+    }
+
+    fn of(answer: &Lookup<'_>, address: Svma, mut function: impl FnMut(&Frame<'_>) -> Function) -> Self {
+        match answer {
             Lookup::Found(found) => {
                 let functions: Vec<Function> = found.frames().map(|frame| function(&frame)).collect();
                 let is_named = functions.last().is_some_and(|outermost| outermost.linkage_name.is_some());
@@ -39,7 +48,7 @@ impl TableAnswer {
                 let symbol = Some(Symbol { name: readable, linkage_name: Some(name), offset });
                 Self { symbol, function_start, ..Self::default() }
             }
-            Lookup::None(reason) => Self { reason: Some(reason), ..Self::default() },
+            Lookup::None(reason) => Self { reason: Some(*reason), ..Self::default() },
         }
     }
 }
@@ -47,17 +56,128 @@ impl TableAnswer {
 fn function(frame: &Frame<'_>) -> Function {
     let linkage = frame.linkage_name.map(|name| name.to_text());
     let plain = frame.name.map(|name| name.to_text());
+    let name = readable(linkage.as_deref(), plain.as_deref()).into_owned();
+    with_names(frame, name, linkage.or(plain), frame.file.map(|file| path(&file)))
+}
+
+fn with_names(
+    frame: &Frame<'_>,
+    name: String,
+    linkage_name: Option<String>,
+    file: Option<String>,
+) -> Function {
     Function {
-        name: readable(linkage.as_deref(), plain.as_deref()).into_owned(),
-        linkage_name: linkage.or(plain),
-        file: frame.file.map(|file| {
-            let mut path = Vec::new();
-            file.append_to(&mut path);
-            String::from_utf8_lossy(&path).into_owned()
-        }),
+        name,
+        linkage_name,
+        file,
         line: Some(frame.line).filter(|line| *line != 0),
         column: Some(frame.column).filter(|column| *column != 0),
         inlined: frame.inlined,
+    }
+}
+
+fn path(file: &File<'_>) -> String {
+    let mut path = Vec::new();
+    file.append_to(&mut path);
+    String::from_utf8(path).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Readable names and paths of one table, kept between lookups, since most answers have the same ones: making a name
+/// readable takes longer than all else. What is kept is bounded.
+#[derive(Debug, Default)]
+pub struct TableTexts {
+    names: Kept,
+    paths: Kept,
+}
+
+/// A function at an address, in texts that are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TextFunction<'a> {
+    /// The readable name; empty where there is none.
+    pub name: &'a str,
+    /// The whole path of the source file.
+    pub file: Option<&'a str>,
+    /// The line, counted from 1.
+    pub line: Option<u32>,
+    /// The column, counted from 1.
+    pub column: Option<u32>,
+    /// Whether this function was inlined into the next one.
+    pub inlined: bool,
+}
+
+impl TableTexts {
+    /// The functions of an answer, innermost first, replacing those in `into`.
+    pub fn functions<'a>(&'a mut self, found: &Found<'_>, into: &mut Vec<TextFunction<'a>>) {
+        self.bound();
+        for frame in found.frames() {
+            self.keep(&frame);
+        }
+        let (names, paths): (&'a Kept, &'a Kept) = (&self.names, &self.paths);
+        into.clear();
+        into.extend(found.frames().map(|frame| TextFunction {
+            name: names.get(frame.name_number).unwrap_or_default(),
+            file: paths.get(frame.file_number),
+            line: Some(frame.line).filter(|line| *line != 0),
+            column: Some(frame.column).filter(|column| *column != 0),
+            inlined: frame.inlined,
+        }));
+    }
+
+    fn function(&mut self, frame: &Frame<'_>) -> Function {
+        self.bound();
+        self.keep(frame);
+        let name = self.names.get(frame.name_number).unwrap_or_default().to_owned();
+        let linkage_name = frame.linkage_name.or(frame.name).map(|name| name.to_text());
+        with_names(frame, name, linkage_name, self.paths.get(frame.file_number).map(str::to_owned))
+    }
+
+    fn keep(&mut self, frame: &Frame<'_>) {
+        self.names.keep(frame.name_number, || {
+            let linkage = frame.linkage_name.map(|name| name.to_text());
+            let plain = frame.name.map(|name| name.to_text());
+            Some(readable(linkage.as_deref(), plain.as_deref()).into_owned())
+        });
+        self.paths.keep(frame.file_number, || frame.file.map(|file| path(&file)));
+    }
+
+    fn bound(&mut self) {
+        for kept in [&mut self.names, &mut self.paths] {
+            if kept.bytes > MAX_KEPT {
+                *kept = Kept::default();
+            }
+        }
+    }
+}
+
+/// When more bytes of names, or of paths, are kept, they are all let go of.
+const MAX_KEPT: usize = 96 << 20;
+
+/// Texts by number.
+#[derive(Debug, Default)]
+struct Kept {
+    texts: Vec<Option<Box<str>>>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn keep(&mut self, number: Option<u32>, make: impl FnOnce() -> Option<String>) {
+        let Some(index) = number.map(|number| number as usize) else { return };
+        if self.texts.get(index).is_some_and(Option::is_some) {
+            return;
+        }
+        // Numbers of a table are below the count of its rows, so there are fewer than the file has bytes.
+        if self.texts.len() <= index {
+            self.texts.resize(index + 1, None);
+        }
+        if let (Some(slot), Some(text)) = (self.texts.get_mut(index), make()) {
+            self.bytes += text.len();
+            *slot = Some(text.into_boxed_str());
+        }
+    }
+
+    #[inline]
+    fn get(&self, number: Option<u32>) -> Option<&str> {
+        self.texts.get(number? as usize)?.as_deref()
     }
 }
 

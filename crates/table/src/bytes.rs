@@ -1,5 +1,7 @@
 //! Numbers in bytes: little-endian, and LEB128 as DWARF has it.
 
+use crate::body::mask;
+
 /// Appends an unsigned LEB128 number.
 #[inline]
 pub(crate) fn put_uleb(out: &mut Vec<u8>, mut value: u64) {
@@ -24,6 +26,19 @@ pub(crate) fn zigzag(value: i64) -> u64 {
 #[inline]
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+/// Appends a number in so many bytes.
+#[inline]
+pub(crate) fn put_fixed(out: &mut Vec<u8>, value: u64, width: usize) {
+    out.extend(value.to_le_bytes().iter().take(width));
+}
+
+/// The number of `width` bytes at a place. Eight have to be there.
+#[inline(always)]
+pub(crate) fn fixed(data: &[u8], at: usize, width: usize) -> Option<u64> {
+    let bytes = data.get(at..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*bytes) & mask(width))
 }
 
 /// Reads on through bytes; what is not there is `None`.
@@ -87,6 +102,14 @@ impl<'d> Cursor<'d> {
                 return None;
             }
         }
+    }
+
+    /// A number of `width` bytes. Eight have to be there.
+    #[inline(always)]
+    pub(crate) fn fixed(&mut self, width: usize) -> Option<u64> {
+        let value = fixed(self.data, self.at, width)?;
+        self.at += width;
+        Some(value)
     }
 
     #[inline]

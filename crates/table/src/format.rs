@@ -203,7 +203,6 @@ pub(crate) struct Facts {
     pub(crate) dropped: Vec<(DropReason, u64)>,
     /// The languages that names refer to by number.
     pub(crate) languages: Vec<u16>,
-    pub(crate) ops: Vec<u8>,
 }
 
 /// How much of everything a table holds.
@@ -234,8 +233,6 @@ impl Facts {
         }
         put_uleb(&mut out, self.languages.len() as u64);
         self.languages.iter().for_each(|code| put_uleb(&mut out, u64::from(*code)));
-        put_uleb(&mut out, (self.ops.len() / crate::ops::OP_SIZE) as u64);
-        out.extend(&self.ops);
         out
     }
 
@@ -251,8 +248,6 @@ impl Facts {
         for _ in 0..cursor.uleb()? {
             facts.languages.push(u16::try_from(cursor.uleb()?).ok()?);
         }
-        let count = usize::try_from(cursor.uleb()?).ok()?;
-        facts.ops = cursor.take(count.checked_mul(crate::ops::OP_SIZE)?)?.to_vec();
         Some(facts)
     }
 }

@@ -1,8 +1,8 @@
 //! The symbol table file of backtrail, `.btsym`: what debug info and symbol tables know of one image, packed once and
 //! then mapped and asked without any parsing.
 //!
-//! [`Builder`] takes what is known, from many threads, and writes a table; [`Table`] reads one. A lookup touches a few
-//! cache lines of the index, one short chunk of a body, and one record for each name; it allocates nothing. A table
+//! [`Builder`] takes what is known, from many threads, and writes a table; [`Table`] reads one. A lookup touches two or
+//! three cache lines of the index, a few of one short chunk of a body, and two for each name; it allocates nothing. A table
 //! answers what the debug info answers: it holds functions with all their ranges, inlined calls with the places of
 //! their calls, line rows with columns, names, languages, symbols where there is no debug info, and counts of what was
 //! left out.
@@ -52,111 +52,113 @@
 //! | 7 | facts | small things, read when the file is opened |
 //!
 //! A *packed array* of *n* numbers of *w* bytes (1 to 8) is *n·w* bytes, then 7 zeros, so that eight bytes can be read
-//! at the place of each.
+//! at the place of each. A packed array of rows has several numbers in each row, each of its own number of bytes.
 //!
 //! ## Facts
 //!
 //! In this order: the name of the source file (uleb size, bytes); counts (uleb number of them, then as many ulebs:
 //! functions, ranges, inlined calls, rows, symbols, bytes of bodies for calls; later versions may append more); what was
 //! left out (uleb number, then for each a byte with the [`DropReason`] and a uleb count); languages (uleb number, then
-//! as many ulebs: `DW_LANG` codes); opcodes (uleb number of at most 256, then four bytes each, see below).
+//! as many ulebs: `DW_LANG` codes).
 //!
 //! ## Index
 //!
 //! | at | bytes | |
 //! | --- | --- | --- |
-//! | 0 | 1 | *w*: bytes of an offset or a place |
-//! | 1 | 1 | *b*: bytes of a bucket |
-//! | 2 | 1 | *h*: shift |
-//! | 3 | 5 | 0 |
+//! | 0 | 1 | *a*: bytes of an address |
+//! | 1 | 1 | *p*: bytes of a place |
+//! | 2 | 1 | *b*: bytes of a bucket |
+//! | 3 | 1 | *h*: shift |
+//! | 4 | 4 | 0 |
 //! | 8 | 8 | number of chunks |
 //! | 16 | 8 | base: the first chunk's address |
 //! | 24 | 8 | number of buckets plus one |
 //!
-//! Chunks come in groups of 8 by rising address. A packed array holds two numbers of *w* bytes for each group: its first
-//! address counted from the base, and the place of its bytes behind both arrays. A group's bytes: the place of its first
-//! chunk in the bodies (uleb); for each further chunk what its address is above that of the chunk before (uleb, not 0)
-//! and how far its place in the bodies lies behind that one's (signed).
+//! A packed array of rows holds for each chunk, by rising address: its address counted from the base (*a* bytes), and
+//! its place in the bodies (*p* bytes).
 //!
 //! Buckets save most of the search: an address counted from the base and shifted right by *h* is the number of its
 //! bucket (the last one, where it is past that). A second packed array holds, for each bucket and once more for the end,
-//! how many groups start before the bucket (*b* bytes each). The last group that starts at or below an address is one
+//! how many chunks start before the bucket (*b* bytes each). The last chunk that starts at or below an address is one
 //! of its bucket, or else the one before these.
 //!
 //! The chunk of an address is the last one that starts at or below it, if the chunk is long enough.
 //!
 //! ## Bodies
 //!
-//! A chunk starts with a byte: in the lowest two bits its kind (0 a function, 1 lines without a function, 2 a symbol),
-//! and flags. Then come, each only where the condition holds:
+//! Behind the last chunk stand 8 zeros. Numbers in chunks have as many bytes as two bits tell, which are the lowest ones
+//! unless told otherwise: *doubling* is 1, 2, 4 or 8 bytes for 0, 1, 2 or 3; *counted* is 1, 2, 3 or 4; *short* is
+//! 0, 1, 2 or 4; *long* is 0, 2, 4 or 8. A number of no bytes is 0.
+//!
+//! A chunk starts with a byte of flags: in bits 0 and 1 its kind (0 a function, 1 lines without a function, 2 a symbol).
+//! Bits 5 and 6 are the bytes of a reference (*counted*). A byte of widths follows. Then come, each only where the
+//! condition holds:
 //!
 //! | what | coded as | where |
 //! | --- | --- | --- |
-//! | bytes of code that the chunk is for | uleb | always |
-//! | number of the name plus one, 0 for none | uleb | kinds 0 and 2 |
-//! | bytes from the start of the piece, or of the symbol, to the chunk | uleb | flag 4 or kind 2 |
+//! | bytes of code that the chunk is for | *doubling* by bits 0 and 1 of the widths | always |
+//! | number of the name plus one, 0 for none | *counted* by bits 2 and 3 | always |
+//! | bytes from the start of the piece, or of the symbol, to the chunk | *long* by bits 4 and 5 | always |
+//! | number of steps, 1 to 64 | byte | kinds 0 and 1 |
+//! | number of far places | byte | kinds 0 and 1 |
+//! | widths of far places | byte | kinds 0 and 1 |
 //! | the function's other pieces: bytes of this list (uleb), then what each one's address is above the chunk's | ulebs | flag 16 |
-//! | the calls that are open at the start: their number (uleb), then for each, outermost first, how many bytes before the chunk it was told | ulebs | flag 32 |
-//! | opcodes | | kinds 0 and 1 |
+//! | for each step but the first: its address above the chunk's | *doubling* by bits 6 and 7 of the widths | kinds 0 and 1 |
+//! | for each step: its call, its line, its column | a reference and two bytes | kinds 0 and 1 |
+//! | far places: file, line and column of each | *counted* by bits 0 and 1, 2 and 3, 4 and 5 of their widths | kinds 0 and 1 |
+//! | calls | see below | kinds 0 and 1 |
 //!
 //! A function has one piece for each of its address ranges, a piece one chunk or several. Flag 4: the chunk goes on where
 //! the one before in the index ended, in the same piece. Flag 8: it starts a piece that is not its function's first.
 //! A chunk with neither starts a function, and lists the other pieces (flag 16).
 //!
-//! ### Opcodes
+//! A step holds from its address to that of the next one; the first starts with the chunk. Its call is the innermost one
+//! that is open. A reference to a call is where the call is told, in bytes behind the start of the calls, plus one; 0
+//! stands for no call.
 //!
-//! Each table defines its opcodes, the ones that save it the most, in four bytes: kind, advance, line (signed byte),
-//! column. An opcode in a chunk is one byte, an index of the definitions (one past them ends the chunk). Behind it: where
-//! its advance is 255 a uleb that is the advance; for rows, where its line is -128 a signed number that is the line,
-//! and where its column is 255 a uleb that is the column; then what the kind asks for.
+//! The *home* of a name is a file and a line, told with the name; without a name it is no file and line 0. A step's file
+//! is that of the home of its call's name, or of the function's where no call is open; its line is the home's line plus
+//! the step's. Where the step's line is 255 the place is a far one instead, whose number the step has in the place of the
+//! column: number of the file plus one (0 for none), line and column.
 //!
-//! The state at the start of a chunk: the address of the chunk, the calls that are told as open, the *base* is the home
-//! of the innermost one's name, or else of the function's. A location is told relative to the base until it is set:
-//! file and column are the base's, the line is the base's plus what was added since the base was set. Whatever opens or
-//! closes calls sets the base anew. An opcode first adds its advance to the address, then it does:
-//!
-//! | kind | does | asks for |
-//! | --- | --- | --- |
-//! | 0 | ends the chunk | |
-//! | 1 | a row: adds to the line; sets the column, unless that is 254 | |
-//! | 2 | opens a call that is told here; base: the home of its name | *call* |
-//! | 3 | the same, with a file | *call*, uleb number of the file plus one |
-//! | 4 | closes the innermost call; base: the place of that call | |
-//! | 5 | closes several calls; base: the place of the outermost one of these | uleb number of them |
-//! | 6 | opens a call that was told before; base: the home of its name | uleb bytes from that call's opcode to this one |
-//! | 7 | sets the file | uleb number of the file plus one |
-//! | 8 | there is no location: base: file, line and column 0 | |
-//! | 9 | closes the innermost call, then as 2 | *call* |
-//! | 10 | closes the innermost call, then as 3 | *call*, uleb file |
-//! | 11 | closes the innermost call, then as 6 | uleb bytes |
-//!
-//! *call*: the number of its name plus one (uleb), its line counted from that of the caller's home (signed), its column
-//! (uleb). Its file is that of the caller's home where none is told.
-//!
-//! What holds at an address is the state before the first opcode that goes past it. There are at most 255 calls open, and
-//! at most 16384 opcodes in a chunk.
+//! A call is a byte of widths; the reference to the call around it, which is told before it; the number of its name plus
+//! one (*counted* by bits 0 and 1); its line counted from that of the caller's home, in 32 bits that wrap around
+//! (*counted* by bits 2 and 3, *signed*); its column (*short* by bits 4 and 5); the number of its file plus one (*short*
+//! by bits 6 and 7; where it has no bytes, the file is that of the caller's home). At most 255 calls are open at a time.
+//! A chunk tells all calls that it needs. Calls of a function with the same name, caller and place are the same call.
 //!
 //! ### An example
 //!
-//! `f`, whose home is `a.c:10:0`, starts at 0x1000 and has 12 bytes; its name has number 0. In the four bytes from 0x1004
-//! on, `g` is inlined in line 12, column 5. `g` has number 1, its home is `a.c:3:1`. Line 11 starts at 0x1000, line 13
-//! at 0x1008. The chunk is `00 0c 01`, then: a row with line +1 (advance 0, column 254); an opening with advance 4, whose
-//! *call* is `02 04 05` (number 1 plus one; 12 - 10 = 2; 5); a closing with advance 4, after which the location is 12:5;
-//! a row with advance 0, line +1; the end. A lookup of 0x1005 stops at the closing: one call is open, the location is the
-//! home of `g`, `a.c:3:1`; its caller is `f` at `a.c:12:5`.
+//! `f`, whose home is line 11 of `a.c`, starts at 0x1000 and has 12 bytes; its name has number 0. In the four bytes from
+//! 0x1004 on, `g` is inlined in line 12, column 5. `g` has number 1, its home is line 3 of `a.c`. Line 11 starts at 0x1000,
+//! line 3 of `g`, column 1, at 0x1004, line 13 at 0x1008, all in `a.c`. The chunk:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | `00 00` | a function, references of one byte; all numbers of the head have the fewest bytes |
+//! | `0c 01` | 12 bytes of code; number 0 plus one; no bytes for the distance from the start of the piece, which is 0 |
+//! | `03 00 00` | three steps, no far places |
+//! | `04 08` | the second step starts at 0x1004, the third at 0x1008 |
+//! | `00 00 00` | no call; line 11 plus 0; column 0 |
+//! | `01 00 01` | the call that is told first; line 3 plus 0; column 1 |
+//! | `00 02 00` | no call; line 11 plus 2; column 0 |
+//! | `10 00 02 02 05` | a column of one byte; called by the function; number 1 plus one; one line below 11; column 5 |
+//!
+//! A lookup of 0x1005 finds the second step: `g` at `a.c:3:1`, called by `f` at `a.c:12:5`.
 //!
 //! ## Names
 //!
-//! A byte *w*, seven zeros, the number of names (8 bytes), a packed array with the place of each name's record and one
-//! more that is the end (*w* bytes each), the records. A record: a byte with flags (1: there is a linkage name; 2: there
-//! is a readable one) and, in the upper six bits, the index of the language in the facts (63: none); the home: number of
-//! the file plus one, line, column (ulebs), the place where most functions of that name start; the linkage name; the
-//! readable name. Where there are both, the bytes of the first one (uleb) stand before it.
+//! Three bytes *p*, *f*, *l*, five zeros, the number of names (8 bytes), a packed array with a row for each name and one
+//! more, the texts. A row: flags (1 byte), the place of the name's texts (*p* bytes), the name's home: number of the file
+//! plus one, line (*f* and *l* bytes), the place where most functions of that name start. The texts end where those of the
+//! next row start. The lowest three bits of the flags: 1: there is a linkage name; 2: there is a readable one; 4: they are
+//! not packed. The upper five are the index of the language in the facts (31: none). The texts are the linkage name, then
+//! the readable name; where there are both, the bytes of the first one (uleb) stand before it.
 //!
-//! Common names have low numbers. Names are packed: a byte below 0x80 stands for itself; 0xff says that the byte behind
-//! it stands for itself; any other says to copy from the dictionary: its lowest five bits are the number of bytes minus 4,
-//! or 30, and then two bytes behind it are their number minus 34. The two bytes behind that, and the two bits above the
-//! five as bits 16 and 17, are the place in the dictionary. No name is longer than 2^20 bytes.
+//! Common names have low numbers, and are not packed. In the others a byte below 0x80 stands for itself; 0xff says that
+//! the byte behind it stands for itself; any other says to copy from the dictionary: its lowest five bits are the number
+//! of bytes minus 4, or 30, and then two bytes behind it are their number minus 34. The two bytes behind that, and the two
+//! bits above the five as bits 16 and 17, are the place in the dictionary. No name is longer than 2^20 bytes.
 //!
 //! ## Files
 //!
@@ -185,7 +187,6 @@ mod error;
 pub mod exchange;
 mod format;
 pub mod gsym;
-mod ops;
 mod packed;
 mod read;
 mod stats;

@@ -1,4 +1,7 @@
-//! Arrays of numbers of equal width.
+//! Arrays of numbers of equal width, and of rows of these.
+
+use crate::body::mask;
+use crate::bytes;
 
 /// Bytes behind a packed array, so that each of its numbers can be read as eight bytes.
 pub(crate) const PADDING: usize = 7;
@@ -20,7 +23,7 @@ impl<'d> Packed<'d> {
         }
         let (width, count) = (usize::from(width), usize::try_from(count).ok()?);
         let data = data.get(..count.checked_mul(width)?.checked_add(PADDING)?)?;
-        Some(Self { data, width, mask: u64::MAX >> (64 - 8 * width), count })
+        Some(Self { data, width, mask: mask(width), count })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -40,6 +43,53 @@ impl<'d> Packed<'d> {
     }
 }
 
+/// Rows of `N` numbers of 1 to 8 bytes each; those at one place of the rows have the same number of bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'d, const N: usize> {
+    data: &'d [u8],
+    widths: [usize; N],
+    stride: usize,
+    count: usize,
+}
+
+impl<'d, const N: usize> Rows<'d, N> {
+    /// Takes `count` rows and the padding from the start of `data`.
+    pub(crate) fn new(data: &'d [u8], widths: [u8; N], count: u64) -> Option<Self> {
+        if !widths.iter().all(|width| (1..=8).contains(width)) {
+            return None;
+        }
+        let (widths, count) = (widths.map(usize::from), usize::try_from(count).ok()?);
+        let stride = widths.iter().sum();
+        let data = data.get(..count.checked_mul(stride)?.checked_add(PADDING)?)?;
+        Some(Self { data, widths, stride, count })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes with padding.
+    pub(crate) fn size(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The bytes of a row and what follows; all of them, where there is no such row.
+    pub(crate) fn place(&self, index: usize) -> &'d [u8] {
+        index.checked_mul(self.stride).and_then(|at| self.data.get(at..)).unwrap_or(self.data)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: usize) -> Option<[u64; N]> {
+        let mut at = if index < self.count { index * self.stride } else { return None };
+        let mut row = [0; N];
+        for (number, width) in row.iter_mut().zip(self.widths) {
+            *number = bytes::fixed(self.data, at, width)?;
+            at += width;
+        }
+        Some(row)
+    }
+}
+
 /// Bytes that the largest of some numbers needs.
 pub(crate) fn width_of(max: u64) -> u8 {
     (8 - max.leading_zeros() / 8).max(1) as u8
@@ -48,7 +98,21 @@ pub(crate) fn width_of(max: u64) -> u8 {
 /// Appends numbers and the padding.
 pub(crate) fn put(out: &mut Vec<u8>, width: u8, numbers: impl Iterator<Item = u64>) {
     for number in numbers {
-        out.extend(number.to_le_bytes().iter().take(usize::from(width)));
+        bytes::put_fixed(out, number, usize::from(width));
+    }
+    out.extend([0; PADDING]);
+}
+
+/// Appends rows and the padding.
+pub(crate) fn put_rows<const N: usize>(
+    out: &mut Vec<u8>,
+    widths: [u8; N],
+    rows: impl Iterator<Item = [u64; N]>,
+) {
+    for row in rows {
+        for (number, width) in row.into_iter().zip(widths) {
+            bytes::put_fixed(out, number, usize::from(width));
+        }
     }
     out.extend([0; PADDING]);
 }

@@ -135,3 +135,33 @@ fn an_empty_table_answers() {
     assert_eq!(table.header().name, "libmodel.dylib");
     assert_eq!(table.dropped(), [(backtrail_table::DropReason::DeadFunction, 3)]);
 }
+
+/// The example of the format's description.
+#[test]
+fn the_example_has_the_bytes_that_the_description_tells() {
+    let head = |name: &str| model::Head { linkage: Some(name.into()), ..model::Head::default() };
+    let place = |line: u32, column: u32| (Some("a.c".to_owned()), line, column);
+    let call = model::Call { depth: 1, head: head("g"), site: place(12, 5), ranges: vec![(4, 8)] };
+    let function = model::Function {
+        is_function: true,
+        head: head("f"),
+        ranges: vec![(0, 12)],
+        calls: vec![call],
+        rows: vec![(0, place(11, 0)), (4, place(3, 1)), (8, place(13, 0))],
+    };
+    let model = Model { units: vec![vec![function]], ..Model::default() };
+    let (bytes, _) = model.build(|number| number);
+    let body = [
+        [0, 0, 12, 1].as_slice(),
+        &[3, 0, 0],
+        &[4, 8],
+        &[0, 0, 0],
+        &[1, 0, 1],
+        &[0, 2, 0],
+        &[0x10, 0, 2, 2, 5],
+        &[0; 8],
+    ]
+    .concat();
+    let place = 160 + 7 * 32;
+    assert_eq!(bytes[place..place + body.len()], body);
+}

@@ -3,7 +3,7 @@
 use super::open::{self, arch, data};
 use super::{Capturer, RawStack};
 use crate::open_image::OpenImage;
-use crate::stacks::{Finder, fill_in, of_function};
+use crate::stacks::{Finder, of_function};
 use crate::{Frame, Symbols};
 use backtrail_capture::Image;
 use backtrail_capture::local::LoadedImage;
@@ -66,7 +66,7 @@ impl Capturer {
         };
         frame.image_offset = svma.offset_from(open.image_base());
         let located = of_function(&open, svma, open.lookup(symbols.index(), svma));
-        fill_in(frame, address, located);
+        located.fill_in(frame, address);
         if frame.names().next().is_none() {
             frame.reason = frame.reason.or(Some(Reason::NoSymbol));
         }

@@ -1,10 +1,14 @@
 //! Many addresses at a time.
 
 use super::OpenImage;
-use crate::binary::Located;
+use crate::binary::{Located, Shown};
 use backtrail_core::Svma;
 use backtrail_store::{FileData, Index};
+use backtrail_symbolize::{TableAnswer, TableTexts};
+use backtrail_table::{Lookup, Table};
 use rayon::prelude::*;
+use std::io;
+use std::sync::PoisonError;
 
 /// Addresses, in ascending order, that are answered before memory is given back, for each thread. Neighbours share
 /// units, but for the cold parts of functions: linkers put those of all units together, so that each address has a unit
@@ -15,9 +19,28 @@ const PART: usize = 16;
 const WORTH_THREADS: usize = 8;
 
 impl OpenImage {
+    /// Shows what lies at each of the addresses, in their order.
+    pub(crate) fn show_all(
+        &self,
+        index: &Index,
+        addresses: &[Svma],
+        show: &mut dyn FnMut(&Shown<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let of_table = self.joined.with_dependent(|_, parts| {
+            let table = parts.table.as_ref()?;
+            let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(addresses.iter().try_for_each(|address| show_one(table, *address, &mut texts, show)))
+        });
+        of_table.unwrap_or_else(|| {
+            let located = self.lookup_all(index, addresses);
+            located.iter().try_for_each(|located| show(&Shown::of(located)))
+        })
+    }
+
     /// What lies at each of the addresses, in their order.
     pub(crate) fn lookup_all(&self, index: &Index, addresses: &[Svma]) -> Vec<Located> {
-        if addresses.len() < WORTH_THREADS {
+        let has_table = self.joined.with_dependent(|_, parts| parts.table.is_some());
+        if has_table || addresses.len() < WORTH_THREADS {
             return addresses.iter().map(|address| self.lookup(index, *address)).collect();
         }
         let mut order: Vec<usize> = (0..addresses.len()).collect();
@@ -58,4 +81,18 @@ impl OpenImage {
     pub(crate) fn release(&self) {
         self.joined.with_dependent(|files, _| files.iter().for_each(FileData::release));
     }
+}
+
+fn show_one(
+    table: &Table<'_>,
+    address: Svma,
+    texts: &mut TableTexts,
+    show: &mut dyn FnMut(&Shown<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    if let Lookup::Found(found) = table.lookup(address) {
+        let mut functions = Vec::new();
+        texts.functions(&found, &mut functions);
+        return show(&Shown { functions, ..Shown::default() });
+    }
+    show(&Shown::of(&Located::from_table(TableAnswer::new(table, address), address)))
 }

@@ -25,12 +25,7 @@ mod unwind_image;
 mod walk;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::{
-    find::Finder,
-    from_memory::InMemory,
-    name::{fill_in, of_function},
-    unwind_image::UnwindImage,
-};
+pub(crate) use self::{find::Finder, from_memory::InMemory, name::of_function, unwind_image::UnwindImage};
 
 use crate::ImageSymbols;
 use crate::SymbolStatus;

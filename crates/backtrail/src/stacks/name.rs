@@ -31,7 +31,7 @@ pub(super) fn name(
             continue;
         };
         let located = answers.get(&(std::ptr::from_ref(image), svma)).cloned().unwrap_or_default();
-        fill_in(frame, address, located);
+        located.fill_in(frame, address);
         if detail == Detail::Addresses {
             continue;
         }
@@ -117,16 +117,6 @@ fn readable(symbol: &mut Symbol) {
     if let Some(mangled) = mangled.filter(|mangled| mangled.starts_with("_Z")) {
         symbol.name = format!("{PREFIX}{}", demangle::demangle(mangled, &demangle::Options::default()));
     }
-}
-
-/// Offsets count to the address that the frame states; a return address was looked up one byte earlier.
-pub(crate) fn fill_in(frame: &mut Frame, address: FrameAddress, located: Located) {
-    let behind = u64::from(matches!(address, FrameAddress::Return(_)));
-    let stated = |offset: u64| offset.saturating_add(behind);
-    frame.functions = located.functions;
-    frame.symbol = located.symbol.map(|symbol| Symbol { offset: stated(symbol.offset), ..symbol });
-    frame.reason = located.reason;
-    frame.function_offset = located.function_offset.map(stated);
 }
 
 /// Data that an interpreter runs is named by what was mapped there.

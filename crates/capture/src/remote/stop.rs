@@ -362,7 +362,8 @@ impl<'t> Work<'t> {
             match held.wait(WHILE_OTHERS_STAND) {
                 Seen::Running => {
                     let state = self.target.state_of(held.tracee.id());
-                    if state != Some(ThreadState::Running) && state.is_some() || Instant::now() > limit {
+                    // Any other state is that of a thread that is about to stand.
+                    if state == Some(ThreadState::Uninterruptible) || Instant::now() > limit {
                         break Seen::Running;
                     }
                 }

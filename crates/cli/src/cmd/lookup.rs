@@ -5,8 +5,7 @@ use crate::args::{Lookup, LookupFormat, parse_address};
 use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
 use crate::render::llvm;
-use crate::render::stack::place;
-use backtrail::{Avma, Binary, Details, Located, OpenOptions, Placement, Svma};
+use backtrail::{Avma, Binary, Details, Located, OpenOptions, Placement, Shown, Svma};
 use std::io::{self, Write};
 
 /// Answers that are held at a time.
@@ -24,7 +23,7 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
         (None, None) => Placement::AsStated,
     };
     let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done, answered: 0 };
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     answers.all(&mut out, &args.addresses)?;
     if args.format == LookupFormat::LlvmJson && answers.answered > 0 {
         writeln!(out, "]")?;
@@ -68,6 +67,10 @@ impl Answers<'_> {
             let stated: Vec<_> =
                 part.iter().map(|address| self.binary.stated_address(*address, self.placement)).collect();
             let inside: Vec<Svma> = stated.iter().flatten().copied().collect();
+            if self.args.format == LookupFormat::Text {
+                self.show(out, part, &stated, &inside)?;
+                continue;
+            }
             let mut located = self.binary.lookup_all(&inside).into_iter();
             for (address, stated) in part.iter().zip(stated) {
                 let located = stated.and_then(|_| located.next()).unwrap_or_else(Located::outside);
@@ -75,6 +78,36 @@ impl Answers<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Answers in the form for people.
+    fn show(
+        &mut self,
+        out: &mut dyn Write,
+        addresses: &[u64],
+        stated: &[Option<Svma>],
+        inside: &[Svma],
+    ) -> io::Result<()> {
+        let outside = Located::outside();
+        let mut asked = addresses.iter().map(|address| Svma::new(*address)).zip(stated);
+        let (binary, outcome) = (self.binary, &mut self.outcome);
+        let mut write = |out: &mut dyn Write, address: Svma, shown: &Shown<'_>| {
+            if shown.is_unknown() {
+                *outcome = (*outcome).max(Outcome::Incomplete);
+            }
+            write_text(out, address, shown)
+        };
+        binary.show_all(inside, |shown| {
+            for (address, stated) in asked.by_ref() {
+                if stated.is_some() {
+                    return write(&mut *out, address, shown);
+                }
+                write(&mut *out, address, &Shown::of(&outside))?;
+            }
+            Ok(())
+        })?;
+        self.answered += addresses.len();
+        asked.try_for_each(|(address, _)| write(&mut *out, address, &Shown::of(&outside)))
     }
 
     /// LLVM prints one list for the addresses of a command line, and a line each for those of standard input.
@@ -106,7 +139,7 @@ impl Answers<'_> {
             self.outcome = self.outcome.max(Outcome::Incomplete);
         }
         match self.args.format {
-            LookupFormat::Text => write_text(out, shown, located)?,
+            LookupFormat::Text => write_text(out, shown, &Shown::of(located))?,
             LookupFormat::Json => backtrail::json::write_lookup(&mut *out, shown, located)?,
             LookupFormat::Llvm => llvm::write_text(out, located, &details())?,
             LookupFormat::LlvmJson => self.write_llvm_json(out, shown, located, &details())?,
@@ -117,18 +150,25 @@ impl Answers<'_> {
 }
 
 /// The address, then the functions innermost first, each on a line of its own.
-fn write_text(out: &mut dyn Write, address: Svma, located: &Located) -> io::Result<()> {
+fn write_text(out: &mut dyn Write, address: Svma, shown: &Shown<'_>) -> io::Result<()> {
     write!(out, "{address}")?;
-    for (position, function) in located.functions.iter().enumerate() {
-        let indent = if position == 0 { "  " } else { "    inlined into " };
-        write!(out, "{indent}{}", function.name)?;
-        if let Some(place) = place(function, None) {
-            write!(out, "  at {place}")?;
+    for (position, function) in shown.functions.iter().enumerate() {
+        out.write_all(if position == 0 { b"  " } else { b"    inlined into " })?;
+        out.write_all(function.name.as_bytes())?;
+        if let Some(file) = function.file {
+            out.write_all(b"  at ")?;
+            out.write_all(file.as_bytes())?;
+            match (function.line, function.column) {
+                (Some(line), Some(column)) => writeln!(out, ":{line}:{column}")?,
+                (Some(line), None) => writeln!(out, ":{line}")?,
+                _ => writeln!(out)?,
+            }
+        } else {
+            writeln!(out)?;
         }
-        writeln!(out)?;
     }
-    match (&located.symbol, located.reason) {
-        _ if !located.functions.is_empty() => Ok(()),
+    match (shown.symbol, shown.reason) {
+        _ if !shown.functions.is_empty() => Ok(()),
         (Some(symbol), _) => writeln!(out, "  {} + {}", symbol.name, symbol.offset),
         (None, Some(reason)) => writeln!(out, "  ???  ({})", reason.explain()),
         (None, None) => writeln!(out, "  ???"),

@@ -93,7 +93,7 @@ fn static_musl_and_32_bit_programs() {
         has_lines(&captured, "deep");
         has_lines(&captured, "main");
         let is_32 = options.contains(&"-m32");
-        assert_eq!(captured["process"]["arch"], if is_32 { "x86" } else { std::env::consts::ARCH });
+        assert_eq!(captured["process"]["arch"], if is_32 { "i386" } else { std::env::consts::ARCH });
         for thread in captured["threads"].as_array().unwrap() {
             // musl has no unwind information for the code that starts threads.
             let is_last = thread["ended_because"].as_str().unwrap().contains("no unwind information");
@@ -103,7 +103,9 @@ fn static_musl_and_32_bit_programs() {
             assert_eq!(thread["ended"], "end-of-stack", "{compiler} {options:?}: {thread:#}");
         }
         assert_eq!(captured["threads"][1]["waiting_in"], "pause", "{compiler} {options:?}");
-        assert_eq!(names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count(), 23);
+        let depth = names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count();
+        // Without unwind information of musl's system calls, the frame that made one can be missing.
+        assert!(depth == 23 || compiler == "musl-gcc" && depth == 22, "{compiler} {options:?}: {depth}");
     }
 }
 

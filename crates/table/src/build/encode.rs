@@ -2,16 +2,14 @@
 
 use super::batch::{Function, Inline};
 use super::collect::{Input, Numbers};
-use super::opcodes::{self, Picker, Wanted};
 use super::place::Item;
 use super::steps::{Location, OWN, Step, Steps};
-use crate::body;
-use crate::bytes::{put_signed, put_uleb};
+use crate::body::{self, FAR, Width};
+use crate::bytes::{put_fixed, put_uleb, zigzag};
 use crate::format::Counts;
-use crate::ops::{Kind, Op, TOLD_ADVANCE, TOLD_COLUMN, TOLD_LINE};
 
-/// Steps in a chunk: as many as a lookup may have to run through. With twice as many the bodies are a tenth smaller.
-const CHUNK: usize = 12;
+/// Steps in a chunk, at most.
+const CHUNK: usize = 16;
 
 /// Where a chunk starts: in the image, and in the bodies.
 #[derive(Clone, Copy, Debug)]
@@ -24,45 +22,34 @@ pub(crate) struct ChunkEntry {
 pub(crate) struct Encoder<'a> {
     input: &'a Input<'a>,
     numbers: &'a Numbers,
-    picker: &'a Picker,
-    /// Given while opcodes are still to be chosen.
-    pub(crate) wanted: Option<opcodes::Counts>,
     pub(crate) out: Vec<u8>,
     pub(crate) chunks: Vec<ChunkEntry>,
     pub(crate) counts: Counts,
     function: Function,
-    /// Where each call of the function was told.
-    told: Vec<usize>,
-    /// The calls that are open, outermost first.
-    open: Vec<u32>,
-    target: Vec<u32>,
-    state: State,
+    parts: Parts,
+    /// Counts the chunks that were begun.
+    round: usize,
+    /// Where each call of the function was last told: in which round, and by which reference.
+    told: Vec<(usize, u32)>,
+    chain: Vec<u32>,
 }
 
-/// What the reader knows at a place in a chunk.
-#[derive(Clone, Copy, Default)]
-struct State {
-    address: u64,
-    at: Location,
-}
-
-const UNTOLD: usize = usize::MAX;
+/// The round in which calls are told that were not told yet.
+const UNTOLD: usize = 0;
 
 impl<'a> Encoder<'a> {
-    pub(crate) fn new(input: &'a Input<'a>, numbers: &'a Numbers, picker: &'a Picker) -> Self {
+    pub(crate) fn new(input: &'a Input<'a>, numbers: &'a Numbers) -> Self {
         Self {
             input,
             numbers,
-            picker,
-            wanted: None,
             out: Vec::new(),
             chunks: Vec::new(),
             counts: Counts::default(),
             function: Function::default(),
+            parts: Parts::default(),
+            round: UNTOLD,
             told: Vec::new(),
-            open: Vec::new(),
-            target: Vec::new(),
-            state: State::default(),
+            chain: Vec::new(),
         }
     }
 
@@ -76,7 +63,7 @@ impl<'a> Encoder<'a> {
         let mut function = std::mem::take(&mut self.function);
         if self.input.read(item, &mut function).is_some() {
             self.told.clear();
-            self.told.resize(function.inlines.len(), UNTOLD);
+            self.told.resize(function.inlines.len(), (UNTOLD, 0));
             self.function(&function, &function.steps, pieces);
         }
         self.function = function;
@@ -84,16 +71,20 @@ impl<'a> Encoder<'a> {
 
     fn symbol(&mut self, item: &Item, (start, end): (u64, u64)) {
         let Some(symbol) = self.input.symbol(item) else { return };
-        self.start_chunk(start);
-        self.out.push(body::SYMBOL);
-        put_uleb(&mut self.out, end - start);
-        put_uleb(&mut self.out, u64::from(self.numbers.name(self.input.symbol_name(item))));
-        put_uleb(&mut self.out, start.saturating_sub(symbol.start.get()));
+        let name = self.numbers.name(self.input.symbol_name(item));
+        self.head(body::SYMBOL, (start, end), name, start.saturating_sub(symbol.start.get()), 0);
         self.counts.symbols += 1;
     }
 
-    fn start_chunk(&mut self, start: u64) {
+    /// Writes what all chunks start with.
+    fn head(&mut self, flags: u8, (start, end): (u64, u64), name: u32, distance: u64, step_width: u8) {
         self.chunks.push(ChunkEntry { start, position: self.out.len() as u64 });
+        let (size, name) = (end - start, u64::from(name));
+        let widths = (Width::Doubling.bits(size), Width::Counted.bits(name), Width::Long.bits(distance));
+        self.out.extend([flags, widths.0 | widths.1 << 2 | widths.2 << 4 | step_width << 6]);
+        put_fixed(&mut self.out, size, Width::Doubling.bytes(widths.0));
+        put_fixed(&mut self.out, name, Width::Counted.bytes(widths.1));
+        put_fixed(&mut self.out, distance, Width::Long.bytes(widths.2));
     }
 
     fn function(&mut self, function: &Function, steps: &Steps, pieces: &[(u64, u64)]) {
@@ -104,7 +95,9 @@ impl<'a> Encoder<'a> {
         for (number, (piece, end)) in pieces.iter().zip(&steps.piece_ends).enumerate() {
             let all = steps.steps.get(first..*end).unwrap_or_default();
             first = *end;
-            let mut chunks = all.chunks(CHUNK).peekable();
+            // All of about the same length.
+            let count = all.len().div_ceil(CHUNK).max(1);
+            let mut chunks = all.chunks(all.len().div_ceil(count).max(1)).peekable();
             let mut is_first = true;
             while let Some(chunk) = chunks.next() {
                 let start = chunk.first().map_or(piece.0, |step| step.address);
@@ -116,185 +109,115 @@ impl<'a> Encoder<'a> {
                 is_first = false;
             }
         }
-        self.counts.inlines += self.told.iter().filter(|position| **position != UNTOLD).count() as u64;
+        self.counts.inlines += self.told.iter().filter(|told| told.0 != UNTOLD).count() as u64;
     }
 
     fn chunk(&mut self, function: &Function, steps: &Steps, chunk: &[Step], head: &ChunkHead<'_>) {
-        let Some(first) = chunk.first() else { return };
-        self.start_chunk(head.start);
-        let start = self.out.len();
-        find_chain(steps, first.call, &mut self.open);
-        let told = self.open.iter().take_while(|call| self.is_told(**call)).count();
-        self.open.truncate(told);
-        let continues = head.start != head.piece_start;
+        self.parts.reference_width = 1;
+        while !self.fill_parts(function, steps, chunk) {
+            self.parts.reference_width += 1;
+        }
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        self.out.push(
-            flag(!function.is_function, body::LINES)
-                | flag(continues, body::CONTINUES)
-                | flag(head.is_part, body::PART)
-                | flag(!head.others.is_empty(), body::HAS_PARTS)
-                | flag(told > 0, body::HAS_STACK),
-        );
-        put_uleb(&mut self.out, head.end - head.start);
-        let name = if function.is_function { self.numbers.name(function.name) } else { 0 };
-        if function.is_function {
-            put_uleb(&mut self.out, u64::from(name));
-        }
-        if continues {
-            put_uleb(&mut self.out, head.start - head.piece_start);
-        }
+        let distance = head.start - head.piece_start;
+        let flags = flag(!function.is_function, body::LINES)
+            | flag(distance > 0, body::CONTINUES)
+            | flag(head.is_part, body::PART)
+            | flag(!head.others.is_empty(), body::HAS_PARTS)
+            | (self.parts.reference_width as u8 - 1) << body::REFERENCE_SHIFT;
+        let last = chunk.last().map_or(0, |step| step.address - head.start);
+        let step_width = Width::Doubling.bits(last);
+        self.head(flags, (head.start, head.end), self.name_of(function, OWN), distance, step_width);
+        let far_widths = self.parts.far_widths();
+        self.out.extend([self.parts.steps.len() as u8, self.parts.far.len() as u8, far_widths]);
         if !head.others.is_empty() {
             let mut others = Vec::new();
             head.others.iter().for_each(|other| put_uleb(&mut others, other.0 - head.start));
             put_uleb(&mut self.out, others.len() as u64);
             self.out.extend(others);
         }
-        if told > 0 {
-            put_uleb(&mut self.out, told as u64);
-            for call in &self.open {
-                let position = self.told.get(*call as usize).copied().unwrap_or(start);
-                put_uleb(&mut self.out, (start - position) as u64);
+        for step in chunk.iter().skip(1) {
+            put_fixed(&mut self.out, step.address - head.start, Width::Doubling.bytes(step_width));
+        }
+        self.parts.put(far_widths, &mut self.out);
+        self.counts.call_bytes += self.parts.call_bytes();
+    }
+
+    /// Collects steps, far places and calls of a chunk; `false` where references need more bytes.
+    fn fill_parts(&mut self, function: &Function, steps: &Steps, chunk: &[Step]) -> bool {
+        self.round += 1;
+        self.parts.clear();
+        for step in chunk {
+            let call = self.reference(function, steps, step.call);
+            if u64::from(call) > body::mask(self.parts.reference_width) {
+                return false;
+            }
+            let home = self.numbers.home(self.name_of(function, step.call));
+            let (line, column) = self.parts.place(home, self.numbers.location(step.at));
+            self.parts.steps.push((call, line, column));
+        }
+        true
+    }
+
+    /// The reference to a call. It is told with those around it, where that is still to be done.
+    fn reference(&mut self, function: &Function, steps: &Steps, call: u32) -> u32 {
+        let mut chain = std::mem::take(&mut self.chain);
+        let (mut around, mut reference) = (call, 0);
+        while around != OWN && chain.len() < body::MAX_DEPTH {
+            match self.told.get(around as usize) {
+                Some((round, told)) if *round == self.round => {
+                    reference = *told;
+                    break;
+                }
+                _ => chain.push(around),
+            }
+            around = steps.parents.get(around as usize).copied().unwrap_or(OWN);
+        }
+        for call in chain.drain(..).rev() {
+            let caller = steps.parents.get(call as usize).copied().unwrap_or(OWN);
+            let Some(inline) = function.inlines.get(call as usize) else { continue };
+            let told = self.parts.calls.len() as u32 + 1;
+            self.call(inline, reference, self.name_of(function, caller));
+            reference = told;
+            if let Some(slot) = self.told.get_mut(call as usize) {
+                *slot = (self.round, told);
             }
         }
-        self.state = State { address: head.start, at: self.numbers.home(self.owner_name(function)) };
-        for step in chunk {
-            self.step(function, steps, step);
-        }
-        self.out.push(0);
+        self.chain = chain;
+        reference
     }
 
-    fn is_told(&self, call: u32) -> bool {
-        self.told.get(call as usize).is_some_and(|position| *position != UNTOLD)
+    /// Tells a call.
+    fn call(&mut self, inline: &Inline, parent: u32, caller: u32) {
+        let caller = self.numbers.home(caller);
+        let site = self.site(inline);
+        let name = u64::from(self.numbers.name(inline.name));
+        let line = zigzag(i64::from(site.line.wrapping_sub(caller.line).cast_signed()));
+        let (column, file) = (u64::from(site.column), u64::from(site.file));
+        let widths = (Width::Counted.bits(name), Width::Counted.bits(line), Width::Short.bits(column));
+        // A file without bytes is the caller's.
+        let file_width = if site.file == caller.file { 0 } else { Width::Short.bits(file).max(1) };
+        let out = &mut self.parts.calls;
+        out.push(widths.0 | widths.1 << 2 | widths.2 << 4 | file_width << 6);
+        put_fixed(out, u64::from(parent), self.parts.reference_width);
+        put_fixed(out, name, Width::Counted.bytes(widths.0));
+        put_fixed(out, line, Width::Counted.bytes(widths.1));
+        put_fixed(out, column, Width::Short.bytes(widths.2));
+        put_fixed(out, file, Width::Short.bytes(file_width));
     }
 
-    /// The name of the innermost open call, or of the function.
-    fn owner_name(&self, function: &Function) -> u32 {
-        match self.open.last().and_then(|call| function.inlines.get(*call as usize)) {
+    /// The name of a call, or of the function; 0 for none.
+    fn name_of(&self, function: &Function, call: u32) -> u32 {
+        match function.inlines.get(call as usize) {
             Some(inline) => self.numbers.name(inline.name),
             None if function.is_function => self.numbers.name(function.name),
             None => 0,
         }
     }
 
-    fn step(&mut self, function: &Function, steps: &Steps, step: &Step) {
-        let before = self.out.len();
-        self.go_to(function, steps, step);
-        self.counts.call_bytes += (self.out.len() - before) as u64;
-        let at = self.numbers.location(step.at);
-        if self.state.at == at {
-            return;
-        }
-        if at == Location::default() {
-            self.op(Wanted::new(Kind::Nowhere, step.address - self.state.address), step.address);
-        } else {
-            if self.state.at.file != at.file {
-                self.op(Wanted::new(Kind::File, step.address - self.state.address), step.address);
-                put_uleb(&mut self.out, u64::from(at.file));
-            }
-            if (self.state.at.line, self.state.at.column) != (at.line, at.column) {
-                let line = i64::from(at.line) - i64::from(self.state.at.line);
-                let column = Some(at.column).filter(|column| *column != self.state.at.column);
-                let advance = step.address - self.state.address;
-                self.op(Wanted { kind: Kind::Row, advance, line, column }, step.address);
-            }
-        }
-        self.state.at = at;
-    }
-
-    /// Leaves and enters calls.
-    fn go_to(&mut self, function: &Function, steps: &Steps, step: &Step) {
-        if self.open.last().copied().unwrap_or(OWN) == step.call {
-            return;
-        }
-        let mut target = std::mem::take(&mut self.target);
-        find_chain(steps, step.call, &mut target);
-        let common = self.open.iter().zip(&target).take_while(|(a, b)| a == b).count();
-        let enters = target.get(common..).unwrap_or_default();
-        let mut leaves = self.open.len() - common;
-        // The last way out and the first way in are one opcode.
-        let is_next = leaves > 0 && !enters.is_empty();
-        leaves -= usize::from(is_next);
-        if leaves > 0 {
-            let last = self.open.get(self.open.len() - leaves).copied().unwrap_or(OWN);
-            let kind = if leaves > 1 { Kind::LeaveMany } else { Kind::Leave };
-            self.op(Wanted::new(kind, step.address - self.state.address), step.address);
-            if leaves > 1 {
-                put_uleb(&mut self.out, leaves as u64);
-            }
-            self.open.truncate(self.open.len() - leaves);
-            self.state.at =
-                function.inlines.get(last as usize).map_or(Location::default(), |call| self.site(call));
-        }
-        for (number, call) in enters.iter().enumerate() {
-            let is_next = is_next && number == 0;
-            if is_next {
-                self.open.pop();
-            }
-            self.enter(function, *call, is_next, step.address);
-        }
-        self.target = target;
-    }
-
-    fn enter(&mut self, function: &Function, call: u32, is_next: bool, address: u64) {
-        let Some(inline) = function.inlines.get(call as usize) else { return };
-        let told = self.told.get(call as usize).copied().unwrap_or(UNTOLD);
-        let caller = self.numbers.home(self.owner_name(function));
-        let site = self.site(inline);
-        let name = self.numbers.name(inline.name);
-        let position = self.out.len();
-        let advance = address - self.state.address;
-        if told != UNTOLD {
-            let kind = if is_next { Kind::NextAgain } else { Kind::Again };
-            self.op(Wanted::new(kind, advance), address);
-            put_uleb(&mut self.out, (position - told) as u64);
-        } else {
-            let kind = match (is_next, site.file == caller.file) {
-                (false, true) => Kind::Enter,
-                (false, false) => Kind::EnterFile,
-                (true, true) => Kind::NextEnter,
-                (true, false) => Kind::NextEnterFile,
-            };
-            self.op(Wanted::new(kind, advance), address);
-            put_uleb(&mut self.out, u64::from(name));
-            put_signed(&mut self.out, i64::from(site.line) - i64::from(caller.line));
-            put_uleb(&mut self.out, u64::from(site.column));
-            if site.file != caller.file {
-                put_uleb(&mut self.out, u64::from(site.file));
-            }
-            if let Some(slot) = self.told.get_mut(call as usize) {
-                *slot = position;
-            }
-        }
-        self.open.push(call);
-        self.state.at = self.numbers.home(name);
-    }
-
     /// Where a call stands in its caller's source.
     fn site(&self, call: &Inline) -> Location {
         let file = call.call.file.map_or(0, |file| self.numbers.file(file.0.saturating_add(1)));
         Location { file, line: call.call.line, column: call.call.column }
-    }
-
-    /// Writes an opcode with its numbers.
-    fn op(&mut self, wanted: Wanted, address: u64) {
-        if let Some(counts) = &mut self.wanted {
-            let Op { kind, advance, line, column } = opcodes::exact(&wanted);
-            *counts.entry((kind as u8, advance, line, column)).or_default() += 1;
-        }
-        let (code, op) = self.picker.pick(&wanted);
-        self.out.push(code);
-        if op.advance == TOLD_ADVANCE {
-            put_uleb(&mut self.out, wanted.advance);
-        }
-        if op.kind == Kind::Row {
-            if op.line == TOLD_LINE {
-                put_signed(&mut self.out, wanted.line);
-            }
-            if op.column == TOLD_COLUMN {
-                put_uleb(&mut self.out, u64::from(wanted.column.unwrap_or(0)));
-            }
-        }
-        self.state.address = address;
     }
 }
 
@@ -308,13 +231,60 @@ struct ChunkHead<'a> {
     others: &'a [(u64, u64)],
 }
 
-/// A call and those around it, outermost first.
-fn find_chain(steps: &Steps, call: u32, chain: &mut Vec<u32>) {
-    chain.clear();
-    let mut call = call;
-    while call != OWN && chain.len() < body::MAX_DEPTH {
-        chain.push(call);
-        call = steps.parents.get(call as usize).copied().unwrap_or(OWN);
+/// The rest of a chunk, as long as the size of each part is not known.
+#[derive(Default)]
+struct Parts {
+    /// Bytes of a reference to a call.
+    reference_width: usize,
+    /// For each step its call, line and column as they are written.
+    steps: Vec<(u32, u8, u8)>,
+    far: Vec<Location>,
+    calls: Vec<u8>,
+}
+
+impl Parts {
+    fn clear(&mut self) {
+        self.steps.clear();
+        self.far.clear();
+        self.calls.clear();
     }
-    chain.reverse();
+
+    /// A step's line and column as they are written.
+    fn place(&mut self, home: Location, at: Location) -> (u8, u8) {
+        let line = at.line.checked_sub(home.line).and_then(|line| u8::try_from(line).ok());
+        let near = line.filter(|line| *line != FAR && at.file == home.file).zip(u8::try_from(at.column).ok());
+        near.unwrap_or_else(|| {
+            let known = self.far.iter().position(|far| *far == at);
+            let number = known.unwrap_or_else(|| {
+                self.far.push(at);
+                self.far.len() - 1
+            });
+            (FAR, number as u8)
+        })
+    }
+
+    fn far_widths(&self) -> u8 {
+        let bits = |part: fn(&Location) -> u32| {
+            Width::Counted.bits(u64::from(self.far.iter().map(part).max().unwrap_or(0)))
+        };
+        bits(|far| far.file) | bits(|far| far.line) << 2 | bits(|far| far.column) << 4
+    }
+
+    fn put(&self, far_widths: u8, out: &mut Vec<u8>) {
+        for (call, line, column) in &self.steps {
+            put_fixed(out, u64::from(*call), self.reference_width);
+            out.extend([*line, *column]);
+        }
+        for far in &self.far {
+            put_fixed(out, u64::from(far.file), Width::Counted.bytes(far_widths));
+            put_fixed(out, u64::from(far.line), Width::Counted.bytes(far_widths >> 2));
+            put_fixed(out, u64::from(far.column), Width::Counted.bytes(far_widths >> 4));
+        }
+        out.extend(&self.calls);
+    }
+
+    /// Bytes that calls and references to them take.
+    fn call_bytes(&self) -> u64 {
+        (self.steps.len() * self.reference_width + self.calls.len()) as u64
+    }
 }

@@ -6,7 +6,6 @@ mod encode;
 mod heads;
 mod intern;
 mod names;
-mod opcodes;
 mod pack;
 mod place;
 mod spans;
@@ -140,7 +139,7 @@ impl Builder {
         };
         let numbers = collect::collect(&input);
         let mut output = write::Output::new(out)?;
-        let (chunks, counts, picker) = write::bodies(&mut output, &input, &numbers)?;
+        let (chunks, counts) = write::bodies(&mut output, &input, &numbers)?;
         output.section(SectionKind::Index, &write::index(&chunks))?;
         let NameSections { names, dictionary, languages } = names::write(&numbers, &strings);
         output.section(SectionKind::Names, &names)?;
@@ -153,7 +152,7 @@ impl Builder {
             *dropped.entry(reason).or_default() += count;
         }
         dropped.retain(|_, count| *count > 0);
-        let mut facts = write::facts(&self.header, counts, languages, picker);
+        let mut facts = write::facts(&self.header, counts, languages);
         facts.dropped = dropped.into_iter().collect();
         output.section(SectionKind::Facts, &facts.put())?;
         let (size, entries) = output.finish(&self.header)?;

@@ -3,10 +3,9 @@
 use super::collect::{Input, Numbers};
 use super::encode::{ChunkEntry, Encoder};
 use super::intern::Strings;
-use super::opcodes::{self, Picker};
 use super::place::Item;
-use crate::body::GROUP;
-use crate::bytes::{put_signed, put_uleb};
+use crate::body;
+use crate::bytes::put_uleb;
 use crate::error::{Error, Result};
 use crate::format::{Counts, ENTRY_SIZE, Entry, Facts, HEADER_SIZE, SECTIONS, SectionKind, put_header};
 use crate::packed;
@@ -20,8 +19,6 @@ use std::io::{Seek, SeekFrom, Write};
 const PART: usize = 256;
 /// Parts in memory at a time.
 const WAVE: usize = 64;
-/// Every so many parts are looked at to choose the opcodes.
-const SAMPLE: usize = 16;
 
 /// A file of sections in the making.
 pub(crate) struct Output<'w, W> {
@@ -96,15 +93,14 @@ pub(crate) fn bodies<W: Write + Seek>(
     output: &mut Output<'_, W>,
     input: &Input<'_>,
     numbers: &Numbers,
-) -> Result<(Vec<ChunkEntry>, Counts, Picker)> {
+) -> Result<(Vec<ChunkEntry>, Counts)> {
     let items = &input.placed.items;
-    let picker = choose_opcodes(input, numbers);
     let (mut chunks, mut counts) = (Vec::new(), Counts::default());
     output.pieces(SectionKind::Bodies, |section| {
         let mut position = 0;
         for wave in items.chunks(PART * WAVE) {
             let encode = |items: &[Item]| {
-                let mut encoder = Encoder::new(input, numbers, &picker);
+                let mut encoder = Encoder::new(input, numbers);
                 items.iter().for_each(|item| encoder.item(item));
                 (encoder.out, encoder.chunks, encoder.counts)
             };
@@ -118,29 +114,10 @@ pub(crate) fn bodies<W: Write + Seek>(
                 counts.add(&counted);
             }
         }
-        Ok(())
+        section.bytes(&[0; body::PADDING])
     })?;
     chunks.par_sort_by_key(|chunk| chunk.start);
-    Ok((chunks, counts, picker))
-}
-
-fn choose_opcodes(input: &Input<'_>, numbers: &Numbers) -> Picker {
-    let plain = Picker::new(&opcodes::choose(&opcodes::Counts::default()));
-    let parts: Vec<&[Item]> = input.placed.items.chunks(PART).step_by(SAMPLE).collect();
-    let counted: Vec<opcodes::Counts> = parts
-        .par_iter()
-        .map(|items| {
-            let mut encoder = Encoder::new(input, numbers, &plain);
-            encoder.wanted = Some(opcodes::Counts::default());
-            items.iter().for_each(|item| encoder.item(item));
-            encoder.wanted.unwrap_or_default()
-        })
-        .collect();
-    let mut all = opcodes::Counts::default();
-    for (wanted, count) in counted.into_iter().flatten() {
-        *all.entry(wanted).or_default() += count;
-    }
-    Picker::new(&opcodes::choose(&all))
+    Ok((chunks, counts))
 }
 
 impl Counts {
@@ -154,51 +131,40 @@ impl Counts {
     }
 }
 
-/// The index: for groups of chunks the first one's address and the place of the rest.
+/// The index: where each chunk starts, in the image and in the bodies, and buckets of the addresses.
 pub(crate) fn index(chunks: &[ChunkEntry]) -> Vec<u8> {
     let base = chunks.first().map_or(0, |chunk| chunk.start);
-    let (mut places, mut groups) = (Vec::new(), Vec::new());
-    for group in chunks.chunks(GROUP) {
-        let Some((first, rest)) = group.split_first() else { continue };
-        groups.push((first.start - base, places.len() as u64));
-        put_uleb(&mut places, first.position);
-        let mut last = first;
-        for chunk in rest {
-            put_uleb(&mut places, chunk.start - last.start);
-            put_signed(&mut places, chunk.position.wrapping_sub(last.position).cast_signed());
-            last = chunk;
-        }
-    }
-    let (shift, buckets) = buckets(&groups);
-    let width = packed::width_of(groups.last().map_or(0, |group| group.0.max(group.1)));
-    let bucket_width = packed::width_of(groups.len() as u64);
-    let mut out = vec![width, bucket_width, shift, 0, 0, 0, 0, 0];
+    let last = chunks.last().map_or(0, |chunk| chunk.start - base);
+    let (shift, buckets) = buckets(chunks, base, last);
+    let start_width = packed::width_of(last);
+    let place_width = packed::width_of(chunks.iter().map(|chunk| chunk.position).max().unwrap_or(0));
+    let bucket_width = packed::width_of(chunks.len() as u64);
+    let mut out = vec![start_width, place_width, bucket_width, shift, 0, 0, 0, 0];
     out.extend((chunks.len() as u64).to_le_bytes());
     out.extend(base.to_le_bytes());
     out.extend((buckets.len() as u64).to_le_bytes());
-    packed::put(&mut out, width, groups.iter().flat_map(|group| [group.0, group.1]));
+    let rows = chunks.iter().map(|chunk| [chunk.start - base, chunk.position]);
+    packed::put_rows(&mut out, [start_width, place_width], rows);
     packed::put(&mut out, bucket_width, buckets.into_iter());
-    out.extend(places);
     out
 }
 
-/// Divides the addresses into buckets of equal size, about one for each group: how far addresses are shifted to give
-/// the bucket's number, and for each bucket, and behind the last one, the number of groups that start before it.
-fn buckets(groups: &[(u64, u64)]) -> (u8, Vec<u64>) {
-    let last = groups.last().map_or(0, |group| group.0);
+/// Divides the addresses into buckets of equal size, about one for each chunk: how far addresses are shifted to give
+/// the bucket's number, and for each bucket, and behind the last one, the number of chunks that start before it.
+fn buckets(chunks: &[ChunkEntry], base: u64, last: u64) -> (u8, Vec<u64>) {
     let mut shift = 0;
-    while last >> shift > groups.len() as u64 {
+    while last >> shift > chunks.len() as u64 {
         shift += 1;
     }
     let mut buckets = Vec::new();
     let mut before = 0;
     for bucket in 0..=last >> shift {
-        while groups.get(before).is_some_and(|group| group.0 >> shift < bucket) {
+        while chunks.get(before).is_some_and(|chunk| (chunk.start - base) >> shift < bucket) {
             before += 1;
         }
         buckets.push(before as u64);
     }
-    buckets.push(groups.len() as u64);
+    buckets.push(chunks.len() as u64);
     (shift, buckets)
 }
 
@@ -254,7 +220,7 @@ pub(crate) fn regions(sections: &[(AddrRange<Svma>, bool)]) -> Vec<u8> {
 }
 
 /// The small facts.
-pub(crate) fn facts(header: &Header, counts: Counts, languages: Vec<u16>, picker: Picker) -> Facts {
+pub(crate) fn facts(header: &Header, counts: Counts, languages: Vec<u16>) -> Facts {
     let name = header.name.clone().into_bytes();
-    Facts { name, counts, languages, ops: picker.definitions, dropped: Vec::new() }
+    Facts { name, counts, languages, dropped: Vec::new() }
 }

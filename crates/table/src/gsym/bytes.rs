@@ -1,5 +1,8 @@
 //! Numbers in a GSYM file, in either byte order.
 
+use crate::bytes::Cursor;
+pub(super) use crate::bytes::put_uleb;
+
 /// Reads on through bytes; what is not there is `None`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'d> {
@@ -55,19 +58,10 @@ impl<'d> Bytes<'d> {
 
     /// An unsigned LEB128 number of at most 64 bits.
     pub(super) fn uleb(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        for shift in (0..70).step_by(7) {
-            let byte = self.u8()?;
-            let bits = u64::from(byte & 0x7f);
-            if shift == 63 && bits > 1 {
-                return None;
-            }
-            value |= bits << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
+        let mut cursor = Cursor::at(self.data, self.at);
+        let value = cursor.uleb()?;
+        self.at = cursor.at;
+        Some(value)
     }
 
     /// A signed LEB128 number of at most 64 bits.
@@ -83,15 +77,6 @@ impl<'d> Bytes<'d> {
         }
         None
     }
-}
-
-/// Appends an unsigned LEB128 number.
-pub(super) fn put_uleb(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Appends a signed LEB128 number.

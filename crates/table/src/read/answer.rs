@@ -1,10 +1,9 @@
 //! What a lookup answers.
 
-use crate::body::{self, MAX_DEPTH};
-use crate::ops::OpTable;
+use crate::body;
 use crate::read::Table;
-use crate::read::chunk::{Base, Call, Chunk, Levels, State};
-use crate::read::names::{self, Location};
+use crate::read::chunk::{Call, Chunk, Place, Step};
+use crate::read::names::{self, Home, Location};
 use crate::text;
 use crate::types::Language;
 use backtrail_core::{Reason, Svma};
@@ -26,21 +25,14 @@ pub enum Lookup<'t> {
 pub struct Found<'t> {
     table: &'t Table<'t>,
     chunk: Chunk<'t>,
-    address: u64,
-    state: State,
-    /// Where the innermost calls are told, the outermost of these first.
-    calls: [i32; WINDOW],
+    step: Step,
 }
 
-/// Calls of an address that are kept with its answer. Where more are nested, the chunk is run again for them.
-const WINDOW: usize = 12;
-
 impl<'t> Found<'t> {
-    pub(crate) fn at(table: &'t Table<'t>, chunk: Chunk<'t>, address: u64) -> Option<Self> {
-        let mut levels = [0; MAX_DEPTH];
-        let state = chunk.run(&table.ops, address - chunk.start, &mut levels)?;
-        let calls = window(&levels, state.depth);
-        Some(Self { table, chunk, address, state, calls })
+    #[inline]
+    pub(crate) fn at(table: &'t Table<'t>, chunk: Chunk<'t>, offset: u64) -> Option<Self> {
+        let step = chunk.find(offset)?;
+        Some(Self { table, chunk, step })
     }
 
     /// Whether there is a function, not a line alone.
@@ -55,31 +47,11 @@ impl<'t> Found<'t> {
     }
 
     /// The functions, innermost first; one without names where there is a line without a function.
+    #[inline]
     pub fn frames(&self) -> Frames<'t> {
-        let mut frames = Frames {
-            table: self.table,
-            chunk: self.chunk,
-            address: self.address,
-            state: self.state,
-            depth: self.state.depth,
-            shown: self.state.depth,
-            calls: [None; WINDOW],
-            site: None,
-            is_over: false,
-        };
-        frames.look_ahead(&self.calls);
-        frames
+        let Self { table, chunk, step } = *self;
+        Frames { table, chunk, place: step.place, call: step.call, site: None, is_over: false }
     }
-}
-
-/// The last of the open calls.
-fn window(levels: &Levels, depth: usize) -> [i32; WINDOW] {
-    let mut calls = [0; WINDOW];
-    let innermost = levels.get(depth.saturating_sub(WINDOW)..depth).unwrap_or_default();
-    for (to, from) in calls.iter_mut().zip(innermost) {
-        *to = *from;
-    }
-    calls
 }
 
 impl fmt::Debug for Found<'_> {
@@ -93,13 +65,10 @@ impl fmt::Debug for Found<'_> {
 pub struct Frames<'t> {
     table: &'t Table<'t>,
     chunk: Chunk<'t>,
-    address: u64,
-    state: State,
-    /// Calls around the frame to come.
-    depth: usize,
-    /// How many calls deep the kept ones go.
-    shown: usize,
-    calls: [Option<Call>; WINDOW],
+    /// The place in the innermost function.
+    place: Place,
+    /// The call that the frame to come stands for; 0 for the function itself.
+    call: u32,
     /// The call that the frame before stands for: it tells the place in the frame to come.
     site: Option<Call>,
     is_over: bool,
@@ -108,6 +77,7 @@ pub struct Frames<'t> {
 impl<'t> Iterator for Frames<'t> {
     type Item = Frame<'t>;
 
+    #[inline]
     fn next(&mut self) -> Option<Frame<'t>> {
         if self.is_over {
             return None;
@@ -119,54 +89,28 @@ impl<'t> Iterator for Frames<'t> {
 }
 
 impl<'t> Frames<'t> {
+    #[inline]
     fn read(&mut self) -> Option<Frame<'t>> {
-        let call = match self.depth.checked_sub(1) {
-            Some(level) => Some(self.call(level)?),
-            None => None,
-        };
+        let call = if self.call == 0 { None } else { Some(self.chunk.call(self.call)?) };
         let name = self.table.names.get(call.map_or(self.chunk.name, |call| call.name))?;
         let at = match self.site {
-            Some(site) => site_of(&site, name.home)?,
-            None => locate(&self.chunk, &self.state, name.home, &self.table.ops)?,
+            Some(site) => site_of(&site, &name.home),
+            None => locate(self.place, &name.home),
         };
         self.site = call;
         self.is_over = call.is_none();
-        self.depth = self.depth.saturating_sub(1);
+        self.call = call.map_or(0, |call| call.parent);
         Some(Frame {
             name: name.name,
             linkage_name: name.linkage_name,
             language: names::language(&self.table.facts.languages, name.language),
+            name_number: call.map_or(self.chunk.name, |call| call.name).checked_sub(1),
             file: self.table.files.get(at.file),
+            file_number: at.file.checked_sub(1),
             line: at.line,
             column: at.column,
             inlined: call.is_some(),
         })
-    }
-
-    fn call(&mut self, level: usize) -> Option<Call> {
-        if level < self.shown.saturating_sub(WINDOW) {
-            let mut levels = [0; MAX_DEPTH];
-            self.chunk.run(&self.table.ops, self.address - self.chunk.start, &mut levels)?;
-            self.shown = level + 1;
-            self.look_ahead(&window(&levels, self.shown));
-        }
-        *self.calls.get(level - self.shown.saturating_sub(WINDOW))?
-    }
-
-    /// Reads the calls of the window, and a byte of each one's name: the memory that they lie in is fetched at the same
-    /// time instead of one after the other.
-    fn look_ahead(&mut self, calls: &[i32; WINDOW]) {
-        let count = self.shown.min(WINDOW);
-        for (to, from) in self.calls.iter_mut().zip(calls).take(count) {
-            *to = self.chunk.call(*from, &self.table.ops);
-        }
-        let names = &self.table.names;
-        let mut starts = [names.start(self.chunk.name); WINDOW + 1];
-        for (start, call) in starts.iter_mut().zip(&self.calls).take(count) {
-            *start = names.start(call.map_or(0, |call| call.name));
-        }
-        let touched = starts.iter().take(count + 1).fold(0, |sum, start| sum ^ names.touch(*start));
-        std::hint::black_box(touched);
     }
 }
 
@@ -176,25 +120,27 @@ impl fmt::Debug for Frames<'_> {
     }
 }
 
-/// Where a state's instructions stand in the source; `home` is that of the innermost function.
-pub(crate) fn locate(chunk: &Chunk<'_>, state: &State, home: Location, ops: &OpTable) -> Option<Location> {
-    let base = match state.base {
-        Base::Home => home,
-        Base::Site(call) => site_of(&chunk.call(call, ops)?, home)?,
-        Base::Nothing => Location::default(),
-    };
-    let line = u32::try_from(i64::from(base.line).checked_add(state.line)?).ok()?;
-    Some(Location {
-        file: state.file.unwrap_or(base.file),
-        line,
-        column: state.column.unwrap_or(base.column),
-    })
+/// Where instructions stand in the source; `home` is that of the innermost function.
+#[inline]
+pub(crate) fn locate(place: Place, home: &Home) -> Location {
+    match place {
+        Place::Near { line, column } => Location {
+            file: home.file,
+            line: home.line.wrapping_add(u32::from(line)),
+            column: u32::from(column),
+        },
+        Place::Far(location) => location,
+    }
 }
 
 /// Where a call stands in the source; `home` is that of its caller.
-pub(crate) fn site_of(call: &Call, home: Location) -> Option<Location> {
-    let line = u32::try_from(i64::from(home.line).checked_add(call.line)?).ok()?;
-    Some(Location { file: call.file.unwrap_or(home.file), line, column: call.column })
+#[inline]
+pub(crate) fn site_of(call: &Call, home: &Home) -> Location {
+    Location {
+        file: call.file.unwrap_or(home.file),
+        line: home.line.wrapping_add(call.line),
+        column: call.column,
+    }
 }
 
 /// One function at an address.
@@ -204,10 +150,14 @@ pub struct Frame<'t> {
     pub name: Option<Text<'t>>,
     /// The name that the linker sees.
     pub linkage_name: Option<Text<'t>>,
+    /// The number of these names, the same wherever they occur in the table.
+    pub name_number: Option<u32>,
     /// The language that it was written in.
     pub language: Language,
     /// The source file: of the instruction in the innermost function, of the call in the others.
     pub file: Option<File<'t>>,
+    /// The number of that [`file`](Table::file).
+    pub file_number: Option<u32>,
     /// The line in that file, counted from 1; 0 where none is stated.
     pub line: u32,
     /// The column, counted from 1; 0 where none is stated.
@@ -216,7 +166,7 @@ pub struct Frame<'t> {
     pub inlined: bool,
 }
 
-/// A string of a table. Names are packed, so reading one means unpacking it into a buffer of the caller's.
+/// A string of a table. Many names are packed, so reading one means unpacking it into a buffer of the caller's.
 #[derive(Clone, Copy)]
 pub struct Text<'t> {
     bytes: &'t [u8],
@@ -225,6 +175,7 @@ pub struct Text<'t> {
 }
 
 impl<'t> Text<'t> {
+    #[inline]
     pub(crate) fn plain(bytes: &'t [u8]) -> Self {
         Self { bytes, dictionary: None }
     }

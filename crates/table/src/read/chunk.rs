@@ -1,16 +1,14 @@
-//! One chunk of a body: what it says, and which calls are open at an address.
+//! One chunk of a body: what it says of an address, and which calls are open there.
 
-use crate::body::{self, MAX_DEPTH, MAX_OPS};
-use crate::bytes::Cursor;
-use crate::ops::{Kind, Op, OpTable, SAME_COLUMN, TOLD_ADVANCE, TOLD_COLUMN, TOLD_LINE};
+use crate::body::{self, FAR, MAX_STEPS, Width};
+use crate::bytes::{self, Cursor, unzigzag};
 use crate::read::index::ChunkEntry;
+use crate::read::names::Location;
 
-/// What stands at the start of a chunk.
+/// A chunk's head, and where the rest of it stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk<'d> {
     bodies: &'d [u8],
-    /// Where it starts in the bodies.
-    position: usize,
     pub(crate) flags: u8,
     /// The first address.
     pub(crate) start: u64,
@@ -20,47 +18,47 @@ pub(crate) struct Chunk<'d> {
     pub(crate) name: u32,
     /// Where the piece or the symbol around it starts.
     pub(crate) piece_start: u64,
+    /// How many steps there are.
+    count: usize,
+    /// Bytes of a step's address.
+    address_width: usize,
+    /// How many bytes the file, the line and the column of a far place have.
+    far_widths: u8,
     /// Where the starts of the function's other pieces are told, and in how many bytes.
     parts: (usize, usize),
-    /// Where the open calls are told, and how many.
-    stack: (usize, usize),
-    /// Where the opcodes start.
-    ops: usize,
+    /// Where the addresses of the steps are told, the first one left out.
+    addresses: usize,
+    /// Where the far places are told.
+    far: usize,
+    /// Where the calls are told.
+    calls: usize,
 }
 
-/// Open calls, outermost first: where each was told, counted from the start of the chunk.
-pub(crate) type Levels = [i32; MAX_DEPTH];
-
-/// What a location is told relative to.
+/// What holds from an address on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Base {
-    /// Where functions of the innermost open call's name start.
-    Home,
-    /// Where the call that was told there stands in the source; the innermost open call is its caller.
-    Site(i32),
-    /// File, line and column 0.
-    Nothing,
+pub(crate) struct Step {
+    /// The innermost open call; 0 for none.
+    pub(crate) call: u32,
+    pub(crate) place: Place,
 }
 
-/// The state at an address.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct State {
-    pub(crate) depth: usize,
-    pub(crate) base: Base,
-    /// The number of the file plus one, where it is not the base's.
-    pub(crate) file: Option<u32>,
-    /// The line, counted from the base's.
-    pub(crate) line: i64,
-    /// The column, where it is not the base's.
-    pub(crate) column: Option<u32>,
+/// A place in the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// In the file in which functions of the innermost name start, the line counted from there.
+    Near { line: u8, column: u8 },
+    /// Anywhere.
+    Far(Location),
 }
 
 /// An inlined call as it is told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
+    /// The call around it; 0 for none.
+    pub(crate) parent: u32,
     pub(crate) name: u32,
     /// The line of the call, counted from its caller's home.
-    pub(crate) line: i64,
+    pub(crate) line: u32,
     pub(crate) column: u32,
     /// The number of the file plus one, where it is not that of the caller's home.
     pub(crate) file: Option<u32>,
@@ -71,42 +69,72 @@ impl<'d> Chunk<'d> {
     pub(crate) fn read(bodies: &'d [u8], entry: ChunkEntry) -> Option<Self> {
         let position = usize::try_from(entry.position).ok()?;
         let mut cursor = Cursor::at(bodies, position);
-        let flags = cursor.u8()?;
-        // Most chunks go into the next cache line: it is fetched together with this one.
-        std::hint::black_box(bodies.get(position.saturating_add(64)).copied());
-        let size = cursor.uleb()?;
+        let [flags, widths] = cursor.array()?;
+        // Most chunks go into the next cache lines: they are fetched together with this one.
+        let touched = [64, 128].map(|ahead| bodies.get(position.saturating_add(ahead)).copied());
+        std::hint::black_box(touched);
+        let size = cursor.fixed(Width::Doubling.bytes(widths))?;
+        let name = cursor.fixed(Width::Counted.bytes(widths >> 2))? as u32;
+        let distance = cursor.fixed(Width::Long.bytes(widths >> 4))?;
         let start = entry.start;
         start.checked_add(size)?;
-        let name = if flags & body::KIND == body::LINES { 0 } else { cursor.uleb32()? };
-        let has_distance = flags & body::CONTINUES != 0 || flags & body::KIND == body::SYMBOL;
-        let distance = if has_distance { cursor.uleb()? } else { 0 };
-        let piece_start = start.checked_sub(distance)?;
         let mut chunk = Self {
             bodies,
-            position,
             flags,
             start,
             size,
             name,
-            piece_start,
+            piece_start: start.checked_sub(distance)?,
+            count: 0,
+            address_width: Width::Doubling.bytes(widths >> 6),
+            far_widths: 0,
             parts: (0, 0),
-            stack: (0, 0),
-            ops: 0,
+            addresses: 0,
+            far: 0,
+            calls: 0,
         };
-        if flags & body::HAS_PARTS != 0 {
+        if flags & body::KIND != body::SYMBOL {
+            chunk.read_rest(cursor)?;
+        }
+        Some(chunk)
+    }
+
+    /// Finds the pieces behind the head.
+    #[inline]
+    fn read_rest(&mut self, mut cursor: Cursor<'d>) -> Option<()> {
+        let [count, far_count, far_widths] = cursor.array()?;
+        self.count = usize::from(count);
+        if !(1..=MAX_STEPS).contains(&self.count) {
+            return None;
+        }
+        self.far_widths = far_widths;
+        if self.flags & body::HAS_PARTS != 0 {
             let size = usize::try_from(cursor.uleb()?).ok()?;
-            chunk.parts = (cursor.at, size);
+            self.parts = (cursor.at, size);
             cursor.take(size)?;
         }
-        if flags & body::HAS_STACK != 0 {
-            let depth = usize::try_from(cursor.uleb()?).ok().filter(|depth| *depth <= MAX_DEPTH)?;
-            chunk.stack = (cursor.at, depth);
-            for _ in 0..depth {
-                cursor.uleb()?;
-            }
-        }
-        chunk.ops = cursor.at;
-        Some(chunk)
+        self.addresses = cursor.at;
+        self.far = self.steps() + self.count * (self.reference_width() + 2);
+        self.calls = self.far + usize::from(far_count) * self.far_width();
+        Some(())
+    }
+
+    /// Bytes of a reference to a call.
+    #[inline(always)]
+    fn reference_width(&self) -> usize {
+        Width::Counted.bytes(self.flags >> body::REFERENCE_SHIFT)
+    }
+
+    #[inline(always)]
+    fn far_width(&self) -> usize {
+        let width = |shift: u32| Width::Counted.bytes(self.far_widths >> shift);
+        width(0) + width(2) + width(4)
+    }
+
+    /// Where the steps stand.
+    #[inline(always)]
+    fn steps(&self) -> usize {
+        self.addresses + (self.count - 1) * self.address_width
     }
 
     /// The first addresses of the function's other pieces.
@@ -127,167 +155,73 @@ impl<'d> Chunk<'d> {
             })
     }
 
-    /// Runs the opcodes up to `offset` bytes from the chunk's start.
+    /// How many steps there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Where a step starts, counted from the chunk's start.
+    pub(crate) fn offset(&self, step: usize) -> Option<u64> {
+        let Some(index) = step.checked_sub(1) else { return Some(0) };
+        bytes::fixed(self.bodies, self.addresses + index * self.address_width, self.address_width)
+    }
+
+    /// What holds `offset` bytes from the chunk's start.
     #[inline]
-    pub(crate) fn run(&self, ops: &OpTable, offset: u64, levels: &mut Levels) -> Option<State> {
-        let mut run = self.begin(levels)?;
-        for _ in 0..MAX_OPS {
-            if !run.step(ops, offset, levels)? {
-                return Some(run.state);
-            }
-        }
-        None
-    }
-
-    /// The state before the first opcode.
-    pub(crate) fn begin(&self, levels: &mut Levels) -> Option<Run<'d>> {
-        let (at, depth) = self.stack;
-        let mut cursor = Cursor::at(self.bodies, at);
-        for level in levels.get_mut(..depth)? {
-            *level = i32::try_from(cursor.uleb()?).ok()?.checked_neg()?;
-        }
-        let state = State { depth, base: Base::Home, file: None, line: 0, column: None };
-        let cursor = Cursor::at(self.bodies, self.ops);
-        Some(Run { position: self.position, cursor, address: 0, state })
-    }
-
-    /// Reads a call that was told `distance` bytes behind the chunk's start.
-    #[inline]
-    pub(crate) fn call(&self, distance: i32, ops: &OpTable) -> Option<Call> {
-        let position = self.position.checked_add_signed(isize::try_from(distance).ok()?)?;
-        let mut cursor = Cursor::at(self.bodies, position);
-        let op = ops.get(cursor.u8()?);
-        if op.advance == TOLD_ADVANCE {
-            cursor.uleb()?;
-        }
-        let has_file = match op.kind {
-            Kind::Enter | Kind::NextEnter => false,
-            Kind::EnterFile | Kind::NextEnterFile => true,
-            _ => return None,
-        };
-        let (name, line, column) = (cursor.uleb32()?, cursor.signed()?, cursor.uleb32()?);
-        let file = if has_file { Some(cursor.uleb32()?) } else { None };
-        Some(Call { name, line, column, file })
-    }
-
-    /// Bytes from the chunk's start to behind a place where it ends.
-    pub(crate) fn bytes_to(&self, end: usize) -> Option<usize> {
-        (end + 1).checked_sub(self.position)
-    }
-
-    /// Where a call was told, in the bodies.
-    pub(crate) fn call_position(&self, distance: i32) -> Option<usize> {
-        self.position.checked_add_signed(isize::try_from(distance).ok()?)
-    }
-}
-
-/// A chunk's opcodes on the run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Run<'d> {
-    position: usize,
-    pub(crate) cursor: Cursor<'d>,
-    /// Bytes from the chunk's start.
-    pub(crate) address: u64,
-    pub(crate) state: State,
-}
-
-impl Run<'_> {
-    /// The offset in the chunk that the next opcode holds from; `None` where it ends the chunk.
-    pub(crate) fn peek(&self, ops: &OpTable) -> Option<Option<u64>> {
-        let mut cursor = self.cursor;
-        let op = ops.get(cursor.u8()?);
-        let advance = if op.advance == TOLD_ADVANCE { cursor.uleb()? } else { u64::from(op.advance) };
-        let next = self.address.checked_add(advance)?;
-        Some(Some(next).filter(|_| op.kind != Kind::End))
-    }
-
-    /// Runs the next opcode, unless it goes past `offset` or ends the chunk: then it answers `false`.
-    #[inline]
-    pub(crate) fn step(&mut self, ops: &OpTable, offset: u64, levels: &mut Levels) -> Option<bool> {
-        let at = self.cursor.at;
-        let op = ops.get(self.cursor.u8()?);
-        let advance = if op.advance == TOLD_ADVANCE { self.cursor.uleb()? } else { u64::from(op.advance) };
-        let address = self.address.checked_add(advance)?;
-        if address > offset || op.kind == Kind::End {
-            self.cursor.at = at;
-            return Some(false);
-        }
-        self.address = address;
-        if op.kind == Kind::Row {
-            self.row(op)?;
+    pub(crate) fn find(&self, offset: u64) -> Option<Step> {
+        let step = if self.address_width == 1 {
+            let addresses = self.bodies.get(self.addresses..self.addresses + self.count - 1)?;
+            addresses.iter().map(|address| usize::from(u64::from(*address) <= offset)).sum()
         } else {
-            self.other(op.kind, at, levels)?;
-        }
-        Some(true)
+            let is_later = |step: &usize| self.offset(*step).is_none_or(|start| start > offset);
+            (1..self.count).find(is_later).unwrap_or(self.count) - 1
+        };
+        self.step(step)
     }
 
+    /// A step by its number.
     #[inline]
-    fn row(&mut self, op: Op) -> Option<()> {
-        let line = if op.line == TOLD_LINE { self.cursor.signed()? } else { i64::from(op.line) };
-        self.state.line = self.state.line.checked_add(line)?;
-        match op.column {
-            SAME_COLUMN => {}
-            TOLD_COLUMN => self.state.column = Some(self.cursor.uleb32()?),
-            column => self.state.column = Some(u32::from(column)),
-        }
-        Some(())
+    pub(crate) fn step(&self, step: usize) -> Option<Step> {
+        let width = self.reference_width();
+        let at = self.steps() + step * (width + 2);
+        let call = bytes::fixed(self.bodies, at, width)? as u32;
+        let [line, column] = *self.bodies.get(at + width..)?.first_chunk()?;
+        let place =
+            if line == FAR { Place::Far(self.far_place(column)?) } else { Place::Near { line, column } };
+        Some(Step { call, place })
     }
 
+    fn far_place(&self, number: u8) -> Option<Location> {
+        let at = self.far + usize::from(number) * self.far_width();
+        let mut cursor = Cursor::at(self.bodies, at);
+        let mut number = |shift: u32| {
+            let number = cursor.fixed(Width::Counted.bytes(self.far_widths >> shift));
+            number.map(|number| number as u32)
+        };
+        Some(Location { file: number(0)?, line: number(2)?, column: number(4)? })
+    }
+
+    /// Reads a call; one that is not told behind the call around it is none.
     #[inline]
-    fn other(&mut self, kind: Kind, at: usize, levels: &mut Levels) -> Option<()> {
-        match kind {
-            Kind::File => {
-                self.state.file = Some(self.cursor.uleb32()?);
-                return Some(());
-            }
-            Kind::Nowhere => {
-                self.state = self.on(Base::Nothing);
-                return Some(());
-            }
-            Kind::Leave => return self.leave(1, levels),
-            Kind::LeaveMany => {
-                let count = usize::try_from(self.cursor.uleb()?).ok()?;
-                return self.leave(count, levels);
-            }
-            Kind::NextEnter | Kind::NextEnterFile | Kind::NextAgain => {
-                self.state.depth = self.state.depth.checked_sub(1)?;
-            }
-            _ => {}
+    pub(crate) fn call(&self, reference: u32) -> Option<Call> {
+        let at = self.calls.checked_add((reference as usize).checked_sub(1)?)?;
+        let mut cursor = Cursor::at(self.bodies, at);
+        let widths = cursor.u8()?;
+        let parent = cursor.fixed(self.reference_width())? as u32;
+        let name = cursor.fixed(Width::Counted.bytes(widths))? as u32;
+        let line = cursor.fixed(Width::Counted.bytes(widths >> 2))?;
+        let column = cursor.fixed(Width::Short.bytes(widths >> 4))? as u32;
+        let file_width = Width::Short.bytes(widths >> 6);
+        let file = cursor.fixed(file_width)? as u32;
+        if parent >= reference {
+            return None;
         }
-        let mut told = at;
-        match kind {
-            Kind::Again | Kind::NextAgain => {
-                told = at.checked_sub(usize::try_from(self.cursor.uleb()?).ok()?)?;
-            }
-            Kind::EnterFile | Kind::NextEnterFile => {
-                self.skip_call()?;
-                self.cursor.uleb()?;
-            }
-            _ => self.skip_call()?,
-        }
-        let distance = i32::try_from(told as i64 - self.position as i64).ok()?;
-        *levels.get_mut(self.state.depth)? = distance;
-        self.state.depth += 1;
-        self.state = self.on(Base::Home);
-        Some(())
+        let file = if file_width == 0 { None } else { Some(file) };
+        Some(Call { parent, name, line: unzigzag(line) as u32, column, file })
     }
 
-    #[inline]
-    fn skip_call(&mut self) -> Option<()> {
-        self.cursor.uleb()?;
-        self.cursor.uleb()?;
-        self.cursor.uleb()?;
-        Some(())
-    }
-
-    fn leave(&mut self, count: usize, levels: &Levels) -> Option<()> {
-        self.state.depth = self.state.depth.checked_sub(count)?;
-        let left = *levels.get(self.state.depth)?;
-        self.state = self.on(Base::Site(left));
-        Some(())
-    }
-
-    fn on(&self, base: Base) -> State {
-        State { depth: self.state.depth, base, file: None, line: 0, column: None }
+    /// Bytes of the steps.
+    pub(crate) fn step_bytes(&self) -> usize {
+        self.far - self.addresses
     }
 }

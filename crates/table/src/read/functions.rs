@@ -1,11 +1,10 @@
 //! All that a table holds, one after the other.
 
-use crate::body::{self, MAX_DEPTH, MAX_OPS};
+use crate::body::{self, MAX_DEPTH};
 use crate::error::Result;
 use crate::read::answer::{locate, site_of};
-use crate::read::chunk::{Chunk, State};
-use crate::read::index::ChunkEntry;
-use crate::read::names::{self, Location, Name};
+use crate::read::chunk::{Chunk, Step};
+use crate::read::names::{self, Home, Location, Name};
 use crate::read::{File, Symbol, Table, Text};
 use crate::types::Language;
 use backtrail_core::{AddrRange, Svma};
@@ -16,18 +15,11 @@ use std::collections::HashMap;
 struct Chunks<'t> {
     table: &'t Table<'t>,
     number: usize,
-    group: Option<crate::read::index::GroupEntries<'t>>,
 }
 
 impl<'t> Chunks<'t> {
     fn new(table: &'t Table<'t>, number: usize) -> Self {
-        let mut group = table.index.group(number / body::GROUP);
-        if let Some(group) = &mut group
-            && let Some(before) = (number % body::GROUP).checked_sub(1)
-        {
-            group.nth(before);
-        }
-        Self { table, number, group }
+        Self { table, number }
     }
 
     /// The next chunk; `None` behind the last one.
@@ -36,11 +28,8 @@ impl<'t> Chunks<'t> {
             return None;
         }
         let number = self.number;
-        if number.is_multiple_of(body::GROUP) {
-            self.group = self.table.index.group(number / body::GROUP);
-        }
         self.number += 1;
-        let entry: Option<ChunkEntry> = self.group.as_mut().and_then(Iterator::next);
+        let entry = self.table.index.get(number);
         let chunk = entry.and_then(|entry| self.table.chunk(entry)).map(|chunk| (number, chunk));
         Some(chunk.ok_or_else(|| self.table.broken_chunk(number)))
     }
@@ -87,12 +76,15 @@ struct Reading<'a, 't> {
     rows: Vec<Row>,
     last: Location,
     calls: Vec<ReadCall<'t>>,
-    /// Calls by where they are told.
-    numbers: HashMap<usize, usize>,
+    /// Calls by caller, name and site.
+    numbers: HashMap<(Option<usize>, u32, Location), usize>,
+    /// The numbers of calls of the chunk, by how it refers to them.
+    known: Vec<(u32, usize)>,
 }
 
 struct ReadCall<'t> {
     parent: Option<usize>,
+    depth: usize,
     name: Name<'t>,
     site: Location,
     ranges: Vec<AddrRange<Svma>>,
@@ -100,8 +92,16 @@ struct ReadCall<'t> {
 
 impl<'a, 't> Reading<'a, 't> {
     fn new(table: &'t Table<'t>, budget: &'a mut usize) -> Self {
-        let (ranges, rows, calls) = (Vec::new(), Vec::new(), Vec::new());
-        Self { table, budget, ranges, rows, last: Location::default(), calls, numbers: HashMap::new() }
+        Self {
+            table,
+            budget,
+            ranges: Vec::new(),
+            rows: Vec::new(),
+            last: Location::default(),
+            calls: Vec::new(),
+            numbers: HashMap::new(),
+            known: Vec::new(),
+        }
     }
 
     fn function(&mut self, number: usize, first: &Chunk<'t>) -> Option<Function<'t>> {
@@ -145,54 +145,46 @@ impl<'a, 't> Reading<'a, 't> {
     }
 
     fn chunk(&mut self, chunk: &Chunk<'t>, name: &Name<'t>) -> Option<()> {
-        let mut levels = [0; MAX_DEPTH];
-        let mut run = chunk.begin(&mut levels)?;
-        for _ in 0..MAX_OPS {
-            let from = run.address;
-            let next = run.peek(&self.table.ops)?;
-            let to = next.map_or(chunk.size, |next| next.min(chunk.size));
+        *self.budget = self.budget.checked_sub(chunk.step_bytes())?;
+        self.known.clear();
+        let mut from = 0;
+        for number in 0..chunk.len() {
+            let next = if number + 1 < chunk.len() { chunk.offset(number + 1)? } else { chunk.size };
+            let to = next.min(chunk.size);
             if from < to {
-                self.step(chunk, &run.state, levels.get(..run.state.depth)?, name, (from, to))?;
+                let range = AddrRange::new(
+                    Svma::new(chunk.start.checked_add(from)?),
+                    Svma::new(chunk.start.checked_add(to)?),
+                );
+                self.step(chunk, chunk.step(number)?, name, range)?;
+                from = to;
             }
-            if next.is_none() {
-                *self.budget = self.budget.checked_sub(chunk.bytes_to(run.cursor.at)?)?;
-                return Some(());
-            }
-            run.step(&self.table.ops, u64::MAX, &mut levels)?;
         }
-        None
+        Some(())
     }
 
-    /// Takes what holds between two offsets in a chunk.
+    /// Takes what holds for a range.
     fn step(
         &mut self,
         chunk: &Chunk<'t>,
-        state: &State,
-        levels: &[i32],
+        step: Step,
         function: &Name<'t>,
-        (from, to): (u64, u64),
+        range: AddrRange<Svma>,
     ) -> Option<()> {
-        let range = AddrRange::new(
-            Svma::new(chunk.start.checked_add(from)?),
-            Svma::new(chunk.start.checked_add(to)?),
-        );
-        let mut parent = None;
-        for call in levels {
-            let number = self.call(chunk, *call, parent, function)?;
-            let ranges = &mut self.calls.get_mut(number)?.ranges;
-            match ranges.last_mut() {
+        let innermost = self.find_call(chunk, step.call, function)?;
+        let mut around = innermost;
+        while let Some(number) = around {
+            let call = self.calls.get_mut(number)?;
+            match call.ranges.last_mut() {
                 Some(last) if last.end() == range.start() => {
                     *last = AddrRange::new(last.start(), range.end());
                 }
-                _ => ranges.push(range),
+                _ => call.ranges.push(range),
             }
-            parent = Some(number);
+            around = call.parent;
         }
-        let home = match parent {
-            Some(number) => self.calls.get(number)?.name.home,
-            None => function.home,
-        };
-        let at = locate(chunk, state, home, &self.table.ops)?;
+        let home = self.home(innermost, function)?;
+        let at = locate(step.place, &home);
         if at != self.last {
             let row = Row {
                 address: range.start(),
@@ -206,28 +198,50 @@ impl<'a, 't> Reading<'a, 't> {
         Some(())
     }
 
-    /// The number of a call.
-    fn call(
-        &mut self,
-        chunk: &Chunk<'t>,
-        call: i32,
-        parent: Option<usize>,
-        function: &Name<'t>,
-    ) -> Option<usize> {
-        let position = chunk.call_position(call)?;
-        if let Some(number) = self.numbers.get(&position) {
-            return Some(*number)
-                .filter(|number| self.calls.get(*number).is_some_and(|call| call.parent == parent));
-        }
-        let home = match parent {
+    fn home(&self, call: Option<usize>, function: &Name<'t>) -> Option<Home> {
+        Some(match call {
             Some(number) => self.calls.get(number)?.name.home,
             None => function.home,
-        };
-        let call = chunk.call(call, &self.table.ops)?;
-        let (name, site) = (self.table.names.get(call.name)?, site_of(&call, home)?);
-        self.numbers.insert(position, self.calls.len());
-        self.calls.push(ReadCall { parent, name, site, ranges: Vec::new() });
-        Some(self.calls.len() - 1)
+        })
+    }
+
+    /// The number of a call of the chunk, and of those around it.
+    fn find_call(&mut self, chunk: &Chunk<'t>, reference: u32, function: &Name<'t>) -> Option<Option<usize>> {
+        let mut chain = Vec::new();
+        let (mut reference, mut number) = (reference, None);
+        while reference != 0 {
+            if let Some((_, known)) = self.known.iter().find(|known| known.0 == reference) {
+                number = Some(*known);
+                break;
+            }
+            let call = chunk.call(reference)?;
+            chain.push((reference, call));
+            reference = call.parent;
+            if chain.len() > MAX_DEPTH {
+                return None;
+            }
+        }
+        while let Some((reference, call)) = chain.pop() {
+            let site = site_of(&call, &self.home(number, function)?);
+            let found = self.number_of(number, call.name, site)?;
+            self.known.push((reference, found));
+            number = Some(found);
+        }
+        Some(number)
+    }
+
+    /// The number of a call. Calls of the same name with the same caller and site are one.
+    fn number_of(&mut self, parent: Option<usize>, name: u32, site: Location) -> Option<usize> {
+        let depth = parent.map_or(Some(0), |parent| self.calls.get(parent).map(|call| call.depth))? + 1;
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let number = *self.numbers.entry((parent, name, site)).or_insert(self.calls.len());
+        if number == self.calls.len() {
+            let name = self.table.names.get(name)?;
+            self.calls.push(ReadCall { parent, depth, name, site, ranges: Vec::new() });
+        }
+        Some(number)
     }
 
     /// The calls in the order of the tree.

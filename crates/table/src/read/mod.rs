@@ -12,7 +12,6 @@ mod regions;
 use crate::body;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Facts, HEADER_SIZE, SectionKind, read_header};
-use crate::ops::OpTable;
 use crate::stats::Stats;
 use crate::types::{DropReason, Header};
 pub use answer::{File, Found, Frame, Frames, Lookup, Symbol, Text};
@@ -31,7 +30,6 @@ pub struct Table<'d> {
     header: Header,
     entries: Vec<Entry>,
     facts: Facts,
-    ops: OpTable,
     bodies: &'d [u8],
     index: Index<'d>,
     names: Names<'d>,
@@ -65,8 +63,7 @@ impl<'d> Table<'d> {
                 "expected the checksum of the section facts",
             ));
         }
-        let opened = Facts::read(bytes).and_then(|facts| Some((OpTable::read(&facts.ops)?, facts)));
-        let (ops, facts) = opened.ok_or(broken)?;
+        let facts = Facts::read(bytes).ok_or(broken)?;
         header.name = String::from_utf8_lossy(&facts.name).into_owned();
         let (_, bodies, _) = section(SectionKind::Bodies)?;
         let (_, bytes, broken) = section(SectionKind::Index)?;
@@ -78,7 +75,7 @@ impl<'d> Table<'d> {
         let files = Files::read(bytes).ok_or(broken)?;
         let (_, bytes, _) = section(SectionKind::Regions)?;
         let regions = Regions::new(bytes);
-        Ok(Self { data, header, entries, facts, ops, bodies, index, names, files, regions })
+        Ok(Self { data, header, entries, facts, bodies, index, names, files, regions })
     }
 
     /// What the table says of itself.
@@ -87,18 +84,19 @@ impl<'d> Table<'d> {
     }
 
     /// What is known of an address. Return addresses have to be looked up at minus one, and without code bits.
+    #[inline]
     pub fn lookup(&self, address: Svma) -> Lookup<'_> {
         let address = address.get();
         let entry = self.index.find(address);
         let Some((_, entry)) = entry else { return self.unknown(address) };
         let Some(chunk) = Chunk::read(self.bodies, entry) else { return Lookup::None(Reason::Unreadable) };
-        if address - chunk.start >= chunk.size {
+        let Some(offset) = address.checked_sub(chunk.start).filter(|offset| *offset < chunk.size) else {
             return self.unknown(address);
-        }
+        };
         if chunk.flags & body::KIND == body::SYMBOL {
             return self.symbol(&chunk).map_or(Lookup::None(Reason::Unreadable), Lookup::Symbol);
         }
-        Found::at(self, chunk, address).map_or(Lookup::None(Reason::Unreadable), Lookup::Found)
+        Found::at(self, chunk, offset).map_or(Lookup::None(Reason::Unreadable), Lookup::Found)
     }
 
     fn unknown(&self, address: u64) -> Lookup<'_> {

@@ -1,7 +1,8 @@
 //! Names and files by number.
 
+use crate::body::{HAS_LINKAGE_NAME, HAS_NAME, IS_PLAIN, LANGUAGE_SHIFT};
 use crate::bytes::Cursor;
-use crate::packed::Packed;
+use crate::packed::{Packed, Rows};
 use crate::read::answer::{File, Text};
 use crate::types::Language;
 
@@ -9,17 +10,25 @@ use crate::types::Language;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names<'d> {
     count: usize,
-    positions: Packed<'d>,
-    records: &'d [u8],
+    /// For each name its flags, the place of its texts, and its home: file and line.
+    entries: Rows<'d, 4>,
+    texts: &'d [u8],
     dictionary: &'d [u8],
 }
 
 /// A place in the source, the file by its number plus one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Location {
     pub(crate) file: u32,
     pub(crate) line: u32,
     pub(crate) column: u32,
+}
+
+/// Where functions of a name start, the file by its number plus one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Home {
+    pub(crate) file: u32,
+    pub(crate) line: u32,
 }
 
 /// What the table says of a name.
@@ -29,42 +38,28 @@ pub(crate) struct Name<'d> {
     pub(crate) name: Option<Text<'d>>,
     /// Index among the table's languages.
     pub(crate) language: u8,
-    /// Where functions of that name start.
-    pub(crate) home: Location,
+    pub(crate) home: Home,
 }
 
 impl<'d> Names<'d> {
     pub(crate) fn read(data: &'d [u8], dictionary: &'d [u8]) -> Option<Self> {
         let mut cursor = Cursor::new(data);
-        let [width, ..] = cursor.array::<8>()?;
+        let [place_width, file_width, line_width, ..] = cursor.array::<8>()?;
         let count = cursor.u64()?;
-        let positions = Packed::new(data.get(cursor.at..)?, width, count.checked_add(1)?)?;
-        cursor.take(positions.size())?;
-        let (count, records) = (usize::try_from(count).ok()?, data.get(cursor.at..)?);
-        Some(Self { count, positions, records, dictionary })
+        let widths = [1, place_width, file_width, line_width];
+        let entries = Rows::new(data.get(cursor.at..)?, widths, count.checked_add(1)?)?;
+        cursor.take(entries.size())?;
+        let (count, texts) = (usize::try_from(count).ok()?, data.get(cursor.at..)?);
+        Some(Self { count, entries, texts, dictionary })
     }
 
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// Where the record of a name starts, by its number plus one.
-    #[inline]
-    pub(crate) fn start(&self, name: u32) -> usize {
-        let start = name.checked_sub(1).and_then(|number| self.positions.get(number as usize));
-        start.map_or(0, |start| start as usize)
-    }
-
-    /// The record of a name, counted from 0, and what follows; all records, where its place is unknown.
+    /// What is told of a name, counted from 0, and what follows; of all names, where its place is unknown.
     pub(crate) fn place(&self, number: u32) -> &'d [u8] {
-        let start = self.start(number.saturating_add(1));
-        self.records.get(start..).unwrap_or(self.records)
-    }
-
-    /// A byte of the records.
-    #[inline]
-    pub(crate) fn touch(&self, start: usize) -> u8 {
-        self.records.get(start).copied().unwrap_or(0)
+        self.entries.place(number as usize)
     }
 
     /// A name by its number plus one; 0 is a name that says nothing.
@@ -74,30 +69,32 @@ impl<'d> Names<'d> {
             return Some(Name { language: u8::MAX, ..Name::default() });
         };
         let number = number as usize;
-        let (start, end) = (self.positions.get(number)?, self.positions.get(number + 1)?);
-        let record = self.records.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
-        read_record(record, self.dictionary)
+        let [flags, start, file, line] = self.entries.get(number)?;
+        let [_, end, ..] = self.entries.get(number + 1)?;
+        let texts = self.texts.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
+        let home = Home { file: file as u32, line: line as u32 };
+        self.read_texts(flags as u8, texts, home)
     }
-}
 
-#[inline]
-fn read_record<'d>(record: &'d [u8], dictionary: &'d [u8]) -> Option<Name<'d>> {
-    let mut cursor = Cursor::new(record);
-    let flags = cursor.u8()?;
-    let home = Location { file: cursor.uleb32()?, line: cursor.uleb32()?, column: cursor.uleb32()? };
-    let mut name = Name { language: flags >> 2, home, ..Name::default() };
-    let text = |bytes| Text::packed(bytes, dictionary);
-    match flags & 3 {
-        3 => {
-            let size = usize::try_from(cursor.uleb()?).ok()?;
-            name.linkage_name = cursor.take(size).map(text);
-            name.name = record.get(cursor.at..).map(text);
+    #[inline]
+    fn read_texts(&self, flags: u8, texts: &'d [u8], home: Home) -> Option<Name<'d>> {
+        let text = |bytes| {
+            if flags & IS_PLAIN == 0 { Text::packed(bytes, self.dictionary) } else { Text::plain(bytes) }
+        };
+        let mut name = Name { language: flags >> LANGUAGE_SHIFT, home, ..Name::default() };
+        match flags & (HAS_LINKAGE_NAME | HAS_NAME) {
+            HAS_LINKAGE_NAME => name.linkage_name = Some(text(texts)),
+            HAS_NAME => name.name = Some(text(texts)),
+            0 => {}
+            _ => {
+                let mut cursor = Cursor::new(texts);
+                let size = usize::try_from(cursor.uleb()?).ok()?;
+                name.linkage_name = cursor.take(size).map(text);
+                name.name = texts.get(cursor.at..).map(text);
+            }
         }
-        2 => name.name = record.get(cursor.at..).map(text),
-        1 => name.linkage_name = record.get(cursor.at..).map(text),
-        _ => {}
+        Some(name)
     }
-    Some(name)
 }
 
 /// The files section.

@@ -6,14 +6,12 @@ mod render;
 
 pub(crate) use args::{Addr2line, expand};
 
+use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
 use backtrail::{AddrRange, Arch, Binary, Details, Located, OpenError, Svma};
 use render::Form;
-use std::io::{self, BufRead as _, Write};
+use std::io::{self, Write};
 use std::path::Path;
-
-/// From so many addresses on it pays to read ahead for them, on all cores.
-const MANY: usize = 32;
 
 pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
     if args.version {
@@ -84,22 +82,17 @@ struct Answers<'a> {
 impl Answers<'_> {
     fn of_words(&self, out: &mut dyn Write, words: &[String]) -> io::Result<()> {
         let addresses: Vec<_> = words.iter().map(|word| self.address(word)).collect();
-        if addresses.len() >= MANY {
-            let stated: Vec<_> = addresses.iter().filter_map(|address| self.stated(*address)).collect();
-            self.binary.prepare(&stated);
-        }
+        let stated: Vec<_> = addresses.iter().filter_map(|address| self.stated(*address)).collect();
+        self.binary.prepare(&stated);
         addresses.iter().try_for_each(|address| self.one(out, *address))?;
         out.flush()
     }
 
-    /// Each line is answered before the next one is read, so that another program can talk to this one.
+    /// The lines that are there are answered before the next ones are read, so that another program can talk to this one.
     fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut input = io::stdin().lock();
-        let mut line = Vec::new();
-        while input.read_until(b'\n', &mut line).map_err(|error| Failure::Input(error.to_string()))? > 0 {
-            self.one(out, self.address(&String::from_utf8_lossy(&line)))?;
-            out.flush()?;
-            line.clear();
+        let mut lines = LineBatches::new(io::stdin().lock());
+        while let Some(batch) = lines.next_batch()? {
+            self.of_words(out, &batch)?;
         }
         Ok(())
     }

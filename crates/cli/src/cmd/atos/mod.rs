@@ -6,14 +6,12 @@ mod render;
 pub(crate) use args::{Atos, with_two_dashes};
 
 use crate::args::parse_address;
+use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
 use backtrail::{Arch, Avma, Binary, Located, OpenError, Placement, Svma};
 use render::Form;
-use std::io::{self, BufRead as _, Write};
+use std::io::{self, Write};
 use std::path::Path;
-
-/// From so many addresses on it pays to read ahead for them, on all cores.
-const MANY: usize = 32;
 
 pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
     if let Some(process) = &args.process {
@@ -105,20 +103,18 @@ struct Answers<'a> {
 
 impl Answers<'_> {
     fn all(&self, out: &mut dyn Write, words: &[&str]) -> io::Result<()> {
-        if words.len() >= MANY {
-            let stated: Vec<_> = words.iter().filter_map(|word| self.stated(args::address(word)?)).collect();
-            self.binary.prepare(&stated);
-        }
+        let stated: Vec<_> = words.iter().filter_map(|word| self.stated(args::address(word)?)).collect();
+        self.binary.prepare(&stated);
         words.iter().try_for_each(|word| self.one(out, word))?;
         out.flush()
     }
 
-    /// Each line is answered before the next one is read, so that another program can talk to this one.
+    /// The lines that are there are answered before the next ones are read, so that another program can talk to this one.
     fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        for line in io::stdin().lock().lines() {
-            let line = line.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
-            line.split_whitespace().try_for_each(|word| self.one(out, word))?;
-            out.flush()?;
+        let mut lines = LineBatches::new(io::stdin().lock());
+        while let Some(batch) = lines.next_batch()? {
+            let words: Vec<&str> = batch.iter().flat_map(|line| line.split_whitespace()).collect();
+            self.all(out, &words)?;
         }
         Ok(())
     }
