@@ -71,6 +71,17 @@ fn outer(depth: usize) {
     black_box(depth);
 }
 
+/// Ends the other thread, also where a check fails.
+struct Over;
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        LOCKED.store(false, SeqCst);
+        FORBIDDEN.set(false);
+        OVER.store(true, SeqCst);
+    }
+}
+
 /// A thread that must not allocate, handlers included, while `check` runs on this one.
 fn beside(check: impl FnOnce(ThreadId)) {
     AT.store(0, SeqCst);
@@ -84,8 +95,8 @@ fn beside(check: impl FnOnce(ThreadId)) {
         while AT.load(SeqCst) == 0 {
             std::thread::yield_now();
         }
+        let _over = Over;
         check(ThreadId::new(AT.load(SeqCst)));
-        OVER.store(true, SeqCst);
     });
 }
 

@@ -1,8 +1,8 @@
 //! The signal by which one thread has another do something, and its handler.
 //!
 //! The signal carries a number that stands for a slot and for one use of it; see [`super::slots`]. It is told from
-//! everybody else's by a code of its own in `si_code`: foreign signals with the same number go to the handler that was
-//! there before.
+//! everybody else's by a code that nobody uses in `si_code`: foreign signals with the same number go to the handler that
+//! was there before.
 
 use super::slots;
 use super::{OsError, OwnMemory, OwnStack, ThreadId};
@@ -68,9 +68,13 @@ impl Stopped {
     }
 }
 
-/// `si_code` of our signals. Programs may use any negative code among their own threads; the kernel and the C libraries
-/// use small ones. rt_sigqueueinfo(2).
-const CODE: c_int = -0x6274;
+/// `si_code` of our signals: `SI_ASYNCNL`, which glibc means for `getaddrinfo_a` and nobody asks for. Programs may use any
+/// negative code among their own threads, but of those that the kernel does not know it wants all bytes behind the value
+/// zero (`E2BIG`), and qemu sends what it has there. rt_sigqueueinfo(2); Linux, `known_siginfo_layout`.
+const CODE: c_int = -60;
+
+/// What the upper half of a value says, where it has one: that it is ours.
+const MARK: u64 = 0x6274_7261;
 
 /// Signals are numbered from 1 to 64.
 const SIGNALS: usize = 65;
@@ -166,10 +170,16 @@ impl Info {
             process: unsafe { libc::getpid() },
             // SAFETY: as before.
             user: unsafe { libc::getuid() },
-            value: value as usize,
+            value: marked(value),
             _rest: [0; 128],
         }
     }
+}
+
+/// The value that a signal carries for a slot's use.
+fn marked(value: u32) -> usize {
+    // Of 32 bits there are only the lower ones.
+    (MARK << 32 | u64::from(value)) as usize
 }
 
 fn action(number: c_int) -> Result<libc::sigaction, OsError> {
@@ -214,11 +224,10 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     let saved = unsafe { *errno };
     // SAFETY: the kernel gives both pointers; ours are queued signals, which carry a value.
     unsafe {
-        if (*info).si_code == CODE {
-            let value = (*info).si_value().sival_ptr.addr();
-            if let Ok(value) = u32::try_from(value) {
-                slots::serve(value, || Stopped::interrupted(context));
-            }
+        let value = (*info).si_value().sival_ptr.addr();
+        let short = value as u32;
+        if (*info).si_code == CODE && value == marked(short) {
+            slots::serve(short, || Stopped::interrupted(context));
         } else {
             chain(number, info, context);
         }
