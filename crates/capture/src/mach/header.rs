@@ -63,6 +63,8 @@ pub fn read_image<M: ReadMemory + ?Sized>(memory: &M, header: Avma) -> Option<Ma
     }
     let text = text?;
     let bias = Bias::between(header, text.start());
+    // Too far apart for any process: the address is made up.
+    bias.to_avma(text.start()).filter(|back| *back == header)?;
     Some(MappedImage { bias, text, id: id.map(ImageId::Uuid), sections })
 }
 
