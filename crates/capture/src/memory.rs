@@ -50,6 +50,10 @@ impl<'d> Memory<'d> {
                 piece.skip = twice;
                 piece.start = covered;
             }
+            // What would go on behind the last address is not there.
+            if piece.start == u64::MAX {
+                continue;
+            }
             covered = piece.end();
             pieces.push(piece);
         }
