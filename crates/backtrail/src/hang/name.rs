@@ -4,7 +4,7 @@ use super::Hang;
 use crate::open_image::OpenImage;
 use crate::symbols::Opened;
 use crate::{Binary, ImageSymbols, Located, Symbols};
-use backtrail_core::{Arch, Bias, FrameAddress, Reason, Svma, Symbol};
+use backtrail_core::{Arch, Bias, Reason, Svma};
 use backtrail_report::{Frame, Image};
 use backtrail_store::Index;
 use std::collections::{BTreeMap, HashMap};
@@ -69,15 +69,19 @@ impl File {
     fn name(&self, image: &Image, frames: Vec<&mut Frame>, arch: Arch, symbols: &Symbols) {
         let open = self.open();
         let bias = Bias::between(image.load_address, open.image_base());
-        let stated = |frame: &Frame| bias.to_svma(frame.address?.lookup(arch));
-        let mut wanted: Vec<Svma> = frames.iter().filter_map(|frame| stated(frame)).collect();
+        let stated = |frame: &Frame| {
+            let address = frame.address?;
+            Some((address, bias.to_svma(address.lookup(arch))?))
+        };
+        let mut wanted: Vec<Svma> = frames.iter().filter_map(|frame| Some(stated(frame)?.1)).collect();
         wanted.sort();
         wanted.dedup();
         let answers = open.lookup_all(self.index(symbols), &wanted);
         let answers: HashMap<Svma, Located> = wanted.into_iter().zip(answers).collect();
         for frame in frames {
-            match stated(frame).and_then(|svma| Some((svma, answers.get(&svma)?.clone()))) {
-                Some((svma, located)) => fill_in(frame, of_function(open, svma, located)),
+            let located = stated(frame).and_then(|(at, svma)| Some((at, svma, answers.get(&svma)?.clone())));
+            match located {
+                Some((at, svma, located)) => of_function(open, svma, located).fill_in(frame, at),
                 None => frame.reason = Some(Reason::OutsideSections),
             }
         }
@@ -94,14 +98,4 @@ fn of_function(open: &OpenImage, svma: Svma, mut located: Located) -> Located {
         located.reason = None;
     }
     located
-}
-
-/// Offsets count to the address that the frame states; a return address was looked up one byte earlier.
-fn fill_in(frame: &mut Frame, located: Located) {
-    let behind = u64::from(matches!(frame.address, Some(FrameAddress::Return(_))));
-    let stated = |offset: u64| offset.saturating_add(behind);
-    frame.functions = located.functions;
-    frame.symbol = located.symbol.map(|symbol| Symbol { offset: stated(symbol.offset), ..symbol });
-    frame.reason = located.reason;
-    frame.function_offset = located.function_offset.map(stated);
 }
