@@ -26,14 +26,16 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", shown(command))) }
 }
 
-/// Runs a program and returns what it printed; an exit code other than 0 is an error that quotes its stderr.
+/// Runs a program and returns what it printed; an exit code other than 0 is an error that quotes it
+/// and its stderr.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(|error| cannot_start(command, &error))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
         Ok(text(&output.stdout))
     } else {
-        Err(format!("{} ended with {}:\n{}", shown(command), output.status, text(&output.stderr)))
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        Err(format!("{} ended with {}:\n{said}", shown(command), output.status))
     }
 }
 
