@@ -176,7 +176,8 @@ impl<'d> Symbolizer<'d> {
     /// is asked for. A file that is not the one asked for counts as not to be had, and is told in
     /// [`problems`](Self::problems).
     pub fn provide(&self, request: &FileRequest, data: Option<&'d [u8]>) {
-        if data.is_none() {
+        // Where there is no package, the single files are asked for.
+        if data.is_none() && *request != FileRequest::Dwp {
             self.problems.add(ProblemKind::File, format!("{request} is missing"));
         }
         match request {
