@@ -257,9 +257,17 @@ fn time_is_linear_in_the_name() {
         ("_RINvC1a1b", "RTB_E", "E"),
         ("_ZN", "3a..", "17h0a1b2c3d4e5f6071E"),
     ] {
-        let short = shortest_time(&repeated(before, part, behind, 4_000));
-        let long = shortest_time(&repeated(before, part, behind, 16_000));
+        let (short, long) = (repeated(before, part, behind, 4_000), repeated(before, part, behind, 16_000));
         let least = std::time::Duration::from_micros(50);
-        assert!(long < short.max(least) * 10, "{before} {part} {behind}: {short:?}, then {long:?}");
+        // On a machine with much else to do even the shortest time may be long, but not each time for a minute.
+        let give_up = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        loop {
+            let (short, long) = (shortest_time(&short), shortest_time(&long));
+            if long < short.max(least) * 10 {
+                break;
+            }
+            let is_late = std::time::Instant::now() > give_up;
+            assert!(!is_late, "{before} {part} {behind}: {short:?}, then {long:?}");
+        }
     }
 }
