@@ -42,6 +42,9 @@ impl<'d> Symbolizer<'d> {
         }
         check_ids(&objects)?;
         let problems = Arc::new(Problems::default());
+        for problem in objects.iter().flat_map(Object::problems) {
+            problems.add(ProblemKind::File, problem.to_string());
+        }
         let code = Arc::new(open::code_map(&objects));
         let objects: Vec<_> = objects.into_iter().map(Arc::new).collect();
         let with_dwarf = objects.iter().filter(|object| object.has_debug_info());

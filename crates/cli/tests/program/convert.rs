@@ -123,6 +123,25 @@ fn nothing_is_left_behind_where_there_is_no_table() {
 }
 
 #[test]
+fn what_is_cut_off_is_told() {
+    let folder = TempDir::new("convert-cut");
+    let file = folder.join("cut");
+    let out = folder.join("cut.btsym");
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    for name in ["gcc-dwarf5.elf", "macho-arm64.dwarf"] {
+        let whole = std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap();
+        for length in [1000, whole.len() / 2, whole.len() - 10] {
+            std::fs::write(file, &whole[..length]).unwrap();
+            let run = backtrail(&["convert", file, "-o", out]);
+            assert_eq!(run.code, 1, "{name} {length}: {}", run.whole());
+            assert!(run.stderr.contains("expected "), "{name} {length}: {}", run.stderr);
+            let run = backtrail(&["lookup", "-e", file, "0x400113"]);
+            assert!(run.stderr.contains("expected "), "{name} {length}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
 fn split_debug_info_is_part_of_its_binary() {
     let folder = TempDir::new("convert-split");
     for name in ["clang-split-5.elf", "clang-split-5-chain.dwo", "clang-split-5-start.dwo"] {
