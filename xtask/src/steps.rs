@@ -74,6 +74,7 @@ const TARGETS: [Target; 4] = [
             "clang -O2",
             "clang -O2 -marm",
             "clang -O0",
+            "-O1 -static",
         ],
     },
 ];

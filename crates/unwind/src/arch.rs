@@ -55,6 +55,15 @@ pub(crate) fn analyse(family: Family, code: &Code<'_>, body: Option<&Row>) -> Op
     }
 }
 
+/// Whether control comes from `from`, an instruction before `code.at`, to that without a jump. `code.function` is not used.
+pub(crate) fn goes_straight(family: Family, code: &Code<'_>, from: Svma) -> bool {
+    match family {
+        Family::Arm => arm::prologue::goes_straight(code, from),
+        Family::Aarch64 => aarch64::prologue::goes_straight(code, from),
+        _ => false,
+    }
+}
+
 /// Whether the bytes right before `address` (at most 16 are given) are a call instruction that would return there.
 pub(crate) fn follows_call(family: Family, before: &[u8], address: Avma) -> bool {
     match family {

@@ -138,6 +138,18 @@ fn start_of_block(code: &Code<'_>) -> Option<Svma> {
     None
 }
 
+/// See [`crate::arch::goes_straight`].
+pub(crate) fn goes_straight(code: &Code<'_>, from: Svma) -> bool {
+    /// Longer functions than that are rare.
+    const MAX_CODE: u64 = 16 << 10;
+    let Some(size) = code.at.offset_from(from).filter(|size| *size <= MAX_CODE) else { return false };
+    let mut places = (0..size).step_by(4).map(|offset| from.checked_add(offset));
+    places.all(|at| {
+        let effect = at.and_then(|at| instruction(code, at)).map_or(Effect::Trap, decode);
+        !matches!(effect, Effect::Return | Effect::Jump(_) | Effect::JumpRegister(_) | Effect::Trap)
+    })
+}
+
 /// Whether the code from here on saves a link register that is still the function's first.
 fn makes_frame(code: &Code<'_>, frame: &Frame) -> bool {
     let mut frame = *frame;

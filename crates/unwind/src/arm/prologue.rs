@@ -39,12 +39,16 @@ pub(crate) fn analyse(code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
 const SAMPLE: usize = 8;
 
 /// Whether the code is Thumb where its address does not tell. Of ARM instructions at least every other is
-/// unconditional (in tight loops, as glibc's `memset`, every third), and begins with the digit e; of pairs of Thumb instructions every twelfth does.
+/// unconditional (in tight loops, as glibc's `memset`, every third), and begins with the digit e; of pairs of Thumb
+/// instructions every twelfth does. NEON's loads and stores begin with f4 and may fill a whole `memcpy`.
 fn is_thumb(code: &Code<'_>) -> bool {
     if !code.at.get().is_multiple_of(4) {
         return true;
     }
-    let is_always = |word: &[u8; 4]| word.last().is_some_and(|high| high >> 4 == 0xe);
+    let is_always = |word: &[u8; 4]| {
+        let word = u32::from_le_bytes(*word);
+        word >> 28 == 0xe || word & 0xff10_0000 == 0xf400_0000
+    };
     let ends = |word: &[u8; 4]| is_always(word) && ends_block(a32::decode(u32::from_le_bytes(*word)));
     let (ahead, _) = code.ahead().as_chunks::<4>();
     // Constants follow the end of a function.
@@ -173,7 +177,9 @@ fn from_start(reader: &Reader<'_, '_>) -> Option<Row> {
     let mut sweep = Sweep::new(reader, start);
     while sweep.at < code.at {
         match sweep.next()?.1 {
-            Effect::Call => return None,
+            // What a call leaves of the frame is what the function made of it; so it goes to a tail call whose frame was
+            // undone, in functions without a jump before that.
+            Effect::Call => frame.run(Effect::Clobber(CHANGED_BY_CALLS)),
             effect if ends_block(effect) => return None,
             effect => frame.run(effect),
         }
@@ -249,6 +255,21 @@ fn start_by_reading(reader: &Reader<'_, '_>) -> Option<Svma> {
         }
     }
     None
+}
+
+/// See [`crate::arch::goes_straight`].
+pub(crate) fn goes_straight(code: &Code<'_>, from: Svma) -> bool {
+    let reader = Reader { code, thumb: code.thumb };
+    let mut sweep = Sweep::new(&reader, from);
+    for _ in 0..MAX_SWEEP {
+        if sweep.at >= code.at {
+            return sweep.at == code.at;
+        }
+        if sweep.next().is_none_or(|(_, effect)| ends_block(effect)) {
+            return false;
+        }
+    }
+    false
 }
 
 /// Whether the code from here on saves a link register that is still the function's first.

@@ -180,11 +180,28 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         // Libraries whose code was emptied, to be passed around for their tables, tell nothing: zeros, and ff where bytes differed.
         if before.iter().all(|byte| matches!(byte, 0 | 0xff)) {
             Before::Emptied
-        } else if arch::follows_call(family, before, address) {
+        } else if arch::follows_call(family, before, address) && !self.is_behind_thunk(before, image, at) {
             Before::Call
         } else {
             Before::Other
         }
+    }
+
+    /// Whether the call goes to `__x86.get_pc_thunk` of a register: `mov (%esp), register; ret`. Position-independent code
+    /// for i386 begins with it, so that its return address stays behind below the frame; but it calls nothing, and is
+    /// the caller of the thunk alone.
+    fn is_behind_thunk(&self, before: &[u8], image: Option<&Image<'a>>, at: Avma) -> bool {
+        const THUNK_SIZE: u64 = 4;
+        let Some([0xe8, distance @ ..]) = before.last_chunk::<5>() else { return false };
+        if self.registers.family() != Family::X86 {
+            return false;
+        }
+        let target = at.get().wrapping_add_signed(i32::from_le_bytes(*distance).into()) & 0xffff_ffff;
+        let mut copy = [0; CALL_BYTES];
+        let code = self.code_from(Avma::new(target), image, &mut copy);
+        let is_thunk = matches!(code, Some([0x8b, operand, 0x24, 0xc3, ..]) if operand & 0xc7 == 0x04);
+        let thunk = AddrRange::from_size(Avma::new(target), THUNK_SIZE);
+        is_thunk && !self.at.is_some_and(|here| thunk.contains(here.raw()))
     }
 
     /// Whether code lies there, and a call before it.
@@ -204,10 +221,22 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let address = self.strip(Avma::new(self.registers.get(lr)?));
         let moves = address != here.address.raw();
-        if !moves || !self.may_be_return_address(address) {
+        if !moves || !self.may_be_return_address(address) || self.has_returned_to(address, site) {
             return None;
         }
         Some(self.next(self.registers, address, Trust::LinkRegister))
+    }
+
+    /// Whether the link register tells of a call in this very function, which is over: where that returned to leads
+    /// straight to here. Glibc's `_dl_fini` for 32-bit ARM, which has no table, names itself that way.
+    fn has_returned_to(&self, address: Avma, site: &Site<'a>) -> bool {
+        let Some((image, at)) = site.image.zip(site.svma) else { return false };
+        let text = image.module.and_then(|module| module.text_at(at));
+        let from = image.bias.to_svma(self.without_thumb_bit(address));
+        let Some((text, from)) = text.zip(from).filter(|(_, from)| *from <= at) else { return false };
+        let thumb = self.registers.family() == Family::Arm && address.get() & 1 != 0;
+        let code = arch::Code { text: *text, at, function: None, thumb, is_described: false };
+        arch::goes_straight(self.registers.family(), &code, from)
     }
 
     /// The word that a call has just pushed.
