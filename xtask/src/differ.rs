@@ -1,4 +1,4 @@
-//! `differ [--addresses N] [FILE…]`: unwind tables of real files as backtrail reads them, and as framehop and
+//! `differ [--addresses N] [--examples N] [FILE…]`: unwind tables of real files as backtrail reads them, and as framehop and
 //! `macho-unwind-info` do (`benches/peers/unwind`).
 
 use crate::{Result, sh};

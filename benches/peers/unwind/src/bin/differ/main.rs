@@ -1,6 +1,6 @@
 //! Independent readings of unwind tables: at many addresses of a file's code, what backtrail's compiled rules give
 //! against framehop's caller ([`frames`]) and against the fields of Apple's compact words ([`words`]).
-//! `cargo xtask differ [--addresses N] FILE…` runs it.
+//! `cargo xtask differ [--addresses N] [--examples N] FILE…` runs it.
 //!
 //! ELF and Mach-O, fat ones slice by slice, x86_64 and aarch64. Addresses are looked up as return addresses: there only
 //! tables count.
@@ -17,21 +17,25 @@ use std::collections::BTreeMap;
 use tables::Tables;
 use words::Words;
 
-/// How many examples of each difference are shown.
-const EXAMPLES: usize = 5;
+/// About how many addresses of a file are asked for, and how many examples of each difference are shown.
+#[derive(Clone, Copy)]
+struct Options {
+    addresses: u64,
+    examples: u64,
+}
 
 fn main() {
-    let mut count = 200_000;
+    let mut options = Options { addresses: 200_000, examples: 5 };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
-        if argument == "--addresses" {
-            let number = arguments.next().and_then(|number| number.parse().ok());
-            count = number.expect("--addresses needs a number");
-            continue;
-        }
-        match std::fs::read(&argument) {
-            Ok(data) => slices(data.leak()).into_iter().for_each(|data| compare(&argument, data, count)),
-            Err(error) => println!("{argument}: {error}"),
+        let mut number = || arguments.next().and_then(|number| number.parse().ok()).expect("a number");
+        match argument.as_str() {
+            "--addresses" => options.addresses = number(),
+            "--examples" => options.examples = number(),
+            file => match std::fs::read(file) {
+                Ok(data) => slices(data.leak()).into_iter().for_each(|data| compare(file, data, options)),
+                Err(error) => println!("{file}: {error}"),
+            },
         }
     }
 }
@@ -43,29 +47,31 @@ fn slices(data: &'static [u8]) -> Vec<&'static [u8]> {
 }
 
 /// How often each outcome came, with the first examples of those that are differences.
-#[derive(Default)]
-struct Outcomes(BTreeMap<&'static str, (u64, Vec<String>)>);
+struct Outcomes {
+    kinds: BTreeMap<&'static str, (u64, Vec<String>)>,
+    examples: u64,
+}
 
 impl Outcomes {
     fn add(&mut self, kind: &'static str, example: impl FnOnce() -> String) {
-        let (count, examples) = self.0.entry(kind).or_default();
+        let (count, examples) = self.kinds.entry(kind).or_default();
         *count += 1;
         let is_difference = kind.contains("different") || kind.starts_with("only backtrail");
-        if is_difference && examples.len() < EXAMPLES {
+        if is_difference && *count <= self.examples {
             examples.push(example());
         }
     }
 }
 
-fn compare(name: &str, data: &'static [u8], count: u64) {
+fn compare(name: &str, data: &'static [u8], options: Options) {
     let Some(tables) = Tables::read(data) else { return println!("{name}: not x86_64 or aarch64") };
     let family = tables.arch.family();
     let rules = Module::new(tables.ours()).compile();
     let mut theirs = Theirs::new(&tables);
     let words = Words::new(&tables);
-    let mut outcomes = Outcomes::default();
+    let mut outcomes = Outcomes { kinds: BTreeMap::new(), examples: options.examples };
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
-    for at in addresses(&tables, count) {
+    for at in addresses(&tables, options.addresses) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let fp = SP + 0x1000 + (random >> 40 & 0xfff0);
         let found = rules.find(Svma::new(at));
@@ -78,7 +84,7 @@ fn compare(name: &str, data: &'static [u8], count: u64) {
         }
     }
     println!("{name}: {family:?}, {} rows", rules.size().rows);
-    for (kind, (count, examples)) in outcomes.0 {
+    for (kind, (count, examples)) in outcomes.kinds {
         println!("  {count:>8} {kind}");
         examples.iter().for_each(|example| println!("           {example}"));
     }
