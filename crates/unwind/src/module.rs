@@ -94,6 +94,21 @@ impl<'d> Module<'d> {
         }
     }
 
+    /// The row at `at`, the next instruction to run, by the pushes and pops between the function's start and it: for
+    /// where the table cannot be right.
+    pub(crate) fn find_by_ways(&self, at: Svma) -> Option<Row> {
+        let text = *self.text_at(at)?;
+        // What a cold part of a function begins with is not known.
+        let start = |frames: &Frames<'_>| {
+            let fde = frames.find_fde(at).ok()?;
+            describe_fde(frames, &fde, fde.range.start(), self.family).ok()?.function
+        };
+        let all = self.tables.iter().flat_map(|tables| [&tables.debug_frame, &tables.eh_frame]).flatten();
+        let function = Some(all.filter_map(start).next()?);
+        let code = Code { text, at, function, thumb: false, is_described: true };
+        arch::by_all_ways(self.family, &code)
+    }
+
     /// The last known function start at or before `at`.
     fn function_start(&self, at: Svma) -> Option<Svma> {
         let last = |starts: &Vec<Svma>| {

@@ -149,8 +149,9 @@ impl Check {
             }
             last = frame.address.raw();
             let is_thunk = depth == 0 && calls.has_changed_register(walk.registers());
-            // What never returns need not give registers back, as glibc's `__libc_start_call_main`.
-            if process.is_program(last.get()) && !is_thunk {
+            // What never returns need not give registers back, as glibc's `__libc_start_call_main` and, in static
+            // programs, what `_start` calls.
+            if process.is_program(last.get()) && !is_thunk && depth + 1 < count {
                 let fault = |fault| format!("caller {depth} of {count} {fault}");
                 self.compare(walk.registers(), call).map_err(fault)?;
             }

@@ -221,22 +221,22 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let address = self.strip(Avma::new(self.registers.get(lr)?));
         let moves = address != here.address.raw();
-        if !moves || !self.may_be_return_address(address) || self.has_returned_to(address, site) {
+        if !moves || !self.may_be_return_address(address) || self.has_stale_link(here, site) {
             return None;
         }
         Some(self.next(self.registers, address, Trust::LinkRegister))
     }
 
-    /// Whether the link register tells of a call in this very function, which is over: where that returned to leads
-    /// straight to here. Glibc's `_dl_fini` for 32-bit ARM, which has no table, names itself that way.
-    fn has_returned_to(&self, address: Avma, site: &Site<'a>) -> bool {
+    /// Whether the code at hand does without the link register: a call that has returned has left something in it, which
+    /// looks like a caller. So in glibc's `_dl_fini` for 32-bit ARM, which has no table. Code that is not there, or was
+    /// emptied, tells nothing.
+    fn has_stale_link(&self, here: &Here, site: &Site<'a>) -> bool {
         let Some((image, at)) = site.image.zip(site.svma) else { return false };
-        let text = image.module.and_then(|module| module.text_at(at));
-        let from = image.bias.to_svma(self.without_thumb_bit(address));
-        let Some((text, from)) = text.zip(from).filter(|(_, from)| *from <= at) else { return false };
-        let thumb = self.registers.family() == Family::Arm && address.get() & 1 != 0;
-        let code = arch::Code { text: *text, at, function: None, thumb, is_described: false };
-        arch::goes_straight(self.registers.family(), &code, from)
+        let Some(text) = image.module.and_then(|module| module.text_at(at)) else { return false };
+        let is_thumb = self.registers.family() == Family::Arm && here.address.raw().get() & 1 != 0;
+        let code = arch::Code { text: *text, at, function: None, thumb: is_thumb, is_described: false };
+        let is_emptied = code.ahead().iter().take(CALL_BYTES).all(|byte| matches!(byte, 0 | 0xff));
+        !is_emptied && !arch::needs_link(self.registers.family(), &code)
     }
 
     /// The word that a call has just pushed.

@@ -1,6 +1,6 @@
 //! Tables that are wrong by what they say themselves.
 
-use super::Walk;
+use super::{Site, Walk};
 use crate::row::{Cfa, Found, Row, Rule};
 use backtrail_core::{Avma, ReadMemory, Trust};
 
@@ -9,10 +9,11 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// pointer than one word is wrong. Seen in glibc's assembly for i386 (`sysdeps/i386/i586/strchr.S` and others),
     /// which takes each push away from the CFA instead of adding it: words above the return address become words below.
     ///
-    /// The mirrored distance is taken if it leads to the address behind a call: there the places of saved registers
+    /// The pushes and pops that lead there from the function's start tell how far it really is, where they can be followed.
+    /// Else the mirrored distance is taken if it leads to the address behind a call: there the places of saved registers
     /// are right, since they are stated from the stack pointer. Else the row stays, and the walk fails by it: where the
     /// caller is, is not known.
-    pub(super) fn mend(&self, found: &mut Found) {
+    pub(super) fn mend(&self, found: &mut Found, site: &Site<'_>) {
         let family = self.registers.family();
         let word = i32::from(family.word_size());
         let row = &found.row;
@@ -21,8 +22,12 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
         if !is_wrong || row.is_signal_frame || row.return_address != Rule::Offset(-word) {
             return;
         }
+        let module = site.image.and_then(|image| image.module).filter(|_| site.is_exact);
+        let by_ways = module.zip(site.svma).and_then(|(module, svma)| module.find_by_ways(svma));
         let mirrored = (2 * word).saturating_sub(offset);
-        if self.returns_by(mirrored - word) {
+        if let Some(row) = by_ways {
+            (found.row, found.trust) = (row, Trust::Analysis);
+        } else if self.returns_by(mirrored - word) {
             self.move_cfa(&mut found.row, offset, mirrored);
             found.trust = Trust::Scan;
         }

@@ -50,7 +50,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         };
         match found {
             Ok((mut found, expressions)) => {
-                self.mend(&mut found);
+                self.mend(&mut found, site);
                 self.by_row(here, image, &found, expressions)
             }
             Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),

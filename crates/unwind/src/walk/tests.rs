@@ -272,8 +272,9 @@ fn callers_of_signal_frames_are_exact() {
 
 #[test]
 fn the_link_register_leads_out_of_leaves_and_authentication_goes() {
-    // bl +0, over and over
-    let code: Vec<u8> = [0, 0, 0, 0x94].into_iter().cycle().take(0x100).collect();
+    // bl +0, over and over, but for one ret
+    let mut code: Vec<u8> = [0, 0, 0, 0x94].into_iter().cycle().take(0x100).collect();
+    code[0x20..0x24].copy_from_slice(&0xd65f_03c0_u32.to_le_bytes());
     let mut case = Case::new(Arch::Arm64e, &code).at(LOADED + 0x20);
     case.set(Register(30), 0x0025_0000_0000_0000 | (LOADED + 0x44));
     case.set(Register(29), STACK);

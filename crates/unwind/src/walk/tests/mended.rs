@@ -65,6 +65,21 @@ fn distances_of_the_wrong_sign_are_mirrored() {
     assert_eq!(frames[1].stack_pointer.get(), 0xff00_000c);
 }
 
+/// The table says CFA = esp behind the first instruction; the code pushes one word, jumps, and pushes another.
+#[test]
+fn pushes_that_lead_to_an_instruction_tell_more_than_a_wrong_table() {
+    let range = [0x1000u32, 0x100].map(u32::to_le_bytes).concat();
+    let eh_frame = frames(&[1, 0, 1, 0x7c, 8, 0x0c, 4, 4, 0x88, 1], &[(&range, &[0x41, 0x0e, 0])]);
+    let mut code = calls(0x100);
+    code[..3].copy_from_slice(&[0x53, 0x72, 0x0a]); // push ebx; jb 13
+    code[13..18].copy_from_slice(&[0x56, 0x90, 0x90, 0xff, 0xe3]); // push esi; nop; nop; jmp ebx
+    let caller = 0xf700_1023;
+    // What is behind a call, and nearer, was left over.
+    let stack = [0xf700_1028, 2, caller];
+    let (frames, _) = walk_i386(&code, &eh_frame, LOADED_32 + 14, 1, &stack);
+    assert_eq!((frames[1].address.raw().get(), frames[1].trust), (u64::from(caller), Trust::Analysis));
+}
+
 /// Whether a call led there is what tells; a return address elsewhere on the stack may be anyone's.
 #[test]
 fn distances_whose_mirror_image_leads_nowhere_end_the_walk() {
@@ -127,28 +142,31 @@ fn calls_of_thunks_are_no_callers() {
     assert_eq!(frames[1].address.raw().get(), u64::from(behind(0x15)));
 }
 
-/// Behind a call that has returned, the link register still tells of it.
+/// Behind a call that has returned, the link register tells of what was called. It counts where it is still needed.
 #[test]
-fn link_registers_that_name_the_function_itself_are_stale() {
-    for (arch, call, nothing, trap) in [
-        (Arch::Arm, 0xeb00_0000_u32, 0xe1a0_0000, 0xe7f0_00f0),
-        (Arch::Arm64, 0x9400_0000, 0xd503_201f, 0xd420_0000),
-    ] {
-        let mut words = [nothing; 0x40];
-        (words[4], words[0x10], words[0x18]) = (call, trap, call);
-        let code = words.map(u32::to_le_bytes).concat();
-        let frames = |pc: u64, lr: u64| {
-            let mut case = Case::new(arch, &code).at(LOADED_32 + 4 * pc);
+fn link_registers_that_are_not_needed_are_stale() {
+    // Nothing; a call; a conditional branch to nearby; the push of the link register; a return by it; a pop of what it was
+    // into the program counter, or before a return; a trap.
+    let arm = [0xe1a0_0000_u32, 0xeb00_0000, 0x1a00_0000, 0xe52d_e004, 0xe12f_ff1e, 0xe49d_f004, 0xe7f0_00f0];
+    let arm64 = [0xd503_201f, 0x9400_0000, 0x5400_0041, 0xf81f_0ffe, 0xd65f_03c0, 0xf841_07fe, 0xd420_0000];
+    for (arch, [nothing, call, branch, push, back, pop, trap]) in [(Arch::Arm, arm), (Arch::Arm64, arm64)] {
+        let next = |code: &[u32]| {
+            let mut words = [nothing; 0x40];
+            (words[3], words[4]) = (call, trap);
+            words[0x10..][..code.len()].copy_from_slice(code);
+            let bytes = words.map(u32::to_le_bytes).concat();
+            let mut case = Case::new(arch, &bytes).at(LOADED_32 + 4 * 0x10);
             case.set(arch.family().sp(), STACK_32);
-            case.set(arch.family().lr().unwrap(), LOADED_32 + 4 * lr);
+            case.set(arch.family().lr().unwrap(), LOADED_32 + 4 * 4);
             let (frames, _) = walk_low(&case, &[]);
-            frames.iter().map(|frame| (frame.address.raw().get() - LOADED_32) / 4).collect::<Vec<_>>()
+            frames.get(1).map(|frame| (frame.address.raw().get() - LOADED_32) / 4)
         };
-        // Behind the call, and straight on from there.
-        assert_eq!(frames(5, 5), [5]);
-        assert_eq!(frames(9, 5), [9]);
-        // In another function, and in front of the call.
-        assert_eq!(frames(0x11, 5), [0x11, 5]);
-        assert_eq!(frames(2, 0x19), [2, 0x19]);
+        assert_eq!(next(&[nothing, branch, nothing, back]), Some(4));
+        assert_eq!(next(&[nothing, branch, nothing, push, call]), Some(4));
+        assert_eq!(next(&[nothing, branch, call, back]), None);
+        assert_eq!(next(&[nothing, branch, pop, back]), None);
+        assert_eq!(next(&[nothing, branch, trap]), None);
+        // Code that was emptied tells nothing.
+        assert_eq!(next(&[0; 4]), Some(4));
     }
 }
