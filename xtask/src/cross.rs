@@ -102,7 +102,7 @@ fn command(target: &Target) -> Result<Command> {
         command.args(TESTS.iter().flat_map(|test| ["--test", test]));
         command.args(["--", "--test-threads=1"]);
     } else {
-        command.args(["--example", "log_errors"]);
+        command.args(["--example", "log_errors", "--example", "watch_loop"]);
     }
     Ok(command)
 }
