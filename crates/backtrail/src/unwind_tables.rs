@@ -115,7 +115,8 @@ impl<'d> UnwindTables<'d> {
             ..self.head.clone()
         };
         #[cfg(any(test, target_os = "macos", target_os = "ios"))]
-        let sections = Sections { text: [sections.text, Vec::from_iter(section(Table::Text))].concat(), ..sections };
+        let sections =
+            Sections { text: [sections.text, Vec::from_iter(section(Table::Text))].concat(), ..sections };
         sections
     }
 

@@ -73,8 +73,9 @@ mod tests {
         let tables = UnwindTables::mapped(&memory, &image, object.arch());
         assert_eq!(tables.problems(), [""; 0]);
         let of_memory = UnwindImage::from_tables(tables).unwrap().module().compile();
-        let of_file = UnwindImage::open(&[file.clone()]).unwrap().module().compile();
-        let all = |rules: &backtrail_unwind::Rules| rules.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+        let of_file = UnwindImage::open(std::slice::from_ref(&file)).unwrap().module().compile();
+        let all =
+            |rules: &backtrail_unwind::Rules| rules.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
         assert!(!all(&of_file).is_empty());
         assert_eq!(all(&of_memory), all(&of_file));
 
@@ -83,7 +84,10 @@ mod tests {
         let end = of_table.start().offset_from(image.text.start()).unwrap() + 4;
         let cut = MemorySlice::new(loaded, &mapped[..usize::try_from(end).unwrap()]);
         let problems = UnwindTables::mapped(&cut, &image, object.arch()).problems().join(" ");
-        assert!(problems.contains("__unwind_info cannot be read") && !problems.contains("__text"), "{problems}");
+        assert!(
+            problems.contains("__unwind_info cannot be read") && !problems.contains("__text"),
+            "{problems}"
+        );
     }
 
     #[test]
