@@ -45,7 +45,12 @@ fn elapsed() -> Option<Duration> {
     backtrail_sys::linux::boot_time().ok()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(target_os = "macos", target_os = "ios"))]
+fn elapsed() -> Option<Duration> {
+    backtrail_sys::macos::boot_time()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "ios")))]
 fn elapsed() -> Option<Duration> {
     None
 }
