@@ -32,7 +32,7 @@ impl Stacks {
         how.consistent = options.consistent;
         let mut captured = remote::capture(&target, &how).map_err(failed)?;
         let live = Live { target: &target, maps: &captured.maps, symbols };
-        let mut stacks = live.walk(&captured.snapshot, options);
+        let mut stacks = among_free_processors(|| live.walk(&captured.snapshot, options));
         let window = options.cpu_window;
         if window > Duration::ZERO {
             captured.usage.finish(&target, window, &mut captured.threads);
@@ -58,6 +58,15 @@ impl Stacks {
             images::add(&mut builder, &snapshot, image, live.find(image, true), image.bias);
         }
         Ok(builder.finish_unasked())
+    }
+}
+
+/// Does the work on no more processors than nothing else runs on: one that the process runs on would be taken away from it
+/// for milliseconds at a time, which is longer than all its threads are stopped.
+fn among_free_processors<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    match rayon::ThreadPoolBuilder::new().num_threads(remote::workers()).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
     }
 }
 

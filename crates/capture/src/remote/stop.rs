@@ -12,7 +12,6 @@ use backtrail_core::{AddrRange, Arch, Avma, Registers};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
 use std::collections::HashSet;
-use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,8 +44,6 @@ pub(super) enum Outcome {
 pub(super) struct Stopped {
     /// Parallel to the threads.
     pub(super) outcomes: Vec<Outcome>,
-    /// The bytes that were copied of all stacks.
-    pub(super) stacks: Vec<u8>,
     pub(super) stops: Stops,
 }
 
@@ -55,8 +52,7 @@ pub(super) struct Stopped {
 pub(super) struct Copied {
     pub(super) registers: Registers,
     pub(super) start: Avma,
-    /// Where its bytes are among all that were copied.
-    pub(super) bytes: Range<usize>,
+    pub(super) bytes: Vec<u8>,
     /// Whether the stack is deeper than that.
     pub(super) is_cut: bool,
     pub(super) stopped_for: Duration,
@@ -80,7 +76,7 @@ pub(super) fn run(
                 true => work.together(threads, usage),
                 false => work.one_by_one(threads, usage),
             }
-            Stopped { outcomes: work.outcomes, stacks: work.stacks, stops: work.stops }
+            Stopped { outcomes: work.outcomes, stops: work.stops }
         };
         let worker = thread::Builder::new().name("backtrail-stop".to_owned()).spawn_scoped(scope, work);
         worker.map(thread::ScopedJoinHandle::join)
@@ -100,8 +96,6 @@ struct Work<'t> {
     names: Syscalls,
     /// Where stacks are copied to. Written to once before any thread is stopped, so that no page of it is missing.
     buffer: Vec<u8>,
-    /// All stacks that were copied one by one, one behind the other.
-    stacks: Vec<u8>,
     outcomes: Vec<Outcome>,
     stops: Stops,
 }
@@ -116,13 +110,14 @@ struct Held {
     moved: Instant,
 }
 
-/// Bytes of stacks that there is room for before any thread is stopped; more is made where it is needed.
-const USUAL_STACKS: usize = 8 << 20;
 /// Rounds of new threads; a process that starts them faster than they can be listed never ends doing so.
 const MAX_ROUNDS: usize = 8;
 /// How often a thread is looked at before the next is asked to stop too; it is then looked after between others. Where
 /// processors are free, threads stop at once; where they are not, the waits for one overlap.
 const LOOKS: u32 = 20;
+/// The same for a thread that runs: it stops on its own processor as soon as that is told, and would stand still while this
+/// thread is waking up.
+const LOOKS_AT_RUNNING: u32 = 250;
 /// Threads that may be waited for at a time, which is also how many may stand while one is copied.
 const IN_FLIGHT: usize = 8;
 /// After this time a thread no longer counts as one of them: it may sleep for long.
@@ -145,7 +140,6 @@ impl<'t> Work<'t> {
             memory: target.memory(),
             names: Syscalls::of(target.arch().family()),
             buffer: vec![1; size],
-            stacks: Vec::with_capacity(USUAL_STACKS),
             outcomes: Vec::new(),
             stops: Stops::default(),
         }
@@ -156,12 +150,16 @@ impl<'t> Work<'t> {
         let mut waiting: Vec<Held> = Vec::new();
         for _ in 0..MAX_ROUNDS {
             for index in self.outcomes.len()..threads.len() {
-                let Some(facts) = threads.get_mut(index) else { break };
-                facts.ask_what_it_waits_in(self.target, &self.names);
+                let Some(facts) = threads.get(index) else { break };
+                let is_running = matches!(facts.state, ThreadState::Running);
+                if is_running {
+                    // It does not wait for the others', which would go before it.
+                    self.let_settle(&mut waiting, 0);
+                }
                 let outcome = match self.seize(index, facts) {
                     Ok(mut held) => {
                         held.ask();
-                        match held.look(LOOKS) {
+                        match held.look(if is_running { LOOKS_AT_RUNNING } else { LOOKS }) {
                             Seen::Running => {
                                 waiting.push(held);
                                 Outcome::Unstoppable(Duration::ZERO)
@@ -173,10 +171,7 @@ impl<'t> Work<'t> {
                 };
                 self.outcomes.push(outcome);
                 self.look_after(&mut waiting);
-                while waiting.iter().filter(|held| held.asked.elapsed() < SLOW).count() >= IN_FLIGHT {
-                    thread::sleep(PAUSE);
-                    self.look_after(&mut waiting);
-                }
+                self.let_settle(&mut waiting, IN_FLIGHT - 1);
             }
             if !self.add_new(threads, usage) {
                 break;
@@ -184,6 +179,14 @@ impl<'t> Work<'t> {
         }
         self.wait_for_rest(&mut waiting);
         // What has not stopped even now is let go of by the end of this thread.
+    }
+
+    /// Waits until no more than so many are still waited for, those left out that take long.
+    fn let_settle(&mut self, waiting: &mut Vec<Held>, most: usize) {
+        while waiting.iter().filter(|held| held.asked.elapsed() < SLOW).count() > most {
+            thread::sleep(PAUSE);
+            self.look_after(waiting);
+        }
     }
 
     fn seize(&self, index: usize, facts: &ThreadFacts) -> Result<Held, Outcome> {
@@ -283,9 +286,8 @@ impl<'t> Work<'t> {
         let moved = held.moved;
         held.tracee.detach();
         let stopped_for = moved.elapsed();
-        let before = self.stacks.len();
-        self.stacks.extend_from_slice(self.buffer.get(..copied).unwrap_or_default());
-        self.copied(stopped_for, arch, &raw, place, before..before + copied)
+        let bytes = self.buffer.get(..copied).unwrap_or_default().to_vec();
+        self.copied(stopped_for, arch, &raw, place, bytes)
     }
 
     fn copied(
@@ -294,7 +296,7 @@ impl<'t> Work<'t> {
         arch: Arch,
         raw: &RawRegisters,
         place: Option<(AddrRange<Avma>, bool)>,
-        bytes: Range<usize>,
+        bytes: Vec<u8>,
     ) -> Outcome {
         self.stops.threads += 1;
         self.stops.longest = self.stops.longest.max(stopped_for);
@@ -313,7 +315,7 @@ impl<'t> Work<'t> {
         let known: HashSet<u32> = threads.iter().map(|facts| facts.id).collect();
         let new = ids.into_iter().filter(|id| !known.contains(id));
         let before = threads.len();
-        threads.extend(new.filter_map(|id| facts::one(self.target, id, usage)));
+        threads.extend(new.filter_map(|id| facts::one(self.target, id, &self.names, usage)));
         threads.truncate(self.options.limits.threads);
         threads.len() > before
     }
@@ -322,9 +324,6 @@ impl<'t> Work<'t> {
     fn together(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
         let mut held: Vec<Held> = Vec::with_capacity(threads.len());
         let mut began = None;
-        for facts in threads.iter_mut() {
-            facts.ask_what_it_waits_in(self.target, &self.names);
-        }
         for _ in 0..MAX_ROUNDS {
             let first = held.len();
             for index in self.outcomes.len()..threads.len() {
@@ -399,11 +398,11 @@ impl<'t> Work<'t> {
         let together = began.elapsed();
         let mut at = 0;
         for (((index, arch, raw, place), size), copied) in taken.into_iter().zip(sizes).zip(copied) {
-            let outcome = self.copied(together, arch, &raw, Some(place), at..at + copied);
+            let stack = bytes.get(at..at + copied).unwrap_or_default().to_vec();
+            let outcome = self.copied(together, arch, &raw, Some(place), stack);
             self.set(index, outcome);
             at += size;
         }
-        self.stacks = bytes;
         self.stops.together = Some(together);
     }
 }

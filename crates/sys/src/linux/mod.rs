@@ -3,6 +3,7 @@
 mod clock;
 mod context;
 mod error;
+mod folder;
 mod futex;
 pub mod loader;
 pub mod memory;
@@ -12,8 +13,9 @@ mod signal;
 mod slots;
 mod threads;
 
-pub use clock::boot_time;
+pub use clock::{boot_time, coarse_time, monotonic_time};
 pub use error::OsError;
+pub use folder::Folder;
 pub use own_memory::{OwnMemory, OwnStack};
 pub use signal::{DirectedSignal, Stopped};
 pub use slots::{Claim, Sent, Slots, Work};
