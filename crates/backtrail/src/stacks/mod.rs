@@ -25,7 +25,8 @@ mod unwind_image;
 mod walk;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::{find::Finder, from_memory::InMemory, name::of_function, unwind_image::UnwindImage};
+pub(crate) use self::{find::Finder, from_memory::InMemory, unwind_image::UnwindImage};
+pub(crate) use name::of_function;
 
 use crate::ImageSymbols;
 use crate::SymbolStatus;
