@@ -1,0 +1,22 @@
+//! Differences between gdb's stacks and ours that are known and explained; each is also in `docs/live.md`.
+
+use crate::cores::explained::{Rule, ZERO_FRAME};
+
+pub(super) const RULES: [Rule; 2] = [
+    ZERO_FRAME,
+    (
+        |difference| {
+            let makes_code = ["node/", "java/"].iter().any(|family| difference.case.starts_with(family));
+            let guessed =
+                difference.ours().is_some_and(|ours| matches!(&*ours.trust, "frame-pointer" | "scan"));
+            let callee = difference.at.checked_sub(1).and_then(|at| difference.thread.frames.get(at));
+            // Code that was made at run time, or, of node, when node was built, by the same compiler.
+            let is_made = callee.is_some_and(|callee| {
+                callee.image.starts_with("<anonymous:") || callee.image == "node" && callee.trust != "cfi"
+            });
+            let is_nowhere = difference.theirs().is_none_or(|theirs| theirs.name == "None");
+            makes_code && guessed && is_made && is_nowhere
+        },
+        "code that a run-time compiler made has no tables: we follow its frame pointers or scan, gdb goes astray",
+    ),
+];
