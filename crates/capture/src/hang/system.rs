@@ -87,12 +87,16 @@ mod tests {
     #[test]
     fn both_clocks_go_on_at_the_same_pace() {
         let clock = SystemClock::new();
-        let before = clock.now();
-        std::thread::sleep(Duration::from_millis(20));
-        let after = clock.now();
-        let ran = after.running - before.running;
-        let passed = after.elapsed - before.elapsed;
-        assert!(ran >= Duration::from_millis(20));
-        assert!(passed + Duration::from_millis(5) >= ran, "{passed:?} and {ran:?}");
+        // The two are read one after the other, and the thread may stand for long in between.
+        let are_close = || {
+            let before = clock.now();
+            std::thread::sleep(Duration::from_millis(20));
+            let after = clock.now();
+            let ran = after.running - before.running;
+            let passed = after.elapsed - before.elapsed;
+            assert!(ran >= Duration::from_millis(20));
+            passed.abs_diff(ran) <= Duration::from_millis(1)
+        };
+        assert!((0..500).any(|_| are_close()));
     }
 }

@@ -162,13 +162,13 @@ pub(crate) fn signal(name: &str, id: u32) {
     assert!(Command::new("kill").args([name, &id.to_string()]).status().unwrap().success());
 }
 
-/// Waits until something holds, for ten seconds at most.
+/// Waits until something holds, for a minute at most.
 pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..6000 {
         if holds() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("{what}: not after ten seconds");
+    panic!("{what}: not after a minute");
 }
