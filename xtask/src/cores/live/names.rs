@@ -37,15 +37,33 @@ pub(super) fn compare(family: &str, thread: &Thread, stack: &Stack, counts: &mut
     different
 }
 
-/// A name without white space, parameters, a compiler's clones and the version of a symbol.
+/// A name without white space, parameters, the type of what a template's function returns, a compiler's clones and the version
+/// of a symbol.
 fn bare(name: &str) -> String {
-    let name: String = name.split_whitespace().collect();
-    let mut name = name.split_once('@').map_or(name.as_str(), |(name, _)| name);
-    while let Some((before, _)) = name.rsplit_once("[clone.").or_else(|| name.rsplit_once("(.")) {
-        name = before;
+    let mut name = name.split_once('@').map_or(name, |(name, _)| name).trim();
+    while let Some((before, _)) = name.rsplit_once("[clone ").or_else(|| name.rsplit_once("(.")) {
+        name = before.trim();
     }
-    let name = name.strip_suffix("const").filter(|name| name.ends_with(')')).unwrap_or(name);
-    without_parameters(name).to_owned()
+    let name = name.strip_suffix(" const").filter(|name| name.ends_with(')')).unwrap_or(name);
+    without_result(without_parameters(name)).split_whitespace().collect()
+}
+
+/// Cuts off what stands before the last space that no bracket is open at: only functions of templates have it, and only where
+/// their name comes from a symbol.
+fn without_result(name: &str) -> &str {
+    let mut depth = 0;
+    let mut start = 0;
+    for (at, letter) in name.char_indices() {
+        match letter {
+            '(' | '<' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            '>' if !name.get(..at).is_some_and(|before| before.ends_with('-')) => depth -= 1,
+            ' ' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    // `operator new`, `operator<`.
+    if name.contains("operator") { name } else { name.get(start..).unwrap_or(name) }
 }
 
 /// Cuts the last pair of parentheses off, unless it is the name of an operator.
@@ -83,11 +101,12 @@ const RULES: [Rule; 5] = [
          arguments; ours are the linkage names, which name the type and the trait",
     ),
     (
-        |_, ours, theirs| match (ours.split_once("'lambda"), theirs.split_once("{lambda(")) {
-            (Some((ours, _)), Some((theirs, _))) => ours == theirs,
-            _ => false,
+        |_, ours, theirs| {
+            let (ours, theirs) = (with_plain_lambdas(ours), with_plain_lambdas(theirs));
+            // What is inside of a function has no more of a name in some debug info.
+            ours == theirs || theirs == "operator()" && ours.ends_with("::{lambda}::operator()")
         },
-        "C++: LLVM's demangler and ours write a lambda in one way, GNU's in another",
+        "C++: the demanglers and the compilers' debug info each write in their own way a lambda, and the function that it is in",
     ),
     (
         |_, ours, theirs| {
@@ -97,6 +116,53 @@ const RULES: [Rule; 5] = [
         "C++: GNU's demangler puts a function among template arguments in parentheses",
     ),
 ];
+
+/// A C++ name with each lambda as `{lambda}`, however it was written, and without the parameters of functions that something
+/// is inside of.
+fn with_plain_lambdas(name: &str) -> String {
+    const FORMS: [(&str, &str); 3] = [("'lambda'(", ")"), ("{lambda(", ")#"), ("<lambda(", ")>")];
+    let mut plain = String::new();
+    let mut rest = name;
+    while let Some(letter) = rest.chars().next() {
+        let form = FORMS.iter().find(|(start, _)| rest.starts_with(start));
+        let (open, end) = form.map_or((0, ""), |(start, end)| (start.len() - 1, *end));
+        let group = rest.get(open..).filter(|group| group.starts_with('(')).and_then(closing);
+        let after = group.and_then(|size| rest.get(open + size - 1..)).unwrap_or_default();
+        match form {
+            Some(_) if after.starts_with(end) => {
+                plain.push_str("{lambda}");
+                rest = after.get(end.len()..).unwrap_or_default();
+                if end.ends_with('#') {
+                    rest = rest.split_once('}').map_or("", |(_, rest)| rest);
+                }
+            }
+            None if after.starts_with(")::") && !plain.ends_with(':') => {
+                rest = after.get(1..).unwrap_or_default()
+            }
+            _ => {
+                plain.push(letter);
+                rest = rest.get(letter.len_utf8()..).unwrap_or_default();
+            }
+        }
+    }
+    plain
+}
+
+/// How long the pair of parentheses is that the text begins with.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
+}
 
 /// The last part of a path, without generic arguments; closures are all alike.
 fn last(name: &str) -> &str {
@@ -137,8 +203,11 @@ mod tests {
             ("read@@GLIBC_2.2.5", "read"),
             ("(anonymous namespace)::run", "(anonymousnamespace)::run"),
             ("main.one.take", "main.one.take"),
-            ("void a::b<int>(long) [clone .isra.0]", "voida::b<int>"),
-            ("void a::b<int>(long) (.isra.0)", "voida::b<int>"),
+            ("void a::b<int>(long) [clone .isra.0]", "a::b<int>"),
+            ("void a::b<int>(long) (.isra.0)", "a::b<int>"),
+            ("a::c<void (*)(int), int>::type a::b<void (*)(int)>(void (*)(int))", "a::b<void(*)(int)>"),
+            ("operator new(unsigned long)", "operatornew"),
+            ("long a::operator+<int>(a)", "longa::operator+<int>"),
         ] {
             assert_eq!(bare(name), plain);
         }
@@ -164,10 +233,23 @@ mod tests {
             ),
             Some(2)
         );
-        assert_eq!(
-            rule("a::S::go()::'lambda'(void*)::_FUN(void*)", "a::S::go()::{lambda(void*)#1}::_FUN(void*)"),
-            Some(3)
-        );
+        let lambda = "a::S::go(a::S)::'lambda'(int, void (*)())";
+        for (ours, theirs) in [
+            ("::_FUN(void*)", "a::S::go(a::S)::{lambda(int, void (*)())#1}::_FUN(void*)"),
+            ("::_FUN(void*)", "a::S::go(S)::<lambda(int, void (*)())>::_FUN"),
+            ("::operator()(int) const", "operator()"),
+        ] {
+            assert_eq!(rule(&format!("{lambda}{ours}"), theirs), Some(3), "{theirs}");
+        }
+        for (ours, theirs) in [
+            ("::_FUN(void*)", "a::S::stay(a::S)::{lambda(int, void (*)())#1}::_FUN(void*)"),
+            ("::_FUN(void*)", "operator()"),
+            ("::operator()(int) const", "call"),
+        ] {
+            assert_eq!(rule(&format!("{lambda}{ours}"), theirs), None, "{theirs}");
+        }
+        assert_eq!(rule("f<a::go(a::S)::'lambda'()&, int>()", "f<a::go(S)::<lambda()>&, int>"), Some(3));
+        assert_eq!(rule("f<(anonymous namespace)::g>()", "f<g>()"), None);
         assert_eq!(rule("<a::One as a::Step>::take", "a::{impl#0}::take"), None);
         assert_eq!(rule("a::one", "a::other"), None);
         assert_eq!(rule("void f<&int g(long)>(long)", "void f<&(int g(long))>(long)"), Some(4));

@@ -1,9 +1,20 @@
 //! Differences between gdb's stacks and ours that are known and explained; each is also in `docs/live.md`.
 
 use crate::cores::explained::{Rule, ZERO_FRAME};
+use crate::cores::ours::Frame;
 
-pub(super) const RULES: [Rule; 2] = [
+pub(super) const RULES: [Rule; 3] = [
     ZERO_FRAME,
+    (
+        |difference| {
+            let is_clone = |frame: &Frame| frame.functions.last().is_some_and(|name| name == "runtime.clone");
+            let is_first = difference.thread.frames.iter().take(difference.at).any(is_clone);
+            let is_nowhere = difference.theirs().is_none_or(|theirs| theirs.name == "None");
+            let is_end = difference.ours().is_none_or(|ours| ours.image.is_empty());
+            difference.case.starts_with("go/") && is_first && is_nowhere && is_end
+        },
+        "a thread of Go's begins in runtime.clone, whose table says that it has a caller: what the new stack holds there",
+    ),
     (
         |difference| {
             let makes_code = ["node/", "java/"].iter().any(|family| difference.case.starts_with(family));
