@@ -1,5 +1,6 @@
 //! What the kernel tells of each thread.
 
+use super::away::Away;
 use super::target::Target;
 use super::usage::Usage;
 use super::workers;
@@ -53,35 +54,42 @@ pub enum How {
 const WORTH_TWO: usize = 100;
 
 /// Reads the facts of all of `ids` that are there, and begins to measure their CPU usage.
-pub(super) fn read_all(target: &Target, ids: &[u32]) -> (Vec<ThreadFacts>, Usage) {
+pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> (Vec<ThreadFacts>, Usage) {
     let names = Syscalls::of(target.arch().family());
-    let mut usage = Usage::default();
-    let mut facts = Vec::with_capacity(ids.len());
-    let read = |ids: &[u32]| {
+    let read = |ids: &[u32], away: &mut Away| {
         let mut usage = Usage::default();
-        let facts: Vec<_> = ids.iter().filter_map(|id| one(target, *id, &names, &mut usage)).collect();
+        let facts: Vec<_> = ids.iter().filter_map(|id| one(target, *id, &names, &mut usage, away)).collect();
         (facts, usage)
     };
-    let parts: Vec<_> = if ids.len() < WORTH_TWO || workers() == 1 {
-        vec![read(ids)]
-    } else {
-        let (first, second) = ids.split_at(ids.len() / 2);
-        std::thread::scope(|scope| {
-            let other = scope.spawn(|| read(second));
-            let own = read(first);
-            [Some(own), other.join().ok()].into_iter().flatten().collect()
-        })
-    };
-    for (more, times) in parts {
-        facts.extend(more);
-        usage.join(times);
+    if ids.len() < WORTH_TWO || workers() == 1 {
+        return read(ids, away);
     }
-    (facts, usage)
+    let (first, second) = ids.split_at(ids.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let mut away = Away::default();
+            (read(second, &mut away), away.busy())
+        });
+        let (mut facts, mut usage) = read(first, away);
+        if let Ok(((more, times), busy)) = other.join() {
+            facts.extend(more);
+            usage.join(times);
+            away.join(busy);
+        }
+        (facts, usage)
+    })
 }
 
 /// The facts of one thread; `None` where it is gone.
-pub(super) fn one(target: &Target, id: u32, names: &Syscalls, usage: &mut Usage) -> Option<ThreadFacts> {
+pub(super) fn one(
+    target: &Target,
+    id: u32,
+    names: &Syscalls,
+    usage: &mut Usage,
+    away: &mut Away,
+) -> Option<ThreadFacts> {
     let stat = target.of_thread(id, "stat", Stat::parse)?;
+    away.saw(&stat);
     usage.begin(target, id, &stat);
     let mut facts = ThreadFacts {
         id,

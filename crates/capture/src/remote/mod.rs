@@ -12,6 +12,7 @@
 //! Threads that cannot be stopped (in uninterruptible sleep, or traced by a debugger) are told so; where the kernel says
 //! what their stack pointer is, their stack is copied without stopping them: they do not run anyway.
 
+mod away;
 mod denied;
 mod error;
 mod facts;
@@ -23,6 +24,7 @@ mod stop;
 mod target;
 mod usage;
 
+pub use away::Away;
 pub use error::Error;
 pub use facts::{How, ThreadFacts};
 pub use maps::{MappedFile, Maps};
@@ -78,17 +80,17 @@ pub struct Captured {
     pub usage: Usage,
 }
 
-/// Captures a process.
+/// Captures a process. `away` keeps the caller off the processors that the process runs on from then on.
 ///
 /// # Errors
 /// Where there is no such process, it may not be captured (the message says by which setting or capability), or it is
 /// the caller's own.
-pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
+pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Captured, Error> {
     let maps = target.maps(&options.limits)?;
     let ids = target.thread_ids()?;
-    let (mut facts, mut usage) = facts::read_all(target, &ids);
+    let (mut facts, mut usage) = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
-    let stop::Stopped { outcomes, stops } = stop::run(target, &maps, options, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stops } = stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();

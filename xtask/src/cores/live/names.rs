@@ -137,7 +137,7 @@ fn with_plain_lambdas(name: &str) -> String {
                 }
             }
             None if after.starts_with(")::") && !plain.ends_with(':') => {
-                rest = after.get(1..).unwrap_or_default()
+                rest = after.get(1..).unwrap_or_default();
             }
             _ => {
                 plain.push(letter);
