@@ -136,10 +136,12 @@ const IN_FLIGHT_BESIDE_OTHERS: usize = 4;
 /// Where the process's own threads are on every processor, this thread, which goes before them, works no longer than this without
 /// standing aside for as long.
 const TURN: Duration = Duration::from_micros(200);
-/// A pause in waiting, for each that is waited for: about what a thread takes to wake up and stop where it has to do that on this
-/// thread's processor. Giving way (`sched_yield`) would mean to wait until all others have had their slice, which is 1 ms
-/// and more on a busy machine.
-const PAUSE: Duration = Duration::from_micros(3);
+/// A pause in waiting, for each thread that is waited for and once more: about what it takes to wake up and stop on this thread's
+/// processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
+/// to wait until all others have had their slice, which is 1 ms and more on a busy machine.
+const PAUSE: Duration = Duration::from_micros(5);
+/// What a pause grows to while none stops: others are before them then, and looking takes time from those.
+const LONGEST_PAUSE: Duration = Duration::from_micros(80);
 /// What a thread that only wants for a processor is waited for.
 const BUSY_MACHINE: Duration = Duration::from_secs(3);
 
@@ -218,13 +220,17 @@ impl<'t> Work<'t> {
     /// Waits until none is waited for, those left out that take long.
     fn let_settle(&mut self, waiting: &mut Vec<Held>) {
         self.look_after(waiting);
+        let mut pause = PAUSE;
         loop {
             let young = young(waiting);
             if young == 0 {
                 break;
             }
-            thread::sleep(PAUSE * u32::try_from(young).unwrap_or(1));
+            let for_each = PAUSE * u32::try_from(young).unwrap_or(1);
+            thread::sleep((pause + for_each).min(LONGEST_PAUSE));
+            let before = waiting.len();
             self.look_after(waiting);
+            pause = if waiting.len() < before { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
         }
     }
 
