@@ -407,7 +407,9 @@ impl Comparison<'_, '_> {
             let [low, high] = [code[0], code[1]];
             // `pop`, `add sp, #…`, `pop.w` and `ldr lr, [sp], #…`; in the other mode `pop`, `add sp, sp, #…`, `ldr …`.
             let gives = match thumb {
-                true => matches!((high, low), (0xbc | 0xbd, _) | (0xb0, ..0x80) | (0xe8, 0xbd) | (0xf8, 0x5d)),
+                true => {
+                    matches!((high, low), (0xbc | 0xbd, _) | (0xb0, ..0x80) | (0xe8, 0xbd) | (0xf8, 0x5d))
+                }
                 false => matches!((code[3], code[2]), (0xe8, 0xbd) | (0xe2, 0x8d) | (0xe4, 0x9d)),
             };
             if gives {
