@@ -129,18 +129,24 @@ impl AbbrevTable {
         Ok(table)
     }
 
-    /// Reads only as far as the abbreviation with `code`, but no more than `limit` abbreviations. For a look at a
-    /// unit's root DIE, whose abbreviation is the table's first with all known producers.
-    pub(crate) fn read_until(
+    /// Reads only the first abbreviation with `code`, and looks for it no further than `limit` bytes. For a look at a
+    /// unit's root DIE: most producers put its abbreviation first, GCC the common ones.
+    pub(crate) fn read_only(
         reader: &mut Reader<'_>,
         encoding: Encoding,
         code: u64,
-        limit: usize,
+        limit: u64,
     ) -> Result<Option<Self>, Malformed> {
-        let mut table = Self::empty(encoding);
-        for _ in 0..limit {
-            match table.read_one(reader)? {
-                Some(read) if read == code => return Ok(Some(table)),
+        let end = reader.offset().saturating_add(limit);
+        while reader.offset() < end {
+            let start = *reader;
+            match pass_one(reader)? {
+                Some(passed) if passed == code => {
+                    *reader = start;
+                    let mut table = Self::empty(encoding);
+                    table.read_one(reader)?;
+                    return Ok(Some(table));
+                }
                 Some(_) => {}
                 None => break,
             }
@@ -161,17 +167,8 @@ impl AbbrevTable {
     }
 
     fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
-        // A table may end with its section instead of a zero.
-        if reader.is_empty() {
-            return Ok(None);
-        }
-        let code = reader.uleb().ok_or_else(|| reader.malformed(SECTION, "an abbreviation code"))?;
-        if code == 0 {
-            return Ok(None);
-        }
+        let Some((code, tag, children)) = read_head(reader)? else { return Ok(None) };
         let start = (self.specs.len() as u32, self.skips.len() as u32, self.plan.len() as u32);
-        let head = reader.uleb().zip(reader.u8());
-        let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
         let tag = u16::try_from(tag).unwrap_or(UNKNOWN);
         self.read_specs(reader, is_read(tag) || children != 0)?;
         let abbrev = Abbrev {
@@ -192,11 +189,7 @@ impl AbbrevTable {
     fn read_specs(&mut self, reader: &mut Reader<'_>, is_read: bool) -> Result<(), Malformed> {
         let (first_skip, first_step) = (self.skips.len(), self.plan.len());
         for _ in 0..MAX_SPECS {
-            let pair = reader.uleb().zip(reader.uleb());
-            let (name, form) = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
-            if (name, form) == (0, 0) {
-                return Ok(());
-            }
+            let Some((name, form)) = read_pair(reader)? else { return Ok(()) };
             let form = u16::try_from(form).unwrap_or(UNKNOWN);
             let constant = if form == dw::DW_FORM_implicit_const.0 { self.read_constant(reader)? } else { 0 };
             let skip = skip_of(form, self.encoding);
@@ -210,7 +203,7 @@ impl AbbrevTable {
                 }
             }
         }
-        Err(reader.malformed(SECTION, "an abbreviation with less than 1024 attributes"))
+        Err(too_many(reader))
     }
 
     fn read_constant(&mut self, reader: &mut Reader<'_>) -> Result<u32, Malformed> {
@@ -280,6 +273,45 @@ impl AbbrevTable {
         }
         Some(())
     }
+}
+
+/// The code, tag and children flag of the next abbreviation; `None` at the table's end.
+fn read_head(reader: &mut Reader<'_>) -> Result<Option<(u64, u64, u8)>, Malformed> {
+    // A table may end with its section instead of a zero.
+    if reader.is_empty() {
+        return Ok(None);
+    }
+    let code = reader.uleb().ok_or_else(|| reader.malformed(SECTION, "an abbreviation code"))?;
+    if code == 0 {
+        return Ok(None);
+    }
+    let head = reader.uleb().zip(reader.u8());
+    let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
+    Ok(Some((code, tag, children)))
+}
+
+/// An attribute and its form; `None` behind the last one.
+#[inline]
+fn read_pair(reader: &mut Reader<'_>) -> Result<Option<(u64, u64)>, Malformed> {
+    let pair = reader.uleb().zip(reader.uleb());
+    let pair = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
+    Ok(if pair == (0, 0) { None } else { Some(pair) })
+}
+
+/// Passes over an abbreviation and gives its code; `None` at the table's end.
+fn pass_one(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+    let Some((code, ..)) = read_head(reader)? else { return Ok(None) };
+    for _ in 0..MAX_SPECS {
+        let Some((_, form)) = read_pair(reader)? else { return Ok(Some(code)) };
+        if form == u64::from(dw::DW_FORM_implicit_const.0) {
+            reader.skip_leb().ok_or_else(|| reader.malformed(SECTION, "an implicit constant"))?;
+        }
+    }
+    Err(too_many(reader))
+}
+
+fn too_many(reader: &Reader<'_>) -> Malformed {
+    reader.malformed(SECTION, "an abbreviation with less than 1024 attributes")
 }
 
 /// DIEs whose attributes matter: units, functions, calls, and what functions lie in; besides, all with children, which
