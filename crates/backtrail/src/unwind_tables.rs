@@ -1,5 +1,8 @@
 //! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
 
+#[cfg(any(test, target_os = "macos", target_os = "ios"))]
+mod mapped;
+
 use backtrail_core::{Family, Svma};
 use backtrail_object::{Format, Kind, Object};
 use backtrail_unwind::{Section, Sections};
@@ -22,6 +25,9 @@ enum Table {
     Exidx,
     Extab,
     UnwindInfo,
+    /// Code that was copied; an object's own is borrowed.
+    #[cfg(any(test, target_os = "macos", target_os = "ios"))]
+    Text,
 }
 
 const NAMES: [(Table, &str); 10] = [
@@ -99,7 +105,7 @@ impl<'d> UnwindTables<'d> {
             let named = self.named.iter().find(|(table, ..)| *table == wanted);
             named.map(|(_, start, data)| Section::new(*start, data))
         };
-        Sections {
+        let sections = Sections {
             eh_frame_hdr: section(Table::EhFrameHdr),
             eh_frame: section(Table::EhFrame),
             debug_frame: section(Table::DebugFrame),
@@ -107,7 +113,11 @@ impl<'d> UnwindTables<'d> {
             extab: section(Table::Extab),
             unwind_info: section(Table::UnwindInfo),
             ..self.head.clone()
-        }
+        };
+        #[cfg(any(test, target_os = "macos", target_os = "ios"))]
+        let sections =
+            Sections { text: [sections.text, Vec::from_iter(section(Table::Text))].concat(), ..sections };
+        sections
     }
 
     /// What could not be read.

@@ -97,7 +97,7 @@
 //! | --- | --- | --- |
 //! | bytes of code that the chunk is for | *doubling* by bits 0 and 1 of the widths | always |
 //! | number of the name plus one, 0 for none | *counted* by bits 2 and 3 | always |
-//! | bytes from the start of the piece, or of the symbol, to the chunk | *long* by bits 4 and 5 | always |
+//! | bytes from the start of the piece, or of the symbol that names it, to the chunk | *long* by bits 4 and 5 | always |
 //! | number of steps, 1 to 64 | byte | kinds 0 and 1 |
 //! | number of far places | byte | kinds 0 and 1 |
 //! | widths of far places | byte | kinds 0 and 1 |

@@ -14,11 +14,11 @@ pub(super) struct Difference<'d> {
 }
 
 impl Difference<'_> {
-    fn ours(&self) -> Option<&ours::Frame> {
+    pub(super) fn ours(&self) -> Option<&ours::Frame> {
         self.thread.frames.get(self.at)
     }
 
-    fn theirs(&self) -> Option<&peers::Frame> {
+    pub(super) fn theirs(&self) -> Option<&peers::Frame> {
         self.stack.frames.get(self.at)
     }
 
@@ -33,8 +33,8 @@ impl Difference<'_> {
 }
 
 /// Why a difference is right; `None` where that is not known.
-pub(super) fn why(difference: &Difference<'_>) -> Option<&'static str> {
-    RULES.iter().find(|(holds, _)| holds(difference)).map(|(_, why)| *why)
+pub(super) fn why(difference: &Difference<'_>, rules: &[Rule]) -> Option<&'static str> {
+    rules.iter().find(|(holds, _)| holds(difference)).map(|(_, why)| *why)
 }
 
 /// Whether what the source says of a case must be found.
@@ -50,17 +50,20 @@ fn ends_in_abort_on_arm(case: &str) -> bool {
     is_arm && ["abort", "twice", "uncaught", "noexcept"].iter().any(|way| case.contains(way))
 }
 
-type Rule = (fn(&Difference<'_>) -> bool, &'static str);
+pub(super) type Rule = (fn(&Difference<'_>) -> bool, &'static str);
 
-const RULES: [Rule; 10] = [
-    (
-        |difference| {
-            let is_last = difference.at + 1 == difference.stack.frames.len();
-            let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
-            difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
-        },
-        "gdb shows the zero that ends the stack as a frame",
-    ),
+/// gdb has one frame more, at address zero, where we say that the stack ends.
+pub(super) const ZERO_FRAME: Rule = (
+    |difference| {
+        let is_last = difference.at + 1 == difference.stack.frames.len();
+        let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
+        difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
+    },
+    "gdb shows the zero that ends the stack as a frame",
+);
+
+pub(super) const RULES: [Rule; 10] = [
+    ZERO_FRAME,
     (
         |difference| {
             let partly = difference.case.contains("/cut-") || difference.case.ends_with("/gone");

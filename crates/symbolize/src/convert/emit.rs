@@ -197,10 +197,10 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             let name = self.worker.builder.name(called.unwrap_or_default().head(Language(0)));
             // The first unit that says anything of an address is believed: its lines are as good as functions there.
             let batch = if is_contested || part.symbol.is_none() { &mut *batch } else { &mut *named };
-            if is_contested || part.symbol.is_some() {
-                batch.begin_function(name, &[part.range()]);
-            } else {
-                batch.begin_lines(&[part.range()]);
+            match part.symbol {
+                Some(symbol) => batch.begin_symbol(name, symbol.start, &[part.range()]),
+                None if is_contested => batch.begin_function(name, &[part.range()]),
+                None => batch.begin_lines(&[part.range()]),
             }
             self.rows(batch, &part);
             batch.end_function();

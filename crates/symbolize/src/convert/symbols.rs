@@ -35,6 +35,8 @@ pub(super) struct Pieces {
 #[derive(Clone, Copy)]
 pub(super) struct Named {
     pub(super) name: StringId,
+    /// Where the symbol starts, which may be below the piece.
+    pub(super) start: Svma,
     pub(super) is_mangled: bool,
 }
 
@@ -72,8 +74,8 @@ impl Pieces {
     }
 
     fn named(&self, index: usize) -> Option<Named> {
-        let name = self.pieces.get(index)?.name?;
-        Some(Named { name, is_mangled: *self.mangled.get(index)? })
+        let piece = self.pieces.get(index)?;
+        Some(Named { name: piece.name?, start: piece.start, is_mangled: *self.mangled.get(index)? })
     }
 
     /// The symbol that starts right here.

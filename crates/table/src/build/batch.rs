@@ -10,7 +10,7 @@ use backtrail_core::{AddrRange, Svma};
 /// For each function: [`begin_function`](Self::begin_function), then [`inline`](Self::inline) for each inlined call in
 /// the order of the tree, callers before what they call, then [`row`](Self::row) for each line row, then
 /// [`end_function`](Self::end_function). Rows of code that belongs to no function stand between
-/// [`begin_lines`](Self::begin_lines) and `end_function` in the same way.
+/// [`begin_lines`](Self::begin_lines) or [`begin_symbol`](Self::begin_symbol) and `end_function` in the same way.
 ///
 /// Where functions of a unit overlap, the one that starts last has the address, among those that start together the
 /// one that was added last; the same holds for the inlined calls of a function. A call's callers are those that were
@@ -43,6 +43,8 @@ pub(crate) struct RawRange {
 pub(crate) struct RawFunction {
     is_function: bool,
     name: NameId,
+    /// Where a symbol starts that names code without a function.
+    symbol: Option<u64>,
     first_range: usize,
     pub(crate) inlines: Vec<RawInline>,
     pub(crate) inline_ranges: Vec<(u64, u64)>,
@@ -77,6 +79,8 @@ pub(crate) struct Inline {
 pub(crate) struct Function {
     pub(crate) is_function: bool,
     pub(crate) name: NameId,
+    /// Where a symbol starts that names code without a function.
+    pub(crate) symbol: Option<u64>,
     /// The calls that have addresses.
     pub(crate) inlines: Vec<Inline>,
     pub(crate) steps: Steps,
@@ -92,6 +96,9 @@ struct Event {
     /// Rows that start here.
     rows: u64,
 }
+
+/// The first byte of a function that is told by a symbol; of others it is 1, of lines alone 0.
+const OF_SYMBOL: u8 = 2;
 
 // In the first byte of an event.
 const NEW_CALL: u8 = 1;
@@ -111,19 +118,26 @@ impl Batch {
 
     /// Starts a function. Empty ranges are left out.
     pub fn begin_function(&mut self, name: NameId, ranges: &[AddrRange<Svma>]) {
-        self.begin(true, name, ranges);
+        self.begin(true, name, None, ranges);
+    }
+
+    /// Starts code that has lines, and of which a symbol alone says what it is called: a function whose start is that of
+    /// the symbol, which may lie below the ranges where debug info has another function there.
+    pub fn begin_symbol(&mut self, name: NameId, start: Svma, ranges: &[AddrRange<Svma>]) {
+        self.begin(true, name, Some(start.get()), ranges);
     }
 
     /// Starts code that has lines and belongs to no function. Where it overlaps with a function of any unit, the
     /// function has the address; where with other such code, the unit with the lower number.
     pub fn begin_lines(&mut self, ranges: &[AddrRange<Svma>]) {
-        self.begin(false, NameId::default(), ranges);
+        self.begin(false, NameId::default(), None, ranges);
     }
 
-    fn begin(&mut self, is_function: bool, name: NameId, ranges: &[AddrRange<Svma>]) {
+    fn begin(&mut self, is_function: bool, name: NameId, symbol: Option<u64>, ranges: &[AddrRange<Svma>]) {
         let function = u32::try_from(self.functions.len()).unwrap_or(u32::MAX);
         let open = &mut self.open;
-        (open.is_function, open.name, open.first_range) = (is_function, name, self.ranges.len());
+        (open.is_function, open.name, open.symbol) = (is_function, name, symbol);
+        open.first_range = self.ranges.len();
         open.inlines.clear();
         open.inline_ranges.clear();
         open.rows.clear();
@@ -163,7 +177,8 @@ impl Batch {
         functions.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         are_functions.push(open.is_function);
         resolver.resolve(open, ranges.get(open.first_range..).unwrap_or_default());
-        bytes.push(u8::from(open.is_function));
+        bytes.push(if open.symbol.is_some() { OF_SYMBOL } else { u8::from(open.is_function) });
+        open.symbol.iter().for_each(|start| put_uleb(bytes, *start));
         put_uleb(bytes, u64::from(open.name.0));
         put_uleb(bytes, resolver.too_deep);
         put_uleb(bytes, u64::from(resolver.used));
@@ -271,7 +286,9 @@ impl Function {
     fn read(&mut self, cursor: &mut Cursor<'_>, pieces: &[(u64, u64)]) -> Option<()> {
         let steps = &mut self.steps;
         steps.clear();
-        self.is_function = cursor.u8()? != 0;
+        let kind = cursor.u8()?;
+        self.is_function = kind != 0;
+        self.symbol = if kind == OF_SYMBOL { Some(cursor.uleb()?) } else { None };
         self.name = NameId(cursor.uleb32()?);
         steps.too_deep = cursor.uleb()?;
         self.inlines.clear();
