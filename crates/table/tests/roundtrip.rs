@@ -200,6 +200,8 @@ fn the_example_has_the_bytes_that_the_description_tells() {
         &[0; 8],
     ]
     .concat();
-    let place = 160 + 7 * 32;
+    // The offset of the second section.
+    let offset = bytes[160 + 32 + 8..].first_chunk().unwrap();
+    let place = u64::from_le_bytes(*offset) as usize;
     assert_eq!(bytes[place..place + body.len()], body);
 }

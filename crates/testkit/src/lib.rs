@@ -1,7 +1,8 @@
 //! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
-//! fails the test that called it. It has no dependencies, so that no crate's tests pull in more than the crate.
+//! fails the test that called it. It has no dependencies but for the feature `schema`, so that no
+//! crate's tests pull in more than the crate.
 #![forbid(unsafe_code)]
 
 mod archive;
@@ -10,6 +11,8 @@ mod data;
 mod diff;
 mod elf;
 mod macho;
+#[cfg(feature = "schema")]
+mod schema;
 mod snapshot;
 mod temp;
 
@@ -19,5 +22,7 @@ pub use data::{corpus, corpus_file, fixtures, workspace_root};
 pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
 pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
+#[cfg(feature = "schema")]
+pub use schema::Schema;
 pub use snapshot::assert_snapshot;
 pub use temp::TempDir;

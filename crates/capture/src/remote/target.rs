@@ -9,8 +9,10 @@ use crate::Limits;
 use crate::bytes::u16_at;
 use crate::procfs::{Stat, Status, ThreadState, parse_id};
 use backtrail_core::Arch;
+use backtrail_sys::linux::Folder;
+use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,8 @@ pub struct Target {
     living: u32,
     arch: Arch,
     status: Status,
+    /// `/proc/PID/task`.
+    tasks: Folder,
 }
 
 impl Target {
@@ -41,7 +45,8 @@ impl Target {
         if first.is_kernel_thread || status.is_kernel_thread == Some(true) {
             return Err(Error::KernelThread { process, name: first.name });
         }
-        let mut target = Self { process, living: process, arch: Arch::Unknown, status };
+        let tasks = Folder::open(&path(process, "task")).map_err(|error| missing(process, error))?;
+        let mut target = Self { process, living: process, arch: Arch::Unknown, status, tasks };
         if first.state.is_gone() {
             let living = target
                 .thread_ids()?
@@ -131,14 +136,23 @@ impl Target {
         Some(Stat::parse(&small_file(&path(self.process, "stat"))?)?.threads)
     }
 
-    pub(super) fn thread_file(&self, id: u32, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/task/{id}/{name}", self.process))
+    /// What `parse` makes of a file of one of the threads.
+    pub(super) fn of_thread<T>(
+        &self,
+        id: u32,
+        name: &str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        let (mut path, mut bytes) = ([0; 32], [0; SMALL]);
+        write!(&mut path[..], "{id}/{name}\0").ok()?;
+        let size = self.tasks.read(CStr::from_bytes_until_nul(&path).ok()?, &mut bytes).ok()?;
+        parse(bytes.get(..size)?)
     }
 
     /// Asked for only where the process is in a namespace of its own.
     pub(super) fn inner_id_of(&self, id: u32) -> Option<u32> {
         self.status.inner_id()?;
-        Status::parse(&small_file(&self.thread_file(id, "status"))?).inner_id()
+        self.of_thread(id, "status", |text| Status::parse(text).inner_id())
     }
 
     /// What a file descriptor of it leads to.
@@ -227,13 +241,12 @@ impl Target {
 
     /// Who traces a thread.
     pub(super) fn tracer_of(&self, id: u32) -> Option<u32> {
-        let status = Status::parse(&small_file(&self.thread_file(id, "status"))?);
-        Some(status.tracer).filter(|tracer| *tracer != 0)
+        self.of_thread(id, "status", |text| Some(Status::parse(text).tracer)).filter(|tracer| *tracer != 0)
     }
 
     /// What a thread is doing now.
     pub(super) fn state_of(&self, id: u32) -> Option<ThreadState> {
-        Stat::parse(&small_file(&self.thread_file(id, "stat"))?).map(|stat| stat.state)
+        self.of_thread(id, "stat", Stat::parse).map(|stat| stat.state)
     }
 }
 

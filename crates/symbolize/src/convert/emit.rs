@@ -118,7 +118,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         for (start, end) in self.worker.walked.ranges(function.ranges) {
             self.target.clip(*start, *end, &mut |start, end, shift| {
                 let at = start.wrapping_add(shift);
-                let symbol = if wants_symbol { symbols.starting_at(at) } else { None };
+                let symbol = if wants_symbol { symbols.pieces().starting_at(at) } else { None };
                 parts.push(Part { start, end, shift, symbol });
             });
         }
@@ -184,7 +184,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             target.clip(start, end, &mut |start, end, shift| {
                 target.cut_contested(start, end, &mut |start, end, is_contested| {
                     let (from, to) = (start.wrapping_add(shift), end.wrapping_add(shift));
-                    symbols.cut(from, to, &mut |from, to, symbol| {
+                    symbols.pieces().cut(from, to, &mut |from, to, symbol| {
                         let (start, end) = (from.wrapping_sub(shift), to.wrapping_sub(shift));
                         parts.push((Part { start, end, shift, symbol }, is_contested));
                     });

@@ -23,6 +23,8 @@ pub struct Batch {
     pub(crate) ranges: Vec<RawRange>,
     /// Where each function's bytes start.
     pub(crate) functions: Vec<u32>,
+    /// Of each, whether it is a function, not lines alone.
+    are_functions: Vec<bool>,
     /// The function that was begun last.
     open: RawFunction,
     resolver: Resolver,
@@ -171,8 +173,9 @@ impl Batch {
 
     /// Ends the function.
     pub fn end_function(&mut self) {
-        let Self { bytes, ranges, functions, open, resolver } = self;
+        let Self { bytes, ranges, functions, are_functions, open, resolver } = self;
         functions.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        are_functions.push(open.is_function);
         resolver.resolve(open, ranges.get(open.first_range..).unwrap_or_default());
         bytes.push(if open.symbol.is_some() { OF_SYMBOL } else { u8::from(open.is_function) });
         open.symbol.iter().for_each(|start| put_uleb(bytes, *start));
@@ -206,13 +209,15 @@ impl Batch {
 
     /// Bytes that the batch takes in memory.
     pub fn size(&self) -> usize {
-        self.bytes.len() + size_of_val(self.ranges.as_slice()) + size_of_val(self.functions.as_slice())
+        let functions = size_of_val(self.functions.as_slice()) + self.are_functions.len();
+        self.bytes.len() + size_of_val(self.ranges.as_slice()) + functions
     }
 
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ranges.shrink_to_fit();
         self.functions.shrink_to_fit();
+        self.are_functions.shrink_to_fit();
         (self.open, self.resolver) = Default::default();
     }
 }
@@ -261,13 +266,12 @@ fn put_event(bytes: &mut Vec<u8>, last: &mut Step, step: &Step, rows: u32) {
 impl Batch {
     /// How many functions there are, without lines alone.
     pub(crate) fn function_count(&self) -> usize {
-        (0..self.functions.len() as u32).filter(|function| self.is_function(*function)).count()
+        self.are_functions.iter().filter(|is_function| **is_function).count()
     }
 
     /// Whether it is a function, not lines alone.
     pub(crate) fn is_function(&self, function: u32) -> bool {
-        let start = self.functions.get(function as usize);
-        start.and_then(|start| self.bytes.get(*start as usize)).is_some_and(|flag| *flag != 0)
+        self.are_functions.get(function as usize).is_some_and(|is_function| *is_function)
     }
 
     /// Reads a function that has these addresses of its ranges, sorted, none touching.
