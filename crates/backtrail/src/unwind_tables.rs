@@ -153,13 +153,18 @@ fn head<'d>(object: &Object<'d>) -> Sections<'d> {
 }
 
 /// Where functions are entered: Mach-O says it. Of ELF files only 32-bit ARM's need it, by their symbols; the others
-/// have call frame information that follows prologues.
+/// have call frame information that follows prologues, but for `_init` and `_fini`, which are put together from pieces
+/// without tables and fill a section each.
 fn function_starts(object: &Object<'_>) -> Vec<Svma> {
     if object.format() == Format::MachO {
         return object.function_starts().unwrap_or_default();
     }
     if object.arch().family() != Family::Arm {
-        return Vec::new();
+        let sections = object.sections().iter();
+        let whole = sections.filter(|section| matches!(&*section.name, ".init" | ".fini") && section.is_code);
+        let mut starts: Vec<_> = whole.map(|section| section.address.start()).collect();
+        starts.sort_unstable();
+        return starts;
     }
     let symbols = object.symbols().unwrap_or_default().into_iter();
     // The cold part of a function is jumped to, with its frame made.

@@ -28,6 +28,7 @@ mod reading;
 mod rows;
 mod scopes;
 mod sections;
+mod skip;
 mod spans;
 mod split;
 mod supplementary;

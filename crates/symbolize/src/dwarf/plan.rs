@@ -1,11 +1,12 @@
 //! Abbreviations compiled for one walk over all DIEs of a unit, as a conversion does it: what holds no functions is
 //! passed over, by `DW_AT_sibling` where that is stated, and of the rest only what a table keeps is read.
 
-use super::abbrev::{Abbrev, AbbrevTable, SKIP_BLOCK, Skip, is_count, run_skip};
+use super::abbrev::{Abbrev, AbbrevTable};
 use super::fields::{Fields, Slot};
 use super::names::Stated;
 use super::reader::{Encoding, Reader};
 use super::reading::{Reading, Readings};
+use super::skip::{SKIP_BLOCK, Skip, is_count, run_skip};
 use gimli::constants as dw;
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! How attributes of DIEs are read: compiled from their forms, run for each DIE.
 
-use super::abbrev::{AbbrevTable, Skip, Spec, is_count, run_skip, skip_of};
+use super::abbrev::{AbbrevTable, Spec};
 use super::fields::{Fields, SLOTS, Slot};
 use super::reader::Reader;
+use super::skip::{Skip, is_count, run_skip, skip_of};
 use super::value::{self, Kind, Layout};
 
 #[derive(Clone, Copy)]

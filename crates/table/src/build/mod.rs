@@ -20,7 +20,7 @@ use backtrail_core::{AddrRange, Svma};
 pub use batch::Batch;
 use collect::Input;
 use heads::HeadInterner;
-use intern::Interner;
+use intern::{Interner, Strings};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Seek, Write};
@@ -115,12 +115,7 @@ impl Builder {
             self.added.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (strings, paths) = (self.strings.into_strings(), self.files.into_strings());
         let batches: Vec<Batch> = batches.into_values().flatten().collect();
-        // They come in any order, and of two pieces of the same addresses the last one wins.
-        let name = |symbol: &SymbolPiece| symbol.name.map(|name| strings.get(name.0));
-        symbols.sort_by(|a, b| {
-            let place = |symbol: &SymbolPiece| (symbol.range.start(), symbol.range.end(), symbol.start);
-            place(a).cmp(&place(b)).then_with(|| name(a).cmp(&name(b)))
-        });
+        sort(&mut symbols, &strings);
         let symbol_name = |symbol: &SymbolPiece| {
             self.names.intern(FunctionHead { name: None, linkage_name: symbol.name, language: Language(0) })
         };
@@ -157,6 +152,15 @@ impl Builder {
         let stats = Stats::new(&facts.counts, names, files, size, &entries);
         Ok(Summary { stats, dropped: facts.dropped })
     }
+}
+
+/// They come in any order, and of two pieces of the same addresses the last one wins.
+fn sort(symbols: &mut [SymbolPiece], strings: &Strings) {
+    let name = |symbol: &SymbolPiece| symbol.name.map(|name| strings.get(name.0));
+    symbols.sort_by(|a, b| {
+        let place = |symbol: &SymbolPiece| (symbol.range.start(), symbol.range.end(), symbol.start);
+        place(a).cmp(&place(b)).then_with(|| name(a).cmp(&name(b)))
+    });
 }
 
 impl fmt::Debug for Builder {

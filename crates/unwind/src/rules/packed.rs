@@ -1,5 +1,6 @@
 //! The rule of fixed size.
 
+use crate::execute::ABOVE_CFA;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::{Avma, Family, ReadMemory, Register, Registers, Trust};
 
@@ -69,8 +70,8 @@ impl Packed {
             Rule::Register(from) if Some(from) == family.lr() && row.rule(from) == Rule::Same => {
                 IN_LINK_REGISTER
             }
-            // Above the CFA: see `execute::apply`.
-            Rule::Offset(0..) if family == Family::Aarch64 => return None,
+            // See `execute::apply`.
+            ABOVE_CFA if family == Family::Aarch64 => return None,
             Rule::Offset(at) if family.lr().is_none_or(|lr| row.rule(lr) == row.return_address) => {
                 words(at, word)?
             }
