@@ -1,9 +1,11 @@
-//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files.
+//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files, an
+//! allocator that forbids allocating.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
 //! fails the test that called it. It has no dependencies, so that no crate's tests pull in more than the crate.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod allocator;
 mod archive;
 mod assemble;
 mod data;
@@ -13,6 +15,7 @@ mod macho;
 mod snapshot;
 mod temp;
 
+pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
 pub use assemble::{Assembler, StringTable};
 pub use data::{corpus, corpus_file, fixtures, workspace_root};

@@ -2,7 +2,8 @@
 
 use super::target::{Target, small_file};
 use super::usage::Usage;
-use crate::procfs::{Calling, Stat, Syscalls, ThreadState, parse_syscall};
+use crate::ThreadState;
+use crate::procfs::{Calling, Stat, Syscalls, parse_syscall};
 use std::time::Duration;
 
 /// What is known of a thread besides its stack.
