@@ -9,6 +9,7 @@ mod builds;
 mod cases;
 mod explained;
 mod judge;
+pub(crate) mod live;
 mod make;
 mod ours;
 mod peers;
@@ -37,20 +38,14 @@ struct Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = options(arguments)?;
-    let is_wanted = |name: &str| {
-        options.wanted.is_empty() || options.wanted.iter().any(|part| name.contains(part.as_str()))
-    };
-    let cases: Vec<Case> = cases::all().into_iter().filter(|case| is_wanted(&case.name())).collect();
+    let cases: Vec<Case> = cases::all().into_iter().filter(|case| options.is_wanted(&case.name())).collect();
     if options.list {
         cases.iter().for_each(|case| println!("{}", case.name()));
         return Ok(());
     }
     let scratch = sh::root().join(SCRATCH);
     sh::make_folder(&scratch)?;
-    let program = match &options.program {
-        Some(program) => program.clone(),
-        None => sh::built(&["-p", "backtrail-cli"])?,
-    };
+    let program = options.program()?;
     let programs = build(&cases, &scratch)?;
     let judged = in_turns(&cases, |case| {
         let built = programs.get(&case.build.name).and_then(Option::as_ref);
@@ -68,6 +63,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     print(&table);
     sh::faults(&faults)
+}
+
+impl Options {
+    fn is_wanted(&self, name: &str) -> bool {
+        self.wanted.is_empty() || self.wanted.iter().any(|part| name.contains(part.as_str()))
+    }
+
+    fn program(&self) -> Result<PathBuf> {
+        match &self.program {
+            Some(program) => Ok(program.clone()),
+            None => sh::built(&["-p", "backtrail-cli"]),
+        }
+    }
 }
 
 fn options(arguments: &[String]) -> Result<Options> {

@@ -50,6 +50,9 @@ const TARGETS: [Target; 5] = [
 /// Tests that run wherever they are built: without files beside them and without a C compiler for the target.
 const TESTS: [&str; 2] = ["capture", "capture_handler"];
 
+/// What is linked where nothing can be run.
+const EXAMPLES: [&str; 3] = ["dump_on_signal", "log_errors", "watch_loop"];
+
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if !Path::new(SOURCES).is_dir() || !Path::new(CARGO).exists() {
         return Err("Debian's rustc-web, cargo-web and rust-web-src are needed".to_owned());
@@ -97,31 +100,46 @@ fn command(target: &Target) -> Result<Command> {
     command.args(["--config", &format!("profile.dev.opt-level={level}")]);
     command.args(["--config", &format!("profile.dev.package.\"*\".opt-level={level}")]);
     command.args(["--config", "profile.dev.debug=\"line-tables-only\"", "--no-default-features"]);
-    command.args(["-p", "backtrail"]);
     if is_run {
-        command.args(TESTS.iter().flat_map(|test| ["--test", test]));
+        command.args(["-p", "backtrail"]).args(TESTS.iter().flat_map(|test| ["--test", test]));
         command.args(["--", "--test-threads=1"]);
     } else {
-        command.args(["--example", "log_errors"]);
+        command.args(EXAMPLES.iter().flat_map(|name| ["--example", name])).args(["-p", "backtrail"]);
+        // The C library, static and shared.
+        command.args(["-p", "backtrail-ffi", "--lib"]);
     }
     Ok(command)
 }
 
-/// A linker that is zig's, without what it has no use for: `-liconv`, which its stub of the system's library has not, and
-/// `-dead_strip`.
+/// A linker that is zig's, without what it has no use for: `-liconv`, which its stub of the system's library has not,
+/// `-dead_strip`, and targets by Apple's names.
 fn zig_linker(target: &Target) -> Result<PathBuf> {
-    let path = sh::root().join("target/cross").join(format!("zig-{}", target.name));
-    let system = if target.name == "ios" { "aarch64-ios" } else { "aarch64-macos" };
+    let folder = sh::root().join("target/cross");
+    let path = folder.join(format!("zig-{}", target.name));
     let python = std::env::var("BACKTRAIL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let python = sh::output(Command::new(python).args(["-c", "import sys, ziglang; print(sys.executable)"]))?;
+    let find = "import sys, ziglang; print(sys.executable); print(ziglang.__path__[0])";
+    let found = sh::output(Command::new(python).args(["-c", find]))?;
+    let (python, zig) = found.trim().split_once('\n').ok_or("ziglang is not where python3 says")?;
+    let (system, stub) = match target.name {
+        "ios" => ("aarch64-ios", ios_stub(Path::new(zig), &folder)?),
+        _ => ("aarch64-macos", String::new()),
+    };
     let script = format!(
         "#!/bin/bash\n\
          a=()\n\
-         for x in \"$@\"; do case $x in -liconv|-Wl,-dead_strip|-dead_strip|-lobjc) ;; *) a+=(\"$x\");; esac; done\n\
-         exec {} -m ziglang cc -target {system} \"${{a[@]}}\"\n",
-        python.trim()
+         while [ $# -gt 0 ]; do case $1 in -liconv|-Wl,-dead_strip|-dead_strip|-lobjc) ;; \
+         -arch|-target) shift ;; *) a+=(\"$1\") ;; esac; shift; done\n\
+         exec {python} -m ziglang cc -fno-sanitize=undefined -target {system} \"${{a[@]}}\" {stub}\n"
     );
     sh::write(&path, script)?;
     sh::run(Command::new("chmod").arg("+x").arg(&path))?;
     Ok(path)
+}
+
+/// Zig has a stub of macOS's libSystem, and none of iOS's, which only Apple's SDK has. What is used here both have.
+fn ios_stub(zig: &Path, folder: &Path) -> Result<String> {
+    let of_macos = sh::read(&zig.join("lib/libc/darwin/libSystem.tbd"))?;
+    let path = folder.join("ios/libSystem.tbd");
+    sh::write(&path, of_macos.replace("-macos", "-ios"))?;
+    Ok(path.display().to_string())
 }

@@ -1,4 +1,5 @@
-//! `differ`: unwind tables of real files as backtrail reads them and as framehop does (`benches/peers/unwind`).
+//! `differ [--addresses N] [--examples N] [FILE…]`: unwind tables of real files as backtrail reads them, and as framehop and
+//! `macho-unwind-info` do (`benches/peers/unwind`).
 
 use crate::{Result, sh};
 use std::process::Command;

@@ -86,6 +86,12 @@ const CHORES: &[Chore] = &[
         cores::run,
     ),
     (
+        "live",
+        "[--show] [--list] [--program FILE] [PART…]",
+        "compares the stacks of programs that run, and of interpreters, with gdb's (docs/live.md)",
+        cores::live::run,
+    ),
+    (
         "cross",
         "[aarch64|arm|x86|macos|ios]…",
         "tests captures on other processors, checks and links for Apple's systems (needs Debian's rustc-web)",

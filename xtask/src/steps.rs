@@ -71,9 +71,10 @@ const TARGETS: [Target; 4] = [
             "-O0 -marm",
             "-O1 -marm -mapcs-frame",
             "-O3 -marm -Wl,-z,now",
-            "clang -O2",
+            "clang -O2 -mthumb",
             "clang -O2 -marm",
             "clang -O0",
+            "-O1 -static",
         ],
     },
 ];

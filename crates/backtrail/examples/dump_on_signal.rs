@@ -9,7 +9,7 @@
 //! of its own. With `--once` the program sends itself the signal and ends after the first answer.
 #![allow(clippy::print_stdout, unsafe_code, reason = "an example that prints and waits for a signal")]
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use backtrail::Symbols;
     use backtrail::capture::{Capturer, Options};
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn block_usr1() -> libc::sigset_t {
     // SAFETY: the set is filled in before it is used.
     unsafe {
@@ -61,7 +61,7 @@ fn block_usr1() -> libc::sigset_t {
 }
 
 /// Something to see: one thread computes, the others wait.
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn work(number: u64) {
     let mut sum = number;
     loop {
@@ -73,5 +73,5 @@ fn work(number: u64) {
     }
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "ios")))]
 fn main() {}

@@ -6,7 +6,7 @@
 //! ```
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use backtrail::Symbols;
 
@@ -27,13 +27,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// A log of errors with the stacks that they were made on.
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 struct Log {
     capturer: backtrail::capture::Capturer,
     entries: std::sync::Mutex<Vec<(String, backtrail::capture::RawStack)>>,
 }
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 impl Log {
     fn new() -> Result<Self, backtrail::capture::OsError> {
         let capturer = backtrail::capture::Capturer::new(backtrail::capture::Options::default())?;
@@ -53,14 +53,14 @@ impl Log {
     }
 }
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 #[inline(never)]
 fn settle(log: &Log, order: u32) -> Result<u32, String> {
     let share = divide(log, 100, order)?;
     if share > 20 { Err(format!("a share of {share} is too large")) } else { Ok(share) }
 }
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 #[inline(never)]
 fn divide(log: &Log, sum: u32, parts: u32) -> Result<u32, String> {
     sum.checked_div(parts).ok_or_else(|| {
@@ -69,5 +69,5 @@ fn divide(log: &Log, sum: u32, parts: u32) -> Result<u32, String> {
     })
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "ios")))]
 fn main() {}

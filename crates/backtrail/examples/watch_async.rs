@@ -4,7 +4,7 @@
 //! blocks. Where it does not, a task ticks on a timer: while something blocks the thread, the timer does not come to run.
 #![allow(clippy::print_stdout, reason = "an example")]
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use backtrail::Symbols;
     use backtrail::hang::{Event, Options, Watch};
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Does asynchronous work, and once what no task should do.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 async fn serve() {
     for request in 0..4 {
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -60,14 +60,14 @@ async fn serve() {
     tokio::task::yield_now().await;
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 #[inline(never)]
 fn block_the_thread() {
     std::thread::sleep(std::time::Duration::from_millis(800));
     std::hint::black_box(());
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "ios")))]
 fn main() {
     println!("watching needs captures of other threads, which are for Linux so far");
 }

@@ -4,7 +4,7 @@
 //! again to see that it is not lost.
 #![allow(clippy::print_stdout, reason = "an example")]
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use backtrail::Symbols;
     use backtrail::hang::{Event, Options, Watch, unfinished};
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 #[inline(never)]
 fn handle(work: std::time::Duration) {
     let begin = std::time::Instant::now();
@@ -52,7 +52,7 @@ fn handle(work: std::time::Duration) {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "ios")))]
 fn main() {
     println!("watching needs captures of other threads, which are for Linux so far");
 }

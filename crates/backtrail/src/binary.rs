@@ -43,6 +43,9 @@ pub struct OpenOptions<'o> {
     pub symbols: &'o [PathBuf],
     /// Where a table of its debug info is kept, made when there is none.
     pub cache: Option<&'o TableCache>,
+    /// The section that addresses mean where several lie one over the other, as in `.o` files; else the first that is
+    /// long enough.
+    pub section: Option<&'o str>,
 }
 
 /// What lies at an address, in borrowed texts: [`Located`] for who shows it and forgets it.
@@ -153,8 +156,11 @@ impl Binary {
         let mut parts = companions(&index, &object, &file);
         let own = data.part(slice.range.start(), slice.range.size());
         parts.extend(own.map(|own| (file.display().to_string(), own)));
-        let open = OpenImage::from_data(parts, file.clone()).map_err(unreadable)?;
-        let with_table = options.cache.and_then(|cache| cache.with_table(&open, &index));
+        let open = OpenImage::of_section(parts, file.clone(), options.section).map_err(unreadable)?;
+        let with_table = options
+            .cache
+            .filter(|_| options.section.is_none())
+            .and_then(|cache| cache.with_table(&open, &index));
         Ok(Self { open: with_table.unwrap_or(open), index, facts })
     }
 

@@ -21,8 +21,8 @@ pub struct Facts {
     pub id: Option<ImageId>,
     /// The names and addresses of the sections that are part of the running image. Empty ones are left out.
     sections: Vec<(String, AddrRange<Svma>)>,
-    /// What a loader maps.
-    segments: Vec<AddrRange<Svma>>,
+    /// What a loader maps, with the names that segments have in Mach-O.
+    segments: Vec<(String, AddrRange<Svma>)>,
 }
 
 impl Facts {
@@ -38,7 +38,7 @@ impl Facts {
             image_base: object.image_base(),
             id: object.id(),
             sections: sections.map(|section| (section.name.to_string(), section.address)).collect(),
-            segments: segments.map(|segment| segment.address).collect(),
+            segments: segments.map(|segment| (segment.name.to_string(), segment.address)).collect(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Facts {
             image_base: header.image_base,
             id: header.id,
             sections: Vec::new(),
-            segments: vec![AddrRange::new(Svma::new(0), Svma::new(u64::MAX))],
+            segments: any_address(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Facts {
             image_base: foreign.image_base(),
             id: foreign.id(),
             sections: Vec::new(),
-            segments: vec![AddrRange::new(Svma::new(0), Svma::new(u64::MAX))],
+            segments: any_address(),
         }
     }
 
@@ -76,8 +76,18 @@ impl Facts {
         self.sections.iter().find(|(own, _)| own == name).map(|(_, range)| *range)
     }
 
+    /// The addresses of the segment with this name.
+    pub fn segment(&self, name: &str) -> Option<AddrRange<Svma>> {
+        self.segments.iter().find(|(own, _)| own == name).map(|(_, range)| *range)
+    }
+
     /// Whether the image has anything at this address. What is only reserved (Mach-O's `__PAGEZERO`) does not count.
     pub fn contains(&self, address: Svma) -> bool {
-        self.segments.iter().any(|range| range.contains(address))
+        self.segments.iter().any(|(_, range)| range.contains(address))
     }
+}
+
+/// Where nothing is said of segments.
+fn any_address() -> Vec<(String, AddrRange<Svma>)> {
+    vec![(String::new(), AddrRange::new(Svma::new(0), Svma::new(u64::MAX)))]
 }

@@ -23,7 +23,7 @@
 mod analysis;
 mod binary;
 mod cache;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
 pub mod cfi;
 mod convert;
@@ -34,6 +34,7 @@ pub mod hang;
 mod inspect;
 pub mod json;
 mod open_image;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only processes that run need it"))]
 mod stacks;
 mod symbolicate;
 mod symbols;

@@ -54,6 +54,8 @@ struct Parsed<'files> {
     table: Option<Table<'files>>,
     foreign: Option<Foreign<'files>>,
     objects: Vec<Object<'files>>,
+    /// The section that addresses mean, where several have them.
+    section: Option<String>,
 }
 
 impl<'files> Parsed<'files> {
@@ -65,7 +67,11 @@ impl<'files> Parsed<'files> {
             return Ok(());
         }
         if !bytes.starts_with(&Header::MAGIC) {
-            let object = Object::parse_with(bytes, &Limits::default()).map_err(|error| error.to_string())?;
+            let mut object =
+                Object::parse_with(bytes, &Limits::default()).map_err(|error| error.to_string())?;
+            if let Some(section) = &self.section {
+                object.mean_section(section);
+            }
             self.objects.push(object);
             return Ok(());
         }
@@ -116,11 +122,20 @@ impl OpenImage {
                 Err(error) => tried.push(error.to_string()),
             }
         }
-        Self::join(data, files, main_file?, tried)
+        Self::join(data, files, main_file?, None, tried)
     }
 
     /// Joins bytes that the caller has opened, each with its name for people.
     pub(crate) fn from_data(parts: Vec<(String, FileData)>, main_file: PathBuf) -> Result<Self, String> {
+        Self::of_section(parts, main_file, None)
+    }
+
+    /// As [`from_data`](Self::from_data); where the sections of a file lie one over the other, addresses mean this one.
+    pub(crate) fn of_section(
+        parts: Vec<(String, FileData)>,
+        main_file: PathBuf,
+        section: Option<&str>,
+    ) -> Result<Self, String> {
         let data = Files::new();
         let mut files = Vec::new();
         for (file, bytes) in parts {
@@ -128,19 +143,20 @@ impl OpenImage {
             files.push(file);
         }
         let mut tried = Vec::new();
-        Self::join(data, files, main_file, &mut tried).ok_or_else(|| tried.join("; "))
+        Self::join(data, files, main_file, section, &mut tried).ok_or_else(|| tried.join("; "))
     }
 
     fn join(
         data: Files,
         mut files: Vec<String>,
         main_file: PathBuf,
+        section: Option<&str>,
         tried: &mut Vec<String>,
     ) -> Option<Self> {
         let given = data.len();
         let mut broken = Vec::new();
         let joined = Joined::try_new(data, |data| {
-            let mut parts = Parsed::default();
+            let mut parts = Parsed { section: section.map(str::to_owned), ..Parsed::default() };
             for (position, file) in files.iter().enumerate() {
                 let Some(bytes) = data.get(position) else { continue };
                 if let Err(error) = parts.add(bytes) {
@@ -167,7 +183,7 @@ impl OpenImage {
             data.push(Box::new(file.clone()));
             files.push(String::new());
         }
-        let mut with_table = Self::join(data, files, self.main_file.clone(), &mut Vec::new())?;
+        let mut with_table = Self::join(data, files, self.main_file.clone(), None, &mut Vec::new())?;
         with_table.files.clone_from(&self.files);
         Some(with_table)
     }

@@ -1,5 +1,8 @@
 //! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
 
+#[cfg(any(test, target_os = "macos", target_os = "ios"))]
+mod mapped;
+
 use backtrail_core::{Family, Svma};
 use backtrail_object::{Format, Kind, Object};
 use backtrail_unwind::{Section, Sections};
@@ -22,6 +25,9 @@ enum Table {
     Exidx,
     Extab,
     UnwindInfo,
+    /// Code that was copied; an object's own is borrowed.
+    #[cfg(any(test, target_os = "macos", target_os = "ios"))]
+    Text,
 }
 
 const NAMES: [(Table, &str); 10] = [
@@ -99,7 +105,7 @@ impl<'d> UnwindTables<'d> {
             let named = self.named.iter().find(|(table, ..)| *table == wanted);
             named.map(|(_, start, data)| Section::new(*start, data))
         };
-        Sections {
+        let sections = Sections {
             eh_frame_hdr: section(Table::EhFrameHdr),
             eh_frame: section(Table::EhFrame),
             debug_frame: section(Table::DebugFrame),
@@ -107,7 +113,11 @@ impl<'d> UnwindTables<'d> {
             extab: section(Table::Extab),
             unwind_info: section(Table::UnwindInfo),
             ..self.head.clone()
-        }
+        };
+        #[cfg(any(test, target_os = "macos", target_os = "ios"))]
+        let sections =
+            Sections { text: [sections.text, Vec::from_iter(section(Table::Text))].concat(), ..sections };
+        sections
     }
 
     /// What could not be read.
@@ -143,13 +153,18 @@ fn head<'d>(object: &Object<'d>) -> Sections<'d> {
 }
 
 /// Where functions are entered: Mach-O says it. Of ELF files only 32-bit ARM's need it, by their symbols; the others
-/// have call frame information that follows prologues.
+/// have call frame information that follows prologues, but for `_init` and `_fini`, which are put together from pieces
+/// without tables and fill a section each.
 fn function_starts(object: &Object<'_>) -> Vec<Svma> {
     if object.format() == Format::MachO {
         return object.function_starts().unwrap_or_default();
     }
     if object.arch().family() != Family::Arm {
-        return Vec::new();
+        let sections = object.sections().iter();
+        let whole = sections.filter(|section| matches!(&*section.name, ".init" | ".fini") && section.is_code);
+        let mut starts: Vec<_> = whole.map(|section| section.address.start()).collect();
+        starts.sort_unstable();
+        return starts;
     }
     let symbols = object.symbols().unwrap_or_default().into_iter();
     // The cold part of a function is jumped to, with its frame made.

@@ -10,6 +10,7 @@ use std::sync::mpsc;
 fn capturer(method: Method) -> Capturer {
     let mut options = Options::default();
     options.method = method;
+    options.timeout = std::time::Duration::from_secs(30);
     Capturer::new(options).unwrap()
 }
 

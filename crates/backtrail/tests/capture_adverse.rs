@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
     unsafe_code,
@@ -144,7 +145,8 @@ fn many_capturers_share_a_signal_and_capture_each_other() {
     let busy = Busy::start(1);
     std::thread::scope(|scope| {
         for part in all.chunks(10) {
-            scope.spawn(|| {
+            let busy = &busy;
+            scope.spawn(move || {
                 let mut stack = RawStack::new();
                 for capturer in part {
                     capturer.thread(busy.ids[0], &mut stack).unwrap();

@@ -33,6 +33,7 @@ pub(crate) fn registers(family: Family, data: &[u8]) -> Registers {
 
 /// Whose registers they are that a kernel of this machine gives in so many bytes: a 64-bit kernel runs 32-bit processes
 /// too. `struct user_regs_struct` and its 32-bit form have 27 and 17 words on x86, 34 and 18 on ARM.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
 pub(crate) fn arch_by_size(size: usize) -> Option<Arch> {
     let of_this_machine = if cfg!(any(target_arch = "x86_64", target_arch = "x86")) {
         [(27 * 8, Arch::X86_64), (17 * 4, Arch::X86)]

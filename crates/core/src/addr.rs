@@ -128,13 +128,28 @@ impl Bias {
     /// From process to file. `None` where the result would leave the address space.
     #[inline]
     pub fn to_svma(self, avma: Avma) -> Option<Svma> {
-        u64::try_from(i128::from(avma.0) - i128::from(self.get())).ok().map(Svma)
+        if self.may_wrap() {
+            Some(Svma(avma.0.wrapping_sub(self.0)))
+        } else {
+            avma.0.checked_sub(self.0).map(Svma)
+        }
     }
 
     /// From file to process. `None` where the result would leave the address space.
     #[inline]
     pub fn to_avma(self, svma: Svma) -> Option<Avma> {
-        u64::try_from(i128::from(svma.0) + i128::from(self.get())).ok().map(Avma)
+        if self.may_wrap() {
+            Some(Avma(svma.0.wrapping_add(self.0)))
+        } else {
+            svma.0.checked_add(self.0).map(Avma)
+        }
+    }
+
+    /// Whether this is the bias of an image below its stated address, or of one stated at 0 that lies in the upper half of
+    /// the address space, as kernel extensions do. Modulo 2^64 the two are the same number, and the image's
+    /// addresses meet its stated ones either way; no address outside of it does.
+    const fn may_wrap(self) -> bool {
+        self.get() < 0
     }
 }
 
@@ -222,6 +237,15 @@ mod tests {
         let down = Bias::between(Avma::new(0x4000), Svma::new(0x1_0000_0000));
         assert_eq!(down.to_svma(Avma::new(0x5000)), Some(Svma::new(0x1_0000_1000)));
         assert_eq!(format!("{down}"), "-0xffffc000");
+    }
+
+    /// Apple's kernel extensions on x86_64 are stated at 0; Linux' modules are, too.
+    #[test]
+    fn bias_goes_both_ways_from_the_lowest_to_the_highest_addresses() {
+        let kernel = Bias::between(Avma::new(0xffff_ff7f_80d5_c000), Svma::new(0));
+        assert_eq!(kernel.to_svma(Avma::new(0xffff_ff7f_80d5_c328)), Some(Svma::new(0x328)));
+        assert_eq!(kernel.to_avma(Svma::new(0x328)), Some(Avma::new(0xffff_ff7f_80d5_c328)));
+        assert_ne!(kernel.to_svma(Avma::new(0x1000)), Some(Svma::new(0x1000)));
     }
 
     #[test]

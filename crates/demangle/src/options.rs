@@ -13,6 +13,9 @@ pub struct Options {
     /// Print return types where the mangled name states them (C++: function templates only; Swift: everywhere).
     /// Default: yes.
     pub return_types: bool,
+    /// Print return types also of the functions that local names of C++ are in, such as the template that a lambda was
+    /// written in; GNU's tools leave them out. Default: yes.
+    pub local_return_types: bool,
     /// Which form Swift names take.
     pub swift: SwiftStyle,
     /// Swift's short words for common types: `[Int]` and `Int?` rather than `Array<Int>` and `Optional<Int>`.
@@ -67,6 +70,7 @@ impl Default for Options {
         Options {
             parameters: true,
             return_types: true,
+            local_return_types: true,
             swift: SwiftStyle::Full,
             sugar: true,
             fold_templates: None,

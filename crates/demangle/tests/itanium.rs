@@ -109,6 +109,24 @@ fn without_parameters() {
 }
 
 #[test]
+fn without_return_types_of_functions_around() {
+    let options = with(|options| options.local_return_types = false);
+    // As c++filt of binutils has them, but for how what has no name is called.
+    for (mangled, readable) in [
+        ("_ZZ1fIiEbT_ENKUlvE_clEv", "f<int>(int)::'lambda'()::operator()() const"),
+        (
+            "_ZZ1fIiEbT_ENKUlS0_E_clIcEEDaS0_.part.0",
+            "auto f<int>(int)::'lambda'(int)::operator()<char>(int) const (.part.0)",
+        ),
+        ("_Z1gIXadL_Z1fIiEbT_EEEvv", "void g<&bool f<int>(int)>()"),
+        ("_Z1fIiEbT_", "bool f<int>(int)"),
+        ("_Z1fIiEbT_.cold", "bool f<int>(int) (.cold)"),
+    ] {
+        assert_eq!(demangle(mangled, &options), readable, "{mangled}");
+    }
+}
+
+#[test]
 fn without_return_types() {
     let options = with(|options| options.return_types = false);
     assert_eq!(demangle("_ZNK3Box3getIiEET_c", &options), "Box::get<int>(char) const");

@@ -99,7 +99,7 @@ int main(int count, char **arguments)
     }
 
     /* A sanitizer or valgrind may hold signals back for long. */
-    backtrail_capture_options options = {.size = sizeof options, .timeout_ms = 2000};
+    backtrail_capture_options options = {.size = sizeof options, .timeout_ms = 20000};
     backtrail_capturer *capturer = NULL;
     check(backtrail_capturer_new(&options, &capturer), "capturer_new");
 

@@ -94,6 +94,8 @@ pub struct Object<'d> {
     pub(crate) headers: Headers<'d>,
     pub(crate) limits: Limits,
     tables: Tables<'d>,
+    /// The section that addresses mean, where several lie one over the other.
+    meant: Option<usize>,
 }
 
 impl Headers<'_> {
@@ -132,7 +134,7 @@ impl<'d> Object<'d> {
             }
         };
         headers.check_extent(view);
-        Ok(Self { view, headers, limits: limits.clone(), tables })
+        Ok(Self { view, headers, limits: limits.clone(), tables, meant: None })
     }
 
     /// The container format.
@@ -246,21 +248,32 @@ impl<'d> Object<'d> {
         Ok(data)
     }
 
+    /// Makes addresses mean the first section of this name in an ELF `.o` or kernel module, whatever the others have there.
+    /// In other files, and where there is none of this name, nothing changes.
+    pub fn mean_section(&mut self, name: &str) {
+        let mut sections = self.headers.sections.iter();
+        self.meant = sections.position(|section| section.name == name && section.is_loaded);
+    }
+
     /// For each section of an ELF `.o` or kernel module, the end of the addresses that do not mean it: there code
-    /// sections lie one over the other from zero on, and an address means the first that is long enough to have it.
-    /// Zero for sections that are no code, and in files where each has addresses of its own.
+    /// sections lie one over the other from zero on, and an address means the first that is long enough to have it,
+    /// if not another one [is meant](Self::mean_section). Zero for sections that are no code, and in files where each has
+    /// addresses of its own.
     pub fn shadow_ends(&self) -> Vec<Svma> {
         let is_stacked = self.kind() == Kind::Relocatable && self.format() == Format::Elf;
         let mut end = Svma::new(0);
-        let shadow_end = |section: &Section<'_>| {
+        let shadow_end = |(index, section): (usize, &Section<'_>)| {
             if !(is_stacked && section.is_code && section.is_loaded) {
                 return Svma::new(0);
+            }
+            if let Some(meant) = self.meant {
+                return Svma::new(if meant == index { 0 } else { u64::MAX });
             }
             let before = end;
             end = end.max(section.address.end());
             before
         };
-        self.headers.sections.iter().map(shadow_end).collect()
+        self.headers.sections.iter().enumerate().map(shadow_end).collect()
     }
 
     /// How many bytes [`section_data`](Self::section_data) would give, without decompressing.

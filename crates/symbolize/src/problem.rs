@@ -22,7 +22,7 @@ pub enum ProblemKind {
     Lines,
     /// A whole section.
     Section,
-    /// A file that was asked for is not to be had, or is not the one that was asked for.
+    /// A file that is cut off, or was asked for and is not to be had, or is not the one that was asked for.
     File,
     /// A symbol table.
     Symbols,

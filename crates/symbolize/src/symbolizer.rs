@@ -42,6 +42,9 @@ impl<'d> Symbolizer<'d> {
         }
         check_ids(&objects)?;
         let problems = Arc::new(Problems::default());
+        for problem in objects.iter().flat_map(Object::problems) {
+            problems.add(ProblemKind::File, problem.to_string());
+        }
         let code = Arc::new(open::code_map(&objects));
         let objects: Vec<_> = objects.into_iter().map(Arc::new).collect();
         let with_dwarf = objects.iter().filter(|object| object.has_debug_info());
@@ -176,7 +179,8 @@ impl<'d> Symbolizer<'d> {
     /// is asked for. A file that is not the one asked for counts as not to be had, and is told in
     /// [`problems`](Self::problems).
     pub fn provide(&self, request: &FileRequest, data: Option<&'d [u8]>) {
-        if data.is_none() {
+        // Where there is no package, the single files are asked for.
+        if data.is_none() && *request != FileRequest::Dwp {
             self.problems.add(ProblemKind::File, format!("{request} is missing"));
         }
         match request {

@@ -6,7 +6,6 @@ use crate::problem::{ProblemKind, Problems};
 use backtrail_core::{Reason, Svma};
 use backtrail_object::{Format, Object, Symbol};
 use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The code symbols of an image, from all tables of all its files.
@@ -76,8 +75,9 @@ impl<'d> Symtab<'d> {
     }
 
     fn of_symbols(mut symbols: Vec<Symbol<'d>>, function_starts: Vec<Svma>, has_underscore: bool) -> Self {
-        symbols
-            .sort_by(|a, b| (a.address, Reverse(a.preference())).cmp(&(b.address, Reverse(b.preference()))));
+        // A preference is only found out where two are at one address.
+        let prefer = |a: &Symbol<'_>, b: &Symbol<'_>| b.preference().cmp(&a.preference());
+        symbols.sort_by(|a, b| a.address.cmp(&b.address).then_with(|| prefer(a, b)));
         symbols.dedup_by_key(|symbol| symbol.address);
         let mut entries = Vec::with_capacity(symbols.len());
         let mut names = Vec::with_capacity(symbols.len());

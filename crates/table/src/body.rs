@@ -28,12 +28,13 @@ pub(crate) const FAR: u8 = 255;
 /// Flags of a name.
 pub(crate) const HAS_LINKAGE_NAME: u8 = 1;
 pub(crate) const HAS_NAME: u8 = 2;
-/// The texts stand there as they are.
-pub(crate) const IS_PLAIN: u8 = 4;
 /// Where the flags tell the number of the language.
-pub(crate) const LANGUAGE_SHIFT: u32 = 3;
+pub(crate) const LANGUAGE_SHIFT: u32 = 2;
 /// The language has no number.
-pub(crate) const NO_LANGUAGE: u8 = 31;
+pub(crate) const NO_LANGUAGE: u8 = 63;
+
+/// No name is longer than this, so that whoever reads a table can keep its names.
+pub(crate) const MAX_TEXT: usize = 1 << 20;
 
 /// How many bytes a number has, told in two bits.
 #[derive(Clone, Copy, Debug)]

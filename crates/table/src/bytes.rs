@@ -31,7 +31,10 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
 /// Appends a number in so many bytes.
 #[inline]
 pub(crate) fn put_fixed(out: &mut Vec<u8>, value: u64, width: usize) {
-    out.extend(value.to_le_bytes().iter().take(width));
+    // All eight and then fewer is a store of known size.
+    let end = out.len() + width;
+    out.extend_from_slice(&value.to_le_bytes());
+    out.truncate(end);
 }
 
 /// The number of `width` bytes at a place. Eight have to be there.

@@ -17,20 +17,18 @@ const CHECKED: usize = HEADER_SIZE - 4;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u32)]
 pub(crate) enum SectionKind {
-    Bodies = 1,
-    Index = 2,
-    Names = 3,
-    Dictionary = 4,
-    Files = 5,
-    Regions = 6,
-    Facts = 7,
+    Names = 1,
+    Bodies = 2,
+    Index = 3,
+    Files = 4,
+    Regions = 5,
+    Facts = 6,
 }
 
-pub(crate) const SECTIONS: [SectionKind; 7] = [
+pub(crate) const SECTIONS: [SectionKind; 6] = [
+    SectionKind::Names,
     SectionKind::Bodies,
     SectionKind::Index,
-    SectionKind::Names,
-    SectionKind::Dictionary,
     SectionKind::Files,
     SectionKind::Regions,
     SectionKind::Facts,
@@ -42,7 +40,6 @@ impl SectionKind {
             Self::Bodies => "bodies",
             Self::Index => "index",
             Self::Names => "names",
-            Self::Dictionary => "dictionary",
             Self::Files => "files",
             Self::Regions => "regions",
             Self::Facts => "facts",

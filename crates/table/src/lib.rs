@@ -43,13 +43,12 @@
 //!
 //! | kind | section | |
 //! | --- | --- | --- |
-//! | 1 | bodies | chunks: what is known of some addresses |
-//! | 2 | index | from an address to its chunk |
-//! | 3 | names | names by number |
-//! | 4 | dictionary | the common parts of names |
-//! | 5 | files | source files by number |
-//! | 6 | regions | the image's sections |
-//! | 7 | facts | small things, read when the file is opened |
+//! | 1 | names | names by number |
+//! | 2 | bodies | chunks: what is known of some addresses |
+//! | 3 | index | from an address to its chunk |
+//! | 4 | files | source files by number |
+//! | 5 | regions | the image's sections |
+//! | 6 | facts | small things, read when the file is opened |
 //!
 //! A *packed array* of *n* numbers of *w* bytes (1 to 8) is *n·w* bytes, then 7 zeros, so that eight bytes can be read
 //! at the place of each. A packed array of rows has several numbers in each row, each of its own number of bytes.
@@ -98,7 +97,7 @@
 //! | --- | --- | --- |
 //! | bytes of code that the chunk is for | *doubling* by bits 0 and 1 of the widths | always |
 //! | number of the name plus one, 0 for none | *counted* by bits 2 and 3 | always |
-//! | bytes from the start of the piece, or of the symbol, to the chunk | *long* by bits 4 and 5 | always |
+//! | bytes from the start of the piece, or of the symbol that names it, to the chunk | *long* by bits 4 and 5 | always |
 //! | number of steps, 1 to 64 | byte | kinds 0 and 1 |
 //! | number of far places | byte | kinds 0 and 1 |
 //! | widths of far places | byte | kinds 0 and 1 |
@@ -151,20 +150,17 @@
 //! Three bytes *p*, *f*, *l*, five zeros, the number of names (8 bytes), a packed array with a row for each name and one
 //! more, the texts. A row: flags (1 byte), the place of the name's texts (*p* bytes), the name's home: number of the file
 //! plus one, line (*f* and *l* bytes), the place where most functions of that name start. The texts end where those of the
-//! next row start. The lowest three bits of the flags: 1: there is a linkage name; 2: there is a readable one; 4: they are
-//! not packed. The upper five are the index of the language in the facts (31: none). The texts are the linkage name, then
-//! the readable name; where there are both, the bytes of the first one (uleb) stand before it.
+//! next row start. The lowest two bits of the flags: 1: there is a linkage name; 2: there is a readable one. The upper six
+//! are the index of the language in the facts (63: none). The texts are the linkage name, then the readable name, as they
+//! are; where there are both, the bytes of the first one (uleb) stand before it. No name is longer than 2^20 bytes.
 //!
-//! Common names have low numbers, and are not packed. In the others a byte below 0x80 stands for itself; 0xff says that
-//! the byte behind it stands for itself; any other says to copy from the dictionary: its lowest five bits are the number
-//! of bytes minus 4, or 30, and then two bytes behind it are their number minus 34. The two bytes behind that, and the two
-//! bits above the five as bits 16 and 17, are the place in the dictionary. No name is longer than 2^20 bytes.
+//! Common names have low numbers.
 //!
 //! ## Files
 //!
-//! A byte *w*, seven zeros, the number of files (8 bytes), a packed array with two places for each file (*w* bytes each),
-//! the texts. At the first place is the directory with its last separator, at the second the name: uleb size, bytes. One
-//! behind the other they are the path as debug info states it.
+//! A byte *w*, seven zeros, the number of files (8 bytes), a packed array with the place of each file's text (*w* bytes),
+//! the texts. A text: bytes of the path (uleb), bytes of its directory with the last separator (uleb), the path as debug
+//! info states it.
 //!
 //! ## Regions
 //!
@@ -190,7 +186,6 @@ pub mod gsym;
 mod packed;
 mod read;
 mod stats;
-mod text;
 mod types;
 
 pub use build::{Batch, Builder};

@@ -3,9 +3,10 @@
 
 mod model;
 
-use backtrail_core::Svma;
-use backtrail_table::{Function, Table};
+use backtrail_core::{AddrRange, Arch, Svma};
+use backtrail_table::{Builder, Function, FunctionHead, Header, Language, Lookup, SourceKind, Table};
 use model::{Answer, BASE, Model, Place, Random, ask, svma};
+use std::io::Cursor;
 
 #[test]
 fn every_address_has_the_answer_that_the_input_gives() {
@@ -57,6 +58,43 @@ fn functions_tell_the_same_as_lookups() {
             }
         }
     }
+}
+
+/// In Linux' `ftrace_64.S` the label `ftrace_caller_end` stands in front of the last instructions of the function that
+/// debug info has there. What lies behind the function's end is called by the label, and counted from it.
+#[test]
+fn code_that_a_symbol_names_is_counted_from_the_symbol() {
+    let builder = Builder::new(Header::new(Arch::X86_64, SourceKind::ElfDwarf));
+    let name = |name: &str| {
+        let linkage_name = Some(builder.string(name.as_bytes()));
+        builder.name(FunctionHead { name: None, linkage_name, language: Language(0) })
+    };
+    let file = builder.file(b"ftrace_64.S");
+    let mut batch = builder.batch();
+    batch.begin_function(name("ftrace_caller"), &[AddrRange::new(svma(0x10), svma(0x40))]);
+    batch.row(svma(0x10), Some(file), 7, 0);
+    batch.end_function();
+    batch.begin_symbol(name("ftrace_caller_end"), svma(0x3b), &[AddrRange::new(svma(0x40), svma(0x100))]);
+    // More than one chunk has room for.
+    (0x40..0x90).for_each(|at| batch.row(svma(at), Some(file), at as u32, 0));
+    batch.end_function();
+    builder.add(0, batch);
+    let mut out = Cursor::new(Vec::new());
+    builder.finish(&mut out).unwrap();
+    let bytes = out.into_inner();
+    let table = Table::open(&bytes).unwrap();
+    table.check().unwrap();
+    let start = |at: u64| match table.lookup(svma(at)) {
+        Lookup::Found(found) => found.function_start(),
+        _ => None,
+    };
+    for (at, expected) in [(0x3b, 0x10), (0x3f, 0x10), (0x40, 0x3b), (0x8f, 0x3b), (0xff, 0x3b)] {
+        assert_eq!(start(at), Some(svma(expected)), "{at:#x}");
+    }
+    let functions: Vec<Function<'_>> = table.functions().map(Result::unwrap).collect();
+    let ranges: Vec<_> = functions.iter().map(|function| function.ranges.clone()).collect();
+    assert_eq!(ranges, [[AddrRange::new(svma(0x10), svma(0x40))], [AddrRange::new(svma(0x40), svma(0x100))]]);
+    assert_eq!(functions[1].rows.len(), 0x50);
 }
 
 /// The linkage names and places at an address, innermost first, from a function of the list.
@@ -162,6 +200,8 @@ fn the_example_has_the_bytes_that_the_description_tells() {
         &[0; 8],
     ]
     .concat();
-    let place = 160 + 7 * 32;
+    // The offset of the second section.
+    let offset = bytes[160 + 32 + 8..].first_chunk().unwrap();
+    let place = u64::from_le_bytes(*offset) as usize;
     assert_eq!(bytes[place..place + body.len()], body);
 }

@@ -2,7 +2,8 @@
 //! allocator that forbids allocating.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
-//! fails the test that called it. It has no dependencies, so that no crate's tests pull in more than the crate.
+//! fails the test that called it. It has no dependencies but for the feature `schema`, so that no
+//! crate's tests pull in more than the crate.
 #![deny(unsafe_code)]
 
 mod allocator;
@@ -12,6 +13,8 @@ mod data;
 mod diff;
 mod elf;
 mod macho;
+#[cfg(feature = "schema")]
+mod schema;
 mod snapshot;
 mod temp;
 
@@ -22,5 +25,7 @@ pub use data::{corpus, corpus_file, fixtures, workspace_root};
 pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
 pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
+#[cfg(feature = "schema")]
+pub use schema::Schema;
 pub use snapshot::assert_snapshot;
 pub use temp::TempDir;

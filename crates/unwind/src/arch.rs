@@ -55,6 +55,26 @@ pub(crate) fn analyse(family: Family, code: &Code<'_>, body: Option<&Row>) -> Op
     }
 }
 
+/// The row at an exact address, wherever in a function, by the pushes and pops on the ways that lead there from the
+/// function's start; `None` where no way that can be followed does. For tables that are known to be wrong.
+pub(crate) fn by_all_ways(family: Family, code: &Code<'_>) -> Option<Row> {
+    match family {
+        Family::X86 => x86::prologue::by_all_ways(code),
+        Family::X86_64 => x86_64::prologue::by_all_ways(code),
+        _ => None,
+    }
+}
+
+/// Whether the code from `code.at` on returns by the link register, or saves it, before it writes it: only then does
+/// the register hold the return address there. `code.function` is not used.
+pub(crate) fn needs_link(family: Family, code: &Code<'_>) -> bool {
+    match family {
+        Family::Arm => arm::prologue::needs_link(code),
+        Family::Aarch64 => aarch64::prologue::needs_link(code),
+        _ => false,
+    }
+}
+
 /// Whether the bytes right before `address` (at most 16 are given) are a call instruction that would return there.
 pub(crate) fn follows_call(family: Family, before: &[u8], address: Avma) -> bool {
     match family {

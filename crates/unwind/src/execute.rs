@@ -16,6 +16,9 @@ pub(crate) struct Caller {
     pub(crate) bytecode: Option<Avma>,
 }
 
+/// Where aarch64's resolver of procedure linkage tables finds its return address.
+pub(crate) const ABOVE_CFA: Rule = Rule::Offset(8);
+
 /// How Android's runtime marks the rule that gives an interpreter's bytecode address: `DW_OP_const4u "DEX1"`,
 /// `DW_OP_drop`, then the expression itself.
 const BYTECODE_MARK: [u8; 6] = [0x0c, b'D', b'E', b'X', b'1', 0x13];
@@ -90,18 +93,17 @@ impl<'d, M: ReadMemory + ?Sized, B: Fn(Expression) -> Option<&'d [u8]>> Frame<'_
         is_arm && matches!(self.load(status), Ok(Some(status)) if status & THUMB != 0)
     }
 
-    /// Where a return address was saved above the CFA, the table does not count what was pushed with it: seen in
-    /// glibc's `_dl_runtime_resolve` for aarch64, to whose stack the PLT's first entry adds two registers. The
-    /// caller's stack pointer lies above those, in steps of 16 bytes (AAPCS64, 6.4.5.1).
+    /// The first entry of a procedure linkage table for aarch64 begins with `stp x16, x30, [sp, #-16]!` and jumps to
+    /// the resolver, whose table counts from behind that: it states the return address 8 bytes above its CFA (glibc's
+    /// `_dl_runtime_resolve`). The caller's stack pointer lies above the pair. Nothing of a function's own lies above its
+    /// CFA, so that no other code says so.
     fn above_return_address(&self, row: &Row, cfa: u64) -> Option<u64> {
-        let Rule::Offset(at @ 0..) = row.return_address else { return None };
         let family = self.registers.family();
-        let counts = family != Family::Aarch64 || row.is_signal_frame || row.rule(family.sp()) != Rule::Same;
-        if counts {
-            return None;
-        }
-        let above = cfa.checked_add_signed(i64::from(at) + i64::from(family.word_size()))?;
-        above.checked_next_multiple_of(16)
+        let is_behind_stub = family == Family::Aarch64
+            && row.return_address == ABOVE_CFA
+            && row.rule(family.sp()) == Rule::Same
+            && !row.is_signal_frame;
+        if is_behind_stub { cfa.checked_add(16) } else { None }
     }
 
     fn wrap(&self, address: u64) -> u64 {

@@ -75,14 +75,16 @@ impl<'d> Module<'d> {
     pub fn find_exact(&self, at: Svma, thumb: bool) -> Result<Found, Miss> {
         let described = self.describe(at);
         let by_table = described.as_ref().ok().and_then(|described| described.function);
-        let function = by_table.max(self.function_start(at));
+        let text = self.text_at(at);
+        let known = self.function_start(at).filter(|start| text.is_some_and(|text| text.start <= *start));
+        let function = by_table.max(known);
         let is_described = described.as_ref().is_ok_and(|described| described.found.trust == Trust::Cfi);
         // Libraries whose code was emptied, to be passed around for their tables, have nothing to analyse.
         let is_emptied = |text: &&Section<'_>| {
             text.from(at).is_some_and(|code| code.iter().take(16).all(|byte| matches!(byte, 0 | 0xff)))
         };
         let body = described.as_ref().ok().map(|described| &described.found.row).filter(|_| !is_described);
-        let analysed = self.text_at(at).filter(|text| !is_emptied(text)).and_then(|text| {
+        let analysed = text.filter(|text| !is_emptied(text)).and_then(|text| {
             arch::analyse(self.family, &Code { text: *text, at, function, thumb, is_described }, body)
         });
         let Some(row) = analysed else { return described.map(|described| described.found) };
@@ -90,6 +92,21 @@ impl<'d> Module<'d> {
             Ok(described) if !self.overrules(&row, &described.found) => Ok(described.found),
             _ => Ok(Found { row, trust: Trust::Analysis, covered: AddrRange::from_size(at, 1) }),
         }
+    }
+
+    /// The row at `at`, the next instruction to run, by the pushes and pops between the function's start and it: for
+    /// where the table cannot be right.
+    pub(crate) fn find_by_ways(&self, at: Svma) -> Option<Row> {
+        let text = *self.text_at(at)?;
+        // What a cold part of a function begins with is not known.
+        let start = |frames: &Frames<'_>| {
+            let fde = frames.find_fde(at).ok()?;
+            describe_fde(frames, &fde, fde.range.start(), self.family).ok()?.function
+        };
+        let all = self.tables.iter().flat_map(|tables| [&tables.debug_frame, &tables.eh_frame]).flatten();
+        let function = Some(all.filter_map(start).next()?);
+        let code = Code { text, at, function, thumb: false, is_described: true };
+        arch::by_all_ways(self.family, &code)
     }
 
     /// The last known function start at or before `at`.

@@ -22,7 +22,11 @@ const PARTS: &[Part] = &[
     ("convert", "debug info into symbol table files", convert::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
     ("capture", "ns per frame of a capture of the own thread, µs of another", unwind::capture),
-    ("stacks", "all stacks of a process of 1,000 threads, and the pauses that it sees", stacks::run),
+    (
+        "stacks",
+        "all stacks of processes of 1, 64 and 1,000 threads, and the pauses that they see",
+        stacks::run,
+    ),
     ("demangle", "names of real programs", demangle::run),
 ];
 

@@ -1,4 +1,4 @@
-//! All stacks of a process of 1,000 threads: backtrail, eu-stack and gdb, and what pauses the process sees.
+//! All stacks of processes of 1, 64 and 1,000 threads: backtrail, eu-stack and gdb, and what pauses the process sees.
 
 use super::race::{Runner, race};
 use crate::{Result, inputs, sh};
@@ -7,17 +7,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const SOURCE: &str = include_str!("stacks/target.c");
-const THREADS: &str = "1000";
+const THREADS: [&str; 3] = ["1", "64", "1000"];
+const GDB: &str = "gdb thread apply all bt";
+/// A distribution wants more runs than a median.
+const PAUSES_PER_RUN: usize = 10;
 
 pub(super) fn run(runs: usize) -> Result<()> {
     let backtrail = sh::built(&["-p", "backtrail-cli"])?;
-    let mut target = Target::start()?;
-    let id = target.id.clone();
-    let ours = |name, options: &[&str]| Runner::new(name, &backtrail, &[&["stacks", &*id], options].concat());
+    let program = built()?;
+    for threads in THREADS {
+        let mut target = Target::start(&program, threads)?;
+        let groups = groups(&backtrail, &target.id);
+        println!("{threads} threads that wait, and one that spins\n");
+        for (title, runners) in &groups {
+            race(title, runners, Path::new("/dev/null"), runs)?;
+        }
+        let runners: Vec<_> = groups.into_iter().flat_map(|(_, runners)| runners).collect();
+        pauses(&mut target, &runners, runs)?;
+    }
+    Ok(())
+}
+
+fn groups(backtrail: &Path, id: &str) -> [(&'static str, Vec<Runner>); 3] {
+    let ours = |name, options: &[&str]| Runner::new(name, backtrail, &[&["stacks", id], options].concat());
     let theirs =
-        |name, options: &[&str]| Runner::new(name, "eu-stack", &[&["-n", "0", "-p", &*id], options].concat());
-    let gdb = ["-q", "-batch", "-nx", "-p", &*id, "-ex", "thread apply all bt"];
-    let groups = [
+        |name, options: &[&str]| Runner::new(name, "eu-stack", &[&["-n", "0", "-p", id], options].concat());
+    let gdb = ["-q", "-batch", "-nx", "-p", id, "-ex", "thread apply all bt"];
+    [
         (
             "addresses",
             vec![
@@ -32,34 +48,59 @@ pub(super) fn run(runs: usize) -> Result<()> {
             vec![
                 ours("backtrail", &[]),
                 theirs("eu-stack -i -s", &["-i", "-s"]),
-                Runner::new("gdb thread apply all bt", "gdb", &gdb),
+                Runner::new(GDB, "gdb", &gdb),
             ],
         ),
-    ];
-    let mut pauses = Vec::new();
-    for (title, runners) in &groups {
-        race(title, runners, Path::new("/dev/null"), runs)?;
-        for runner in runners {
-            target.longest_pause()?;
-            let mut longest = Vec::new();
-            for _ in 0..runs.min(5) {
-                runner.once(Path::new("/dev/null"))?;
-                longest.push(target.longest_pause()?);
+    ]
+}
+
+/// What the spinning thread sees of each tool, and of nothing: a program that sleeps as long as the fastest of them takes.
+fn pauses(target: &mut Target, runners: &[Runner], runs: usize) -> Result<()> {
+    let nothing = Runner::new("nobody", "sleep", &["0.1"]);
+    let runners: Vec<_> = std::iter::once(&nothing).chain(runners).collect();
+    let mut seen: Vec<Vec<Pause>> = vec![Vec::new(); runners.len()];
+    // In turn, so that what else the machine does falls on all alike.
+    for round in 0..runs * PAUSES_PER_RUN {
+        for (runner, seen) in runners.iter().zip(&mut seen) {
+            // Its process stands for seconds: a few times tell as much.
+            if runner.name() == GDB && round >= runs {
+                continue;
             }
-            longest.sort_unstable();
-            pauses.push((runner.name(), longest));
+            target.pause()?;
+            runner.once(Path::new("/dev/null"))?;
+            seen.push(target.pause()?);
         }
     }
-    println!("| longest pause of a spinning thread, seen by itself | best run | median run |");
-    println!("| --- | --- | --- |");
-    for (name, longest) in pauses {
-        let best = longest.first().copied().unwrap_or_default();
-        println!(
-            "| {name} | {best} µs | {} µs |",
-            longest.get(longest.len() / 2).copied().unwrap_or_default()
-        );
+    println!(
+        "| longest pause of the spinning thread, µs | runs | not running: median | p99 | worst | stopped: median | p99 | worst |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for (runner, seen) in runners.iter().zip(seen) {
+        let all = |of: fn(&Pause) -> u64| spread(seen.iter().map(of).collect());
+        let (whole, stopped) = (all(|pause| pause.whole), all(|pause| pause.stopped));
+        println!("| {} | {} | {whole} | {stopped} |", runner.name(), seen.len());
     }
+    println!();
     Ok(())
+}
+
+/// Median, 99th percentile and worst.
+fn spread(mut values: Vec<u64>) -> String {
+    values.sort_unstable();
+    let at = |hundredths: usize| {
+        let rank = (values.len() * hundredths).div_ceil(100).saturating_sub(1);
+        values.get(rank).copied().unwrap_or_default()
+    };
+    format!("{} | {} | {}", at(50), at(99), at(100))
+}
+
+/// Microseconds.
+#[derive(Clone, Copy)]
+struct Pause {
+    /// In which it did not run, whatever the reason.
+    whole: u64,
+    /// In which it was stopped: what it waited for a processor is left out.
+    stopped: u64,
 }
 
 struct Target {
@@ -70,11 +111,10 @@ struct Target {
 }
 
 impl Target {
-    fn start() -> Result<Self> {
-        let program = built()?;
-        let mut command = Command::new(&program);
+    fn start(program: &Path, threads: &str) -> Result<Self> {
+        let mut command = Command::new(program);
         let mut child = command
-            .arg(THREADS)
+            .arg(threads)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -92,10 +132,15 @@ impl Target {
         Ok(line.trim().to_owned())
     }
 
-    /// The longest since it was asked the last time, in microseconds.
-    fn longest_pause(&mut self) -> Result<u64> {
+    /// The longest since it was asked the last time.
+    fn pause(&mut self) -> Result<Pause> {
         self.input.write_all(b"\n").map_err(|error| format!("the target is gone: {error}"))?;
-        self.line()?.parse().map_err(|_| "the target said no number".to_owned())
+        let line = self.line()?;
+        let mut numbers = line.split_whitespace().map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(whole)), Some(Ok(stopped))) => Ok(Pause { whole, stopped }),
+            _ => Err(format!("expected two numbers from the target: {line}")),
+        }
     }
 }
 
@@ -113,4 +158,15 @@ fn built() -> Result<PathBuf> {
     sh::write(&source, SOURCE)?;
     sh::run(Command::new("cc").args(["-g", "-O1", "-pthread", "-o"]).arg(&program).arg(&source))?;
     Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_seen() {
+        assert_eq!(spread((1..=200).collect()), "100 | 198 | 200");
+        assert_eq!((spread(vec![7]), spread(Vec::new())), ("7 | 7 | 7".to_owned(), "0 | 0 | 0".to_owned()));
+    }
 }

@@ -34,6 +34,7 @@ pub(super) struct Build {
     /// What it is counted with.
     pub(super) family: &'static str,
     pub(super) name: String,
+    /// Below `fixtures`.
     pub(super) source: &'static str,
     /// The compiler and its first arguments.
     pub(super) compiler: &'static [&'static str],
@@ -91,7 +92,7 @@ pub(super) fn build(build: &Build, scratch: &Path) -> Result<Option<Built>> {
 /// Whether it could be. Installed compilers must compile; only what they lack the libraries for is left out.
 fn compile(build: &Build, folder: &Path) -> Result<bool> {
     sh::make_folder(folder)?;
-    let source = sh::root().join("fixtures/cores").join(build.source);
+    let source = sh::root().join("fixtures").join(build.source);
     let [name, first @ ..] = build.compiler else { return Err("no compiler".to_owned()) };
     let mut command = Command::new(name);
     command.args(first).args(&build.flags).arg("-o").arg(folder.join("whole")).arg(source);

@@ -56,10 +56,10 @@ const GCC: &[&str] = &["gcc", "-pthread", "-Wl,--build-id"];
 const CLANG: &[&str] = &["clang-22", "-pthread", "-Wl,--build-id"];
 const MUSL: &[&str] = &["musl-gcc", "-pthread", "-Wl,--build-id"];
 const GCC_32: &[&str] = &["gcc", "-m32", "-pthread", "-Wl,--build-id"];
-const CPP: &[&str] = &["g++", "-std=c++17", "-pthread"];
-const CLANG_CPP: &[&str] = &["clang++-22", "-std=c++17", "-pthread"];
+pub(super) const CPP: &[&str] = &["g++", "-std=c++17", "-pthread"];
+pub(super) const CLANG_CPP: &[&str] = &["clang++-22", "-std=c++17", "-pthread"];
 const RUST: &[&str] = &["rustc", "--edition=2021", "-Cpanic=abort", "-g"];
-const GO: &[&str] = &["go", "build"];
+pub(super) const GO: &[&str] = &["go", "build"];
 const ARM64: &[&str] = &["aarch64-linux-gnu-gcc", "-pthread", "-Wl,--build-id"];
 const ARM: &[&str] = &["arm-linux-gnueabihf-gcc", "-pthread", "-Wl,--build-id"];
 const ARM64_CPP: &[&str] = &["aarch64-linux-gnu-g++", "-std=c++17", "-pthread"];
@@ -69,7 +69,7 @@ const QEMU_ARM: Machine = Machine::Qemu("qemu-arm", "/usr/arm-linux-gnueabihf");
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
-fn build(
+pub(super) fn build(
     family: &'static str,
     name: &str,
     source: &'static str,
@@ -81,7 +81,7 @@ fn build(
 }
 
 fn c(family: &'static str, name: &str, compiler: &'static [&'static str], flags: &[&'static str]) -> Build {
-    build(family, name, "crash.c", compiler, &[&["-g"], flags].concat())
+    build(family, name, "cores/crash.c", compiler, &[&["-g"], flags].concat())
 }
 
 pub(super) fn all() -> Vec<Case> {
@@ -140,8 +140,9 @@ fn linked() -> Vec<Build> {
 fn without_tables() -> Vec<Build> {
     const NONE: [&str; 2] = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
     let with = |flags: &[&'static str]| [&NONE, flags].concat();
-    let no_debug_info =
-        |name: &str, flags: &[&'static str]| build("c without tables", name, "crash.c", GCC, &with(flags));
+    let no_debug_info = |name: &str, flags: &[&'static str]| {
+        build("c without tables", name, "cores/crash.c", GCC, &with(flags))
+    };
     vec![
         c("c without tables", "debug-frame", GCC, &with(&["-O2"])),
         no_debug_info("fp-O0", &["-O0"]),
@@ -193,15 +194,15 @@ fn cpp() -> Vec<Build> {
     let mut all = Vec::new();
     for (name, compiler) in [("gcc", CPP), ("clang", CLANG_CPP)] {
         for level in LEVELS {
-            all.push(build("c++", &format!("{name}{level}"), "throws.cc", compiler, &["-g", level]));
+            all.push(build("c++", &format!("{name}{level}"), "cores/throws.cc", compiler, &["-g", level]));
         }
     }
-    all.push(build("c++", "static", "throws.cc", CPP, &["-g", "-O2", "-static"]));
+    all.push(build("c++", "static", "cores/throws.cc", CPP, &["-g", "-O2", "-static"]));
     all
 }
 
 fn rust() -> Vec<Build> {
-    let of = |name: &str, flags: &[&'static str]| build("rust", name, "panics.rs", RUST, flags);
+    let of = |name: &str, flags: &[&'static str]| build("rust", name, "cores/panics.rs", RUST, flags);
     vec![
         of("O0", &["-Copt-level=0"]),
         of("O1", &["-Copt-level=1"]),
@@ -213,7 +214,7 @@ fn rust() -> Vec<Build> {
 }
 
 fn go() -> Vec<Build> {
-    let of = |name: &str, flags: &[&'static str]| build("go", name, "panics.go", GO, flags);
+    let of = |name: &str, flags: &[&'static str]| build("go", name, "cores/panics.go", GO, flags);
     vec![
         of("plain", &[]),
         of("not-optimized", &["-gcflags=all=-N -l"]),
@@ -244,7 +245,7 @@ fn emulated() -> Vec<Case> {
     programs.push(on(QEMU_ARM, c("c arm", "unwind-tables", ARM, &["-O2", "-no-pie", "-funwind-tables"])));
     programs.push(on(
         QEMU_ARM,
-        build("c arm", "exidx-only", "crash.c", ARM, &["-O2", "-funwind-tables", "-static"]),
+        build("c arm", "exidx-only", "cores/crash.c", ARM, &["-O2", "-funwind-tables", "-static"]),
     ));
     let mut cases = Vec::new();
     for program in programs {
@@ -255,7 +256,8 @@ fn emulated() -> Vec<Case> {
     }
     for (machine, family, compiler) in [(QEMU_ARM64, "c++ arm64", ARM64_CPP), (QEMU_ARM, "c++ arm", ARM_CPP)]
     {
-        let program = on(machine, build(family, "O2", "throws.cc", compiler, &["-g", "-O2", "-no-pie"]));
+        let program =
+            on(machine, build(family, "O2", "cores/throws.cc", compiler, &["-g", "-O2", "-no-pie"]));
         cases.extend(
             ways::CPP.into_iter().filter(|way| way.threads.is_none()).map(|way| plain(program.clone(), way)),
         );

@@ -14,11 +14,11 @@ pub(super) struct Difference<'d> {
 }
 
 impl Difference<'_> {
-    fn ours(&self) -> Option<&ours::Frame> {
+    pub(super) fn ours(&self) -> Option<&ours::Frame> {
         self.thread.frames.get(self.at)
     }
 
-    fn theirs(&self) -> Option<&peers::Frame> {
+    pub(super) fn theirs(&self) -> Option<&peers::Frame> {
         self.stack.frames.get(self.at)
     }
 
@@ -30,11 +30,24 @@ impl Difference<'_> {
     fn is_found_without_tables(&self) -> bool {
         self.ours().is_some_and(|frame| !matches!(frame.trust.as_str(), "cfi" | "exidx" | "context"))
     }
+
+    /// Whether the last frame that both have lies in no function, and the next is where a call from there returns to.
+    fn is_wild_call(&self) -> bool {
+        let last = self.at.checked_sub(1).and_then(|last| self.thread.frames.get(last));
+        let is_nowhere = last.is_some_and(|frame| frame.functions.is_empty());
+        is_nowhere
+            && self.ours().is_some_and(|frame| matches!(frame.trust.as_str(), "scan" | "link-register"))
+    }
+
+    /// Whether we stopped, saying that we could not go on.
+    fn is_given_up(&self) -> bool {
+        self.ours().is_none() && self.thread.ended == "failed"
+    }
 }
 
 /// Why a difference is right; `None` where that is not known.
-pub(super) fn why(difference: &Difference<'_>) -> Option<&'static str> {
-    RULES.iter().find(|(holds, _)| holds(difference)).map(|(_, why)| *why)
+pub(super) fn why(difference: &Difference<'_>, rules: &[Rule]) -> Option<&'static str> {
+    rules.iter().find(|(holds, _)| holds(difference)).map(|(_, why)| *why)
 }
 
 /// Whether what the source says of a case must be found.
@@ -50,33 +63,40 @@ fn ends_in_abort_on_arm(case: &str) -> bool {
     is_arm && ["abort", "twice", "uncaught", "noexcept"].iter().any(|way| case.contains(way))
 }
 
-type Rule = (fn(&Difference<'_>) -> bool, &'static str);
+pub(super) type Rule = (fn(&Difference<'_>) -> bool, &'static str);
 
-const RULES: [Rule; 10] = [
-    (
-        |difference| {
-            let is_last = difference.at + 1 == difference.stack.frames.len();
-            let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
-            difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
-        },
-        "gdb shows the zero that ends the stack as a frame",
-    ),
+/// gdb has one frame more, at address zero, where we say that the stack ends.
+pub(super) const ZERO_FRAME: Rule = (
+    |difference| {
+        let is_last = difference.at + 1 == difference.stack.frames.len();
+        let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
+        difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
+    },
+    "gdb shows the zero that ends the stack as a frame",
+);
+
+pub(super) const RULES: [Rule; 10] = [
+    ZERO_FRAME,
     (
         |difference| {
             let partly = difference.case.contains("/cut-") || difference.case.ends_with("/gone");
-            partly && difference.ours().is_none() && difference.thread.ended == "failed"
+            partly && difference.is_given_up()
         },
         "the core is cut off or the program gone; the peer has all of it",
     ),
     (
         |difference| {
             let wild = ["call-null", "call-wild", "call-data", "nowhere"];
-            difference.peer == "eu-stack" && wild.iter().any(|way| difference.case.contains(way))
+            let is_wild = wild.iter().any(|way| difference.case.contains(way)) && difference.is_wild_call();
+            difference.peer == "eu-stack" && is_wild
         },
         "eu-stack looks for tables where the call went, and skips or loses the caller",
     ),
     (
-        |difference| difference.is_of("go/stripped"),
+        |difference| {
+            let is_ours = difference.is_found_without_tables() || difference.is_given_up();
+            difference.is_of("go/stripped") && is_ours
+        },
         "a stripped Go program has no tables; we follow its frame pointers",
     ),
     (
@@ -91,7 +111,10 @@ const RULES: [Rule; 10] = [
         "no tables: gdb reads prologues, eu-stack takes any frame pointer",
     ),
     (
-        |difference| difference.is_of("c without tables/no-fp") || difference.is_of("c musl/"),
+        |difference| {
+            let is_bare = difference.is_of("c without tables/no-fp") || difference.is_of("c musl/");
+            is_bare && (difference.is_found_without_tables() || difference.is_given_up())
+        },
         "neither tables nor frame pointers: everyone guesses",
     ),
     (

@@ -2,7 +2,7 @@
 
 use super::builds::DebugInfo;
 use super::cases::{Case, Treatment};
-use super::explained::{self, Difference};
+use super::explained::{self, Difference, Rule};
 use super::make::Made;
 use super::ours::Thread;
 use super::peers::{Stack, Stacks};
@@ -50,7 +50,7 @@ pub(super) fn judge(
         let Some(stack) = stacks.get(&thread.id) else {
             return Verdict::Different("has no such thread".to_owned());
         };
-        compare(&name, peer, thread, stack)
+        compare(&name, peer, thread, stack, &explained::RULES)
     };
     let threads = ours.iter().map(|thread| JudgedThread {
         id: thread.id,
@@ -73,7 +73,13 @@ fn plain(case: &str, address: u64) -> u64 {
     if case.starts_with("c arm/") || case.starts_with("c++ arm/") { address & !1 } else { address }
 }
 
-fn compare(case: &str, peer: &'static str, thread: &Thread, stack: &Stack) -> Verdict {
+pub(super) fn compare(
+    case: &str,
+    peer: &'static str,
+    thread: &Thread,
+    stack: &Stack,
+    rules: &[Rule],
+) -> Verdict {
     let ours: Vec<u64> = thread.frames.iter().map(|frame| plain(case, frame.address)).collect();
     let theirs: Vec<u64> = stack.frames.iter().map(|frame| plain(case, frame.address)).collect();
     if ours == theirs {
@@ -82,7 +88,7 @@ fn compare(case: &str, peer: &'static str, thread: &Thread, stack: &Stack) -> Ve
     let at = ours.iter().zip(&theirs).take_while(|(ours, theirs)| ours == theirs).count();
     let difference = Difference { case, peer, at, thread, stack };
     let shown = shown(&difference);
-    match explained::why(&difference) {
+    match explained::why(&difference, rules) {
         Some(why) => Verdict::Explained(shown, why),
         None => Verdict::Different(shown),
     }
@@ -104,7 +110,7 @@ fn shown(difference: &Difference<'_>) -> String {
     format!("{} and {} frames; at {at}: {ours}, {theirs}", thread.frames.len(), stack.frames.len())
 }
 
-fn same_inlined(thread: &Thread, stack: &Stack) -> usize {
+pub(super) fn same_inlined(thread: &Thread, stack: &Stack) -> usize {
     let pairs = thread.frames.iter().zip(&stack.frames);
     pairs
         .filter(|(ours, theirs)| ours.functions.len() == theirs.functions && ours.functions.len() > 1)

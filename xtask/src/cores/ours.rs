@@ -22,6 +22,8 @@ pub(super) struct Thread {
 pub(super) struct Frame {
     pub(super) address: u64,
     pub(super) trust: String,
+    /// The image's name; empty where it is in none.
+    pub(super) image: String,
     /// Innermost first; several where functions were inlined.
     pub(super) functions: Vec<String>,
 }
@@ -36,16 +38,37 @@ pub(super) fn stacks(program: &Path, made: &Made) -> Result<Vec<Thread>> {
     for folder in &made.symbols {
         command.arg("-s").arg(folder);
     }
+    let printed = asked(&mut command)?;
+    if std::env::var_os("CORES_DUMP").is_some() {
+        sh::write(&made.ours.with_extension("json"), &printed)?;
+    }
+    read(&printed)
+}
+
+/// Those of a process that runs.
+pub(super) fn stacks_of(program: &Path, process: u32) -> Result<Vec<Thread>> {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "120"]).arg(program).args([
+        "stacks",
+        "--format",
+        "json",
+        &process.to_string(),
+    ]);
+    read(&asked(&mut command)?)
+}
+
+fn asked(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.output().map_err(|error| format!("cannot run timeout: {error}"))?;
     // 1 says that something has no name.
     if !matches!(output.status.code(), Some(0 | 1)) {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("backtrail ended with {}: {}", output.status, said.trim()));
     }
-    let value: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
-    if std::env::var_os("CORES_DUMP").is_some() {
-        sh::write(&made.ours.with_extension("json"), &output.stdout)?;
-    }
+    Ok(output.stdout)
+}
+
+fn read(printed: &[u8]) -> Result<Vec<Thread>> {
+    let value: Value = serde_json::from_slice(printed).map_err(|error| error.to_string())?;
     let threads = value.get("threads").and_then(Value::as_array).ok_or("no threads in the answer")?;
     Ok(threads.iter().map(thread).collect())
 }
@@ -73,6 +96,7 @@ fn frame(value: &Value) -> Frame {
     Frame {
         address: u64::from_str_radix(text("address").trim_start_matches("0x"), 16).unwrap_or_default(),
         trust: text("trust").to_owned(),
+        image: text("image").to_owned(),
         functions: names,
     }
 }

@@ -32,16 +32,33 @@ pub(super) fn gdb(machine: Machine, made: &Made) -> Result<Option<Stacks>> {
     if !is_installed(name) {
         return Ok(None);
     }
-    let script = sh::root().join("xtask/src/cores/frames.py");
-    let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "120", name, "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]);
+    let mut command = gdb_command(name);
     if let Some(folder) = &made.debug_folder {
         command.arg("-iex").arg(format!("set debug-file-directory {}:/usr/lib/debug", folder.display()));
     }
     if let Some(system) = made.system {
         command.arg("-iex").arg(format!("set sysroot {system}"));
     }
-    let output = command.arg(&made.program).arg("-c").arg(&made.core).arg("-x").arg(script).output();
+    asked(command.arg(&made.program).arg("-c").arg(&made.core), name).map(Some)
+}
+
+/// gdb's answer of a process that runs; `None` where it is not installed.
+pub(super) fn gdb_of(process: u32) -> Result<Option<Stacks>> {
+    if !is_installed("gdb") {
+        return Ok(None);
+    }
+    asked(gdb_command("gdb").args(["-p", &process.to_string()]), "gdb").map(Some)
+}
+
+fn gdb_command(name: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "300", name, "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off"]);
+    command
+}
+
+fn asked(command: &mut Command, name: &str) -> Result<Stacks> {
+    let script = sh::root().join("xtask/src/cores/frames.py");
+    let output = command.arg("-x").arg(script).output();
     let output = output.map_err(|error| format!("cannot run timeout: {error}"))?;
     let printed = String::from_utf8_lossy(&output.stdout);
     let stacks = read_gdb(&printed);
@@ -49,7 +66,7 @@ pub(super) fn gdb(machine: Machine, made: &Made) -> Result<Option<Stacks>> {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("{name} has no threads: {}", said.trim()));
     }
-    Ok(Some(stacks))
+    Ok(stacks)
 }
 
 fn read_gdb(printed: &str) -> Stacks {

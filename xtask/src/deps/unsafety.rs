@@ -9,8 +9,12 @@ use syn::visit::{self, Visit};
 const SEAMS: [&str; 4] =
     ["crates/sys/src/", "crates/store/src/map.rs", "crates/ffi/src/", "crates/testkit/src/allocator.rs"];
 /// Crates that hold a seam, so that their root denies unsafe code (and the seam allows it) instead of forbidding it.
-const SEAM_ROOTS: [&str; 4] =
-    ["crates/sys/src/lib.rs", "crates/store/src/lib.rs", "crates/ffi/src/lib.rs", "crates/testkit/src/lib.rs"];
+const SEAM_ROOTS: [&str; 4] = [
+    "crates/sys/src/lib.rs",
+    "crates/store/src/lib.rs",
+    "crates/ffi/src/lib.rs",
+    "crates/testkit/src/lib.rs",
+];
 
 /// One line for each unsafe block, function, impl or `allow(unsafe_code)` outside the seams, and for each crate
 /// root that does not forbid them.

@@ -116,7 +116,8 @@ impl Check {
         self.undescribed += u64::from(!described);
         if let Err(fault) = self.follow(&mut walk, calls, process) {
             let place = if described { &mut self.open } else { &mut self.undescribed_faults };
-            place.push(format!("{} {pc}: {fault}", process.shown(pc.get() & !1)));
+            let thumb = u64::from(self.machine.family == Family::Arm);
+            place.push(format!("{} {pc}: {fault}", process.shown(pc.get() & !thumb)));
         }
     }
 
@@ -148,8 +149,9 @@ impl Check {
             }
             last = frame.address.raw();
             let is_thunk = depth == 0 && calls.has_changed_register(walk.registers());
-            // What never returns need not give registers back, as glibc's `__libc_start_call_main`.
-            if process.is_program(last.get()) && !is_thunk {
+            // What never returns need not give registers back, as glibc's `__libc_start_call_main` and, in static
+            // programs, what `_start` calls.
+            if process.is_program(last.get()) && !is_thunk && depth + 1 < count {
                 let fault = |fault| format!("caller {depth} of {count} {fault}");
                 self.compare(walk.registers(), call).map_err(fault)?;
             }
@@ -164,13 +166,15 @@ impl Check {
         }
     }
 
-    /// 32-bit ARM's C library is built without tables: most of its entries say that nothing can be unwound.
+    /// 32-bit ARM's C library and the compilers' own pieces of a program are built without tables: their entries say
+    /// that nothing can be unwound. Stacks end there early, and no frame is wrong.
     fn is_untold(&self, walk: &Walk<'_, LiveMemory<'_>>, last: Avma, process: &Process) -> bool {
-        let is_end = matches!(
-            walk.ended(),
-            Some(Ended::EndOfStack(End::CannotUnwind | End::Undefined | End::ZeroReturnAddress))
-        );
-        self.machine.family == Family::Arm && is_end && !process.is_program(last.get())
+        let is_end = match walk.ended() {
+            Some(Ended::EndOfStack(End::CannotUnwind | End::Undefined)) => true,
+            Some(Ended::EndOfStack(End::ZeroReturnAddress)) => !process.is_program(last.get()),
+            _ => false,
+        };
+        self.machine.family == Family::Arm && is_end
     }
 
     fn compare(&self, known: &Registers, call: &Call) -> std::result::Result<(), String> {

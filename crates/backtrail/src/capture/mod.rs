@@ -48,6 +48,11 @@
 //! it yet.
 
 mod capturer;
+#[cfg(target_os = "linux")]
+mod file;
+#[cfg(not(target_os = "linux"))]
+#[path = "file_apple.rs"]
+mod file;
 mod images;
 mod job;
 mod listed;

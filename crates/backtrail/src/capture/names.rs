@@ -1,6 +1,7 @@
 //! Names for captured frames.
 
-use super::open::{self, arch, data};
+use super::file::data;
+use super::open::{self, arch};
 use super::{Capturer, RawStack};
 use crate::open_image::OpenImage;
 use crate::stacks::{Finder, of_function};

@@ -143,8 +143,7 @@ mod tests {
         let mut stack = RawStack::with_capacity(room);
         for (place, address) in stack.room().iter_mut().zip(addresses) {
             let stack_pointer = Avma::new(address * 16);
-            *place =
-                RawFrame { address: FrameAddress::Return(Avma::new(*address)), stack_pointer, ..NONE };
+            *place = RawFrame { address: FrameAddress::Return(Avma::new(*address)), stack_pointer, ..NONE };
         }
         stack.set(addresses.len(), None, 0);
         stack

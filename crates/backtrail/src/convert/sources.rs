@@ -53,31 +53,45 @@ impl ConvertSources {
         let index = Index::scan(&with_neighbours(paths), &ScanOptions::default(), &NoProgress);
         let mut found = Self::default();
         let mut candidates = Vec::new();
+        let mut split = Vec::new();
         for path in paths {
-            let before = candidates.len();
+            let before = candidates.len() + split.len();
             if is_folder_of_many(path) {
-                found.search(&index, path, &mut candidates);
+                found.search(&index, path, &mut candidates, &mut split);
             } else {
                 for file in files(path) {
-                    found.look_into(&file, &mut candidates);
+                    found.look_into(&file, &mut candidates, &mut split);
                 }
             }
-            if candidates.len() == before && found.problems.is_empty() {
+            if candidates.len() + split.len() == before && found.problems.is_empty() {
                 found.problems.push(format!("{}: no binary or debug file in it", path.display()));
             }
+        }
+        if candidates.is_empty() {
+            let what = "expected the binary that this split debug info belongs to, too";
+            found.problems.extend(split.iter().map(|path| format!("{}: {what}", path.display())));
         }
         found.sources = join(candidates, &index);
         found.index = index;
         found
     }
 
-    fn search(&mut self, index: &Index, folder: &Path, candidates: &mut Vec<Candidate>) {
+    fn search(
+        &mut self,
+        index: &Index,
+        folder: &Path,
+        candidates: &mut Vec<Candidate>,
+        split: &mut Vec<PathBuf>,
+    ) {
         for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(folder)) {
             let identity = &entry.identity;
             if identity.member.is_some() || matches!(identity.kind, Kind::Table | Kind::SymbolFile) {
                 continue;
             }
             match index.open(entry) {
+                Ok(data) if Object::parse(&data).is_ok_and(|object| is_split(&object)) => {
+                    split.push(entry.location.path().to_owned());
+                }
                 Ok(data) => candidates.push(Candidate {
                     path: entry.location.path().to_owned(),
                     data,
@@ -93,7 +107,7 @@ impl ConvertSources {
         }
     }
 
-    fn look_into(&mut self, path: &Path, candidates: &mut Vec<Candidate>) {
+    fn look_into(&mut self, path: &Path, candidates: &mut Vec<Candidate>, split: &mut Vec<PathBuf>) {
         let data = match FileData::map(path) {
             Ok(data) => data,
             Err(error) => return self.problems.push(error.to_string()),
@@ -119,6 +133,10 @@ impl ConvertSources {
                     continue;
                 }
             };
+            if is_split(&object) {
+                split.push(path.to_owned());
+                continue;
+            }
             let Some(own) = data.part(slice.range.start(), slice.range.size()) else { continue };
             candidates.push(Candidate {
                 path: path.to_owned(),
@@ -131,6 +149,11 @@ impl ConvertSources {
             });
         }
     }
+}
+
+/// Whether this is a `.dwo` or `.dwp` file: without addresses of its own, it is read with the binary that names it.
+fn is_split(object: &Object<'_>) -> bool {
+    object.section(".debug_info.dwo").is_some() && object.section(".debug_info").is_none()
 }
 
 /// A folder that is no dSYM bundle.

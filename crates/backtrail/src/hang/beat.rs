@@ -29,13 +29,13 @@ impl Beat {
     /// Says that the thread works, and got on. The next beat is expected within the threshold.
     #[inline]
     pub fn tick(&self) {
-        self.shared.pulse.work(self.shared.clock.running());
+        self.shared.pulse.work(self.shared.clock.beat());
     }
 
     /// Says that the thread waits for something to do, for as long as that takes.
     #[inline]
     pub fn rest(&self) {
-        self.shared.pulse.rest(self.shared.clock.running());
+        self.shared.pulse.rest(self.shared.clock.beat());
     }
 
     /// Ticks now, and rests when the guard is dropped: for a thread that is only sometimes asked to be quick.

@@ -50,33 +50,33 @@ mod time;
 mod unfinished;
 
 // Watching needs captures of other threads.
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod beat;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod journal;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod lines;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod options;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod run;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod subject;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod thread;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod watch;
 
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use beat::{Beat, Work};
 pub use model::{Activity, End, Excused, Hang, Node};
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use options::Options;
 pub use read::ReadError;
 pub use unfinished::{Unfinished, unfinished};
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use watch::{Event, Watch, WatchError};
 
 #[cfg(test)]
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod tests;

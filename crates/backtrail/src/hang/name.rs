@@ -2,6 +2,7 @@
 
 use super::Hang;
 use crate::open_image::OpenImage;
+use crate::stacks::of_function;
 use crate::symbols::Opened;
 use crate::{Binary, ImageSymbols, Located, Symbols};
 use backtrail_core::{Arch, Bias, Reason, Svma};
@@ -86,16 +87,4 @@ impl File {
             }
         }
     }
-}
-
-/// Where the nearest symbol only marks a place inside of a function, the function it is.
-fn of_function(open: &OpenImage, svma: Svma, mut located: Located) -> Located {
-    if located.functions.is_empty()
-        && let Some(function) = open.enclosing_function(svma)
-    {
-        located.function_offset = Some(function.offset);
-        located.symbol = Some(function);
-        located.reason = None;
-    }
-    located
 }

@@ -3,9 +3,9 @@
 use super::unfinished::incarnation;
 use super::{Hang, Node};
 use backtrail_capture::hang as core;
+use backtrail_capture::local::{Status, ThreadId};
 use backtrail_core::Arch;
 use backtrail_report::{Frame, Image, Process};
-use std::fs;
 use std::time::{Duration, SystemTime};
 
 /// A thread of this process.
@@ -24,12 +24,12 @@ impl Subject {
         let path = std::env::current_exe().ok().map(|path| path.display().to_string());
         let name = path.as_deref().and_then(|path| path.rsplit(['/', '\\']).next()).map(str::to_owned);
         let process = Process { name, pid: Some(pid), path, arch: Some(host_arch()), ..Process::default() };
-        let name = fs::read_to_string(format!("/proc/self/task/{thread_id}/comm")).ok();
+        let status = u32::try_from(thread_id).ok().and_then(|id| Status::read(ThreadId::new(id)));
         Self {
             process,
             incarnation: incarnation(pid),
             thread_id: Some(thread_id),
-            thread_name: name.map(|name| name.trim_end().to_owned()),
+            thread_name: status.map(|status| status.name().to_owned()),
             images: Vec::new(),
         }
     }

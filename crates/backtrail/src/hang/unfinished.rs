@@ -67,8 +67,16 @@ fn open(path: PathBuf) -> Option<Unfinished> {
     }
 }
 
+/// What tells a process from a later one with the same id: when it began. `None` where there is no such process.
+#[cfg(any(target_os = "macos", target_os = "ios"))]
+pub(super) fn incarnation(pid: u64) -> Option<String> {
+    let started = backtrail_capture::local::process_start(u32::try_from(pid).ok()?)?;
+    Some(format!("{}.{:06}", started.as_secs(), started.subsec_micros()))
+}
+
 /// What tells a process from a later one with the same id: the boot, and the time since then at which it began. `None` where
 /// there is no such process, or the system does not tell.
+#[cfg(not(any(target_os = "macos", target_os = "ios")))]
 pub(super) fn incarnation(pid: u64) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Field 22, counted from behind the name, which may hold anything. proc(5).

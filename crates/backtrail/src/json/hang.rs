@@ -1,8 +1,8 @@
 //! The document of one hang.
 
+use super::HANG_SCHEMA;
 use super::frame::{FrameJson, frame};
-use super::report::{ProcessJson, process};
-use super::{HANG_SCHEMA, Hex};
+use super::report::{MappedJson, ProcessJson, mapped, process};
 use crate::hang::{End, Hang, Node};
 use backtrail_report::{Frame, Image};
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct HangJson<'a> {
     ended: Option<&'static str>,
     heaviest: Vec<FrameJson<'a>>,
     tree: Vec<NodeJson<'a>>,
-    images: Vec<ImageJson<'a>>,
+    images: Vec<MappedJson<'a>>,
     notes: &'a [String],
 }
 
@@ -56,16 +56,6 @@ struct NodeJson<'a> {
     time_ms: f64,
     own_time_ms: f64,
     frame: FrameJson<'a>,
-}
-
-#[derive(Debug, Serialize)]
-struct ImageJson<'a> {
-    name: &'a str,
-    path: Option<&'a str>,
-    id: Option<String>,
-    arch: Option<&'static str>,
-    load_address: Hex,
-    end_address: Option<Hex>,
 }
 
 /// The document for one hang.
@@ -96,7 +86,7 @@ pub fn hang(hang: &Hang) -> HangJson<'_> {
         ended: hang.end.map(End::as_str),
         heaviest: heaviest.zip(0..).map(|(item, index)| at_place(index, item, &hang.images)).collect(),
         tree: hang.nodes.iter().map(|item| node(item, &hang.images)).collect(),
-        images: hang.images.iter().map(image).collect(),
+        images: hang.images.iter().map(mapped).collect(),
         notes: &hang.notes,
     }
 }
@@ -116,17 +106,6 @@ fn node<'a>(node: &'a Node, images: &'a [Image]) -> NodeJson<'a> {
         time_ms: millis(node.time),
         own_time_ms: millis(node.own_time),
         frame: frame(&node.frame, images),
-    }
-}
-
-fn image(image: &Image) -> ImageJson<'_> {
-    ImageJson {
-        name: &image.name,
-        path: image.path.as_deref(),
-        id: image.id.map(|id| id.to_string()),
-        arch: image.arch.map(backtrail_core::Arch::name),
-        load_address: image.load_address.into(),
-        end_address: image.end_address.map(Hex::from),
     }
 }
 

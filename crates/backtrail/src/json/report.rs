@@ -98,15 +98,22 @@ struct BacktraceJson<'a> {
     frames: Vec<FrameJson<'a>>,
 }
 
-/// One image.
+/// What an image is, and where it lies.
 #[derive(Debug, Serialize)]
-pub struct ImageJson<'a> {
+pub(super) struct MappedJson<'a> {
     name: &'a str,
     path: Option<&'a str>,
     id: Option<String>,
     arch: Option<&'static str>,
     load_address: Hex,
     end_address: Option<Hex>,
+}
+
+/// One image, with what is known of its symbols.
+#[derive(Debug, Serialize)]
+pub struct ImageJson<'a> {
+    #[serde(flatten)]
+    mapped: MappedJson<'a>,
     slide: Option<String>,
     symbols: &'static str,
     files: &'a [String],
@@ -248,15 +255,22 @@ fn backtrace_json<'a>(backtrace: &'a Backtrace, report: &'a Report) -> Backtrace
     }
 }
 
-/// An image and what is known of its symbols.
-pub fn image<'a>(image: &'a Image, symbols: &'a ImageSymbols) -> ImageJson<'a> {
-    ImageJson {
+/// An image alone.
+pub(super) fn mapped(image: &Image) -> MappedJson<'_> {
+    MappedJson {
         name: &image.name,
         path: image.path.as_deref(),
         id: image.id.map(|id| id.to_string()),
         arch: image.arch.map(backtrail_core::Arch::name),
         load_address: image.load_address.into(),
         end_address: image.end_address.map(Hex::from),
+    }
+}
+
+/// An image and what is known of its symbols.
+pub fn image<'a>(image: &'a Image, symbols: &'a ImageSymbols) -> ImageJson<'a> {
+    ImageJson {
+        mapped: mapped(image),
         slide: symbols.bias.map(|bias| bias.to_string()),
         symbols: symbols.status.as_str(),
         files: &symbols.files,

@@ -15,7 +15,7 @@ use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
 use backtrail_object::{Limits, Object};
 use backtrail_report::{EndKind, Ended, Exception, Image, Process, Register, Report, ReportKind, Thread};
 use backtrail_store::FileData;
-use backtrail_unwind::Images;
+use backtrail_unwind::{Cache, Images};
 use rayon::prelude::*;
 use std::path::PathBuf;
 
@@ -46,6 +46,8 @@ pub(super) struct Builder<'s, 'd> {
     states: Vec<ImageSymbols>,
     placed: Vec<Placed>,
     notes: Vec<String>,
+    /// Whether threads are walked on all processors.
+    side_by_side: bool,
 }
 
 impl<'s, 'd> Builder<'s, 'd> {
@@ -61,7 +63,13 @@ impl<'s, 'd> Builder<'s, 'd> {
             states: Vec::new(),
             placed: Vec::new(),
             notes,
+            side_by_side: true,
         }
+    }
+
+    /// Whether threads are walked on all processors (of rayon's pool that this is called in), or on the caller's.
+    pub(super) fn set_side_by_side(&mut self, side_by_side: bool) {
+        self.side_by_side = side_by_side;
     }
 
     /// What the snapshot does not have is read from the process that it is of.
@@ -210,7 +218,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             places: &places,
             placed: &self.placed,
         };
-        let mut threads = threads(&walker, self.snapshot, options.max_frames);
+        let mut threads = threads(&walker, self.snapshot, options.max_frames, self.side_by_side);
         name::name(&walker, &mut threads, &mut self.states, symbols, options.detail);
         let mut report = report(self.snapshot);
         report.crashed_thread = threads.iter().position(|thread| thread.crashed);
@@ -253,33 +261,48 @@ fn without(range: AddrRange<Avma>, holes: &[AddrRange<Avma>]) -> Vec<AddrRange<A
 const MAX_FRAMES: u64 = 2 << 20;
 /// What a thread has all the same.
 const MIN_FRAMES: u64 = 100;
+/// Threads that are walked in one go: what the first of them found in tables, the others find in the cache.
+const WORTH_A_TASK: usize = 16;
 
-/// Walks all threads side by side. Each has an equal share of the frames, and where that was not enough, what the others
-/// left, in their order: so the answer does not depend on which was walked first.
-fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64) -> Vec<Thread> {
+/// Walks all threads. Each has an equal share of the frames, and where that was not enough, what the others left, in their
+/// order: so the answer does not depend on which was walked first.
+fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64, side_by_side: bool) -> Vec<Thread> {
     let share = (MAX_FRAMES / (snapshot.threads.len() as u64).max(1)).max(MIN_FRAMES).min(max_frames);
-    let captured = snapshot.threads.par_iter().enumerate();
-    let mut threads: Vec<_> =
-        captured.map(|(number, captured)| thread(walker, captured, number as u64, share)).collect();
+    let one = |cache: &mut Cache, (number, captured): (usize, &Captured)| {
+        thread(walker, captured, number as u64, share, cache)
+    };
+    let captured = &snapshot.threads;
+    let mut threads: Vec<_> = if side_by_side {
+        captured.par_iter().enumerate().with_min_len(WORTH_A_TASK).map_init(Cache::new, one).collect()
+    } else {
+        let mut cache = Cache::new();
+        captured.iter().enumerate().map(|item| one(&mut cache, item)).collect()
+    };
     let used: u64 = threads.iter().map(|thread| thread.frames.len() as u64).sum();
     let mut left = MAX_FRAMES.saturating_sub(used);
     for (walked, captured) in threads.iter_mut().zip(&snapshot.threads) {
         let more = max_frames.min(share.saturating_add(left));
         let is_cut = walked.ended.as_ref().is_some_and(|ended| ended.kind == EndKind::Truncated);
         if is_cut && more > share {
-            *walked = thread(walker, captured, walked.number, more);
+            *walked = thread(walker, captured, walked.number, more, &mut Cache::new());
             left = left.saturating_sub((walked.frames.len() as u64).saturating_sub(share));
         }
     }
     threads
 }
 
-fn thread(walker: &Walker<'_>, captured: &Captured, number: u64, max_frames: u64) -> Thread {
+fn thread(
+    walker: &Walker<'_>,
+    captured: &Captured,
+    number: u64,
+    max_frames: u64,
+    cache: &mut Cache,
+) -> Thread {
     let family = walker.arch.family();
     let register = |(register, value)| {
         Some(Register { name: family.register_name(register)?.to_owned(), value, note: None })
     };
-    let (frames, ended) = walker.walk(captured, max_frames).unwrap_or_else(|| {
+    let (frames, ended) = walker.walk(captured, max_frames, cache).unwrap_or_else(|| {
         let why = "the capture has no registers of this thread".to_owned();
         (Vec::new(), Ended { kind: EndKind::Failed, why })
     });

@@ -90,7 +90,7 @@ impl Finder<'_> {
     }
 
     /// The files of an image whose binary is at hand: its debug files, best first, or else the binary itself.
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
     pub(crate) fn beside(
         &self,
         image: &Image,

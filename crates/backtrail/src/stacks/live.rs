@@ -7,7 +7,7 @@ use super::live_memory::CachedMemory;
 use super::perf_map::{self, PerfMap};
 use super::{Detail, StackOptions, Stacks, StacksError, images};
 use crate::{ImageSymbols, SymbolStatus, Symbols};
-use backtrail_capture::remote::{self, Captured, How, Maps, Target, ThreadFacts};
+use backtrail_capture::remote::{self, Away, Captured, How, Maps, Target, ThreadFacts};
 use backtrail_capture::{Image, Limits, Memory, Snapshot};
 use backtrail_object::Object;
 use backtrail_report::{EndKind, Ended, Report, Thread};
@@ -30,9 +30,14 @@ impl Stacks {
         let target = Target::open(pid).map_err(failed)?;
         let mut how = remote::Options::default();
         how.consistent = options.consistent;
-        let mut captured = remote::capture(&target, &how).map_err(failed)?;
+        let mut away = Away::default();
+        let mut captured = remote::capture(&target, &how, &mut away).map_err(failed)?;
         let live = Live { target: &target, maps: &captured.maps, symbols };
-        let mut stacks = live.walk(&captured.snapshot, options);
+        let workers = remote::workers();
+        let walk = || live.walk(&captured.snapshot, options, workers);
+        // Naming divides its work by itself, walking need not: then this thread's memory is at hand, and no other has to begin.
+        let is_alone = workers == 1 && options.detail == Detail::Addresses;
+        let mut stacks = if is_alone { walk() } else { among(workers, walk) };
         let window = options.cpu_window;
         if window > Duration::ZERO {
             captured.usage.finish(&target, window, &mut captured.threads);
@@ -61,6 +66,15 @@ impl Stacks {
     }
 }
 
+/// Does the work on so many processors: no more than nothing else runs on, since one that the process runs on would be taken
+/// away from it for milliseconds at a time, which is longer than all its threads are stopped.
+fn among<R: Send>(workers: usize, work: impl FnOnce() -> R + Send) -> R {
+    match rayon::ThreadPoolBuilder::new().num_threads(workers).build() {
+        Ok(pool) => pool.install(work),
+        Err(_) => work(),
+    }
+}
+
 /// A process, and where its images' files are looked for.
 struct Live<'l> {
     target: &'l Target,
@@ -69,8 +83,9 @@ struct Live<'l> {
 }
 
 impl Live<'_> {
-    fn walk(&self, snapshot: &Snapshot<'_>, options: &StackOptions) -> Stacks {
+    fn walk(&self, snapshot: &Snapshot<'_>, options: &StackOptions, workers: usize) -> Stacks {
         let mut builder = Builder::new(snapshot);
+        builder.set_side_by_side(workers > 1);
         builder.set_live(CachedMemory::new(self.target.memory()));
         let mut parts = Vec::new();
         for image in &snapshot.images {
@@ -223,9 +238,14 @@ impl Live<'_> {
 fn tell(report: &mut Report, captured: &Captured) {
     let stops = &captured.stops;
     let count = if stops.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", stops.threads) };
-    report.notes.push(match stops.together {
-        Some(time) => format!("{count} stopped together for {}", milliseconds(time)),
-        None => format!("{count} stopped one by one, each for at most {}", milliseconds(stops.longest)),
+    report.notes.push(match (stops.together, stops.running) {
+        (Some(time), None) => format!("{count} stopped together for {}", milliseconds(time)),
+        (Some(time), Some(running)) => format!(
+            "{count} stopped together for {}, those that ran for at most {}",
+            milliseconds(time),
+            milliseconds(running)
+        ),
+        (None, _) => format!("{count} stopped one by one, each for at most {}", milliseconds(stops.longest)),
     });
     let cut = captured.threads.iter().filter(|facts| facts.is_cut).count();
     if cut > 0 {

@@ -24,8 +24,11 @@ mod process_memory;
 mod unwind_image;
 mod walk;
 
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+pub(crate) use self::{find::Finder, unwind_image::UnwindImage};
 #[cfg(target_os = "linux")]
-pub(crate) use self::{find::Finder, from_memory::InMemory, name::of_function, unwind_image::UnwindImage};
+pub(crate) use from_memory::InMemory;
+pub(crate) use name::of_function;
 
 use crate::ImageSymbols;
 use crate::SymbolStatus;

@@ -50,6 +50,16 @@ impl UnwindImage {
         Some(Self { joined: joined.ok()? })
     }
 
+    /// The same for tables that were read already.
+    #[cfg(any(test, target_os = "macos", target_os = "ios"))]
+    pub(crate) fn from_tables(tables: UnwindTables<'static>) -> Option<Self> {
+        let tables = Tables::new(Files::new(), |_| vec![tables]);
+        let joined = Joined::try_new(tables, |tables| {
+            tables.borrow_dependent().first().map(|tables| Module::new(tables.sections())).ok_or(())
+        });
+        Some(Self { joined: joined.ok()? })
+    }
+
     pub(crate) fn module(&self) -> &Module<'_> {
         self.joined.borrow_dependent()
     }

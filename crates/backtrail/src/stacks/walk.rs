@@ -7,7 +7,7 @@ use backtrail_capture::{Mapping, Thread};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, ReadMemory as _, Svma};
 use backtrail_report::{EndKind, Ended, Frame};
 use backtrail_unwind as unwind;
-use backtrail_unwind::{Images, Options, Walk};
+use backtrail_unwind::{Cache, Images, Options, Walk};
 
 /// Everything that walking a thread needs.
 pub(super) struct Walker<'w> {
@@ -45,13 +45,20 @@ pub(super) fn places(placed: &[Placed]) -> Vec<(AddrRange<Avma>, usize)> {
 
 impl<'w> Walker<'w> {
     /// The frames of one thread, innermost first, and how the walk ended. `None` for a thread without registers.
-    pub(super) fn walk(&self, thread: &Thread, max_frames: u64) -> Option<(Vec<Frame>, Ended)> {
+    /// Threads of one process mostly stand in the same code: `cache` is for all of them.
+    pub(super) fn walk(
+        &self,
+        thread: &Thread,
+        max_frames: u64,
+        cache: &mut Cache,
+    ) -> Option<(Vec<Frame>, Ended)> {
         thread.registers.pc()?;
         let stack = thread.registers.sp().and_then(|sp| self.mapping_at(sp)).map(|mapping| mapping.range);
         let options = Options { max_frames, stack, ..Options::default() };
-        let mut walk = Walk::new(thread.registers, self.memory, self.images, options);
-        let mut frames = Vec::new();
-        for found in walk.by_ref() {
+        let mut walk = Walk::new(thread.registers, self.memory, self.images, options).with_cache(cache);
+        let walked: Vec<_> = walk.by_ref().collect();
+        let mut frames = Vec::with_capacity(walked.len());
+        for found in walked {
             if found.is_after_signal
                 && let Some(last) = frames.last_mut()
             {

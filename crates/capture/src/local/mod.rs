@@ -25,6 +25,8 @@ pub use answer::{CaptureError, send, wait};
 pub use backtrail_sys::{FAMILY, Shared};
 pub use images::{Counters, LoadedImage, counters, images};
 pub use keeper::Keeper;
+#[cfg(not(target_os = "linux"))]
+pub use os::process_start;
 pub use os::{
     Claim, DirectedSignal, OsError, OwnMemory, OwnStack, Sent, Slots, Stopped, ThreadId, Work, threads,
 };

@@ -47,7 +47,9 @@ impl Status {
                 Some(b"Name") => {
                     status.name.iter_mut().zip(value).for_each(|(place, byte)| *place = *byte);
                 }
-                Some(b"State") => status.state = value.first().map_or(NO_STATE, |letter| ThreadState::from_letter(*letter)),
+                Some(b"State") => {
+                    status.state = value.first().map_or(NO_STATE, |letter| ThreadState::from_letter(*letter));
+                }
                 Some(b"SigBlk") => status.blocked = mask(value),
                 Some(b"SigPnd") => status.pending = mask(value),
                 _ => {}

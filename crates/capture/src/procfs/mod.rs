@@ -19,6 +19,12 @@ pub fn parse_schedstat(text: &[u8]) -> Option<u64> {
     number(text.split(u8::is_ascii_whitespace).next()?)
 }
 
+/// How many threads run or want to, of all that the machine has: the fourth word of `/proc/loadavg`, before the slash.
+pub fn parse_running(text: &[u8]) -> Option<usize> {
+    let word = text.split(u8::is_ascii_whitespace).nth(3)?;
+    number(word.split(|byte| *byte == b'/').next()?)
+}
+
 /// The thread ids among the names in `/proc/PID/task`.
 pub fn parse_id(name: &[u8]) -> Option<u32> {
     number(name)
@@ -37,6 +43,8 @@ mod tests {
     fn the_time_on_the_processor_is_the_first_number() {
         assert_eq!(parse_schedstat(b"821793 25688 2\n"), Some(821_793));
         assert_eq!(parse_schedstat(b"0 0 0\n"), Some(0));
+        assert_eq!(parse_running(b"0.20 0.18 0.12 3/80 11206\n"), Some(3));
+        assert_eq!((parse_running(b"0.20 0.18 0.12"), parse_running(b"")), (None, None));
         for text in [&b""[..], b"\n", b"-1 0 0", b"99999999999999999999999 1 1", b"\xff"] {
             assert_eq!(parse_schedstat(text), None);
         }

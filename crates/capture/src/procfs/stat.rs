@@ -27,6 +27,8 @@ pub struct Stat {
     pub threads: u64,
     /// When it started, in ticks since the system did. Tells a thread from a later one with the same id.
     pub start: u64,
+    /// The processor that it runs on, or ran on last.
+    pub processor: Option<u32>,
     /// Whether it is the kernel's own: such have no memory and no stack to read.
     pub is_kernel_thread: bool,
 }
@@ -60,6 +62,7 @@ impl Stat {
             nice: number(field(19)?)?,
             threads: number(field(20)?)?,
             start: number(field(22)?)?,
+            processor: field(39).and_then(number),
             is_kernel_thread: number::<u64>(field(9)?)? & KERNEL_THREAD != 0,
         })
     }
@@ -93,7 +96,7 @@ mod tests {
         assert_eq!((stat.parent, stat.priority, stat.nice, stat.threads), (4544, 39, 19, 3));
         assert_eq!(stat.user_time(), Duration::from_millis(120));
         assert_eq!(stat.system_time(), Duration::from_millis(3450));
-        assert_eq!((stat.start, stat.is_kernel_thread), (7731, false));
+        assert_eq!((stat.start, stat.is_kernel_thread, stat.processor), (7731, false, Some(1)));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What the kernel tells of each thread.
 
-use super::target::{Target, small_file};
+use super::away::Away;
+use super::target::Target;
 use super::usage::Usage;
+use super::workers;
 use crate::ThreadState;
 use crate::procfs::{Calling, Stat, Syscalls, parse_syscall};
 use std::time::Duration;
@@ -49,40 +51,48 @@ pub enum How {
     Not(String),
 }
 
-/// Threads above this number are asked for by two threads of ours.
+/// Threads above this number are asked for by two threads of ours, where there is a processor for the second.
 const WORTH_TWO: usize = 100;
 
 /// Reads the facts of all of `ids` that are there, and begins to measure their CPU usage.
-pub(super) fn read_all(target: &Target, ids: &[u32]) -> (Vec<ThreadFacts>, Usage) {
-    let mut usage = Usage::default();
-    let mut facts = Vec::with_capacity(ids.len());
-    let read = |ids: &[u32]| {
+pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> (Vec<ThreadFacts>, Usage) {
+    let names = Syscalls::of(target.arch().family());
+    let read = |ids: &[u32], away: &mut Away| {
         let mut usage = Usage::default();
-        let facts: Vec<_> = ids.iter().filter_map(|id| one(target, *id, &mut usage)).collect();
+        let facts: Vec<_> = ids.iter().filter_map(|id| one(target, *id, &names, &mut usage, away)).collect();
         (facts, usage)
     };
-    let parts: Vec<_> = if ids.len() < WORTH_TWO {
-        vec![read(ids)]
-    } else {
-        let (first, second) = ids.split_at(ids.len() / 2);
-        std::thread::scope(|scope| {
-            let other = scope.spawn(|| read(second));
-            let own = read(first);
-            [Some(own), other.join().ok()].into_iter().flatten().collect()
-        })
-    };
-    for (more, times) in parts {
-        facts.extend(more);
-        usage.join(times);
+    if ids.len() < WORTH_TWO || workers() == 1 {
+        return read(ids, away);
     }
-    (facts, usage)
+    let (first, second) = ids.split_at(ids.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let mut away = Away::default();
+            (read(second, &mut away), away.busy())
+        });
+        let (mut facts, mut usage) = read(first, away);
+        if let Ok(((more, times), busy)) = other.join() {
+            facts.extend(more);
+            usage.join(times);
+            away.join(busy);
+        }
+        (facts, usage)
+    })
 }
 
 /// The facts of one thread; `None` where it is gone.
-pub(super) fn one(target: &Target, id: u32, usage: &mut Usage) -> Option<ThreadFacts> {
-    let stat = Stat::parse(&small_file(&target.thread_file(id, "stat"))?)?;
+pub(super) fn one(
+    target: &Target,
+    id: u32,
+    names: &Syscalls,
+    usage: &mut Usage,
+    away: &mut Away,
+) -> Option<ThreadFacts> {
+    let stat = target.of_thread(id, "stat", Stat::parse)?;
+    away.saw(&stat);
     usage.begin(target, id, &stat);
-    Some(ThreadFacts {
+    let mut facts = ThreadFacts {
         id,
         inner_id: target.inner_id_of(id),
         state: stat.state,
@@ -96,17 +106,18 @@ pub(super) fn one(target: &Target, id: u32, usage: &mut Usage) -> Option<ThreadF
         how: How::Not("it was not reached".to_owned()),
         is_cut: false,
         name: stat.name,
-    })
+    };
+    facts.ask_what_it_waits_in(target, names);
+    Some(facts)
 }
 
 impl ThreadFacts {
-    /// Asks what the thread waits in; to be asked before it is stopped.
-    pub(super) fn ask_what_it_waits_in(&mut self, target: &Target, names: &Syscalls) {
+    /// Asks what the thread waits in. Before any is stopped: those that stand must not wait for the answers.
+    fn ask_what_it_waits_in(&mut self, target: &Target, names: &Syscalls) {
         if matches!(self.state, ThreadState::Running) || self.state.is_gone() {
             return;
         }
-        let calling =
-            small_file(&target.thread_file(self.id, "syscall")).and_then(|line| parse_syscall(&line));
+        let calling = target.of_thread(self.id, "syscall", parse_syscall);
         if let Some(Calling::Waiting { call: Some((number, arguments)), .. }) = calling {
             let name = names.name(number).map_or_else(|| format!("system call {number}"), str::to_owned);
             if takes_descriptor(&name) {
@@ -115,9 +126,9 @@ impl ThreadFacts {
             }
             self.waiting_in = Some(name);
         } else if self.state == ThreadState::Uninterruptible {
-            let place = small_file(&target.thread_file(self.id, "wchan")).unwrap_or_default();
-            let place = String::from_utf8_lossy(&place).trim().to_owned();
-            self.waiting_in = Some(place).filter(|place| !matches!(place.as_str(), "" | "0"));
+            let place = target
+                .of_thread(self.id, "wchan", |text| Some(String::from_utf8_lossy(text).trim().to_owned()));
+            self.waiting_in = place.filter(|place| !matches!(place.as_str(), "" | "0"));
         }
     }
 }

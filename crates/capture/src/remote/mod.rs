@@ -12,6 +12,7 @@
 //! Threads that cannot be stopped (in uninterruptible sleep, or traced by a debugger) are told so; where the kernel says
 //! what their stack pointer is, their stack is copied without stopping them: they do not run anyway.
 
+mod away;
 mod denied;
 mod error;
 mod facts;
@@ -23,6 +24,7 @@ mod stop;
 mod target;
 mod usage;
 
+pub use away::Away;
 pub use error::Error;
 pub use facts::{How, ThreadFacts};
 pub use maps::{MappedFile, Maps};
@@ -34,6 +36,7 @@ pub use usage::Usage;
 use crate::{Limits, Memory, Process, Snapshot, Source, Thread};
 use backtrail_core::{Avma, Registers};
 use std::borrow::Cow;
+use std::num::NonZero;
 use std::time::Duration;
 use stop::Outcome;
 
@@ -77,18 +80,17 @@ pub struct Captured {
     pub usage: Usage,
 }
 
-/// Captures a process.
+/// Captures a process. `away` keeps the caller off the processors that the process runs on from then on.
 ///
 /// # Errors
 /// Where there is no such process, it may not be captured (the message says by which setting or capability), or it is
 /// the caller's own.
-pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
+pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Captured, Error> {
     let maps = target.maps(&options.limits)?;
     let ids = target.thread_ids()?;
-    let (mut facts, mut usage) = facts::read_all(target, &ids);
+    let (mut facts, mut usage) = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
-    let stop::Stopped { outcomes, stacks, stops } =
-        stop::run(target, &maps, options, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stops } = stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
@@ -100,7 +102,7 @@ pub fn capture(target: &Target, options: &Options) -> Result<Captured, Error> {
             vanished += 1;
             continue;
         }
-        let place = Place { target, options, maps: &maps, stacks: &stacks };
+        let place = Place { target, options, maps: &maps };
         let (facts, registers) = settle(&place, facts, outcome, &mut pieces);
         threads.push(Thread {
             id: Some(facts.id.into()),
@@ -137,8 +139,6 @@ struct Place<'p> {
     target: &'p Target,
     options: &'p Options,
     maps: &'p Maps,
-    /// The bytes of all stacks that were copied.
-    stacks: &'p [u8],
 }
 
 type Pieces = Vec<(Avma, Cow<'static, [u8]>)>;
@@ -154,8 +154,7 @@ fn settle(
         Outcome::Copied(copied) => {
             facts.how = How::Stopped(copied.stopped_for);
             facts.is_cut = copied.is_cut;
-            let bytes = place.stacks.get(copied.bytes).unwrap_or_default();
-            pieces.push((copied.start, Cow::Owned(bytes.to_vec())));
+            pieces.push((copied.start, Cow::Owned(copied.bytes)));
             return (facts, Some(copied.registers));
         }
         Outcome::Gone => "it has ended".to_owned(),
@@ -176,6 +175,16 @@ fn settle(
             (facts, None)
         }
     }
+}
+
+/// How many threads of this program may work side by side: this one, and one for each processor that nothing runs on now.
+/// What the process runs on is left to it: it is to notice nothing but its threads' stops.
+pub fn workers() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let text = std::fs::read("/proc/loadavg").unwrap_or_default();
+    // This thread is one of those that run.
+    let free = crate::procfs::parse_running(&text).map_or(0, |running| processors.saturating_sub(running));
+    1 + free
 }
 
 /// Which process it is.

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::maps::Maps;
-use super::target::{Target, small_file};
+use super::target::Target;
 use crate::bytes::word_at;
 use crate::procfs::{Calling, parse_syscall};
 use backtrail_core::{AddrRange, Arch, Avma, Family, Registers};
@@ -43,8 +43,8 @@ pub(super) fn without_stopping(
     options: &Options,
     maps: &Maps,
 ) -> Option<(Registers, Avma, Vec<u8>)> {
-    let line = small_file(&target.thread_file(id, "syscall"))?;
-    let Calling::Waiting { stack_pointer, program_counter, .. } = parse_syscall(&line)? else { return None };
+    let calling = target.of_thread(id, "syscall", parse_syscall)?;
+    let Calling::Waiting { stack_pointer, program_counter, .. } = calling else { return None };
     if program_counter.get() == 0 {
         return None;
     }

@@ -1,19 +1,23 @@
 //! Stopping threads, copying what they stand on, letting them go.
 
+mod held;
+mod together;
+
+use super::away::Away;
 use super::facts::{self, ThreadFacts};
 use super::maps::Maps;
 use super::memory::LiveMemory;
 use super::target::Target;
 use super::usage::Usage;
 use super::{Error, Options, stack};
-use crate::gregset;
 use crate::ThreadState;
+use crate::gregset;
 use crate::procfs::Syscalls;
 use backtrail_core::{AddrRange, Arch, Avma, Registers};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
+use held::{Held, SLOW, young};
 use std::collections::HashSet;
-use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +31,8 @@ pub struct Stops {
     pub longest: Duration,
     /// How long all of them were stopped together, where they were.
     pub together: Option<Duration>,
+    /// How long of these those that ran were at most, where any did.
+    pub running: Option<Duration>,
 }
 
 /// What came of stopping a thread.
@@ -46,8 +52,6 @@ pub(super) enum Outcome {
 pub(super) struct Stopped {
     /// Parallel to the threads.
     pub(super) outcomes: Vec<Outcome>,
-    /// The bytes that were copied of all stacks.
-    pub(super) stacks: Vec<u8>,
     pub(super) stops: Stops,
 }
 
@@ -56,8 +60,7 @@ pub(super) struct Stopped {
 pub(super) struct Copied {
     pub(super) registers: Registers,
     pub(super) start: Avma,
-    /// Where its bytes are among all that were copied.
-    pub(super) bytes: Range<usize>,
+    pub(super) bytes: Vec<u8>,
     /// Whether the stack is deeper than that.
     pub(super) is_cut: bool,
     pub(super) stopped_for: Duration,
@@ -69,19 +72,23 @@ pub(super) fn run(
     target: &Target,
     maps: &Maps,
     options: &Options,
+    away: &Away,
     threads: &mut Vec<ThreadFacts>,
     usage: &mut Usage,
 ) -> Result<Stopped, Error> {
+    let is_crowded = away.is_crowded();
+    let in_flight = if away.saw_any() { IN_FLIGHT_BESIDE_OTHERS } else { IN_FLIGHT };
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
             ptrace::hurry();
             let mut work = Work::new(target, maps, options);
+            (work.is_crowded, work.in_flight) = (is_crowded, in_flight);
             match options.consistent {
                 true => work.together(threads, usage),
                 false => work.one_by_one(threads, usage),
             }
-            Stopped { outcomes: work.outcomes, stacks: work.stacks, stops: work.stops }
+            Stopped { outcomes: work.outcomes, stops: work.stops }
         };
         let worker = thread::Builder::new().name("backtrail-stop".to_owned()).spawn_scoped(scope, work);
         worker.map(thread::ScopedJoinHandle::join)
@@ -99,42 +106,45 @@ struct Work<'t> {
     options: &'t Options,
     memory: LiveMemory,
     names: Syscalls,
+    /// What this thread keeps off besides what its creator does.
+    away: Away,
     /// Where stacks are copied to. Written to once before any thread is stopped, so that no page of it is missing.
     buffer: Vec<u8>,
-    /// All stacks that were copied one by one, one behind the other.
-    stacks: Vec<u8>,
+    /// How often the next thread is looked at.
+    looks: u32,
+    /// Threads that may be waited for at a time.
+    in_flight: usize,
+    /// Whether there is no processor but those that the process runs on.
+    is_crowded: bool,
     outcomes: Vec<Outcome>,
     stops: Stops,
 }
 
-/// A seized thread that was asked to stop.
-struct Held {
-    /// Its place among the threads.
-    index: usize,
-    tracee: Tracee,
-    asked: Instant,
-    /// When it was last seen not to stand.
-    moved: Instant,
-}
-
-/// Bytes of stacks that there is room for before any thread is stopped; more is made where it is needed.
-const USUAL_STACKS: usize = 8 << 20;
 /// Rounds of new threads; a process that starts them faster than they can be listed never ends doing so.
 const MAX_ROUNDS: usize = 8;
-/// How often a thread is looked at before the next is asked to stop too; it is then looked after between others. Where
-/// processors are free, threads stop at once; where they are not, the waits for one overlap.
-const LOOKS: u32 = 20;
+/// How often a thread is looked at, at most, before the next is asked to stop too; it is then looked after between others.
+/// Where processors are free, threads stop at once; where they are not, the waits for one overlap, and looking only takes
+/// time from them: each look in vain halves the next thread's.
+const LOOKS: u32 = 16;
+/// The same for a thread that runs: it stops on its own processor as soon as that is told, and would stand still while this
+/// thread is waking up.
+const LOOKS_AT_RUNNING: u32 = 250;
 /// Threads that may be waited for at a time, which is also how many may stand while one is copied.
 const IN_FLIGHT: usize = 8;
-/// After this time a thread no longer counts as one of them: it may sleep for long.
-const SLOW: Duration = Duration::from_millis(2);
-/// A pause in waiting. Giving way (`sched_yield`) would mean to wait until all others have had their slice, which is 1 ms
-/// and more on a busy machine.
-const PAUSE: Duration = Duration::from_micros(3);
+/// The same where others of the process run: what wakes up to stop, some microseconds each, does that before them, and on their
+/// processors too. It is all copied before more are asked, or they would not come to run until the last one stopped.
+const IN_FLIGHT_BESIDE_OTHERS: usize = 4;
+/// Where the process's own threads are on every processor, this thread, which goes before them, works no longer than this without
+/// standing aside for as long.
+const TURN: Duration = Duration::from_micros(200);
+/// A pause in waiting, for each thread that is waited for and once more: about what it takes to wake up and stop on this thread's
+/// processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
+/// to wait until all others have had their slice, which is 1 ms and more on a busy machine.
+const PAUSE: Duration = Duration::from_micros(5);
+/// What a pause grows to while none stops: others are before them then, and looking takes time from those.
+const LONGEST_PAUSE: Duration = Duration::from_micros(80);
 /// What a thread that only wants for a processor is waited for.
 const BUSY_MACHINE: Duration = Duration::from_secs(3);
-/// What one in uninterruptible sleep is waited for while all the others stand still.
-const WHILE_OTHERS_STAND: Duration = Duration::from_millis(5);
 
 impl<'t> Work<'t> {
     fn new(target: &'t Target, maps: &'t Maps, options: &'t Options) -> Self {
@@ -145,8 +155,11 @@ impl<'t> Work<'t> {
             options,
             memory: target.memory(),
             names: Syscalls::of(target.arch().family()),
+            away: Away::default(),
             buffer: vec![1; size],
-            stacks: Vec::with_capacity(USUAL_STACKS),
+            looks: LOOKS,
+            in_flight: IN_FLIGHT,
+            is_crowded: false,
             outcomes: Vec::new(),
             stops: Stops::default(),
         }
@@ -155,36 +168,71 @@ impl<'t> Work<'t> {
     /// Each thread for itself.
     fn one_by_one(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
         let mut waiting: Vec<Held> = Vec::new();
+        let mut turn = Instant::now();
         for _ in 0..MAX_ROUNDS {
             for index in self.outcomes.len()..threads.len() {
-                let Some(facts) = threads.get_mut(index) else { break };
-                facts.ask_what_it_waits_in(self.target, &self.names);
-                let outcome = match self.seize(index, facts) {
-                    Ok(mut held) => {
-                        held.ask();
-                        match held.look(LOOKS) {
-                            Seen::Running => {
-                                waiting.push(held);
-                                Outcome::Unstoppable(Duration::ZERO)
-                            }
-                            seen => self.take(held, seen),
-                        }
-                    }
-                    Err(outcome) => outcome,
-                };
+                let Some(facts) = threads.get(index) else { break };
+                let outcome = self.begin(index, facts, &mut waiting);
                 self.outcomes.push(outcome);
-                self.look_after(&mut waiting);
-                while waiting.iter().filter(|held| held.asked.elapsed() < SLOW).count() >= IN_FLIGHT {
-                    thread::sleep(PAUSE);
-                    self.look_after(&mut waiting);
+                if young(&waiting) >= self.in_flight {
+                    self.let_settle(&mut waiting);
+                }
+                if self.is_crowded && turn.elapsed() > TURN {
+                    self.let_settle(&mut waiting);
+                    thread::sleep(TURN);
+                    turn = Instant::now();
                 }
             }
+            // None is to stand while they are listed.
+            self.let_settle(&mut waiting);
             if !self.add_new(threads, usage) {
                 break;
             }
         }
         self.wait_for_rest(&mut waiting);
         // What has not stopped even now is let go of by the end of this thread.
+    }
+
+    /// Asks a thread to stop, and copies it if it does at once; else it is one of those that are waited for.
+    fn begin(&mut self, index: usize, facts: &ThreadFacts, waiting: &mut Vec<Held>) -> Outcome {
+        let is_running = facts.state == ThreadState::Running;
+        if is_running {
+            // It does not wait for the others', which would go before it.
+            self.let_settle(waiting);
+        }
+        let mut held = match self.seize(index, facts) {
+            Ok(held) => held,
+            Err(outcome) => return outcome,
+        };
+        held.ask();
+        match held.look(if is_running { LOOKS_AT_RUNNING } else { self.looks }) {
+            Seen::Running => {
+                self.looks = (self.looks / 2).max(1);
+                waiting.push(held);
+                Outcome::Unstoppable(Duration::ZERO)
+            }
+            seen => {
+                self.looks = (self.looks * 2).min(LOOKS);
+                self.take(held, seen)
+            }
+        }
+    }
+
+    /// Waits until none is waited for, those left out that take long.
+    fn let_settle(&mut self, waiting: &mut Vec<Held>) {
+        self.look_after(waiting);
+        let mut pause = PAUSE;
+        loop {
+            let young = young(waiting);
+            if young == 0 {
+                break;
+            }
+            let for_each = PAUSE * u32::try_from(young).unwrap_or(1);
+            thread::sleep((pause + for_each).min(LONGEST_PAUSE));
+            let before = waiting.len();
+            self.look_after(waiting);
+            pause = if waiting.len() < before { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+        }
     }
 
     fn seize(&self, index: usize, facts: &ThreadFacts) -> Result<Held, Outcome> {
@@ -194,7 +242,7 @@ impl<'t> Work<'t> {
         match Tracee::seize(facts.id) {
             Ok(tracee) => {
                 let now = Instant::now();
-                Ok(Held { index, tracee, asked: now, moved: now })
+                Ok(Held { index, tracee, asked: now, moved: now, looks: LOOKS })
             }
             Err(error) => Err(self.why_not(facts.id, error)),
         }
@@ -284,9 +332,8 @@ impl<'t> Work<'t> {
         let moved = held.moved;
         held.tracee.detach();
         let stopped_for = moved.elapsed();
-        let before = self.stacks.len();
-        self.stacks.extend_from_slice(self.buffer.get(..copied).unwrap_or_default());
-        self.copied(stopped_for, arch, &raw, place, before..before + copied)
+        let bytes = self.buffer.get(..copied).unwrap_or_default().to_vec();
+        self.copied(stopped_for, arch, &raw, place, bytes)
     }
 
     fn copied(
@@ -295,7 +342,7 @@ impl<'t> Work<'t> {
         arch: Arch,
         raw: &RawRegisters,
         place: Option<(AddrRange<Avma>, bool)>,
-        bytes: Range<usize>,
+        bytes: Vec<u8>,
     ) -> Outcome {
         self.stops.threads += 1;
         self.stops.longest = self.stops.longest.max(stopped_for);
@@ -309,136 +356,13 @@ impl<'t> Work<'t> {
     }
 
     /// Adds threads that began since; whether there are any.
-    fn add_new(&self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) -> bool {
+    fn add_new(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) -> bool {
         let ids = self.target.thread_ids().unwrap_or_default();
         let known: HashSet<u32> = threads.iter().map(|facts| facts.id).collect();
         let new = ids.into_iter().filter(|id| !known.contains(id));
         let before = threads.len();
-        threads.extend(new.filter_map(|id| facts::one(self.target, id, usage)));
+        threads.extend(new.filter_map(|id| facts::one(self.target, id, &self.names, usage, &mut self.away)));
         threads.truncate(self.options.limits.threads);
         threads.len() > before
-    }
-
-    /// All threads at one moment.
-    fn together(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
-        let mut held: Vec<Held> = Vec::with_capacity(threads.len());
-        let mut began = None;
-        for facts in threads.iter_mut() {
-            facts.ask_what_it_waits_in(self.target, &self.names);
-        }
-        for _ in 0..MAX_ROUNDS {
-            let first = held.len();
-            for index in self.outcomes.len()..threads.len() {
-                let Some(facts) = threads.get(index) else { break };
-                let outcome = match self.seize(index, facts) {
-                    Ok(one) => {
-                        held.push(one);
-                        Outcome::Gone
-                    }
-                    Err(outcome) => outcome,
-                };
-                self.outcomes.push(outcome);
-            }
-            began.get_or_insert_with(Instant::now);
-            let mut new = held.split_off(first);
-            new.iter_mut().for_each(Held::ask);
-            let limit = Instant::now() + BUSY_MACHINE;
-            held.extend(new.into_iter().filter_map(|one| self.stop_with_others(one, limit)));
-            if self.has_all(threads) || !self.add_new(threads, usage) {
-                break;
-            }
-        }
-        self.take_all(held, began.unwrap_or_else(Instant::now));
-    }
-
-    /// Whether no thread began since they were listed, by the kernel's count.
-    fn has_all(&self, threads: &[ThreadFacts]) -> bool {
-        let known = threads.iter().filter(|facts| facts.state != ThreadState::Dead).count() as u64;
-        self.target.thread_count().is_some_and(|count| count <= known)
-    }
-
-    /// Waits until a thread stands; `None` where it does not.
-    fn stop_with_others(&mut self, mut held: Held, limit: Instant) -> Option<Held> {
-        let seen = loop {
-            match held.wait(WHILE_OTHERS_STAND) {
-                Seen::Running => {
-                    let state = self.target.state_of(held.tracee.id());
-                    // Any other state is that of a thread that is about to stand.
-                    if state == Some(ThreadState::Uninterruptible) || Instant::now() > limit {
-                        break Seen::Running;
-                    }
-                }
-                seen => break seen,
-            }
-        };
-        match seen {
-            Seen::Stopped => return Some(held),
-            Seen::Running => self.set(held.index, Outcome::Unstoppable(held.asked.elapsed())),
-
-            Seen::Gone => self.set(held.index, Outcome::Gone),
-        }
-        None
-    }
-
-    /// Copies what all of them stand on, then lets all go.
-    fn take_all(&mut self, held: Vec<Held>, began: Instant) {
-        let mut taken = Vec::with_capacity(held.len());
-        let mut ranges = Vec::with_capacity(held.len());
-        for one in &held {
-            let Ok(raw) = one.tracee.registers() else { continue };
-            let arch = gregset::arch_by_size(raw.bytes().len()).unwrap_or(self.target.arch());
-            let Some(sp) = stack::stack_pointer(arch, raw.bytes()) else { continue };
-            let place = stack::range(sp, self.maps, self.options);
-            ranges.push(place.0);
-            taken.push((one.index, arch, raw, place));
-        }
-        let sizes: Vec<_> =
-            ranges.iter().map(|range| usize::try_from(range.size()).unwrap_or_default()).collect();
-        let mut bytes = vec![0; sizes.iter().sum()];
-        let copied = self.memory.copy_all(&ranges, &mut bytes);
-        held.into_iter().for_each(|one| one.tracee.detach());
-        let together = began.elapsed();
-        let mut at = 0;
-        for (((index, arch, raw, place), size), copied) in taken.into_iter().zip(sizes).zip(copied) {
-            let outcome = self.copied(together, arch, &raw, Some(place), at..at + copied);
-            self.set(index, outcome);
-            at += size;
-        }
-        self.stacks = bytes;
-        self.stops.together = Some(together);
-    }
-}
-
-impl Held {
-    fn ask(&mut self) {
-        self.asked = Instant::now();
-        self.moved = self.asked;
-        // That it is gone shows when it is waited for.
-        let _ = self.tracee.interrupt();
-    }
-
-    /// Looks up to so many times whether it stands, without a pause: where it runs on another processor it stops within
-    /// microseconds.
-    fn look(&mut self, times: u32) -> Seen {
-        for _ in 0..times {
-            let now = Instant::now();
-            match self.tracee.poll() {
-                Seen::Running => self.moved = now,
-                seen => return seen,
-            }
-        }
-        Seen::Running
-    }
-
-    /// Waits until it stands, for so long at most.
-    fn wait(&mut self, limit: Duration) -> Seen {
-        let began = Instant::now();
-        loop {
-            let seen = self.look(LOOKS);
-            if seen != Seen::Running || began.elapsed() > limit {
-                return seen;
-            }
-            thread::sleep(PAUSE);
-        }
     }
 }

@@ -6,12 +6,14 @@ use super::facts::ThreadFacts;
 use super::maps::{MappedFile, Maps};
 use super::stop::Outcome;
 use crate::Limits;
-use crate::bytes::u16_at;
 use crate::ThreadState;
+use crate::bytes::u16_at;
 use crate::procfs::{Stat, Status, parse_id};
 use backtrail_core::Arch;
+use backtrail_sys::linux::Folder;
+use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,8 @@ pub struct Target {
     living: u32,
     arch: Arch,
     status: Status,
+    /// `/proc/PID/task`.
+    tasks: Folder,
 }
 
 impl Target {
@@ -42,7 +46,8 @@ impl Target {
         if first.is_kernel_thread || status.is_kernel_thread == Some(true) {
             return Err(Error::KernelThread { process, name: first.name });
         }
-        let mut target = Self { process, living: process, arch: Arch::Unknown, status };
+        let tasks = Folder::open(&path(process, "task")).map_err(|error| missing(process, error))?;
+        let mut target = Self { process, living: process, arch: Arch::Unknown, status, tasks };
         if first.state.is_gone() {
             let living = target
                 .thread_ids()?
@@ -132,14 +137,23 @@ impl Target {
         Some(Stat::parse(&small_file(&path(self.process, "stat"))?)?.threads)
     }
 
-    pub(super) fn thread_file(&self, id: u32, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/task/{id}/{name}", self.process))
+    /// What `parse` makes of a file of one of the threads.
+    pub(super) fn of_thread<T>(
+        &self,
+        id: u32,
+        name: &str,
+        parse: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Option<T> {
+        let (mut path, mut bytes) = ([0; 32], [0; SMALL]);
+        write!(&mut path[..], "{id}/{name}\0").ok()?;
+        let size = self.tasks.read(CStr::from_bytes_until_nul(&path).ok()?, &mut bytes).ok()?;
+        parse(bytes.get(..size)?)
     }
 
     /// Asked for only where the process is in a namespace of its own.
     pub(super) fn inner_id_of(&self, id: u32) -> Option<u32> {
         self.status.inner_id()?;
-        Status::parse(&small_file(&self.thread_file(id, "status"))?).inner_id()
+        self.of_thread(id, "status", |text| Status::parse(text).inner_id())
     }
 
     /// What a file descriptor of it leads to.
@@ -228,13 +242,12 @@ impl Target {
 
     /// Who traces a thread.
     pub(super) fn tracer_of(&self, id: u32) -> Option<u32> {
-        let status = Status::parse(&small_file(&self.thread_file(id, "status"))?);
-        Some(status.tracer).filter(|tracer| *tracer != 0)
+        self.of_thread(id, "status", |text| Some(Status::parse(text).tracer)).filter(|tracer| *tracer != 0)
     }
 
     /// What a thread is doing now.
     pub(super) fn state_of(&self, id: u32) -> Option<ThreadState> {
-        Stat::parse(&small_file(&self.thread_file(id, "stat"))?).map(|stat| stat.state)
+        self.of_thread(id, "stat", Stat::parse).map(|stat| stat.state)
     }
 }
 

@@ -1,7 +1,7 @@
 //! How much of a processor each thread uses, by its CPU time at two moments.
 
 use super::facts::ThreadFacts;
-use super::target::{Target, small_file};
+use super::target::Target;
 use crate::procfs::{Stat, parse_schedstat};
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ impl Begun {
         let (before, now) = match self.time {
             CpuTime::Exact(before) => (before, scheduled(target, self.id)?),
             CpuTime::Ticks(before) => {
-                let stat = Stat::parse(&small_file(&target.thread_file(self.id, "stat"))?)?;
+                let stat = target.of_thread(self.id, "stat", Stat::parse)?;
                 (before, stat.user_time() + stat.system_time())
             }
         };
@@ -69,6 +69,5 @@ impl Begun {
 }
 
 fn scheduled(target: &Target, id: u32) -> Option<Duration> {
-    let line = small_file(&target.thread_file(id, "schedstat"))?;
-    parse_schedstat(&line).map(Duration::from_nanos)
+    target.of_thread(id, "schedstat", parse_schedstat).map(Duration::from_nanos)
 }

@@ -125,11 +125,12 @@ fn tell(
     } else {
         write_text(out, args, source, converted)?;
     }
-    let Some(verified) = &converted.verified else { return Ok(Outcome::Done) };
+    let outcome = if converted.problems.is_empty() { Outcome::Done } else { Outcome::Incomplete };
+    let Some(verified) = &converted.verified else { return Ok(outcome) };
     for difference in &verified.shown {
         eprintln!("backtrail: {}: {difference}", converted.output.display());
     }
-    Ok(if verified.differences == 0 { Outcome::Done } else { Outcome::Incomplete })
+    Ok(if verified.differences == 0 { outcome } else { Outcome::Incomplete })
 }
 
 fn write_text(

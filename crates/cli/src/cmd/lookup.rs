@@ -14,7 +14,7 @@ const MAX_BATCH: usize = 1 << 14;
 pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
     let arch = args.arch.as_deref().map(named_arch).transpose()?;
     let cache = args.cache.tables();
-    let options = OpenOptions { symbols: &args.symbols, cache: cache.as_ref() };
+    let options = OpenOptions { symbols: &args.symbols, cache: cache.as_ref(), section: None };
     let binary = Binary::open_with(&args.file, arch, &options);
     let binary = binary.map_err(|error| Failure::Input(error.to_string()))?;
     let placement = match (args.load_address, args.slide) {

@@ -1,7 +1,7 @@
 //! Captured processes as text and as collapsed stacks.
 
 use super::paths::common_folder;
-use super::style::{Look, Style};
+use super::style::{Look, Style, plain};
 use super::text::{folded, id, is_missing, subject, what};
 use super::threads::Threads;
 use backtrail::{Frame, Report, Stacks, Thread};
@@ -40,7 +40,7 @@ fn head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     }
     let process = &report.process;
     for line in [process.command_line.as_ref().or(process.path.as_ref())].into_iter().flatten() {
-        writeln!(out, "{}", style.paint(Look::Faint, line))?;
+        writeln!(out, "{}", style.paint(Look::Faint, plain(line)))?;
     }
     if let Some(what) = what(report) {
         let address = report.exception.as_ref().and_then(|exception| exception.address);
@@ -63,7 +63,7 @@ fn missing(out: &mut dyn Write, stacks: &Stacks, style: Style) -> io::Result<()>
         writeln!(
             out,
             "  {}  {}  {} {frames}",
-            style.paint(Look::Bad, name),
+            style.paint(Look::Bad, plain(name)),
             id(image),
             symbols.unnamed_frames
         )?;
@@ -102,6 +102,6 @@ fn names(report: &Report, frame: &Frame) -> Vec<String> {
             _ => address(),
         });
     }
-    names.iter_mut().for_each(|name| *name = name.replace(';', ":").replace(['\n', '\r'], " "));
+    names.iter_mut().for_each(|name| *name = name.replace(';', ":").replace(char::is_control, " "));
     names
 }

@@ -1,6 +1,6 @@
 //! llvm-symbolizer's two forms of an answer: `--output-style=JSON` and its plain one.
 
-use backtrail::demangle::{Options, demangle};
+use backtrail::demangle::{Options, Scheme, demangle};
 use backtrail::{Declaration, Details, Function, Located, Svma};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -90,8 +90,35 @@ fn frame<'a>(function: &'a Function, declaration: &'a Declaration) -> Frame<'a> 
     }
 }
 
-/// LLVM makes the names of C++, Rust (its newer scheme) and D readable, and no others.
+/// LLVM makes the names of C++, Rust (its newer scheme) and D readable, and no others. Rust's older names are C++ to it:
+/// their hash is shown.
 fn readable(name: &str) -> Cow<'_, str> {
-    let is_llvms = ["_Z", "__Z", "___Z", "_R", "_D"].iter().any(|prefix| name.starts_with(prefix));
-    if is_llvms { demangle(name, &Options::default()) } else { Cow::Borrowed(name) }
+    let mut options = Options::default();
+    if ["_Z", "__Z", "___Z"].iter().any(|prefix| name.starts_with(prefix)) {
+        options.scheme = Some(Scheme::Itanium);
+        return demangle(name, &options);
+    }
+    let is_llvms = ["_R", "_D"].iter().any(|prefix| name.starts_with(prefix));
+    if is_llvms { demangle(name, &options) } else { Cow::Borrowed(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_readable_as_llvm_has_them() {
+        for (name, expected) in [
+            (
+                "_ZN4core3ops8function6FnOnce9call_once17h41291727aec02916E",
+                "core::ops::function::FnOnce::call_once::h41291727aec02916",
+            ),
+            ("_RNvC4main3run", "main::run"),
+            ("_ZN1A1fEi.cold", "A::f(int) (.cold)"),
+            ("$s4main3runyyF", "$s4main3runyyF"),
+            ("_Z", "_Z"),
+        ] {
+            assert_eq!(readable(name), expected);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Colour on a terminal, nothing elsewhere.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 /// Which look a piece of text gets.
@@ -23,6 +24,20 @@ impl Look {
             Self::Bad => "31",
         }
     }
+}
+
+/// A text that others chose, as one line without control characters: a process may call itself, its threads and its files
+/// whatever it likes, also what a terminal takes for a command.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |letter: char| {
+        let escaped = letter.is_control().then(|| letter.escape_default());
+        let kept = escaped.is_none().then_some(letter);
+        escaped.into_iter().flatten().chain(kept)
+    };
+    Cow::Owned(text.chars().flat_map(shown).collect())
 }
 
 /// Whether to colour at all.
@@ -50,5 +65,16 @@ impl<T: Display> Display for Painted<T> {
             Some(code) => write!(f, "\x1b[{code}m{}\x1b[0m", self.text),
             None => self.text.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_instead() {
+        assert_eq!(plain("a\nb\x1b[2J\u{9b}1m\tc\r"), r"a\nb\u{1b}[2J\u{9b}1m\tc\r");
+        assert!(matches!(plain("größer \\ 'x'"), Cow::Borrowed("größer \\ 'x'")));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::paths::common_folder;
 use super::stack::{place, rows};
-use super::style::{Look, Style};
+use super::style::{Look, Style, plain};
 use super::threads::Threads;
 use backtrail::{Analysis, Image, ImageSymbols, Report, SymbolStatus, Thread, Verdict};
 use std::io::{self, Write};
@@ -180,7 +180,7 @@ pub(crate) fn id(image: &Image) -> String {
 /// Process, version, system, device, time: one line.
 pub(crate) fn subject(report: &Report) -> String {
     let process = &report.process;
-    let mut head = process.name.clone().unwrap_or_default();
+    let mut head = plain(process.name.as_deref().unwrap_or_default()).into_owned();
     for (before, text, after) in
         [(" ", process.version.clone(), ""), (" [", process.pid.map(|pid| pid.to_string()), "]")]
     {
@@ -250,8 +250,8 @@ pub(crate) fn whose(analysis: &Analysis) -> String {
 /// time it takes.
 pub(crate) fn thread_title(thread: &Thread) -> String {
     let crashed = if thread.crashed { " crashed" } else { "" };
-    let name = thread.name.as_deref().map(|name| format!(" · {name}")).unwrap_or_default();
-    let queue = thread.queue.as_deref().map(|queue| format!(" · queue {queue}")).unwrap_or_default();
+    let name = thread.name.as_deref().map(|name| format!(" · {}", plain(name))).unwrap_or_default();
+    let queue = thread.queue.as_deref().map(|queue| format!(" · queue {}", plain(queue))).unwrap_or_default();
     format!("Thread {}{crashed}{name}{queue}{}", thread.number, live(thread))
 }
 
@@ -280,7 +280,7 @@ fn live(thread: &Thread) -> String {
 fn doing(thread: &Thread) -> Option<String> {
     let state = thread.state.as_deref()?;
     let call = thread.waiting_in.as_deref().map(|call| format!(" in {call}")).unwrap_or_default();
-    let file = thread.waiting_on.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
+    let file = thread.waiting_on.as_deref().map(|file| format!(" of {}", plain(file))).unwrap_or_default();
     Some(format!("{state}{call}{file}"))
 }
 
@@ -289,7 +289,8 @@ pub(crate) fn group_title(group: &[&Thread]) -> String {
     let is_live = group.iter().any(|thread| thread.priority.is_some());
     let label = |thread: &&Thread| match (is_live, thread.id) {
         (true, Some(id)) => {
-            format!("{id} {}", thread.name.as_deref().unwrap_or_default()).trim_end().to_owned()
+            let name = plain(thread.name.as_deref().unwrap_or_default());
+            format!("{id} {name}").trim_end().to_owned()
         }
         _ => thread.number.to_string(),
     };

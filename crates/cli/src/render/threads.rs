@@ -1,7 +1,7 @@
 //! Threads' stacks as text, of reports and of captured processes alike.
 
 use super::stack::{Row, rows};
-use super::style::{Look, Style};
+use super::style::{Look, Style, plain};
 use super::text::{group_title, thread_title};
 use backtrail::{EndKind, Frame, Report, Thread};
 use std::io::{self, Write};
@@ -67,15 +67,15 @@ impl Threads<'_> {
 
     fn row(&self, out: &mut dyn Write, row: &Row, width: usize) -> io::Result<()> {
         let index = row.index.map_or_else(String::new, |index| index.to_string());
-        let image: String = row.image.chars().take(width).collect();
+        let image: String = plain(&row.image).chars().take(width).collect();
         let look = if row.located { Look::Strong } else { Look::Faint };
         write!(out, "{index:>4}  {image:<width$}  ")?;
         match row.located {
-            true => write!(out, "{}", self.style.paint(look, &row.what))?,
-            false => write!(out, "{}", row.what)?,
+            true => write!(out, "{}", self.style.paint(look, plain(&row.what)))?,
+            false => write!(out, "{}", plain(&row.what))?,
         }
         if let Some(place) = &row.place {
-            write!(out, "  at {place}")?;
+            write!(out, "  at {}", plain(place))?;
         }
         if row.inlined {
             write!(out, "  {}", self.style.paint(Look::Faint, "[inlined]"))?;

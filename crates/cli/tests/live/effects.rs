@@ -1,7 +1,7 @@
 //! What a process notices of being captured: nothing.
 
 use crate::target::{
-    self, CALLS, THREADS, Target, backtrail, compiled, stacks, status, thread_ids, wait_until,
+    self, CALLS, THREADS, Target, backtrail, compiled, may_trace, stacks, status, thread_ids, wait_until,
 };
 use backtrail_testkit::TempDir;
 use std::process::{Command, Stdio};
@@ -9,6 +9,9 @@ use std::time::Duration;
 
 #[test]
 fn calls_go_on_and_signals_come_as_if_nothing_had_been() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-calls");
     let Some(program) = compiled(&folder, CALLS, "cc", &["-O1"]) else { return };
     let mut calls = Target::start(&mut Command::new(program));
@@ -27,6 +30,9 @@ fn calls_go_on_and_signals_come_as_if_nothing_had_been() {
 
 #[test]
 fn a_stopped_process_stays_stopped_and_goes_on_afterwards() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-stopped");
     let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
     let threads = Target::start(Command::new(program).arg("3"));
@@ -51,6 +57,9 @@ fn a_stopped_process_stays_stopped_and_goes_on_afterwards() {
 
 #[test]
 fn the_program_may_be_killed_at_any_moment() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-killed");
     let Some(program) = compiled(&folder, CALLS, "cc", &["-O1"]) else { return };
     let mut calls = Target::start(&mut Command::new(program));
@@ -81,6 +90,9 @@ fn the_program_may_be_killed_at_any_moment() {
 
 #[test]
 fn threads_that_come_and_go_cost_none_of_the_others() {
+    if !may_trace() {
+        return;
+    }
     const SOURCE: &str = "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n\
         static void *brief(void *p) { usleep(300); return p; }\n\
         static void *makes(void *p) { for (;;) { pthread_t t; if (pthread_create(&t, 0, brief, p) == 0) pthread_detach(t); usleep(50); } }\n\

@@ -1,6 +1,6 @@
 //! Where the images' files come from: deleted, replaced, in another namespace, static, of 32 bits.
 
-use crate::target::{ODD, THREADS, Target, backtrail, compiled, names, stacks};
+use crate::target::{ODD, THREADS, Target, backtrail, compiled, may_trace, names, stacks};
 use backtrail_testkit::TempDir;
 use serde_json::Value;
 use std::path::Path;
@@ -17,6 +17,9 @@ fn has_lines(captured: &Value, function: &str) {
 
 #[test]
 fn a_program_that_was_deleted_or_replaced_is_read_as_it_runs() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-deleted");
     let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(&program).arg("2"));
@@ -31,6 +34,9 @@ fn a_program_that_was_deleted_or_replaced_is_read_as_it_runs() {
 
 #[test]
 fn a_library_that_was_deleted_is_read_as_it_runs() {
+    if !may_trace() {
+        return;
+    }
     const LIBRARY: &str = "int in_library(int (*call)(void)) { return call() + 1; }\n";
     const PROGRAM: &str = "#include <stdio.h>\n#include <unistd.h>\n#include <dlfcn.h>\n\
         static int waits(void) { char c[4]; return fgets(c, 4, stdin) != 0; }\n\
@@ -46,6 +52,9 @@ fn a_library_that_was_deleted_is_read_as_it_runs() {
 
 #[test]
 fn a_process_in_other_namespaces_is_read_by_its_own_root() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-namespaces");
     let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
     // The program is run from a file system that is mounted in its namespace only.
@@ -77,6 +86,9 @@ fn a_process_in_other_namespaces_is_read_by_its_own_root() {
 
 #[test]
 fn static_musl_and_32_bit_programs() {
+    if !may_trace() {
+        return;
+    }
     for (compiler, options) in [
         ("cc", &["-static"][..]),
         ("cc", &["-static-pie", "-O2"]),
@@ -111,6 +123,9 @@ fn static_musl_and_32_bit_programs() {
 
 #[test]
 fn images_are_told_with_their_places_and_symbols() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-images");
     let Some(program) = compiled(&folder, ODD, "cc", &["-Wl,--build-id"]) else { return };
     let target = Target::start(&mut Command::new(&program));

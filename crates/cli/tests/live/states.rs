@@ -1,6 +1,8 @@
 //! Processes and threads in odd states.
 
-use crate::target::{ODD, THREADS, Target, backtrail, compiled, names, stacks, status, thread_ids};
+use crate::target::{
+    ODD, THREADS, Target, backtrail, compiled, may_trace, names, stacks, status, thread_ids,
+};
 use backtrail_testkit::TempDir;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,6 +14,9 @@ fn odd(folder: &TempDir, kind: &str) -> Option<Target> {
 
 #[test]
 fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-vfork");
     let Some(target) = odd(&folder, "vfork") else { return };
     crate::target::wait_until("the parent sleeps", || status(target.id, "State").starts_with('D'));
@@ -33,6 +38,9 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
 
 #[test]
 fn a_thread_that_somebody_traces_is_told_so() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-traced");
     let Some(target) = odd(&folder, "traced") else { return };
     let captured = stacks(target.id, &[]);
@@ -68,6 +76,9 @@ fn a_zombie_and_processes_that_are_none_are_refused_with_the_reason() {
 
 #[test]
 fn a_process_whose_first_thread_has_ended_is_captured() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-no-leader");
     let Some(target) = odd(&folder, "no-leader") else { return };
     crate::target::wait_until("the first thread ends", || status(target.id, "State").starts_with('Z'));
@@ -80,6 +91,9 @@ fn a_process_whose_first_thread_has_ended_is_captured() {
 
 #[test]
 fn code_made_at_run_time_is_named_by_its_map() {
+    if !may_trace() {
+        return;
+    }
     if std::env::consts::ARCH != "x86_64" {
         return eprintln!("skipped: the code is for x86_64");
     }
@@ -93,6 +107,9 @@ fn code_made_at_run_time_is_named_by_its_map() {
 
 #[test]
 fn a_thread_means_its_process_and_each_is_told_with_its_times() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-facts");
     let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("5"));
@@ -122,6 +139,9 @@ fn a_thread_means_its_process_and_each_is_told_with_its_times() {
 
 #[test]
 fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
+    if !may_trace() {
+        return;
+    }
     let folder = TempDir::new("live-fold");
     let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("37"));
@@ -138,4 +158,24 @@ fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
     assert!(names.contains(";deep;deep;"), "{names}");
     let addresses = backtrail(&["stacks", &target.id.to_string(), "--detail", "addresses"]);
     assert!(addresses.code == Some(0) && !addresses.stdout.contains("deep"), "{}", addresses.stdout);
+}
+
+#[test]
+fn what_a_process_calls_itself_moves_no_cursor() {
+    if !may_trace() {
+        return;
+    }
+    let folder = TempDir::new("live-escapes");
+    let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
+    let renamed = folder.join("a\u{1b}[31m\nb");
+    std::fs::copy(program, &renamed).unwrap();
+    let target = Target::start(Command::new(renamed).args(["1", "\u{1b}[2J\nfake line"]));
+    for format in ["text", "collapsed"] {
+        let text = backtrail(&["stacks", &target.id.to_string(), "--format", format]).stdout;
+        assert!(!text.contains('\u{1b}') && !text.contains("\nfake line") && !text.contains("\nb"), "{text}");
+        assert_eq!(text.contains(r"\u{1b}[2J\nfake line"), format == "text", "{text}");
+    }
+    let images = backtrail(&["images", &target.id.to_string()]).stdout;
+    assert!(!images.contains('\u{1b}') && images.contains(r"a\u{1b}[31m\nb"), "{images}");
+    assert_eq!(stacks(target.id, &[])["threads"][1]["name"], "a\u{1b}[31m\nb");
 }

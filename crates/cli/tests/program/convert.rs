@@ -121,3 +121,67 @@ fn nothing_is_left_behind_where_there_is_no_table() {
     assert_eq!(names(&folder), ["gcc-dwarf5.elf.btsym"]);
     fails(&["convert", &format!("{out}/gcc-dwarf5.elf.btsym"), "-o", &out], "is a table already");
 }
+
+#[test]
+fn what_is_cut_off_is_told() {
+    let folder = TempDir::new("convert-cut");
+    let file = folder.join("cut");
+    let out = folder.join("cut.btsym");
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    for name in ["gcc-dwarf5.elf", "macho-arm64.dwarf"] {
+        let whole = std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap();
+        for length in [1000, whole.len() / 2, whole.len() - 10] {
+            std::fs::write(file, &whole[..length]).unwrap();
+            let run = backtrail(&["convert", file, "-o", out]);
+            assert_eq!(run.code, 1, "{name} {length}: {}", run.whole());
+            assert!(run.stderr.contains("expected "), "{name} {length}: {}", run.stderr);
+            let run = backtrail(&["lookup", "-e", file, "0x400113"]);
+            assert!(run.stderr.contains("expected "), "{name} {length}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn split_debug_info_is_part_of_its_binary() {
+    let folder = TempDir::new("convert-split");
+    for name in ["clang-split-5.elf", "clang-split-5-chain.dwo", "clang-split-5-start.dwo"] {
+        let bytes = std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap();
+        folder.write(format!("single/{name}"), &bytes);
+        if !name.ends_with(".dwo") {
+            folder.write(format!("packed/{name}"), &bytes);
+            let package = std::fs::read(workspace_root().join(BINARIES).join(format!("{name}.dwp"))).unwrap();
+            folder.write(format!("packed/{name}.dwp"), package);
+        }
+    }
+    let inlined = |inputs: &[&str]| {
+        let inputs: Vec<String> =
+            inputs.iter().map(|input| folder.join(input).to_str().unwrap().to_owned()).collect();
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let out = folder.join("out.btsym");
+        let run = backtrail(&[&["convert", "--json", "-o", out.to_str().unwrap()], &*inputs].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{inputs:?}");
+        assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
+        let summary: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        summary["inlined_calls"].as_u64().unwrap()
+    };
+    let expected = inlined(&["packed/clang-split-5.elf"]);
+    assert!(expected > 5, "{expected}");
+    assert_eq!(inlined(&["packed/clang-split-5.elf.dwp", "packed/clang-split-5.elf"]), expected);
+    assert_eq!(inlined(&["packed"]), expected);
+    assert_eq!(inlined(&["single"]), expected);
+    assert_eq!(
+        inlined(&[
+            "single/clang-split-5.elf",
+            "single/clang-split-5-chain.dwo",
+            "single/clang-split-5-start.dwo"
+        ]),
+        expected
+    );
+    let alone = backtrail(&["convert", folder.join("packed/clang-split-5.elf.dwp").to_str().unwrap()]);
+    assert_eq!(alone.code, 2, "{}", alone.whole());
+    assert!(
+        alone.stderr.contains("expected the binary that this split debug info belongs to"),
+        "{}",
+        alone.stderr
+    );
+}

@@ -100,6 +100,28 @@ fn addr2line_says_what_gnu_says() {
     }
 }
 
+/// In object files each section begins at 0.
+#[test]
+fn addr2line_says_what_gnu_says_of_sections_of_object_files() {
+    let Some(gnu) = tool("addr2line") else { return };
+    for (name, sections) in [
+        ("clang-sections.o", [".text.outer", ".text.unlikely.rare", ".text.hot", ".text.unused"].as_slice()),
+        ("gcc-i386.o", &[".text"]),
+    ] {
+        let path = format!("{BIN}/{name}");
+        for section in sections {
+            let input: String = (0..0x100).map(|address| format!("{address:#x}\n")).collect();
+            let arguments = ["-afi", "-j", section, "-e", &path];
+            let theirs = run(&gnu, &arguments, input.as_bytes()).stdout;
+            let ours = with_input(&[&["addr2line"], &arguments[..]].concat(), input.as_bytes()).stdout;
+            assert!(ours.lines().nth(1).is_some_and(|name| name != "??"), "{name} {section}");
+            // GNU takes clang's file 0 for file 1.
+            let without_files = |output: &str| output.replace("/src/./chain.h", "/src/chain.c");
+            assert_eq!(without_files(&ours), without_files(&theirs), "{name} {section}");
+        }
+    }
+}
+
 #[test]
 fn addr2line_says_what_gnu_says_of_the_odd_cases() {
     let Some(gnu) = tool("addr2line") else { return };
@@ -256,6 +278,27 @@ fn atos_recorded() {
     record(&["-p", "1", "0x1"]);
     record(&["0x1"]);
     snapshot("atos.txt", &text);
+}
+
+/// Kernels have their code in a segment of its own, which their reports tell the address of.
+#[test]
+fn atos_counts_from_the_code_of_kernels() {
+    let folder = TempDir::new("atos-kernel");
+    let mut bytes = std::fs::read(workspace_root().join(BIN).join("macho-arm64.dylib")).unwrap();
+    let name = *b"__LINKEDIT\0\0\0\0\0\0";
+    let at = bytes.windows(16).position(|window| *window == name).unwrap();
+    bytes[at..at + 16].copy_from_slice(b"__TEXT_EXEC\0\0\0\0\0");
+    let stated = u64::from_le_bytes(*bytes[at + 16..].first_chunk().unwrap());
+    let kernel = folder.write("kernel", &bytes);
+    let slid = format!("{:x}", stated + 0xffff_ff80_0000_0000);
+    let ask =
+        |arguments: &[&str]| backtrail(&[&["atos", "-o", kernel.to_str().unwrap()], arguments].concat());
+    let asked = ask(&["-textExecAddress", &slid, "0xffffff8000000328"]);
+    assert_eq!((asked.code, asked.stdout.as_str()), (0, ask(&["0x328"]).stdout.as_str()), "{}", asked.stderr);
+    assert!(asked.stdout.contains(" (in kernel) "), "{}", asked.stdout);
+    assert_eq!(ask(&["-textExecAddress", &slid, "-offset", "0x1"]).code, 1);
+    let other = backtrail(&["atos", "-o", WEATHER, "-textExecAddress", &slid, "0x1"]);
+    assert!(other.stderr.contains("no segment __TEXT_EXEC"), "{}", other.stderr);
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod convert;
 mod corpus;
 mod front_ends;
 mod interrupted;
+#[cfg(target_pointer_width = "64")]
+mod large_files;
 mod run;
 mod schema;
 mod snapshots;

@@ -24,6 +24,15 @@ fn a_core_in_every_form() {
 }
 
 #[test]
+fn cores_of_other_processors_with_threads() {
+    for processor in ["aarch64", "arm", "i386"] {
+        let program = format!("fixtures/threads/threads.{processor}");
+        let run = backtrail(&["stacks", "--core", &format!("{program}.core"), "-e", &program]);
+        snapshot(&format!("stacks-core.{processor}.txt"), &run.whole());
+    }
+}
+
+#[test]
 fn the_readme_shows_what_is_printed() {
     let readme = std::fs::read_to_string(workspace_root().join("README.md")).unwrap();
     let command = format!("$ backtrail stacks --core {CORE} -e {PROGRAM}");

@@ -107,7 +107,8 @@ pub(crate) fn demangle_type(
 
 /// Writes a common name in one pass, if it is one and nothing is to be left out of it.
 fn write_directly(name: &str, at: usize, options: &Options, scratch: &mut Scratch, out: &mut String) -> bool {
-    if !options.parameters || !options.return_types || options.fold_templates.is_some() {
+    let shows_all = options.parameters && options.return_types && options.local_return_types;
+    if !shows_all || options.fold_templates.is_some() {
         return false;
     }
     let mut bytes = mem::take(out).into_bytes();

@@ -118,7 +118,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
         for (start, end) in self.worker.walked.ranges(function.ranges) {
             self.target.clip(*start, *end, &mut |start, end, shift| {
                 let at = start.wrapping_add(shift);
-                let symbol = if wants_symbol { symbols.starting_at(at) } else { None };
+                let symbol = if wants_symbol { symbols.pieces().starting_at(at) } else { None };
                 parts.push(Part { start, end, shift, symbol });
             });
         }
@@ -184,7 +184,7 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             target.clip(start, end, &mut |start, end, shift| {
                 target.cut_contested(start, end, &mut |start, end, is_contested| {
                     let (from, to) = (start.wrapping_add(shift), end.wrapping_add(shift));
-                    symbols.cut(from, to, &mut |from, to, symbol| {
+                    symbols.pieces().cut(from, to, &mut |from, to, symbol| {
                         let (start, end) = (from.wrapping_sub(shift), to.wrapping_sub(shift));
                         parts.push((Part { start, end, shift, symbol }, is_contested));
                     });
@@ -197,10 +197,10 @@ impl<'w, 'b, 'a, 'd> Emit<'w, 'b, 'a, 'd> {
             let name = self.worker.builder.name(called.unwrap_or_default().head(Language(0)));
             // The first unit that says anything of an address is believed: its lines are as good as functions there.
             let batch = if is_contested || part.symbol.is_none() { &mut *batch } else { &mut *named };
-            if is_contested || part.symbol.is_some() {
-                batch.begin_function(name, &[part.range()]);
-            } else {
-                batch.begin_lines(&[part.range()]);
+            match part.symbol {
+                Some(symbol) => batch.begin_symbol(name, symbol.start, &[part.range()]),
+                None if is_contested => batch.begin_function(name, &[part.range()]),
+                None => batch.begin_lines(&[part.range()]),
             }
             self.rows(batch, &part);
             batch.end_function();

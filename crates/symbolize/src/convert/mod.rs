@@ -23,10 +23,10 @@ use crate::dwarf::{Claims, DwarfFile};
 use crate::symbolizer::Symbolizer;
 use backtrail_core::{AddrRange, Svma};
 use backtrail_object::Format;
-use backtrail_table::{Builder, Header, SourceKind, SymbolPiece};
+use backtrail_table::{Builder, Header, SourceKind};
 use std::fmt;
 use std::io::{Seek, Write};
-use symbols::Pieces;
+use symbols::{Pieces, Symbols};
 use target::Linked;
 use work::Job;
 
@@ -118,7 +118,8 @@ pub fn convert<W: Write + Seek + Send>(
     pool(options.jobs)?.install(|| {
         let builder = Builder::new(header(symbolizer, options));
         collect(symbolizer, options, &builder);
-        builder.finish(out).map_err(ConvertError::Table)
+        let finish = || builder.finish(out).map_err(ConvertError::Table);
+        rayon::join(|| options.progress.finished_reading(), finish).1
     })
 }
 
@@ -148,16 +149,15 @@ fn header(symbolizer: &Symbolizer<'_>, options: &ConvertOptions<'_>) -> Header {
 }
 
 fn collect(symbolizer: &Symbolizer<'_>, options: &ConvertOptions<'_>, builder: &Builder) {
-    let code = &symbolizer.code;
-    for (range, is_code) in code.mapped() {
+    for (range, is_code) in symbolizer.code.mapped() {
         builder.section(range, is_code);
     }
-    let symbols = Pieces::new(symbolizer.symtab(), code, builder);
-    symbols.all().iter().for_each(|piece: &SymbolPiece| builder.symbol(*piece));
+    let read = || Pieces::new(symbolizer.symtab(), &symbolizer.code, builder);
+    let symbols = Symbols::new(&read);
     let code_of_files = Code::of(symbolizer);
     let jobs = code_of_files.jobs();
     work::run(&jobs, builder, &symbols, options.progress);
-    options.progress.finished_reading();
+    symbols.pieces();
 }
 
 /// Where the code of all files is.

@@ -4,7 +4,23 @@ use crate::code::CodeMap;
 use crate::symtab::{Nearest, Symtab};
 use backtrail_core::{AddrRange, Svma};
 use backtrail_table::{Builder, StringId, SymbolPiece};
-use rayon::prelude::*;
+use std::sync::OnceLock;
+
+/// The symbol tables of an image, read by whoever asks first, while others walk units.
+pub(super) struct Symbols<'s> {
+    read: &'s (dyn Fn() -> Pieces + Sync),
+    pieces: OnceLock<Pieces>,
+}
+
+impl<'s> Symbols<'s> {
+    pub(super) fn new(read: &'s (dyn Fn() -> Pieces + Sync)) -> Self {
+        Self { read, pieces: OnceLock::new() }
+    }
+
+    pub(super) fn pieces(&self) -> &Pieces {
+        self.pieces.get_or_init(self.read)
+    }
+}
 
 /// What symbol tables know, by address.
 #[derive(Default)]
@@ -19,22 +35,22 @@ pub(super) struct Pieces {
 #[derive(Clone, Copy)]
 pub(super) struct Named {
     pub(super) name: StringId,
+    /// Where the symbol starts, which may be below the piece.
+    pub(super) start: Svma,
     pub(super) is_mangled: bool,
 }
 
 impl Pieces {
-    /// Asks for every address at which the answer may change.
+    /// Asks for every address at which the answer may change, and hands what there is to the builder.
     pub(super) fn new(symtab: &Symtab<'_>, code: &CodeMap, builder: &Builder) -> Self {
         let mut borders: Vec<Svma> = symtab.borders().chain(code.borders()).collect();
-        borders.par_sort_unstable();
+        borders.sort_unstable();
         borders.dedup();
-        let answers: Vec<_> =
-            borders.par_iter().with_min_len(256).map(|at| symtab.nearest(*at, code)).collect();
         let mut pieces: Vec<SymbolPiece> = Vec::new();
         let mut mangled = Vec::new();
         let ends = borders.iter().skip(1).copied().chain([Svma::new(u64::MAX)]);
-        for ((start, end), answer) in borders.iter().zip(ends).zip(answers) {
-            let (symbol, name, is_mangled) = match answer {
+        for (start, end) in borders.iter().zip(ends) {
+            let (symbol, name, is_mangled) = match symtab.nearest(*start, code) {
                 Nearest::Symbol(symbol) => {
                     let name = symbol.linkage_name().as_bytes();
                     (symbol.start(), Some(builder.string(name)), super::names::is_mangled(name))
@@ -53,16 +69,13 @@ impl Pieces {
                 }
             }
         }
+        pieces.iter().for_each(|piece| builder.symbol(*piece));
         Self { pieces, mangled }
     }
 
-    pub(super) fn all(&self) -> &[SymbolPiece] {
-        &self.pieces
-    }
-
     fn named(&self, index: usize) -> Option<Named> {
-        let name = self.pieces.get(index)?.name?;
-        Some(Named { name, is_mangled: *self.mangled.get(index)? })
+        let piece = self.pieces.get(index)?;
+        Some(Named { name: piece.name?, start: piece.start, is_mangled: *self.mangled.get(index)? })
     }
 
     /// The symbol that starts right here.

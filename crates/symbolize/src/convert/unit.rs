@@ -3,7 +3,7 @@
 use super::emit::{Emit, Ranks};
 use super::files::Files;
 use super::names::Names;
-use super::symbols::Pieces;
+use super::symbols::Symbols;
 use super::target::Target;
 use super::walk::{Walked, fill_gaps, walk};
 use crate::dwarf::{AbbrevTable, Plan, Rows, View};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// What one worker keeps from unit to unit.
 pub(super) struct Worker<'b> {
     pub(super) builder: &'b Builder,
-    pub(super) symbols: &'b Pieces,
+    pub(super) symbols: &'b Symbols<'b>,
     pub(super) names: Names<'b>,
     pub(super) files: Files<'b>,
     pub(super) walked: Walked,
@@ -25,7 +25,7 @@ pub(super) struct Worker<'b> {
 }
 
 impl<'b> Worker<'b> {
-    pub(super) fn new(builder: &'b Builder, symbols: &'b Pieces) -> Self {
+    pub(super) fn new(builder: &'b Builder, symbols: &'b Symbols<'b>) -> Self {
         Self {
             builder,
             symbols,

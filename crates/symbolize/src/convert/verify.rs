@@ -127,18 +127,30 @@ impl Words {
             answer.symbol.map(|symbol| format!("symbol {} at {}", symbol.linkage_name(), symbol.start())),
         );
         words.extend(answer.reason.map(|reason| format!("{reason:?}")));
+        words.extend(answer.function_start.map(|start| format!("from {start}")));
         Self(words)
     }
 
     fn of_table(table: &Table<'_>, address: Svma) -> Self {
-        Self(match table.lookup(address) {
-            Lookup::Found(found) => found.frames().map(|frame| frame_words(&frame)).collect(),
-            Lookup::Symbol(symbol) => vec![match symbol.name {
-                Some(name) => format!("symbol {} at {}", name.to_text(), symbol.start),
-                None => format!("{:?}", backtrail_core::Reason::Stripped),
-            }],
-            Lookup::None(reason) => vec![format!("{reason:?}")],
-        })
+        let (mut words, start) = match table.lookup(address) {
+            Lookup::Found(found) => {
+                let mut is_named = false;
+                let frames =
+                    found.frames().inspect(|frame| is_named = frame.name.or(frame.linkage_name).is_some());
+                let words: Vec<_> = frames.map(|frame| frame_words(&frame)).collect();
+                (words, found.function_start().filter(|_| is_named))
+            }
+            Lookup::Symbol(symbol) => {
+                let words = match symbol.name {
+                    Some(name) => format!("symbol {} at {}", name.to_text(), symbol.start),
+                    None => format!("{:?}", backtrail_core::Reason::Stripped),
+                };
+                (vec![words], Some(symbol.start))
+            }
+            Lookup::None(reason) => (vec![format!("{reason:?}")], None),
+        };
+        words.extend(start.map(|start| format!("from {start}")));
+        Self(words)
     }
 }
 

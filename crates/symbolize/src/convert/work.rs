@@ -2,12 +2,12 @@
 
 use super::Progress;
 use super::emit::Ranks;
-use super::symbols::Pieces;
+use super::symbols::Symbols;
 use super::target::{Linked, Target};
 use super::unit::Worker;
 use crate::dwarf::{Abbrevs, Claim, Claims, DwarfFile, Unit, View};
 use backtrail_table::{Builder, DropReason};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// One unit that has code, and where that goes.
 pub(super) struct Job<'f, 'd> {
@@ -62,21 +62,24 @@ fn ranks(file: u64, is_last: bool, unit: u64) -> Ranks {
 }
 
 /// Does all jobs on the threads of the pool that this is called in.
-pub(super) fn run(jobs: &[Job<'_, '_>], builder: &Builder, symbols: &Pieces, progress: &dyn Progress) {
-    each(
-        jobs,
-        progress,
-        || Worker::new(builder, symbols),
-        |worker, job, unit| match unit {
-            Opened::Unit { view, dies, target } => {
-                if std::ptr::eq(view.unit, dies.unit) && view.is_skeleton() {
-                    builder.dropped(DropReason::MissingFile, 1);
-                }
-                worker.unit(view, dies, &target, job.ranks);
+pub(super) fn run(jobs: &[Job<'_, '_>], builder: &Builder, symbols: &Symbols<'_>, progress: &dyn Progress) {
+    let is_started = AtomicBool::new(false);
+    let new = || {
+        // One reads the symbols while the others begin with units, few of which ask for them.
+        if !is_started.swap(true, Ordering::Relaxed) {
+            symbols.pieces();
+        }
+        Worker::new(builder, symbols)
+    };
+    each(jobs, progress, new, |worker, job, unit| match unit {
+        Opened::Unit { view, dies, target } => {
+            if std::ptr::eq(view.unit, dies.unit) && view.is_skeleton() {
+                builder.dropped(DropReason::MissingFile, 1);
             }
-            Opened::Broken => builder.dropped(DropReason::BrokenUnit, 1),
-        },
-    );
+            worker.unit(view, dies, &target, job.ranks);
+        }
+        Opened::Broken => builder.dropped(DropReason::BrokenUnit, 1),
+    });
 }
 
 /// What became of opening a job's unit.

@@ -2,6 +2,7 @@
 
 use super::error::Malformed;
 use super::reader::{Encoding, Reader};
+use super::skip::{Skip, push_skip, run_skip, skip_of};
 use super::value::{self, Value};
 use super::view::Pcs;
 use gimli::constants as dw;
@@ -87,18 +88,6 @@ impl Fields {
     }
 }
 
-/// A step of passing over a DIE, packed: below [`FIRST_OP`] it is a number of bytes.
-pub(crate) type Skip = u16;
-const FIRST_OP: Skip = 0xfff0;
-const SKIP_LEB: Skip = 0xfff0;
-const SKIP_STRING: Skip = 0xfff1;
-const SKIP_BLOCK1: Skip = 0xfff2;
-const SKIP_BLOCK2: Skip = 0xfff3;
-const SKIP_BLOCK4: Skip = 0xfff4;
-pub(crate) const SKIP_BLOCK: Skip = 0xfff5;
-const SKIP_INDIRECT: Skip = 0xfff6;
-const SKIP_IMPOSSIBLE: Skip = 0xfff7;
-
 /// The abbreviations of a unit.
 pub(crate) struct AbbrevTable {
     /// Codes 1, 2, 3… in order, as every known producer writes them.
@@ -129,18 +118,24 @@ impl AbbrevTable {
         Ok(table)
     }
 
-    /// Reads only as far as the abbreviation with `code`, but no more than `limit` abbreviations. For a look at a
-    /// unit's root DIE, whose abbreviation is the table's first with all known producers.
-    pub(crate) fn read_until(
+    /// Reads only the first abbreviation with `code`, and looks for it no further than `limit` bytes. For a look at a
+    /// unit's root DIE: most producers put its abbreviation first, GCC the common ones.
+    pub(crate) fn read_only(
         reader: &mut Reader<'_>,
         encoding: Encoding,
         code: u64,
-        limit: usize,
+        limit: u64,
     ) -> Result<Option<Self>, Malformed> {
-        let mut table = Self::empty(encoding);
-        for _ in 0..limit {
-            match table.read_one(reader)? {
-                Some(read) if read == code => return Ok(Some(table)),
+        let end = reader.offset().saturating_add(limit);
+        while reader.offset() < end {
+            let start = *reader;
+            match pass_one(reader)? {
+                Some(passed) if passed == code => {
+                    *reader = start;
+                    let mut table = Self::empty(encoding);
+                    table.read_one(reader)?;
+                    return Ok(Some(table));
+                }
                 Some(_) => {}
                 None => break,
             }
@@ -161,17 +156,8 @@ impl AbbrevTable {
     }
 
     fn read_one(&mut self, reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
-        // A table may end with its section instead of a zero.
-        if reader.is_empty() {
-            return Ok(None);
-        }
-        let code = reader.uleb().ok_or_else(|| reader.malformed(SECTION, "an abbreviation code"))?;
-        if code == 0 {
-            return Ok(None);
-        }
+        let Some((code, tag, children)) = read_head(reader)? else { return Ok(None) };
         let start = (self.specs.len() as u32, self.skips.len() as u32, self.plan.len() as u32);
-        let head = reader.uleb().zip(reader.u8());
-        let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
         let tag = u16::try_from(tag).unwrap_or(UNKNOWN);
         self.read_specs(reader, is_read(tag) || children != 0)?;
         let abbrev = Abbrev {
@@ -192,11 +178,7 @@ impl AbbrevTable {
     fn read_specs(&mut self, reader: &mut Reader<'_>, is_read: bool) -> Result<(), Malformed> {
         let (first_skip, first_step) = (self.skips.len(), self.plan.len());
         for _ in 0..MAX_SPECS {
-            let pair = reader.uleb().zip(reader.uleb());
-            let (name, form) = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
-            if (name, form) == (0, 0) {
-                return Ok(());
-            }
+            let Some((name, form)) = read_pair(reader)? else { return Ok(()) };
             let form = u16::try_from(form).unwrap_or(UNKNOWN);
             let constant = if form == dw::DW_FORM_implicit_const.0 { self.read_constant(reader)? } else { 0 };
             let skip = skip_of(form, self.encoding);
@@ -210,7 +192,7 @@ impl AbbrevTable {
                 }
             }
         }
-        Err(reader.malformed(SECTION, "an abbreviation with less than 1024 attributes"))
+        Err(too_many(reader))
     }
 
     fn read_constant(&mut self, reader: &mut Reader<'_>) -> Result<u32, Malformed> {
@@ -282,6 +264,45 @@ impl AbbrevTable {
     }
 }
 
+/// The code, tag and children flag of the next abbreviation; `None` at the table's end.
+fn read_head(reader: &mut Reader<'_>) -> Result<Option<(u64, u64, u8)>, Malformed> {
+    // A table may end with its section instead of a zero.
+    if reader.is_empty() {
+        return Ok(None);
+    }
+    let code = reader.uleb().ok_or_else(|| reader.malformed(SECTION, "an abbreviation code"))?;
+    if code == 0 {
+        return Ok(None);
+    }
+    let head = reader.uleb().zip(reader.u8());
+    let (tag, children) = head.ok_or_else(|| reader.malformed(SECTION, "a tag and a children flag"))?;
+    Ok(Some((code, tag, children)))
+}
+
+/// An attribute and its form; `None` behind the last one.
+#[inline]
+fn read_pair(reader: &mut Reader<'_>) -> Result<Option<(u64, u64)>, Malformed> {
+    let pair = reader.uleb().zip(reader.uleb());
+    let pair = pair.ok_or_else(|| reader.malformed(SECTION, "an attribute and its form"))?;
+    Ok(if pair == (0, 0) { None } else { Some(pair) })
+}
+
+/// Passes over an abbreviation and gives its code; `None` at the table's end.
+fn pass_one(reader: &mut Reader<'_>) -> Result<Option<u64>, Malformed> {
+    let Some((code, ..)) = read_head(reader)? else { return Ok(None) };
+    for _ in 0..MAX_SPECS {
+        let Some((_, form)) = read_pair(reader)? else { return Ok(Some(code)) };
+        if form == u64::from(dw::DW_FORM_implicit_const.0) {
+            reader.skip_leb().ok_or_else(|| reader.malformed(SECTION, "an implicit constant"))?;
+        }
+    }
+    Err(too_many(reader))
+}
+
+fn too_many(reader: &Reader<'_>) -> Malformed {
+    reader.malformed(SECTION, "an abbreviation with less than 1024 attributes")
+}
+
 /// DIEs whose attributes matter: units, functions, calls, and what functions lie in; besides, all with children, which
 /// say where these end. All others are passed over.
 fn is_read(tag: u16) -> bool {
@@ -311,107 +332,5 @@ impl Step {
             Self::Skip(skip) => Some(skip),
             Self::Read(..) => None,
         }
-    }
-}
-
-/// Appends a step to those from `first` on, joined with the one before where both are plain byte counts.
-fn push_skip<T>(
-    steps: &mut Vec<T>,
-    first: usize,
-    skip: Skip,
-    as_skip: impl Fn(&mut T) -> Option<&mut Skip>,
-    step: impl Fn(Skip) -> T,
-) {
-    if skip == 0 {
-        return;
-    }
-    if let Some(last) = steps.get_mut(first..).and_then(|steps| as_skip(steps.last_mut()?))
-        && *last < FIRST_OP
-        && skip < FIRST_OP
-        && last.checked_add(skip).is_some_and(|sum| sum < FIRST_OP)
-    {
-        *last += skip;
-        return;
-    }
-    steps.push(step(skip));
-}
-
-/// Whether a step is nothing but a number of bytes.
-pub(crate) fn is_count(skip: Skip) -> bool {
-    skip < FIRST_OP
-}
-
-/// Passes over one value of this form.
-pub(crate) fn skip_form(form: u16, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
-    run_skip(skip_of(form, encoding), encoding, reader)
-}
-
-#[inline(always)]
-pub(crate) fn run_skip(skip: Skip, encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
-    match skip {
-        SKIP_LEB => reader.skip_leb(),
-        SKIP_STRING => reader.cstr().map(|_| ()),
-        SKIP_BLOCK1 => reader.u8().and_then(|length| reader.skip(u64::from(length))),
-        SKIP_BLOCK2 => reader.u16().and_then(|length| reader.skip(u64::from(length))),
-        SKIP_BLOCK4 => reader.u32().and_then(|length| reader.skip(u64::from(length))),
-        SKIP_BLOCK => reader.uleb().and_then(|length| reader.skip(length)),
-        SKIP_INDIRECT => skip_indirect(encoding, reader),
-        SKIP_IMPOSSIBLE => None,
-        bytes => reader.skip(u64::from(bytes)),
-    }
-}
-
-/// The form stands before the value; one level, since no producer nests them.
-fn skip_indirect(encoding: Encoding, reader: &mut Reader<'_>) -> Option<()> {
-    let form = u16::try_from(reader.uleb()?).ok()?;
-    match skip_of(form, encoding) {
-        SKIP_INDIRECT | SKIP_IMPOSSIBLE => None,
-        // An implicit constant cannot be named indirectly: its value would have no place.
-        _ if form == dw::DW_FORM_implicit_const.0 => None,
-        skip => run_skip(skip, encoding, reader),
-    }
-}
-
-/// How values of a form are passed over: a flat table of DWARF 5 section 7.5.6, GNU's split DWARF and dwz forms.
-pub(crate) fn skip_of(form: u16, encoding: Encoding) -> Skip {
-    let offset = Skip::from(encoding.offset_size);
-    match gimli::DwForm(form) {
-        dw::DW_FORM_flag_present | dw::DW_FORM_implicit_const => 0,
-        dw::DW_FORM_data1 | dw::DW_FORM_flag | dw::DW_FORM_ref1 | dw::DW_FORM_strx1 | dw::DW_FORM_addrx1 => 1,
-        dw::DW_FORM_data2 | dw::DW_FORM_ref2 | dw::DW_FORM_strx2 | dw::DW_FORM_addrx2 => 2,
-        dw::DW_FORM_strx3 | dw::DW_FORM_addrx3 => 3,
-        dw::DW_FORM_data4
-        | dw::DW_FORM_ref4
-        | dw::DW_FORM_ref_sup4
-        | dw::DW_FORM_strx4
-        | dw::DW_FORM_addrx4 => 4,
-        dw::DW_FORM_data8 | dw::DW_FORM_ref8 | dw::DW_FORM_ref_sig8 | dw::DW_FORM_ref_sup8 => 8,
-        dw::DW_FORM_data16 => 16,
-        dw::DW_FORM_addr => Skip::from(encoding.address_size),
-        // DWARF 2 wrote these as wide as an address.
-        dw::DW_FORM_ref_addr if encoding.version <= 2 => Skip::from(encoding.address_size),
-        dw::DW_FORM_ref_addr
-        | dw::DW_FORM_sec_offset
-        | dw::DW_FORM_strp
-        | dw::DW_FORM_line_strp
-        | dw::DW_FORM_strp_sup
-        | dw::DW_FORM_GNU_ref_alt
-        | dw::DW_FORM_GNU_strp_alt => offset,
-        dw::DW_FORM_sdata
-        | dw::DW_FORM_udata
-        | dw::DW_FORM_ref_udata
-        | dw::DW_FORM_strx
-        | dw::DW_FORM_addrx
-        | dw::DW_FORM_loclistx
-        | dw::DW_FORM_rnglistx
-        | dw::DW_FORM_GNU_addr_index
-        | dw::DW_FORM_GNU_str_index => SKIP_LEB,
-        dw::DW_FORM_string => SKIP_STRING,
-        dw::DW_FORM_block1 => SKIP_BLOCK1,
-        dw::DW_FORM_block2 => SKIP_BLOCK2,
-        dw::DW_FORM_block4 => SKIP_BLOCK4,
-        dw::DW_FORM_block | dw::DW_FORM_exprloc => SKIP_BLOCK,
-        dw::DW_FORM_indirect => SKIP_INDIRECT,
-        _ => SKIP_IMPOSSIBLE,
     }
 }

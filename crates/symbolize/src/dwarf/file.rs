@@ -107,12 +107,13 @@ impl<'d> DwarfFile<'d> {
 
     /// The same from as few abbreviations as suffice, for a look at the root DIE alone.
     pub(crate) fn read_root_only(&self, header: &Header) -> Result<Option<Body>, Malformed> {
-        /// The root's abbreviation is the first with all compilers; `dsymutil` and LTO join the tables of many units.
-        const LOOKED_AT: usize = 32;
+        /// Where many units have one table, as `dsymutil` and LTO leave it, none looks for long.
+        const LOOKED_AT: u64 = 512;
         let mut reader = self.root_reader(header);
         let Some(code) = Reader::clone(&reader).uleb() else { return Ok(None) };
         let mut section = self.abbrev_reader(header.abbrev_offset);
-        let table = AbbrevTable::read_until(&mut section, header.encoding, code, LOOKED_AT)?;
+        let limit = LOOKED_AT.max((header.end - header.offset) / 4);
+        let table = AbbrevTable::read_only(&mut section, header.encoding, code, limit)?;
         self.spend_on_abbrevs(header.abbrev_offset, &section)?;
         match table {
             Some(abbrevs) => {

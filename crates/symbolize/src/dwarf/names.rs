@@ -1,8 +1,8 @@
 //! A function's names, collected along its abstract origins and declarations.
 
-use super::abbrev::skip_form;
 use super::functions::next_die;
 use super::scopes::qualify;
+use super::skip::skip_form;
 use super::value::{self, Value};
 use super::view::View;
 use gimli::constants as dw;

@@ -1,10 +1,12 @@
 //! Abbreviations compiled for one walk over all DIEs of a unit, as a conversion does it: what holds no functions is
 //! passed over, by `DW_AT_sibling` where that is stated, and of the rest only what a table keeps is read.
 
-use super::abbrev::{Abbrev, AbbrevTable, SKIP_BLOCK, Skip, Spec, is_count, run_skip, skip_of};
+use super::abbrev::{Abbrev, AbbrevTable};
+use super::fields::{Fields, Slot};
 use super::names::Stated;
 use super::reader::{Encoding, Reader};
-use super::value::{self, Kind, Layout, Value};
+use super::reading::{Reading, Readings};
+use super::skip::{SKIP_BLOCK, Skip, is_count, run_skip};
 use gimli::constants as dw;
 use std::collections::HashMap;
 
@@ -19,118 +21,6 @@ pub(crate) enum Role {
     Function,
     /// An inlined call.
     Call,
-}
-
-/// What is read of a DIE, by its place in [`Fields`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Slot {
-    Low,
-    High,
-    Ranges,
-    Sibling,
-    Origin,
-    Specification,
-    CallFile,
-    CallLine,
-    CallColumn,
-    Name,
-    LinkageName,
-}
-
-const SLOTS: usize = 11;
-
-impl Slot {
-    fn of(name: u16, role: Role) -> Option<Self> {
-        let slot = match gimli::DwAt(name) {
-            dw::DW_AT_sibling => return Some(Self::Sibling),
-            _ if !matches!(role, Role::Function | Role::Call) => return None,
-            dw::DW_AT_low_pc => Self::Low,
-            dw::DW_AT_high_pc => Self::High,
-            dw::DW_AT_ranges => Self::Ranges,
-            dw::DW_AT_abstract_origin => Self::Origin,
-            dw::DW_AT_specification if role == Role::Function => Self::Specification,
-            _ if role == Role::Function => return None,
-            dw::DW_AT_call_file => Self::CallFile,
-            dw::DW_AT_call_line => Self::CallLine,
-            dw::DW_AT_call_column => Self::CallColumn,
-            _ => return None,
-        };
-        Some(slot)
-    }
-
-    fn of_name(name: u16) -> Option<Self> {
-        Some(match gimli::DwAt(name) {
-            dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => Self::LinkageName,
-            dw::DW_AT_name => Self::Name,
-            dw::DW_AT_abstract_origin => Self::Origin,
-            dw::DW_AT_specification => Self::Specification,
-            _ => return None,
-        })
-    }
-}
-
-/// What a walk reads of a DIE.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Fields {
-    kinds: [Kind; SLOTS],
-    numbers: [u64; SLOTS],
-}
-
-impl Fields {
-    #[inline]
-    pub(crate) fn get(&self, slot: Slot) -> Option<Value> {
-        self.kind(slot).value(self.number(slot))
-    }
-
-    #[inline]
-    pub(crate) fn kind(&self, slot: Slot) -> Kind {
-        self.kinds.get(slot as usize).copied().unwrap_or_default()
-    }
-
-    /// The number alone, where there is one.
-    #[inline]
-    pub(crate) fn number(&self, slot: Slot) -> u64 {
-        self.numbers.get(slot as usize).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    fn set(&mut self, slot: Slot, number: u64) {
-        if let Some(field) = self.numbers.get_mut(slot as usize) {
-            *field = number;
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Step {
-    Skip(Skip),
-    /// A number of so many bytes.
-    Bytes(Slot, u8),
-    Uleb(Slot),
-    Number(Slot, u64),
-    Other(Slot, Spec),
-}
-
-/// A number at the same place in all DIEs of an abbreviation.
-#[derive(Clone, Copy)]
-struct Load {
-    slot: Slot,
-    /// Bits to shift out of eight bytes; [`CONSTANT`] where the number does not stand in the DIE.
-    spare: u8,
-    /// Bytes from the first attribute on, or index of the constant.
-    at: u16,
-}
-
-const CONSTANT: u8 = 64;
-
-/// How some attributes of a DIE are read.
-#[derive(Clone, Copy, Default)]
-struct Reading {
-    steps: (u32, u16),
-    /// The same where all attributes stand at places that are known.
-    loads: Option<(u32, u16)>,
-    kinds: [Kind; SLOTS],
 }
 
 /// One abbreviation, compiled.
@@ -193,9 +83,7 @@ pub(crate) struct Plan {
     dense: Vec<Entry>,
     sparse: HashMap<u64, Entry>,
     skips: Vec<Skip>,
-    steps: Vec<Step>,
-    loads: Vec<Load>,
-    constants: Vec<u64>,
+    readings: Readings,
     encoding: Encoding,
 }
 
@@ -214,9 +102,7 @@ impl Plan {
             dense: Vec::with_capacity(table.dense().len()),
             sparse: HashMap::new(),
             skips: Vec::new(),
-            steps: Vec::new(),
-            loads: Vec::new(),
-            constants: Vec::new(),
+            readings: Readings::default(),
             encoding: table.encoding(),
         };
         for abbrev in table.dense() {
@@ -244,31 +130,19 @@ impl Plan {
         let start = self.skips.len() as u32;
         self.skips.extend(skips);
         let is_fixed = size != VARIES;
-        let fields = self.reading(table, specs, is_fixed, |name| Slot::of(name, role));
+        let fields = self.readings.add(table, specs, is_fixed, |name| Slot::of(name, role));
         let has_names =
             matches!(gimli::DwTag(abbrev.tag), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine);
         Entry {
             role,
             has_children: abbrev.has_children,
             is_named: has(dw::DW_AT_name) || has(dw::DW_AT_linkage_name) || has(dw::DW_AT_MIPS_linkage_name),
-            sibling_at: self.sibling_at(&fields),
+            sibling_at: self.readings.sibling_at(&fields).unwrap_or(VARIES),
             size,
             // No abbreviation has more than 1024 attributes.
             skips: (start, skips.len() as u16),
             fields,
-            names: has_names.then(|| self.reading(table, specs, is_fixed, Slot::of_name)),
-        }
-    }
-
-    fn sibling_at(&self, reading: &Reading) -> u16 {
-        match self.steps(reading) {
-            [Step::Bytes(Slot::Sibling, 4), ..] if reading.is_unit_ref(Slot::Sibling) => 0,
-            [Step::Skip(bytes), Step::Bytes(Slot::Sibling, 4), ..]
-                if reading.is_unit_ref(Slot::Sibling) && is_count(*bytes) =>
-            {
-                *bytes
-            }
-            _ => VARIES,
+            names: has_names.then(|| self.readings.add(table, specs, is_fixed, Slot::of_name)),
         }
     }
 
@@ -296,66 +170,6 @@ impl Plan {
         }
     }
 
-    /// Compiles the reading of what `slot_of` wants.
-    fn reading(
-        &mut self,
-        table: &AbbrevTable,
-        specs: &[Spec],
-        is_fixed: bool,
-        slot_of: impl Fn(u16) -> Option<Slot>,
-    ) -> Reading {
-        let mut reading = Reading::default();
-        let (first, first_load) = (self.steps.len(), self.loads.len());
-        let mut at = 0u16;
-        let mut has_loads = is_fixed;
-        for spec in specs {
-            let skip = skip_of(spec.form, self.encoding);
-            match slot_of(spec.name) {
-                Some(slot) => {
-                    let step = reading.step(table, slot, *spec);
-                    has_loads &= self.load(step, at);
-                    self.steps.push(step);
-                }
-                None => self.skip_step(first, skip),
-            }
-            // Only looked at where all have a size.
-            at = at.wrapping_add(skip);
-        }
-        reading.steps = (first as u32, (self.steps.len() - first) as u16);
-        if has_loads {
-            reading.loads = Some((first_load as u32, (self.loads.len() - first_load) as u16));
-        } else {
-            self.loads.truncate(first_load);
-        }
-        reading
-    }
-
-    /// Adds the step of a DIE whose attributes all have a size, and tells whether that can be.
-    fn load(&mut self, step: Step, at: u16) -> bool {
-        match step {
-            Step::Bytes(slot, size @ 1..=8) => self.loads.push(Load { slot, spare: 64 - 8 * size, at }),
-            Step::Number(slot, number) => {
-                let Ok(at) = u16::try_from(self.constants.len()) else { return false };
-                self.constants.push(number);
-                self.loads.push(Load { slot, spare: CONSTANT, at });
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn skip_step(&mut self, first: usize, skip: Skip) {
-        match self.steps.get_mut(first..).and_then(<[Step]>::last_mut) {
-            Some(Step::Skip(last))
-                if is_count(*last) && is_count(skip) && is_count(last.saturating_add(skip)) =>
-            {
-                *last += skip;
-            }
-            _ if skip == 0 => {}
-            _ => self.steps.push(Step::Skip(skip)),
-        }
-    }
-
     #[inline]
     pub(crate) fn get(&self, code: u64) -> Option<&Entry> {
         let index = usize::try_from(code.wrapping_sub(1)).ok()?;
@@ -366,12 +180,6 @@ impl Plan {
     #[inline]
     pub(crate) fn quick_of(&self, code: u64) -> Quick {
         self.quick.get(code as usize).copied().unwrap_or(Quick::LOOK)
-    }
-
-    #[inline]
-    fn steps(&self, reading: &Reading) -> &[Step] {
-        let (start, count) = (reading.steps.0 as usize, usize::from(reading.steps.1));
-        self.steps.get(start..start + count).unwrap_or_default()
     }
 
     fn skips_of(&self, entry: &Entry) -> &[Skip] {
@@ -412,7 +220,7 @@ impl Plan {
         reader: &mut Reader<'_>,
         fields: &mut Fields,
     ) -> Option<()> {
-        self.read(&entry.fields, entry.size, table, reader, fields)
+        self.readings.read(&entry.fields, entry.size, table, reader, fields)
     }
 
     /// What the DIE at the reader's position says of names. The outer `None` where another way has to be taken to find
@@ -421,90 +229,13 @@ impl Plan {
     pub(crate) fn stated(&self, table: &AbbrevTable, reader: &mut Reader<'_>) -> Option<Option<Stated>> {
         let entry = self.get(reader.uleb()?)?;
         let mut fields = Fields::default();
-        let read = self.read(entry.names.as_ref()?, entry.size, table, reader, &mut fields);
+        let read = self.readings.read(entry.names.as_ref()?, entry.size, table, reader, &mut fields);
         Some(read.map(|()| Stated {
             linkage: fields.get(Slot::LinkageName),
             plain: fields.get(Slot::Name),
             origin: fields.get(Slot::Origin),
             specification: fields.get(Slot::Specification),
         }))
-    }
-
-    #[inline]
-    fn read(
-        &self,
-        reading: &Reading,
-        size: u16,
-        table: &AbbrevTable,
-        reader: &mut Reader<'_>,
-        fields: &mut Fields,
-    ) -> Option<()> {
-        fields.kinds = reading.kinds;
-        if let Some((start, count)) = reading.loads
-            && let Some(bytes) = reader.little_endian(usize::from(size) + 8)
-        {
-            let loads = self.loads.get(start as usize..start as usize + usize::from(count))?;
-            for Load { slot, spare, at } in loads {
-                let at = usize::from(*at);
-                let number = match *spare {
-                    CONSTANT => self.constants.get(at).copied()?,
-                    spare => u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?) << spare >> spare,
-                };
-                fields.set(*slot, number);
-            }
-            return reader.skip(u64::from(size));
-        }
-        self.run(reading, table, reader, fields)
-    }
-
-    /// Reads one attribute after the other.
-    fn run(
-        &self,
-        reading: &Reading,
-        table: &AbbrevTable,
-        reader: &mut Reader<'_>,
-        fields: &mut Fields,
-    ) -> Option<()> {
-        for step in self.steps(reading) {
-            match step {
-                Step::Skip(skip) => run_skip(*skip, self.encoding, reader)?,
-                Step::Bytes(slot, size) => fields.set(*slot, reader.uint(*size)?),
-                Step::Uleb(slot) => fields.set(*slot, reader.uleb()?),
-                Step::Number(slot, number) => fields.set(*slot, *number),
-                Step::Other(slot, spec) => {
-                    let (kind, number) = value::read_number(table, *spec, reader)?;
-                    if let Some(slot) = fields.kinds.get_mut(*slot as usize) {
-                        *slot = kind;
-                    }
-                    fields.set(*slot, number);
-                }
-            }
-        }
-        Some(())
-    }
-}
-
-impl Reading {
-    /// How a value is read for a slot.
-    fn step(&mut self, table: &AbbrevTable, slot: Slot, spec: Spec) -> Step {
-        let (kind, layout) = value::layout(spec.form, table.encoding());
-        let Some(known) = self.kinds.get_mut(slot as usize) else { return Step::Other(slot, spec) };
-        if *known != Kind::None {
-            // Stated twice: the last one counts, whatever it is.
-            return Step::Other(slot, spec);
-        }
-        *known = if kind == Kind::None { Kind::Block } else { kind };
-        match layout {
-            Layout::Bytes(size) => Step::Bytes(slot, size),
-            Layout::Uleb => Step::Uleb(slot),
-            Layout::Fixed(number) => Step::Number(slot, number),
-            Layout::Constant => Step::Number(slot, table.constant(spec).cast_unsigned()),
-            Layout::Sleb | Layout::String | Layout::Indirect | Layout::Other => Step::Other(slot, spec),
-        }
-    }
-
-    fn is_unit_ref(&self, slot: Slot) -> bool {
-        self.kinds.get(slot as usize) == Some(&Kind::UnitRef)
     }
 }
 

@@ -211,7 +211,7 @@ pub(crate) fn read_number(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'
             return read_number(table, Spec { form, ..spec }, reader);
         }
         Layout::Other => {
-            super::abbrev::skip_form(spec.form, table.encoding(), reader)?;
+            super::skip::skip_form(spec.form, table.encoding(), reader)?;
             0
         }
     };

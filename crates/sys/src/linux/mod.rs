@@ -3,18 +3,22 @@
 mod clock;
 mod context;
 mod error;
+mod folder;
 mod futex;
 pub mod loader;
 pub mod memory;
 mod own_memory;
+mod processors;
 pub mod ptrace;
 mod signal;
 mod slots;
 mod threads;
 
-pub use clock::boot_time;
+pub use clock::{boot_time, coarse_time, monotonic_time};
 pub use error::OsError;
+pub use folder::Folder;
 pub use own_memory::{OwnMemory, OwnStack};
+pub use processors::KeptOff;
 pub use signal::{DirectedSignal, Stopped};
 pub use slots::{Claim, Sent, Slots, Work};
 use threads::own_stack;

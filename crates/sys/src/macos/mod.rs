@@ -3,15 +3,18 @@
 //! A thread is not asked by a signal but suspended from outside, looked at and let go; the interface is like Linux's all
 //! the same. While a thread is suspended the one that looks must neither allocate nor lock: the other may hold the lock.
 
+mod context;
 mod error;
 mod ffi;
 mod images;
 mod own_memory;
+mod process;
 mod slots;
 mod threads;
 
 pub use error::OsError;
 pub use images::{Counters, Loaded, counters, follow_images, images};
 pub use own_memory::{OwnMemory, OwnStack};
+pub use process::{boot_time, process_start};
 pub use slots::{Claim, DirectedSignal, Sent, Slots, Stopped, Suspended, Work};
 pub use threads::{Facts, RunState, ThreadId, block_signals, queue_offsets, threads};

@@ -9,6 +9,7 @@ use crate::mach_state::{ARM64_WORDS, arm64_registers};
 use crate::mach_state::{X86_64_WORDS, x86_64_registers};
 use crate::registers_here;
 use backtrail_core::Registers;
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -34,6 +35,21 @@ impl Stopped {
     pub fn here_on(stack: &OwnStack) -> Self {
         let registers = registers_here();
         Self { memory: stack.memory(registers.sp().unwrap_or_default()), registers }
+    }
+
+    /// The code that a signal handler interrupted, by the handler's third argument.
+    ///
+    /// # Safety
+    ///
+    /// `context` is what the kernel gave a handler that has not returned yet, on this thread.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe.
+    pub unsafe fn interrupted(context: *const c_void) -> Self {
+        // SAFETY: the caller's promise.
+        let registers = unsafe { super::context::registers_of(context) };
+        Self { registers, memory: OwnMemory::without_stack() }
     }
 
     /// The registers.

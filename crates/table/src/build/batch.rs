@@ -10,7 +10,7 @@ use backtrail_core::{AddrRange, Svma};
 /// For each function: [`begin_function`](Self::begin_function), then [`inline`](Self::inline) for each inlined call in
 /// the order of the tree, callers before what they call, then [`row`](Self::row) for each line row, then
 /// [`end_function`](Self::end_function). Rows of code that belongs to no function stand between
-/// [`begin_lines`](Self::begin_lines) and `end_function` in the same way.
+/// [`begin_lines`](Self::begin_lines) or [`begin_symbol`](Self::begin_symbol) and `end_function` in the same way.
 ///
 /// Where functions of a unit overlap, the one that starts last has the address, among those that start together the
 /// one that was added last; the same holds for the inlined calls of a function. A call's callers are those that were
@@ -23,6 +23,8 @@ pub struct Batch {
     pub(crate) ranges: Vec<RawRange>,
     /// Where each function's bytes start.
     pub(crate) functions: Vec<u32>,
+    /// Of each, whether it is a function, not lines alone.
+    are_functions: Vec<bool>,
     /// The function that was begun last.
     open: RawFunction,
     resolver: Resolver,
@@ -41,6 +43,8 @@ pub(crate) struct RawRange {
 pub(crate) struct RawFunction {
     is_function: bool,
     name: NameId,
+    /// Where a symbol starts that names code without a function.
+    symbol: Option<u64>,
     first_range: usize,
     pub(crate) inlines: Vec<RawInline>,
     pub(crate) inline_ranges: Vec<(u64, u64)>,
@@ -75,6 +79,8 @@ pub(crate) struct Inline {
 pub(crate) struct Function {
     pub(crate) is_function: bool,
     pub(crate) name: NameId,
+    /// Where a symbol starts that names code without a function.
+    pub(crate) symbol: Option<u64>,
     /// The calls that have addresses.
     pub(crate) inlines: Vec<Inline>,
     pub(crate) steps: Steps,
@@ -90,6 +96,9 @@ struct Event {
     /// Rows that start here.
     rows: u64,
 }
+
+/// The first byte of a function that is told by a symbol; of others it is 1, of lines alone 0.
+const OF_SYMBOL: u8 = 2;
 
 // In the first byte of an event.
 const NEW_CALL: u8 = 1;
@@ -109,19 +118,26 @@ impl Batch {
 
     /// Starts a function. Empty ranges are left out.
     pub fn begin_function(&mut self, name: NameId, ranges: &[AddrRange<Svma>]) {
-        self.begin(true, name, ranges);
+        self.begin(true, name, None, ranges);
+    }
+
+    /// Starts code that has lines, and of which a symbol alone says what it is called: a function whose start is that of
+    /// the symbol, which may lie below the ranges where debug info has another function there.
+    pub fn begin_symbol(&mut self, name: NameId, start: Svma, ranges: &[AddrRange<Svma>]) {
+        self.begin(true, name, Some(start.get()), ranges);
     }
 
     /// Starts code that has lines and belongs to no function. Where it overlaps with a function of any unit, the
     /// function has the address; where with other such code, the unit with the lower number.
     pub fn begin_lines(&mut self, ranges: &[AddrRange<Svma>]) {
-        self.begin(false, NameId::default(), ranges);
+        self.begin(false, NameId::default(), None, ranges);
     }
 
-    fn begin(&mut self, is_function: bool, name: NameId, ranges: &[AddrRange<Svma>]) {
+    fn begin(&mut self, is_function: bool, name: NameId, symbol: Option<u64>, ranges: &[AddrRange<Svma>]) {
         let function = u32::try_from(self.functions.len()).unwrap_or(u32::MAX);
         let open = &mut self.open;
-        (open.is_function, open.name, open.first_range) = (is_function, name, self.ranges.len());
+        (open.is_function, open.name, open.symbol) = (is_function, name, symbol);
+        open.first_range = self.ranges.len();
         open.inlines.clear();
         open.inline_ranges.clear();
         open.rows.clear();
@@ -157,10 +173,12 @@ impl Batch {
 
     /// Ends the function.
     pub fn end_function(&mut self) {
-        let Self { bytes, ranges, functions, open, resolver } = self;
+        let Self { bytes, ranges, functions, are_functions, open, resolver } = self;
         functions.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        are_functions.push(open.is_function);
         resolver.resolve(open, ranges.get(open.first_range..).unwrap_or_default());
-        bytes.push(u8::from(open.is_function));
+        bytes.push(if open.symbol.is_some() { OF_SYMBOL } else { u8::from(open.is_function) });
+        open.symbol.iter().for_each(|start| put_uleb(bytes, *start));
         put_uleb(bytes, u64::from(open.name.0));
         put_uleb(bytes, resolver.too_deep);
         put_uleb(bytes, u64::from(resolver.used));
@@ -191,13 +209,15 @@ impl Batch {
 
     /// Bytes that the batch takes in memory.
     pub fn size(&self) -> usize {
-        self.bytes.len() + size_of_val(self.ranges.as_slice()) + size_of_val(self.functions.as_slice())
+        let functions = size_of_val(self.functions.as_slice()) + self.are_functions.len();
+        self.bytes.len() + size_of_val(self.ranges.as_slice()) + functions
     }
 
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ranges.shrink_to_fit();
         self.functions.shrink_to_fit();
+        self.are_functions.shrink_to_fit();
         (self.open, self.resolver) = Default::default();
     }
 }
@@ -246,13 +266,12 @@ fn put_event(bytes: &mut Vec<u8>, last: &mut Step, step: &Step, rows: u32) {
 impl Batch {
     /// How many functions there are, without lines alone.
     pub(crate) fn function_count(&self) -> usize {
-        (0..self.functions.len() as u32).filter(|function| self.is_function(*function)).count()
+        self.are_functions.iter().filter(|is_function| **is_function).count()
     }
 
     /// Whether it is a function, not lines alone.
     pub(crate) fn is_function(&self, function: u32) -> bool {
-        let start = self.functions.get(function as usize);
-        start.and_then(|start| self.bytes.get(*start as usize)).is_some_and(|flag| *flag != 0)
+        self.are_functions.get(function as usize).is_some_and(|is_function| *is_function)
     }
 
     /// Reads a function that has these addresses of its ranges, sorted, none touching.
@@ -267,7 +286,9 @@ impl Function {
     fn read(&mut self, cursor: &mut Cursor<'_>, pieces: &[(u64, u64)]) -> Option<()> {
         let steps = &mut self.steps;
         steps.clear();
-        self.is_function = cursor.u8()? != 0;
+        let kind = cursor.u8()?;
+        self.is_function = kind != 0;
+        self.symbol = if kind == OF_SYMBOL { Some(cursor.uleb()?) } else { None };
         self.name = NameId(cursor.uleb32()?);
         steps.too_deep = cursor.uleb()?;
         self.inlines.clear();

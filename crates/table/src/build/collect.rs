@@ -103,16 +103,19 @@ impl Default for Seen {
     }
 }
 
+/// What one part of the items has.
 #[derive(Default)]
 struct Collected {
-    names: FastMap<NameId, Seen>,
+    /// By the number of the name modulo [`SPLITS`], so that threads can merge them side by side.
+    names: [FastMap<NameId, Seen>; SPLITS],
     files: Vec<u32>,
     too_deep: u64,
 }
 
 impl Collected {
     fn name(&mut self, name: NameId, order: u64, home: Location) {
-        let seen = self.names.entry(name).or_insert(Seen { first: order, ..Seen::default() });
+        let Some(names) = self.names.get_mut(name.0 as usize % SPLITS) else { return };
+        let seen = names.entry(name).or_insert(Seen { first: order, ..Seen::default() });
         seen.count = seen.count.saturating_add(1);
         if home != Location::default() {
             seen.vote(home, 1);
@@ -127,27 +130,46 @@ impl Collected {
 }
 
 /// What all parts have seen.
-#[derive(Default)]
 struct All {
-    /// By the number of the name.
-    names: Vec<Seen>,
+    /// For each split, what is known of its names.
+    splits: Vec<Vec<Seen>>,
     files: Vec<u32>,
     too_deep: u64,
 }
 
 impl All {
-    fn merge(&mut self, part: Collected) {
-        for (name, seen) in part.names {
-            let Some(own) = self.names.get_mut(name.0 as usize) else { continue };
-            own.first = own.first.min(seen.first);
-            own.count = own.count.saturating_add(seen.count);
-            own.vote(seen.home, seen.votes);
+    fn of(parts: &[Collected], names: usize, files: usize) -> Self {
+        let splits = (0..SPLITS).into_par_iter().map(|split| names_of(parts, split, names));
+        let mut all = Self { splits: splits.collect(), files: vec![0; files], too_deep: 0 };
+        for part in parts {
+            for (own, count) in all.files.iter_mut().zip(&part.files) {
+                *own = own.saturating_add(*count);
+            }
+            all.too_deep += part.too_deep;
         }
-        for (own, count) in self.files.iter_mut().zip(part.files) {
-            *own = own.saturating_add(count);
-        }
-        self.too_deep += part.too_deep;
+        all
     }
+
+    /// The names that occur.
+    fn names(&self) -> impl Iterator<Item = (u32, Seen)> {
+        let splits = (0u32..).zip(&self.splits);
+        splits.flat_map(|(split, names)| {
+            let numbers = (split..).step_by(SPLITS);
+            numbers.zip(names).filter(|(_, seen)| seen.count > 0).map(|(name, seen)| (name, *seen))
+        })
+    }
+}
+
+/// What all parts say of the names of one split, of `bound` in all splits.
+fn names_of(parts: &[Collected], split: usize, bound: usize) -> Vec<Seen> {
+    let mut names = vec![Seen::default(); bound.div_ceil(SPLITS)];
+    for (name, seen) in parts.iter().filter_map(|part| part.names.get(split)).flatten() {
+        let Some(own) = names.get_mut(name.0 as usize / SPLITS) else { continue };
+        own.first = own.first.min(seen.first);
+        own.count = own.count.saturating_add(seen.count);
+        own.vote(seen.home, seen.votes);
+    }
+    names
 }
 
 impl Seen {
@@ -199,7 +221,9 @@ impl Numbers {
 }
 
 /// Pieces of the work: always as many, so that the result is the same on any number of threads.
-const PARTS: usize = 64;
+const PARTS: usize = 32;
+/// Pieces of the merging.
+const SPLITS: usize = 16;
 
 /// Collects names and files and numbers them by how often they occur.
 pub(crate) fn collect(input: &Input<'_>) -> Numbers {
@@ -210,13 +234,7 @@ pub(crate) fn collect(input: &Input<'_>) -> Numbers {
         .enumerate()
         .map(|(part, items)| collect_part(input, part * size, items))
         .collect();
-    let mut all = All {
-        names: vec![Seen::default(); input.heads.bound()],
-        files: vec![0; input.paths.bound()],
-        too_deep: 0,
-    };
-    parts.into_iter().for_each(|part| all.merge(part));
-    number(&all, input)
+    number(&All::of(&parts, input.heads.bound(), input.paths.bound()), input)
 }
 
 fn collect_part(input: &Input<'_>, first: usize, items: &[Item]) -> Collected {
@@ -277,11 +295,10 @@ fn find_homes(steps: &Steps, homes: &mut Vec<Option<Location>>) -> Location {
 
 fn number(all: &All, input: &Input<'_>) -> Numbers {
     let paths = input.paths;
-    // The first one is that of what has no name.
-    let seen = (0u32..).zip(&all.names).skip(1).filter(|(_, seen)| seen.count > 0);
-    let mut names: Vec<(u32, Seen)> = seen.map(|(name, seen)| (name, *seen)).collect();
+    // 0 is the number of what has no name.
+    let mut names: Vec<(u32, Seen)> = all.names().filter(|(name, _)| *name > 0).collect();
     names.par_sort_unstable_by_key(|(_, seen)| (u32::MAX - seen.count, seen.first));
-    let mut name_numbers = vec![0; all.names.len()];
+    let mut name_numbers = vec![0; input.heads.bound()];
     for (number, (name, _)) in (1..).zip(&names) {
         if let Some(slot) = name_numbers.get_mut(*name as usize) {
             *slot = number;

@@ -103,8 +103,14 @@ impl<'a> Encoder<'a> {
                 let start = chunk.first().map_or(piece.0, |step| step.address);
                 let behind = chunks.peek().and_then(|next| next.first()).map_or(piece.1, |step| step.address);
                 let others = if number == 0 && is_first { pieces.get(1..).unwrap_or_default() } else { &[] };
-                let head =
-                    ChunkHead { start, end: behind, piece_start: piece.0, is_part: number > 0, others };
+                let head = ChunkHead {
+                    start,
+                    end: behind,
+                    piece_start: function.symbol.unwrap_or(piece.0),
+                    continues: !is_first,
+                    is_part: number > 0,
+                    others,
+                };
                 self.chunk(function, steps, chunk, &head);
                 is_first = false;
             }
@@ -118,9 +124,9 @@ impl<'a> Encoder<'a> {
             self.parts.reference_width += 1;
         }
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        let distance = head.start - head.piece_start;
+        let distance = head.start.saturating_sub(head.piece_start);
         let flags = flag(!function.is_function, body::LINES)
-            | flag(distance > 0, body::CONTINUES)
+            | flag(head.continues, body::CONTINUES)
             | flag(head.is_part, body::PART)
             | flag(!head.others.is_empty(), body::HAS_PARTS)
             | (self.parts.reference_width as u8 - 1) << body::REFERENCE_SHIFT;
@@ -225,7 +231,10 @@ impl<'a> Encoder<'a> {
 struct ChunkHead<'a> {
     start: u64,
     end: u64,
+    /// Or that of the symbol which names the code.
     piece_start: u64,
+    /// Whether there is a chunk of the same piece before it.
+    continues: bool,
     is_part: bool,
     /// The function's other pieces, told in its first chunk.
     others: &'a [(u64, u64)],

@@ -6,23 +6,21 @@ mod encode;
 mod heads;
 mod intern;
 mod names;
-mod pack;
 mod place;
 mod spans;
 mod steps;
 mod write;
 
+use crate::body::MAX_TEXT;
 use crate::error::Result;
 use crate::format::SectionKind;
 use crate::stats::{Stats, Summary};
-use crate::text::MAX_TEXT;
 use crate::types::{DropReason, FileId, FunctionHead, Header, Language, NameId, StringId, SymbolPiece};
 use backtrail_core::{AddrRange, Svma};
 pub use batch::Batch;
 use collect::Input;
 use heads::HeadInterner;
-use intern::Interner;
-use names::NameSections;
+use intern::{Interner, Strings};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Seek, Write};
@@ -112,17 +110,12 @@ impl Builder {
     ///
     /// # Errors
     /// When the output cannot be written, or something does not fit into the format.
-    pub fn finish<W: Write + Seek>(self, out: &mut W) -> Result<Summary> {
+    pub fn finish<W: Write + Seek + Send>(self, out: &mut W) -> Result<Summary> {
         let Added { batches, mut symbols, sections, mut dropped } =
             self.added.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (strings, paths) = (self.strings.into_strings(), self.files.into_strings());
         let batches: Vec<Batch> = batches.into_values().flatten().collect();
-        // They come in any order, and of two pieces of the same addresses the last one wins.
-        let name = |symbol: &SymbolPiece| symbol.name.map(|name| strings.get(name.0));
-        symbols.sort_by(|a, b| {
-            let place = |symbol: &SymbolPiece| (symbol.range.start(), symbol.range.end(), symbol.start);
-            place(a).cmp(&place(b)).then_with(|| name(a).cmp(&name(b)))
-        });
+        sort(&mut symbols, &strings);
         let symbol_name = |symbol: &SymbolPiece| {
             self.names.intern(FunctionHead { name: None, linkage_name: symbol.name, language: Language(0) })
         };
@@ -139,11 +132,10 @@ impl Builder {
         };
         let numbers = collect::collect(&input);
         let mut output = write::Output::new(out)?;
-        let (chunks, counts) = write::bodies(&mut output, &input, &numbers)?;
+        let languages = names::languages(&numbers);
+        let names = names::names(&numbers, &strings, &languages);
+        let (chunks, counts) = write::names_and_bodies(&mut output, names, &input, &numbers)?;
         output.section(SectionKind::Index, &write::index(&chunks))?;
-        let NameSections { names, dictionary, languages } = names::write(&numbers, &strings);
-        output.section(SectionKind::Names, &names)?;
-        output.section(SectionKind::Dictionary, &dictionary)?;
         output.section(SectionKind::Files, &write::files(&numbers, &paths))?;
         output.section(SectionKind::Regions, &write::regions(&sections))?;
         for (reason, count) in
@@ -160,6 +152,15 @@ impl Builder {
         let stats = Stats::new(&facts.counts, names, files, size, &entries);
         Ok(Summary { stats, dropped: facts.dropped })
     }
+}
+
+/// They come in any order, and of two pieces of the same addresses the last one wins.
+fn sort(symbols: &mut [SymbolPiece], strings: &Strings) {
+    let name = |symbol: &SymbolPiece| symbol.name.map(|name| strings.get(name.0));
+    symbols.sort_by(|a, b| {
+        let place = |symbol: &SymbolPiece| (symbol.range.start(), symbol.range.end(), symbol.start);
+        place(a).cmp(&place(b)).then_with(|| name(a).cmp(&name(b)))
+    });
 }
 
 impl fmt::Debug for Builder {

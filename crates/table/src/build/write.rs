@@ -3,6 +3,7 @@
 use super::collect::{Input, Numbers};
 use super::encode::{ChunkEntry, Encoder};
 use super::intern::Strings;
+use super::names::Names;
 use super::place::Item;
 use crate::body;
 use crate::bytes::put_uleb;
@@ -12,13 +13,12 @@ use crate::packed;
 use crate::types::Header;
 use backtrail_core::{AddrRange, Svma};
 use rayon::prelude::*;
-use std::collections::HashMap;
 use std::io::{Seek, SeekFrom, Write};
 
 /// Items that one worker encodes at a time.
 const PART: usize = 256;
-/// Parts in memory at a time.
-const WAVE: usize = 64;
+/// Parts that are encoded before they are written.
+const WAVE: usize = 32;
 
 /// A file of sections in the making.
 pub(crate) struct Output<'w, W> {
@@ -44,7 +44,7 @@ impl<'w, W: Write + Seek> Output<'w, W> {
     }
 
     /// Writes a section piece by piece.
-    fn pieces(
+    pub(super) fn pieces(
         &mut self,
         kind: SectionKind,
         write: impl FnOnce(&mut Section<'_, 'w, W>) -> Result<()>,
@@ -76,35 +76,41 @@ impl<'w, W: Write + Seek> Output<'w, W> {
     }
 }
 
-struct Section<'a, 'w, W> {
+pub(super) struct Section<'a, 'w, W> {
     output: &'a mut Output<'w, W>,
     hasher: crc32fast::Hasher,
 }
 
 impl<W: Write + Seek> Section<'_, '_, W> {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.hasher.update(bytes);
         self.output.bytes(bytes)
     }
 }
 
-/// Writes the bodies, and gives what the index and the facts need.
-pub(crate) fn bodies<W: Write + Seek>(
+/// Writes the names and the bodies, and gives what the index and the facts need.
+pub(crate) fn names_and_bodies<W: Write + Seek + Send>(
     output: &mut Output<'_, W>,
+    names: Names,
     input: &Input<'_>,
     numbers: &Numbers,
 ) -> Result<(Vec<ChunkEntry>, Counts)> {
     let items = &input.placed.items;
+    let encode = |items: &[Item]| {
+        let mut encoder = Encoder::new(input, numbers);
+        items.iter().for_each(|item| encoder.item(item));
+        (encoder.out, encoder.chunks, encoder.counts)
+    };
+    let encode_wave = |wave: &[Item]| wave.par_chunks(PART).map(encode).collect::<Vec<_>>();
     let (mut chunks, mut counts) = (Vec::new(), Counts::default());
+    let mut waves = items.chunks(PART * WAVE);
+    // What is ready is written while the next wave is encoded.
+    let first = waves.next().unwrap_or_default();
+    let (written, mut encoded) = rayon::join(|| names.write(output), || encode_wave(first));
+    written?;
     output.pieces(SectionKind::Bodies, |section| {
         let mut position = 0;
-        for wave in items.chunks(PART * WAVE) {
-            let encode = |items: &[Item]| {
-                let mut encoder = Encoder::new(input, numbers);
-                items.iter().for_each(|item| encoder.item(item));
-                (encoder.out, encoder.chunks, encoder.counts)
-            };
-            let parts: Vec<_> = wave.par_chunks(PART).map(encode).collect();
+        let mut put = |parts: Vec<(Vec<u8>, Vec<ChunkEntry>, Counts)>| -> Result<()> {
             for (bytes, part, counted) in parts {
                 section.bytes(&bytes)?;
                 let moved =
@@ -113,7 +119,14 @@ pub(crate) fn bodies<W: Write + Seek>(
                 position += bytes.len() as u64;
                 counts.add(&counted);
             }
+            Ok(())
+        };
+        for wave in waves {
+            let (written, next) = rayon::join(|| put(std::mem::take(&mut encoded)), || encode_wave(wave));
+            written?;
+            encoded = next;
         }
+        put(encoded)?;
         section.bytes(&[0; body::PADDING])
     })?;
     chunks.par_sort_by_key(|chunk| chunk.start);
@@ -168,23 +181,16 @@ fn buckets(chunks: &[ChunkEntry], base: u64, last: u64) -> (u8, Vec<u64>) {
     (shift, buckets)
 }
 
-/// The files by number: places of their directories and names among the texts that follow.
+/// The files by number: the places of their paths among the texts that follow.
 pub(crate) fn files(numbers: &Numbers, paths: &Strings) -> Vec<u8> {
     let mut texts = Vec::new();
-    let mut known: HashMap<&[u8], u64> = HashMap::new();
-    let mut places = Vec::with_capacity(numbers.files.len() * 2);
+    let mut places = Vec::with_capacity(numbers.files.len());
     for file in &numbers.files {
         let path = paths.get(file.0);
-        let (directory, name) = path.split_at(name_start(path));
-        for text in [directory, name] {
-            let place = *known.entry(text).or_insert_with(|| {
-                let place = texts.len() as u64;
-                put_uleb(&mut texts, text.len() as u64);
-                texts.extend(text);
-                place
-            });
-            places.push(place);
-        }
+        places.push(texts.len() as u64);
+        put_uleb(&mut texts, path.len() as u64);
+        put_uleb(&mut texts, name_start(path) as u64);
+        texts.extend(path);
     }
     let width = packed::width_of(texts.len() as u64);
     let mut out = vec![width, 0, 0, 0, 0, 0, 0, 0];

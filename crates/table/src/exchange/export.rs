@@ -54,8 +54,7 @@ pub fn export(table: &Table<'_>, sink: &mut dyn Sink, name: &Naming<'_>) -> Resu
     }
     for symbol in table.symbols() {
         let symbol = symbol?;
-        let linkage = bytes(symbol.name);
-        let name = (export.name)(None, linkage.as_deref());
+        let name = (export.name)(None, symbol.name.map(|name| name.as_bytes()));
         if name.is_empty() {
             export.exported.nameless += 1;
             continue;
@@ -106,7 +105,7 @@ impl Export<'_, '_> {
     }
 
     fn name(&self, name: Option<Text<'_>>, linkage: Option<Text<'_>>) -> Vec<u8> {
-        (self.name)(bytes(name).as_deref(), bytes(linkage).as_deref())
+        (self.name)(name.map(|name| name.as_bytes()), linkage.map(|name| name.as_bytes()))
     }
 
     fn file(&mut self, index: Option<u32>) -> Result<Option<u32>> {
@@ -115,21 +114,13 @@ impl Export<'_, '_> {
             return Ok(Some(*number));
         }
         let Some(file) = self.table.file(index) else { return Ok(None) };
-        let (directory, name) = (bytes(Some(file.directory)), bytes(Some(file.name)));
-        let directory = directory.unwrap_or_default();
         // The table's directories end in their separator; alone it is the root.
-        let directory = match directory.as_slice() {
+        let directory = match file.directory().as_bytes() {
             [path @ .., b'/'] if !path.is_empty() => path,
             path => path,
         };
-        let number = self.sink.file(PlainPath { directory, name: &name.unwrap_or_default() })?;
+        let number = self.sink.file(PlainPath { directory, name: file.name().as_bytes() })?;
         self.files.insert(index, number);
         Ok(Some(number))
     }
-}
-
-fn bytes(text: Option<Text<'_>>) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    text?.append_to(&mut bytes);
-    Some(bytes)
 }

@@ -207,3 +207,19 @@ fn shared_information_is_not_read_forever() {
     let read = gsym.functions().filter(Result::is_ok).count();
     assert!(read > 0 && read < 100, "{read}");
 }
+
+#[test]
+fn what_32_bits_have_no_room_for_is_an_error() {
+    let function = |size: u64| PlainFunction {
+        name: b"f".into(),
+        ranges: vec![range(0x1_0000_0000, 0x1_0000_0000 + size)],
+        rows: Vec::new(),
+        inlines: Vec::new(),
+    };
+    let largest = u64::from(u32::MAX);
+    let bytes = written(&[function(largest)], 0x1000);
+    let gsym = Gsym::open(&bytes).unwrap();
+    assert!(gsym.lookup(Svma::new(0x1_0000_0000 + largest - 1)).is_some());
+    let error = GsymWriter::new(None, Svma::new(0)).function(&function(largest + 1)).unwrap_err();
+    assert!(error.to_string().contains("no room for a function of more than 4 GiB"), "{error}");
+}

@@ -4,7 +4,6 @@ use crate::body;
 use crate::read::Table;
 use crate::read::chunk::{Call, Chunk, Place, Step};
 use crate::read::names::{self, Home, Location};
-use crate::text;
 use crate::types::Language;
 use backtrail_core::{Reason, Svma};
 use std::fmt;
@@ -166,46 +165,26 @@ pub struct Frame<'t> {
     pub inlined: bool,
 }
 
-/// A string of a table. Many names are packed, so reading one means unpacking it into a buffer of the caller's.
+/// A string of a table.
 #[derive(Clone, Copy)]
-pub struct Text<'t> {
-    bytes: &'t [u8],
-    /// Of a packed one.
-    dictionary: Option<&'t [u8]>,
-}
+pub struct Text<'t>(pub(crate) &'t [u8]);
 
 impl<'t> Text<'t> {
+    /// The bytes, which are UTF-8 in honest files.
     #[inline]
-    pub(crate) fn plain(bytes: &'t [u8]) -> Self {
-        Self { bytes, dictionary: None }
+    pub fn as_bytes(&self) -> &'t [u8] {
+        self.0
     }
 
-    pub(crate) fn packed(bytes: &'t [u8], dictionary: &'t [u8]) -> Self {
-        Self { bytes, dictionary: Some(dictionary) }
-    }
-
-    /// Appends the bytes, which are UTF-8 in honest files. Allocates nothing where the buffer has room.
+    /// Appends the bytes. Allocates nothing where the buffer has room.
+    #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        // A broken name is cut where it breaks; `Table::check` tells.
-        let _ = self.unpack(out);
-    }
-
-    pub(crate) fn unpack(&self, out: &mut Vec<u8>) -> Option<()> {
-        match self.dictionary {
-            Some(dictionary) => text::unpack(self.bytes, dictionary, out),
-            None => {
-                out.extend_from_slice(self.bytes);
-                Some(())
-            }
-        }
+        out.extend_from_slice(self.0);
     }
 
     /// The string on its own; what is not UTF-8 is replaced.
     pub fn to_text(&self) -> String {
-        let mut bytes = Vec::new();
-        self.append_to(&mut bytes);
-        String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        String::from_utf8_lossy(self.0).into_owned()
     }
 }
 
@@ -215,20 +194,40 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// A source file. Its path is the directory directly followed by the name.
-#[derive(Clone, Copy, Debug)]
+/// A source file.
+#[derive(Clone, Copy)]
 pub struct File<'t> {
-    /// The directory with its last separator; empty where the path has none.
-    pub directory: Text<'t>,
-    /// The name in that directory.
-    pub name: Text<'t>,
+    pub(crate) path: &'t [u8],
+    /// Bytes of the directory.
+    pub(crate) directory: usize,
 }
 
-impl File<'_> {
+impl<'t> File<'t> {
+    /// The whole path, as debug info states it.
+    pub fn path(&self) -> Text<'t> {
+        Text(self.path)
+    }
+
+    /// The directory with its last separator; empty where the path has none.
+    pub fn directory(&self) -> Text<'t> {
+        Text(self.path.get(..self.directory).unwrap_or_default())
+    }
+
+    /// The name in that directory.
+    pub fn name(&self) -> Text<'t> {
+        Text(self.path.get(self.directory..).unwrap_or_default())
+    }
+
     /// Appends the whole path.
+    #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        self.directory.append_to(out);
-        self.name.append_to(out);
+        out.extend_from_slice(self.path);
+    }
+}
+
+impl fmt::Debug for File<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path().fmt(f)
     }
 }
 

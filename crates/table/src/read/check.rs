@@ -18,15 +18,8 @@ impl Table<'_> {
     }
 
     fn check_structure(&self) -> Result<()> {
-        let mut text = Vec::new();
         for number in 0..self.names.len() as u32 {
-            let name = self.names.get(number.saturating_add(1)).and_then(|name| {
-                [name.linkage_name, name.name].into_iter().flatten().try_for_each(|name| {
-                    text.clear();
-                    name.unpack(&mut text)
-                })
-            });
-            name.ok_or_else(|| self.broken_name(number))?;
+            self.names.get(number.saturating_add(1)).ok_or_else(|| self.broken_name(number))?;
         }
         for number in 0..self.file_count() {
             self.file(number).ok_or_else(|| self.broken_file(number))?;

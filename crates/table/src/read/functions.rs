@@ -134,7 +134,10 @@ impl<'a, 't> Reading<'a, 't> {
         self.last = Location::default();
         self.chunk(&first, name)?;
         while let Some(Ok((_, chunk))) = chunks.next() {
-            if chunk.flags & body::CONTINUES == 0 || chunk.start != end || chunk.piece_start != first.start {
+            if chunk.flags & body::CONTINUES == 0
+                || chunk.start != end
+                || chunk.piece_start != first.piece_start
+            {
                 break;
             }
             end = chunk.start.checked_add(chunk.size)?;

@@ -69,8 +69,7 @@ impl<'d> Table<'d> {
         let (_, bytes, broken) = section(SectionKind::Index)?;
         let index = Index::read(bytes).ok_or(broken)?;
         let (_, bytes, broken) = section(SectionKind::Names)?;
-        let (_, dictionary, _) = section(SectionKind::Dictionary)?;
-        let names = Names::read(bytes, dictionary).ok_or(broken)?;
+        let names = Names::read(bytes).ok_or(broken)?;
         let (_, bytes, broken) = section(SectionKind::Files)?;
         let files = Files::read(bytes).ok_or(broken)?;
         let (_, bytes, _) = section(SectionKind::Regions)?;

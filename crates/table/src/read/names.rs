@@ -1,6 +1,6 @@
 //! Names and files by number.
 
-use crate::body::{HAS_LINKAGE_NAME, HAS_NAME, IS_PLAIN, LANGUAGE_SHIFT};
+use crate::body::{HAS_LINKAGE_NAME, HAS_NAME, LANGUAGE_SHIFT};
 use crate::bytes::Cursor;
 use crate::packed::{Packed, Rows};
 use crate::read::answer::{File, Text};
@@ -13,7 +13,6 @@ pub(crate) struct Names<'d> {
     /// For each name its flags, the place of its texts, and its home: file and line.
     entries: Rows<'d, 4>,
     texts: &'d [u8],
-    dictionary: &'d [u8],
 }
 
 /// A place in the source, the file by its number plus one.
@@ -42,7 +41,7 @@ pub(crate) struct Name<'d> {
 }
 
 impl<'d> Names<'d> {
-    pub(crate) fn read(data: &'d [u8], dictionary: &'d [u8]) -> Option<Self> {
+    pub(crate) fn read(data: &'d [u8]) -> Option<Self> {
         let mut cursor = Cursor::new(data);
         let [place_width, file_width, line_width, ..] = cursor.array::<8>()?;
         let count = cursor.u64()?;
@@ -50,7 +49,7 @@ impl<'d> Names<'d> {
         let entries = Rows::new(data.get(cursor.at..)?, widths, count.checked_add(1)?)?;
         cursor.take(entries.size())?;
         let (count, texts) = (usize::try_from(count).ok()?, data.get(cursor.at..)?);
-        Some(Self { count, entries, texts, dictionary })
+        Some(Self { count, entries, texts })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -73,28 +72,25 @@ impl<'d> Names<'d> {
         let [_, end, ..] = self.entries.get(number + 1)?;
         let texts = self.texts.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
         let home = Home { file: file as u32, line: line as u32 };
-        self.read_texts(flags as u8, texts, home)
+        read_texts(flags as u8, texts, home)
     }
+}
 
-    #[inline]
-    fn read_texts(&self, flags: u8, texts: &'d [u8], home: Home) -> Option<Name<'d>> {
-        let text = |bytes| {
-            if flags & IS_PLAIN == 0 { Text::packed(bytes, self.dictionary) } else { Text::plain(bytes) }
-        };
-        let mut name = Name { language: flags >> LANGUAGE_SHIFT, home, ..Name::default() };
-        match flags & (HAS_LINKAGE_NAME | HAS_NAME) {
-            HAS_LINKAGE_NAME => name.linkage_name = Some(text(texts)),
-            HAS_NAME => name.name = Some(text(texts)),
-            0 => {}
-            _ => {
-                let mut cursor = Cursor::new(texts);
-                let size = usize::try_from(cursor.uleb()?).ok()?;
-                name.linkage_name = cursor.take(size).map(text);
-                name.name = texts.get(cursor.at..).map(text);
-            }
+#[inline]
+fn read_texts(flags: u8, texts: &[u8], home: Home) -> Option<Name<'_>> {
+    let mut name = Name { language: flags >> LANGUAGE_SHIFT, home, ..Name::default() };
+    match flags & (HAS_LINKAGE_NAME | HAS_NAME) {
+        HAS_LINKAGE_NAME => name.linkage_name = Some(Text(texts)),
+        HAS_NAME => name.name = Some(Text(texts)),
+        0 => {}
+        _ => {
+            let mut cursor = Cursor::new(texts);
+            let size = usize::try_from(cursor.uleb()?).ok()?;
+            name.linkage_name = Some(Text(cursor.take(size)?));
+            name.name = texts.get(cursor.at..).map(Text);
         }
-        Some(name)
     }
+    Some(name)
 }
 
 /// The files section.
@@ -110,7 +106,7 @@ impl<'d> Files<'d> {
         let mut cursor = Cursor::new(data);
         let [width, ..] = cursor.array::<8>()?;
         let count = cursor.u64()?;
-        let places = Packed::new(data.get(cursor.at..)?, width, count.checked_mul(2)?)?;
+        let places = Packed::new(data.get(cursor.at..)?, width, count)?;
         cursor.take(places.size())?;
         Some(Self { count: usize::try_from(count).ok()?, places, texts: data.get(cursor.at..)? })
     }
@@ -119,9 +115,9 @@ impl<'d> Files<'d> {
         self.count
     }
 
-    /// The directory of a file, counted from 0, and what follows; all texts, where its place is unknown.
+    /// What is told of a file, counted from 0, and what follows; all texts, where its place is unknown.
     pub(crate) fn place(&self, number: u32) -> &'d [u8] {
-        let place = self.places.get(number as usize * 2).and_then(|place| usize::try_from(place).ok());
+        let place = self.places.get(number as usize).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.texts.get(place..)).unwrap_or(self.texts)
     }
 
@@ -129,12 +125,10 @@ impl<'d> Files<'d> {
     #[inline]
     pub(crate) fn get(&self, file: u32) -> Option<File<'d>> {
         let number = file.checked_sub(1)? as usize;
-        let text = |index: usize| {
-            let mut cursor = Cursor::at(self.texts, usize::try_from(self.places.get(index)?).ok()?);
-            let size = usize::try_from(cursor.uleb()?).ok()?;
-            cursor.take(size).map(Text::plain)
-        };
-        Some(File { directory: text(number * 2)?, name: text(number * 2 + 1)? })
+        let mut cursor = Cursor::at(self.texts, usize::try_from(self.places.get(number)?).ok()?);
+        let (size, directory) = (cursor.uleb()?, usize::try_from(cursor.uleb()?).ok()?);
+        let path = cursor.take(usize::try_from(size).ok()?)?;
+        if directory <= path.len() { Some(File { path, directory }) } else { None }
     }
 }
 

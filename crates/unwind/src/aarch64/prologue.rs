@@ -11,7 +11,7 @@
 //! what follows makes a frame.
 
 use super::frame::Frame;
-use super::instruction::{Effect, decode};
+use super::instruction::{Effect, LR, decode};
 use crate::arch::Code;
 use crate::row::Row;
 use backtrail_core::Svma;
@@ -22,6 +22,8 @@ const MAX_AHEAD: usize = 64;
 const MAX_PROLOGUE: usize = 96;
 /// How many instructions of a prologue that has not begun are looked at.
 const MAX_BEFORE: usize = 24;
+/// How many instructions are followed to see whether the link register is needed.
+const MAX_NEED: usize = 256;
 
 /// See [`crate::arch::analyse`].
 pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
@@ -136,6 +138,23 @@ fn start_of_block(code: &Code<'_>) -> Option<Svma> {
         }
     }
     None
+}
+
+/// See [`crate::arch::needs_link`]. Of a branch, the way straight on is taken.
+pub(crate) fn needs_link(code: &Code<'_>) -> bool {
+    let mut at = code.at;
+    for _ in 0..MAX_NEED {
+        let Some(word) = instruction(code, at) else { return false };
+        let distance = match decode(word) {
+            Effect::Return => return true,
+            Effect::Transfer(transfer) if transfer.registers.contains(&Some(LR)) => return !transfer.is_load,
+            Effect::Clobber(LR) | Effect::Call | Effect::JumpRegister(_) | Effect::Trap => return false,
+            Effect::Jump(distance) => distance,
+            _ => 4,
+        };
+        at = Svma::new(at.get().wrapping_add_signed(distance));
+    }
+    false
 }
 
 /// Whether the code from here on saves a link register that is still the function's first.

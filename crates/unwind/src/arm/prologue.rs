@@ -19,6 +19,8 @@ const MAX_AHEAD: usize = 64;
 const MAX_PROLOGUE: u64 = 64;
 /// How many instructions of a prologue that has not begun are looked at.
 const MAX_BEFORE: usize = 16;
+/// How many instructions are followed to see whether the link register is needed.
+const MAX_NEED: usize = 256;
 /// How many instructions are read in search of where the function at hand begins.
 const MAX_SWEEP: usize = 4096;
 
@@ -39,12 +41,17 @@ pub(crate) fn analyse(code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
 const SAMPLE: usize = 8;
 
 /// Whether the code is Thumb where its address does not tell. Of ARM instructions at least every other is
-/// unconditional (in tight loops, as glibc's `memset`, every third), and begins with the digit e; of pairs of Thumb instructions every twelfth does.
+/// unconditional (in tight loops every third), and begins with the digit e; of pairs of Thumb instructions every twelfth
+/// does. NEON's loads and stores begin with f4 and may fill a whole `memcpy`. Where fewer are unconditional the others have
+/// one condition, and so one digit, as all of glibc's `memset` for long stretches.
 fn is_thumb(code: &Code<'_>) -> bool {
     if !code.at.get().is_multiple_of(4) {
         return true;
     }
-    let is_always = |word: &[u8; 4]| word.last().is_some_and(|high| high >> 4 == 0xe);
+    let is_always = |word: &[u8; 4]| {
+        let word = u32::from_le_bytes(*word);
+        word >> 28 == 0xe || word & 0xff10_0000 == 0xf400_0000
+    };
     let ends = |word: &[u8; 4]| is_always(word) && ends_block(a32::decode(u32::from_le_bytes(*word)));
     let (ahead, _) = code.ahead().as_chunks::<4>();
     // Constants follow the end of a function.
@@ -53,7 +60,11 @@ fn is_thumb(code: &Code<'_>) -> bool {
     let (_, before) = before.as_rchunks::<4>();
     let sample = ahead.iter().take(end).chain(before.iter().rev().take(SAMPLE));
     let always = sample.clone().filter(|word| is_always(word)).count();
-    7 * always < 2 * sample.count()
+    let count = sample.clone().count();
+    let alike = |digit: u8| sample.clone().filter(|word| !is_always(word) && word[3] >> 4 == digit).count();
+    let alike = (0..14).map(alike).max().unwrap_or(0);
+    let is_one_condition = count >= SAMPLE && 6 * (always + alike) >= 5 * count;
+    7 * always < 2 * count && !is_one_condition
 }
 
 /// Reads instructions of one set.
@@ -73,6 +84,31 @@ impl Reader<'_, '_> {
             return Some((t32::decode_short(first), 2));
         }
         Some((t32::decode_long(first, read::half(self.code.text, at.checked_add(2)?)?), 4))
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Behind the table of a `tbb` or `tbh` at `at`, which would be read as code: where the nearest of its targets lies.
+    /// Targets are told in half words from the table's start.
+    fn behind_table(&self, at: Svma) -> Option<Svma> {
+        let text = self.code.text;
+        let is_branch = read::half(text, at)? == 0xe8df;
+        let second = read::half(text, at.checked_add(2)?)?;
+        let size = match second >> 4 {
+            0xf00 if is_branch => 1,
+            0xf01 if is_branch => 2,
+            _ => return None,
+        };
+        let table = at.checked_add(4)?;
+        let mut nearest = u64::MAX;
+        let mut offset = 0;
+        while offset < nearest {
+            let entry = table.checked_add(offset)?;
+            let half = read::half(text, entry)?;
+            nearest = nearest.min(2 * u64::from(if size == 1 { half & 0xff } else { half }));
+            offset += size;
+        }
+        table.checked_add(nearest)
     }
 }
 
@@ -96,6 +132,9 @@ impl<'c, 'd> Sweep<'c, 'd> {
         if let Effect::If(count) = effect {
             self.conditional = count;
             return Some((at, Effect::Nothing));
+        }
+        if effect == Effect::JumpRegister(MEMORY) && self.reader.thumb {
+            self.at = self.reader.behind_table(at).unwrap_or(self.at);
         }
         let effect = if self.conditional > 0 { effect.conditional() } else { effect };
         self.conditional = self.conditional.saturating_sub(1);
@@ -173,19 +212,39 @@ fn from_start(reader: &Reader<'_, '_>) -> Option<Row> {
     let mut sweep = Sweep::new(reader, start);
     while sweep.at < code.at {
         match sweep.next()?.1 {
-            Effect::Call => return None,
+            // What a call leaves of the frame is what the function made of it; so it goes to a tail call whose frame was
+            // undone, in functions without a jump before that.
+            Effect::Call => frame.run(Effect::Clobber(CHANGED_BY_CALLS)),
             effect if ends_block(effect) => return None,
-            effect => frame.run(effect),
+            effect => {
+                if saves_link(&effect) && is_untouched(&frame) {
+                    frame = Frame::new();
+                }
+                frame.run(effect);
+            }
         }
     }
     if sweep.at != code.at {
         return None;
     }
     let goes_on = makes_frame(reader, &frame);
+    if goes_on && is_untouched(&frame) {
+        frame = Frame::new();
+    }
     // Behind the last push the table knows as much.
     let is_prologue = goes_on || frame.keeps_link();
     let is_start = code.function == Some(start) || frame.is_made || goes_on;
     if is_prologue && is_start { frame.row_after_start() } else { None }
+}
+
+fn saves_link(effect: &Effect) -> bool {
+    matches!(effect, Effect::Transfer(transfer) if !transfer.is_load && transfer.set & (1 << LR) != 0)
+}
+
+/// Whether nothing has been saved yet, so that no register has changed that has to be. What was read as changing one were
+/// constants in front of the function.
+fn is_untouched(frame: &Frame) -> bool {
+    !frame.is_made && frame.keeps_link()
 }
 
 /// Follows the code from a jump's target in the function's body, where the table's row holds: behind
@@ -249,6 +308,25 @@ fn start_by_reading(reader: &Reader<'_, '_>) -> Option<Svma> {
         }
     }
     None
+}
+
+/// See [`crate::arch::needs_link`]. Of a branch, the way straight on is taken.
+pub(crate) fn needs_link(code: &Code<'_>) -> bool {
+    let reader = Reader { code, thumb: code.thumb || is_thumb(code) };
+    let mut sweep = Sweep::new(&reader, code.at);
+    for _ in 0..MAX_NEED {
+        let Some((at, effect)) = sweep.next() else { return false };
+        match effect {
+            Effect::JumpRegister(register) => return register == LR,
+            Effect::Transfer(transfer) if transfer.set & (1 << LR) != 0 => return !transfer.is_load,
+            Effect::Transfer(transfer) if loads_pc(&transfer) => return false,
+            Effect::Clobber(set) if set & (1 << LR) != 0 => return false,
+            Effect::Move { to: LR, .. } | Effect::Call | Effect::Trap => return false,
+            Effect::Jump(distance) => sweep.at = Svma::new(at.get().wrapping_add_signed(distance)),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether the code from here on saves a link register that is still the function's first.

@@ -1,5 +1,6 @@
 //! The rule of fixed size.
 
+use crate::execute::ABOVE_CFA;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::{Avma, Family, ReadMemory, Register, Registers, Trust};
 
@@ -62,14 +63,8 @@ pub(crate) enum Base {
 
 impl Quick {
     /// No quick form.
-    pub(crate) const NONE: Self = Self {
-        trust: Trust::Cfi,
-        base: Base::Other,
-        cfa: 0,
-        return_address: 0,
-        frame_pointer: 0,
-        others: 0,
-    };
+    pub(crate) const NONE: Self =
+        Self { trust: Trust::Cfi, base: Base::Other, cfa: 0, return_address: 0, frame_pointer: 0, others: 0 };
 }
 
 /// What a packed rule leads to before anything is changed.
@@ -104,8 +99,8 @@ impl Packed {
             Rule::Register(from) if Some(from) == family.lr() && row.rule(from) == Rule::Same => {
                 IN_LINK_REGISTER
             }
-            // Above the CFA: see `execute::apply`.
-            Rule::Offset(0..) if family == Family::Aarch64 => return None,
+            // See `execute::apply`.
+            ABOVE_CFA if family == Family::Aarch64 => return None,
             Rule::Offset(at) if family.lr().is_none_or(|lr| row.rule(lr) == row.return_address) => {
                 words(at, word)?
             }

@@ -180,11 +180,28 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         // Libraries whose code was emptied, to be passed around for their tables, tell nothing: zeros, and ff where bytes differed.
         if before.iter().all(|byte| matches!(byte, 0 | 0xff)) {
             Before::Emptied
-        } else if arch::follows_call(family, before, address) {
+        } else if arch::follows_call(family, before, address) && !self.is_behind_thunk(before, image, at) {
             Before::Call
         } else {
             Before::Other
         }
+    }
+
+    /// Whether the call goes to `__x86.get_pc_thunk` of a register: `mov (%esp), register; ret`. Position-independent code
+    /// for i386 begins with it, so that its return address stays behind below the frame; but it calls nothing, and is
+    /// the caller of the thunk alone.
+    fn is_behind_thunk(&self, before: &[u8], image: Option<&Image<'a>>, at: Avma) -> bool {
+        const THUNK_SIZE: u64 = 4;
+        let Some([0xe8, distance @ ..]) = before.last_chunk::<5>() else { return false };
+        if self.registers.family() != Family::X86 {
+            return false;
+        }
+        let target = at.get().wrapping_add_signed(i32::from_le_bytes(*distance).into()) & 0xffff_ffff;
+        let mut copy = [0; CALL_BYTES];
+        let code = self.code_from(Avma::new(target), image, &mut copy);
+        let is_thunk = matches!(code, Some([0x8b, operand, 0x24, 0xc3, ..]) if operand & 0xc7 == 0x04);
+        let thunk = AddrRange::from_size(Avma::new(target), THUNK_SIZE);
+        is_thunk && !self.at.is_some_and(|here| thunk.contains(here.raw()))
     }
 
     /// Whether code lies there, and a call before it.
@@ -204,10 +221,22 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let address = self.strip(Avma::new(self.registers.get(lr)?));
         let moves = address != here.address.raw();
-        if !moves || !self.may_be_return_address(address) {
+        if !moves || !self.may_be_return_address(address) || self.has_stale_link(here, site) {
             return None;
         }
         Some(self.next(self.registers, address, Trust::LinkRegister))
+    }
+
+    /// Whether the code at hand does without the link register: a call that has returned has left something in it, which
+    /// looks like a caller. So in glibc's `_dl_fini` for 32-bit ARM, which has no table. Code that is not there, or was
+    /// emptied, tells nothing.
+    fn has_stale_link(&self, here: &Here, site: &Site<'a>) -> bool {
+        let Some((image, at)) = site.image.zip(site.svma) else { return false };
+        let Some(text) = image.module.and_then(|module| module.text_at(at)) else { return false };
+        let is_thumb = self.registers.family() == Family::Arm && here.address.raw().get() & 1 != 0;
+        let code = arch::Code { text: *text, at, function: None, thumb: is_thumb, is_described: false };
+        let is_emptied = code.ahead().iter().take(CALL_BYTES).all(|byte| matches!(byte, 0 | 0xff));
+        !is_emptied && !arch::needs_link(self.registers.family(), &code)
     }
 
     /// The word that a call has just pushed.

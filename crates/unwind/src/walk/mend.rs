@@ -1,20 +1,19 @@
 //! Tables that are wrong by what they say themselves.
 
-use super::Walk;
+use super::{Site, Walk};
 use crate::row::{Cfa, Found, Row, Rule};
 use backtrail_core::{Avma, ReadMemory, Trust};
 
-/// How many words above the stack pointer the return address is looked for: what functions without locals push.
-const MAX_PUSHED: i32 = 8;
-
 impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// On x86 the return address lies right below the CFA and not below the stack pointer: a CFA nearer to the stack
-    /// pointer than one word is wrong. Seen in glibc's assembly for i386: `strchr` and others take each push away from
-    /// the CFA instead of adding it, `memcpy`'s table loses count of what its branches have popped.
+    /// pointer than one word is wrong. Seen in glibc's assembly for i386 (`sysdeps/i386/i586/strchr.S` and others),
+    /// which takes each push away from the CFA instead of adding it: words above the return address become words below.
     ///
-    /// The mirrored distance is taken where it leads to the address behind a call: there the places of saved registers
-    /// are right, since they are stated from the stack pointer. Else the nearest such address on the stack is.
-    pub(super) fn mend(&self, found: &mut Found) {
+    /// The pushes and pops that lead there from the function's start tell how far it really is, where they can be followed.
+    /// Else the mirrored distance is taken if it leads to the address behind a call: there the places of saved registers
+    /// are right, since they are stated from the stack pointer. Else the row stays, and the walk fails by it: where the
+    /// caller is, is not known.
+    pub(super) fn mend(&self, found: &mut Found, site: &Site<'_>) {
         let family = self.registers.family();
         let word = i32::from(family.word_size());
         let row = &found.row;
@@ -23,18 +22,14 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
         if !is_wrong || row.is_signal_frame || row.return_address != Rule::Offset(-word) {
             return;
         }
+        let module = site.image.and_then(|image| image.module).filter(|_| site.is_exact);
+        let by_ways = module.zip(site.svma).and_then(|(module, svma)| module.find_by_ways(svma));
         let mirrored = (2 * word).saturating_sub(offset);
-        if self.returns_by(mirrored - word) {
+        if let Some(row) = by_ways {
+            (found.row, found.trust) = (row, Trust::Analysis);
+        } else if self.returns_by(mirrored - word) {
             self.move_cfa(&mut found.row, offset, mirrored);
-            return;
-        }
-        let places = (0..MAX_PUSHED).map(|pushed| pushed * word);
-        if let Some(place) = places.into_iter().find(|place| self.returns_by(*place)) {
-            let mut row = Row::new(Cfa::RegisterOffset(base, place + word), Rule::Offset(-word));
-            for (register, _) in found.row.rules() {
-                row.set(register, Rule::Undefined);
-            }
-            (found.row, found.trust) = (row, Trust::Scan);
+            found.trust = Trust::Scan;
         }
     }
 

@@ -14,8 +14,8 @@ mod types;
 
 pub use cache::Cache;
 pub use chain::FramePointers;
-pub(crate) use common::Notes;
 pub use common::ImageList;
+pub(crate) use common::Notes;
 pub use fold::{Folded, Repeat, fold};
 pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 

@@ -35,7 +35,8 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// ordinary is left to [`Walk::next`] from the beginning: nothing of that step is done.
     #[inline(always)]
     fn run(&mut self, give: &mut impl FnMut(&Frame) -> bool, family: Family) -> bool {
-        let (Some(FrameAddress::Return(mut address)), Some(cache)) = (self.at, self.cache.as_deref_mut()) else {
+        let (Some(FrameAddress::Return(mut address)), Some(cache)) = (self.at, self.cache.as_deref_mut())
+        else {
             return true;
         };
         let (Some(mut sp), Some(mut fp)) = (self.registers.sp(), self.registers.fp()) else { return true };
@@ -64,7 +65,8 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
             }
             (trail, sp, address, remaining) = (trail_here, Avma::new(cfa), Avma::new(caller), remaining - 1);
             let (address, trust) = (FrameAddress::Return(address), quick.trust);
-            goes_on = give(&Frame { address, stack_pointer: sp, trust, is_after_signal: false, bytecode: None });
+            goes_on =
+                give(&Frame { address, stack_pointer: sp, trust, is_after_signal: false, bytecode: None });
         }
         if remaining == self.remaining {
             return true;

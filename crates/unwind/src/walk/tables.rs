@@ -6,7 +6,7 @@ use crate::exidx;
 use crate::image::Image;
 use crate::module::Module;
 use crate::row::{Expression, Found, Miss, Row};
-use crate::rules::Rules;
+use crate::rules::{Packed, Rules};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Svma, Trust};
 
 /// How often tables may lead to a lower stack pointer: a program that runs on several stacks (coroutines, interrupt
@@ -33,7 +33,7 @@ impl<'a> Expressions<'a> {
 }
 
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
-    pub(super) fn by_tables(&self, here: &Here, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
+    pub(super) fn by_tables(&mut self, here: &Here, site: &Site<'a>) -> Result<Result<Next, End>, Failure> {
         let (Some(image), Some(svma)) = (site.image, site.svma) else {
             return Err(Failure::NotInImage(site.lookup));
         };
@@ -50,13 +50,32 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         };
         match found {
             Ok((mut found, expressions)) => {
-                self.mend(&mut found);
-                self.by_row(here, image, &found, expressions)
+                let stated = found.row.cfa;
+                self.mend(&mut found, site);
+                let next = self.by_row(here, image, &found, expressions);
+                if matches!(next, Ok(Ok(_))) && found.row.cfa == stated {
+                    self.remember(here, svma, &found);
+                }
+                next
             }
             Err(Miss::NotCovered) => Err(Failure::NoRules(site.lookup)),
             Err(Miss::NoRow) => self.by_exidx(here, image, svma),
             Err(Miss::CannotUnwind) => Ok(Err(End::CannotUnwind)),
             Err(Miss::Malformed(malformed)) => Err(Failure::Malformed(malformed)),
+        }
+    }
+
+    /// Keeps a row for the next walk over the same code, under the conditions that hold for rows that were compiled.
+    fn remember(&mut self, here: &Here, svma: Svma, found: &Found) {
+        let (Some(cache), FrameAddress::Return(_)) = (&mut self.cache, here.address) else { return };
+        let is_last_byte = svma.checked_add(1) == Some(found.covered.end());
+        let is_stated = matches!(found.trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
+        if is_stated
+            && !is_last_byte
+            && let Some(rule) = Packed::new(&found.row, found.trust, self.registers.family())
+            && !rule.is_in_link_register()
+        {
+            cache.put(&mut self.trail, here.address, rule, self.registers.family());
         }
     }
 

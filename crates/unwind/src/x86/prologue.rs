@@ -18,3 +18,8 @@ const MACHINE: Machine = Machine {
 pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
     MACHINE.analyse(code)
 }
+
+/// See [`crate::arch::by_all_ways`].
+pub(crate) fn by_all_ways(code: &Code<'_>) -> Option<Row> {
+    MACHINE.by_all_ways(code)
+}

@@ -5,3 +5,4 @@ pub(crate) mod frame_pointer;
 pub(crate) mod instruction;
 pub(crate) mod prologue;
 pub(crate) mod signal;
+pub(crate) mod ways;

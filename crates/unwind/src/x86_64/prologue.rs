@@ -39,6 +39,11 @@ pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
     MACHINE.analyse(code)
 }
 
+/// See [`crate::arch::by_all_ways`].
+pub(crate) fn by_all_ways(code: &Code<'_>) -> Option<Row> {
+    MACHINE.by_all_ways(code)
+}
+
 impl Machine {
     pub(crate) fn analyse(&self, code: &Code<'_>) -> Option<Row> {
         let prologue = code.function.and_then(|_| self.prologue(code.behind()));

@@ -1,5 +1,8 @@
 /* target N: N threads of about 35 frames that wait, and one that spins and knows how long it stood. For each line of
-   input it prints the longest time in microseconds since the line before. */
+   input it prints two numbers of microseconds since the line before: the longest time that it did not run, whatever the
+   reason, and the longest that it was stopped. The kernel counts what a thread waits for a processor (the second number
+   of its schedstat); what it did not run besides, it was stopped. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile uint64_t longest;
+/* Shorter ones are interrupts: below what there is to measure. */
+#define SHORT 10000
+
+static volatile uint64_t longest, longest_stop;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
@@ -17,13 +23,32 @@ static uint64_t now(void) {
     return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
+static uint64_t waited(int file) {
+    char text[128];
+    unsigned long long ran = 0, wanted = 0;
+    ssize_t size = pread(file, text, sizeof text - 1, 0);
+    text[size > 0 ? size : 0] = 0;
+    sscanf(text, "%llu %llu", &ran, &wanted);
+    return wanted;
+}
+
 static void *spin(void *nothing) {
-    uint64_t last = now();
+    int file = open("/proc/thread-self/schedstat", O_RDONLY);
+    uint64_t before = waited(file), last = now();
     for (;;) {
-        uint64_t time = now();
-        if (time - last > longest)
-            longest = time - last;
+        uint64_t time = now(), pause = time - last;
         last = time;
+        if (pause < SHORT)
+            continue;
+        uint64_t after = waited(file), wait = after - before;
+        uint64_t stop = pause > wait ? pause - wait : 0;
+        if (pause > longest)
+            longest = pause;
+        if (stop > longest_stop)
+            longest_stop = stop;
+        /* What it did not run between the two clocks is missed: that is not the pause that was measured. */
+        before = waited(file);
+        last = now();
     }
     return nothing;
 }
@@ -60,9 +85,9 @@ int main(int argc, char **argv) {
     printf("%d\n", (int)getpid());
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
-        printf("%llu\n", (unsigned long long)longest / 1000);
+        printf("%llu %llu\n", (unsigned long long)longest / 1000, (unsigned long long)longest_stop / 1000);
         fflush(stdout);
-        longest = 0;
+        longest = longest_stop = 0;
     }
     return 0;
 }

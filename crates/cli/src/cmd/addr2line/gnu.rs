@@ -22,7 +22,8 @@ pub(crate) fn spelled(name: &str) -> String {
         }
     }
     gnu.push_str(rest);
-    let gnu = without_quotes(&gnu.replace("std::nullptr_t", "decltype(nullptr)"));
+    let gnu = gnu.replace("std::nullptr_t", "decltype(nullptr)").replace(" const const", " const");
+    let gnu = without_quotes(&gnu);
     match gnu.strip_suffix(')').and_then(|name| name.rsplit_once(" (.")) {
         Some((name, clone)) if !clone.contains(' ') => format!("{name} [clone .{clone}]"),
         _ => gnu,
@@ -114,6 +115,8 @@ mod tests {
         );
         assert_eq!(spelled("S& operator<<<T>(S&)"), "S& operator<< <T>(S&)");
         assert_eq!(spelled("A::operator-><B>()"), "A::operator-><B>()");
+        // `use_facet<A const>` returns `T const&`.
+        assert_eq!(spelled("A<int> const const& f<A<int> const>()"), "A<int> const& f<A<int> const>()");
         assert_eq!(spelled("foo(int) (.cold)"), "foo(int) [clone .cold]");
         assert_eq!(spelled("A::operator<<(std::nullptr_t)"), "A::operator<<(decltype(nullptr))");
     }

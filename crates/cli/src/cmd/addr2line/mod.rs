@@ -8,7 +8,7 @@ pub(crate) use args::{Addr2line, expand};
 
 use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
-use backtrail::{AddrRange, Arch, Binary, Details, Located, OpenError, Svma};
+use backtrail::{AddrRange, Arch, Binary, Details, Located, OpenError, OpenOptions, Svma};
 use render::Form;
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     let demangles = args.demangles().map_err(Failure::Input)?;
-    let binary = open(&args.exe)?;
+    let binary = open(&args.exe, args.section.as_deref())?;
     let section = args.section.as_deref().map(|name| section(&binary, &args.exe, name)).transpose()?;
     let form = Form {
         addresses: args.addresses,
@@ -44,16 +44,17 @@ pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
 }
 
 /// Opens the file; the messages are GNU's. Of a fat file, which GNU does not know, the slice that runs here.
-fn open(path: &Path) -> Result<Binary, Failure> {
+fn open(path: &Path, section: Option<&str>) -> Result<Binary, Failure> {
+    let options = OpenOptions { section, ..OpenOptions::default() };
     let shown = path.display();
     if !path.exists() {
         return Err(Failure::Input(format!("'{shown}': No such file")));
     }
-    Binary::open(path, None)
+    Binary::open_with(path, None, &options)
         .or_else(|error| match &error {
             OpenError::Ambiguous(_, archs) => {
                 let native = archs.iter().find(|arch| **arch == native_arch()).or(archs.first());
-                native.map_or(Err(error.clone()), |arch| Binary::open(path, Some(*arch)))
+                native.map_or(Err(error.clone()), |arch| Binary::open_with(path, Some(*arch), &options))
             }
             _ => Err(error),
         })

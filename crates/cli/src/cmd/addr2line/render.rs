@@ -85,10 +85,7 @@ impl Form {
 
 /// GNU's tools show what the linker sees.
 fn linkage_name(function: &Function) -> &str {
-    let linkage = function.linkage_name.as_deref().unwrap_or(&function.name);
-    // The linker may see a part of a function under a name of its own, as `main.cold`.
-    let is_part = linkage.strip_prefix(&*function.name).is_some_and(|rest| rest.starts_with('.'));
-    if is_part && !function.name.is_empty() { &function.name } else { linkage }
+    function.linkage_name.as_deref().unwrap_or(&function.name)
 }
 
 /// The readable name, spelled as GNU's demangler does it where that is a matter of taste.
@@ -97,7 +94,9 @@ fn readable(name: &str) -> Cow<'_, str> {
     if name.starts_with("_GLOBAL__sub_") {
         return Cow::Borrowed(name);
     }
-    match demangle(name, &Options::default()) {
+    let mut options = Options::default();
+    options.local_return_types = false;
+    match demangle(name, &options) {
         Cow::Owned(readable) => Cow::Owned(gnu::spelled(&readable)),
         unchanged => unchanged,
     }

@@ -25,6 +25,9 @@ pub(crate) struct Atos {
     /// Addresses are of a process that has the file this many bytes above its stated address, in hexadecimal.
     #[arg(short = 's', long, value_name = "SLIDE", conflicts_with = "offset")]
     pub(crate) slide: Option<String>,
+    /// Addresses are of a kernel that has the segment `__TEXT_EXEC` at this hexadecimal address.
+    #[arg(long = "textExecAddress", value_name = "ADDRESS", conflicts_with_all = ["load_address", "slide", "offset"])]
+    pub(crate) text_exec_address: Option<String>,
     /// Addresses are offsets from the start of the image.
     #[arg(long)]
     pub(crate) offset: bool,
@@ -52,10 +55,11 @@ pub(crate) struct Atos {
 }
 
 /// The flags that atos takes with one dash.
-const LONG: [&str; 9] = [
+const LONG: [&str; 10] = [
     "arch",
     "loadAddress",
     "slide",
+    "textExecAddress",
     "offset",
     "inlineFrames",
     "fullPath",

@@ -20,8 +20,8 @@ pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
         return Err(Failure::Input(format!("-p {process}: {message} address")));
     }
     let Some(path) = &args.object else {
-        let usage = "Usage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | -offset] \
-                     [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] [-d delimiter] [address ...]";
+        let usage = "Usage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | \
+                     -textExecAddress addr | -offset] [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] [-d delimiter] [address ...]";
         let problem = "[invalid usage]: no processes or executables specified";
         return Err(Failure::Verbatim(format!("{problem}\n\n{usage}")));
     };
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
         full_path: args.full_path,
         delimiter: &args.delimiter,
     };
-    let answers = Answers { binary: &binary, origin: Origin::of(args)?, form };
+    let answers = Answers { binary: &binary, origin: Origin::of(args, &binary)?, form };
     let mut out = io::BufWriter::new(io::stdout().lock());
     if let Some(file) = &args.file {
         let text = std::fs::read_to_string(file);
@@ -84,8 +84,15 @@ enum Origin {
 }
 
 impl Origin {
-    fn of(args: &Atos) -> Result<Self, Failure> {
+    fn of(args: &Atos, binary: &Binary) -> Result<Self, Failure> {
         let number = |text: &str| parse_address(text).map_err(Failure::Input);
+        if let Some(text) = &args.text_exec_address {
+            let segment = binary.facts().segment("__TEXT_EXEC");
+            let problem =
+                || Failure::Input("-textExecAddress: the file has no segment __TEXT_EXEC".to_owned());
+            let stated = segment.ok_or_else(problem)?.start();
+            return Ok(Self::Placed(Placement::Slid(number(text)?.wrapping_sub(stated.get()))));
+        }
         Ok(match (&args.load_address, &args.slide) {
             (Some(load), _) => Self::Placed(Placement::LoadedAt(Avma::new(number(load)?))),
             (None, Some(slide)) => Self::Placed(Placement::Slid(number(slide)?)),

@@ -1,4 +1,4 @@
-/* odd KIND: a process in an odd state. Says its id, then waits for its input to end. */
+/* odd KIND: a process in an odd state. Says its id from where it then waits for its input to end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -15,8 +15,13 @@ static void say(int id) {
     fflush(stdout);
 }
 
+/* What to say first: whoever reads it finds the process in here. */
+static int id_to_say;
+
 __attribute__((noinline)) static int wait_for_end(void) {
     char line[8];
+    if (id_to_say != 0)
+        say(id_to_say);
     return fgets(line, sizeof line, stdin) != NULL;
 }
 
@@ -50,7 +55,7 @@ static int made_at_run_time(void) {
     memcpy(place, code, sizeof code);
     fprintf(map, "%lx %x made at run time\n", (unsigned long)place, (unsigned)sizeof code);
     fclose(map);
-    say(getpid());
+    id_to_say = getpid();
     int result = ((int (*)(int (*)(void)))place)(wait_for_end);
     unlink(name);
     return result;
@@ -68,7 +73,7 @@ int main(int argc, char **argv) {
             _exit(0);
         siginfo_t info;
         waitid(P_PID, child, &info, WEXITED | WNOWAIT);
-        say(child);
+        id_to_say = child;
         return wait_for_end();
     }
     if (strcmp(kind, "no-leader") == 0) {
@@ -85,11 +90,11 @@ int main(int argc, char **argv) {
         }
         usleep(50000);
         ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_EXITKILL);
-        say(child);
+        id_to_say = child;
         return wait_for_end();
     }
     if (strcmp(kind, "undumpable") == 0)
         prctl(PR_SET_DUMPABLE, 0);
-    say(getpid());
+    id_to_say = getpid();
     return wait_for_end();
 }

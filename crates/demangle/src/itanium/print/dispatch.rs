@@ -15,7 +15,7 @@ impl Printer<'_> {
 
             Node::Nested { scope, name } => self.nested(scope, "::", name),
             Node::Inside { scope, name } => { self.print(scope); self.write("::"); self.write_span(name); }
-            Node::Local { function, entity } => self.nested(function, "::", entity),
+            Node::Local { function, entity } => self.local(function, entity),
             Node::Friend { scope, name } => self.nested(scope, "::friend ", name),
             Node::Module { parent, name, is_partition } => self.module(parent, name, is_partition),
             Node::InModule { module, name } => self.nested(name, "@", module),
@@ -35,7 +35,7 @@ impl Printer<'_> {
             Node::Conversion(to) => self.between("operator ", to, ""),
             Node::LiteralOperator(name) => self.between("operator\"\" ", name, ""),
 
-            Node::Function { name, returns, .. } => self.function_left(name, returns),
+            Node::Function { name, returns, .. } => self.function_left(id, name, returns),
             Node::Constrained { function, .. } => self.left(function),
             Node::EnableIf(conditions) => self.enable_if(conditions),
             Node::MethodQualifiers(qualifiers) => self.method_qualifiers(qualifiers),
@@ -122,7 +122,7 @@ impl Printer<'_> {
     pub(super) fn right_of(&mut self, id: Id, node: &Node) {
         match *node {
             Node::Function { returns, params, trailer, .. } => {
-                let returns = returns.filter(|_| self.options.return_types);
+                let returns = returns.filter(|_| self.shows_return_type(id));
                 self.function_right(returns, params, trailer, None);
             }
             Node::Constrained { function, attributes, requires } =>

@@ -67,6 +67,8 @@ pub(super) struct Printer<'a> {
     pack_uses: u32,
     /// Counts the texts that depend on where they stand for other reasons.
     unstable: u32,
+    /// The function around a local name that is shown without its return type.
+    around: Option<Id>,
 }
 
 /// What was written for the left side of a node.
@@ -108,6 +110,7 @@ impl<'a> Printer<'a> {
             epoch: 1,
             pack_uses: 0,
             unstable: 0,
+            around: None,
         }
     }
 

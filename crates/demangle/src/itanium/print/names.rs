@@ -129,8 +129,25 @@ impl Printer<'_> {
         self.write(")");
     }
 
-    pub(super) fn function_left(&mut self, name: Id, returns: Option<Id>) {
-        if let Some(returns) = returns.filter(|_| self.options.return_types) {
+    pub(super) fn local(&mut self, function: Id, entity: Id) {
+        let mut around = function;
+        while let Node::Constrained { function, .. } = self.table.node(around) {
+            around = function;
+        }
+        let before =
+            core::mem::replace(&mut self.around, Some(around).filter(|_| !self.options.local_return_types));
+        self.print(function);
+        self.around = before;
+        self.write("::");
+        self.print(entity);
+    }
+
+    pub(super) fn shows_return_type(&self, function: Id) -> bool {
+        self.options.return_types && self.around != Some(function)
+    }
+
+    pub(super) fn function_left(&mut self, function: Id, name: Id, returns: Option<Id>) {
+        if let Some(returns) = returns.filter(|_| self.shows_return_type(function)) {
             self.declaration_left(returns);
         }
         self.print(name);

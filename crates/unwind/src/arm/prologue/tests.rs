@@ -172,7 +172,66 @@ fn frames_undone_before_a_tail_call_are_told_by_the_bodys_row() {
     ]);
     let mut body = Row::new(Cfa::RegisterOffset(Register(13), 8), Rule::Offset(-4));
     body.set(Register(14), Rule::Offset(-4));
-    let row = |offset: u64| {
+    let row = |offset: u64| row_in_thumb(&code, offset, &body);
+    let undone = Some((Cfa::RegisterOffset(Register(13), 0), LINK, Rule::Same));
+    assert_eq!(row(8), undone);
+    assert_eq!(row(10), undone);
+}
+
+fn row_in_thumb(code: &[u8], offset: u64, body: &Row) -> Option<(Cfa, Rule, Rule)> {
+    let code = Code {
+        text: Section::new(Svma::new(TEXT), code),
+        at: Svma::new(TEXT + offset),
+        function: Some(Svma::new(TEXT)),
+        thumb: true,
+        is_described: false,
+    };
+    analyse(&code, Some(body)).map(|row| (row.cfa, row.return_address, row.rule(Register(14))))
+}
+
+/// Read as an instruction, the last half word of the table would change r7.
+#[test]
+fn tables_of_switches_are_no_code() {
+    let code = halves(&[
+        0xb580, //         push {r7, lr}
+        0xaf00, //         add r7, sp, #0
+        0xe8df, 0xf000, // tbb [pc, r0]
+        0x0802, 0x1d17, // to 4, 16, 46 and 58 bytes from here
+        0x2001, //         movs r0, #1
+        0x46bd, //         mov sp, r7
+        0xe8bd, 0x4080, // ldmia sp!, {r7, lr}
+        0xf7ff, 0xbeda, // b.w
+    ]);
+    let mut body = Row::new(Cfa::RegisterOffset(Register(7), 8), Rule::Offset(-4));
+    body.set(Register(14), Rule::Offset(-4));
+    body.set(Register(7), Rule::Offset(-8));
+    let undone = Some((Cfa::RegisterOffset(Register(13), 0), LINK, Rule::Same));
+    assert_eq!(row_in_thumb(&code, 20, &body), undone);
+}
+
+/// A loop whose every instruction has the same condition, as in glibc's `memset`.
+#[test]
+fn arm_code_of_one_condition_is_no_thumb_code() {
+    let stores = [0x2252_2008, 0x28a3_1002].into_iter().cycle(); // subscs r2, r2, #8; stmiacs r3!, {r1, ip}
+    let code: Vec<u32> = stores.take(24).chain([0xe12f_ff1e]).collect();
+    let code = words(&code);
+    for offset in (0..=96).step_by(4) {
+        assert_eq!(analyse_at(&code, offset, None, false), Some((13, 0, LINK)), "{offset}");
+    }
+}
+
+/// Read as an instruction, the constant would change r7.
+#[test]
+fn constants_before_a_function_change_no_register() {
+    let code = halves(&[
+        0x4770, // bx lr
+        0xc7f8, // a constant, or stmia r7!, {r3, r4, r5, r6, r7}
+        0xb590, // push {r4, r7, lr}
+        0xb082, // sub sp, #8
+        0x4604, // mov r4, r0
+    ]);
+    let body = Row::new(Cfa::RegisterOffset(Register(13), 20), Rule::Offset(-4));
+    for (offset, r7) in [(4, Rule::Same), (6, Rule::Offset(-8)), (8, Rule::Offset(-8))] {
         let code = Code {
             text: Section::new(Svma::new(TEXT), &code),
             at: Svma::new(TEXT + offset),
@@ -180,9 +239,6 @@ fn frames_undone_before_a_tail_call_are_told_by_the_bodys_row() {
             thumb: true,
             is_described: false,
         };
-        analyse(&code, Some(&body)).map(|row| (row.cfa, row.return_address, row.rule(Register(14))))
-    };
-    let undone = Some((Cfa::RegisterOffset(Register(13), 0), LINK, Rule::Same));
-    assert_eq!(row(8), undone);
-    assert_eq!(row(10), undone);
+        assert_eq!(analyse(&code, Some(&body)).map(|row| row.rule(Register(7))), Some(r7), "{offset}");
+    }
 }

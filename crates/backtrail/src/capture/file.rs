@@ -1,0 +1,63 @@
+//! An image's file, or what lies in memory where the file is another by now.
+
+use super::open::arch;
+use crate::stacks::{InMemory, UnwindImage};
+use backtrail_capture::Memory;
+use backtrail_capture::local::{FAMILY, LoadedImage, OwnMemory};
+use backtrail_core::{Avma, ReadMemory as _};
+use backtrail_object::{Limits, Object};
+use backtrail_store::FileData;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The image's unwind tables.
+pub(super) fn tables(image: &LoadedImage) -> Option<UnwindImage> {
+    let (_, data) = data(image)?;
+    UnwindImage::open(&[data])
+}
+
+/// The bytes of an image's file, with a name for them; from memory where there is no file with its identity.
+pub(super) fn data(image: &LoadedImage) -> Option<(String, FileData)> {
+    let path = if image.is_program { Path::new("/proc/self/exe") } else { &image.path };
+    let shown = image.path.display().to_string();
+    let file = Some(path).filter(|path| path.is_absolute()).and_then(|path| FileData::map(path).ok());
+    match file.filter(|file| is_the_same(file, image)) {
+        Some(file) => Some((shown, file)),
+        None => from_memory(image).map(|bytes| (shown, bytes)),
+    }
+}
+
+fn is_the_same(file: &FileData, image: &LoadedImage) -> bool {
+    let Ok(object) = Object::parse_with(file, &Limits::default()) else { return false };
+    let same_id = image.id.is_none() || object.id() == image.id;
+    same_id && object.arch().family() == FAMILY
+}
+
+/// Larger images are not copied out of memory.
+const MOST: u64 = 512 << 20;
+const PIECE: usize = 64 << 10;
+
+fn from_memory(image: &LoadedImage) -> Option<FileData> {
+    let memory = OwnMemory::without_stack();
+    let size = usize::try_from(image.range.size()).ok().filter(|size| *size as u64 <= MOST)?;
+    let mut bytes = vec![0; size];
+    let mut at = image.range.start();
+    for piece in bytes.chunks_mut(PIECE) {
+        // Between segments nothing need be mapped, and what is not may begin with any page.
+        if memory.read(at, piece).is_err() {
+            by_pages(&memory, at, piece);
+        }
+        at = at.checked_add(piece.len() as u64)?;
+    }
+    let copy = Memory::new([(image.range.start(), Cow::Owned(bytes))]);
+    let file = InMemory::new(&copy).image(image.range.start(), arch())?;
+    Some(FileData::from(file))
+}
+
+fn by_pages(memory: &OwnMemory, mut at: Avma, piece: &mut [u8]) {
+    const PAGE: usize = 4096;
+    for page in piece.chunks_mut(PAGE) {
+        let _ = memory.read(at, page);
+        at = at.checked_add(page.len() as u64).unwrap_or(at);
+    }
+}

@@ -1,0 +1,123 @@
+//! All threads stopped at one moment.
+
+use super::held::Held;
+use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Work};
+use crate::ThreadState;
+use crate::gregset;
+use crate::remote::facts::ThreadFacts;
+use crate::remote::stack;
+use crate::remote::usage::Usage;
+use backtrail_sys::linux::ptrace::Seen;
+use std::time::{Duration, Instant};
+
+/// What one in uninterruptible sleep is waited for while all the others stand still.
+const WHILE_OTHERS_STAND: Duration = Duration::from_millis(5);
+
+impl Work<'_> {
+    /// All threads at one moment: that in which the last of those that run comes to stand. They are stopped after those that
+    /// sleep, and let go before them, so that what works is held up the least; nothing that stands changes meanwhile.
+    pub(super) fn together(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
+        let (mut running, mut resting) = (Vec::new(), Vec::with_capacity(threads.len()));
+        let mut began = None;
+        for _ in 0..MAX_ROUNDS {
+            let (mut new_running, mut new_resting) = (Vec::new(), Vec::new());
+            for index in self.outcomes.len()..threads.len() {
+                let Some(facts) = threads.get(index) else { break };
+                let outcome = match self.seize(index, facts) {
+                    Ok(one) if facts.state == ThreadState::Running => {
+                        new_running.push(one);
+                        Outcome::Gone
+                    }
+                    Ok(one) => {
+                        new_resting.push(one);
+                        Outcome::Gone
+                    }
+                    Err(outcome) => outcome,
+                };
+                self.outcomes.push(outcome);
+            }
+            began.get_or_insert_with(Instant::now);
+            self.stop_all(new_resting, &mut resting);
+            new_running.iter_mut().for_each(|held| held.looks = LOOKS_AT_RUNNING);
+            self.stop_all(new_running, &mut running);
+            if self.has_all(threads) || !self.add_new(threads, usage) {
+                break;
+            }
+        }
+        let began = began.unwrap_or_else(Instant::now);
+        let asked = running.iter().map(|held| held.asked).min();
+        self.take_all(running, asked.unwrap_or(began));
+        self.stops.running = asked.map(|_| self.stops.longest);
+        self.take_all(resting, began);
+        self.stops.together = Some(began.elapsed());
+    }
+
+    /// Stops all of `new`, and adds those that stand to `held`.
+    fn stop_all(&mut self, new: Vec<Held>, held: &mut Vec<Held>) {
+        let limit = Instant::now() + BUSY_MACHINE;
+        let mut new = new.into_iter();
+        loop {
+            let mut some: Vec<_> = new.by_ref().take(self.in_flight).collect();
+            if some.is_empty() {
+                break;
+            }
+            some.iter_mut().for_each(Held::ask);
+            held.extend(some.into_iter().filter_map(|one| self.stop_with_others(one, limit)));
+        }
+    }
+
+    /// Whether no thread began since they were listed, by the kernel's count.
+    fn has_all(&self, threads: &[ThreadFacts]) -> bool {
+        let known = threads.iter().filter(|facts| facts.state != ThreadState::Dead).count() as u64;
+        self.target.thread_count().is_some_and(|count| count <= known)
+    }
+
+    /// Waits until a thread stands; `None` where it does not.
+    fn stop_with_others(&mut self, mut held: Held, limit: Instant) -> Option<Held> {
+        let seen = loop {
+            match held.wait(WHILE_OTHERS_STAND) {
+                Seen::Running => {
+                    let state = self.target.state_of(held.tracee.id());
+                    // Any other state is that of a thread that is about to stand.
+                    if state == Some(ThreadState::Uninterruptible) || Instant::now() > limit {
+                        break Seen::Running;
+                    }
+                }
+                seen => break seen,
+            }
+        };
+        match seen {
+            Seen::Stopped => return Some(held),
+            Seen::Running => self.set(held.index, Outcome::Unstoppable(held.asked.elapsed())),
+            Seen::Gone => self.set(held.index, Outcome::Gone),
+        }
+        None
+    }
+
+    /// Copies what all of them stand on, then lets all go, that were asked to stop no earlier than `began`.
+    fn take_all(&mut self, held: Vec<Held>, began: Instant) {
+        let mut taken = Vec::with_capacity(held.len());
+        let mut ranges = Vec::with_capacity(held.len());
+        for one in &held {
+            let Ok(raw) = one.tracee.registers() else { continue };
+            let arch = gregset::arch_by_size(raw.bytes().len()).unwrap_or(self.target.arch());
+            let Some(sp) = stack::stack_pointer(arch, raw.bytes()) else { continue };
+            let place = stack::range(sp, self.maps, self.options);
+            ranges.push(place.0);
+            taken.push((one.index, arch, raw, place));
+        }
+        let sizes: Vec<_> =
+            ranges.iter().map(|range| usize::try_from(range.size()).unwrap_or_default()).collect();
+        let mut bytes = vec![0; sizes.iter().sum()];
+        let copied = self.memory.copy_all(&ranges, &mut bytes);
+        held.into_iter().for_each(|one| one.tracee.detach());
+        let stood = began.elapsed();
+        let mut at = 0;
+        for (((index, arch, raw, place), size), copied) in taken.into_iter().zip(sizes).zip(copied) {
+            let stack = bytes.get(at..at + copied).unwrap_or_default().to_vec();
+            let outcome = self.copied(stood, arch, &raw, Some(place), stack);
+            self.set(index, outcome);
+            at += size;
+        }
+    }
+}
