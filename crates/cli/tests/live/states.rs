@@ -82,6 +82,8 @@ fn a_process_whose_first_thread_has_ended_is_captured() {
     let folder = TempDir::new("live-no-leader");
     let Some(target) = odd(&folder, "no-leader") else { return };
     crate::target::wait_until("the first thread ends", || status(target.id, "State").starts_with('Z'));
+    let other = thread_ids(target.id).into_iter().find(|id| *id != target.id).unwrap();
+    crate::target::wait_until("the other one waits", || status(other, "State").starts_with('S'));
     let captured = stacks(target.id, &[]);
     let [first, second] = &captured["threads"].as_array().unwrap()[..] else { panic!("{captured:#}") };
     assert_eq!((first["state"].as_str(), second["state"].as_str()), (Some("zombie"), Some("sleeping")));

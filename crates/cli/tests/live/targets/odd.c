@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
     }
     if (strcmp(kind, "no-leader") == 0) {
         pthread_t thread;
+        id_to_say = getpid();
         pthread_create(&thread, NULL, keep_waiting, NULL);
-        say(getpid());
         pthread_exit(NULL);
     }
     if (strcmp(kind, "traced") == 0) {
