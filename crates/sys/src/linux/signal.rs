@@ -98,7 +98,8 @@ impl DirectedSignal {
     /// Where there is no such signal, or its action cannot be set.
     pub fn take(number: Option<i32>, on_signal_stack: bool) -> Result<Self, OsError> {
         // No lock, which a thread could hold that a fork leaves behind. Whoever takes at the same time finds the same before
-        // and sets the same, so that it does not matter who does so last.
+        // and sets the same, so that it does not matter who does so last: save for which stack the handler runs on, where
+        // two want different ones in the same moment.
         let number = match number {
             Some(number) => number,
             None => taken_before(on_signal_stack)
