@@ -57,9 +57,8 @@ impl Default for Options {
 
 /// Captures stacks of this process.
 ///
-/// May be shared between threads, and there may be several, which share a signal. In the child of a `fork` it goes on
-/// capturing single threads, with the images as they were listed last: to follow `dlopen` there, to capture all threads
-/// at once or to name frames, the child needs one of its own.
+/// May be shared between threads, and there may be several, which share a signal. After a `fork`, the child needs one of
+/// its own; with the parent's it may go on capturing the calling thread, with the images as they were listed last.
 #[derive(Debug)]
 pub struct Capturer {
     options: Options,

@@ -10,7 +10,6 @@ use super::signal::{DirectedSignal, Stopped};
 use super::{OsError, ThreadId};
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -46,18 +45,6 @@ const MOST: usize = 256;
 /// All slots, as the handler sees them.
 static SLOTS: [AtomicPtr<Head>; MOST] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST];
 static USED: AtomicUsize = AtomicUsize::new(0);
-
-static FORKS: Once = Once::new();
-
-/// In the child of a fork, whose one thread was in the midst of no capture: those that used slots are not there.
-extern "C" fn free_all() {
-    for place in &SLOTS {
-        // SAFETY: slots live for ever.
-        let Some(head) = (unsafe { place.load(SeqCst).as_ref() }) else { continue };
-        let generation = head.word.load(SeqCst) & !STATE;
-        head.word.store(generation.wrapping_add(GENERATION) | FREE, SeqCst);
-    }
-}
 
 struct Head {
     /// Generation and state.
@@ -112,11 +99,6 @@ pub struct Slots<W: 'static> {
 impl<W: Work> Slots<W> {
     /// Makes up to `count` slots, fewer where the process has too many already. They are never freed.
     pub fn new(count: usize, mut make: impl FnMut() -> W) -> Self {
-        // SAFETY: the function does what may be done between a fork and the child's going on: it stores to atomics. Where it
-        // cannot be registered, children of this process may find slots in use.
-        FORKS.call_once(|| unsafe {
-            libc::pthread_atfork(None, None, Some(free_all));
-        });
         let mut slots = Vec::with_capacity(count);
         for _ in 0..count {
             let number = USED.fetch_add(1, SeqCst);
