@@ -159,32 +159,55 @@ fn patient(mut options: Options) -> Capturer {
     Capturer::new(options).unwrap()
 }
 
+/// The threads of `churn.cpp`.
+struct Threads(Option<extern "C" fn() -> c_long>);
+
+impl Threads {
+    fn begin(library: *mut c_void, plugin: &Path) -> Self {
+        type Begin = extern "C" fn(*const c_char);
+        type End = extern "C" fn() -> c_long;
+        let (begin, end) = (symbol(library, "churn_begin"), symbol(library, "churn_end"));
+        // SAFETY: the functions of churn.cpp.
+        let (begin, end) = unsafe {
+            (std::mem::transmute::<*mut c_void, Begin>(begin), std::mem::transmute::<*mut c_void, End>(end))
+        };
+        begin(CString::new(plugin.to_str().unwrap()).unwrap().as_ptr());
+        Self(Some(end))
+    }
+
+    /// Ends them; says how many steps of work they did.
+    fn end(mut self) -> c_long {
+        self.0.take().map_or(0, |end| end())
+    }
+}
+
+impl Drop for Threads {
+    /// A test that fails removes the plugin, which they load: they would end the process before it has told why.
+    fn drop(&mut self) {
+        self.0.take().map(|end| end());
+    }
+}
+
 fn churn(count: usize) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = TempDir::new("capture-churn");
     let Some((library, plugin)) = build(folder.path()) else { return };
     let library = open(&library);
-    let begin = symbol(library, "churn_begin");
-    let end = symbol(library, "churn_end");
-    type Begin = extern "C" fn(*const c_char);
-    type End = extern "C" fn() -> c_long;
-    // SAFETY: the functions of churn.cpp.
-    let (begin, end) = unsafe {
-        (std::mem::transmute::<*mut c_void, Begin>(begin), std::mem::transmute::<*mut c_void, End>(end))
-    };
-    let capturer = patient(Options::default());
-    let plugin = CString::new(plugin.to_str().unwrap()).unwrap();
-    begin(plugin.as_ptr());
+    let mut options = Options::default();
+    // With a list that is late for long, plugins would be walked as unknown code.
+    options.loader_patience = Duration::from_secs(30);
+    let capturer = patient(options);
+    let threads = Threads::begin(library, &plugin);
     let mut names = Names { capturer: &capturer, symbols: Symbols::none(), known: HashMap::new() };
     let mut seen = Seen::default();
     let (start, mut before) = (Instant::now(), 0);
     for number in 0..count {
-        let threads = capturer.all();
-        assert!(threads.len() >= 6, "{threads:?}");
+        let captured = capturer.all();
+        assert!(captured.len() >= 6, "{captured:?}");
         // Libraries come and go: what an address is called holds for this capture.
         names.known.clear();
         if number % (count / 100).max(1) == 0 {
-            seen.look(&threads, &mut names);
+            seen.look(&captured, &mut names);
         }
         if number == count / 4 {
             before = resident();
@@ -193,7 +216,7 @@ fn churn(count: usize) {
     let elapsed = start.elapsed();
     println!(
         "{seen:#?}\n{count} captures of all threads in {elapsed:?}; {} steps of work; memory {before} KB, then {} KB",
-        end(),
+        threads.end(),
         resident()
     );
     assert!(seen.complete > 0);

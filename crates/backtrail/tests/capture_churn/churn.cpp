@@ -57,7 +57,10 @@ DEEP void *churn_allocate_entry(void *) {
 
 DEEP void churn_load_deep() {
   void *library = dlopen(plugin.c_str(), RTLD_NOW);
-  if (library == nullptr) abort();
+  if (library == nullptr) {
+    fprintf(stderr, "%s\n", dlerror());
+    abort();
+  }
   auto work = reinterpret_cast<void (*)(void (*)())>(dlsym(library, "plugin_work"));
   work([] { sched_yield(); });
   dlclose(library);
