@@ -138,13 +138,8 @@ fn a_busy_hang_says_what_it_was_busy_with() {
     let names = names(&mut hang);
     keeps_to_the_schema(&hang, &mut schema);
     keeps_to_the_schema(&Hang::default(), &mut schema);
-    for part in [
-        "hangExcused).gaps",
-        "hangImage).end_address",
-        "hangNode).own_time_ms",
-        "hangThread).id",
-        "symbol).name",
-    ] {
+    // Whether there are symbols too is up to the C library: its debug info may be installed.
+    for part in ["hangExcused).gaps", "hangImage).end_address", "hangNode).own_time_ms", "hangThread).id"] {
         assert!(schema.has_seen(part), "{part} was never written");
     }
     assert!(contains(&names, "compute_in_vain") && contains(&names, "a_busy_hang_says"), "{hang}");
