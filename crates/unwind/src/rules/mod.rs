@@ -106,7 +106,9 @@ impl Rules {
 
     /// The number of a packed rule of these.
     pub(crate) fn number(&self, packed: &Packed) -> Option<usize> {
-        self.rules.iter().position(|rule| core::ptr::eq(rule, packed))
+        let distance = core::ptr::from_ref(packed).addr().checked_sub(self.rules.as_ptr().addr())?;
+        let number = distance / size_of::<Packed>();
+        self.rules.get(number).is_some_and(|rule| core::ptr::eq(rule, packed)).then_some(number)
     }
 
     /// The packed rule with that number.

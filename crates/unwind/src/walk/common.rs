@@ -104,7 +104,10 @@ impl<'a> Images<'a> {
 
     /// Notes the rule at `lookup`, where it is as good for return addresses as for exact ones.
     pub(crate) fn note(&self, lookup: Avma, image: &Image<'_>, rule: &Packed) {
-        let number = self.all().iter().position(|other| core::ptr::eq(other, image));
+        let distance = core::ptr::from_ref(image).addr().checked_sub(self.all().as_ptr().addr());
+        let number = distance.map(|distance| distance / size_of::<Image<'_>>());
+        let number =
+            number.filter(|number| self.all().get(*number).is_some_and(|it| core::ptr::eq(it, image)));
         let rule = image.rules.and_then(|rules| rules.number(rule));
         if let (Some(number), Some(rule), None) = (number, rule, image.module) {
             self.notes().put(lookup, number, rule);
