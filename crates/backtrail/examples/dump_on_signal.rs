@@ -12,7 +12,7 @@
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     use backtrail::Symbols;
-    use backtrail::capture::{Capturer, Options, State};
+    use backtrail::capture::{Capturer, Options};
 
     // Before any other thread begins: they inherit it.
     let signals = block_usr1();
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // SAFETY: both pointers are valid.
         unsafe { libc::sigwait(&raw const signals, &raw mut signal) };
         for thread in capturer.all() {
-            let state = thread.state.map(State::as_str).unwrap_or_default();
+            let state = thread.state.map(|state| state.to_string()).unwrap_or_default();
             println!("\n{} \"{}\" {state}", thread.id, thread.name);
             match &thread.stack {
                 Ok(stack) => {

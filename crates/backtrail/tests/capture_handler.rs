@@ -6,52 +6,17 @@
     clippy::panic,
     clippy::print_stdout,
     unsafe_code,
-    reason = "a test's helpers may, and an allocator cannot be written without"
+    reason = "a test's helpers may, and signals cannot be handled without"
 )]
 
 use backtrail::capture::{Capturer, Ended, Method, Options, RawStack, Stopped, ThreadCache, ThreadId};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use backtrail_testkit::Guarded;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
-thread_local! {
-    static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the allocator is locked for everybody.
-static LOCKED: AtomicBool = AtomicBool::new(false);
-
-struct Trap;
-
-// SAFETY: all work is the system's.
-unsafe impl GlobalAlloc for Trap {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        trap();
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        trap();
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-fn trap() {
-    if FORBIDDEN.get() {
-        // A panic would allocate.
-        std::process::abort();
-    }
-    while LOCKED.load(SeqCst) {
-        std::thread::yield_now();
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Trap = Trap;
+static ALLOCATOR: Guarded = Guarded;
 
 /// One test at a time: they lock the allocator.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -76,8 +41,8 @@ struct Over;
 
 impl Drop for Over {
     fn drop(&mut self) {
-        LOCKED.store(false, SeqCst);
-        FORBIDDEN.set(false);
+        Guarded::lock(false);
+        Guarded::forbid(false);
         OVER.store(true, SeqCst);
     }
 }
@@ -88,9 +53,9 @@ fn beside(check: impl FnOnce(ThreadId)) {
     OVER.store(false, SeqCst);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            FORBIDDEN.set(true);
+            Guarded::forbid(true);
             outer(40);
-            FORBIDDEN.set(false);
+            Guarded::forbid(false);
         });
         while AT.load(SeqCst) == 0 {
             std::thread::yield_now();
@@ -115,9 +80,9 @@ fn neither_the_handler_nor_who_asks_allocates() {
         let mut stack = RawStack::new();
         beside(|id| {
             // The first capture by anyone may not allocate either.
-            FORBIDDEN.set(true);
+            Guarded::forbid(true);
             let answers = [0; 100].map(|_| capturer.thread(id, &mut stack).is_ok());
-            FORBIDDEN.set(false);
+            Guarded::forbid(false);
             assert_eq!(answers, [true; 100]);
         });
         if method == Method::Rules {
@@ -147,11 +112,11 @@ fn the_own_stack_is_captured_without_allocating() {
         let capturer = capturer(method);
         let mut cache = ThreadCache::new().unwrap();
         let mut stack = RawStack::new();
-        FORBIDDEN.set(true);
+        Guarded::forbid(true);
         capturer.current(&mut stack);
         capturer.current_cached(&mut cache, 0, &mut stack);
         capturer.current_cached(&mut cache, 1, &mut stack);
-        FORBIDDEN.set(false);
+        Guarded::forbid(false);
         assert!(method != Method::Rules || stack.frames().len() > 5, "{stack:?}");
     }
 }
@@ -169,11 +134,11 @@ extern "C" fn own_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut
     };
     let guard = OWN.try_lock().unwrap();
     let capturer = guard.as_ref().unwrap();
-    FORBIDDEN.set(true);
+    Guarded::forbid(true);
     // SAFETY: what the kernel gave.
     let at = unsafe { Stopped::interrupted(context) };
     capturer.at(&at, 0, stack);
-    FORBIDDEN.set(false);
+    Guarded::forbid(false);
     AT.store(u32::try_from(stack.frames().len()).unwrap(), SeqCst);
 }
 
@@ -200,9 +165,9 @@ fn a_thread_that_holds_the_allocators_lock_is_captured() {
     let capturer = capturer(Method::Rules);
     let mut stack = RawStack::new();
     beside(|id| {
-        LOCKED.store(true, SeqCst);
+        Guarded::lock(true);
         let answers = [0; 10].map(|_| capturer.thread(id, &mut stack).is_ok());
-        LOCKED.store(false, SeqCst);
+        Guarded::lock(false);
         assert_eq!(answers, [true; 10]);
     });
     assert!(stack.frames().len() > 45, "{stack:?}");

@@ -37,9 +37,11 @@ pub mod procfs;
 #[cfg(target_os = "linux")]
 pub mod remote;
 mod snapshot;
+mod thread_state;
 
 pub use error::{Error, ErrorKind};
 pub use limits::Limits;
 pub use maps::{Mapping, parse_maps};
 pub use memory::Memory;
 pub use snapshot::{Fault, Image, Process, Snapshot, Source, Thread};
+pub use thread_state::ThreadState;

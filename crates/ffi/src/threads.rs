@@ -74,7 +74,7 @@ impl From<ThreadStack> for Thread {
             id: thread.id.get(),
             is_main: thread.is_main,
             name: pass::text(&thread.name),
-            state: thread.state.map(|state| pass::text(state.as_str())),
+            state: thread.state.map(|state| pass::text(&state.to_string())),
             cpu_seconds: thread.cpu.map_or(-1.0, |cpu| cpu.time.as_secs_f64()),
             cpu_usage: thread.cpu.and_then(|cpu| cpu.usage).unwrap_or(-1.0),
             stack,

@@ -1,10 +1,12 @@
-//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files.
+//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files, an
+//! allocator that forbids allocating.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
 //! fails the test that called it. It has no dependencies but for the feature `schema`, so that no
 //! crate's tests pull in more than the crate.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod allocator;
 mod archive;
 mod assemble;
 mod data;
@@ -16,6 +18,7 @@ mod schema;
 mod snapshot;
 mod temp;
 
+pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
 pub use assemble::{Assembler, StringTable};
 pub use data::{corpus, corpus_file, fixtures, workspace_root};

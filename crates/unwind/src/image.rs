@@ -1,5 +1,6 @@
 //! Where images lie in the target.
 
+use crate::walk::Notes;
 use crate::{Module, Rules};
 use backtrail_core::{AddrRange, Avma, Bias};
 
@@ -33,12 +34,24 @@ impl<'a> Image<'a> {
     }
 }
 
+/// The callee-saved registers that the rules of any of the images count from, as slots of packed rules.
+pub(crate) fn bases(images: &[Image<'_>]) -> u16 {
+    // What a module's tables count from shows when they are read.
+    let bases = images.iter().map(|image| match (image.rules, image.module) {
+        (Some(rules), None) => rules.bases(),
+        (None, None) => 0,
+        _ => u16::MAX,
+    });
+    bases.fold(0, |all, some| all | some)
+}
+
 /// A target's images, found by address. No lookup allocates.
 #[derive(Clone, Copy, Debug)]
 pub struct Images<'a> {
     sorted: &'a [Image<'a>],
     /// The callee-saved registers that the images' rules count from, as slots of packed rules.
     bases: u16,
+    notes: Notes<'a>,
 }
 
 impl<'a> Images<'a> {
@@ -55,14 +68,17 @@ impl<'a> Images<'a> {
     ///
     /// Safe: looks at each once.
     pub fn from_sorted(images: &'a [Image<'a>]) -> Self {
-        // What a module's tables count from shows when they are read.
-        let bases = images.iter().map(|image| match (image.rules, image.module) {
-            (Some(rules), None) => rules.bases(),
-            (None, None) => 0,
-            _ => u16::MAX,
-        });
-        let bases = bases.fold(0, |all, some| all | some);
-        Self { sorted: images, bases }
+        Self::with_notes(images, bases(images), Notes::NOWHERE)
+    }
+
+    #[inline]
+    pub(crate) fn with_notes(sorted: &'a [Image<'a>], bases: u16, notes: Notes<'a>) -> Self {
+        Self { sorted, bases, notes }
+    }
+
+    #[inline]
+    pub(crate) fn notes(&self) -> Notes<'a> {
+        self.notes
     }
 
     pub(crate) fn bases(&self) -> u16 {

@@ -104,5 +104,6 @@ pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
 pub use rules::{Rules, Size};
 pub use sections::{Section, Sections};
 pub use walk::{
-    Cache, End, Ended, Failure, Folded, Frame, FramePointers, Options, Recover, Repeat, Step, Walk, fold,
+    Cache, End, Ended, Failure, Folded, Frame, FramePointers, ImageList, Options, Recover, Repeat, Step,
+    Walk, fold,
 };

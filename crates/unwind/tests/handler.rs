@@ -8,41 +8,11 @@
 )]
 
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, MemorySlice, Registers, Svma};
+use backtrail_testkit::Guarded;
 use backtrail_unwind::{Cache, End, Ended, Image, Images, Module, Options, Recover, Section, Sections, Walk};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    static FORBIDDEN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Ends the process on any allocation while one is forbidden: a panic would allocate.
-struct Trap;
-
-#[expect(unsafe_code, reason = "an allocator cannot be written without")]
-// SAFETY: all work is the system's.
-unsafe impl GlobalAlloc for Trap {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        trap();
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        trap();
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-fn trap() {
-    if FORBIDDEN.get() {
-        std::process::abort();
-    }
-}
 
 #[global_allocator]
-static ALLOCATOR: Trap = Trap;
+static ALLOCATOR: Guarded = Guarded;
 
 /// A CIE and three FDEs: one row with saved registers, one whose CFA is an expression, one that is outermost.
 fn eh_frame() -> Vec<u8> {
@@ -97,21 +67,30 @@ fn nothing_is_allocated_while_walking() {
     registers.set(Family::X86_64.sp(), 0x7fff_0000);
     registers.set(Family::X86_64.fp(), 1);
     let mut cache = Cache::new();
-    for recover in [Recover::All, Recover::Needed] {
-        FORBIDDEN.set(true);
+    let ways = [Recover::All, Recover::Needed].into_iter().flat_map(|way| [(way, false), (way, true)]);
+    for (recover, is_each) in ways {
+        Guarded::forbid(true);
         let options = Options { recover, ..Options::default() };
         let mut walk = Walk::new(registers, &memory, images, options).with_cache(&mut cache);
         let (mut count, mut last) = (0, None);
-        for frame in walk.by_ref() {
-            count += 1;
-            last = Some(frame.address);
+        if is_each {
+            walk.each(|frame| {
+                count += 1;
+                last = Some(frame.address);
+                true
+            });
+        } else {
+            for frame in walk.by_ref() {
+                count += 1;
+                last = Some(frame.address);
+            }
         }
         let (ended, rbp) = (walk.ended(), walk.registers().fp());
         // A wild jump takes the methods without tables, which read memory and find nothing.
         registers.set(Family::X86_64.pc(), 0);
         let lost = Walk::new(registers, &memory, images, options).count();
         registers.set(Family::X86_64.pc(), 0x7000_1010);
-        FORBIDDEN.set(false);
+        Guarded::forbid(false);
         assert_eq!(count, 1003);
         assert_eq!(last, Some(FrameAddress::Return(Avma::new(0x7000_1210))));
         assert_eq!(ended, Some(Ended::EndOfStack(End::Undefined)));

@@ -131,6 +131,8 @@ fn ours(images: &[images::Mapped], is_capture: bool) -> Vec<Box<dyn Walker>> {
                 Method::FramePointers,
                 true,
             )),
+            Box::new(capturing::Own::new("backtrail, current by frame pointers", Method::FramePointers, false)),
+            Box::new(ours::Chain::new()),
         ];
     }
     ours::print_build(images);
@@ -171,6 +173,7 @@ fn main() {
         }
     }
     if is_capture {
+        capturing::print_new();
         capturing::print_others();
     }
 }

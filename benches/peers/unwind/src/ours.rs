@@ -5,7 +5,7 @@ use crate::{State, Walker};
 use backtrail_core::{
     AddrRange, Arch, Avma, Bias, Family, ReadMemory, Register, Registers, Svma, Unreadable,
 };
-use backtrail_unwind::{Cache, Image, Images, Module, Options, Recover, Section, Sections, Walk};
+use backtrail_unwind::{Cache, FramePointers, Image, Images, Module, Options, Recover, Section, Sections, Walk};
 use std::time::Instant;
 
 /// This thread's stack, read where it lies.
@@ -89,41 +89,67 @@ fn stack() -> (u64, u64) {
     (number(start), number(end))
 }
 
+fn registers(state: &State) -> Registers {
+    let mut registers = Registers::new(Family::X86_64);
+    for (number, value) in [
+        (16, state.rip),
+        (7, state.rsp),
+        (6, state.rbp),
+        (3, state.rbx),
+        (12, state.r12),
+        (13, state.r13),
+        (14, state.r14),
+        (15, state.r15),
+    ] {
+        registers.set(Register(number), value);
+    }
+    registers
+}
+
+/// The chain of frame pointers.
+pub struct Chain(OwnStack);
+
+impl Chain {
+    pub fn new() -> Self {
+        let (start, end) = stack();
+        Self(OwnStack { start, end })
+    }
+}
+
+impl Walker for Chain {
+    fn name(&self) -> &'static str {
+        "backtrail, FramePointers alone"
+    }
+
+    fn walk(&mut self, state: &State, _: bool) -> usize {
+        let mut count = 0;
+        for frame in FramePointers::new(&registers(state), &self.0, 1 << 20) {
+            count += usize::from(std::hint::black_box(frame.stack_pointer).get() != 0);
+        }
+        count
+    }
+
+    fn remembers(&self) -> bool {
+        false
+    }
+}
+
 impl Walker for Ours {
     fn name(&self) -> &'static str {
         self.name
     }
 
     fn walk(&mut self, state: &State, forget: bool) -> usize {
-        let mut registers = Registers::new(Family::X86_64);
-        for (number, value) in [
-            (16, state.rip),
-            (7, state.rsp),
-            (6, state.rbp),
-            (3, state.rbx),
-            (12, state.r12),
-            (13, state.r13),
-            (14, state.r14),
-            (15, state.r15),
-        ] {
-            registers.set(Register(number), value);
+        let options = Options { recover: self.recover, ..Options::default() };
+        let mut walk = Walk::new(registers(state), &self.memory, self.images, options);
+        if self.has_cache && !forget {
+            walk = walk.with_cache(&mut self.cache);
         }
-        let walk = Walk::new(
-            registers,
-            &self.memory,
-            self.images,
-            Options { recover: self.recover, ..Options::default() },
-        );
         let mut count = 0;
-        if forget || !self.has_cache {
-            for frame in walk {
-                count += usize::from(std::hint::black_box(frame.stack_pointer).get() != 0);
-            }
-        } else {
-            for frame in walk.with_cache(&mut self.cache) {
-                count += usize::from(std::hint::black_box(frame.stack_pointer).get() != 0);
-            }
-        }
+        walk.each(|frame| {
+            count += usize::from(std::hint::black_box(frame.stack_pointer).get() != 0);
+            true
+        });
         count
     }
 

@@ -57,7 +57,8 @@ impl Default for Options {
 
 /// Captures stacks of this process.
 ///
-/// May be shared between threads. After a `fork`, the child needs one of its own.
+/// May be shared between threads, and there may be several, which share a signal. After a `fork`, the child needs one of
+/// its own; with the parent's it may go on capturing the calling thread, with the images as they were listed last.
 #[derive(Debug)]
 pub struct Capturer {
     options: Options,

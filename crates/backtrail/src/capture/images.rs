@@ -2,7 +2,7 @@
 
 use super::open::{self, Opened};
 use backtrail_capture::local::{Counters, LoadedImage, Shared, images};
-use backtrail_unwind::{Image, Images};
+use backtrail_unwind::{Image, ImageList, Images};
 use self_cell::self_cell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,7 +12,7 @@ type Joined = Vec<(Arc<LoadedImage>, Arc<Opened>)>;
 
 /// The images' code ranges as walks want them, sorted.
 struct Sorted<'a> {
-    compiled: Vec<Image<'a>>,
+    compiled: ImageList<'a>,
     full: Vec<Image<'a>>,
 }
 
@@ -48,9 +48,8 @@ impl Snapshot {
                     });
                 }
             }
-            compiled.sort_unstable_by_key(|image| image.range.start());
             full.sort_unstable_by_key(|image| image.range.start());
-            Sorted { compiled, full }
+            Sorted { compiled: ImageList::new(compiled), full }
         });
         Self { generation, counters, ranges }
     }
@@ -63,7 +62,7 @@ impl Snapshot {
     /// With compiled rules only. Safe in a signal handler.
     #[inline]
     pub(super) fn compiled(&self) -> Images<'_> {
-        Images::from_sorted(&self.ranges.borrow_dependent().compiled)
+        self.ranges.borrow_dependent().compiled.images()
     }
 
     /// With all their tables.

@@ -62,7 +62,8 @@ mod raw;
 mod thread;
 mod walk;
 
-pub use backtrail_capture::local::{CaptureError, OsError, State, Stopped, ThreadId};
+pub use backtrail_capture::ThreadState;
+pub use backtrail_capture::local::{CaptureError, OsError, Stopped, ThreadId};
 pub use backtrail_unwind::{End, Ended, Failure};
 pub use capturer::{Capturer, Method, Options};
 pub use names::line;

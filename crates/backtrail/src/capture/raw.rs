@@ -90,17 +90,15 @@ impl RawStack {
         self.count -= top;
     }
 
-    /// Adds a frame; says whether there was room.
-    #[inline]
-    pub(super) fn push(&mut self, frame: RawFrame) -> bool {
-        let Some(place) = self.frames.get_mut(self.count) else { return false };
-        *place = frame;
-        self.count += 1;
-        true
+    /// All places for frames; what they hold counts once [`RawStack::set`] says so.
+    pub(super) fn room(&mut self) -> &mut [RawFrame] {
+        &mut self.frames
     }
 
-    pub(super) fn last_mut(&mut self) -> Option<&mut RawFrame> {
-        self.frames.get_mut(self.count.checked_sub(1)?)
+    /// Says how many frames there are, why there is no further one, and which list of images was current.
+    pub(super) fn set(&mut self, count: usize, ended: Option<Ended>, generation: u64) {
+        self.count = count.min(self.frames.len());
+        (self.ended, self.generation) = (ended, generation);
     }
 
     /// Takes over what `other` has, as far as there is room. Allocates nothing.
@@ -143,14 +141,11 @@ mod tests {
 
     fn stack(addresses: &[u64], room: usize) -> RawStack {
         let mut stack = RawStack::with_capacity(room);
-        for address in addresses {
+        for (place, address) in stack.room().iter_mut().zip(addresses) {
             let stack_pointer = Avma::new(address * 16);
-            stack.push(RawFrame {
-                address: FrameAddress::Return(Avma::new(*address)),
-                stack_pointer,
-                ..NONE
-            });
+            *place = RawFrame { address: FrameAddress::Return(Avma::new(*address)), stack_pointer, ..NONE };
         }
+        stack.set(addresses.len(), None, 0);
         stack
     }
 

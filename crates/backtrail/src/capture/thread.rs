@@ -2,7 +2,7 @@
 
 use super::capturer::KEEPER;
 use super::job::Job;
-use super::{CaptureError, Capturer, RawStack, State, Stopped, ThreadId};
+use super::{CaptureError, Capturer, RawStack, Stopped, ThreadId, ThreadState};
 use backtrail_capture::local::{self, Sent, Status};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +28,7 @@ pub struct ThreadStack {
     /// The dispatch queue that it served, on Apple's systems.
     pub queue: Option<String>,
     /// What it was at when it was asked; `None` where it ended meanwhile.
-    pub state: Option<State>,
+    pub state: Option<ThreadState>,
     /// Whether it is the process's first thread.
     pub is_main: bool,
     /// What it has used of the processor.

@@ -81,9 +81,10 @@ pub(super) fn by_rules(
     if let Some(cache) = cache {
         walk = walk.with_cache(cache);
     }
-    fill(&mut walk, top, stack);
-    stack.ended = walk.ended();
-    stack.generation = snapshot.generation();
+    fill(top, snapshot.generation(), stack, |filling| {
+        walk.each(|frame| filling.take(frame));
+        walk.ended()
+    });
 }
 
 /// Walks by frame pointers.
@@ -94,9 +95,10 @@ pub(super) fn by_rules(
 #[inline]
 pub(super) fn by_frame_pointers(at: &Stopped, generation: u64, top: usize, stack: &mut RawStack) {
     let mut walk = FramePointers::new(at.registers(), at.memory(), limit(stack, top));
-    fill(&mut walk, top, stack);
-    stack.ended = walk.ended();
-    stack.generation = generation;
+    fill(top, generation, stack, |filling| {
+        while walk.next().is_some_and(|frame| filling.take(&frame)) {}
+        walk.ended()
+    });
 }
 
 /// Walks a copy of a stack with all that images' files have. Not for signal handlers.
@@ -108,29 +110,65 @@ pub(super) fn copied<M: ReadMemory>(
 ) {
     let options = Options { max_frames: limit(stack, 0), ..Options::default() };
     let mut walk = Walk::new(registers, memory, snapshot.full(), options);
-    fill(&mut walk, 0, stack);
-    stack.ended = walk.ended();
-    stack.generation = snapshot.generation();
+    fill(0, snapshot.generation(), stack, |filling| {
+        walk.each(|frame| filling.take(frame));
+        walk.ended()
+    });
 }
 
 fn limit(stack: &RawStack, top: usize) -> u64 {
     (stack.capacity() as u64).saturating_add(top as u64)
 }
 
-#[inline]
-fn fill(walk: &mut impl Iterator<Item = Frame>, top: usize, stack: &mut RawStack) {
-    stack.clear();
-    for frame in walk.skip(top) {
-        // What a signal handler returns to was never called: its address is that of its first instruction.
-        if frame.is_after_signal
-            && let Some(last) = stack.last_mut()
-        {
+/// Takes frames as they come and keeps those behind the first `top`.
+struct Filling<'a> {
+    frames: &'a mut [RawFrame],
+    count: usize,
+    top: usize,
+    has_room: bool,
+}
+
+impl Filling<'_> {
+    /// Says whether there is room for more.
+    #[inline(always)]
+    fn take(&mut self, frame: &Frame) -> bool {
+        if self.top > 0 {
+            self.top -= 1;
+            return true;
+        }
+        if frame.is_after_signal {
+            self.is_returned_to();
+        }
+        let Some(place) = self.frames.get_mut(self.count) else {
+            self.has_room = false;
+            return false;
+        };
+        let Frame { address, stack_pointer, trust, .. } = *frame;
+        *place = RawFrame { address, stack_pointer, trust };
+        self.count += 1;
+        true
+    }
+
+    /// What a signal handler returns to was never called: its address is that of its first instruction.
+    #[cold]
+    fn is_returned_to(&mut self) {
+        if let Some(last) = self.count.checked_sub(1).and_then(|last| self.frames.get_mut(last)) {
             last.address = FrameAddress::Exact(last.address.raw());
         }
-        let Frame { address, stack_pointer, trust, .. } = frame;
-        if !stack.push(RawFrame { address, stack_pointer, trust }) {
-            stack.ended = Some(Ended::Limit);
-            return;
-        }
     }
+}
+
+/// Has `walk` fill the stack and say how it ended.
+#[inline(always)]
+fn fill(
+    top: usize,
+    generation: u64,
+    stack: &mut RawStack,
+    walk: impl FnOnce(&mut Filling<'_>) -> Option<Ended>,
+) {
+    stack.clear();
+    let mut filling = Filling { frames: stack.room(), count: 0, top, has_room: true };
+    let ended = walk(&mut filling);
+    let (count, has_room) = (filling.count, filling.has_room);
+    stack.set(count, if has_room { ended } else { Some(Ended::Limit) }, generation);
 }

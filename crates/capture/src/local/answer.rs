@@ -1,6 +1,7 @@
 //! Asking a thread, and why it does not answer.
 
-use super::{Claim, DirectedSignal, OsError, Sent, State, Status, ThreadId, Work};
+use super::{Claim, DirectedSignal, OsError, Sent, Status, ThreadId, Work};
+use crate::ThreadState;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -59,7 +60,7 @@ fn remember(thread: ThreadId) {
 /// Why a thread that did not answer the last time would not answer now.
 fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError> {
     let place = SILENT.iter().find(|place| place.load(Relaxed) == thread.get())?;
-    let status = Status::read(thread).filter(|status| status.state != State::Ended);
+    let status = Status::read(thread).filter(|status| !status.state.is_gone());
     if let Some(status) = status.filter(|status| status.has_pending(signal.number())) {
         return Some(why(&status, signal));
     }
@@ -69,13 +70,13 @@ fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError
 
 fn why(status: &Status, signal: DirectedSignal) -> CaptureError {
     match status.state {
-        State::Ended => CaptureError::Gone,
+        state if state.is_gone() => CaptureError::Gone,
         // A thread that is in the handler blocks it too.
         _ if status.blocks(signal.number()) && status.has_pending(signal.number()) => {
             CaptureError::SignalBlocked
         }
-        State::InKernel => CaptureError::InKernel,
-        State::Stopped | State::Traced => CaptureError::Stopped,
+        ThreadState::Uninterruptible => CaptureError::InKernel,
+        ThreadState::Stopped | ThreadState::Tracing => CaptureError::Stopped,
         _ => CaptureError::TimedOut,
     }
 }

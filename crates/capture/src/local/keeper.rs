@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 /// does may have to wait for locks that somebody holds for ever.
 pub struct Keeper {
     shared: Arc<Shared>,
+    /// The process that the thread is in: a fork leaves it behind, perhaps with the lock.
+    process: u32,
 }
 
 #[derive(Default)]
@@ -44,12 +46,15 @@ impl Keeper {
                 own.finish(request);
             }
         })?;
-        Ok(Self { shared })
+        Ok(Self { shared, process: std::process::id() })
     }
 
     /// Has the thread do its work once from the beginning and waits for that, up to `patience`; says whether it was done.
-    /// Allocates nothing.
+    /// Allocates nothing. In the child of a fork there is no such thread, and nothing is done.
     pub fn ask(&self, patience: Duration) -> bool {
+        if self.is_left_behind() {
+            return false;
+        }
         let deadline = Instant::now().checked_add(patience);
         let mut state = self.shared.lock();
         // What it is at may have missed the latest change: it has to be done once more.
@@ -68,6 +73,12 @@ impl Keeper {
             state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
+    }
+}
+
+impl Keeper {
+    fn is_left_behind(&self) -> bool {
+        std::process::id() != self.process
     }
 }
 
@@ -95,8 +106,10 @@ impl Shared {
 impl Drop for Keeper {
     /// Does not wait for the thread: it may hang.
     fn drop(&mut self) {
-        self.shared.lock().is_over = true;
-        self.shared.changed.notify_all();
+        if !self.is_left_behind() {
+            self.shared.lock().is_over = true;
+            self.shared.changed.notify_all();
+        }
     }
 }
 

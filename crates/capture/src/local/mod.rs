@@ -10,7 +10,6 @@ mod images;
 #[path = "images_apple.rs"]
 mod images;
 mod keeper;
-mod state;
 #[cfg(target_os = "linux")]
 mod status;
 #[cfg(not(target_os = "linux"))]
@@ -31,5 +30,4 @@ pub use os::process_start;
 pub use os::{
     Claim, DirectedSignal, OsError, OwnMemory, OwnStack, Sent, Slots, Stopped, ThreadId, Work, threads,
 };
-pub use state::State;
 pub use status::Status;

@@ -1,23 +1,13 @@
 //! What the kernel tells of a thread of this process.
 
-use super::{State, ThreadId};
+use super::ThreadId;
+use crate::ThreadState;
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::Read as _;
 
-/// The state by the letter of proc(5).
-fn state(letter: u8) -> State {
-    match letter {
-        b'R' => State::Running,
-        b'S' | b'I' => State::Sleeping,
-        b'D' => State::InKernel,
-        b'T' => State::Stopped,
-        b't' => State::Traced,
-        b'Z' | b'X' | b'x' => State::Ended,
-        other => State::Other(other),
-    }
-}
-
+/// Where the kernel tells none.
+const NO_STATE: ThreadState = ThreadState::Other('?');
 /// Bytes of a thread's name, the kernel's limit.
 const NAME: usize = 16;
 
@@ -26,7 +16,7 @@ const NAME: usize = 16;
 pub struct Status {
     name: [u8; NAME],
     /// What it is at.
-    pub state: State,
+    pub state: ThreadState,
     blocked: u64,
     pending: u64,
 }
@@ -49,7 +39,7 @@ impl Status {
     }
 
     fn parse(text: &[u8]) -> Self {
-        let mut status = Self { name: [0; NAME], state: State::Other(0), blocked: 0, pending: 0 };
+        let mut status = Self { name: [0; NAME], state: NO_STATE, blocked: 0, pending: 0 };
         for line in text.split(|byte| *byte == b'\n') {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
             let (word, value) = (line.get(..colon), line.get(colon + 2..).unwrap_or_default());
@@ -57,7 +47,9 @@ impl Status {
                 Some(b"Name") => {
                     status.name.iter_mut().zip(value).for_each(|(place, byte)| *place = *byte);
                 }
-                Some(b"State") => status.state = state(value.first().copied().unwrap_or(0)),
+                Some(b"State") => {
+                    status.state = value.first().map_or(NO_STATE, |letter| ThreadState::from_letter(*letter));
+                }
                 Some(b"SigBlk") => status.blocked = mask(value),
                 Some(b"SigPnd") => status.pending = mask(value),
                 _ => {}
@@ -140,18 +132,18 @@ mod tests {
         let text = b"Name:\tworker \xc3\xa4\nUmask:\t0022\nState:\tD (disk sleep)\nSigQ:\t3/94948\n\
             SigPnd:\t0000000000000200\nSigBlk:\t8000000000010000\nSigCgt:\tffffffffffffffff\n";
         let status = Status::parse(text);
-        assert_eq!((status.name(), status.state), ("worker ä", State::InKernel));
+        assert_eq!((status.name(), status.state), ("worker ä", ThreadState::Uninterruptible));
         assert!(status.blocks(17) && status.blocks(64) && !status.blocks(10) && !status.blocks(0));
         assert!(status.has_pending(10) && !status.has_pending(17));
         assert_eq!(Status::parse(b"").name(), "");
         assert_eq!(Status::parse(b"Name:\tabc\xff").name(), "abc");
-        assert_eq!(Status::parse(b"State:").state, State::Other(0));
+        assert_eq!(Status::parse(b"State:").state, NO_STATE);
     }
 
     #[test]
     fn this_thread_runs_and_a_thread_that_is_not_there_has_no_status() {
         let status = Status::read(ThreadId::current()).unwrap();
-        assert_eq!(status.state, State::Running);
+        assert_eq!(status.state, ThreadState::Running);
         assert_eq!(Status::read(ThreadId::new(0x3fff_fff0)), None);
     }
 }

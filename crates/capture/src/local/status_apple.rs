@@ -1,6 +1,7 @@
 //! What the kernel tells of a thread of this process. Nobody has run this yet.
 
-use super::{State, ThreadId};
+use super::ThreadId;
+use crate::ThreadState;
 use crate::mach::{QueueOffsets, queue_name};
 use backtrail_core::Avma;
 use backtrail_sys::macos::{Facts, OwnMemory, RunState, queue_offsets};
@@ -10,7 +11,7 @@ use backtrail_sys::macos::{Facts, OwnMemory, RunState, queue_offsets};
 pub struct Status {
     facts: Facts,
     /// What it is at.
-    pub state: State,
+    pub state: ThreadState,
 }
 
 impl Status {
@@ -18,11 +19,11 @@ impl Status {
     pub fn read(thread: ThreadId) -> Option<Self> {
         let facts = thread.facts().ok()?;
         let state = match facts.state {
-            RunState::Running => State::Running,
-            RunState::Waiting => State::Sleeping,
-            RunState::Uninterruptible => State::InKernel,
-            RunState::Stopped | RunState::Halted => State::Stopped,
-            _ => State::Other(0),
+            RunState::Running => ThreadState::Running,
+            RunState::Waiting => ThreadState::Sleeping,
+            RunState::Uninterruptible => ThreadState::Uninterruptible,
+            RunState::Stopped | RunState::Halted => ThreadState::Stopped,
+            _ => ThreadState::Other('?'),
         };
         Some(Self { facts, state })
     }

@@ -8,7 +8,7 @@ mod status;
 mod syscall;
 mod syscalls;
 
-pub use stat::{Stat, ThreadState};
+pub use stat::Stat;
 pub use status::Status;
 pub use syscall::{Calling, parse_syscall};
 pub use syscalls::Syscalls;

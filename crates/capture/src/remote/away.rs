@@ -1,6 +1,7 @@
 //! Keeping off the processors that the process runs on.
 
-use crate::procfs::{Stat, ThreadState};
+use crate::ThreadState;
+use crate::procfs::Stat;
 use backtrail_sys::linux::KeptOff;
 
 /// The calling thread, and those that it starts, run elsewhere than the process's threads that were seen to run, as long as

@@ -4,7 +4,8 @@ use super::away::Away;
 use super::target::Target;
 use super::usage::Usage;
 use super::workers;
-use crate::procfs::{Calling, Stat, Syscalls, ThreadState, parse_syscall};
+use crate::ThreadState;
+use crate::procfs::{Calling, Stat, Syscalls, parse_syscall};
 use std::time::Duration;
 
 /// What is known of a thread besides its stack.

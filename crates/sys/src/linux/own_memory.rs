@@ -27,23 +27,48 @@ const RED_ZONE: u64 = 128;
 /// Safe: neither allocates nor locks, and makes no calls but these two.
 #[derive(Debug)]
 pub struct OwnMemory {
-    low: Cell<u64>,
+    low: u64,
     high: Cell<u64>,
+    /// How many addresses from `low` on have a whole word in there: one comparison tells both bounds.
+    words: Cell<u64>,
     /// The stack is the thread's own.
     _stays: PhantomData<*const ()>,
 }
 
+/// The widest word, which is read at once.
+const WORD: u64 = 8;
+
 impl OwnMemory {
+    #[inline]
+    fn new(low: u64, high: u64) -> Self {
+        let memory = Self { low, high: Cell::new(low), words: Cell::new(0), _stays: PhantomData };
+        memory.reaches(high);
+        memory
+    }
+
+    #[inline]
+    fn reaches(&self, high: u64) {
+        self.high.set(high);
+        self.words.set(high.saturating_sub(self.low).saturating_sub(WORD - 1));
+    }
+
     /// Memory around the calling thread's stack pointer, of whose stack nothing is known.
     #[inline]
     pub(crate) fn around(stack_pointer: Avma) -> Self {
         let low = below(stack_pointer) & !(PAGE - 1);
-        Self { low: Cell::new(low), high: Cell::new(low), _stays: PhantomData }
+        Self::new(low, low)
+    }
+
+    /// The same where the stack pointer is this function's caller's own: the page that it points into is there.
+    #[inline]
+    pub(crate) fn around_here(stack_pointer: Avma) -> Self {
+        let page = stack_pointer.get() & !(PAGE - 1);
+        Self::new(page, page.saturating_add(PAGE))
     }
 
     /// Memory without a stack: all of it is read through the kernel.
     pub fn without_stack() -> Self {
-        Self { low: Cell::new(u64::MAX), high: Cell::new(u64::MAX), _stays: PhantomData }
+        Self::new(u64::MAX, u64::MAX)
     }
 
     /// Copies the stack from `from` on, as far as it is mapped and `into` has room; says how many bytes it were.
@@ -65,15 +90,21 @@ impl OwnMemory {
     /// Whether so many bytes are within what is known to be mapped; finds more out if need be.
     #[inline]
     fn has(&self, address: u64, size: u64) -> bool {
-        let inside = address >= self.low.get() && address.saturating_add(size) <= self.high.get();
-        inside || self.extend(address, size)
+        // Nothing ends behind the last address.
+        let Some(end) = address.checked_add(size) else { return false };
+        (address >= self.low && end <= self.high.get()) || self.extend(address, end)
+    }
+
+    /// The same of a word or less.
+    #[inline]
+    fn has_word(&self, address: u64) -> bool {
+        address.wrapping_sub(self.low) < self.words.get() || self.has(address, WORD)
     }
 
     /// Asks for the pages above, up to the one that holds the last byte.
     #[inline(never)]
-    fn extend(&self, address: u64, size: u64) -> bool {
-        let end = address.saturating_add(size);
-        if address < self.low.get() || end > self.high.get().saturating_add(REACH) {
+    fn extend(&self, address: u64, end: u64) -> bool {
+        if address < self.low || end > self.high.get().saturating_add(REACH) {
             return false;
         }
         while self.high.get() < end {
@@ -82,7 +113,7 @@ impl OwnMemory {
             if !is_mapped(page) {
                 return false;
             }
-            self.high.set(page + PAGE);
+            self.reaches(page.saturating_add(PAGE));
         }
         true
     }
@@ -121,8 +152,7 @@ impl OwnStack {
         if !self.range.contains(stack_pointer) {
             return OwnMemory::around(stack_pointer);
         }
-        let (low, high) = (Cell::new(below(stack_pointer)), Cell::new(self.range.end().get()));
-        OwnMemory { low, high, _stays: PhantomData }
+        OwnMemory::new(below(stack_pointer), self.range.end().get())
     }
 }
 
@@ -148,8 +178,8 @@ impl ReadMemory for OwnMemory {
 
     #[inline]
     fn read_u64(&self, address: Avma) -> Result<u64, Unreadable> {
-        let mut bytes = [0; 8];
-        if self.has(address.get(), 8) {
+        let mut bytes = [0; WORD as usize];
+        if self.has_word(address.get()) {
             copy(address.get(), &mut bytes);
         } else {
             self.read(address, &mut bytes)?;
@@ -280,6 +310,13 @@ mod tests {
         let mut room = vec![0; 5 * PAGE as usize];
         let from = edge - 2 * PAGE - 3;
         assert_eq!(memory.copy_stack(Avma::new(from), &mut room), 2 * PAGE as usize + 3);
+        // Nothing is read behind the last address, whatever is known of the stack.
+        for memory in [memory, OwnMemory::without_stack()] {
+            let last = Avma::new(u64::MAX);
+            assert_eq!(memory.read_u64(last), Err(Unreadable { address: last }));
+            assert_eq!(memory.read_u32(last), Err(Unreadable { address: last }));
+        }
+        let memory = OwnMemory::without_stack();
         // Elsewhere: any memory.
         let number = 0x1234u64;
         assert_eq!(memory.read_u64(Avma::new(&raw const number as u64)), Ok(0x1234));

@@ -10,7 +10,6 @@ use crate::registers_here;
 use backtrail_core::Registers;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError};
 
 /// A place where the calling thread stands still: what it was doing, seen from itself.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ impl Stopped {
     #[inline(always)]
     pub fn here() -> Self {
         let registers = registers_here();
-        Self { memory: OwnMemory::around(registers.sp().unwrap_or_default()), registers }
+        Self { memory: OwnMemory::around_here(registers.sp().unwrap_or_default()), registers }
     }
 
     /// The same on a stack whose bounds are known.
@@ -82,15 +81,14 @@ const SIGNALS: usize = 65;
 /// What was there before, for each signal that we have taken. Never freed: a handler may be looking.
 static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
-static TAKING: Mutex<()> = Mutex::new(());
 
 /// A signal whose handler is ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DirectedSignal(c_int);
 
 impl DirectedSignal {
-    /// Takes the signal `number`, or, without one, the highest real-time signal that nothing handles. It stays taken: one
-    /// that is still on its way must find its handler.
+    /// Takes the signal `number`, or, without one, that which was taken before in the same way, or else the highest
+    /// real-time signal that nothing handles. It stays taken: one that is still on its way must find its handler.
     ///
     /// The handler runs on the thread's own stack, of which it needs some kilobytes, or `on_signal_stack`, if the thread
     /// has one: Go's runtime wants that, since goroutines have small stacks. Those that Rust's standard library makes
@@ -99,10 +97,14 @@ impl DirectedSignal {
     /// # Errors
     /// Where there is no such signal, or its action cannot be set.
     pub fn take(number: Option<i32>, on_signal_stack: bool) -> Result<Self, OsError> {
-        let _alone = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        // No lock, which a thread could hold that a fork leaves behind. Whoever takes at the same time finds the same before
+        // and sets the same, so that it does not matter who does so last: save for which stack the handler runs on, where
+        // two want different ones in the same moment.
         let number = match number {
             Some(number) => number,
-            None => unused().ok_or(OsError { call: "sigaction", number: libc::EBUSY })?,
+            None => taken_before(on_signal_stack)
+                .or_else(unused)
+                .ok_or(OsError { call: "sigaction", number: libc::EBUSY })?,
         };
         let before = action(number)?;
         if before.sa_sigaction != handler_address() {
@@ -188,6 +190,17 @@ fn action(number: c_int) -> Result<libc::sigaction, OsError> {
     // SAFETY: the pointers are valid or null.
     let answer = unsafe { libc::sigaction(number, std::ptr::null(), &raw mut action) };
     if answer == 0 { Ok(action) } else { Err(OsError::last("sigaction")) }
+}
+
+/// A signal that is ours already: all that share a handler may share its signal, of which there are few.
+fn taken_before(on_signal_stack: bool) -> Option<c_int> {
+    let is_ours = |number: &c_int| {
+        action(*number).is_ok_and(|action| {
+            let is_on_stack = action.sa_flags & libc::SA_ONSTACK != 0;
+            action.sa_sigaction == handler_address() && is_on_stack == on_signal_stack
+        })
+    };
+    (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(is_ours)
 }
 
 fn unused() -> Option<c_int> {

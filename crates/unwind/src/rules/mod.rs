@@ -9,7 +9,7 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use packed::{Packed, Place, packed_registers, wanted_slots};
+pub(crate) use packed::{Base, Packed, Place, Quick, packed_registers, wanted_slots};
 
 use crate::Module;
 use crate::row::{Expression, Found, Row};
@@ -102,6 +102,19 @@ impl Rules {
         let rule = self.rules.get(*self.indices.get(row)? as usize)?;
         let end = self.image_base.checked_add(u64::from(*self.starts.get(row + 1)?))?;
         Some((rule, at.checked_add(1)? == end))
+    }
+
+    /// The number of a packed rule of these.
+    pub(crate) fn number(&self, packed: &Packed) -> Option<usize> {
+        let distance = core::ptr::from_ref(packed).addr().checked_sub(self.rules.as_ptr().addr())?;
+        let number = distance / size_of::<Packed>();
+        self.rules.get(number).is_some_and(|rule| core::ptr::eq(rule, packed)).then_some(number)
+    }
+
+    /// The packed rule with that number.
+    #[inline]
+    pub(crate) fn numbered(&self, number: usize) -> Option<&Packed> {
+        self.rules.get(number)
     }
 
     /// The full row that a packed rule stands for.

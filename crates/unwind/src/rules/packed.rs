@@ -38,6 +38,35 @@ const fn slots(family: Family) -> &'static [u8] {
     }
 }
 
+/// What stepping by a packed rule needs where only the stack pointer and the frame pointer matter: places in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Quick {
+    pub(crate) trust: Trust,
+    pub(crate) base: Base,
+    pub(crate) cfa: i32,
+    /// From the CFA.
+    pub(crate) return_address: i32,
+    /// The saved frame pointer, from the CFA; zero where it is not saved.
+    pub(crate) frame_pointer: i32,
+    /// The other slots that are saved.
+    pub(crate) others: u16,
+}
+
+/// What a quick rule's CFA is counted from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Base {
+    StackPointer,
+    FramePointer,
+    /// Something else: the rule has no quick form.
+    Other,
+}
+
+impl Quick {
+    /// No quick form.
+    pub(crate) const NONE: Self =
+        Self { trust: Trust::Cfi, base: Base::Other, cfa: 0, return_address: 0, frame_pointer: 0, others: 0 };
+}
+
 /// What a packed rule leads to before anything is changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -47,9 +76,9 @@ pub(crate) struct Place {
 }
 
 impl Packed {
-    /// Nothing; never applied.
-    pub(crate) const ZERO: Self =
-        Self { offset: 0, register: 0, kind: 0, mask: 0, return_address: 0, saved: [0; SLOTS] };
+    /// Nothing: stands for a full row that is not there, so that nobody applies it.
+    pub(crate) const NONE: Self =
+        Self { offset: -1, register: 0, kind: WIDE, mask: 0, return_address: 0, saved: [0; SLOTS] };
 
     /// A stand-in for the numbered full row.
     pub(crate) fn for_wide(number: usize, trust: Trust) -> Option<Self> {
@@ -97,7 +126,13 @@ impl Packed {
     /// The number of the full row, if this stands for one.
     #[inline]
     pub(crate) fn wide(&self) -> Option<usize> {
-        if self.kind & WIDE == 0 { None } else { usize::try_from(self.offset).ok() }
+        if self.is_wide() { usize::try_from(self.offset).ok() } else { None }
+    }
+
+    /// Whether this stands for a full row.
+    #[inline]
+    pub(crate) fn is_wide(&self) -> bool {
+        self.kind & WIDE != 0
     }
 
     /// What the rule comes from.
@@ -165,17 +200,7 @@ impl Packed {
         wanted: u16,
         family: Family,
     ) {
-        let slots = slots(family);
-        let mut mask = self.mask & wanted;
-        while mask != 0 {
-            let slot = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            let (Some(register), Some(words)) = (slots.get(slot), self.saved.get(slot)) else { break };
-            match memory.read_pointer(place(found.cfa, *words, family), family.word_size()) {
-                Ok(value) => registers.set(Register(*register), value),
-                Err(_) => registers.clear(Register(*register)),
-            }
-        }
+        self.recover(registers, memory, found.cfa, wanted, family);
         if let (Some(lr), Some(address)) = (family.lr(), found.return_address) {
             registers.set(lr, address);
         }
@@ -217,6 +242,56 @@ impl Packed {
         self.commit(registers, memory, &place, wanted, family);
         registers.set(family.pc(), address);
         Some((Avma::new(address), Avma::new(place.cfa)))
+    }
+
+    /// The quick form, where the family's words have eight bytes.
+    pub(crate) fn quick(&self, family: Family) -> Quick {
+        let base = match Register(self.register) {
+            register if register == family.sp() => Base::StackPointer,
+            register if register == family.fp() => Base::FramePointer,
+            _ => Base::Other,
+        };
+        let fits = self.kind & WIDE == 0 && self.return_address > UNDEFINED && family.word_size() == 8;
+        if !fits {
+            return Quick::NONE;
+        }
+        let fp = wanted_slots(family, |register| register == family.fp());
+        let words = self.saved.get(fp.trailing_zeros() as usize).copied().unwrap_or_default();
+        let is_saved = self.mask & fp != 0;
+        if is_saved && words == 0 {
+            return Quick::NONE;
+        }
+        Quick {
+            trust: self.trust(),
+            base,
+            cfa: self.offset,
+            return_address: i32::from(self.return_address) * 8,
+            frame_pointer: if is_saved { i32::from(words) * 8 } else { 0 },
+            others: self.mask & !fp,
+        }
+    }
+
+    /// Recovers the callee-saved registers of some slots, given the CFA.
+    #[inline(always)]
+    pub(crate) fn recover<M: ReadMemory + ?Sized>(
+        &self,
+        registers: &mut Registers,
+        memory: &M,
+        cfa: u64,
+        slots_wanted: u16,
+        family: Family,
+    ) {
+        let slots = slots(family);
+        let mut mask = self.mask & slots_wanted;
+        while mask != 0 {
+            let slot = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            let (Some(register), Some(words)) = (slots.get(slot), self.saved.get(slot)) else { break };
+            match memory.read_pointer(place(cfa, *words, family), family.word_size()) {
+                Ok(value) => registers.set(Register(*register), value),
+                Err(_) => registers.clear(Register(*register)),
+            }
+        }
     }
 
     /// Whether the return address is still in the link register.

@@ -1,54 +1,129 @@
 //! Rules found before, by return address.
 
-use crate::rules::Packed;
-use backtrail_core::Avma;
+use crate::rules::{Packed, Quick};
+use backtrail_core::{Avma, Family, FrameAddress};
 
 const ENTRIES: usize = 512;
+/// Few places are where walks begin.
+const EXACT: usize = 8;
 
-/// Remembers which rule led on from a return address, so that walking the same code again searches nothing. Good for
-/// one set of images: [`Cache::clear`] it when that changes.
+/// Remembers which rule led on from an address, so that walking the same code again searches nothing. Good for one set of
+/// images: [`Cache::clear`] it when that changes.
 ///
-/// A value of fixed size (20 KB) that allocates nothing; each thread that walks has its own.
+/// Each entry also remembers where the caller's was the last time. A walk that goes the same way again has the next rule
+/// at hand before the return address has come from the stack, which is only compared with it: reading the stack and
+/// finding rules no longer wait for each other.
+///
+/// A value of fixed size (32 KB) that allocates nothing; each thread that walks has its own.
 #[derive(Clone)]
 pub struct Cache {
     entries: [Entry; ENTRIES],
+    /// Those of exact addresses.
+    exact: [Entry; EXACT],
 }
 
-#[derive(Clone, Copy, Default)]
+/// One line of the processor's cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Entry {
     address: u64,
+    /// The caller's entry, as far as the last walk that came here tells.
+    next: u16,
+    quick: Quick,
     rule: Packed,
+}
+
+/// Addresses of one image differ in their low bits; images in those above.
+#[inline]
+fn index(address: u64) -> usize {
+    const BITS: u32 = ENTRIES.ilog2();
+    (address ^ (address >> BITS) ^ (address >> (2 * BITS))) as usize % ENTRIES
+}
+
+/// Where in the cache a walk is: the entry that led on last, and the one that is expected to lead on now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trail {
+    last: u16,
+    next: u16,
+}
+
+const NOWHERE: u16 = u16::MAX;
+
+impl Trail {
+    pub(super) const START: Self = Self { last: NOWHERE, next: 0 };
+}
+
+impl Entry {
+    const EMPTY: Self = Self { address: 0, next: 0, quick: Quick::NONE, rule: Packed::NONE };
 }
 
 impl Cache {
     /// An empty cache.
     pub const fn new() -> Self {
-        Self { entries: [Entry { address: 0, rule: Packed::ZERO }; ENTRIES] }
+        Self { entries: [Entry::EMPTY; ENTRIES], exact: [Entry::EMPTY; EXACT] }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.entries.fill(Entry::default());
+        self.entries.fill(Entry::EMPTY);
+        self.exact.fill(Entry::EMPTY);
     }
 
-    /// Return addresses of one image differ in their low bits; images in those above.
+    /// The rule of the return address that a walk has come to.
     #[inline]
-    fn index(address: Avma) -> usize {
-        const BITS: u32 = ENTRIES.ilog2();
-        let address = address.get();
-        (address ^ (address >> BITS) ^ (address >> (2 * BITS))) as usize % ENTRIES
+    pub(super) fn follow(&mut self, trail: &mut Trail, address: Avma) -> Option<&Packed> {
+        self.follow_quickly(trail, address).map(|(_, rule)| rule)
     }
 
-    #[inline]
-    pub(crate) fn get(&self, address: Avma) -> Option<&Packed> {
-        let entry = self.entries.get(Self::index(address))?;
-        (entry.address == address.get()).then_some(&entry.rule)
+    /// The same with the rule's form for the shortest way.
+    #[inline(always)]
+    pub(super) fn follow_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, &Packed)> {
+        let mut place = usize::from(trail.next) % ENTRIES;
+        if self.entries.get(place)?.address != address.get() {
+            place = self.turn(trail.last, address)?;
+        }
+        let entry = self.entries.get(place)?;
+        *trail = Trail { last: place as u16, next: entry.next };
+        Some((entry.quick, &entry.rule))
     }
 
+    /// The entry of an address that another led to than expected, which is expected there from now on.
     #[inline]
-    pub(crate) fn put(&mut self, address: Avma, rule: Packed) {
-        if let Some(entry) = self.entries.get_mut(Self::index(address)) {
-            *entry = Entry { address: address.get(), rule };
+    fn turn(&mut self, last: u16, address: Avma) -> Option<usize> {
+        let place = index(address.get());
+        if self.entries.get(place)?.address != address.get() {
+            return None;
+        }
+        if let Some(last) = self.entries.get_mut(usize::from(last)) {
+            last.next = place as u16;
+        }
+        Some(place)
+    }
+
+    /// The rule of an address, wherever the walk has come from.
+    pub(super) fn find(&mut self, trail: &mut Trail, address: FrameAddress) -> Option<Packed> {
+        let FrameAddress::Exact(exact) = address else {
+            return self.follow(trail, address.raw()).copied().filter(|rule| !rule.is_wide());
+        };
+        let entry = self.exact.get(index(exact.get()) % EXACT)?;
+        *trail = Trail::START;
+        // What was never used has the address zero, where wild jumps lead to.
+        (entry.address == exact.get() && !entry.rule.is_wide()).then_some(entry.rule)
+    }
+
+    /// Remembers a rule, and that the walk has come to it here.
+    pub(super) fn put(&mut self, trail: &mut Trail, address: FrameAddress, rule: Packed, family: Family) {
+        let quick = rule.quick(family);
+        let (entries, place) = match address {
+            FrameAddress::Return(address) => (&mut self.entries[..], index(address.get())),
+            FrameAddress::Exact(address) => (&mut self.exact[..], index(address.get()) % EXACT),
+        };
+        let Some(entry) = entries.get_mut(place) else { return };
+        *entry = Entry { address: address.raw().get(), next: 0, quick, rule };
+        let last = core::mem::replace(trail, Trail::START).last;
+        if let FrameAddress::Return(address) = address {
+            self.turn(last, address);
+            trail.last = place as u16;
         }
     }
 }

@@ -2,9 +2,11 @@
 
 mod cache;
 mod chain;
+mod common;
 mod fallback;
 mod fold;
 mod mend;
+mod quick;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -12,12 +14,15 @@ mod types;
 
 pub use cache::Cache;
 pub use chain::FramePointers;
+pub use common::ImageList;
+pub(crate) use common::Notes;
 pub use fold::{Folded, Repeat, fold};
 pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 
 use crate::image::{Image, Images};
 use crate::rules::{Packed, Place, packed_registers, wanted_slots};
 use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
+use cache::Trail;
 
 /// A walk over one thread's stack, innermost frame first. Iterating gives frames; [`Walk::ended`] then says how it
 /// ended.
@@ -33,6 +38,7 @@ pub struct Walk<'a, M: ?Sized> {
     images: Images<'a>,
     options: Options,
     cache: Option<&'a mut Cache>,
+    trail: Trail,
     /// Where the frame given last is.
     at: Option<FrameAddress>,
     /// The address of the last frame that a frame pointer led to.
@@ -79,6 +85,7 @@ struct Next {
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// A walk that starts with a thread's registers as captured. On 32-bit ARM the lowest bit of the program counter
     /// tells Thumb code, if the thread's status register is at hand.
+    #[inline]
     pub fn new(registers: Registers, memory: &'a M, images: Images<'a>, options: Options) -> Self {
         let mut walk = Self {
             registers,
@@ -86,6 +93,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             images,
             options,
             cache: None,
+            trail: Trail::START,
             at: None,
             chained: None,
             remaining: options.max_frames,
@@ -111,6 +119,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// The same with a cache, for walking the same code often.
     #[must_use]
+    #[inline(always)]
     pub fn with_cache(mut self, cache: &'a mut Cache) -> Self {
         self.cache = Some(cache);
         self
@@ -118,11 +127,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// One step. The first gives the frame of the captured registers.
     pub fn step(&mut self) -> Step {
-        if let Some(frame) = self.step_cached() {
-            return Step::Caller(frame);
-        }
-        let Some(address) = self.at else { return self.first() };
-        self.step_slowly(&Here { address, stack_pointer: self.registers.sp().unwrap_or_default() })
+        self.step_cached().map_or_else(|| self.step_otherwise(), Step::Caller)
     }
 
     /// The registers of the frame given last, as far as they are known.
@@ -133,6 +138,27 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// How the walk ended; `None` while it has not.
     pub fn ended(&self) -> Option<Ended> {
         self.ended.or((self.remaining == 0).then_some(Ended::Limit))
+    }
+
+    #[inline(never)]
+    fn step_otherwise(&mut self) -> Step {
+        let Some(address) = self.at else { return self.first() };
+        let here = Here { address, stack_pointer: self.registers.sp().unwrap_or_default() };
+        let cached = self.cache.as_mut().and_then(|cache| cache.find(&mut self.trail, address));
+        let known = cached.or_else(|| self.noted(&here));
+        let step = known.and_then(|rule| self.apply_packed(&here, &rule));
+        step.unwrap_or_else(|| self.step_slowly(&here))
+    }
+
+    /// The rule that a walk before this one has found.
+    #[inline]
+    fn noted(&mut self, here: &Here) -> Option<Packed> {
+        let family = self.registers.family();
+        let rule = *self.images.noted(here.address.lookup(arch_of(family)))?;
+        if let Some(cache) = &mut self.cache {
+            cache.put(&mut self.trail, here.address, rule, family);
+        }
+        Some(rule)
     }
 
     fn first(&mut self) -> Step {
@@ -155,7 +181,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     #[inline]
     fn step_cached(&mut self) -> Option<Frame> {
         let Some(FrameAddress::Return(address)) = self.at else { return None };
-        let rule = self.cache.as_ref()?.get(address)?;
+        let rule = self.cache.as_deref_mut()?.follow(&mut self.trail, address)?;
         let (address, stack_pointer) = rule.step(&mut self.registers, self.memory, self.wanted)?;
         let address = FrameAddress::Return(address);
         self.at = Some(address);
@@ -190,12 +216,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Signal frames, tables, then everything else. What the tables' failure was is what the walk ends with if
     /// nothing else leads on.
-    #[inline(never)]
     fn step_slowly(&mut self, here: &Here) -> Step {
         let site = self.site(here);
         if let Some(rule) = self.compiled_rule(&site) {
-            if let (Some(cache), FrameAddress::Return(address)) = (&mut self.cache, here.address) {
-                cache.put(address, rule);
+            if let Some(cache) = self.cache.as_mut().filter(|_| !rule.is_in_link_register()) {
+                cache.put(&mut self.trail, here.address, rule, self.registers.family());
             }
             if let Some(step) = self.apply_packed(here, &rule) {
                 return step;
@@ -244,6 +269,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let (rule, is_last_byte) = image.rules?.packed(site.svma?)?;
         let is_plain = rule.wide().is_none() && !rule.is_in_link_register();
+        if is_plain && !is_last_byte {
+            self.images.note(site.lookup, image, rule);
+        }
         let fits = if site.is_exact { rule.wide().is_none() } else { is_plain && !is_last_byte };
         fits.then_some(*rule)
     }
@@ -298,7 +326,7 @@ impl<M: ReadMemory + ?Sized> Iterator for Walk<'_, M> {
 impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     #[inline(never)]
     fn next_slowly(&mut self) -> Option<Frame> {
-        let ended = match self.step() {
+        let ended = match self.step_otherwise() {
             Step::Caller(frame) => return Some(frame),
             Step::EndOfStack(end) => Ended::EndOfStack(end),
             Step::Failed(failure) => Ended::Failed(failure),

@@ -67,7 +67,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Keeps a row for the next walk over the same code, under the conditions that hold for rows that were compiled.
     fn remember(&mut self, here: &Here, svma: Svma, found: &Found) {
-        let (Some(cache), FrameAddress::Return(address)) = (&mut self.cache, here.address) else { return };
+        let (Some(cache), FrameAddress::Return(_)) = (&mut self.cache, here.address) else { return };
         let is_last_byte = svma.checked_add(1) == Some(found.covered.end());
         let is_stated = matches!(found.trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
         if is_stated
@@ -75,7 +75,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             && let Some(rule) = Packed::new(&found.row, found.trust, self.registers.family())
             && !rule.is_in_link_register()
         {
-            cache.put(address, rule);
+            cache.put(&mut self.trail, here.address, rule, self.registers.family());
         }
     }
 

@@ -365,3 +365,119 @@ fn return_code_of_signals_is_known_at_each_of_its_instructions() {
         assert_eq!(frame.stack_pointer.get(), 0xff00_0100);
     }
 }
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+const SAVES: [u8; 4] = [0x86, 2, 0x83, 3];
+
+/// Functions of 32 bytes each: the CFA by the stack pointer, by rbp, by rbx, by an expression, and an outermost one.
+fn five_functions() -> Vec<u8> {
+    let rules: [&[u8]; 5] = [&[0x0e, 32], &[0x0c, 6, 16], &[0x0c, 3, 8], &[0x0f, 2, 0x77, 32], &[0x07, 16]];
+    let instructions: Vec<Vec<u8>> = rules.iter().map(|rule| [rule, &SAVES[..]].concat()).collect();
+    let functions: Vec<_> =
+        (0..).zip(&instructions).map(|(at, rule)| (TEXT + 32 * at, 32, rule.as_slice())).collect();
+    eh_frame(&functions, b"")
+}
+
+/// A stack of frames of four words, and the registers of its innermost one.
+fn random_stack(random: &mut Random, depth: u64) -> (Registers, Vec<u64>) {
+    let mut stack = Vec::new();
+    // rbp and rbx as frame `at`, whose function is `kind`, has them.
+    let kept = |kind: u64, at: u64| {
+        let cfa = STACK + (at + 1) * 32;
+        (if kind == 1 { cfa - 16 } else { at }, if kind == 2 { cfa - 8 } else { at + 1 })
+    };
+    let kinds: Vec<u64> = (0..=depth).map(|at| if at == depth { 4 } else { random.below(4) }).collect();
+    let mut registers = Registers::new(Family::X86_64);
+    for (at, kind) in (0..).zip(&kinds) {
+        let (rbp, rbx) = kept(*kind, at);
+        // Return addresses right behind a function's last byte are among them.
+        let address = LOADED + 32 * kind + 1 + random.below(32);
+        if at == 0 {
+            // The first is what an empty place of a cache would count from.
+            for (register, value) in [(0, STACK), (7, STACK), (6, rbp), (3, rbx), (16, address - 1)] {
+                registers.set(Register(register), value);
+            }
+            if random.below(8) == 0 {
+                registers.set(Register(16), 0);
+            }
+        } else {
+            stack.extend([0, rbx, rbp, address]);
+        }
+    }
+    stack.extend([0; 8]);
+    (registers, stack)
+}
+
+#[test]
+fn every_way_of_walking_gives_the_same_frames() {
+    let tables = five_functions();
+    let code = calls(0x100);
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables);
+    case.sections.text.clear();
+    let rules = Module::new(case.sections).compile();
+    let image = || {
+        let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+        Image::compiled(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &rules)
+    };
+    let (mut plain, list) = ([image()], ImageList::new(vec![image()]));
+    let plain = Images::new(&mut plain);
+    let (mut random, mut longest, mut broken) = (Random(7), 0, 0);
+    let mut caches = [Cache::new(), Cache::new()];
+    for round in 0..if cfg!(miri) { 20 } else { 3000 } {
+        let depth = random.below(40);
+        let (registers, mut stack) = random_stack(&mut random, depth);
+        if round % 3 == 0 && depth > 0 {
+            // A word is something else: an address, nothing, or a place on the stack.
+            let place = random.below(depth * 4) as usize;
+            stack[place] =
+                [0, u64::MAX, 1 << 63, LOADED + 7, STACK + 64, STACK - 8][random.below(6) as usize];
+        }
+        let bytes: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+        let options = Options {
+            max_frames: if round % 5 == 0 { random.below(20) } else { 100 },
+            scan_words: 0,
+            recover: if round % 2 == 0 { Recover::All } else { Recover::Needed },
+            ..Options::default()
+        };
+        let mut walk = Walk::new(registers, &memory, plain, options);
+        let expected: Vec<Frame> = walk.by_ref().collect();
+        let (ended, last) = (walk.ended(), walk.registers().iter().collect::<Vec<_>>());
+        longest = longest.max(expected.len());
+        broken += usize::from(matches!(ended, Some(Ended::Failed(_))));
+        for (images, cache) in [(plain, Some(0)), (list.images(), None), (list.images(), Some(1))] {
+            for is_each in [false, true, false, true] {
+                let mut walk = Walk::new(registers, &memory, images, options);
+                if let Some(cache) = cache.and_then(|cache| caches.get_mut(cache)) {
+                    walk = walk.with_cache(cache);
+                }
+                let mut frames = Vec::new();
+                if is_each {
+                    // In two parts.
+                    walk.each(|frame| {
+                        frames.push(*frame);
+                        frames.len() != 5
+                    });
+                    walk.each(|frame| {
+                        frames.push(*frame);
+                        true
+                    });
+                } else {
+                    frames.extend(walk.by_ref());
+                }
+                assert_eq!((frames, walk.ended()), (expected.clone(), ended), "round {round}");
+                assert_eq!(walk.registers().iter().collect::<Vec<_>>(), last, "round {round}");
+            }
+        }
+    }
+    assert!(cfg!(miri) || (longest > 35 && (100..1500).contains(&broken)), "{longest}, {broken}");
+}

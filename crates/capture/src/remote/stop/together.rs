@@ -2,8 +2,8 @@
 
 use super::held::Held;
 use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Work};
+use crate::ThreadState;
 use crate::gregset;
-use crate::procfs::ThreadState;
 use crate::remote::facts::ThreadFacts;
 use crate::remote::stack;
 use crate::remote::usage::Usage;
