@@ -38,11 +38,7 @@ struct Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = options(arguments)?;
-    let cases: Vec<Case> = cases::all().into_iter().filter(|case| options.is_wanted(&case.name())).collect();
-    if options.list {
-        cases.iter().for_each(|case| println!("{}", case.name()));
-        return Ok(());
-    }
+    let Some(cases) = options.chosen(cases::all(), Case::name) else { return Ok(()) };
     let scratch = sh::root().join(SCRATCH);
     sh::make_folder(&scratch)?;
     let program = options.program()?;
@@ -66,6 +62,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 impl Options {
+    /// The cases that are asked for; `None` where only their names are, which are printed.
+    fn chosen<T>(&self, mut cases: Vec<T>, name: impl Fn(&T) -> String) -> Option<Vec<T>> {
+        cases.retain(|case| self.is_wanted(&name(case)));
+        if self.list {
+            cases.iter().for_each(|case| println!("{}", name(case)));
+            return None;
+        }
+        Some(cases)
+    }
+
     fn is_wanted(&self, name: &str) -> bool {
         self.wanted.is_empty() || self.wanted.iter().any(|part| name.contains(part.as_str()))
     }

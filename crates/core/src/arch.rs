@@ -75,6 +75,19 @@ const NAMES: [(Arch, &str); 15] = [
 ];
 
 impl Arch {
+    /// The architecture that this code was built for.
+    pub const HOST: Self = if cfg!(target_arch = "x86_64") {
+        Self::X86_64
+    } else if cfg!(target_arch = "x86") {
+        Self::X86
+    } else if cfg!(target_arch = "aarch64") {
+        Self::Arm64
+    } else if cfg!(target_arch = "arm") {
+        Self::Arm
+    } else {
+        Self::Unknown
+    };
+
     /// The name that `lipo`, crash reports and `--arch` use.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(arch, _)| *arch == self).map_or("unknown", |(_, name)| name)
@@ -100,7 +113,7 @@ impl Arch {
     }
 
     /// The family whose rules hold for this architecture.
-    pub fn family(self) -> Family {
+    pub const fn family(self) -> Family {
         match self {
             Self::X86 => Family::X86,
             Self::X86_64 | Self::X86_64h => Family::X86_64,

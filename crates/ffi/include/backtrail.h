@@ -1,6 +1,6 @@
 /* Backtrail: stacks of this process, names for addresses, and a monitor for threads that hang.
  *
- * Linux, C99 or C++11. Link with -lbacktrail (pkg-config: backtrail).
+ * Linux; macOS and iOS, where nobody has run it yet. C99 or C++11. Link with -lbacktrail (pkg-config: backtrail).
  *
  * ERRORS. Functions that can fail return a status: BACKTRAIL_OK or why not. backtrail_last_error() says it in words, for
  * the calling thread, until its next call that fails.

@@ -1,22 +1,12 @@
 //! The registers of the place that asks for them.
 
-use backtrail_core::{Family, Register, Registers};
+use backtrail_core::{Arch, Family, Register, Registers};
 
 /// Words that [`store`] fills, by DWARF number.
 const WORDS: usize = 33;
 
 /// The family of this program's code.
-pub const FAMILY: Family = if cfg!(target_arch = "x86_64") {
-    Family::X86_64
-} else if cfg!(target_arch = "x86") {
-    Family::X86
-} else if cfg!(target_arch = "aarch64") {
-    Family::Aarch64
-} else if cfg!(target_arch = "arm") {
-    Family::Arm
-} else {
-    Family::Other
-};
+pub const FAMILY: Family = Arch::HOST.family();
 
 /// Numbers of the registers that a call leaves as they are, with the stack pointer and the program counter.
 const KEPT: &[u8] = match FAMILY {

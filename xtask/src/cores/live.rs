@@ -20,12 +20,7 @@ const SCRATCH: &str = "target/xtask-live";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = super::options(arguments)?;
-    let cases: Vec<Case> =
-        programs::all().into_iter().filter(|case| options.is_wanted(&case.name())).collect();
-    if options.list {
-        cases.iter().for_each(|case| println!("{}", case.name()));
-        return Ok(());
-    }
+    let Some(cases) = options.chosen(programs::all(), Case::name) else { return Ok(()) };
     let scratch = sh::root().join(SCRATCH);
     sh::make_folder(&scratch)?;
     let program = options.program()?;

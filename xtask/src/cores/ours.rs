@@ -29,9 +29,8 @@ pub(super) struct Frame {
 }
 
 pub(super) fn stacks(program: &Path, made: &Made) -> Result<Vec<Thread>> {
-    let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "120"]).arg(program).args(["stacks", "--format", "json", "--core"]);
-    command.arg(&made.ours);
+    let mut command = command(program);
+    command.arg("--core").arg(&made.ours);
     if made.is_program_named {
         command.arg("-e").arg(&made.program);
     }
@@ -47,14 +46,13 @@ pub(super) fn stacks(program: &Path, made: &Made) -> Result<Vec<Thread>> {
 
 /// Those of a process that runs.
 pub(super) fn stacks_of(program: &Path, process: u32) -> Result<Vec<Thread>> {
+    read(&asked(command(program).arg(process.to_string()))?)
+}
+
+fn command(program: &Path) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "120"]).arg(program).args([
-        "stacks",
-        "--format",
-        "json",
-        &process.to_string(),
-    ]);
-    read(&asked(&mut command)?)
+    command.args(["-s", "KILL", "120"]).arg(program).args(["stacks", "--format", "json"]);
+    command
 }
 
 fn asked(command: &mut Command) -> Result<Vec<u8>> {

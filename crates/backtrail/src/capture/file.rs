@@ -1,10 +1,9 @@
 //! An image's file, or what lies in memory where the file is another by now.
 
-use super::open::arch;
 use crate::stacks::{InMemory, UnwindImage};
 use backtrail_capture::Memory;
 use backtrail_capture::local::{FAMILY, LoadedImage, OwnMemory};
-use backtrail_core::{Avma, ReadMemory as _};
+use backtrail_core::{Arch, Avma, ReadMemory as _};
 use backtrail_object::{Limits, Object};
 use backtrail_store::FileData;
 use std::borrow::Cow;
@@ -50,7 +49,7 @@ fn from_memory(image: &LoadedImage) -> Option<FileData> {
         at = at.checked_add(piece.len() as u64)?;
     }
     let copy = Memory::new([(image.range.start(), Cow::Owned(bytes))]);
-    let file = InMemory::new(&copy).image(image.range.start(), arch())?;
+    let file = InMemory::new(&copy).image(image.range.start(), Arch::HOST)?;
     Some(FileData::from(file))
 }
 

@@ -1,16 +1,16 @@
 //! An image's file, where there is one: libraries of the shared cache have none. Nobody has run this yet.
 
-use super::open::arch;
 use crate::stacks::UnwindImage;
 use crate::unwind_tables::UnwindTables;
 use backtrail_capture::local::{FAMILY, LoadedImage, OwnMemory};
+use backtrail_core::Arch;
 use backtrail_object::{Limits, slices};
 use backtrail_store::FileData;
 
 /// The image's unwind tables, as they are mapped.
 pub(super) fn tables(image: &LoadedImage) -> Option<UnwindImage> {
     let memory = OwnMemory::without_stack();
-    UnwindImage::from_tables(UnwindTables::mapped(&memory, &image.mapped, arch()))
+    UnwindImage::from_tables(UnwindTables::mapped(&memory, &image.mapped, Arch::HOST))
 }
 
 /// The image's part of its file, which may hold one for each architecture, with a name for it. `None` where the file's

@@ -1,9 +1,8 @@
 //! The images of this process, for others.
 
 use super::Capturer;
-use super::open::arch;
 use crate::Image;
-use backtrail_core::Avma;
+use backtrail_core::{Arch, Avma};
 
 impl Capturer {
     /// The images as they were listed last, with their names, files, identities and ranges.
@@ -21,7 +20,7 @@ impl Capturer {
                 name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
                 path: Some(path),
                 id: image.id,
-                arch: Some(arch()),
+                arch: Some(Arch::HOST),
                 load_address,
                 end_address: Some(image.range.end()),
                 ..Image::default()

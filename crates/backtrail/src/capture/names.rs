@@ -1,14 +1,14 @@
 //! Names for captured frames.
 
 use super::file::data;
-use super::open::{self, arch};
+use super::open;
 use super::{Capturer, RawStack};
 use crate::open_image::OpenImage;
 use crate::stacks::{Finder, of_function};
 use crate::{Frame, Symbols};
 use backtrail_capture::Image;
 use backtrail_capture::local::LoadedImage;
-use backtrail_core::{FrameAddress, Reason};
+use backtrail_core::{Arch, FrameAddress, Reason};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Images that were opened for naming, with what could not be.
@@ -52,7 +52,7 @@ impl Capturer {
     }
 
     fn name(&self, frame: &mut Frame, address: FrameAddress, images: &[Arc<LoadedImage>], symbols: &Symbols) {
-        let lookup = address.lookup(arch());
+        let lookup = address.lookup(Arch::HOST);
         let image = images.iter().find(|image| image.code.iter().any(|code| code.contains(lookup)));
         let Some((image, svma)) = image.and_then(|image| Some((image, image.bias.to_svma(lookup)?))) else {
             frame.reason = Some(Reason::NoImage);
@@ -91,7 +91,7 @@ impl Names {
 }
 
 fn open(image: &LoadedImage, symbols: &Symbols) -> Option<OpenImage> {
-    let finder = Finder { symbols, arch: arch(), executable: None, use_mapped_paths: false };
+    let finder = Finder { symbols, arch: Arch::HOST, executable: None, use_mapped_paths: false };
     let wanted = Image {
         path: image.path.to_string_lossy().into_owned(),
         id: image.id,

@@ -2,8 +2,8 @@
 
 use super::file;
 use crate::stacks::UnwindImage;
-use backtrail_capture::local::{FAMILY, LoadedImage};
-use backtrail_core::{Arch, Family, ImageId};
+use backtrail_capture::local::LoadedImage;
+use backtrail_core::ImageId;
 use backtrail_unwind::Rules;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -39,16 +39,4 @@ pub(super) fn key(image: &LoadedImage) -> Key {
     };
     let file = if image.id.is_none() { file() } else { None };
     Key { path: image.path.clone(), id: image.id, file }
-}
-
-/// The architecture of this process.
-pub(super) fn arch() -> Arch {
-    match FAMILY {
-        Family::X86 => Arch::X86,
-        Family::X86_64 => Arch::X86_64,
-        Family::Arm => Arch::Arm,
-        Family::Aarch64 => Arch::Arm64,
-        Family::Other => Arch::Unknown,
-        _ => Arch::Unknown,
-    }
 }

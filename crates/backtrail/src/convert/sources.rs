@@ -46,43 +46,47 @@ struct Candidate {
     is_fat: bool,
 }
 
+/// What inputs hold.
+#[derive(Default)]
+struct Found {
+    candidates: Vec<Candidate>,
+    /// `.dwo` and `.dwp` files.
+    split: Vec<PathBuf>,
+    problems: Vec<String>,
+}
+
 impl ConvertSources {
     /// Looks into files, dSYM bundles and folders. Slices of fat files are images of their own, and files of the same
     /// identity and architecture are one image.
     pub fn find(paths: &[PathBuf]) -> Self {
         let index = Index::scan(&with_neighbours(paths), &ScanOptions::default(), &NoProgress);
-        let mut found = Self::default();
-        let mut candidates = Vec::new();
-        let mut split = Vec::new();
+        let mut found = Found::default();
         for path in paths {
-            let before = candidates.len() + split.len();
+            let before = found.count();
             if is_folder_of_many(path) {
-                found.search(&index, path, &mut candidates, &mut split);
+                found.search(&index, path);
             } else {
-                for file in files(path) {
-                    found.look_into(&file, &mut candidates, &mut split);
-                }
+                files(path).iter().for_each(|file| found.look_into(file));
             }
-            if candidates.len() + split.len() == before && found.problems.is_empty() {
+            if found.count() == before && found.problems.is_empty() {
                 found.problems.push(format!("{}: no binary or debug file in it", path.display()));
             }
         }
+        let Found { candidates, split, mut problems } = found;
         if candidates.is_empty() {
             let what = "expected the binary that this split debug info belongs to, too";
-            found.problems.extend(split.iter().map(|path| format!("{}: {what}", path.display())));
+            problems.extend(split.iter().map(|path| format!("{}: {what}", path.display())));
         }
-        found.sources = join(candidates, &index);
-        found.index = index;
-        found
+        Self { sources: join(candidates, &index), problems, index }
+    }
+}
+
+impl Found {
+    fn count(&self) -> usize {
+        self.candidates.len() + self.split.len()
     }
 
-    fn search(
-        &mut self,
-        index: &Index,
-        folder: &Path,
-        candidates: &mut Vec<Candidate>,
-        split: &mut Vec<PathBuf>,
-    ) {
+    fn search(&mut self, index: &Index, folder: &Path) {
         for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(folder)) {
             let identity = &entry.identity;
             if identity.member.is_some() || matches!(identity.kind, Kind::Table | Kind::SymbolFile) {
@@ -90,9 +94,9 @@ impl ConvertSources {
             }
             match index.open(entry) {
                 Ok(data) if Object::parse(&data).is_ok_and(|object| is_split(&object)) => {
-                    split.push(entry.location.path().to_owned());
+                    self.split.push(entry.location.path().to_owned());
                 }
-                Ok(data) => candidates.push(Candidate {
+                Ok(data) => self.candidates.push(Candidate {
                     path: entry.location.path().to_owned(),
                     data,
                     arch: identity.arch,
@@ -107,7 +111,7 @@ impl ConvertSources {
         }
     }
 
-    fn look_into(&mut self, path: &Path, candidates: &mut Vec<Candidate>, split: &mut Vec<PathBuf>) {
+    fn look_into(&mut self, path: &Path) {
         let data = match FileData::map(path) {
             Ok(data) => data,
             Err(error) => return self.problems.push(error.to_string()),
@@ -134,11 +138,11 @@ impl ConvertSources {
                 }
             };
             if is_split(&object) {
-                split.push(path.to_owned());
+                self.split.push(path.to_owned());
                 continue;
             }
             let Some(own) = data.part(slice.range.start(), slice.range.size()) else { continue };
-            candidates.push(Candidate {
+            self.candidates.push(Candidate {
                 path: path.to_owned(),
                 data: own,
                 arch: object.arch(),

@@ -23,7 +23,7 @@ impl Subject {
         let pid = u64::from(std::process::id());
         let path = std::env::current_exe().ok().map(|path| path.display().to_string());
         let name = path.as_deref().and_then(|path| path.rsplit(['/', '\\']).next()).map(str::to_owned);
-        let process = Process { name, pid: Some(pid), path, arch: Some(host_arch()), ..Process::default() };
+        let process = Process { name, pid: Some(pid), path, arch: Some(Arch::HOST), ..Process::default() };
         let status = u32::try_from(thread_id).ok().and_then(|id| Status::read(ThreadId::new(id)));
         Self {
             process,
@@ -89,13 +89,4 @@ fn notes(hang: &core::Hang) -> Vec<String> {
         );
     }
     notes
-}
-
-/// The architecture that this program was built for.
-pub(super) fn host_arch() -> Arch {
-    match std::env::consts::ARCH {
-        "aarch64" => Arch::Arm64,
-        "arm" => Arch::Arm,
-        other => Arch::from_name(other).unwrap_or(Arch::Unknown),
-    }
 }

@@ -1,9 +1,9 @@
 use super::journal::{Journal, Rules};
-use super::subject::{Subject, host_arch};
+use super::subject::Subject;
 use super::unfinished::{OPEN, incarnation};
 use super::{Activity, End, Hang, unfinished};
 use backtrail_capture::hang as core;
-use backtrail_core::{Avma, FrameAddress, Function, ImageId, Trust};
+use backtrail_core::{Arch, Avma, FrameAddress, Function, ImageId, Trust};
 use backtrail_report::Image;
 use backtrail_testkit::TempDir;
 use std::path::{Path, PathBuf};
@@ -27,14 +27,14 @@ fn subject() -> Subject {
             name: "app".to_owned(),
             path: Some("/nowhere/app".to_owned()),
             id: ImageId::parse_build_id("0123456789abcdef").ok(),
-            arch: Some(host_arch()),
+            arch: Some(Arch::HOST),
             load_address: Avma::new(0x1000),
             end_address: Some(Avma::new(0x2000)),
             ..Image::default()
         },
         Image {
             name: "libc".to_owned(),
-            arch: Some(host_arch()),
+            arch: Some(Arch::HOST),
             load_address: Avma::new(0x8000),
             ..Image::default()
         },

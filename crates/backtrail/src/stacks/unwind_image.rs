@@ -41,21 +41,21 @@ impl UnwindImage {
             let objects = files.iter().filter_map(|file| Object::parse_with(file, &Limits::default()).ok());
             objects.map(|object| UnwindTables::read(&object)).collect()
         });
-        let joined = Joined::try_new(tables, |tables| {
-            let mut all = tables.borrow_dependent().iter().map(UnwindTables::sections);
-            let mut module = Module::new(all.next().ok_or(())?);
-            all.for_each(|sections| module.add(sections));
-            Ok::<_, ()>(module)
-        });
-        Some(Self { joined: joined.ok()? })
+        Self::join(tables)
     }
 
     /// The same for tables that were read already.
     #[cfg(any(test, target_os = "macos", target_os = "ios"))]
     pub(crate) fn from_tables(tables: UnwindTables<'static>) -> Option<Self> {
-        let tables = Tables::new(Files::new(), |_| vec![tables]);
+        Self::join(Tables::new(Files::new(), |_| vec![tables]))
+    }
+
+    fn join(tables: Tables) -> Option<Self> {
         let joined = Joined::try_new(tables, |tables| {
-            tables.borrow_dependent().first().map(|tables| Module::new(tables.sections())).ok_or(())
+            let mut all = tables.borrow_dependent().iter().map(UnwindTables::sections);
+            let mut module = Module::new(all.next().ok_or(())?);
+            all.for_each(|sections| module.add(sections));
+            Ok::<_, ()>(module)
         });
         Some(Self { joined: joined.ok()? })
     }

@@ -56,7 +56,7 @@ impl Target {
             let (name, parent) = (first.name, first.parent);
             target.living = living.ok_or(Error::Zombie { process, name, parent })?;
         }
-        target.arch = target.arch_of_program().unwrap_or(own_arch());
+        target.arch = target.arch_of_program().unwrap_or(Arch::HOST);
         Ok(target)
     }
 
@@ -275,17 +275,6 @@ pub(super) fn called(id: u32) -> String {
 pub(super) fn kernel() -> Option<String> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     Some(format!("Linux {}", release.trim()))
-}
-
-/// The architecture that this program was built for.
-fn own_arch() -> Arch {
-    match std::env::consts::ARCH {
-        "x86_64" => Arch::X86_64,
-        "x86" => Arch::X86,
-        "aarch64" => Arch::Arm64,
-        "arm" => Arch::Arm,
-        _ => Arch::Unknown,
-    }
 }
 
 /// Files of one thread: their lines are short, and one read gives all.

@@ -1,6 +1,6 @@
 //! The same frames as gdb, of the same process while it is stopped.
 
-use crate::target::{self, THREADS, Target, compiled, may_trace, stacks};
+use crate::target::{self, THREADS, Target, stacks, traceable};
 use backtrail_testkit::TempDir;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -79,16 +79,13 @@ fn compare(folder: &TempDir, id: u32, threads: usize, what: &str) {
 
 #[test]
 fn one_and_many_threads_of_c_with_and_without_frame_pointers() {
-    if !may_trace() {
-        return;
-    }
     for (options, counts) in [
         (&["-O0"][..], &[0, 63][..]),
         (&["-O2", "-fomit-frame-pointer"], &[0, 63, 999]),
         (&["-O2", "-fno-omit-frame-pointer", "-static"], &[7]),
     ] {
         let folder = TempDir::new("live-gdb");
-        let Some(program) = compiled(&folder, THREADS, "cc", options) else { return };
+        let Some(program) = traceable(&folder, THREADS, "cc", options) else { return };
         for count in counts {
             let target = Target::start(Command::new(&program).arg(count.to_string()));
             compare(&folder, target.id, count + 1, &format!("{options:?} {count}"));

@@ -1,22 +1,19 @@
 //! Processes and threads in odd states.
 
 use crate::target::{
-    ODD, THREADS, Target, backtrail, compiled, may_trace, names, stacks, status, thread_ids,
+    ODD, THREADS, Target, backtrail, compiled, names, stacks, status, thread_ids, traceable,
 };
 use backtrail_testkit::TempDir;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 fn odd(folder: &TempDir, kind: &str) -> Option<Target> {
-    let program = compiled(folder, ODD, "cc", &["-O1", "-fno-omit-frame-pointer"])?;
+    let program = traceable(folder, ODD, "cc", &["-O1", "-fno-omit-frame-pointer"])?;
     Some(Target::start(Command::new(program).arg(kind)))
 }
 
 #[test]
 fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
-    if !may_trace() {
-        return;
-    }
     let folder = TempDir::new("live-vfork");
     let Some(target) = odd(&folder, "vfork") else { return };
     crate::target::wait_until("the parent sleeps", || status(target.id, "State").starts_with('D'));
@@ -38,9 +35,6 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
 
 #[test]
 fn a_thread_that_somebody_traces_is_told_so() {
-    if !may_trace() {
-        return;
-    }
     let folder = TempDir::new("live-traced");
     let Some(target) = odd(&folder, "traced") else { return };
     let captured = stacks(target.id, &[]);
@@ -53,7 +47,8 @@ fn a_thread_that_somebody_traces_is_told_so() {
 #[test]
 fn a_zombie_and_processes_that_are_none_are_refused_with_the_reason() {
     let folder = TempDir::new("live-zombie");
-    let Some(target) = odd(&folder, "zombie") else { return };
+    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
+    let target = Target::start(Command::new(program).arg("zombie"));
     for (id, reason) in [
         (target.id.to_string(), "is a zombie"),
         ("4194304".to_owned(), "there is no process 4194304"),
@@ -76,9 +71,6 @@ fn a_zombie_and_processes_that_are_none_are_refused_with_the_reason() {
 
 #[test]
 fn a_process_whose_first_thread_has_ended_is_captured() {
-    if !may_trace() {
-        return;
-    }
     let folder = TempDir::new("live-no-leader");
     let Some(target) = odd(&folder, "no-leader") else { return };
     crate::target::wait_until("the first thread ends", || status(target.id, "State").starts_with('Z'));
@@ -93,9 +85,6 @@ fn a_process_whose_first_thread_has_ended_is_captured() {
 
 #[test]
 fn code_made_at_run_time_is_named_by_its_map() {
-    if !may_trace() {
-        return;
-    }
     if std::env::consts::ARCH != "x86_64" {
         return eprintln!("skipped: the code is for x86_64");
     }
@@ -109,11 +98,8 @@ fn code_made_at_run_time_is_named_by_its_map() {
 
 #[test]
 fn a_thread_means_its_process_and_each_is_told_with_its_times() {
-    if !may_trace() {
-        return;
-    }
     let folder = TempDir::new("live-facts");
-    let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
+    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("5"));
     let ids = thread_ids(target.id);
     crate::target::wait_until("all sleep", || ids.iter().all(|id| status(*id, "State").starts_with('S')));
@@ -141,11 +127,8 @@ fn a_thread_means_its_process_and_each_is_told_with_its_times() {
 
 #[test]
 fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
-    if !may_trace() {
-        return;
-    }
     let folder = TempDir::new("live-fold");
-    let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
+    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("37"));
     let text = backtrail(&["stacks", &target.id.to_string()]).stdout;
     // Depths 20 to 34, the first seven of them three times.
@@ -164,11 +147,8 @@ fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
 
 #[test]
 fn what_a_process_calls_itself_moves_no_cursor() {
-    if !may_trace() {
-        return;
-    }
     let folder = TempDir::new("live-escapes");
-    let Some(program) = compiled(&folder, THREADS, "cc", &[]) else { return };
+    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
     let renamed = folder.join("a\u{1b}[31m\nb");
     std::fs::copy(program, &renamed).unwrap();
     let target = Target::start(Command::new(renamed).args(["1", "\u{1b}[2J\nfake line"]));

@@ -48,6 +48,11 @@ pub(crate) fn compiled(folder: &TempDir, source: &str, compiler: &str, options: 
     }
 }
 
+/// The same for a program to be captured; `None`, and one line, also where that is forbidden.
+pub(crate) fn traceable(folder: &TempDir, source: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
+    if may_trace() { compiled(folder, source, compiler, options) } else { None }
+}
+
 /// A program that runs, until its input is closed.
 pub(crate) struct Target {
     pub(crate) id: u32,

@@ -3,7 +3,7 @@
 use super::abbrev::{AbbrevTable, Spec};
 use super::fields::{Fields, SLOTS, Slot};
 use super::reader::Reader;
-use super::skip::{Skip, is_count, run_skip, skip_of};
+use super::skip::{Skip, is_count, push_skip, run_skip, skip_of};
 use super::value::{self, Kind, Layout};
 
 #[derive(Clone, Copy)]
@@ -14,6 +14,15 @@ enum Step {
     Uleb(Slot),
     Number(Slot, u64),
     Other(Slot, Spec),
+}
+
+impl Step {
+    fn as_skip(&mut self) -> Option<&mut Skip> {
+        match self {
+            Self::Skip(skip) => Some(skip),
+            _ => None,
+        }
+    }
 }
 
 /// A number at the same place in all DIEs of an abbreviation.
@@ -95,15 +104,7 @@ impl Readings {
     }
 
     fn skip_step(&mut self, first: usize, skip: Skip) {
-        match self.steps.get_mut(first..).and_then(<[Step]>::last_mut) {
-            Some(Step::Skip(last))
-                if is_count(*last) && is_count(skip) && is_count(last.saturating_add(skip)) =>
-            {
-                *last += skip;
-            }
-            _ if skip == 0 => {}
-            _ => self.steps.push(Step::Skip(skip)),
-        }
+        push_skip(&mut self.steps, first, skip, Step::as_skip, Step::Skip);
     }
 
     #[inline]
