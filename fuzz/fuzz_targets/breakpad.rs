@@ -30,6 +30,10 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let mut out = Vec::new();
-    writer.finish(&mut out).unwrap();
-    assert!(!Breakpad::is_breakpad(&out) || Breakpad::open(&out).is_ok());
+    let stack: Vec<_> =
+        file.stack().iter().map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect();
+    writer.finish(stack.iter().map(String::as_str), &mut out).unwrap();
+    if Breakpad::is_breakpad(&out) {
+        assert_eq!(Breakpad::open(&out).unwrap().stack().len(), stack.len());
+    }
 });
