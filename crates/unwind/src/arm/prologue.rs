@@ -7,11 +7,11 @@
 use super::a32::{self, PLT_PUSH};
 use super::effect::{Effect, LR, MEMORY, PC, SP, Transfer};
 use super::frame::Frame;
-use super::t32;
+use super::{t32, ways};
 use crate::arch::Code;
 use crate::read;
-use crate::row::Row;
-use backtrail_core::Svma;
+use crate::row::{Cfa, Row, Rule};
+use backtrail_core::{Register, Svma};
 
 /// How many instructions are followed to the end of a function.
 const MAX_AHEAD: usize = 64;
@@ -34,7 +34,13 @@ pub(crate) fn analyse(code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
     if code.is_described {
         return certain;
     }
-    certain.or_else(|| from_start(&reader)).or_else(|| from_body(&reader, body?))
+    let known = certain.or_else(|| from_start(&reader)).or_else(|| from_body(&reader, body?));
+    known.or_else(|| ways::before_frame(code).filter(|()| !reader.thumb).map(|()| link_row()))
+}
+
+/// Nothing was done yet: the caller is where the link register says.
+fn link_row() -> Row {
+    Row::new(Cfa::RegisterOffset(Register(SP), 0), Rule::Register(Register(LR)))
 }
 
 /// Words looked at to tell the instruction sets apart, on each side.
