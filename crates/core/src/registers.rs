@@ -181,24 +181,6 @@ impl Registers {
         self.valid &= !registers;
     }
 
-    /// The same registers, copied one by one. Where few are known and were set just now, that is quicker than copying all
-    /// the places: a wide load of what several stores wrote waits for them.
-    #[inline]
-    #[must_use]
-    pub fn one_by_one(&self) -> Self {
-        let mut copy = Self::new(self.family);
-        let mut rest = self.valid;
-        while rest != 0 {
-            let number = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            if let (Some(place), Some(value)) = (copy.values.get_mut(number), self.values.get(number)) {
-                *place = *value;
-            }
-        }
-        copy.valid = self.valid;
-        copy
-    }
-
     /// The program counter, with every bit it had.
     #[inline]
     pub fn pc(&self) -> Option<Avma> {
@@ -279,6 +261,5 @@ mod tests {
         }
         registers.clear_all(0b1010);
         assert!(registers.iter().map(|(register, _)| register.0).eq([0, 2]));
-        assert!(registers.one_by_one().iter().eq(registers.iter()));
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn by_rules(
         recover: Recover::Needed,
         ..Options::default()
     };
-    let mut walk = Walk::new(at.registers().one_by_one(), at.memory(), snapshot.compiled(), options);
+    let mut walk = Walk::new(*at.registers(), at.memory(), snapshot.compiled(), options);
     if let Some(cache) = cache {
         walk = walk.with_cache(cache);
     }
