@@ -39,16 +39,16 @@ pub(super) fn before_frame(reader: &Reader<'_, '_>) -> Option<()> {
     while next < places.count {
         let mut sweep = Sweep::new(reader, *places.all.get(next)?);
         next += 1;
-        while sweep.at != reader.code.at {
+        loop {
+            if sweep.at == reader.code.at {
+                return Some(());
+            }
             budget = budget.checked_sub(1)?;
             let Some((at, effect)) = sweep.next() else { break };
             reader.add_targets(at, effect, &mut places);
             if changes(effect) {
                 break;
             }
-        }
-        if sweep.at == reader.code.at {
-            return Some(());
         }
     }
     None

@@ -238,6 +238,8 @@ fn are_before_the_frame(code: &[u8], thumb: bool, expected: &[(u64, bool)]) {
         let row = analyse(&code, Some(&body));
         let is_link = row.is_some_and(|row| row.return_address == LINK);
         assert_eq!(is_link, *is_before, "{offset}: {row:?}");
+        let reader = Reader { code: &code, thumb };
+        assert_eq!(ways::before_frame(&reader).is_some(), *is_before, "{offset}");
     }
 }
 
