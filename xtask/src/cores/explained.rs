@@ -82,7 +82,7 @@ pub(super) const ZERO_FRAME: Rule = (
     "gdb shows the zero that ends the stack as a frame",
 );
 
-pub(super) const RULES: [Rule; 11] = [
+pub(super) const RULES: [Rule; 12] = [
     ZERO_FRAME,
     (
         |difference| {
@@ -141,11 +141,20 @@ pub(super) const RULES: [Rule; 11] = [
     (
         |difference| {
             let handled = difference.case.starts_with("c arm/") && difference.case.contains("/handler");
-            let is_lost = difference.theirs().is_some_and(|frame| frame.address == 0);
+            let is_lost = |frame: &peers::Frame| frame.address == 0 || frame.name.starts_with("crash_");
+            let is_lost = difference.theirs().is_some_and(is_lost);
             let is_restored = difference.ours().is_some_and(|frame| frame.trust == "analysis");
             difference.peer == "gdb" && handled && is_lost && is_restored
         },
-        "gdb takes the signal's return code in Thumb code for another, and finds address zero",
+        "gdb takes a signal's frame for another kind: it finds address zero, or leaves out what was interrupted",
+    ),
+    (
+        |difference| {
+            let is_zero = difference.ours().is_some_and(|frame| frame.address == 0);
+            let is_interrupted = difference.is_of("c 32 bits") && difference.case.ends_with("/twice-nowhere");
+            difference.peer == "eu-stack" && is_interrupted && is_zero && difference.theirs().is_none()
+        },
+        "eu-stack ends where a signal has interrupted a call to address zero",
     ),
     (
         |difference| {
