@@ -175,6 +175,12 @@ impl Registers {
         self.valid &= !(1 << (register.0 & 63));
     }
 
+    /// Forgets several registers, which are given as bits by number.
+    #[inline]
+    pub fn clear_all(&mut self, registers: u64) {
+        self.valid &= !registers;
+    }
+
     /// The program counter, with every bit it had.
     #[inline]
     pub fn pc(&self) -> Option<Avma> {
@@ -250,5 +256,10 @@ mod tests {
         assert_eq!(registers.iter().count(), 1);
         registers.clear(Family::X86.sp());
         assert_eq!(registers.sp(), None);
+        for number in 0..4 {
+            registers.set(Register(number), 7);
+        }
+        registers.clear_all(0b1010);
+        assert!(registers.iter().map(|(register, _)| register.0).eq([0, 2]));
     }
 }

@@ -29,8 +29,9 @@ pub fn registers_here() -> Registers {
     // SAFETY: every place that is stored to lies within the words.
     unsafe { store(&mut words) };
     let mut registers = Registers::new(FAMILY);
-    for (number, word) in (0u8..).zip(words).filter(|(number, _)| KEPT.contains(number)) {
-        registers.set(Register(number), word as u64);
+    for number in KEPT {
+        let word = words.get(usize::from(*number)).copied().unwrap_or_default();
+        registers.set(Register(*number), word as u64);
     }
     registers
 }

@@ -37,6 +37,14 @@ fn is_same(one: &ImageId, other: &ImageId) -> bool {
     one == other || is_cut && matches!((one, other), (ImageId::BuildId(_), ImageId::BuildId(_)))
 }
 
+/// Whether a file is what a library's name usually links to: `libstdc++.so.6.0.30` for `libstdc++.so.6`.
+fn is_version_of(path: &Path, name: &str) -> bool {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    let is_version = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    name.contains(".so") && rest.is_some_and(|rest| !rest.is_empty() && is_version(rest))
+}
+
 /// What was found of one image.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -170,9 +178,15 @@ impl Finder<'_> {
 
     /// Without an identity a scanned file counts by its name, if it is the only one of that name.
     fn by_name(&self, image: &Image, found: &mut Found) {
-        let named = self.symbols.index().named(image.name());
-        let of_arch = |entry: &&&Entry| entry.identity.arch.family() == self.arch.family();
-        if let [entry] = named.iter().filter(of_arch).copied().collect::<Vec<_>>()[..]
+        let index = self.symbols.index();
+        let of_arch = |entry: &&Entry| entry.identity.arch.family() == self.arch.family();
+        let mut named: Vec<_> = index.named(image.name()).into_iter().filter(of_arch).collect();
+        if named.is_empty() {
+            // Processes load libraries by links, whose names a scan does not keep.
+            let is_linked = |entry: &&Entry| is_version_of(entry.location.path(), image.name());
+            named = index.entries().iter().filter(of_arch).filter(is_linked).collect();
+        }
+        if let [entry] = named[..]
             && let Ok(data) = self.symbols.index().open(entry)
         {
             found.main_file = entry.location.path().to_owned();
@@ -196,5 +210,26 @@ impl Finder<'_> {
             locator.debug_link(&found.main_file, &link.name, check).found
         });
         found.debug.extend(located.map(|(location, data)| (location.to_string(), data)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_files_of_the_same_name_with_a_version() {
+        let is_version = |file: &str, name: &str| is_version_of(Path::new(file), name);
+        assert!(is_version("/lib/libstdc++.so.6.0.30", "libstdc++.so.6"));
+        assert!(is_version("/lib/libz.so.1", "libz.so"));
+        for (file, name) in [
+            ("/lib/libstdc++.so.60", "libstdc++.so.6"),
+            ("/lib/libz.so.1.debug", "libz.so.1"),
+            ("/lib/libz.so.1", "libz.so.1"),
+            ("/bin/python3.11", "python3"),
+            ("/lib/libz.so.1", ""),
+        ] {
+            assert!(!is_version(file, name), "{file} {name}");
+        }
     }
 }

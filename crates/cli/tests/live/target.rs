@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 pub(crate) const THREADS: &str = include_str!("targets/threads.c");
 pub(crate) const CALLS: &str = include_str!("targets/calls.c");
+pub(crate) const DEEP: &str = include_str!("targets/deep.c");
 pub(crate) const ODD: &str = include_str!("targets/odd.c");
 const PROBE: &str = include_str!("targets/probe.c");
 

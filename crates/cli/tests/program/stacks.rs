@@ -62,6 +62,42 @@ fn a_saved_stack_in_every_form() {
     );
 }
 
+/// `fixtures/stacks/minidump.py` makes them of the cores.
+#[test]
+fn a_minidump_has_the_stacks_of_its_core() {
+    for (folder, program) in [
+        ("fixtures/stacks", "orders"),
+        ("fixtures/threads", "threads.aarch64"),
+        ("fixtures/threads", "threads.arm"),
+        ("fixtures/threads", "threads.i386"),
+    ] {
+        let (dump, core) = (format!("{folder}/{program}.dmp"), format!("{folder}/{program}.core"));
+        let by_dump = backtrail(&["stacks", "--minidump", &dump, "-s", folder, "--format", "collapsed"]);
+        let program = format!("{folder}/{program}");
+        let by_core = backtrail(&["stacks", "--core", &core, "-e", &program, "--format", "collapsed"]);
+        assert_eq!((by_dump.code, by_dump.stdout), (0, by_core.stdout), "{program}: {}", by_dump.stderr);
+    }
+}
+
+#[test]
+fn a_minidump_in_every_form() {
+    for (format, ending) in [("text", "txt"), ("json", "json")] {
+        let run = backtrail(&[
+            "stacks",
+            "--minidump",
+            "fixtures/stacks/orders.dmp",
+            "-s",
+            "fixtures/stacks",
+            "--format",
+            format,
+        ]);
+        snapshot(&format!("stacks-minidump.{ending}"), &run.whole());
+    }
+    let missing = backtrail(&["stacks", "--minidump", "fixtures/stacks/orders.dmp"]);
+    assert_eq!(missing.code, 1, "{}", missing.whole());
+    assert!(missing.stdout.contains("/orders/orders"), "{}", missing.stdout);
+}
+
 #[test]
 fn a_program_that_is_missing_is_named_with_its_identity() {
     let run = backtrail(&["stacks", "--core", CORE]);

@@ -8,3 +8,4 @@ pub(crate) mod frame_pointer;
 pub(crate) mod prologue;
 pub(crate) mod signal;
 mod t32;
+mod ways;

@@ -7,11 +7,11 @@
 use super::a32::{self, PLT_PUSH};
 use super::effect::{Effect, LR, MEMORY, PC, SP, Transfer};
 use super::frame::Frame;
-use super::t32;
+use super::{t32, ways};
 use crate::arch::Code;
 use crate::read;
-use crate::row::Row;
-use backtrail_core::Svma;
+use crate::row::{Cfa, Row, Rule};
+use backtrail_core::{Register, Svma};
 
 /// How many instructions are followed to the end of a function.
 const MAX_AHEAD: usize = 64;
@@ -34,7 +34,13 @@ pub(crate) fn analyse(code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
     if code.is_described {
         return certain;
     }
-    certain.or_else(|| from_start(&reader)).or_else(|| from_body(&reader, body?))
+    let known = certain.or_else(|| from_start(&reader)).or_else(|| from_body(&reader, body?));
+    known.or_else(|| ways::before_frame(&reader).map(|()| link_row()))
+}
+
+/// Nothing was done yet: the caller is where the link register says.
+fn link_row() -> Row {
+    Row::new(Cfa::RegisterOffset(Register(SP), 0), Rule::Register(Register(LR)))
 }
 
 /// Words looked at to tell the instruction sets apart, on each side.
@@ -68,9 +74,9 @@ fn is_thumb(code: &Code<'_>) -> bool {
 }
 
 /// Reads instructions of one set.
-struct Reader<'c, 'd> {
-    code: &'c Code<'d>,
-    thumb: bool,
+pub(super) struct Reader<'c, 'd> {
+    pub(super) code: &'c Code<'d>,
+    pub(super) thumb: bool,
 }
 
 impl Reader<'_, '_> {
@@ -88,9 +94,9 @@ impl Reader<'_, '_> {
 }
 
 impl Reader<'_, '_> {
-    /// Behind the table of a `tbb` or `tbh` at `at`, which would be read as code: where the nearest of its targets lies.
-    /// Targets are told in half words from the table's start.
-    fn behind_table(&self, at: Svma) -> Option<Svma> {
+    /// The table of a `tbb` or `tbh` at `at`, which would be read as code: where it begins, the size of its entries, and how
+    /// far it is to the nearest of its targets. Targets are told in half words from the table's start.
+    pub(super) fn table(&self, at: Svma) -> Option<(Svma, u64, u64)> {
         let text = self.code.text;
         let is_branch = read::half(text, at)? == 0xe8df;
         let second = read::half(text, at.checked_add(2)?)?;
@@ -108,24 +114,29 @@ impl Reader<'_, '_> {
             nearest = nearest.min(2 * u64::from(if size == 1 { half & 0xff } else { half }));
             offset += size;
         }
+        Some((table, size, nearest))
+    }
+
+    fn behind_table(&self, at: Svma) -> Option<Svma> {
+        let (table, _, nearest) = self.table(at)?;
         table.checked_add(nearest)
     }
 }
 
 /// Instructions one after the other, those of `it` blocks marked as conditional.
-struct Sweep<'c, 'd> {
+pub(super) struct Sweep<'c, 'd> {
     reader: &'c Reader<'c, 'd>,
-    at: Svma,
+    pub(super) at: Svma,
     conditional: u8,
 }
 
 impl<'c, 'd> Sweep<'c, 'd> {
-    fn new(reader: &'c Reader<'c, 'd>, at: Svma) -> Self {
+    pub(super) fn new(reader: &'c Reader<'c, 'd>, at: Svma) -> Self {
         Self { reader, at, conditional: 0 }
     }
 
     /// The instruction's address and effect.
-    fn next(&mut self) -> Option<(Svma, Effect)> {
+    pub(super) fn next(&mut self) -> Option<(Svma, Effect)> {
         let at = self.at;
         let (effect, size) = self.reader.at(at)?;
         self.at = at.checked_add(size)?;

@@ -9,7 +9,7 @@ mod packed;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use packed::{Base, Packed, Place, Quick, packed_registers, wanted_slots};
+pub(crate) use packed::{Base, Packed, Place, Quick, frame_pointer_slot, packed_registers};
 
 use crate::Module;
 use crate::row::{Expression, Found, Row};

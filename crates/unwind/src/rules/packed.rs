@@ -57,6 +57,8 @@ pub(crate) struct Quick {
 pub(crate) enum Base {
     StackPointer,
     FramePointer,
+    /// Nothing: the frame is the outermost one, whatever the CFA.
+    Outermost,
     /// Something else: the rule has no quick form.
     Other,
 }
@@ -251,11 +253,19 @@ impl Packed {
             register if register == family.fp() => Base::FramePointer,
             _ => Base::Other,
         };
-        let fits = self.kind & WIDE == 0 && self.return_address > UNDEFINED && family.word_size() == 8;
+        let fits = self.kind & WIDE == 0 && self.return_address > IN_LINK_REGISTER && family.word_size() == 8;
         if !fits {
             return Quick::NONE;
         }
-        let fp = wanted_slots(family, |register| register == family.fp());
+        if self.return_address == UNDEFINED {
+            // The CFA must be known, though nothing is done with it.
+            return if base == Base::Other {
+                Quick::NONE
+            } else {
+                Quick { base: Base::Outermost, ..Quick::NONE }
+            };
+        }
+        let fp = frame_pointer_slot(family);
         let words = self.saved.get(fp.trailing_zeros() as usize).copied().unwrap_or_default();
         let is_saved = self.mask & fp != 0;
         if is_saved && words == 0 {
@@ -305,16 +315,28 @@ impl Packed {
     }
 }
 
+/// The frame pointer as a set of slots.
+#[inline(always)]
+pub(crate) const fn frame_pointer_slot(family: Family) -> u16 {
+    match family {
+        Family::X86 | Family::X86_64 => 1 << 1,
+        Family::Arm => 1 << 7,
+        Family::Aarch64 => 1 << 10,
+        _ => 0,
+    }
+}
+
 /// Callee-saved registers as a set of slots: those for which `is_wanted`.
-pub(crate) fn wanted_slots(family: Family, is_wanted: impl Fn(Register) -> bool) -> u16 {
+pub(super) fn wanted_slots(family: Family, is_wanted: impl Fn(Register) -> bool) -> u16 {
     let wanted = (0..).zip(slots(family)).filter(|(_, register)| is_wanted(Register(**register)));
     wanted.fold(0, |set, (slot, _)| set | 1u16 << slot)
 }
 
-/// The registers of a set of slots.
-pub(crate) fn packed_registers(family: Family, set: u16) -> impl Iterator<Item = Register> {
-    let chosen = (0..).zip(slots(family)).filter(move |(slot, _)| set & (1u16 << slot) != 0);
-    chosen.map(|(_, register)| Register(*register))
+/// The registers of a set of slots, as bits by number.
+#[inline(always)]
+pub(crate) fn packed_registers(family: Family, set: u16) -> u64 {
+    let chosen = (0..).zip(slots(family)).filter(|(slot, _)| set & (1u16 << slot) != 0);
+    chosen.fold(0, |bits, (_, register)| bits | 1u64 << register)
 }
 
 /// An address of user space on 64-bit ARM has no more bits; what lies above is authentication.

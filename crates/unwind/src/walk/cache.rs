@@ -87,17 +87,40 @@ impl Cache {
         Some((entry.quick, &entry.rule))
     }
 
+    /// The same of an exact address, where a walk begins.
+    #[inline(always)]
+    pub(super) fn find_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, &Packed)> {
+        let entry = self.exact.get(index(address.get()) % EXACT)?;
+        *trail = Trail::START;
+        // What was never used has the address zero, where wild jumps lead to; and no quick form.
+        (entry.address == address.get()).then_some((entry.quick, &entry.rule))
+    }
+
     /// The entry of an address that another led to than expected, which is expected there from now on.
     #[inline]
     fn turn(&mut self, last: u16, address: Avma) -> Option<usize> {
-        let place = index(address.get());
-        if self.entries.get(place)?.address != address.get() {
-            return None;
-        }
+        let place = self.place(address)?;
         if let Some(last) = self.entries.get_mut(usize::from(last)) {
             last.next = place as u16;
         }
         Some(place)
+    }
+
+    /// Where the entry of a return address is. Two addresses that belong in one place are both remembered: of the frames of
+    /// a stack some pair does in one process of four, and each walk would forget one for the other.
+    #[inline]
+    fn place(&self, address: Avma) -> Option<usize> {
+        let is_at = |place: &usize| self.entries.get(*place).is_some_and(|it| it.address == address.get());
+        let place = index(address.get());
+        [place, place ^ 1].into_iter().find(is_at)
+    }
+
+    /// Where the entry of a return address is to be put: where it is, else where nothing is, else in the place of another.
+    fn room(&self, address: Avma) -> usize {
+        let place = index(address.get());
+        let is_free = |place: &usize| self.entries.get(*place).is_some_and(|it| it.address == 0);
+        let known = self.place(address);
+        known.or_else(|| [place, place ^ 1].into_iter().find(is_free)).unwrap_or(place)
     }
 
     /// The rule of an address, wherever the walk has come from.
@@ -115,7 +138,10 @@ impl Cache {
     pub(super) fn put(&mut self, trail: &mut Trail, address: FrameAddress, rule: Packed, family: Family) {
         let quick = rule.quick(family);
         let (entries, place) = match address {
-            FrameAddress::Return(address) => (&mut self.entries[..], index(address.get())),
+            FrameAddress::Return(address) => {
+                let room = self.room(address);
+                (&mut self.entries[..], room)
+            }
             FrameAddress::Exact(address) => (&mut self.exact[..], index(address.get()) % EXACT),
         };
         let Some(entry) = entries.get_mut(place) else { return };
@@ -138,5 +164,33 @@ impl core::fmt::Debug for Cache {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let used = self.entries.iter().filter(|entry| entry.address != 0).count();
         write!(f, "Cache of {used} rules")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_addresses_of_one_place_are_both_remembered() {
+        let mut cache = Cache::new();
+        let addresses = [0x1000, 0x1000 + (ENTRIES * ENTRIES * ENTRIES) as u64, 0x1001].map(Avma::new);
+        assert_eq!(index(addresses[0].get()), index(addresses[1].get()));
+        let mut trail = Trail::START;
+        for address in &addresses[..2] {
+            cache.put(&mut trail, FrameAddress::Return(*address), Packed::default(), Family::X86_64);
+        }
+        let known = |cache: &mut Cache| {
+            addresses.map(|address| cache.follow(&mut Trail::START.clone(), address).is_some())
+        };
+        assert_eq!(known(&mut cache), [true, true, false]);
+        // The third belongs where the second is, and takes the place.
+        cache.put(&mut trail, FrameAddress::Return(addresses[2]), Packed::default(), Family::X86_64);
+        assert_eq!(known(&mut cache), [true, false, true]);
+        // What is put again stays where it is.
+        cache.put(&mut trail, FrameAddress::Return(addresses[0]), Packed::default(), Family::X86_64);
+        assert_eq!(known(&mut cache), [true, false, true]);
+        cache.clear();
+        assert_eq!(known(&mut cache), [false; 3]);
     }
 }

@@ -20,7 +20,7 @@ pub use fold::{Folded, Repeat, fold};
 pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 
 use crate::image::{Image, Images};
-use crate::rules::{Packed, Place, packed_registers, wanted_slots};
+use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
 use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
 use cache::Trail;
 
@@ -108,13 +108,20 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         walk
     }
 
+    #[inline]
     fn forget_what_is_not_needed(&mut self) {
-        let family = self.registers.family();
-        let fp = wanted_slots(family, |register| register == family.fp());
-        self.wanted = self.images.bases() | fp;
-        for register in packed_registers(family, !self.wanted) {
-            self.registers.clear(register);
+        // With the family a constant, so that its tables are too.
+        match self.registers.family() {
+            Family::X86_64 => self.forget_but(Family::X86_64),
+            Family::Aarch64 => self.forget_but(Family::Aarch64),
+            other => self.forget_but(other),
         }
+    }
+
+    #[inline(always)]
+    fn forget_but(&mut self, family: Family) {
+        self.wanted = self.images.bases() | frame_pointer_slot(family);
+        self.registers.clear_all(packed_registers(family, !self.wanted));
     }
 
     /// The same with a cache, for walking the same code often.
@@ -161,6 +168,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(rule)
     }
 
+    #[inline]
     fn first(&mut self) -> Step {
         let family = self.registers.family();
         let Some(pc) = self.registers.pc() else {

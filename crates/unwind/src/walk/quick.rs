@@ -1,7 +1,7 @@
 //! The shortest way along a stack: rules from the cache, with the registers that count at hand.
 
-use super::{Frame, Walk};
-use crate::rules::{Base, wanted_slots};
+use super::{End, Ended, Frame, Step, Walk};
+use crate::rules::{Base, Quick, frame_pointer_slot};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory};
 
 /// Above lies authentication on 64-bit ARM, which takes a closer look.
@@ -18,6 +18,15 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// As safe as `give`, where iterating is.
     #[inline]
     pub fn each(&mut self, mut give: impl FnMut(&Frame) -> bool) {
+        if self.at.is_none() && self.remaining > 0 {
+            // What fails is looked at again below.
+            if let Step::Caller(frame) = self.first() {
+                self.remaining -= 1;
+                if !give(&frame) {
+                    return;
+                }
+            }
+        }
         loop {
             let goes_on = match self.registers.family() {
                 Family::X86_64 => self.run(&mut give, Family::X86_64),
@@ -35,49 +44,89 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// ordinary is left to [`Walk::next`] from the beginning: nothing of that step is done.
     #[inline(always)]
     fn run(&mut self, give: &mut impl FnMut(&Frame) -> bool, family: Family) -> bool {
-        let (Some(FrameAddress::Return(mut address)), Some(cache)) = (self.at, self.cache.as_deref_mut())
-        else {
-            return true;
-        };
-        let (Some(mut sp), Some(mut fp)) = (self.registers.sp(), self.registers.fp()) else { return true };
-        let others = self.wanted & !wanted_slots(family, |register| register == family.fp());
+        let (Some(at), Some(cache)) = (self.at, self.cache.as_deref_mut()) else { return true };
+        let (Some(sp), Some(fp)) = (self.registers.sp(), self.registers.fp()) else { return true };
+        let others = self.wanted & !frame_pointer_slot(family);
         let (mut trail, mut remaining, mut goes_on) = (self.trail, self.remaining, true);
+        let mut here = Pointers { sp, fp, address: at.raw() };
+        let mut is_exact = matches!(at, FrameAddress::Exact(_));
         while goes_on && remaining > 0 {
             let mut trail_here = trail;
-            let Some((quick, rule)) = cache.follow_quickly(&mut trail_here, address) else { break };
-            let base = match quick.base {
-                Base::StackPointer => sp,
-                Base::FramePointer => fp,
-                Base::Other => break,
+            let found = if is_exact {
+                cache.find_quickly(&mut trail_here, here.address)
+            } else {
+                cache.follow_quickly(&mut trail_here, here.address)
             };
-            let cfa = base.get().wrapping_add_signed(quick.cfa.into());
-            let at = |offset: i32| Avma::new(cfa.wrapping_add_signed(offset.into()));
-            let Ok(caller) = self.memory.read_u64(at(quick.return_address)) else { break };
-            if cfa <= sp.get() || caller == 0 || caller > highest(family) {
+            let Some((quick, rule)) = found else { break };
+            if quick.base == Base::Outermost {
+                (self.ended, remaining, goes_on) = (Some(Ended::EndOfStack(End::Undefined)), 0, false);
                 break;
             }
-            if quick.frame_pointer != 0 {
-                let Ok(saved) = self.memory.read_u64(at(quick.frame_pointer)) else { break };
-                fp = Avma::new(saved);
-            }
+            let Some((caller, cfa)) = here.step(&quick, self.memory, family) else { break };
             if quick.others & others != 0 {
                 rule.recover(&mut self.registers, self.memory, cfa, others, family);
             }
-            (trail, sp, address, remaining) = (trail_here, Avma::new(cfa), Avma::new(caller), remaining - 1);
-            let (address, trust) = (FrameAddress::Return(address), quick.trust);
-            goes_on =
-                give(&Frame { address, stack_pointer: sp, trust, is_after_signal: false, bytecode: None });
+            (trail, here, remaining, is_exact) = (trail_here, caller, remaining - 1, false);
+            let (address, trust) = (FrameAddress::Return(here.address), quick.trust);
+            goes_on = give(&Frame {
+                address,
+                stack_pointer: here.sp,
+                trust,
+                is_after_signal: false,
+                bytecode: None,
+            });
         }
         if remaining == self.remaining {
             return true;
         }
-        (self.trail, self.remaining, self.at) = (trail, remaining, Some(FrameAddress::Return(address)));
-        self.registers.set(family.sp(), sp.get());
-        self.registers.set(family.fp(), fp.get());
-        self.registers.set(family.pc(), address.get());
-        if let Some(lr) = family.lr() {
-            self.registers.set(lr, address.get());
-        }
+        self.leave(&here, is_exact, family);
+        (self.trail, self.remaining) = (trail, remaining);
         goes_on
+    }
+
+    /// Puts back what was at hand.
+    #[inline(always)]
+    fn leave(&mut self, here: &Pointers, is_exact: bool, family: Family) {
+        if is_exact {
+            return;
+        }
+        self.at = Some(FrameAddress::Return(here.address));
+        self.registers.set(family.sp(), here.sp.get());
+        self.registers.set(family.fp(), here.fp.get());
+        self.registers.set(family.pc(), here.address.get());
+        if let Some(lr) = family.lr() {
+            self.registers.set(lr, here.address.get());
+        }
+    }
+}
+
+/// The registers that count.
+#[derive(Clone, Copy)]
+struct Pointers {
+    sp: Avma,
+    fp: Avma,
+    address: Avma,
+}
+
+impl Pointers {
+    /// The caller's, and the CFA.
+    #[inline(always)]
+    fn step<M: ReadMemory + ?Sized>(self, quick: &Quick, memory: &M, family: Family) -> Option<(Self, u64)> {
+        let base = match quick.base {
+            Base::StackPointer => self.sp,
+            Base::FramePointer => self.fp,
+            Base::Outermost | Base::Other => return None,
+        };
+        let cfa = base.get().wrapping_add_signed(quick.cfa.into());
+        let at = |offset: i32| Avma::new(cfa.wrapping_add_signed(offset.into()));
+        let address = memory.read_u64(at(quick.return_address)).ok()?;
+        if cfa <= self.sp.get() || address == 0 || address > highest(family) {
+            return None;
+        }
+        let fp = match quick.frame_pointer {
+            0 => self.fp,
+            offset => Avma::new(memory.read_u64(at(offset)).ok()?),
+        };
+        Some((Self { sp: Avma::new(cfa), fp, address: Avma::new(address) }, cfa))
     }
 }

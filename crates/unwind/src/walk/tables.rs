@@ -167,8 +167,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let is_table = matches!(trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
         let elsewhere = is_table && !by_sp && self.is_code(address) == Some(true);
         let may_switch = self.switches < MAX_SWITCHES && (row.is_signal_frame || elsewhere);
+        // What is analysed may count from a copy of the stack pointer: `mov ip, sp; push {fp, ip, lr, pc}`.
+        let by_code = by_sp || trust == Trust::Analysis;
         let fine = sp > here.stack_pointer
-            || (stands && (by_sp && self.registers.family().lr().is_some()))
+            || (stands && (by_code && self.registers.family().lr().is_some()))
             || (stands && (row.is_signal_frame || elsewhere))
             || (sp < here.stack_pointer && may_switch);
         if fine { Ok(()) } else { Err(Failure::NotAdvancing(sp)) }

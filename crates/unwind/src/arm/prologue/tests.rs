@@ -67,6 +67,9 @@ fn old_frames_take_the_stack_pointer_from_the_stack() {
     ]);
     assert_eq!(analyse_at(&code, 4, Some(0), false), Some((13, 0, LINK)));
     assert_eq!(analyse_at(&code, 8, Some(0), false), Some((13, 16, Rule::Offset(-8))));
+    // With the way back at hand, the stack pointer counts from its copy.
+    let short = words(&[0xe1a0_c00d, 0xe92d_d800, 0xe24c_b004, 0xe89d_a800]);
+    assert_eq!(analyse_at(&short, 4, Some(0), false), Some((12, 0, LINK)));
     // What `ldm` makes of `sp` is only on the stack: no row says it.
     assert_eq!(analyse_at(&code, 20, Some(0), false), None);
 }
@@ -176,6 +179,68 @@ fn frames_undone_before_a_tail_call_are_told_by_the_bodys_row() {
     let undone = Some((Cfa::RegisterOffset(Register(13), 0), LINK, Rule::Same));
     assert_eq!(row(8), undone);
     assert_eq!(row(10), undone);
+}
+
+/// gcc at -O2: only one case of a switch needs a frame, the others jump to another function.
+#[test]
+fn cases_of_a_switch_before_the_frame_is_made() {
+    let code = words(&[
+        0xe350_0001, // cmp r0, #1
+        0x908f_f100, // addls pc, pc, r0, lsl #2
+        0xea00_0001, // b 20
+        0xea00_0004, // b 36
+        0xea00_0000, // b 24
+        0xe12f_ff1e, // bx lr
+        0xe92d_4010, // push {r4, lr}, at 24
+        0xebff_ff16, // bl
+        0xe8bd_8010, // pop {r4, pc}
+        0xe3a0_0001, // mov r0, #1, at 36
+        0xea00_0100, // b out of the function
+    ]);
+    are_before_the_frame(&code, false, &[(8, true), (12, true), (36, true), (40, true), (28, false)]);
+    // clang's switch.
+    let code = words(&[
+        0xe350_0001, // cmp r0, #1
+        0x812f_ff1e, // bxhi lr
+        0xe28f_1004, // add r1, pc, #4
+        0xe791_0100, // ldr r0, [r1, r0, lsl #2]
+        0xe081_f000, // add pc, r1, r0
+        8,
+        16,          // distances from themselves
+        0xe3a0_0001, // mov r0, #1, at 28
+        0xea00_0100, // b out of the function
+        0xe92d_4010, // push {r4, lr}, at 36
+        0xebff_ff16, // bl
+        0xe8bd_8010, // pop {r4, pc}
+    ]);
+    are_before_the_frame(&code, false, &[(8, true), (28, true), (32, true), (40, false)]);
+    let code = halves(&[
+        0x2801, //         cmp r0, #1
+        0xbf88, //         it hi
+        0x4770, //         bxhi lr
+        0xe8df, 0xf000, // tbb [pc, r0]
+        0x0401, //         to 12 and 18
+        0x2001, //         movs r0, #1, at 12
+        0xf7ff, 0xbedd, // b.w out of the function
+        0xb510, //         push {r4, lr}, at 18
+        0xf7ff, 0xfecd, // bl
+        0xbd10, //         pop {r4, pc}
+    ]);
+    are_before_the_frame(&code, true, &[(6, true), (12, true), (14, true), (20, false)]);
+}
+
+fn are_before_the_frame(code: &[u8], thumb: bool, expected: &[(u64, bool)]) {
+    let mut body = Row::new(Cfa::RegisterOffset(Register(13), 8), Rule::Offset(-4));
+    body.set(Register(14), Rule::Offset(-4));
+    for (offset, is_before) in expected {
+        let (text, function) = (Section::new(Svma::new(TEXT), code), Some(Svma::new(TEXT)));
+        let code = Code { text, at: Svma::new(TEXT + offset), function, thumb, is_described: false };
+        let row = analyse(&code, Some(&body));
+        let is_link = row.is_some_and(|row| row.return_address == LINK);
+        assert_eq!(is_link, *is_before, "{offset}: {row:?}");
+        let reader = Reader { code: &code, thumb };
+        assert_eq!(ways::before_frame(&reader).is_some(), *is_before, "{offset}");
+    }
 }
 
 fn row_in_thumb(code: &[u8], offset: u64, body: &Row) -> Option<(Cfa, Rule, Rule)> {
