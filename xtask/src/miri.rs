@@ -10,7 +10,7 @@ use std::process::Command;
 const TESTS: [(&str, &[&str]); 3] = [
     ("backtrail-core", &[]),
     ("backtrail-sys", &["shared::", "mach_state::"]),
-    ("backtrail-capture", &["hang::"]),
+    ("backtrail-capture", &["hang::beat::"]),
 ];
 
 pub(crate) fn run(_arguments: &[String]) -> Result<()> {

@@ -168,7 +168,7 @@ pub(crate) fn signal(name: &str, id: u32) {
 }
 
 /// Waits until something holds, for a minute at most.
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if holds() {
             return;
