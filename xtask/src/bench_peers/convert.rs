@@ -103,7 +103,7 @@ fn dumped(program: &Path, files: &[&Path], out: &Path) -> String {
     each.collect::<Vec<_>>().join(" && ")
 }
 
-fn cached(program: &Path, files: &[&Path], out: &Path) -> String {
+pub(super) fn cached(program: &Path, files: &[&Path], out: &Path) -> String {
     let files = files.iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
     format!("exec {} {} {files}", quoted(program), quoted(out))
 }
@@ -118,13 +118,13 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display())
 }
 
-fn convert(backtrail: &Path, jobs: &str, format: &str, files: &[&Path], out: &Path) -> String {
+pub(super) fn convert(backtrail: &Path, jobs: &str, format: &str, files: &[&Path], out: &Path) -> String {
     let files = files.iter().map(|file| quoted(file)).collect::<Vec<_>>().join(" ");
     format!("exec {} convert {files} --jobs {jobs} --format {format} -o {}/", quoted(backtrail), quoted(out))
 }
 
 /// It takes one file at a time.
-fn gsymutil(files: &[&Path], out: &Path) -> String {
+pub(super) fn gsymutil(files: &[&Path], out: &Path) -> String {
     let each = files.iter().map(|file| {
         let to = quoted(&named(file, out, "gsym"));
         format!("{GSYMUTIL} --convert {} --num-threads=2 --quiet -o {to}", quoted(file))

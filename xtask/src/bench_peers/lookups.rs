@@ -37,7 +37,7 @@ pub(super) fn run(runs: usize) -> Result<()> {
 }
 
 /// A file of random addresses of code, a line each.
-fn addresses(file: &Path, count: usize) -> Result<std::path::PathBuf> {
+pub(super) fn addresses(file: &Path, count: usize) -> Result<std::path::PathBuf> {
     let program = sh::built(&["-p", "backtrail-symbolize", "--example", "accuracy"])?;
     let mut command = std::process::Command::new(program);
     let printed =

@@ -9,6 +9,7 @@ mod demangle;
 mod lookups;
 mod race;
 mod stacks;
+mod tables;
 mod unwind;
 
 use crate::{Result, sh};
@@ -20,6 +21,7 @@ type Part = (&'static str, &'static str, fn(usize) -> Result<()>);
 const PARTS: &[Part] = &[
     ("lookups", "addresses of debug files, without a table", lookups::run),
     ("convert", "debug info into symbol table files", convert::run),
+    ("tables", "a million addresses of symbol table files", tables::run),
     ("unwind", "ns per frame of a stack in the own process", unwind::run),
     ("capture", "ns per frame of a capture of the own thread, µs of another", unwind::capture),
     (

@@ -165,11 +165,11 @@ fn leb(bytes: &[u8]) -> Option<(u64, u32, bool, &[u8])> {
     None
 }
 
-fn uleb(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn uleb(bytes: &[u8]) -> Option<(u64, &[u8])> {
     leb(bytes).map(|(value, _, _, rest)| (value, rest))
 }
 
-fn sleb(bytes: &[u8]) -> Option<(i64, &[u8])> {
+pub(super) fn sleb(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (value, bits, is_negative, rest) = leb(bytes)?;
     let high = if is_negative { u64::MAX.checked_shl(bits).unwrap_or(0) } else { 0 };
     Some(((value | high).cast_signed(), rest))

@@ -7,6 +7,7 @@ mod exidx;
 mod expression;
 mod frames;
 mod names;
+pub(crate) mod postfix;
 mod text;
 
 use crate::inspect::files;

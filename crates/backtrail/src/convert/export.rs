@@ -1,7 +1,9 @@
 //! Tables in the formats of other tools.
 
 use super::TableFormat;
+use super::stack_cfi::StackRecords;
 use backtrail_demangle::{Options, demangle};
+use backtrail_store::FileData;
 use backtrail_table::breakpad::{BreakpadWriter, Module};
 use backtrail_table::exchange::{Exported, export};
 use backtrail_table::gsym::GsymWriter;
@@ -10,20 +12,27 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Writes what a table holds in another format.
-pub(super) fn write(table: &Table<'_>, format: TableFormat, out: &mut dyn Write) -> Result<Exported, Error> {
+/// Writes what a table holds in another format, with the unwind rules of the image's files where the format has them. Gives
+/// how much had no name, and of how much the rules were left out.
+pub(super) fn write(
+    table: &Table<'_>,
+    format: TableFormat,
+    parts: &[(String, FileData)],
+    out: &mut dyn Write,
+) -> Result<(Exported, u64), Error> {
     let header = table.header();
     if format == TableFormat::Breakpad {
         let mut writer = BreakpadWriter::new(module(header), header.image_base);
         let names = Readable::default();
         let exported = export(table, &mut writer, &|name, linkage| names.of(name, linkage))?;
-        writer.finish(out)?;
-        return Ok(exported);
+        let stack = StackRecords::of(parts, header.image_base);
+        writer.finish(stack.lines(), out)?;
+        return Ok((exported, stack.left_out));
     }
     let mut writer = GsymWriter::new(header.id, header.image_base);
     let exported = export(table, &mut writer, &of_linker)?;
     writer.finish(out)?;
-    Ok(exported)
+    Ok((exported, 0))
 }
 
 fn module(header: &Header) -> Module {

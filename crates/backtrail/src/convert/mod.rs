@@ -3,6 +3,7 @@
 mod export;
 mod output;
 mod sources;
+mod stack_cfi;
 
 use crate::open_image::OpenImage;
 use backtrail_store::Index;
@@ -166,7 +167,7 @@ impl ConvertSources {
         let start = Instant::now();
         let pending = match settings.format {
             TableFormat::Btsym => pending,
-            format => in_format(&pending, format, place, &mut summary.stats, &mut dropped)?,
+            format => in_format(source, &pending, format, place, &mut summary.stats, &mut dropped)?,
         };
         took += start.elapsed();
         pending.finish().map_err(failed)?;
@@ -241,6 +242,7 @@ fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> R
 
 /// Writes a table that is on its way in another format, and tells what that comes to.
 fn in_format(
+    source: &ConvertSource,
     table: &Pending,
     format: TableFormat,
     place: &Path,
@@ -249,11 +251,13 @@ fn in_format(
 ) -> Result<Pending, ConvertFailure> {
     let output = |error: String| ConvertFailure::Output(place.to_owned(), error);
     let exported = Pending::create(place).map_err(|error| output(error.to_string()))?;
-    let nameless = export(table, format, &exported).map_err(|error| match error {
+    let (nameless, ruleless) = export(source, table, format, &exported).map_err(|error| match error {
         Failed::Output(error) => output(error),
         Failed::Input(problem) => ConvertFailure::Input(problem),
     })?;
-    dropped.extend((nameless > 0).then(|| (NAMELESS.to_owned(), nameless)));
+    for (count, what) in [(nameless, NAMELESS), (ruleless, RULELESS)] {
+        dropped.extend((count > 0).then(|| (what.to_owned(), count)));
+    }
     stats.sections.clear();
     stats.bytes = exported.file.metadata().map_err(|error| output(error.to_string()))?.len();
     Ok(exported)
@@ -262,18 +266,27 @@ fn in_format(
 /// Neither GSYM nor Breakpad knows them.
 const NAMELESS: &str = "functions and symbols without names, lines without functions";
 
-/// Gives how much had no name.
-fn export(table: &Pending, format: TableFormat, to: &Pending) -> Result<u64, Failed> {
+/// Breakpad's rules can only add, multiply and read memory.
+const RULELESS: &str = "ranges whose unwind rules Breakpad cannot express, and broken entries";
+
+/// Gives how much had no name, and how much no rules.
+fn export(
+    source: &ConvertSource,
+    table: &Pending,
+    format: TableFormat,
+    to: &Pending,
+) -> Result<(u64, u64), Failed> {
     let input = |error: String| Failed::Input(error);
     let data = backtrail_store::FileData::map(table.temporary()).map_err(|error| input(error.to_string()))?;
     let table = backtrail_table::Table::open(&data).map_err(|error| input(error.to_string()))?;
     let mut out = BufWriter::with_capacity(1 << 20, &to.file);
-    let exported = export::write(&table, format, &mut out).map_err(|error| match error.kind() {
+    let written = export::write(&table, format, &source.parts, &mut out);
+    let (exported, ruleless) = written.map_err(|error| match error.kind() {
         backtrail_table::ErrorKind::Io => Failed::Output(error.to_string()),
         _ => input(error.to_string()),
     })?;
     out.flush().map_err(|error| Failed::Output(error.to_string()))?;
-    Ok(exported.nameless)
+    Ok((exported.nameless, ruleless))
 }
 
 fn words(reason: DropReason) -> &'static str {

@@ -15,7 +15,7 @@ fn written(functions: &[PlainFunction<'_>], base: u64) -> Vec<u8> {
     }
     functions.iter().for_each(|function| writer.function(function).unwrap());
     let mut out = Vec::new();
-    writer.finish(&mut out).unwrap();
+    writer.finish(["STACK CFI INIT 1000 20 .cfa: $rsp 8 +\n"].into_iter(), &mut out).unwrap();
     out
 }
 

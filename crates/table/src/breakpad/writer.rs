@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 /// Collects functions and writes them as dump_syms does: module, files, origins of inlined calls, then functions and
-/// public symbols by address. Unwind information is left to others.
+/// public symbols by address, then `STACK` records.
 #[derive(Debug)]
 pub struct BreakpadWriter {
     module: Module,
@@ -58,13 +58,15 @@ impl BreakpadWriter {
         address.offset_from(self.image_base)
     }
 
-    /// Writes the file.
+    /// Writes the file; `stack` are its `STACK` records, whole lines.
     ///
     /// # Errors
     /// When the output cannot be written.
-    pub fn finish(mut self, out: &mut dyn Write) -> Result<()> {
+    pub fn finish<'s>(mut self, mut stack: impl Iterator<Item = &'s str>, out: &mut dyn Write) -> Result<()> {
         self.records.sort_by_key(|(address, is_public, _)| (*address, *is_public));
-        self.write(out).map_err(|error| Error::io(&error))
+        let written =
+            self.write(out).and_then(|()| stack.try_for_each(|text| out.write_all(text.as_bytes())));
+        written.map_err(|error| Error::io(&error))
     }
 
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {

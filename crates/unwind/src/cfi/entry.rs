@@ -97,6 +97,10 @@ pub(crate) fn head(cursor: &mut Cursor<'_>, flavour: Flavour) -> Result<Head> {
     Ok(Head { offset, body: inner.position(), end, kind })
 }
 
+/// Bytes of a CIE, which is read again for each FDE: a large one shared by many would take quadratic time. Those of compilers
+/// have less than a hundred.
+const MAX_CIE: usize = 4096;
+
 /// Reads the CIE at the cursor.
 pub(crate) fn cie(cursor: &mut Cursor<'_>, flavour: Flavour, bases: &Bases<'_, '_>) -> Result<Cie> {
     let at = *cursor;
@@ -106,6 +110,9 @@ pub(crate) fn cie(cursor: &mut Cursor<'_>, flavour: Flavour, bases: &Bases<'_, '
     }
     let mut inner = at;
     inner.seek(head.body)?;
+    if head.end - head.body > MAX_CIE {
+        return Err(inner.fault("a CIE of at most 4,096 bytes"));
+    }
     let mut inner = inner.limited((head.end - head.body) as u64)?;
     let version = inner.u8()?;
     if !matches!(version, 1 | 3 | 4) {

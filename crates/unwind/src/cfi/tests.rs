@@ -232,6 +232,8 @@ fn augmentations_and_versions() {
     assert_eq!((four.address_size, four.return_address_register), (4, 8));
     assert!(cie(&[2, 0, 1, 0x78, 16]).is_none());
     assert!(cie(&[4, 0, 4, 2, 1, 0x78, 8]).is_none());
+    let padded = |size: usize| cie(&[&[1, 0, 1, 0x78, 16][..], &vec![0; size]].concat());
+    assert!(padded(4000).is_some() && padded(4200).is_none());
 }
 
 #[test]
