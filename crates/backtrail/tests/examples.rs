@@ -1,6 +1,12 @@
 //! The examples, run as their pages say. Files and lines are not asked for: builds may leave debug info out.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test's helpers may"
+)]
 
 use backtrail_testkit::TempDir;
 use serde_json::Value;

@@ -177,3 +177,9 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
     panic!("{what}: not after a minute");
 }
+
+/// Copies a program that is to be run. Not by this process: another test that forks meanwhile would inherit the file that is
+/// written to, and what somebody writes to cannot be run (`ETXTBSY`).
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
+}
