@@ -18,6 +18,7 @@ mod ffi;
 mod fixtures;
 mod fuzz;
 mod inputs;
+mod miri;
 mod names;
 mod sh;
 mod shape;
@@ -78,6 +79,12 @@ const CHORES: &[Chore] = &[
         "[--install PREFIX]",
         "runs the C and C++ examples under valgrind and the sanitizers, or installs library and header",
         ffi::run,
+    ),
+    (
+        "miri",
+        "",
+        "tests unsafe and lock-free code for undefined behaviour (needs nightly Rust with Miri)",
+        miri::run,
     ),
     (
         "cores",

@@ -70,6 +70,19 @@ fn this_thread_from_its_caller_on() {
 }
 
 #[test]
+fn the_main_thread() {
+    let capturer = capturer(Method::Rules);
+    let mut stack = RawStack::new();
+    capturer.main_thread(&mut stack).unwrap();
+    assert_eq!(stack.thread(), Some(ThreadId::main()));
+    assert_eq!(ThreadId::main().get(), std::process::id());
+    // It waits for this test. 32-bit ARM's C library has no unwind information for that.
+    if cfg!(not(target_arch = "arm")) {
+        assert_chain(&names(&capturer, &stack), &["main"]);
+    }
+}
+
+#[test]
 fn another_thread_by_its_handle() {
     for method in [Method::Rules, Method::CopyStack(64 << 10)] {
         let capturer = capturer(method);

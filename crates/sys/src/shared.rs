@@ -1,6 +1,7 @@
 //! A value that signal handlers read while others replace it.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +11,9 @@ use std::sync::{Mutex, PoisonError};
 pub struct Shared<T> {
     now: AtomicPtr<T>,
     readers: AtomicUsize,
-    old: Mutex<Vec<Box<T>>>,
+    /// Not boxes: a box is its owner's alone, and readers may still have these.
+    old: Mutex<Vec<AtomicPtr<T>>>,
+    owns: PhantomData<Box<T>>,
 }
 
 /// Counts a reader for as long as it lives.
@@ -26,7 +29,7 @@ impl<T: Send + Sync> Shared<T> {
     /// Holds `value`.
     pub fn new(value: T) -> Self {
         let now = AtomicPtr::new(Box::into_raw(Box::new(value)));
-        Self { now, readers: AtomicUsize::new(0), old: Mutex::default() }
+        Self { now, readers: AtomicUsize::new(0), old: Mutex::default(), owns: PhantomData }
     }
 
     /// Does something with the value.
@@ -47,12 +50,21 @@ impl<T: Send + Sync> Shared<T> {
     pub fn replace(&self, value: T) {
         let value = Box::into_raw(Box::new(value));
         let mut old = self.old.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = self.now.swap(value, SeqCst);
-        // SAFETY: it came from a box and is out of everybody's reach but of readers that were counted before.
-        old.push(unsafe { Box::from_raw(last) });
+        old.push(AtomicPtr::new(self.now.swap(value, SeqCst)));
         let free = if self.readers.load(SeqCst) == 0 { std::mem::take(&mut *old) } else { Vec::new() };
         drop(old);
-        drop(free);
+        // SAFETY: they are out of everybody's reach but of readers that were counted before, and there were none.
+        unsafe { free_all(free) };
+    }
+}
+
+/// # Safety
+///
+/// They are of boxes, and nobody else has them.
+unsafe fn free_all<T>(all: Vec<AtomicPtr<T>>) {
+    for one in all {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(one.into_inner()) });
     }
 }
 
@@ -60,6 +72,9 @@ impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         // SAFETY: it came from a box; nobody has a reference to `self`.
         drop(unsafe { Box::from_raw(*self.now.get_mut()) });
+        let old = self.old.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the same.
+        unsafe { free_all(std::mem::take(old)) };
     }
 }
 

@@ -86,7 +86,10 @@ pub(super) fn run(
             (work.is_crowded, work.in_flight) = (is_crowded, in_flight);
             match options.consistent {
                 true => work.together(threads, usage),
-                false => work.one_by_one(threads, usage),
+                false => {
+                    ptrace::hurry_most();
+                    work.one_by_one(threads, usage);
+                }
             }
             Stopped { outcomes: work.outcomes, stops: work.stops }
         };
@@ -182,6 +185,10 @@ impl<'t> Work<'t> {
                     thread::sleep(TURN);
                     turn = Instant::now();
                 }
+                if waiting.iter().any(|held| held.is_running) {
+                    // It stands as soon as it comes to run, while the next ones are asked.
+                    self.look_after(&mut waiting);
+                }
             }
             // None is to stand while they are listed.
             self.let_settle(&mut waiting);
@@ -195,8 +202,7 @@ impl<'t> Work<'t> {
 
     /// Asks a thread to stop, and copies it if it does at once; else it is one of those that are waited for.
     fn begin(&mut self, index: usize, facts: &ThreadFacts, waiting: &mut Vec<Held>) -> Outcome {
-        let is_running = facts.state == ThreadState::Running;
-        if is_running {
+        if facts.state == ThreadState::Running {
             // It does not wait for the others', which would go before it.
             self.let_settle(waiting);
         }
@@ -205,7 +211,7 @@ impl<'t> Work<'t> {
             Err(outcome) => return outcome,
         };
         held.ask();
-        match held.look(if is_running { LOOKS_AT_RUNNING } else { self.looks }) {
+        match held.look(if held.is_running { LOOKS_AT_RUNNING } else { self.looks }) {
             Seen::Running => {
                 self.looks = (self.looks / 2).max(1);
                 waiting.push(held);
@@ -242,7 +248,8 @@ impl<'t> Work<'t> {
         match Tracee::seize(facts.id) {
             Ok(tracee) => {
                 let now = Instant::now();
-                Ok(Held { index, tracee, asked: now, moved: now, looks: LOOKS })
+                let is_running = facts.state == ThreadState::Running;
+                Ok(Held { index, tracee, asked: now, moved: now, is_running })
             }
             Err(error) => Err(self.why_not(facts.id, error)),
         }

@@ -132,9 +132,14 @@ impl Target {
         Ok(entries.flatten().filter_map(|entry| parse_id(entry.file_name().as_encoded_bytes())).collect())
     }
 
-    /// How many threads it has by the kernel's count, which is quicker than listing them.
+    /// How many threads it has by the kernel's count, which is quicker than listing them. All stand still when it is asked for:
+    /// the links of the folder are counted at once, while for `stat` the kernel adds up the times of all threads.
     pub(super) fn thread_count(&self) -> Option<u64> {
-        Some(Stat::parse(&small_file(&path(self.process, "stat"))?)?.threads)
+        /// Those that a folder has anyway.
+        const OWN_LINKS: u64 = 2;
+        let links = fs::metadata(path(self.process, "task")).ok()?.nlink();
+        let by_links = links.checked_sub(OWN_LINKS).filter(|count| *count > 0);
+        by_links.or_else(|| Some(Stat::parse(&small_file(&path(self.process, "stat"))?)?.threads))
     }
 
     /// What `parse` makes of a file of one of the threads.

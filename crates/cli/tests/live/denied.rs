@@ -25,7 +25,7 @@ fn as_nobody(program: &Path) -> Option<Command> {
 /// Everybody may run what is in the folder: a copy of the program too.
 fn opened(folder: &TempDir) -> PathBuf {
     let copy = folder.join("backtrail");
-    std::fs::copy(crate::target::program(), &copy).unwrap();
+    crate::target::copy_program(crate::target::program(), &copy);
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     copy
 }

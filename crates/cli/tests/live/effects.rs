@@ -73,8 +73,7 @@ fn the_program_may_be_killed_at_any_moment() {
     }
     let rounds = |line: String| line.trim().trim_start_matches("rounds ").parse::<u64>().unwrap();
     let before = rounds(calls.ask());
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(rounds(calls.ask()) > before, "the spinning thread goes on");
+    wait_until("the spinning thread goes on", || rounds(calls.ask()) > before);
     let last = calls.finish();
     assert!(last.contains("early 0 ") && last.contains(" others 0 "), "{last}");
 }

@@ -104,7 +104,7 @@ fn static_musl_and_32_bit_programs() {
         }
         assert_eq!(captured["threads"][1]["waiting_in"], "pause", "{compiler} {options:?}");
         let depth = names(&captured["threads"][3]).iter().filter(|name| *name == "deep").count();
-        // Without unwind information of musl's system calls, the frame that made one can be missing.
+        // musl's `pause` has no unwind information and leaves its caller's frame pointer as it is: that caller can be missing.
         assert!(depth == 23 || compiler == "musl-gcc" && depth == 22, "{compiler} {options:?}: {depth}");
     }
 }

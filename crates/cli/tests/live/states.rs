@@ -150,7 +150,7 @@ fn what_a_process_calls_itself_moves_no_cursor() {
     let folder = TempDir::new("live-escapes");
     let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
     let renamed = folder.join("a\u{1b}[31m\nb");
-    std::fs::copy(program, &renamed).unwrap();
+    crate::target::copy_program(program.as_ref(), &renamed);
     let target = Target::start(Command::new(renamed).args(["1", "\u{1b}[2J\nfake line"]));
     for format in ["text", "collapsed"] {
         let text = backtrail(&["stacks", &target.id.to_string(), "--format", format]).stdout;

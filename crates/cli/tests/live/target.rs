@@ -169,7 +169,7 @@ pub(crate) fn signal(name: &str, id: u32) {
 }
 
 /// Waits until something holds, for a minute at most.
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if holds() {
             return;
@@ -177,4 +177,10 @@ pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     panic!("{what}: not after a minute");
+}
+
+/// Copies a program that is to be run. Not by this process: another test that forks meanwhile would inherit the file that is
+/// written to, and what somebody writes to cannot be run (`ETXTBSY`).
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
 }

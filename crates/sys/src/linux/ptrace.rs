@@ -151,7 +151,7 @@ impl Drop for Tracee {
 }
 
 /// Has the calling thread, and no other, go before others where it may (`CAP_SYS_NICE`), and sleep no longer than it asks
-/// for: for threads that hold up others while they work.
+/// for: for threads that hold up others while they work. What it waits for still comes to run beside it.
 pub fn hurry() {
     const MOST_URGENT: i32 = -20;
     const ONE_NANOSECOND: libc::c_ulong = 1;
@@ -159,4 +159,18 @@ pub fn hurry() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, MOST_URGENT) };
     // SAFETY: takes numbers only, and is about the calling thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ONE_NANOSECOND) };
+}
+
+/// Has the calling thread, and no other, take its processor from whatever else is there as soon as it wants to, where it may
+/// (`CAP_SYS_NICE`). A nice value counts among the threads of one session only, where sessions are scheduled in groups
+/// (sched(7), "The autogroup feature"): beside another session that is busy, [`hurry`] does not keep a thread from waiting for
+/// milliseconds while it holds others. To be asked for by threads that sleep again and again.
+pub fn hurry_most() {
+    const LOWEST_OF_THEM: libc::c_int = 1;
+    // SAFETY: a structure of numbers, for which zeros are numbers.
+    let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
+    priority.sched_priority = LOWEST_OF_THEM;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `priority` lives until the call is over. 0 is the calling thread. Not being allowed to is fine.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
 }

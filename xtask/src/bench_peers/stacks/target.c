@@ -1,12 +1,16 @@
 /* target N: N threads of about 35 frames that wait, and one that spins and knows how long it stood. For each line of
    input it prints two numbers of microseconds since the line before: the longest time that it did not run, whatever the
-   reason, and the longest that it was stopped. The kernel counts what a thread waits for a processor (the second number
-   of its schedstat); what it did not run besides, it was stopped. */
+   reason, and the longest that it was stopped. The kernel counts how often a thread gave its processor up (here only by
+   being stopped: it waits for nothing), and what it waits for a processor (the second number of its schedstat). A pause in
+   which it gave nothing up is an interrupt, another thread or the machine's own pause; of one in which it did, what it
+   waited for a processor is left out. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,22 +36,32 @@ static uint64_t waited(int file) {
     return wanted;
 }
 
+/* How often the calling thread gave its processor up. */
+static long given_up(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
 static void *spin(void *nothing) {
     int file = open("/proc/thread-self/schedstat", O_RDONLY);
-    uint64_t before = waited(file), last = now();
+    uint64_t before = waited(file);
+    long stops = given_up();
+    uint64_t last = now();
     for (;;) {
         uint64_t time = now(), pause = time - last;
         last = time;
         if (pause < SHORT)
             continue;
         uint64_t after = waited(file), wait = after - before;
-        uint64_t stop = pause > wait ? pause - wait : 0;
+        uint64_t stop = given_up() != stops && pause > wait ? pause - wait : 0;
         if (pause > longest)
             longest = pause;
         if (stop > longest_stop)
             longest_stop = stop;
         /* What it did not run between the two clocks is missed: that is not the pause that was measured. */
         before = waited(file);
+        stops = given_up();
         last = now();
     }
     return nothing;

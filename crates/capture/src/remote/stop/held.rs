@@ -1,8 +1,6 @@
 //! One thread that is about to stand.
 
-use super::PAUSE;
 use backtrail_sys::linux::ptrace::{Seen, Tracee};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// A seized thread that was asked to stop.
@@ -13,8 +11,8 @@ pub(super) struct Held {
     pub(super) asked: Instant,
     /// When it was last seen not to stand.
     pub(super) moved: Instant,
-    /// How often [`wait`](Self::wait) looks before each pause.
-    pub(super) looks: u32,
+    /// Whether it ran when it was last asked about.
+    pub(super) is_running: bool,
 }
 
 /// After this time a thread takes long: it may sleep for long.
@@ -44,17 +42,5 @@ impl Held {
             }
         }
         Seen::Running
-    }
-
-    /// Waits until it stands, for so long at most.
-    pub(super) fn wait(&mut self, limit: Duration) -> Seen {
-        let began = Instant::now();
-        loop {
-            let seen = self.look(self.looks);
-            if seen != Seen::Running || began.elapsed() > limit {
-                return seen;
-            }
-            thread::sleep(PAUSE);
-        }
     }
 }

@@ -1,13 +1,14 @@
 //! All threads stopped at one moment.
 
 use super::held::Held;
-use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Work};
+use super::{BUSY_MACHINE, LONGEST_PAUSE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, PAUSE, Work};
 use crate::ThreadState;
 use crate::gregset;
 use crate::remote::facts::ThreadFacts;
 use crate::remote::stack;
 use crate::remote::usage::Usage;
-use backtrail_sys::linux::ptrace::Seen;
+use backtrail_sys::linux::ptrace::{self, Seen};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What one in uninterruptible sleep is waited for while all the others stand still.
@@ -38,7 +39,10 @@ impl Work<'_> {
             }
             began.get_or_insert_with(Instant::now);
             self.stop_all(new_resting, &mut resting);
-            new_running.iter_mut().for_each(|held| held.looks = LOOKS_AT_RUNNING);
+            if !new_running.is_empty() {
+                // The others had to come to run in order to stop, and do no more; these are stopped at once.
+                ptrace::hurry_most();
+            }
             self.stop_all(new_running, &mut running);
             if self.has_all(threads) || !self.add_new(threads, usage) {
                 break;
@@ -62,36 +66,48 @@ impl Work<'_> {
                 break;
             }
             some.iter_mut().for_each(Held::ask);
-            held.extend(some.into_iter().filter_map(|one| self.stop_with_others(one, limit)));
+            self.stop_some(some, held, limit);
         }
+    }
+
+    /// Waits until all of `waiting` stand. They stop one behind the other on this thread's processor, where those that were
+    /// asleep wake up: so they are left alone for about as long as that takes, before each look.
+    fn stop_some(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>, limit: Instant) {
+        let began = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            let before = waiting.len();
+            for mut one in std::mem::take(&mut waiting) {
+                match one.look(if one.is_running { LOOKS_AT_RUNNING } else { 1 }) {
+                    Seen::Stopped => held.push(one),
+                    Seen::Gone => self.set(one.index, Outcome::Gone),
+                    Seen::Running if self.is_hopeless(&one, began.elapsed(), limit) => {
+                        self.set(one.index, Outcome::Unstoppable(one.asked.elapsed()));
+                    }
+                    Seen::Running => waiting.push(one),
+                }
+            }
+            if waiting.is_empty() {
+                break;
+            }
+            let for_each = PAUSE * u32::try_from(waiting.len()).unwrap_or(1);
+            thread::sleep((pause + for_each).min(LONGEST_PAUSE));
+            pause = if waiting.len() < before { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+        }
+    }
+
+    /// Whether a thread is not waited for any longer.
+    fn is_hopeless(&self, held: &Held, waited: Duration, limit: Instant) -> bool {
+        // In any other state than uninterruptible sleep it is about to stand.
+        waited > WHILE_OTHERS_STAND
+            && (Instant::now() > limit
+                || self.target.state_of(held.tracee.id()) == Some(ThreadState::Uninterruptible))
     }
 
     /// Whether no thread began since they were listed, by the kernel's count.
     fn has_all(&self, threads: &[ThreadFacts]) -> bool {
         let known = threads.iter().filter(|facts| facts.state != ThreadState::Dead).count() as u64;
         self.target.thread_count().is_some_and(|count| count <= known)
-    }
-
-    /// Waits until a thread stands; `None` where it does not.
-    fn stop_with_others(&mut self, mut held: Held, limit: Instant) -> Option<Held> {
-        let seen = loop {
-            match held.wait(WHILE_OTHERS_STAND) {
-                Seen::Running => {
-                    let state = self.target.state_of(held.tracee.id());
-                    // Any other state is that of a thread that is about to stand.
-                    if state == Some(ThreadState::Uninterruptible) || Instant::now() > limit {
-                        break Seen::Running;
-                    }
-                }
-                seen => break seen,
-            }
-        };
-        match seen {
-            Seen::Stopped => return Some(held),
-            Seen::Running => self.set(held.index, Outcome::Unstoppable(held.asked.elapsed())),
-            Seen::Gone => self.set(held.index, Outcome::Gone),
-        }
-        None
     }
 
     /// Copies what all of them stand on, then lets all go, that were asked to stop no earlier than `began`.

@@ -1,0 +1,123 @@
+//! The examples, run as their pages say. Files and lines are not asked for: builds may leave debug info out.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test's helpers may"
+)]
+
+use backtrail_testkit::TempDir;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// For what a busy machine may be late with.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An example, built as this test was.
+fn example(name: &str) -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--package", "backtrail", "--example", name, "--message-format=json"]);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let program = messages.find_map(|message| match (&message["target"]["name"], &message["executable"]) {
+        (Value::String(built), Value::String(program)) if built == name => Some(PathBuf::from(program)),
+        _ => None,
+    });
+    program.expect("cargo built it")
+}
+
+fn output(program: &Path, arguments: &[&Path]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Whether there is a line that has all of `parts`.
+fn has_line(text: &str, parts: &[&str]) -> bool {
+    text.lines().any(|line| parts.iter().all(|part| line.contains(part)))
+}
+
+/// Ends with the test, however that ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn all_threads_are_printed_on_each_sigusr1() {
+    let mut child = Running(Command::new(example("dump_on_signal")).stdout(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let id = child.0.id().to_string();
+    assert_eq!(lines.next().unwrap(), format!("process {id} waits for SIGUSR1"));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Again and again: at first not all of its threads have begun.
+        scope.spawn(|| {
+            while !over.load(SeqCst) {
+                let _ = Command::new("kill").args(["-USR1", &id]).status();
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        });
+        let mut missing = vec!["\"worker 0\"", "\"worker 1\"", "\"worker 2\"", "dump_on_signal::work"];
+        while !missing.is_empty() {
+            let Some(line) = lines.next() else { break };
+            missing.retain(|part| !line.contains(part));
+        }
+        over.store(true, SeqCst);
+        assert!(missing.is_empty(), "never printed: {missing:?}");
+    });
+}
+
+#[test]
+fn an_error_is_logged_with_the_stack_that_it_was_made_on() {
+    let text = output(&example("log_errors"), &[]);
+    assert!(has_line(&text, &["error: 100 cannot be divided into 0 parts"]), "{text}");
+    for function in ["divide", "settle", "main"] {
+        assert!(has_line(&text, &[&format!("log_errors::{function}")]), "{text}");
+    }
+}
+
+/// Runs an example until it has seen a hang `count` times: a machine so busy that the monitor does not come to run excuses all.
+fn until_it_hangs(program: &Path, arguments: &[&Path], count: usize) -> String {
+    let began = Instant::now();
+    loop {
+        let text = output(program, arguments);
+        if text.matches(" hung for ").count() >= count {
+            return text;
+        }
+        assert!(began.elapsed() < PATIENCE, "{text}");
+    }
+}
+
+#[test]
+fn a_plain_loop_that_stalls_is_caught_in_the_act() {
+    let folder = TempDir::new("example-hangs");
+    let text = until_it_hangs(&example("watch_loop"), &[folder.path()], 1);
+    for function in ["handle", "main"] {
+        assert!(has_line(&text, &[&format!("watch_loop::{function}")]), "{text}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what is over is removed");
+}
+
+#[test]
+fn an_asynchronous_runtime_that_stalls_is_caught_by_both_ways() {
+    let text = until_it_hangs(&example("watch_async"), &[], 2);
+    let (hooks, ticks) = text.split_once("By a task that ticks").unwrap();
+    for way in [hooks, ticks] {
+        assert!(has_line(way, &["watch_async::block_the_thread"]), "{text}");
+    }
+}
