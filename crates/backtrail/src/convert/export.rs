@@ -18,14 +18,22 @@ pub(super) fn write(
     table: &Table<'_>,
     format: TableFormat,
     parts: &[(String, FileData)],
+    jobs: Option<usize>,
     out: &mut dyn Write,
 ) -> Result<(Exported, u64), Error> {
     let header = table.header();
     if format == TableFormat::Breakpad {
         let mut writer = BreakpadWriter::new(module(header), header.image_base);
-        let names = Readable::default();
-        let exported = export(table, &mut writer, &|name, linkage| names.of(name, linkage))?;
-        let stack = StackRecords::of(parts, header.image_base);
+        let mut functions = || {
+            let names = Readable::default();
+            export(table, &mut writer, &|name, linkage| names.of(name, linkage))
+        };
+        let stack = || StackRecords::of(parts, header.image_base);
+        let (exported, stack) = match jobs {
+            Some(1) => (functions(), stack()),
+            _ => rayon::join(functions, stack),
+        };
+        let exported = exported?;
         writer.finish(stack.lines(), out)?;
         return Ok((exported, stack.left_out));
     }

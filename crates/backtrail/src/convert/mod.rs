@@ -167,7 +167,7 @@ impl ConvertSources {
         let start = Instant::now();
         let pending = match settings.format {
             TableFormat::Btsym => pending,
-            format => in_format(source, &pending, format, place, &mut summary.stats, &mut dropped)?,
+            _ => in_format(source, settings, &pending, place, &mut summary.stats, &mut dropped)?,
         };
         took += start.elapsed();
         pending.finish().map_err(failed)?;
@@ -243,15 +243,15 @@ fn verify(image: &OpenImage, pending: &Pending, settings: &ConvertSettings) -> R
 /// Writes a table that is on its way in another format, and tells what that comes to.
 fn in_format(
     source: &ConvertSource,
+    settings: &ConvertSettings,
     table: &Pending,
-    format: TableFormat,
     place: &Path,
     stats: &mut TableStats,
     dropped: &mut Vec<(String, u64)>,
 ) -> Result<Pending, ConvertFailure> {
     let output = |error: String| ConvertFailure::Output(place.to_owned(), error);
     let exported = Pending::create(place).map_err(|error| output(error.to_string()))?;
-    let (nameless, ruleless) = export(source, table, format, &exported).map_err(|error| match error {
+    let (nameless, ruleless) = export(source, settings, table, &exported).map_err(|error| match error {
         Failed::Output(error) => output(error),
         Failed::Input(problem) => ConvertFailure::Input(problem),
     })?;
@@ -272,15 +272,15 @@ const RULELESS: &str = "ranges whose unwind rules Breakpad cannot express, and b
 /// Gives how much had no name, and how much no rules.
 fn export(
     source: &ConvertSource,
+    settings: &ConvertSettings,
     table: &Pending,
-    format: TableFormat,
     to: &Pending,
 ) -> Result<(u64, u64), Failed> {
     let input = |error: String| Failed::Input(error);
     let data = backtrail_store::FileData::map(table.temporary()).map_err(|error| input(error.to_string()))?;
     let table = backtrail_table::Table::open(&data).map_err(|error| input(error.to_string()))?;
     let mut out = BufWriter::with_capacity(1 << 20, &to.file);
-    let written = export::write(&table, format, &source.parts, &mut out);
+    let written = export::write(&table, settings.format, &source.parts, settings.jobs, &mut out);
     let (exported, ruleless) = written.map_err(|error| match error.kind() {
         backtrail_table::ErrorKind::Io => Failed::Output(error.to_string()),
         _ => input(error.to_string()),
