@@ -8,7 +8,7 @@
     reason = "a test's helpers may"
 )]
 
-use backtrail_testkit::TempDir;
+use backtrail_testkit::{TempDir, cargo_build};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -21,12 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An example, built as this test was.
 fn example(name: &str) -> PathBuf {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--package", "backtrail", "--example", name, "--message-format=json"]);
-    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = cargo_build(folder, &["--package", "backtrail", "--example", name]);
     let mut messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let program = messages.find_map(|message| match (&message["target"]["name"], &message["executable"]) {
         (Value::String(built), Value::String(program)) if built == name => Some(PathBuf::from(program)),

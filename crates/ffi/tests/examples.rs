@@ -8,7 +8,7 @@
     clippy::print_stderr
 )]
 
-use backtrail_testkit::TempDir;
+use backtrail_testkit::{TempDir, cargo_build};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -18,12 +18,7 @@ fn root() -> &'static Path {
 
 /// The shared and the static library, built as this test was.
 fn libraries() -> (PathBuf, PathBuf) {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--package", "backtrail-ffi", "--lib", "--message-format=json"]);
-    let output = command.current_dir(root()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = cargo_build(root(), &["--package", "backtrail-ffi", "--lib"]);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let files: Vec<PathBuf> = messages
         .filter(|message| message["target"]["name"] == "backtrail_ffi")

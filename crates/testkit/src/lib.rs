@@ -9,6 +9,7 @@
 mod allocator;
 mod archive;
 mod assemble;
+mod built;
 mod data;
 mod diff;
 mod elf;
@@ -21,6 +22,7 @@ mod temp;
 pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
 pub use assemble::{Assembler, StringTable};
+pub use built::cargo_build;
 pub use data::{corpus, corpus_file, fixtures, workspace_root};
 pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};

@@ -3,7 +3,7 @@
 use super::{convert, lookups};
 use crate::{Result, inputs, sh};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const COUNT: usize = 1_000_000;
@@ -31,7 +31,7 @@ pub(super) fn run(runs: usize) -> Result<()> {
     Ok(())
 }
 
-fn ask(program: &Path, runs: usize, tables: &[std::path::PathBuf], addresses: &Path) -> Result<()> {
+fn ask(program: &Path, runs: usize, tables: &[PathBuf], addresses: &Path) -> Result<()> {
     let input =
         File::open(addresses).map_err(|error| format!("cannot read {}: {error}", addresses.display()))?;
     sh::run(Command::new(program).arg(runs.to_string()).args(tables).stdin(Stdio::from(input)))

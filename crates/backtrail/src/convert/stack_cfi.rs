@@ -74,8 +74,10 @@ impl Writer<'_> {
     fn compact(&mut self, sections: &Sections<'_>) {
         let Some(compact) = Compact::new(sections) else { return };
         for entry in compact.entries() {
+            if !self.is_wanted(entry.range) {
+                continue;
+            }
             match compact.row_of(&entry) {
-                _ if !self.is_wanted(entry.range) => {}
                 Ok(CompactFound::Row(found)) => self.add(&[(entry.range, found.row)], &|_| None),
                 // `__eh_frame` speaks of it, or nothing does.
                 Ok(CompactFound::EhFrame(_)) | Err(_) => {}
@@ -86,8 +88,10 @@ impl Writer<'_> {
     fn exidx(&mut self, sections: &Sections<'_>) {
         let Some(exidx) = Exidx::new(sections) else { return };
         for entry in exidx.entries() {
+            if !self.is_wanted(entry.range) {
+                continue;
+            }
             match entry.content() {
-                _ if !self.is_wanted(entry.range) => {}
                 Ok(Content::CannotUnwind) => {}
                 Ok(Content::Unwind { code, .. }) => match exidx::row(code) {
                     Ok(row) => self.add(&[(entry.range, row)], &|_| None),

@@ -146,6 +146,26 @@ const TURN: Duration = Duration::from_micros(200);
 const PAUSE: Duration = Duration::from_micros(5);
 /// What a pause grows to while none stops: others are before them then, and looking takes time from those.
 const LONGEST_PAUSE: Duration = Duration::from_micros(80);
+/// Pauses between looks at threads that are about to stand.
+struct Pauses(Duration);
+
+impl Pauses {
+    fn new() -> Self {
+        Self(PAUSE)
+    }
+
+    /// Leaves so many threads alone for about as long as they take to stop, one behind the other.
+    fn sleep(&self, threads: usize) {
+        let for_each = PAUSE * u32::try_from(threads).unwrap_or(1);
+        thread::sleep((self.0 + for_each).min(LONGEST_PAUSE));
+    }
+
+    /// Makes the next pause by whether any has stopped.
+    fn adapt(&mut self, has_stopped: bool) {
+        self.0 = if has_stopped { PAUSE } else { (self.0 * 2).min(LONGEST_PAUSE) };
+    }
+}
+
 /// What a thread that only wants for a processor is waited for.
 const BUSY_MACHINE: Duration = Duration::from_secs(3);
 
@@ -227,17 +247,16 @@ impl<'t> Work<'t> {
     /// Waits until none is waited for, those left out that take long.
     fn let_settle(&mut self, waiting: &mut Vec<Held>) {
         self.look_after(waiting);
-        let mut pause = PAUSE;
+        let mut pauses = Pauses::new();
         loop {
             let young = young(waiting);
             if young == 0 {
                 break;
             }
-            let for_each = PAUSE * u32::try_from(young).unwrap_or(1);
-            thread::sleep((pause + for_each).min(LONGEST_PAUSE));
+            pauses.sleep(young);
             let before = waiting.len();
             self.look_after(waiting);
-            pause = if waiting.len() < before { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            pauses.adapt(waiting.len() < before);
         }
     }
 

@@ -1,6 +1,6 @@
 //! A stack that is very deep: folded, and its depth told, of the process and of its core.
 
-use crate::target::{DEEP, Target, backtrail, signal, traceable};
+use crate::target::{DEEP, Target, backtrail, signal, status, traceable, wait_until};
 use backtrail_testkit::TempDir;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,8 @@ fn a_deep_stack_is_folded_and_its_depth_known() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     is_folded(&run.stdout);
     signal("-QUIT", target.id);
-    let _ = target.finish();
+    // Its input stays open until then: a thread that has read the end of it is not in the core.
+    wait_until("its core is written", || status(target.id, "State").starts_with('Z'));
     let Some(core) = core_in(folder.path()) else {
         return eprintln!("a deep core not checked: the kernel writes none here (core_pattern, limits)");
     };

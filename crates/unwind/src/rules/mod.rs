@@ -6,8 +6,6 @@
 
 mod build;
 mod packed;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use packed::{Base, Packed, Place, Quick, frame_pointer_slot, packed_registers};
 

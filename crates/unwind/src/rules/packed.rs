@@ -381,3 +381,16 @@ impl Packed {
         mixed ^ (mixed >> 32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frame_pointers_slot_is_where_the_register_is() {
+        for family in [Family::X86, Family::X86_64, Family::Arm, Family::Aarch64, Family::Other] {
+            let slot = wanted_slots(family, |register| register == family.fp());
+            assert_eq!(frame_pointer_slot(family), slot, "{family:?}");
+        }
+    }
+}

@@ -1,14 +1,13 @@
 //! All threads stopped at one moment.
 
 use super::held::Held;
-use super::{BUSY_MACHINE, LONGEST_PAUSE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, PAUSE, Work};
+use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Pauses, Work};
 use crate::ThreadState;
 use crate::gregset;
 use crate::remote::facts::ThreadFacts;
 use crate::remote::stack;
 use crate::remote::usage::Usage;
 use backtrail_sys::linux::ptrace::{self, Seen};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// What one in uninterruptible sleep is waited for while all the others stand still.
@@ -74,7 +73,7 @@ impl Work<'_> {
     /// asleep wake up: so they are left alone for about as long as that takes, before each look.
     fn stop_some(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>, limit: Instant) {
         let began = Instant::now();
-        let mut pause = PAUSE;
+        let mut pauses = Pauses::new();
         loop {
             let before = waiting.len();
             for mut one in std::mem::take(&mut waiting) {
@@ -90,9 +89,8 @@ impl Work<'_> {
             if waiting.is_empty() {
                 break;
             }
-            let for_each = PAUSE * u32::try_from(waiting.len()).unwrap_or(1);
-            thread::sleep((pause + for_each).min(LONGEST_PAUSE));
-            pause = if waiting.len() < before { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            pauses.sleep(waiting.len());
+            pauses.adapt(waiting.len() < before);
         }
     }
 
