@@ -106,7 +106,7 @@ const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10
 /// Waits for a thread that was asked, up to `deadline`. Neither allocates nor locks.
 ///
 /// # Errors
-/// Why it did not answer. That it is gone, or blocks the signal for good, is noticed sooner.
+/// Why it did not answer. That it is gone, or sleeps with the signal blocked, is noticed sooner.
 pub fn wait<W: Work>(
     mut sent: Sent<W>,
     signal: DirectedSignal,
@@ -123,7 +123,9 @@ pub fn wait<W: Work>(
         };
         let Some(status) = Status::read(thread) else { return Err(gone_or_done(sent)) };
         let why = why(&status, signal);
-        let is_blocked = why == CaptureError::SignalBlocked;
+        // One that runs may be in the handler for somebody else, or starting a thread, for which the C library blocks
+        // all signals for a moment: on a busy machine such moments are long.
+        let is_blocked = why == CaptureError::SignalBlocked && status.state != ThreadState::Running;
         if until == deadline || why == CaptureError::Gone || (is_blocked && was_blocked) {
             // It may have answered while it was looked at.
             return sent.wait(Instant::now()).map_err(|_| {

@@ -122,8 +122,9 @@ impl<W: Work> Slots<W> {
                 return None;
             }
             let generation = word & !STATE;
-            let claimed = slot.head.word.compare_exchange(word, generation | CLAIMED, SeqCst, SeqCst).is_ok();
-            claimed.then_some(Claim { slot, generation })
+            // A claim frees its slot when it is dropped: it must not be made before the slot is ours.
+            let claimed = slot.head.word.compare_exchange(word, generation | CLAIMED, SeqCst, SeqCst);
+            claimed.ok().map(|_| Claim { slot, generation })
         })
     }
 }
@@ -227,5 +228,39 @@ impl<W: 'static> Drop for Sent<W> {
 impl<W> fmt::Debug for Sent<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "slot {}, sent", self.slot.head.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says that somebody has it.
+    struct Owned(bool);
+
+    impl Work for Owned {
+        fn run(&mut self, _: &Stopped) {}
+    }
+
+    #[test]
+    fn a_slot_has_one_owner_however_many_want_it() {
+        let slots = Slots::new(2, || Owned(false));
+        let rounds = if cfg!(miri) { 50 } else { 50_000 };
+        let claims = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..rounds {
+                        let Some(mut claim) = slots.claim() else { continue };
+                        assert!(!std::mem::replace(&mut claim.work().0, true), "two have {claim:?}");
+                        std::hint::spin_loop();
+                        assert!(std::mem::replace(&mut claim.work().0, false), "two have {claim:?}");
+                        claims.fetch_add(1, SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(claims.load(SeqCst) > 0);
+        assert!(slots.claim().is_some());
     }
 }
