@@ -59,9 +59,7 @@ pub(super) fn is_to_be_told(case: &str) -> bool {
     let is_skipped = has_alloca && !["/null", "/threads-10"].iter().any(|way| case.ends_with(way));
     // musl's `raise` keeps a set of signals on the stack, among which return addresses of earlier calls lie.
     let is_behind_raise = case.starts_with("c musl/") && case.contains("/handler");
-    // Without symbols there are no names.
-    let is_nameless = case.starts_with("go/stripped");
-    !is_skipped && !is_behind_raise && !is_nameless && !ends_in_abort_on_arm(case)
+    !is_skipped && !is_behind_raise && !ends_in_abort_on_arm(case)
 }
 
 /// Debian's C library for ARM has no tables for `abort`, and the linker marks the gap as not to be unwound.
@@ -77,7 +75,8 @@ pub(super) const ZERO_FRAME: Rule = (
     |difference| {
         let is_last = difference.at + 1 == difference.stack.frames.len();
         let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
-        difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
+        let has_ended = difference.ours().is_none() && difference.thread.ended == "end-of-stack";
+        difference.peer == "gdb" && is_last && is_zero && has_ended
     },
     "gdb shows the zero that ends the stack as a frame",
 );
@@ -150,11 +149,11 @@ pub(super) const RULES: [Rule; 12] = [
     ),
     (
         |difference| {
-            let is_zero = difference.ours().is_some_and(|frame| frame.address == 0);
-            let is_interrupted = difference.is_of("c 32 bits") && difference.case.ends_with("/twice-nowhere");
-            difference.peer == "eu-stack" && is_interrupted && is_zero && difference.theirs().is_none()
+            let is_restored = |frame: &ours::Frame| frame.address == 0 && frame.trust == "analysis";
+            let is_restored = difference.ours().is_some_and(is_restored) && difference.theirs().is_none();
+            difference.peer == "eu-stack" && difference.case.ends_with("/twice-nowhere") && is_restored
         },
-        "eu-stack ends where a signal has interrupted a call to address zero",
+        "eu-stack takes the address zero that a signal interrupted for the end of the stack",
     ),
     (
         |difference| {
