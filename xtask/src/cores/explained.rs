@@ -81,7 +81,7 @@ pub(super) const ZERO_FRAME: Rule = (
     "gdb shows the zero that ends the stack as a frame",
 );
 
-pub(super) const RULES: [Rule; 12] = [
+pub(super) const RULES: [Rule; 14] = [
     ZERO_FRAME,
     (
         |difference| {
@@ -89,6 +89,21 @@ pub(super) const RULES: [Rule; 12] = [
             partly && difference.is_given_up()
         },
         "the core is cut off or the program gone; the peer has all of it",
+    ),
+    (
+        |difference| {
+            let is_nameless =
+                |frame: &ours::Frame| frame.trust == "frame-pointer" && frame.functions.is_empty();
+            difference.case.ends_with("/gone") && difference.ours().is_some_and(is_nameless)
+        },
+        "the program is gone, with its tables; we follow its frame pointers, the peer has all of it",
+    ),
+    (
+        |difference| {
+            let is_signed = difference.is_of("c arm64/signed-returns/") && difference.peer == "gdb";
+            is_signed && difference.ours().is_some() && difference.theirs().is_none()
+        },
+        "gdb lacks the registers of pointer authentication, which qemu does not save",
     ),
     (
         |difference| {
