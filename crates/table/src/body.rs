@@ -67,8 +67,17 @@ impl Width {
     }
 }
 
-/// The bits of a number of so many bytes.
+/// The bits of a number of so many bytes, at most 8. Looked up: it is asked for with each number that is read.
 #[inline(always)]
 pub(crate) fn mask(bytes: usize) -> u64 {
-    1u64.checked_shl(8 * bytes as u32).map_or(u64::MAX, |bit| bit - 1)
+    const MASKS: [u64; 16] = {
+        let mut masks = [u64::MAX; 16];
+        let mut bytes = 0;
+        while bytes < 8 {
+            masks[bytes] = (1 << (8 * bytes)) - 1;
+            bytes += 1;
+        }
+        masks
+    };
+    MASKS[bytes % MASKS.len()]
 }
