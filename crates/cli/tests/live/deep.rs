@@ -17,7 +17,8 @@ fn a_deep_stack_is_folded_and_its_depth_known() {
     let run = backtrail(&["stacks", &target.id.to_string()]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     is_folded(&run.stdout);
-    signal("-QUIT", target.id);
+    // Not `QUIT`, which is ignored by all that a shell has put into the background.
+    signal("-ABRT", target.id);
     // Its input stays open until then: a thread that has read the end of it is not in the core.
     wait_until("its core is written", || status(target.id, "State").starts_with('Z'));
     let Some(core) = core_in(folder.path()) else {
