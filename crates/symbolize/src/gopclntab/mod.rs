@@ -169,9 +169,10 @@ impl<'d> GoTable<'d> {
         self.reader(offset).uint(size)
     }
 
-    /// A name by its offset; names are not empty.
+    /// A name by its offset; names are not empty, and UTF-8 as all of Go.
     fn text(&self, part: u64, offset: u64) -> Option<&[u8]> {
-        self.reader(part.checked_add(offset)?).cstr().filter(|text| !text.is_empty())
+        let text = self.reader(part.checked_add(offset)?).cstr()?;
+        (!text.is_empty() && std::str::from_utf8(text).is_ok()).then_some(text)
     }
 
     /// The path of a file by the number that a function uses.
