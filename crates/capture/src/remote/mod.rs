@@ -19,6 +19,7 @@ mod facts;
 mod images;
 mod maps;
 mod memory;
+mod room;
 mod stack;
 mod stop;
 mod target;
@@ -33,9 +34,10 @@ pub use stop::Stops;
 pub use target::Target;
 pub use usage::Usage;
 
+use crate::memory::Bytes;
+use crate::procfs::Syscalls;
 use crate::{Limits, Memory, Process, Snapshot, Source, Thread};
 use backtrail_core::{Avma, Registers};
-use std::borrow::Cow;
 use std::num::NonZero;
 use std::time::Duration;
 use stop::Outcome;
@@ -90,19 +92,20 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     let ids = target.thread_ids()?;
     let (mut facts, mut usage) = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
-    let stop::Stopped { outcomes, stops } = stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stacks, stops } = stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
     let mut threads = Vec::new();
     let mut kept = Vec::new();
     let mut vanished = 0;
+    let names = Syscalls::of(target.arch().family());
+    let place = Place { target, options, maps: &maps, names: &names, stacks: &stacks };
     for (facts, outcome) in facts.into_iter().zip(outcomes) {
         if matches!(outcome, Outcome::Gone) && !facts.state.is_gone() {
             vanished += 1;
             continue;
         }
-        let place = Place { target, options, maps: &maps };
         let (facts, registers) = settle(&place, facts, outcome, &mut pieces);
         threads.push(Thread {
             id: Some(facts.id.into()),
@@ -116,8 +119,8 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     if vanished > 0 {
         notes.push(format!("{vanished} threads ended while the process was captured"));
     }
-    pieces.extend(images::pages(target, &maps));
-    let memory = Memory::new(pieces);
+    pieces.extend(images::pages(target, &maps).into_iter().map(|(start, bytes)| (start, Bytes::One(bytes))));
+    let memory = Memory::of(pieces);
     let images = images::find(target, &maps, &memory, &options.limits);
     let snapshot = Snapshot {
         source: Source::Process,
@@ -139,9 +142,11 @@ struct Place<'p> {
     target: &'p Target,
     options: &'p Options,
     maps: &'p Maps,
+    names: &'p Syscalls,
+    stacks: &'p room::Stacks,
 }
 
-type Pieces = Vec<(Avma, Cow<'static, [u8]>)>;
+type Pieces = Vec<(Avma, Bytes<'static>)>;
 
 /// A thread's registers by what came of stopping it; its stack goes to `pieces`.
 fn settle(
@@ -154,7 +159,8 @@ fn settle(
         Outcome::Copied(copied) => {
             facts.how = How::Stopped(copied.stopped_for);
             facts.is_cut = copied.is_cut;
-            pieces.push((copied.start, Cow::Owned(copied.bytes)));
+            facts.waits_in(copied.call, place.target, place.names);
+            pieces.extend(place.stacks.bytes(&copied.stack).map(|bytes| (copied.start, bytes)));
             return (facts, Some(copied.registers));
         }
         Outcome::Gone => "it has ended".to_owned(),
@@ -164,10 +170,11 @@ fn settle(
         Outcome::Traced(tracer) => format!("it is traced by process {tracer}{}", target::called(tracer)),
         Outcome::Denied(why) => why,
     };
+    facts.ask_what_it_waits_in(place.target, place.names);
     match stack::without_stopping(place.target, facts.id, place.options, place.maps) {
         Some((registers, start, bytes)) => {
             facts.how = How::Unstopped(because);
-            pieces.push((start, Cow::Owned(bytes)));
+            pieces.push((start, Bytes::One(bytes.into())));
             (facts, Some(registers))
         }
         None => {

@@ -9,9 +9,10 @@ use super::maps::Maps;
 use super::memory::LiveMemory;
 use super::target::Target;
 use super::usage::Usage;
+use super::room::{Kept, Room, Stacks};
 use super::{Error, Options, stack};
 use crate::ThreadState;
-use crate::gregset;
+use crate::gregset::{self, Layout};
 use crate::procfs::Syscalls;
 use backtrail_core::{AddrRange, Arch, Avma, Registers};
 use backtrail_sys::linux::OsError;
@@ -52,6 +53,7 @@ pub(super) enum Outcome {
 pub(super) struct Stopped {
     /// Parallel to the threads.
     pub(super) outcomes: Vec<Outcome>,
+    pub(super) stacks: Stacks,
     pub(super) stops: Stops,
 }
 
@@ -59,8 +61,10 @@ pub(super) struct Stopped {
 #[derive(Debug)]
 pub(super) struct Copied {
     pub(super) registers: Registers,
+    /// The system call that it was in, with its first argument.
+    pub(super) call: Option<(u64, u64)>,
     pub(super) start: Avma,
-    pub(super) bytes: Vec<u8>,
+    pub(super) stack: Kept,
     /// Whether the stack is deeper than that.
     pub(super) is_cut: bool,
     pub(super) stopped_for: Duration,
@@ -91,7 +95,7 @@ pub(super) fn run(
                     work.one_by_one(threads, usage);
                 }
             }
-            Stopped { outcomes: work.outcomes, stops: work.stops }
+            Stopped { outcomes: work.outcomes, stacks: work.room.finish(), stops: work.stops }
         };
         let worker = thread::Builder::new().name("backtrail-stop".to_owned()).spawn_scoped(scope, work);
         worker.map(thread::ScopedJoinHandle::join)
@@ -111,8 +115,11 @@ struct Work<'t> {
     names: Syscalls,
     /// What this thread keeps off besides what its creator does.
     away: Away,
-    /// Where stacks are copied to. Written to once before any thread is stopped, so that no page of it is missing.
-    buffer: Vec<u8>,
+    layout: Layout,
+    /// Where stacks are copied to.
+    room: Room,
+    /// Room for the stacks of all together: of those that rest, and of those that run.
+    prepared: Vec<Vec<u8>>,
     /// How often the next thread is looked at.
     looks: u32,
     /// Threads that may be waited for at a time.
@@ -179,7 +186,9 @@ impl<'t> Work<'t> {
             memory: target.memory(),
             names: Syscalls::of(target.arch().family()),
             away: Away::default(),
-            buffer: vec![1; size],
+            layout: Layout::of(target.arch().family()),
+            room: Room::new(size),
+            prepared: Vec::new(),
             looks: LOOKS,
             in_flight: IN_FLIGHT,
             is_crowded: false,
@@ -195,6 +204,9 @@ impl<'t> Work<'t> {
         for _ in 0..MAX_ROUNDS {
             for index in self.outcomes.len()..threads.len() {
                 let Some(facts) = threads.get(index) else { break };
+                if waiting.is_empty() {
+                    self.room.refill();
+                }
                 let outcome = self.begin(index, facts, &mut waiting);
                 self.outcomes.push(outcome);
                 if young(&waiting) >= self.in_flight {
@@ -348,18 +360,19 @@ impl<'t> Work<'t> {
         }
         let Ok(raw) = held.tracee.registers() else { return Outcome::Gone };
         let arch = gregset::arch_by_size(raw.bytes().len()).unwrap_or(self.target.arch());
-        let mut copied = 0;
+        let (mut size, mut copied) = (0, 0);
         let place =
             stack::stack_pointer(arch, raw.bytes()).map(|sp| stack::range(sp, self.maps, self.options));
         if let Some((range, _)) = place {
-            let size = usize::try_from(range.size()).unwrap_or_default().min(self.buffer.len());
-            copied = self.memory.copy(range.start(), self.buffer.get_mut(..size).unwrap_or_default());
+            let room = self.room.get(usize::try_from(range.size()).unwrap_or_default());
+            size = room.len();
+            copied = self.memory.copy(range.start(), room);
         }
         let moved = held.moved;
         held.tracee.detach();
         let stopped_for = moved.elapsed();
-        let bytes = self.buffer.get(..copied).unwrap_or_default().to_vec();
-        self.copied(stopped_for, arch, &raw, place, bytes)
+        let stack = self.room.keep(size, copied);
+        self.copied(stopped_for, arch, &raw, place, stack)
     }
 
     fn copied(
@@ -368,14 +381,18 @@ impl<'t> Work<'t> {
         arch: Arch,
         raw: &RawRegisters,
         place: Option<(AddrRange<Avma>, bool)>,
-        bytes: Vec<u8>,
+        stack: Kept,
     ) -> Outcome {
         self.stops.threads += 1;
         self.stops.longest = self.stops.longest.max(stopped_for);
+        if arch.family() != self.layout.family() {
+            self.layout = Layout::of(arch.family());
+        }
         Outcome::Copied(Box::new(Copied {
-            registers: gregset::registers(arch.family(), raw.bytes()),
+            registers: self.layout.read(raw.bytes()),
+            call: gregset::call(arch.family(), raw.bytes()),
             start: place.map_or(Avma::new(0), |(range, _)| range.start()),
-            bytes,
+            stack,
             is_cut: place.is_some_and(|(_, is_cut)| is_cut),
             stopped_for,
         }))
