@@ -87,6 +87,16 @@ impl<'d> Memory<'d> {
         Self { pieces }
     }
 
+    /// The same with further pieces.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn with(self, more: impl IntoIterator<Item = (Avma, Bytes<'d>)>) -> Self {
+        let piece = |piece: Piece<'d>| {
+            let bytes = if piece.skip == 0 { piece.bytes } else { Bytes::One(piece.bytes().to_vec().into()) };
+            (Avma::new(piece.start), bytes)
+        };
+        Self::of(self.pieces.into_iter().map(piece).chain(more))
+    }
+
     /// The saved bytes from `address` on, to the end of their piece; `None` where nothing was saved.
     pub fn bytes_from(&self, address: Avma) -> Option<&[u8]> {
         let address = address.get();

@@ -119,7 +119,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     if vanished > 0 {
         notes.push(format!("{vanished} threads ended while the process was captured"));
     }
-    pieces.extend(images::pages(target, &maps).into_iter().map(|(start, bytes)| (start, Bytes::One(bytes))));
+    pieces.extend(pages(target, &maps));
     let memory = Memory::of(pieces);
     let images = images::find(target, &maps, &memory, &options.limits);
     let snapshot = Snapshot {
@@ -135,6 +135,28 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
         notes,
     };
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
+}
+
+impl Captured {
+    /// Looks again what is mapped where, for stacks with addresses in no image: a process that is just starting maps its images
+    /// after it was looked the first time. Says whether there is other code than before.
+    pub fn renew(&mut self, target: &Target, limits: &Limits) -> bool {
+        let Ok(maps) = target.maps(limits) else { return false };
+        let code = |maps: &Maps| maps.all().iter().filter(|one| one.executable).cloned().collect::<Vec<_>>();
+        if code(&maps) == code(&self.maps) {
+            return false;
+        }
+        let snapshot = &mut self.snapshot;
+        snapshot.memory = std::mem::take(&mut snapshot.memory).with(pages(target, &maps));
+        snapshot.images = images::find(target, &maps, &snapshot.memory, limits);
+        snapshot.mappings = maps.all().to_vec();
+        self.maps = maps;
+        true
+    }
+}
+
+fn pages(target: &Target, maps: &Maps) -> Pieces {
+    images::pages(target, maps).into_iter().map(|(start, bytes)| (start, Bytes::One(bytes))).collect()
 }
 
 /// What threads' stacks are settled by.
@@ -227,4 +249,51 @@ pub fn images(target: &Target, limits: &Limits) -> Result<(Snapshot<'static>, Ma
         notes: Vec::new(),
     };
     Ok((snapshot, maps))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test's helpers may")]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    struct Waiting(Child);
+
+    impl Drop for Waiting {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn what_was_mapped_since_is_found_by_looking_again() {
+        let child = Command::new("cat").stdin(Stdio::piped()).spawn();
+        let child = Waiting(child.unwrap());
+        // It has begun when it waits for its input, with all that it maps mapped.
+        let began = std::time::Instant::now();
+        let waits = || std::fs::read_to_string(format!("/proc/{}/syscall", child.0.id())).unwrap().starts_with("0 ");
+        while !waits() && began.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let target = Target::open(child.0.id()).unwrap();
+        let options = Options::default();
+        let mut captured = match capture(&target, &options, &mut Away::default()) {
+            Ok(captured) => captured,
+            Err(Error::Denied(..)) => return eprintln!("skipped: must not stop other processes"),
+            Err(error) => panic!("{error}"),
+        };
+        let (maps, snapshot) = (captured.maps.clone(), captured.snapshot.clone());
+        assert!(!snapshot.images.is_empty() && captured.threads[0].waiting_in.as_deref() == Some("read"));
+        assert!(!captured.renew(&target, &options.limits), "nothing changed");
+        // As it was before the process had mapped anything.
+        captured.maps = Maps::default();
+        captured.snapshot.images.clear();
+        captured.snapshot.mappings.clear();
+        assert!(captured.renew(&target, &options.limits));
+        assert_eq!(captured.maps.all(), maps.all());
+        assert_eq!(captured.snapshot.images, snapshot.images);
+        assert_eq!(captured.snapshot.mappings, snapshot.mappings);
+        assert_eq!(captured.snapshot.memory.size(), snapshot.memory.size());
+    }
 }
