@@ -136,7 +136,30 @@ impl<'d> Memory<'d> {
     }
 }
 
+/// A word that lies in one piece.
+fn word<const SIZE: usize>(memory: &Memory<'_>, address: Avma) -> Option<[u8; SIZE]> {
+    memory.bytes_from(address)?.first_chunk().copied()
+}
+
 impl ReadMemory for Memory<'_> {
+    fn read_u32(&self, address: Avma) -> Result<u32, Unreadable> {
+        if let Some(bytes) = word(self, address) {
+            return Ok(u32::from_le_bytes(bytes));
+        }
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn read_u64(&self, address: Avma) -> Result<u64, Unreadable> {
+        if let Some(bytes) = word(self, address) {
+            return Ok(u64::from_le_bytes(bytes));
+        }
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
     fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
         let unreadable = Unreadable { address };
         let mut done = 0;

@@ -92,7 +92,8 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     let ids = target.thread_ids()?;
     let (mut facts, mut usage) = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
-    let stop::Stopped { outcomes, stacks, stops } = stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stacks, stops } =
+        stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
@@ -272,7 +273,8 @@ mod tests {
         let child = Waiting(child.unwrap());
         // It has begun when it waits for its input, with all that it maps mapped.
         let began = std::time::Instant::now();
-        let waits = || std::fs::read_to_string(format!("/proc/{}/syscall", child.0.id())).unwrap().starts_with("0 ");
+        let waits =
+            || std::fs::read_to_string(format!("/proc/{}/syscall", child.0.id())).unwrap().starts_with("0 ");
         while !waits() && began.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
         }

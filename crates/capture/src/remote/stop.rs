@@ -7,9 +7,9 @@ use super::away::Away;
 use super::facts::{self, ThreadFacts};
 use super::maps::Maps;
 use super::memory::LiveMemory;
+use super::room::{Kept, Room, Stacks};
 use super::target::Target;
 use super::usage::Usage;
-use super::room::{Kept, Room, Stacks};
 use super::{Error, Options, stack};
 use crate::ThreadState;
 use crate::gregset::{self, Layout};
@@ -81,13 +81,12 @@ pub(super) fn run(
     usage: &mut Usage,
 ) -> Result<Stopped, Error> {
     let is_crowded = away.is_crowded();
-    let in_flight = if away.saw_any() { IN_FLIGHT_BESIDE_OTHERS } else { IN_FLIGHT };
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
             ptrace::hurry();
             let mut work = Work::new(target, maps, options);
-            (work.is_crowded, work.in_flight) = (is_crowded, in_flight);
+            work.is_crowded = is_crowded;
             match options.consistent {
                 true => work.together(threads, usage),
                 false => {
@@ -122,8 +121,6 @@ struct Work<'t> {
     prepared: Vec<Vec<u8>>,
     /// How often the next thread is looked at.
     looks: u32,
-    /// Threads that may be waited for at a time.
-    in_flight: usize,
     /// Whether there is no processor but those that the process runs on.
     is_crowded: bool,
     outcomes: Vec<Outcome>,
@@ -139,37 +136,44 @@ const LOOKS: u32 = 16;
 /// The same for a thread that runs: it stops on its own processor as soon as that is told, and would stand still while this
 /// thread is waking up.
 const LOOKS_AT_RUNNING: u32 = 250;
-/// Threads that may be waited for at a time, which is also how many may stand while one is copied.
+/// Threads that may be waited for at a time, which is also how many may stand while one is copied. Where others of the process
+/// run, what wakes up to stop, some microseconds each, does that before them, and on their processors too: it is all copied before
+/// more are asked, or they would not come to run until the last one stopped. Each pause costs as much as some threads take, so
+/// that fewer at a time are no gain.
 const IN_FLIGHT: usize = 8;
-/// The same where others of the process run: what wakes up to stop, some microseconds each, does that before them, and on their
-/// processors too. It is all copied before more are asked, or they would not come to run until the last one stopped.
-const IN_FLIGHT_BESIDE_OTHERS: usize = 4;
 /// Where the process's own threads are on every processor, this thread, which goes before them, works no longer than this without
 /// standing aside for as long.
 const TURN: Duration = Duration::from_micros(200);
-/// A pause in waiting, for each thread that is waited for and once more: about what it takes to wake up and stop on this thread's
-/// processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
+/// A pause in waiting, for each thread that is waited for: about what it takes to wake up and stop on this thread's processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
 /// to wait until all others have had their slice, which is 1 ms and more on a busy machine.
-const PAUSE: Duration = Duration::from_micros(5);
+const PAUSE: Duration = Duration::from_micros(4);
 /// What a pause grows to while none stops: others are before them then, and looking takes time from those.
 const LONGEST_PAUSE: Duration = Duration::from_micros(80);
+/// The same where all are waited for together.
+const LONGEST_PAUSE_FOR_ALL: Duration = Duration::from_millis(1);
+
 /// Pauses between looks at threads that are about to stand.
-struct Pauses(Duration);
+struct Pauses {
+    /// Longer by this than the threads should take.
+    more: Duration,
+    longest: Duration,
+}
 
 impl Pauses {
-    fn new() -> Self {
-        Self(PAUSE)
+    fn up_to(longest: Duration) -> Self {
+        Self { more: Duration::ZERO, longest }
     }
 
     /// Leaves so many threads alone for about as long as they take to stop, one behind the other.
     fn sleep(&self, threads: usize) {
         let for_each = PAUSE * u32::try_from(threads).unwrap_or(1);
-        thread::sleep((self.0 + for_each).min(LONGEST_PAUSE));
+        thread::sleep((self.more + for_each).min(self.longest));
     }
 
     /// Makes the next pause by whether any has stopped.
     fn adapt(&mut self, has_stopped: bool) {
-        self.0 = if has_stopped { PAUSE } else { (self.0 * 2).min(LONGEST_PAUSE) };
+        let longer = self.more.saturating_mul(2).clamp(PAUSE, self.longest);
+        self.more = if has_stopped { Duration::ZERO } else { longer };
     }
 }
 
@@ -190,7 +194,6 @@ impl<'t> Work<'t> {
             room: Room::new(size),
             prepared: Vec::new(),
             looks: LOOKS,
-            in_flight: IN_FLIGHT,
             is_crowded: false,
             outcomes: Vec::new(),
             stops: Stops::default(),
@@ -209,7 +212,7 @@ impl<'t> Work<'t> {
                 }
                 let outcome = self.begin(index, facts, &mut waiting);
                 self.outcomes.push(outcome);
-                if young(&waiting) >= self.in_flight {
+                if young(&waiting) >= IN_FLIGHT {
                     self.let_settle(&mut waiting);
                 }
                 if self.is_crowded && turn.elapsed() > TURN {
@@ -259,7 +262,7 @@ impl<'t> Work<'t> {
     /// Waits until none is waited for, those left out that take long.
     fn let_settle(&mut self, waiting: &mut Vec<Held>) {
         self.look_after(waiting);
-        let mut pauses = Pauses::new();
+        let mut pauses = Pauses::up_to(LONGEST_PAUSE);
         loop {
             let young = young(waiting);
             if young == 0 {

@@ -1,7 +1,7 @@
 //! All threads stopped at one moment.
 
 use super::held::Held;
-use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Pauses, Work};
+use super::{BUSY_MACHINE, LONGEST_PAUSE_FOR_ALL, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Pauses, Work};
 use crate::ThreadState;
 use crate::gregset;
 use crate::remote::facts::ThreadFacts;
@@ -62,25 +62,14 @@ impl Work<'_> {
         self.stops.together = Some(began.elapsed());
     }
 
-    /// Stops all of `new`, and adds those that stand to `held`.
-    fn stop_all(&mut self, new: Vec<Held>, held: &mut Vec<Held>) {
-        let limit = Instant::now() + BUSY_MACHINE;
-        let mut new = new.into_iter();
-        loop {
-            let mut some: Vec<_> = new.by_ref().take(self.in_flight).collect();
-            if some.is_empty() {
-                break;
-            }
-            some.iter_mut().for_each(Held::ask);
-            self.stop_some(some, held, limit);
-        }
-    }
-
-    /// Waits until all of `waiting` stand. They stop one behind the other on this thread's processor, where those that were
-    /// asleep wake up: so they are left alone for about as long as that takes, before each look.
-    fn stop_some(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>, limit: Instant) {
+    /// Stops all of `waiting`, and adds those that stand to `held`. All are asked before any is waited for. They stop one behind
+    /// the other on the processors that they wake up on, this thread's too: so they are left alone for about as long as that takes,
+    /// before each look.
+    fn stop_all(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>) {
         let began = Instant::now();
-        let mut pauses = Pauses::new();
+        let limit = began + BUSY_MACHINE;
+        waiting.iter_mut().for_each(Held::ask);
+        let mut pauses = Pauses::up_to(LONGEST_PAUSE_FOR_ALL);
         loop {
             let before = waiting.len();
             for mut one in std::mem::take(&mut waiting) {
