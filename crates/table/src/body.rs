@@ -67,8 +67,10 @@ impl Width {
     }
 }
 
-/// The bits of a number of so many bytes.
+/// The bits of a number of so many bytes. Looked up: it is asked for with each number that is read.
 #[inline(always)]
 pub(crate) fn mask(bytes: usize) -> u64 {
-    1u64.checked_shl(8 * bytes as u32).map_or(u64::MAX, |bit| bit - 1)
+    const MASKS: [u64; 8] =
+        [0, 0xff, 0xffff, 0xff_ffff, u32::MAX as u64, 0xff_ffff_ffff, 0xffff_ffff_ffff, 0xff_ffff_ffff_ffff];
+    MASKS.get(bytes).copied().unwrap_or(u64::MAX)
 }

@@ -47,7 +47,8 @@ impl<'d> Packed<'d> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'d, const N: usize> {
     data: &'d [u8],
-    widths: [usize; N],
+    /// Where each number of a row starts, and its bits.
+    columns: [(usize, u64); N],
     stride: usize,
     count: usize,
 }
@@ -58,10 +59,14 @@ impl<'d, const N: usize> Rows<'d, N> {
         if !widths.iter().all(|width| (1..=8).contains(width)) {
             return None;
         }
-        let (widths, count) = (widths.map(usize::from), usize::try_from(count).ok()?);
-        let stride = widths.iter().sum();
+        let (mut stride, count) = (0, usize::try_from(count).ok()?);
+        let columns = widths.map(|width| {
+            let start = stride;
+            stride += usize::from(width);
+            (start, mask(width.into()))
+        });
         let data = data.get(..count.checked_mul(stride)?.checked_add(PADDING)?)?;
-        Some(Self { data, widths, stride, count })
+        Some(Self { data, columns, stride, count })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -80,14 +85,30 @@ impl<'d, const N: usize> Rows<'d, N> {
 
     #[inline(always)]
     pub(crate) fn get(&self, index: usize) -> Option<[u64; N]> {
-        let mut at = if index < self.count { index * self.stride } else { return None };
+        let data = self.row(index)?;
         let mut row = [0; N];
-        for (number, width) in row.iter_mut().zip(self.widths) {
-            *number = bytes::fixed(self.data, at, width)?;
-            at += width;
+        for (number, column) in row.iter_mut().zip(self.columns) {
+            *number = number_at(data, column)?;
         }
         Some(row)
     }
+
+    /// The number at place `C` of a row.
+    #[inline(always)]
+    pub(crate) fn column<const C: usize>(&self, index: usize) -> Option<u64> {
+        number_at(self.row(index)?, *self.columns.get(C)?)
+    }
+
+    #[inline(always)]
+    fn row(&self, index: usize) -> Option<&'d [u8]> {
+        if index < self.count { self.data.get(index * self.stride..) } else { None }
+    }
+}
+
+#[inline(always)]
+fn number_at(row: &[u8], (start, mask): (usize, u64)) -> Option<u64> {
+    let bytes = row.get(start..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*bytes) & mask)
 }
 
 /// Bytes that the largest of some numbers needs.

@@ -45,7 +45,7 @@ impl<'d> Index<'d> {
             (self.buckets.get(bucket)? as usize, self.buckets.get(bucket + 1)? as usize);
         while low < high {
             let middle = low + (high - low) / 2;
-            let is_below = self.chunks.get(middle)?[0] <= offset;
+            let is_below = self.chunks.column::<0>(middle)? <= offset;
             (low, high) = if is_below { (middle + 1, high) } else { (low, middle) };
         }
         let number = low.checked_sub(1)?;

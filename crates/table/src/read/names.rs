@@ -69,7 +69,7 @@ impl<'d> Names<'d> {
         };
         let number = number as usize;
         let [flags, start, file, line] = self.entries.get(number)?;
-        let [_, end, ..] = self.entries.get(number + 1)?;
+        let end = self.entries.column::<1>(number + 1)?;
         let texts = self.texts.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)?;
         let home = Home { file: file as u32, line: line as u32 };
         read_texts(flags as u8, texts, home)
