@@ -96,7 +96,8 @@ fn compute_in_vain(enough: impl Fn() -> bool) -> u64 {
 #[inline(never)]
 fn wait_in_vain(told: &Receiver<Told>) {
     began(told);
-    std::thread::sleep(ms(300));
+    // Much longer than it may have waited for a processor before it slept.
+    std::thread::sleep(ms(2_000));
     std::hint::black_box(());
 }
 
@@ -105,7 +106,7 @@ fn after(time: Duration) -> impl Fn() -> bool {
     move || begin.elapsed() >= time
 }
 
-/// Half a second after the hang's beginning was told.
+/// Two seconds after the hang's beginning was told.
 fn noticed(told: &Receiver<Told>) -> impl Fn() -> bool {
     let (limit, since) = (after(ms(60_000)), Cell::new(None::<Instant>));
     move || {
@@ -114,7 +115,7 @@ fn noticed(told: &Receiver<Told>) -> impl Fn() -> bool {
             Ok(other) => panic!("expected a beginning, not {other:?}"),
             Err(_) => {}
         }
-        limit() || since.get().is_some_and(|since| since.elapsed() >= ms(500))
+        limit() || since.get().is_some_and(|since| since.elapsed() >= ms(2_000))
     }
 }
 
@@ -129,7 +130,9 @@ fn a_busy_hang_says_what_it_was_busy_with() {
     let took = start.elapsed();
     let mut hang = ended(&told);
     assert_eq!(hang.end, Some(End::Recovered));
-    assert!(hang.lasted >= ms(600) && hang.lasted <= took + ms(15), "{:?} of {took:?}", hang.lasted);
+    // Where the monitor had no processor, the time is told as a gap.
+    assert!(hang.lasted + hang.excused.stopped >= ms(2_000), "{hang}");
+    assert!(hang.lasted <= took + ms(15), "{:?} of {took:?}", hang.lasted);
     assert!(hang.samples > 2, "{hang}");
     // On a machine that has more to do it may have waited for a processor most of the time.
     assert!(!matches!(hang.activity(), Activity::Waiting | Activity::Unknown), "{hang}");
@@ -158,18 +161,35 @@ fn a_waiting_hang_says_what_it_waited_in() {
     assert!(contains(&names(&mut hang), "wait_in_vain"), "{hang}");
 }
 
+/// How long the calling thread has waited for a processor so far.
+fn queued() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').nth(1).and_then(|word| word.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or_default())
+}
+
+/// Ticks and rests; whether no tick came late for want of a processor, which is a hang.
+fn tick_for(beat: &Beat, time: Duration, pause: Duration, threshold: Duration) -> bool {
+    let enough = after(time);
+    let (mut before, mut is_in_time) = (queued(), true);
+    while !enough() {
+        beat.tick();
+        std::thread::sleep(pause);
+        let now = queued();
+        is_in_time &= now - before < threshold / 2;
+        before = now;
+    }
+    beat.rest();
+    is_in_time
+}
+
 #[test]
 fn who_ticks_or_rests_is_left_alone() {
     let (watch, told) = watch(options(ms(2_000)));
-    let beat = watch.beat();
-    for _ in 0..200 {
-        beat.tick();
-        std::thread::sleep(ms(5));
-    }
-    beat.rest();
+    let is_in_time = tick_for(&watch.beat(), ms(1_000), ms(5), ms(2_000));
     std::thread::sleep(ms(2_500));
     watch.stop();
-    assert!(told.try_recv().is_err());
+    assert!(!is_in_time || told.try_recv().is_err());
 }
 
 #[test]
@@ -201,12 +221,12 @@ fn a_folder_that_cannot_be_made_is_told_and_costs_only_the_file() {
 fn a_thread_that_ends_without_a_rest_does_not_hang() {
     let (sender, receiver) = channel();
     let watched = std::thread::spawn(move || {
-        let (watch, told) = watch(options(ms(100)));
-        watch.beat().tick();
-        sender.send((watch, told)).unwrap();
+        sender.send(watch(options(ms(100)))).unwrap();
     });
     watched.join().unwrap();
     let (watch, told) = receiver.recv().unwrap();
+    // Told for it when it has ended: it is not to be late before, however busy the machine is.
+    watch.beat().tick();
     std::thread::sleep(ms(400));
     watch.stop();
     assert!(told.try_recv().is_err());
@@ -228,14 +248,9 @@ fn child() {
 }
 
 fn tick_for_a_while(beat: &Beat, watch: Watch, told: &Receiver<Told>) {
-    let end = Instant::now() + ms(6_000);
-    while Instant::now() < end {
-        beat.tick();
-        std::thread::sleep(ms(1));
-    }
-    beat.rest();
+    let is_in_time = tick_for(beat, ms(6_000), ms(1), ms(1_000));
     watch.stop();
-    assert!(told.try_recv().is_err(), "a false alarm");
+    assert!(!is_in_time || told.try_recv().is_err(), "a false alarm");
 }
 
 fn start(folder: &Path, ticks: bool) -> Child {

@@ -1,7 +1,7 @@
 //! General registers as Linux lays them out (`elf_gregset_t`), in core dumps and from ptrace alike.
 
 use crate::bytes::word_at;
-use backtrail_core::{Arch, Family, Registers};
+use backtrail_core::{Arch, Family, Register, Registers};
 
 /// The kernel's order of the registers; an empty name for what unwinding does not need.
 const X86_64: [&str; 20] = [
@@ -11,24 +11,68 @@ const X86_64: [&str; 20] = [
 const X86: [&str; 16] =
     ["ebx", "ecx", "edx", "esi", "edi", "ebp", "eax", "", "", "", "", "", "eip", "", "", "esp"];
 
-/// Reads a set of registers; what the bytes are too few for stays unknown.
-pub(crate) fn registers(family: Family, data: &[u8]) -> Registers {
-    let mut registers = Registers::new(family);
-    let names = match family {
-        Family::X86_64 => &X86_64[..],
-        Family::X86 => &X86[..],
-        // ARM's and ARM64's orders are DWARF's.
-        _ => family.register_names(),
-    };
-    let width = usize::from(family.word_size());
-    for (index, name) in names.iter().enumerate() {
-        if let (Some(register), Some(value)) =
-            (family.register(name), word_at(data, index * width, width == 8))
-        {
-            registers.set(register, value);
-        }
+/// Which register lies where in a set.
+pub(crate) struct Layout {
+    family: Family,
+    registers: Vec<(usize, Register)>,
+}
+
+impl Layout {
+    pub(crate) fn of(family: Family) -> Self {
+        let names = match family {
+            Family::X86_64 => &X86_64[..],
+            Family::X86 => &X86[..],
+            // ARM's and ARM64's orders are DWARF's.
+            _ => family.register_names(),
+        };
+        let places = names.iter().enumerate();
+        let registers = places.filter_map(|(index, name)| Some((index, family.register(name)?))).collect();
+        Self { family, registers }
     }
-    registers
+
+    pub(crate) fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Reads a set of registers; what the bytes are too few for stays unknown.
+    pub(crate) fn read(&self, data: &[u8]) -> Registers {
+        let mut registers = Registers::new(self.family);
+        let width = usize::from(self.family.word_size());
+        for (index, register) in &self.registers {
+            if let Some(value) = word_at(data, index * width, width == 8) {
+                registers.set(*register, value);
+            }
+        }
+        registers
+    }
+}
+
+/// Reads one set of registers.
+pub(crate) fn registers(family: Family, data: &[u8]) -> Registers {
+    Layout::of(family).read(data)
+}
+
+/// Whether [`call`] knows this family.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
+pub(crate) fn tells_calls(family: Family) -> bool {
+    matches!(family, Family::X86_64 | Family::X86)
+}
+
+/// The system call that a thread was in when it stopped, and the call's first argument: what `/proc/PID/syscall` tells. The
+/// kernel keeps the number beside the register that the call's answer goes to, and -1 where it is none (`orig_rax`). Other
+/// architectures have it elsewhere, or overwrite the argument.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
+pub(crate) fn call(family: Family, data: &[u8]) -> Option<(u64, u64)> {
+    let (number, first, width) = match family {
+        Family::X86_64 => (15, 14, 8),
+        Family::X86 => (11, 0, 4),
+        _ => return None,
+    };
+    let word = |index: usize| word_at(data, index * width, width == 8);
+    let number = word(number)?;
+    // Of 32 bits the sign is in the 32nd.
+    let is_none = number >> (width * 8 - 1) & 1 == 1;
+    (!is_none).then_some((number, word(first)?))
 }
 
 /// Whose registers they are that a kernel of this machine gives in so many bytes: a 64-bit kernel runs 32-bit processes
@@ -41,4 +85,26 @@ pub(crate) fn arch_by_size(size: usize) -> Option<Arch> {
         [(34 * 8, Arch::Arm64), (18 * 4, Arch::Arm)]
     };
     of_this_machine.into_iter().find(|(known, _)| *known == size).map(|(_, arch)| arch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_by_the_register_beside_the_answers() {
+        let set = |words: usize, width: usize, values: &[(usize, i64)]| {
+            let mut bytes = vec![0; words * width];
+            for (index, value) in values {
+                bytes[index * width..][..width].copy_from_slice(&value.to_le_bytes()[..width]);
+            }
+            bytes
+        };
+        assert_eq!(call(Family::X86_64, &set(27, 8, &[(15, 202), (14, 7)])), Some((202, 7)));
+        assert_eq!(call(Family::X86_64, &set(27, 8, &[(15, -1), (14, 7)])), None);
+        assert_eq!(call(Family::X86, &set(17, 4, &[(11, 240), (0, 9)])), Some((240, 9)));
+        assert_eq!(call(Family::X86, &set(17, 4, &[(11, -1), (0, 9)])), None);
+        assert_eq!(call(Family::X86_64, &[0; 8]), None);
+        assert_eq!(call(Family::Aarch64, &[0; 512]), None);
+    }
 }

@@ -3,6 +3,8 @@
 use backtrail_core::{AddrRange, Avma, ReadMemory, Unreadable};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// Pieces of a process's memory, by address.
 #[derive(Clone, Default)]
@@ -16,7 +18,27 @@ struct Piece<'d> {
     start: u64,
     /// Where in `bytes` the piece begins: what overlaps an earlier one is cut off.
     skip: usize,
-    bytes: Cow<'d, [u8]>,
+    bytes: Bytes<'d>,
+}
+
+/// A piece's bytes.
+#[derive(Clone)]
+pub(crate) enum Bytes<'d> {
+    /// Its own, or the file's.
+    One(Cow<'d, [u8]>),
+    /// A part of what several pieces have together.
+    Shared(Arc<Vec<u8>>, Range<usize>),
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::One(bytes) => bytes,
+            Self::Shared(bytes, range) => bytes.get(range.clone()).unwrap_or_default(),
+        }
+    }
 }
 
 impl Piece<'_> {
@@ -35,7 +57,12 @@ impl Piece<'_> {
 impl<'d> Memory<'d> {
     /// Takes pieces in any order. Of overlapping ones, that which begins lower counts; among equals the first.
     pub fn new(pieces: impl IntoIterator<Item = (Avma, Cow<'d, [u8]>)>) -> Self {
-        let piece = |(start, bytes): (Avma, Cow<'d, [u8]>)| Piece { start: start.get(), skip: 0, bytes };
+        Self::of(pieces.into_iter().map(|(start, bytes)| (start, Bytes::One(bytes))))
+    }
+
+    /// The same of bytes that may be shared.
+    pub(crate) fn of(pieces: impl IntoIterator<Item = (Avma, Bytes<'d>)>) -> Self {
+        let piece = |(start, bytes): (Avma, Bytes<'d>)| Piece { start: start.get(), skip: 0, bytes };
         let mut all: Vec<_> = pieces.into_iter().map(piece).filter(|piece| !piece.bytes.is_empty()).collect();
         all.sort_by_key(|piece| piece.start);
         let mut pieces: Vec<Piece<'d>> = Vec::with_capacity(all.len());
@@ -58,6 +85,16 @@ impl<'d> Memory<'d> {
             pieces.push(piece);
         }
         Self { pieces }
+    }
+
+    /// The same with further pieces.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn with(self, more: impl IntoIterator<Item = (Avma, Bytes<'d>)>) -> Self {
+        let piece = |piece: Piece<'d>| {
+            let bytes = if piece.skip == 0 { piece.bytes } else { Bytes::One(piece.bytes().to_vec().into()) };
+            (Avma::new(piece.start), bytes)
+        };
+        Self::of(self.pieces.into_iter().map(piece).chain(more))
     }
 
     /// The saved bytes from `address` on, to the end of their piece; `None` where nothing was saved.
@@ -99,7 +136,30 @@ impl<'d> Memory<'d> {
     }
 }
 
+/// A word that lies in one piece.
+fn word<const SIZE: usize>(memory: &Memory<'_>, address: Avma) -> Option<[u8; SIZE]> {
+    memory.bytes_from(address)?.first_chunk().copied()
+}
+
 impl ReadMemory for Memory<'_> {
+    fn read_u32(&self, address: Avma) -> Result<u32, Unreadable> {
+        if let Some(bytes) = word(self, address) {
+            return Ok(u32::from_le_bytes(bytes));
+        }
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn read_u64(&self, address: Avma) -> Result<u64, Unreadable> {
+        if let Some(bytes) = word(self, address) {
+            return Ok(u64::from_le_bytes(bytes));
+        }
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
     fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
         let unreadable = Unreadable { address };
         let mut done = 0;

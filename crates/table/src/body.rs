@@ -67,17 +67,10 @@ impl Width {
     }
 }
 
-/// The bits of a number of so many bytes, at most 8. Looked up: it is asked for with each number that is read.
+/// The bits of a number of so many bytes. Looked up: it is asked for with each number that is read.
 #[inline(always)]
 pub(crate) fn mask(bytes: usize) -> u64 {
-    const MASKS: [u64; 16] = {
-        let mut masks = [u64::MAX; 16];
-        let mut bytes = 0;
-        while bytes < 8 {
-            masks[bytes] = (1 << (8 * bytes)) - 1;
-            bytes += 1;
-        }
-        masks
-    };
-    MASKS[bytes % MASKS.len()]
+    const MASKS: [u64; 8] =
+        [0, 0xff, 0xffff, 0xff_ffff, u32::MAX as u64, 0xff_ffff_ffff, 0xffff_ffff_ffff, 0xff_ffff_ffff_ffff];
+    MASKS.get(bytes).copied().unwrap_or(u64::MAX)
 }

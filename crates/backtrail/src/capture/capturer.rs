@@ -1,6 +1,6 @@
 //! The capturer: everything that capturing needs, made ahead of time.
 
-use super::images::{Kept, Snapshot};
+use super::images::Kept;
 use super::job::{Job, slots};
 use super::walk::{self, ThreadCache};
 use super::{CaptureError, OsError, RawStack, Stopped, ThreadId};
@@ -189,9 +189,9 @@ impl Capturer {
             self.at(&Stopped::here(), 1, stack);
             return Ok(());
         }
-        let deadline = self.deadline();
-        let sent = self.send(id, self.kept.now(), deadline)?;
-        self.receive(sent, id, deadline, stack)
+        let asked = Instant::now();
+        let sent = self.send(free_slot(self.deadline(asked))?, id)?;
+        self.receive(sent, id, asked, stack)
     }
 
     /// The stack of the process's first thread; see [`Capturer::thread`].
@@ -206,19 +206,12 @@ impl Capturer {
         self.thread(ThreadId::main(), stack)
     }
 
-    pub(super) fn deadline(&self) -> Instant {
-        let now = Instant::now();
-        now.checked_add(self.options.timeout).unwrap_or(now)
+    pub(super) fn deadline(&self, asked: Instant) -> Instant {
+        asked.checked_add(self.options.timeout).unwrap_or(asked)
     }
 
-    pub(super) fn send(
-        &self,
-        id: ThreadId,
-        snapshot: Arc<Snapshot>,
-        deadline: Instant,
-    ) -> Result<Sent<Job>, CaptureError> {
-        let mut claim = free_slot(deadline)?;
-        claim.work().prepare(snapshot, self.options.method, self.options.max_frames, id);
+    pub(super) fn send(&self, mut claim: Claim<Job>, id: ThreadId) -> Result<Sent<Job>, CaptureError> {
+        claim.work().prepare(self.kept.now(), self.options.method, self.options.max_frames, id);
         local::send(claim, self.signal, id)
     }
 
@@ -226,10 +219,10 @@ impl Capturer {
         &self,
         sent: Sent<Job>,
         id: ThreadId,
-        deadline: Instant,
+        asked: Instant,
         stack: &mut RawStack,
     ) -> Result<(), CaptureError> {
-        let mut claim = local::wait(sent, self.signal, id, deadline)?;
+        let mut claim = local::wait(sent, self.signal, id, asked, self.deadline(asked))?;
         claim.work().finish(stack);
         Ok(())
     }
@@ -238,8 +231,9 @@ impl Capturer {
 /// The name of the thread that keeps the list of images.
 pub(super) const KEEPER: &str = "backtrail-image";
 
-/// All slots in use means that as many threads capture at the same time: one will be free soon.
-fn free_slot(deadline: Instant) -> Result<Claim<Job>, CaptureError> {
+/// All slots in use means that as many threads are captured at the same time: one will be free soon. To be asked for only by
+/// who has none: all others wait for nothing but their threads.
+pub(super) fn free_slot(deadline: Instant) -> Result<Claim<Job>, CaptureError> {
     loop {
         if let Some(claim) = slots().claim() {
             return Ok(claim);

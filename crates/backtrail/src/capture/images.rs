@@ -6,6 +6,7 @@ use backtrail_unwind::{Image, ImageList, Images};
 use self_cell::self_cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 type Joined = Vec<(Arc<LoadedImage>, Arc<Opened>)>;
@@ -99,7 +100,7 @@ pub(super) struct Kept {
 impl Kept {
     /// Lists the images and opens them.
     pub(super) fn new(keep_tables: bool) -> Self {
-        let mut opener = Opener { keep_tables, next: 1, closed: VecDeque::new() };
+        let mut opener = Opener { keep_tables, closed: VecDeque::new() };
         let first = Arc::new(opener.list(&[]));
         let kept = Self {
             now: Shared::new(Arc::clone(&first)),
@@ -158,11 +159,13 @@ impl Kept {
     }
 }
 
+/// The number of the next list. All capturers count together: they share the slots, whose caches are of one list.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
 /// Opens images, and remembers those that were closed lately.
 #[derive(Debug)]
 struct Opener {
     keep_tables: bool,
-    next: u64,
     closed: VecDeque<(open::Key, Arc<Opened>)>,
 }
 
@@ -191,9 +194,7 @@ impl Opener {
         while self.closed.len() > KEPT_RULES {
             self.closed.pop_front();
         }
-        let generation = self.next;
-        self.next += 1;
-        Snapshot::new(generation, counters, joined)
+        Snapshot::new(NEXT.fetch_add(1, Relaxed), counters, joined)
     }
 
     fn open(&mut self, image: &LoadedImage, last: &[(Arc<LoadedImage>, Arc<Opened>)]) -> Arc<Opened> {
@@ -209,5 +210,17 @@ impl Opener {
             Some((_, opened)) => Arc::clone(opened),
             None => Arc::new(Opened::open(image, self.keep_tables)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_lists_have_one_number() {
+        let (one, other) = (Kept::new(false), Kept::new(false));
+        assert_ne!(one.now().generation(), other.now().generation());
+        assert!(!other.images(other.now().generation()).is_empty());
     }
 }

@@ -1,10 +1,10 @@
 //! All threads of this process.
 
-use super::capturer::KEEPER;
-use super::job::Job;
+use super::capturer::{KEEPER, free_slot};
+use super::job::{Job, slots};
 use super::{CaptureError, Capturer, RawStack, Stopped, ThreadId, ThreadState};
 use backtrail_capture::local::{self, Sent, Status};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,20 +61,7 @@ impl Capturer {
         let mut threads: Vec<_> = self.thread_ids().into_iter().map(facts).collect();
         threads.retain(|thread| thread.name != KEEPER);
         self.usage.fill_in(&mut threads);
-        for part in threads.chunks_mut(AT_ONCE) {
-            let deadline = self.deadline();
-            let ask = |thread: &ThreadStack| {
-                let others = Some(thread.id).filter(|id| *id != own);
-                others.map(|id| self.send(id, self.kept.now(), deadline))
-            };
-            let sent: Vec<_> = part.iter().map(ask).collect();
-            for (thread, sent) in part.iter_mut().zip(sent) {
-                thread.stack = match sent {
-                    Some(sent) => sent.and_then(|sent| self.one(sent, thread.id, deadline)),
-                    None => Ok(RawStack::with_capacity(self.options().max_frames)),
-                };
-            }
-        }
+        self.ask_all(&mut threads, own);
         let this = threads.iter_mut().find(|thread| thread.id == own);
         if let Some(Ok(stack)) = this.map(|thread| &mut thread.stack) {
             self.at(&Stopped::here(), 1, stack);
@@ -82,10 +69,39 @@ impl Capturer {
         threads
     }
 
-    fn one(&self, sent: Sent<Job>, id: ThreadId, deadline: Instant) -> Result<RawStack, CaptureError> {
+    /// Captures all but the calling thread, many at a time.
+    fn ask_all(&self, threads: &mut [ThreadStack], own: ThreadId) {
+        let mut waiting = VecDeque::with_capacity(AT_ONCE);
+        for index in 0..threads.len() {
+            let Some(id) = threads.get(index).map(|thread| thread.id) else { break };
+            if id == own {
+                set(threads, index, Ok(RawStack::with_capacity(self.options().max_frames)));
+                continue;
+            }
+            let claim = loop {
+                let has_room = waiting.len() < AT_ONCE;
+                if let Some(claim) = has_room.then(|| slots().claim()).flatten() {
+                    break Ok(claim);
+                }
+                // Others may have the slots, and wait for these: nobody who has some waits for more.
+                match waiting.pop_front() {
+                    Some(first) => self.settle(threads, first),
+                    None => break free_slot(self.deadline(Instant::now())),
+                }
+            };
+            let asked = Instant::now();
+            match claim.and_then(|claim| self.send(claim, id)) {
+                Ok(sent) => waiting.push_back(Asked { index, id, sent, asked }),
+                Err(why) => set(threads, index, Err(why)),
+            }
+        }
+        waiting.into_iter().for_each(|one| self.settle(threads, one));
+    }
+
+    fn settle(&self, threads: &mut [ThreadStack], Asked { index, id, sent, asked }: Asked) {
         let mut stack = RawStack::with_capacity(self.options().max_frames);
-        self.receive(sent, id, deadline, &mut stack)?;
-        Ok(stack)
+        let answer = self.receive(sent, id, asked, &mut stack);
+        set(threads, index, answer.map(|()| stack));
     }
 
     /// The numbers of this process's threads.
@@ -102,6 +118,20 @@ impl Capturer {
                 Err(_) => return Vec::new(),
             }
         }
+    }
+}
+
+/// A thread that was asked.
+struct Asked {
+    index: usize,
+    id: ThreadId,
+    sent: Sent<Job>,
+    asked: Instant,
+}
+
+fn set(threads: &mut [ThreadStack], index: usize, stack: Result<RawStack, CaptureError>) {
+    if let Some(thread) = threads.get_mut(index) {
+        thread.stack = stack;
     }
 }
 

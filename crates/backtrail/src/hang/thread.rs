@@ -26,6 +26,12 @@ impl OwnThread {
         let stack = RawStack::with_capacity(capturer.options().max_frames);
         Self { beat, id, schedule: open("schedstat"), status: open("stat"), capturer, stack }
     }
+
+    fn state(&mut self) -> Option<char> {
+        let mut room = [0; 512];
+        let status = self.status.as_mut().and_then(|file| read_again(file, &mut room));
+        status.and_then(state)
+    }
 }
 
 impl Watched for OwnThread {
@@ -43,9 +49,11 @@ impl Watched for OwnThread {
     }
 
     fn is_stopped(&mut self) -> bool {
-        let mut room = [0; 512];
-        let status = self.status.as_mut().and_then(|file| read_again(file, &mut room));
-        status.and_then(state).is_some_and(|state| matches!(state, 't' | 'T'))
+        self.state().is_some_and(|state| matches!(state, 't' | 'T'))
+    }
+
+    fn is_waiting(&mut self) -> bool {
+        self.state().is_some_and(|state| matches!(state, 'S' | 'D'))
     }
 
     fn capture(&mut self, sample: &mut Sample) -> Result<(), Missed> {

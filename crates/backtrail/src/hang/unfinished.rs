@@ -63,8 +63,16 @@ fn open(path: PathBuf) -> Option<Unfinished> {
             let is_running = read.incarnation.is_some() && pid.and_then(incarnation) == read.incarnation;
             (!is_running).then_some(Unfinished { path, hang: Ok(read.hang) })
         }
-        Err(error) => Some(Unfinished { path, hang: Err(error) }),
+        // Its first line may be on its way.
+        Err(error) => (!is_being_begun(&path)).then_some(Unfinished { path, hang: Err(error) }),
     }
+}
+
+/// Whether the process that a file is named after runs: `hang-TIME-PID-THREAD-NUMBER`.
+fn is_being_begun(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut words = name.strip_suffix(OPEN).unwrap_or_default().rsplit('-');
+    words.nth(2).and_then(|pid| pid.parse().ok()).and_then(incarnation).is_some()
 }
 
 /// What tells a process from a later one with the same id: when it began. `None` where there is no such process.

@@ -9,6 +9,7 @@ use super::{Detail, StackOptions, Stacks, StacksError, images};
 use crate::{ImageSymbols, SymbolStatus, Symbols};
 use backtrail_capture::remote::{self, Away, Captured, How, Maps, Target, ThreadFacts};
 use backtrail_capture::{Image, Limits, Memory, Snapshot};
+use backtrail_core::Arch;
 use backtrail_object::Object;
 use backtrail_report::{EndKind, Ended, Report, Thread};
 use backtrail_store::FileData;
@@ -32,12 +33,10 @@ impl Stacks {
         how.consistent = options.consistent;
         let mut away = Away::default();
         let mut captured = remote::capture(&target, &how, &mut away).map_err(failed)?;
-        let live = Live { target: &target, maps: &captured.maps, symbols };
-        let workers = remote::workers();
-        let walk = || live.walk(&captured.snapshot, options, workers);
-        // Naming divides its work by itself, walking need not: then this thread's memory is at hand, and no other has to begin.
-        let is_alone = workers == 1 && options.detail == Detail::Addresses;
-        let mut stacks = if is_alone { walk() } else { among(workers, walk) };
+        let mut stacks = walk(&target, &captured, symbols, options);
+        if has_strays(&stacks.report, &captured.maps) && captured.renew(&target, &how.limits) {
+            stacks = walk(&target, &captured, symbols, options);
+        }
         let window = options.cpu_window;
         if window > Duration::ZERO {
             captured.usage.finish(&target, window, &mut captured.threads);
@@ -64,6 +63,24 @@ impl Stacks {
         }
         Ok(builder.finish_unasked())
     }
+}
+
+/// Walks and names what was captured.
+fn walk(target: &Target, captured: &Captured, symbols: &Symbols, options: &StackOptions) -> Stacks {
+    let live = Live { target, maps: &captured.maps, symbols };
+    let workers = remote::workers();
+    let walk = || live.walk(&captured.snapshot, options, workers);
+    // Naming divides its work by itself, walking need not: then this thread's memory is at hand, and no other has to begin.
+    let is_alone = workers == 1 && options.detail == Detail::Addresses;
+    if is_alone { walk() } else { among(workers, walk) }
+}
+
+/// Whether a stack leads to where no code is mapped: it may have been mapped since.
+fn has_strays(report: &Report, maps: &Maps) -> bool {
+    let arch = report.process.arch.unwrap_or(Arch::HOST);
+    let frames = report.threads.iter().flat_map(|thread| &thread.frames);
+    let mut placeless = frames.filter(|frame| frame.image.is_none()).filter_map(|frame| frame.address);
+    placeless.any(|address| maps.at(address.lookup(arch)).is_none_or(|mapping| !mapping.executable))
 }
 
 /// Does the work on so many processors: no more than nothing else runs on, since one that the process runs on would be taken

@@ -54,6 +54,43 @@ impl<'s, 'd> ProcessMemory<'s, 'd> {
     }
 }
 
+/// A stack first, and behind it the rest of its process.
+pub(super) struct StackFirst<'m> {
+    start: u64,
+    stack: &'m [u8],
+    rest: &'m ProcessMemory<'m, 'm>,
+}
+
+impl<'m> StackFirst<'m> {
+    /// The stack is what was saved from a stack pointer on.
+    pub(super) fn new(stack_pointer: Option<Avma>, rest: &'m ProcessMemory<'m, 'm>) -> Self {
+        let start = stack_pointer.unwrap_or_default();
+        Self { start: start.get(), stack: rest.saved.bytes_from(start).unwrap_or_default(), rest }
+    }
+
+    #[inline]
+    fn word<const SIZE: usize>(&self, address: Avma) -> Option<[u8; SIZE]> {
+        let at = usize::try_from(address.get().checked_sub(self.start)?).ok()?;
+        self.stack.get(at..)?.first_chunk().copied()
+    }
+}
+
+impl ReadMemory for StackFirst<'_> {
+    fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
+        self.rest.read(address, buf)
+    }
+
+    #[inline]
+    fn read_u32(&self, address: Avma) -> Result<u32, Unreadable> {
+        self.word(address).map_or_else(|| self.rest.read_u32(address), |bytes| Ok(u32::from_le_bytes(bytes)))
+    }
+
+    #[inline]
+    fn read_u64(&self, address: Avma) -> Result<u64, Unreadable> {
+        self.word(address).map_or_else(|| self.rest.read_u64(address), |bytes| Ok(u64::from_le_bytes(bytes)))
+    }
+}
+
 impl ReadMemory for ProcessMemory<'_, '_> {
     fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
         self.saved.read(address, buf).or_else(|unreadable| {

@@ -1,7 +1,7 @@
 //! From registers to frames.
 
 use super::place::Placed;
-use super::process_memory::ProcessMemory;
+use super::process_memory::{ProcessMemory, StackFirst};
 use super::unwind_image::UnwindImage;
 use backtrail_capture::{Mapping, Thread};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, ReadMemory as _, Svma};
@@ -55,7 +55,8 @@ impl<'w> Walker<'w> {
         thread.registers.pc()?;
         let stack = thread.registers.sp().and_then(|sp| self.mapping_at(sp)).map(|mapping| mapping.range);
         let options = Options { max_frames, stack, ..Options::default() };
-        let mut walk = Walk::new(thread.registers, self.memory, self.images, options).with_cache(cache);
+        let memory = StackFirst::new(thread.registers.sp(), self.memory);
+        let mut walk = Walk::new(thread.registers, &memory, self.images, options).with_cache(cache);
         let walked: Vec<_> = walk.by_ref().collect();
         let mut frames = Vec::with_capacity(walked.len());
         for found in walked {

@@ -22,7 +22,7 @@ pub struct Monitor {
     late: Duration,
     /// Time since the last capture.
     since_sample: Duration,
-    /// What the thread had used when it was this late.
+    /// What the thread had used when it was this late: since then it has not been looked at.
     baseline: Option<(Usage, Duration)>,
     /// Whether the thread was stopped when it was last asked.
     was_stopped: bool,
@@ -123,7 +123,7 @@ impl Monitor {
         }
         self.since_sample = self.since_sample.saturating_add(step.counted);
         match beat {
-            Beat::Working(_) => self.judge(step, watched),
+            Beat::Working(_) => self.judge(step, clock, watched),
             Beat::None | Beat::Resting(_) => Event::Nothing,
         }
     }
@@ -181,7 +181,7 @@ impl Monitor {
     }
 
     /// What a thread that works and did not get on comes to.
-    fn judge(&mut self, step: Step, watched: &mut impl Watched) -> Event<'_> {
+    fn judge(&mut self, step: Step, clock: &impl Clock, watched: &mut impl Watched) -> Event<'_> {
         if self.baseline.is_none() {
             self.baseline = watched.usage().map(|usage| (usage, self.late));
         }
@@ -194,7 +194,7 @@ impl Monitor {
             self.excuse(step);
             return Event::Nothing;
         }
-        if self.hang.is_some() { self.go_on(step, watched) } else { self.begin(watched) }
+        if self.hang.is_some() { self.go_on(step, clock, watched) } else { self.begin(clock, watched) }
     }
 
     /// The thread could not get on in this step, or in a part of it: what hangs, hangs for less, what does not begins anew.
@@ -210,7 +210,8 @@ impl Monitor {
         }
     }
 
-    fn begin(&mut self, watched: &mut impl Watched) -> Event<'_> {
+    fn begin(&mut self, clock: &impl Clock, watched: &mut impl Watched) -> Event<'_> {
+        let used = watched.usage();
         let captured = capture(&mut self.sample, watched);
         if captured == Err(Missed::Gone) {
             self.late = Duration::ZERO;
@@ -230,12 +231,16 @@ impl Monitor {
         };
         self.since_sample = Duration::ZERO;
         let taken = hang.take(captured, &self.sample, self.settings.interval);
-        measure(&mut hang, self.baseline, watched);
+        hang.measure(&mut self.baseline, self.late, used, true);
+        self.leave_out_the_capture(clock, watched);
         Event::Began(self.hang.insert(hang), taken)
     }
 
-    fn go_on(&mut self, step: Step, watched: &mut impl Watched) -> Event<'_> {
+    fn go_on(&mut self, step: Step, clock: &impl Clock, watched: &mut impl Watched) -> Event<'_> {
         let taken = self.look_again(step, watched);
+        if taken != Taken::Skipped {
+            self.leave_out_the_capture(clock, watched);
+        }
         if taken == Taken::Missed(Missed::Gone) {
             return self.end(End::ThreadEnded, None, watched);
         }
@@ -246,7 +251,9 @@ impl Monitor {
         let Some(hang) = &mut self.hang else { return Taken::Skipped };
         hang.lasted = self.late;
         hang.excused.add(step.excused);
-        measure(hang, self.baseline, watched);
+        // One that sleeps now wanted a processor for nothing but to answer the last capture.
+        let wants = !watched.is_waiting();
+        hang.measure(&mut self.baseline, self.late, watched.usage(), wants);
         if hang.samples.taken + hang.samples.missed >= self.settings.max_samples {
             hang.samples.skipped += 1;
             return Taken::Skipped;
@@ -256,6 +263,13 @@ impl Monitor {
             return Taken::Missed(Missed::Gone);
         }
         hang.take(captured, &self.sample, std::mem::take(&mut self.since_sample))
+    }
+
+    /// Has the thread's usage count from now on: what it used to answer a capture, and the wait for a processor for that, are
+    /// none of its own.
+    fn leave_out_the_capture(&mut self, clock: &impl Clock, watched: &mut impl Watched) {
+        let took = clock.now().running.saturating_sub(self.last.running);
+        self.baseline = watched.usage().map(|usage| (usage, self.late.saturating_add(took)));
     }
 
     /// Ends the hang, at the time of the beat that ended it.
@@ -270,7 +284,7 @@ impl Monitor {
         hang.excused.add(self.unseen.excused);
         // What it used since it recovered is no part of the hang.
         if at.is_none() {
-            measure(&mut hang, self.baseline, watched);
+            hang.measure(&mut self.baseline, self.late, watched.usage(), !watched.is_waiting());
         }
         hang.end = Some(end);
         self.late = Duration::ZERO;
@@ -290,14 +304,26 @@ fn capture(sample: &mut Sample, watched: &mut impl Watched) -> Result<(), Missed
     watched.capture(sample)
 }
 
-fn measure(hang: &mut Hang, baseline: Option<(Usage, Duration)>, watched: &mut impl Watched) {
-    if let (Some((before, late)), Some(now)) = (baseline, watched.usage()) {
-        hang.usage = Some(now.since(before));
-        hang.measured = hang.lasted.saturating_sub(late);
-    }
-}
-
 impl Hang {
+    /// Adds what was used since `baseline`, of waits for a processor only those that count.
+    fn measure(
+        &mut self,
+        baseline: &mut Option<(Usage, Duration)>,
+        late: Duration,
+        now: Option<Usage>,
+        waits_count: bool,
+    ) {
+        if let (Some((before, since)), Some(now)) = (*baseline, now) {
+            let mut used = now.since(before);
+            if !waits_count {
+                used.queued = used.queued.map(|_| Duration::ZERO);
+            }
+            self.usage = Some(self.usage.map_or(used, |usage| usage.plus(used)));
+            self.measured = self.measured.saturating_add(late.saturating_sub(since));
+            *baseline = Some((now, late));
+        }
+    }
+
     fn take(&mut self, captured: Result<(), Missed>, sample: &Sample, time: Duration) -> Taken {
         match captured {
             Ok(()) => {

@@ -17,6 +17,11 @@ pub trait Watched {
     /// while it lasts.
     fn is_stopped(&mut self) -> bool;
 
+    /// Whether it sleeps now, and wants no processor. Asked while a hang lasts.
+    fn is_waiting(&mut self) -> bool {
+        false
+    }
+
     /// Captures its stack into `sample`, which is empty.
     fn capture(&mut self, sample: &mut Sample) -> Result<(), Missed>;
 }
@@ -52,6 +57,12 @@ impl Usage {
     pub(super) fn since(self, before: Self) -> Self {
         let queued = self.queued.zip(before.queued).map(|(now, before)| now.saturating_sub(before));
         Self { cpu: self.cpu.saturating_sub(before.cpu), queued }
+    }
+
+    /// Both together.
+    pub(super) fn plus(self, other: Self) -> Self {
+        let queued = self.queued.zip(other.queued).map(|(one, other)| one.saturating_add(other));
+        Self { cpu: self.cpu.saturating_add(other.cpu), queued }
     }
 }
 

@@ -49,22 +49,36 @@ impl std::error::Error for CaptureError {}
 /// process can send none at all. Of more threads than fit here some are asked in vain.
 static SILENT: [AtomicU32; 128] = [const { AtomicU32::new(0) }; 128];
 
-fn remember(thread: ThreadId) {
-    let known = SILENT.iter().any(|place| place.load(Relaxed) == thread.get());
-    if !known {
-        let free = |place: &&AtomicU32| place.compare_exchange(0, thread.get(), Relaxed, Relaxed).is_ok();
-        let _ = SILENT.iter().find(free);
+/// Which one is remembered for another the next time, where there is no room.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A thread that was asked by a signal. Numbers of threads have 22 bits at most (Linux, `PID_MAX_LIMIT`).
+fn asked_by(signal: DirectedSignal, thread: ThreadId) -> u32 {
+    thread.get() | signal.number().unsigned_abs() << 24
+}
+
+fn remember(silent: u32) {
+    if SILENT.iter().any(|place| place.load(Relaxed) == silent) {
+        return;
+    }
+    let free = |place: &&AtomicU32| place.compare_exchange(0, silent, Relaxed, Relaxed).is_ok();
+    if SILENT.iter().find(free).is_none()
+        && let Some(place) = SILENT.get(NEXT.fetch_add(1, Relaxed) as usize % SILENT.len())
+    {
+        // Most of those that are remembered for long have ended.
+        place.store(silent, Relaxed);
     }
 }
 
 /// Why a thread that did not answer the last time would not answer now.
 fn still_silent(signal: DirectedSignal, thread: ThreadId) -> Option<CaptureError> {
-    let place = SILENT.iter().find(|place| place.load(Relaxed) == thread.get())?;
+    let silent = asked_by(signal, thread);
+    let place = SILENT.iter().find(|place| place.load(Relaxed) == silent)?;
     let status = Status::read(thread).filter(|status| !status.state.is_gone());
     if let Some(status) = status.filter(|status| status.has_pending(signal.number())) {
         return Some(why(&status, signal));
     }
-    let _ = place.compare_exchange(thread.get(), 0, Relaxed, Relaxed);
+    let _ = place.compare_exchange(silent, 0, Relaxed, Relaxed);
     None
 }
 
@@ -101,9 +115,12 @@ pub fn send<W: Work>(
 }
 
 /// After these times it is looked whether the thread can answer at all.
-const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(10)];
+const LOOKS: [Duration; 2] = [Duration::from_millis(1), SLEEPS_LONG];
+/// A thread that sleeps with the signal blocked, and for which the signal has waited for so long, will not answer soon. (It has
+/// had it blocked all that time: else it would have answered when it ran.)
+const SLEEPS_LONG: Duration = Duration::from_millis(20);
 
-/// Waits for a thread that was asked, up to `deadline`. Neither allocates nor locks.
+/// Waits for a thread that was asked at a moment, up to `deadline`. Neither allocates nor locks.
 ///
 /// # Errors
 /// Why it did not answer. That it is gone, or sleeps with the signal blocked, is noticed sooner.
@@ -111,12 +128,11 @@ pub fn wait<W: Work>(
     mut sent: Sent<W>,
     signal: DirectedSignal,
     thread: ThreadId,
+    asked: Instant,
     deadline: Instant,
 ) -> Result<Claim<W>, CaptureError> {
-    let start = Instant::now();
-    let mut was_blocked = false;
     for look in LOOKS.into_iter().chain([Duration::MAX]) {
-        let until = start.checked_add(look).map_or(deadline, |look| look.min(deadline));
+        let until = asked.checked_add(look).map_or(deadline, |look| look.min(deadline));
         sent = match sent.wait(until) {
             Ok(claim) => return Ok(claim),
             Err(sent) => sent,
@@ -126,14 +142,15 @@ pub fn wait<W: Work>(
         // One that runs may be in the handler for somebody else, or starting a thread, for which the C library blocks
         // all signals for a moment: on a busy machine such moments are long.
         let is_blocked = why == CaptureError::SignalBlocked && status.state != ThreadState::Running;
-        if until == deadline || why == CaptureError::Gone || (is_blocked && was_blocked) {
+        if until == deadline || why == CaptureError::Gone || (is_blocked && look >= SLEEPS_LONG) {
             // It may have answered while it was looked at.
             return sent.wait(Instant::now()).map_err(|_| {
-                remember(thread);
+                if why != CaptureError::Gone {
+                    remember(asked_by(signal, thread));
+                }
                 if signal.is_ours() == Ok(false) { CaptureError::HandlerReplaced } else { why }
             });
         }
-        was_blocked = is_blocked;
     }
     Err(CaptureError::TimedOut)
 }

@@ -5,6 +5,7 @@ use super::target::Target;
 use super::usage::Usage;
 use super::workers;
 use crate::ThreadState;
+use crate::gregset;
 use crate::procfs::{Calling, Stat, Syscalls, parse_syscall};
 use std::time::Duration;
 
@@ -107,24 +108,43 @@ pub(super) fn one(
         is_cut: false,
         name: stat.name,
     };
-    facts.ask_what_it_waits_in(target, names);
+    if facts.state == ThreadState::Uninterruptible || !gregset::tells_calls(target.arch().family()) {
+        // It may not stop, so that its registers cannot be asked, or they do not tell.
+        facts.ask_what_it_waits_in(target, names);
+    }
     Some(facts)
 }
 
 impl ThreadFacts {
-    /// Asks what the thread waits in. Before any is stopped: those that stand must not wait for the answers.
-    fn ask_what_it_waits_in(&mut self, target: &Target, names: &Syscalls) {
-        if matches!(self.state, ThreadState::Running) || self.state.is_gone() {
+    /// Whether it waits in something that is not known yet.
+    fn is_asked(&self) -> bool {
+        self.waiting_in.is_none() && self.state != ThreadState::Running && !self.state.is_gone()
+    }
+
+    /// What it waits in, by its registers.
+    pub(super) fn waits_in(&mut self, call: Option<(u64, u64)>, target: &Target, names: &Syscalls) {
+        if let Some((number, first)) = call.filter(|_| self.is_asked()) {
+            self.name_call(number, first, target, names);
+        }
+    }
+
+    fn name_call(&mut self, number: u64, first: u64, target: &Target, names: &Syscalls) {
+        let name = names.name(number).map_or_else(|| format!("system call {number}"), str::to_owned);
+        if takes_descriptor(&name) {
+            self.waiting_on = target.file_behind(first);
+        }
+        self.waiting_in = Some(name);
+    }
+
+    /// Asks the kernel what the thread waits in. While no thread stands: none must wait for the answer.
+    pub(super) fn ask_what_it_waits_in(&mut self, target: &Target, names: &Syscalls) {
+        if !self.is_asked() {
             return;
         }
         let calling = target.of_thread(self.id, "syscall", parse_syscall);
         if let Some(Calling::Waiting { call: Some((number, arguments)), .. }) = calling {
-            let name = names.name(number).map_or_else(|| format!("system call {number}"), str::to_owned);
-            if takes_descriptor(&name) {
-                let [descriptor, ..] = arguments;
-                self.waiting_on = target.file_behind(descriptor);
-            }
-            self.waiting_in = Some(name);
+            let [first, ..] = arguments;
+            self.name_call(number, first, target, names);
         } else if self.state == ThreadState::Uninterruptible {
             let place = target
                 .of_thread(self.id, "wchan", |text| Some(String::from_utf8_lossy(text).trim().to_owned()));

@@ -19,6 +19,7 @@ mod facts;
 mod images;
 mod maps;
 mod memory;
+mod room;
 mod stack;
 mod stop;
 mod target;
@@ -33,9 +34,10 @@ pub use stop::Stops;
 pub use target::Target;
 pub use usage::Usage;
 
+use crate::memory::Bytes;
+use crate::procfs::Syscalls;
 use crate::{Limits, Memory, Process, Snapshot, Source, Thread};
 use backtrail_core::{Avma, Registers};
-use std::borrow::Cow;
 use std::num::NonZero;
 use std::time::Duration;
 use stop::Outcome;
@@ -90,19 +92,21 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     let ids = target.thread_ids()?;
     let (mut facts, mut usage) = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
-    let stop::Stopped { outcomes, stops } = stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stacks, stops } =
+        stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
     let mut threads = Vec::new();
     let mut kept = Vec::new();
     let mut vanished = 0;
+    let names = Syscalls::of(target.arch().family());
+    let place = Place { target, options, maps: &maps, names: &names, stacks: &stacks };
     for (facts, outcome) in facts.into_iter().zip(outcomes) {
         if matches!(outcome, Outcome::Gone) && !facts.state.is_gone() {
             vanished += 1;
             continue;
         }
-        let place = Place { target, options, maps: &maps };
         let (facts, registers) = settle(&place, facts, outcome, &mut pieces);
         threads.push(Thread {
             id: Some(facts.id.into()),
@@ -116,8 +120,8 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     if vanished > 0 {
         notes.push(format!("{vanished} threads ended while the process was captured"));
     }
-    pieces.extend(images::pages(target, &maps));
-    let memory = Memory::new(pieces);
+    pieces.extend(pages(target, &maps));
+    let memory = Memory::of(pieces);
     let images = images::find(target, &maps, &memory, &options.limits);
     let snapshot = Snapshot {
         source: Source::Process,
@@ -134,14 +138,38 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
 }
 
+impl Captured {
+    /// Looks again what is mapped where, for stacks with addresses in no image: a process that is just starting maps its images
+    /// after it was looked the first time. Says whether there is other code than before.
+    pub fn renew(&mut self, target: &Target, limits: &Limits) -> bool {
+        let Ok(maps) = target.maps(limits) else { return false };
+        let code = |maps: &Maps| maps.all().iter().filter(|one| one.executable).cloned().collect::<Vec<_>>();
+        if code(&maps) == code(&self.maps) {
+            return false;
+        }
+        let snapshot = &mut self.snapshot;
+        snapshot.memory = std::mem::take(&mut snapshot.memory).with(pages(target, &maps));
+        snapshot.images = images::find(target, &maps, &snapshot.memory, limits);
+        snapshot.mappings = maps.all().to_vec();
+        self.maps = maps;
+        true
+    }
+}
+
+fn pages(target: &Target, maps: &Maps) -> Pieces {
+    images::pages(target, maps).into_iter().map(|(start, bytes)| (start, Bytes::One(bytes))).collect()
+}
+
 /// What threads' stacks are settled by.
 struct Place<'p> {
     target: &'p Target,
     options: &'p Options,
     maps: &'p Maps,
+    names: &'p Syscalls,
+    stacks: &'p room::Stacks,
 }
 
-type Pieces = Vec<(Avma, Cow<'static, [u8]>)>;
+type Pieces = Vec<(Avma, Bytes<'static>)>;
 
 /// A thread's registers by what came of stopping it; its stack goes to `pieces`.
 fn settle(
@@ -154,7 +182,8 @@ fn settle(
         Outcome::Copied(copied) => {
             facts.how = How::Stopped(copied.stopped_for);
             facts.is_cut = copied.is_cut;
-            pieces.push((copied.start, Cow::Owned(copied.bytes)));
+            facts.waits_in(copied.call, place.target, place.names);
+            pieces.extend(place.stacks.bytes(&copied.stack).map(|bytes| (copied.start, bytes)));
             return (facts, Some(copied.registers));
         }
         Outcome::Gone => "it has ended".to_owned(),
@@ -164,10 +193,11 @@ fn settle(
         Outcome::Traced(tracer) => format!("it is traced by process {tracer}{}", target::called(tracer)),
         Outcome::Denied(why) => why,
     };
+    facts.ask_what_it_waits_in(place.target, place.names);
     match stack::without_stopping(place.target, facts.id, place.options, place.maps) {
         Some((registers, start, bytes)) => {
             facts.how = How::Unstopped(because);
-            pieces.push((start, Cow::Owned(bytes)));
+            pieces.push((start, Bytes::One(bytes.into())));
             (facts, Some(registers))
         }
         None => {
@@ -220,4 +250,52 @@ pub fn images(target: &Target, limits: &Limits) -> Result<(Snapshot<'static>, Ma
         notes: Vec::new(),
     };
     Ok((snapshot, maps))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test's helpers may")]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    struct Waiting(Child);
+
+    impl Drop for Waiting {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn what_was_mapped_since_is_found_by_looking_again() {
+        let child = Command::new("cat").stdin(Stdio::piped()).spawn();
+        let child = Waiting(child.unwrap());
+        // It has begun when it waits for its input, with all that it maps mapped.
+        let began = std::time::Instant::now();
+        let waits =
+            || std::fs::read_to_string(format!("/proc/{}/syscall", child.0.id())).unwrap().starts_with("0 ");
+        while !waits() && began.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let target = Target::open(child.0.id()).unwrap();
+        let options = Options::default();
+        let mut captured = match capture(&target, &options, &mut Away::default()) {
+            Ok(captured) => captured,
+            Err(Error::Denied(..)) => return eprintln!("skipped: must not stop other processes"),
+            Err(error) => panic!("{error}"),
+        };
+        let (maps, snapshot) = (captured.maps.clone(), captured.snapshot.clone());
+        assert!(!snapshot.images.is_empty() && captured.threads[0].waiting_in.as_deref() == Some("read"));
+        assert!(!captured.renew(&target, &options.limits), "nothing changed");
+        // As it was before the process had mapped anything.
+        captured.maps = Maps::default();
+        captured.snapshot.images.clear();
+        captured.snapshot.mappings.clear();
+        assert!(captured.renew(&target, &options.limits));
+        assert_eq!(captured.maps.all(), maps.all());
+        assert_eq!(captured.snapshot.images, snapshot.images);
+        assert_eq!(captured.snapshot.mappings, snapshot.mappings);
+        assert_eq!(captured.snapshot.memory.size(), snapshot.memory.size());
+    }
 }

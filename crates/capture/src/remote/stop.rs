@@ -7,11 +7,12 @@ use super::away::Away;
 use super::facts::{self, ThreadFacts};
 use super::maps::Maps;
 use super::memory::LiveMemory;
+use super::room::{Kept, Room, Stacks};
 use super::target::Target;
 use super::usage::Usage;
 use super::{Error, Options, stack};
 use crate::ThreadState;
-use crate::gregset;
+use crate::gregset::{self, Layout};
 use crate::procfs::Syscalls;
 use backtrail_core::{AddrRange, Arch, Avma, Registers};
 use backtrail_sys::linux::OsError;
@@ -52,6 +53,7 @@ pub(super) enum Outcome {
 pub(super) struct Stopped {
     /// Parallel to the threads.
     pub(super) outcomes: Vec<Outcome>,
+    pub(super) stacks: Stacks,
     pub(super) stops: Stops,
 }
 
@@ -59,8 +61,10 @@ pub(super) struct Stopped {
 #[derive(Debug)]
 pub(super) struct Copied {
     pub(super) registers: Registers,
+    /// The system call that it was in, with its first argument.
+    pub(super) call: Option<(u64, u64)>,
     pub(super) start: Avma,
-    pub(super) bytes: Vec<u8>,
+    pub(super) stack: Kept,
     /// Whether the stack is deeper than that.
     pub(super) is_cut: bool,
     pub(super) stopped_for: Duration,
@@ -91,7 +95,7 @@ pub(super) fn run(
                     work.one_by_one(threads, usage);
                 }
             }
-            Stopped { outcomes: work.outcomes, stops: work.stops }
+            Stopped { outcomes: work.outcomes, stacks: work.room.finish(), stops: work.stops }
         };
         let worker = thread::Builder::new().name("backtrail-stop".to_owned()).spawn_scoped(scope, work);
         worker.map(thread::ScopedJoinHandle::join)
@@ -111,8 +115,11 @@ struct Work<'t> {
     names: Syscalls,
     /// What this thread keeps off besides what its creator does.
     away: Away,
-    /// Where stacks are copied to. Written to once before any thread is stopped, so that no page of it is missing.
-    buffer: Vec<u8>,
+    layout: Layout,
+    /// Where stacks are copied to.
+    room: Room,
+    /// Room for the stacks of all together: of those that rest, and of those that run.
+    prepared: Vec<Vec<u8>>,
     /// How often the next thread is looked at.
     looks: u32,
     /// Threads that may be waited for at a time.
@@ -140,29 +147,36 @@ const IN_FLIGHT_BESIDE_OTHERS: usize = 4;
 /// Where the process's own threads are on every processor, this thread, which goes before them, works no longer than this without
 /// standing aside for as long.
 const TURN: Duration = Duration::from_micros(200);
-/// A pause in waiting, for each thread that is waited for and once more: about what it takes to wake up and stop on this thread's
-/// processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
+/// A pause in waiting, for each thread that is waited for: about what it takes to wake up and stop on this thread's processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
 /// to wait until all others have had their slice, which is 1 ms and more on a busy machine.
-const PAUSE: Duration = Duration::from_micros(5);
+const PAUSE: Duration = Duration::from_micros(4);
 /// What a pause grows to while none stops: others are before them then, and looking takes time from those.
 const LONGEST_PAUSE: Duration = Duration::from_micros(80);
+/// The same where all are waited for together.
+const LONGEST_PAUSE_FOR_ALL: Duration = Duration::from_millis(1);
+
 /// Pauses between looks at threads that are about to stand.
-struct Pauses(Duration);
+struct Pauses {
+    /// Longer by this than the threads should take.
+    more: Duration,
+    longest: Duration,
+}
 
 impl Pauses {
-    fn new() -> Self {
-        Self(PAUSE)
+    fn up_to(longest: Duration) -> Self {
+        Self { more: Duration::ZERO, longest }
     }
 
     /// Leaves so many threads alone for about as long as they take to stop, one behind the other.
     fn sleep(&self, threads: usize) {
         let for_each = PAUSE * u32::try_from(threads).unwrap_or(1);
-        thread::sleep((self.0 + for_each).min(LONGEST_PAUSE));
+        thread::sleep((self.more + for_each).min(self.longest));
     }
 
     /// Makes the next pause by whether any has stopped.
     fn adapt(&mut self, has_stopped: bool) {
-        self.0 = if has_stopped { PAUSE } else { (self.0 * 2).min(LONGEST_PAUSE) };
+        let longer = self.more.saturating_mul(2).clamp(PAUSE, self.longest);
+        self.more = if has_stopped { Duration::ZERO } else { longer };
     }
 }
 
@@ -179,7 +193,9 @@ impl<'t> Work<'t> {
             memory: target.memory(),
             names: Syscalls::of(target.arch().family()),
             away: Away::default(),
-            buffer: vec![1; size],
+            layout: Layout::of(target.arch().family()),
+            room: Room::new(size),
+            prepared: Vec::new(),
             looks: LOOKS,
             in_flight: IN_FLIGHT,
             is_crowded: false,
@@ -195,6 +211,9 @@ impl<'t> Work<'t> {
         for _ in 0..MAX_ROUNDS {
             for index in self.outcomes.len()..threads.len() {
                 let Some(facts) = threads.get(index) else { break };
+                if waiting.is_empty() {
+                    self.room.refill();
+                }
                 let outcome = self.begin(index, facts, &mut waiting);
                 self.outcomes.push(outcome);
                 if young(&waiting) >= self.in_flight {
@@ -247,7 +266,7 @@ impl<'t> Work<'t> {
     /// Waits until none is waited for, those left out that take long.
     fn let_settle(&mut self, waiting: &mut Vec<Held>) {
         self.look_after(waiting);
-        let mut pauses = Pauses::new();
+        let mut pauses = Pauses::up_to(LONGEST_PAUSE);
         loop {
             let young = young(waiting);
             if young == 0 {
@@ -348,18 +367,19 @@ impl<'t> Work<'t> {
         }
         let Ok(raw) = held.tracee.registers() else { return Outcome::Gone };
         let arch = gregset::arch_by_size(raw.bytes().len()).unwrap_or(self.target.arch());
-        let mut copied = 0;
+        let (mut size, mut copied) = (0, 0);
         let place =
             stack::stack_pointer(arch, raw.bytes()).map(|sp| stack::range(sp, self.maps, self.options));
         if let Some((range, _)) = place {
-            let size = usize::try_from(range.size()).unwrap_or_default().min(self.buffer.len());
-            copied = self.memory.copy(range.start(), self.buffer.get_mut(..size).unwrap_or_default());
+            let room = self.room.get(usize::try_from(range.size()).unwrap_or_default());
+            size = room.len();
+            copied = self.memory.copy(range.start(), room);
         }
         let moved = held.moved;
         held.tracee.detach();
         let stopped_for = moved.elapsed();
-        let bytes = self.buffer.get(..copied).unwrap_or_default().to_vec();
-        self.copied(stopped_for, arch, &raw, place, bytes)
+        let stack = self.room.keep(size, copied);
+        self.copied(stopped_for, arch, &raw, place, stack)
     }
 
     fn copied(
@@ -368,14 +388,18 @@ impl<'t> Work<'t> {
         arch: Arch,
         raw: &RawRegisters,
         place: Option<(AddrRange<Avma>, bool)>,
-        bytes: Vec<u8>,
+        stack: Kept,
     ) -> Outcome {
         self.stops.threads += 1;
         self.stops.longest = self.stops.longest.max(stopped_for);
+        if arch.family() != self.layout.family() {
+            self.layout = Layout::of(arch.family());
+        }
         Outcome::Copied(Box::new(Copied {
-            registers: gregset::registers(arch.family(), raw.bytes()),
+            registers: self.layout.read(raw.bytes()),
+            call: gregset::call(arch.family(), raw.bytes()),
             start: place.map_or(Avma::new(0), |(range, _)| range.start()),
-            bytes,
+            stack,
             is_cut: place.is_some_and(|(_, is_cut)| is_cut),
             stopped_for,
         }))

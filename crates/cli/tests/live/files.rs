@@ -4,7 +4,7 @@ use crate::target::{ODD, THREADS, Target, backtrail, names, stacks, traceable};
 use backtrail_testkit::TempDir;
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn has_lines(captured: &Value, function: &str) {
     let threads = captured["threads"].as_array().unwrap();
@@ -124,4 +124,21 @@ fn images_are_told_with_their_places_and_symbols() {
     let start = own["load_address"].as_str().unwrap().trim_start_matches("0x");
     assert!(maps.lines().next().unwrap().starts_with(start), "{maps}");
     assert!(images.iter().any(|image| image["name"] == "[vdso]"), "{}", run.stdout);
+}
+
+#[test]
+fn a_process_that_is_just_starting_has_images_for_all_its_frames() {
+    // It maps them while it is captured, or has done so before, as it comes.
+    for _ in 0..30 {
+        let mut starting = Command::new(crate::target::program());
+        let mut child = starting.arg("demangle").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let captured = stacks(child.id(), &["--detail", "names"]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let threads = captured["threads"].as_array().unwrap();
+        let frames = threads.iter().flat_map(|thread| thread["frames"].as_array().unwrap());
+        for frame in frames {
+            assert_ne!(frame["reason"], "no-image", "{captured:#}");
+        }
+    }
 }

@@ -4,12 +4,17 @@
 //! and handler hand the slot's work to each other by changing the word, so that never both have it: a handler that comes
 //! too late finds another generation and does nothing; an asker that stops waiting while the handler is at work leaves
 //! the slot to it.
+//!
+//! Generations come round again, after some millions of uses, and a thread may block the signal for as long: so the slot
+//! also says which thread is asked, and no other serves it. A fork leaves the child without the threads that had slots:
+//! there, these slots are nobody's.
 
 use super::futex;
 use super::signal::{DirectedSignal, Stopped};
 use super::{OsError, ThreadId};
 use std::cell::UnsafeCell;
 use std::fmt;
+use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -50,6 +55,10 @@ struct Head {
     /// Generation and state.
     word: AtomicU32,
     number: u32,
+    /// Who asks, as the C library has it: the same in the child of a fork. Good while the slot is somebody's.
+    asker: AtomicUsize,
+    /// Who is asked. Good from `ARMED` on.
+    asked: AtomicU32,
     run: unsafe fn(*const Head, &Stopped),
 }
 
@@ -79,6 +88,9 @@ pub(super) fn serve(value: u32, at: impl FnOnce() -> Stopped) {
     // SAFETY: slots live for ever.
     let Some(head) = (unsafe { place.load(SeqCst).as_ref() }) else { return };
     let generation = value & !STATE;
+    if head.asked.load(SeqCst) != ThreadId::current().get() {
+        return;
+    }
     if head.word.compare_exchange(generation | ARMED, generation | RUNNING, SeqCst, SeqCst).is_err() {
         return;
     }
@@ -91,6 +103,42 @@ pub(super) fn serve(value: u32, at: impl FnOnce() -> Stopped) {
     }
 }
 
+fn calling_thread() -> usize {
+    // SAFETY: no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+unsafe extern "C" {
+    // POSIX; the `libc` crate has it for other systems only.
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> libc::c_int;
+}
+
+/// Has forks run [`forget_others`]. Where the C library has no room for that, the child has fewer slots.
+fn follow_forks() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the function may run in the child of a fork: it touches atomics only.
+        unsafe { pthread_atfork(None, None, Some(forget_others)) };
+    });
+}
+
+/// In the child of a fork, which has only the thread that forked: what others had is free.
+extern "C" fn forget_others() {
+    let own = calling_thread();
+    for place in &SLOTS {
+        // SAFETY: slots live for ever.
+        let Some(head) = (unsafe { place.load(SeqCst).as_ref() }) else { return };
+        let word = head.word.load(SeqCst);
+        if word & STATE != FREE && head.asker.load(SeqCst) != own {
+            head.word.store((word & !STATE).wrapping_add(GENERATION) | FREE, SeqCst);
+        }
+    }
+}
+
 /// Some slots for one kind of work.
 pub struct Slots<W: 'static> {
     slots: Vec<&'static Slot<W>>,
@@ -99,6 +147,7 @@ pub struct Slots<W: 'static> {
 impl<W: Work> Slots<W> {
     /// Makes up to `count` slots, fewer where the process has too many already. They are never freed.
     pub fn new(count: usize, mut make: impl FnMut() -> W) -> Self {
+        follow_forks();
         let mut slots = Vec::with_capacity(count);
         for _ in 0..count {
             let number = USED.fetch_add(1, SeqCst);
@@ -106,7 +155,13 @@ impl<W: Work> Slots<W> {
                 USED.store(MOST, SeqCst);
                 break;
             };
-            let head = Head { word: AtomicU32::new(FREE), number: short, run: run::<W> };
+            let head = Head {
+                word: AtomicU32::new(FREE),
+                number: short,
+                asker: AtomicUsize::new(0),
+                asked: AtomicU32::new(0),
+                run: run::<W>,
+            };
             let slot: &'static Slot<W> = Box::leak(Box::new(Slot { head, work: UnsafeCell::new(make()) }));
             place.store((&raw const *slot).cast::<Head>().cast_mut(), SeqCst);
             slots.push(slot);
@@ -124,7 +179,10 @@ impl<W: Work> Slots<W> {
             let generation = word & !STATE;
             // A claim frees its slot when it is dropped: it must not be made before the slot is ours.
             let claimed = slot.head.word.compare_exchange(word, generation | CLAIMED, SeqCst, SeqCst);
-            claimed.ok().map(|_| Claim { slot, generation })
+            claimed.ok().map(|_| {
+                slot.head.asker.store(calling_thread(), SeqCst);
+                Claim { slot, generation }
+            })
         })
     }
 }
@@ -155,6 +213,7 @@ impl<W: Work> Claim<W> {
     pub fn send(self, signal: DirectedSignal, thread: ThreadId) -> Result<Sent<W>, OsError> {
         let head = &self.slot.head;
         let generation = self.generation;
+        head.asked.store(thread.get(), SeqCst);
         head.word.store(generation | ARMED, SeqCst);
         match signal.send(thread, generation | head.number) {
             Ok(()) => {
@@ -232,35 +291,4 @@ impl<W> fmt::Debug for Sent<W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Says that somebody has it.
-    struct Owned(bool);
-
-    impl Work for Owned {
-        fn run(&mut self, _: &Stopped) {}
-    }
-
-    #[test]
-    fn a_slot_has_one_owner_however_many_want_it() {
-        let slots = Slots::new(2, || Owned(false));
-        let rounds = if cfg!(miri) { 50 } else { 50_000 };
-        let claims = AtomicUsize::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..rounds {
-                        let Some(mut claim) = slots.claim() else { continue };
-                        assert!(!std::mem::replace(&mut claim.work().0, true), "two have {claim:?}");
-                        std::hint::spin_loop();
-                        assert!(std::mem::replace(&mut claim.work().0, false), "two have {claim:?}");
-                        claims.fetch_add(1, SeqCst);
-                    }
-                });
-            }
-        });
-        assert!(claims.load(SeqCst) > 0);
-        assert!(slots.claim().is_some());
-    }
-}
+mod tests;

@@ -210,7 +210,7 @@ mod tests {
             std::thread::yield_now();
         }
         // What remains of it may take a moment to go.
-        let gone = (0..1000).any(|_| {
+        let gone = (0..60_000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
             ThreadId::of(&thread).is_none()
         });

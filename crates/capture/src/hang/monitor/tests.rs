@@ -50,6 +50,9 @@ struct Thread {
     stopped: bool,
     gone: bool,
     capture_takes: Duration,
+    /// What a capture has it wait for a processor: before it answers, and then to go on.
+    capture_queues: [Duration; 2],
+    queued: Duration,
     stacks: RefCell<VecDeque<Result<Vec<u64>, Missed>>>,
     captures: u64,
 }
@@ -61,7 +64,12 @@ impl Watched for Thread {
 
     fn usage(&mut self) -> Option<Usage> {
         let cpu = self.time.now().running.saturating_sub(self.began).mul_f64(self.busy);
-        Some(Usage { cpu, queued: Some(Duration::ZERO) })
+        Some(Usage { cpu, queued: Some(self.queued) })
+    }
+
+    fn is_waiting(&mut self) -> bool {
+        self.queued += self.capture_queues[1];
+        self.busy < 0.1
     }
 
     fn is_stopped(&mut self) -> bool {
@@ -72,6 +80,7 @@ impl Watched for Thread {
         assert!(sample.frames.is_empty(), "the last stack is still there");
         self.captures += 1;
         self.time.pass(self.capture_takes);
+        self.queued += self.capture_queues[0];
         if self.gone {
             return Err(Missed::Gone);
         }
@@ -102,6 +111,8 @@ impl Rig {
             stopped: false,
             gone: false,
             capture_takes: Duration::ZERO,
+            capture_queues: [Duration::ZERO; 2],
+            queued: Duration::ZERO,
             stacks: RefCell::default(),
             captures: 0,
         };
@@ -262,6 +273,24 @@ fn a_waiting_thread_is_told_from_a_busy_one() {
         rig.run(ms(1));
         assert_eq!(rig.ended[0].activity(), activity);
         assert_eq!(rig.ended[0].measured, ms(990), "from the first look on to the last");
+    }
+}
+
+#[test]
+fn what_captures_cost_a_thread_is_none_of_its_own() {
+    // On a busy machine, a thread that sleeps waits for a processor only to answer.
+    for (busy, activity) in [(0.01, Activity::Waiting), (1.0, Activity::Busy)] {
+        let mut rig = Rig::watched();
+        rig.thread.busy = busy;
+        rig.thread.capture_takes = ms(10);
+        rig.thread.capture_queues = if busy < 0.1 { [ms(8), ms(4)] } else { [ms(8), ms(0)] };
+        rig.tick();
+        rig.run(ms(2_000));
+        rig.tick();
+        rig.run(ms(1));
+        let hang = &rig.ended[0];
+        assert_eq!(hang.activity(), activity, "{:?} of {:?}", hang.usage, hang.measured);
+        assert!(hang.measured < hang.lasted - ms(10) * (hang.samples.taken as u32 - 1));
     }
 }
 

@@ -1,10 +1,11 @@
 //! All threads stopped at one moment.
 
 use super::held::Held;
-use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Pauses, Work};
+use super::{BUSY_MACHINE, LONGEST_PAUSE_FOR_ALL, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Pauses, Work};
 use crate::ThreadState;
 use crate::gregset;
 use crate::remote::facts::ThreadFacts;
+use crate::remote::room::pages;
 use crate::remote::stack;
 use crate::remote::usage::Usage;
 use backtrail_sys::linux::ptrace::{self, Seen};
@@ -13,11 +14,17 @@ use std::time::{Duration, Instant};
 /// What one in uninterruptible sleep is waited for while all the others stand still.
 const WHILE_OTHERS_STAND: Duration = Duration::from_millis(5);
 
+/// Room that is made for each thread's stack beforehand, and for all of them at most. What they need is known only when they
+/// stand.
+const PREPARED: usize = 8 << 10;
+const MOST_PREPARED: usize = 32 << 20;
+
 impl Work<'_> {
     /// All threads at one moment: that in which the last of those that run comes to stand. They are stopped after those that
     /// sleep, and let go before them, so that what works is held up the least; nothing that stands changes meanwhile.
     pub(super) fn together(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
         let (mut running, mut resting) = (Vec::new(), Vec::with_capacity(threads.len()));
+        self.prepare(threads);
         let mut began = None;
         for _ in 0..MAX_ROUNDS {
             let (mut new_running, mut new_resting) = (Vec::new(), Vec::new());
@@ -55,25 +62,14 @@ impl Work<'_> {
         self.stops.together = Some(began.elapsed());
     }
 
-    /// Stops all of `new`, and adds those that stand to `held`.
-    fn stop_all(&mut self, new: Vec<Held>, held: &mut Vec<Held>) {
-        let limit = Instant::now() + BUSY_MACHINE;
-        let mut new = new.into_iter();
-        loop {
-            let mut some: Vec<_> = new.by_ref().take(self.in_flight).collect();
-            if some.is_empty() {
-                break;
-            }
-            some.iter_mut().for_each(Held::ask);
-            self.stop_some(some, held, limit);
-        }
-    }
-
-    /// Waits until all of `waiting` stand. They stop one behind the other on this thread's processor, where those that were
-    /// asleep wake up: so they are left alone for about as long as that takes, before each look.
-    fn stop_some(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>, limit: Instant) {
+    /// Stops all of `waiting`, and adds those that stand to `held`. All are asked before any is waited for. They stop one behind
+    /// the other on the processors that they wake up on, this thread's too: so they are left alone for about as long as that takes,
+    /// before each look.
+    fn stop_all(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>) {
         let began = Instant::now();
-        let mut pauses = Pauses::new();
+        let limit = began + BUSY_MACHINE;
+        waiting.iter_mut().for_each(Held::ask);
+        let mut pauses = Pauses::up_to(LONGEST_PAUSE_FOR_ALL);
         loop {
             let before = waiting.len();
             for mut one in std::mem::take(&mut waiting) {
@@ -122,16 +118,37 @@ impl Work<'_> {
         }
         let sizes: Vec<_> =
             ranges.iter().map(|range| usize::try_from(range.size()).unwrap_or_default()).collect();
-        let mut bytes = vec![0; sizes.iter().sum()];
+        let mut bytes = self.bytes(sizes.iter().sum());
         let copied = self.memory.copy_all(&ranges, &mut bytes);
         held.into_iter().for_each(|one| one.tracee.detach());
         let stood = began.elapsed();
-        let mut at = 0;
-        for (((index, arch, raw, place), size), copied) in taken.into_iter().zip(sizes).zip(copied) {
-            let stack = bytes.get(at..at + copied).unwrap_or_default().to_vec();
+        let mut end = 0;
+        let parts = sizes.iter().zip(&copied).map(|(size, copied)| {
+            let start = end;
+            end += size;
+            start..start + copied
+        });
+        let kept = self.room.add(bytes, parts);
+        for ((index, arch, raw, place), stack) in taken.into_iter().zip(kept) {
             let outcome = self.copied(stood, arch, &raw, Some(place), stack);
             self.set(index, outcome);
-            at += size;
         }
+    }
+
+    /// Makes room for what will be copied.
+    fn prepare(&mut self, threads: &[ThreadFacts]) {
+        let running = threads.iter().filter(|facts| facts.state == ThreadState::Running).count();
+        let room = |count: usize| pages((count * PREPARED).min(MOST_PREPARED));
+        self.prepared = vec![room(threads.len() - running), room(running)];
+    }
+
+    /// So many bytes, of those that were made before any thread was stopped, if these are enough.
+    fn bytes(&mut self, size: usize) -> Vec<u8> {
+        let mut bytes = self.prepared.pop().unwrap_or_default();
+        if bytes.len() < size {
+            return pages(size);
+        }
+        bytes.truncate(size);
+        bytes
     }
 }

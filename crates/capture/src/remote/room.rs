@@ -1,0 +1,156 @@
+//! Where stacks are copied to.
+
+use crate::memory::Bytes;
+use backtrail_sys::linux::memory::populate;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Room for so many bytes is made at a time.
+const CHUNK: usize = 1 << 20;
+/// With less room than this the next chunk is made: most stacks have fewer bytes in use.
+const LOW: usize = 64 << 10;
+
+/// Room for stacks. Its pages are there before any thread is stopped, so that no thread stands while they are made.
+pub(super) struct Room {
+    chunk: Vec<u8>,
+    used: usize,
+    full: Vec<Arc<Vec<u8>>>,
+    /// For what does not fit into the rest of the chunk.
+    spare: Vec<u8>,
+    most: usize,
+}
+
+/// Where a stack was copied to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    chunk: usize,
+    range: Range<usize>,
+}
+
+/// All that was copied.
+pub(super) struct Stacks(Vec<Arc<Vec<u8>>>);
+
+impl Stacks {
+    /// The bytes of one.
+    pub(super) fn bytes(&self, kept: &Kept) -> Option<Bytes<'static>> {
+        let chunk = self.0.get(kept.chunk)?;
+        Some(Bytes::Shared(Arc::clone(chunk), kept.range.clone()))
+    }
+}
+
+impl Room {
+    /// Room of which no stack needs more than `most` bytes. There is none yet.
+    pub(super) fn new(most: usize) -> Self {
+        Self { chunk: Vec::new(), used: 0, full: Vec::new(), spare: Vec::new(), most }
+    }
+
+    /// Makes room where there is little. To be called while no thread stands.
+    pub(super) fn refill(&mut self) {
+        if self.spare.len() < self.most {
+            self.spare = pages(self.most);
+        }
+        if self.chunk.len() - self.used < LOW {
+            self.renew(CHUNK);
+        }
+    }
+
+    fn renew(&mut self, size: usize) {
+        let chunk = std::mem::replace(&mut self.chunk, pages(size));
+        self.full.push(Arc::new(chunk));
+        self.used = 0;
+    }
+
+    /// Up to so many bytes, to be written to before [`Room::keep`].
+    pub(super) fn get(&mut self, size: usize) -> &mut [u8] {
+        let end = self.used.saturating_add(size);
+        match self.chunk.get_mut(self.used..end) {
+            Some(room) => room,
+            None => {
+                let size = size.min(self.spare.len());
+                self.spare.get_mut(..size).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Keeps the first `copied` of the `size` bytes that were asked for.
+    pub(super) fn keep(&mut self, size: usize, copied: usize) -> Kept {
+        if self.used.saturating_add(size) > self.chunk.len() {
+            let bytes = self.spare.get(..copied).unwrap_or_default();
+            if self.used + bytes.len() > self.chunk.len() {
+                let chunk = std::mem::replace(&mut self.chunk, pages(bytes.len().max(CHUNK)));
+                self.full.push(Arc::new(chunk));
+                self.used = 0;
+            }
+            if let Some(place) = self.chunk.get_mut(self.used..self.used + bytes.len()) {
+                place.copy_from_slice(bytes);
+            }
+        }
+        let range = self.used..self.used + copied;
+        self.used = range.end;
+        Kept { chunk: self.full.len(), range }
+    }
+
+    /// Adds a chunk that was filled elsewhere, and keeps parts of it.
+    pub(super) fn add(&mut self, bytes: Vec<u8>, parts: impl Iterator<Item = Range<usize>>) -> Vec<Kept> {
+        // What is in the present chunk is known by its place among them.
+        if self.used > 0 {
+            self.renew(CHUNK);
+        }
+        let chunk = self.full.len();
+        self.full.push(Arc::new(bytes));
+        parts.map(|range| Kept { chunk, range }).collect()
+    }
+
+    pub(super) fn finish(mut self) -> Stacks {
+        self.full.push(Arc::new(self.chunk));
+        Stacks(self.full)
+    }
+}
+
+/// Bytes whose pages are there.
+pub(super) fn pages(size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size];
+    if !populate(&mut bytes) {
+        bytes.fill(1);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_of_all_sizes_are_kept() {
+        let mut room = Room::new(300 << 10);
+        let mut kept = Vec::new();
+        for number in 0..40_u8 {
+            if number % 5 == 0 {
+                room.refill();
+            }
+            let size = match number % 4 {
+                0 => 300 << 10,
+                1 => 1,
+                2 => 0,
+                _ => 50 << 10,
+            };
+            let place = room.get(size);
+            assert_eq!(place.len(), size);
+            // Of some, less than asked for can be read.
+            let copied = if number % 3 == 0 { size / 2 } else { size };
+            place[..copied].fill(number);
+            kept.push((number, copied, room.keep(size, copied)));
+        }
+        let parts = room.add(vec![77; 10], std::iter::once(2..4));
+        kept.push((77, 2, parts[0].clone()));
+        let stacks = room.finish();
+        for (number, size, kept) in kept {
+            let bytes = stacks.bytes(&kept).unwrap();
+            assert!(bytes.len() == size && bytes.iter().all(|byte| *byte == number), "{number}");
+        }
+        // More than was said to be the most is cut off.
+        let mut room = Room::new(10);
+        room.refill();
+        assert_eq!(room.get(2 << 20).len(), 10);
+    }
+}
