@@ -186,7 +186,7 @@ impl<'d> Object<'d> {
     }
 
     /// Whether there is any table of symbols that is not empty: `.symtab`, `.dynsym`, `.gnu_debugdata`, `LC_SYMTAB`,
-    /// exports.
+    /// exports, ELF's `.gopclntab`.
     pub fn has_symbols(&self) -> bool {
         self.headers.has_symbols
     }

@@ -8,6 +8,7 @@ mod debug_map;
 mod details;
 mod dwarf;
 mod error;
+mod gopclntab;
 mod open;
 mod parallel;
 mod problem;

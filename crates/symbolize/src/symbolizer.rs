@@ -6,6 +6,7 @@ use crate::debug_map::{DebugMap, ObjectFile};
 use crate::details::Details;
 use crate::dwarf::{DwarfFile, Found, Supplementary};
 use crate::error::Error;
+use crate::gopclntab::GoTable;
 use crate::open;
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::request::{FileRequest, Step};
@@ -25,6 +26,7 @@ pub struct Symbolizer<'d> {
     pub(crate) code: Arc<CodeMap>,
     pub(crate) dwarf: Vec<DwarfFile<'d>>,
     debug_map: OnceLock<DebugMap<'d>>,
+    go: OnceLock<Option<GoTable<'d>>>,
     symtab: OnceLock<Symtab<'d>>,
     pub(crate) problems: Arc<Problems>,
     /// For each file with DWARF, how many of its units were seen to miss no other file.
@@ -55,8 +57,8 @@ impl<'d> Symbolizer<'d> {
         });
         let dwarf: Vec<_> = dwarf.collect();
         let looked_at = dwarf.iter().map(|_| AtomicUsize::new(0)).collect();
-        let (debug_map, symtab) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { objects, code, dwarf, debug_map, symtab, problems, looked_at })
+        let (debug_map, go, symtab) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { objects, code, dwarf, debug_map, go, symtab, problems, looked_at })
     }
 
     /// The image's identity and architecture, where it has both an identity and DWARF of its own.
@@ -121,7 +123,8 @@ impl<'d> Symbolizer<'d> {
         if only_line.is_some() || !self.dwarf.is_empty() {
             return Ok(only_line);
         }
-        self.debug_map().lookup(address)
+        let linked = self.debug_map().lookup(address)?;
+        Ok(linked.or_else(|| self.go_table()?.lookup(address)))
     }
 
     fn answer<'a>(&'a self, found: Found<'a>, address: Svma) -> Answer<'a> {
@@ -172,6 +175,14 @@ impl<'d> Symbolizer<'d> {
         self.debug_map.get_or_init(|| {
             DebugMap::new(self.objects.iter().flat_map(|object| object.debug_map()).collect())
         })
+    }
+
+    /// Go's own table, where no debug info is there to tell more.
+    pub(crate) fn go_table(&self) -> Option<&GoTable<'d>> {
+        if !self.dwarf.is_empty() || !self.debug_map().is_empty() {
+            return None;
+        }
+        self.go.get_or_init(|| GoTable::read(&self.objects, &self.code, &self.problems)).as_ref()
     }
 
     /// Takes the bytes of a file that a lookup asked for, or `None` when it is not to be had: then lookups answer as

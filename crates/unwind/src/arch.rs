@@ -65,6 +65,15 @@ pub(crate) fn by_all_ways(family: Family, code: &Code<'_>) -> Option<Row> {
     }
 }
 
+/// The row at an address, wherever in a function without a table, by the ways that lead to its return; `None` where none does
+/// that can be followed. Right as long as the call before `code.at` comes back.
+pub(crate) fn by_ways_out(family: Family, code: &Code<'_>) -> Option<Row> {
+    match family {
+        Family::X86_64 => x86_64::prologue::by_ways_out(code),
+        _ => None,
+    }
+}
+
 /// Whether the code from `code.at` on returns by the link register, or saves it, before it writes it: only then does
 /// the register hold the return address there. `code.function` is not used.
 pub(crate) fn needs_link(family: Family, code: &Code<'_>) -> bool {

@@ -52,16 +52,15 @@ pub(super) fn why(difference: &Difference<'_>, rules: &[Rule]) -> Option<&'stati
 
 /// Whether what the source says of a case must be found.
 pub(super) fn is_to_be_told(case: &str) -> bool {
-    // Without tables and frame pointers the source knows more than the core: the frame pointer that `middle` keeps for its
-    // `alloca` leads from whatever it calls past `middle` itself. The thread that waits is in the C library, which has
-    // tables, and what crashes first is found by what the call left.
-    let has_alloca = case.starts_with("c without tables/no-fp");
-    let is_skipped = has_alloca && !["/null", "/threads-10"].iter().any(|way| case.ends_with(way));
+    // `abort` never comes back: what follows the call tells nothing of how the function would return, and the frame pointer
+    // that `middle` keeps for its `alloca` leads past `middle` itself.
+    let never_returns = ["/abort", "/twice", "/twice-nowhere"].iter().any(|way| case.ends_with(way));
+    let is_skipped = case.starts_with("c without tables/no-fp") && never_returns;
     // musl's `raise` keeps a set of signals on the stack, among which return addresses of earlier calls lie.
     let is_behind_raise = case.starts_with("c musl/") && case.contains("/handler");
-    // Without symbols there are no names.
-    let is_nameless = case.starts_with("go/stripped");
-    !is_skipped && !is_behind_raise && !is_nameless && !ends_in_abort_on_arm(case)
+    // What Go's runtime makes a fault call keeps no frame pointer there, and without symbols there are no tables.
+    let is_behind_fault = case.starts_with("go/stripped/");
+    !is_skipped && !is_behind_raise && !is_behind_fault && !ends_in_abort_on_arm(case)
 }
 
 /// Debian's C library for ARM has no tables for `abort`, and the linker marks the gap as not to be unwound.
@@ -77,12 +76,13 @@ pub(super) const ZERO_FRAME: Rule = (
     |difference| {
         let is_last = difference.at + 1 == difference.stack.frames.len();
         let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
-        difference.peer == "gdb" && is_last && is_zero && difference.thread.ended == "end-of-stack"
+        let has_ended = difference.ours().is_none() && difference.thread.ended == "end-of-stack";
+        difference.peer == "gdb" && is_last && is_zero && has_ended
     },
     "gdb shows the zero that ends the stack as a frame",
 );
 
-pub(super) const RULES: [Rule; 12] = [
+pub(super) const RULES: [Rule; 14] = [
     ZERO_FRAME,
     (
         |difference| {
@@ -90,6 +90,21 @@ pub(super) const RULES: [Rule; 12] = [
             partly && difference.is_given_up()
         },
         "the core is cut off or the program gone; the peer has all of it",
+    ),
+    (
+        |difference| {
+            let is_nameless =
+                |frame: &ours::Frame| frame.trust == "frame-pointer" && frame.functions.is_empty();
+            difference.case.ends_with("/gone") && difference.ours().is_some_and(is_nameless)
+        },
+        "the program is gone, with its tables; we follow its frame pointers, the peer has all of it",
+    ),
+    (
+        |difference| {
+            let is_signed = difference.is_of("c arm64/signed-returns/") && difference.peer == "gdb";
+            is_signed && difference.ours().is_some() && difference.theirs().is_none()
+        },
+        "gdb lacks the registers of pointer authentication, which qemu does not save",
     ),
     (
         |difference| {
@@ -150,11 +165,11 @@ pub(super) const RULES: [Rule; 12] = [
     ),
     (
         |difference| {
-            let is_zero = difference.ours().is_some_and(|frame| frame.address == 0);
-            let is_interrupted = difference.is_of("c 32 bits") && difference.case.ends_with("/twice-nowhere");
-            difference.peer == "eu-stack" && is_interrupted && is_zero && difference.theirs().is_none()
+            let is_restored = |frame: &ours::Frame| frame.address == 0 && frame.trust == "analysis";
+            let is_restored = difference.ours().is_some_and(is_restored) && difference.theirs().is_none();
+            difference.peer == "eu-stack" && difference.case.ends_with("/twice-nowhere") && is_restored
         },
-        "eu-stack ends where a signal has interrupted a call to address zero",
+        "eu-stack takes the address zero that a signal interrupted for the end of the stack",
     ),
     (
         |difference| {

@@ -47,6 +47,9 @@ pub(crate) fn parse<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Resul
     }
 }
 
+/// Sections besides symbol tables that name functions.
+const NAMING_SECTIONS: [&str; 3] = [".gnu_debugdata", ".gopclntab", ".data.rel.ro.gopclntab"];
+
 fn parse_as<'d, E, R>(view: View<R>, header: Header, limits: &Limits) -> Result<(Headers<'d>, Tables)>
 where
     E: FileHeader<Endian = Endianness>,
@@ -85,7 +88,9 @@ where
         image_base: image_base(&tables),
         entry: Some(Svma::new(header.entry)).filter(|entry| entry.get() != 0),
         has_debug_info: has(".debug_info") || has(".debug_info.dwo"),
-        has_symbols: has_table || has(".gnu_debugdata") || dynamic.iter().any(|entry| entry.tag == DT_SYMTAB),
+        has_symbols: has_table
+            || NAMING_SECTIONS.into_iter().any(has)
+            || dynamic.iter().any(|entry| entry.tag == DT_SYMTAB),
         segments: segments(&tables, kind),
         sections,
         problems,

@@ -11,6 +11,7 @@
 mod emit;
 mod fast_map;
 mod files;
+mod gopclntab;
 mod names;
 mod symbols;
 mod target;
@@ -158,6 +159,9 @@ fn collect(symbolizer: &Symbolizer<'_>, options: &ConvertOptions<'_>, builder: &
     let jobs = code_of_files.jobs();
     work::run(&jobs, builder, &symbols, options.progress);
     symbols.pieces();
+    if let Some(table) = symbolizer.go_table() {
+        gopclntab::emit(table, builder);
+    }
 }
 
 /// Where the code of all files is.

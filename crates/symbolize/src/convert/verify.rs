@@ -5,6 +5,7 @@ use super::work::{self, Opened};
 use super::{Code, ConvertError, Silent, names::is_mangled, pool};
 use crate::answer::{Answer, FunctionRef};
 use crate::dwarf::{Plan, Rows};
+use crate::gopclntab::{Function, GoTable};
 use crate::request::Step;
 use crate::symbolizer::Symbolizer;
 use backtrail_core::Svma;
@@ -78,9 +79,19 @@ pub fn verify(
         });
     });
     let mut total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    total.join(go(table, symbolizer));
     total.shown.sort();
     total.shown.truncate(MAX_SHOWN);
     Ok(total)
+}
+
+/// Looks up where Go's own table has another answer.
+fn go(table: &Table<'_>, symbolizer: &Symbolizer<'_>) -> Verified {
+    let pieces = symbolizer.go_table().into_iter().flat_map(GoTable::functions).flat_map(Function::pieces);
+    let addresses: Vec<u64> = pieces.map(|piece| piece.addresses.start).collect();
+    let mut found = Verified { rows: addresses.len() as u64, ..Verified::default() };
+    compare(table, symbolizer, &addresses, &mut found);
+    found
 }
 
 fn compare(table: &Table<'_>, symbolizer: &Symbolizer<'_>, addresses: &[u64], found: &mut Verified) {

@@ -60,6 +60,11 @@ pub struct FilePath<'a> {
 }
 
 impl<'a> FilePath<'a> {
+    /// A path in one piece.
+    pub(crate) fn whole(name: &'a [u8]) -> Self {
+        Self { base: None, directory: None, name }
+    }
+
     /// The last piece: the file's name, possibly with directories before it.
     pub fn name(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.name)

@@ -50,7 +50,7 @@ pub(crate) use functions::range_budget;
 pub(crate) use inlines::number as number_of;
 pub(crate) use lines::Location;
 pub(crate) use lookup::{Found, Frame};
-pub(crate) use names::{collect_with as collect_names, follow, read_stated};
+pub(crate) use names::{Names, collect_with as collect_names, follow, read_stated};
 pub(crate) use plan::{Entry, Plan, Role, Way};
 pub(crate) use reader::Reader;
 pub(crate) use rows::Rows;

@@ -14,7 +14,7 @@ type Found = Result<Result<Next, End>, Failure>;
 const MAX_FRAME: u64 = 8 << 20;
 
 /// How many bytes in front of a return address a call instruction is looked for in.
-const CALL_BYTES: usize = 16;
+pub(super) const CALL_BYTES: usize = 16;
 
 /// What lies before a return address.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has
         // called the first function: a return address on top of the stack tells that this is another one.
+        if let Some(next) = self.by_ways_out(here, site) {
+            return Ok(Ok(next));
+        }
         let called = if site.is_exact && self.registers.family().lr().is_none() {
             self.by_top_of_stack(here)
         } else {
@@ -114,13 +117,13 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Whether `address`, found below `above`, is where a signal's handler returns to. No call leads there, so that what
     /// lies before it tells nothing.
-    fn is_signal_return(&self, address: Avma, above: Avma) -> bool {
+    pub(super) fn is_signal_return(&self, address: Avma, above: Avma) -> bool {
         let image = self.images.at(self.without_thumb_bit(address));
         image.is_some() && self.signal_row(address, image, above).is_some()
     }
 
     /// Code of the image, or else of the target's memory; the Thumb bit is no part of the address.
-    fn code_from<'c>(
+    pub(super) fn code_from<'c>(
         &self,
         at: Avma,
         image: Option<&Image<'a>>,
@@ -294,7 +297,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Where the rest of the stack may be.
-    fn stack_above(&self, sp: Avma) -> AddrRange<Avma> {
+    pub(super) fn stack_above(&self, sp: Avma) -> AddrRange<Avma> {
         match self.options.stack.filter(|stack| stack.contains(sp)) {
             Some(stack) => AddrRange::new(sp, stack.end()),
             None => AddrRange::from_size(sp, MAX_FRAME),
@@ -302,7 +305,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Methods that do not know the callee's frame do not know what it saved.
-    fn forget_all_but_pointers(&self, registers: &Registers) -> Registers {
+    pub(super) fn forget_all_but_pointers(&self, registers: &Registers) -> Registers {
         let family = registers.family();
         let mut kept = Registers::new(family);
         for register in [Some(family.sp()), Some(family.fp()), family.lr()].into_iter().flatten() {

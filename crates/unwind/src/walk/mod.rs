@@ -11,6 +11,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod types;
+mod ways_out;
 
 pub use cache::Cache;
 pub use chain::FramePointers;

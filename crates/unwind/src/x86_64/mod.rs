@@ -6,3 +6,4 @@ pub(crate) mod instruction;
 pub(crate) mod prologue;
 pub(crate) mod signal;
 pub(crate) mod ways;
+pub(crate) mod ways_out;

@@ -44,6 +44,11 @@ pub(crate) fn by_all_ways(code: &Code<'_>) -> Option<Row> {
     MACHINE.by_all_ways(code)
 }
 
+/// See [`crate::arch::by_ways_out`].
+pub(crate) fn by_ways_out(code: &Code<'_>) -> Option<Row> {
+    MACHINE.by_ways_out(code)
+}
+
 impl Machine {
     pub(crate) fn analyse(&self, code: &Code<'_>) -> Option<Row> {
         let prologue = code.function.and_then(|_| self.prologue(code.behind()));

@@ -116,7 +116,7 @@ impl Machine {
 }
 
 /// Where a jump, conditional or not, leads to. Its distance is its last part.
-fn target(code: &Code<'_>, at: Svma, after: Svma) -> Option<Svma> {
+pub(super) fn target(code: &Code<'_>, at: Svma, after: Svma) -> Option<Svma> {
     let bytes = code.text.from(at)?;
     let distance = match bytes {
         [0x70..=0x7f | 0xeb, distance, ..] => i64::from(distance.cast_signed()),

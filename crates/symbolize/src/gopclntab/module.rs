@@ -1,0 +1,101 @@
+//! The runtime's `moduledata`: where the text starts, and where the trees of inlined calls are.
+//!
+//! Nothing points to it, but it begins with the address of the table, followed by those of the table's parts.
+
+use super::GoTable;
+use super::layout::Version;
+use crate::dwarf::Reader;
+use backtrail_core::Svma;
+use backtrail_object::{Endian, Object, Section};
+use std::sync::Arc;
+
+/// Where it can be: in data with or without pointers, in a section of its own since 1.25.
+const SECTIONS: [&str; 6] = [".noptrdata", ".data", ".go.module", "__noptrdata", "__data", "__go_module"];
+
+// Its words.
+const MIN_PC: usize = 20;
+const TEXT: usize = 22;
+const RODATA: usize = 37;
+/// Words that counters of coverage took from 1.20 on.
+const COVERAGE: usize = 2;
+/// With the words that are needed of any version.
+const WORDS: usize = 42;
+
+/// What is known of a module.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Module {
+    pub(super) text: u64,
+    /// Where functions' further data begins (`gofunc`), in the read-only data that begins second.
+    data: u64,
+    rodata: u64,
+}
+
+/// The trees of inlined calls.
+#[derive(Debug)]
+pub(super) struct Trees<'d> {
+    object: Arc<Object<'d>>,
+    base: Svma,
+}
+
+impl<'d> Trees<'d> {
+    /// Bytes by the offset that functions state.
+    pub(super) fn bytes(&self, offset: u64, size: u64) -> Option<&'d [u8]> {
+        let bytes = self.object.bytes_at(self.base.checked_add(offset)?, size)?;
+        Some(bytes).filter(|bytes| bytes.len() as u64 == size)
+    }
+}
+
+impl Module {
+    pub(super) fn trees<'d>(self, object: &Arc<Object<'d>>) -> Option<Trees<'d>> {
+        let base = Svma::new(self.data);
+        let is_there = self.rodata <= self.data && object.bytes_at(base, 1).is_some();
+        is_there.then(|| Trees { object: Arc::clone(object), base })
+    }
+}
+
+/// The module of a table that lies at an address. There is none where the loader only fills its words in.
+pub(super) fn find(table: &GoTable<'_>, object: &Object<'_>, at: Svma) -> Option<Module> {
+    // Before, its words were others.
+    if table.layout.version < Version::Go118 {
+        return None;
+    }
+    let sections = object.sections().iter().filter(|section| SECTIONS.contains(&&*section.name));
+    sections.into_iter().find_map(|section| in_section(table, object, section, at))
+}
+
+fn in_section(table: &GoTable<'_>, object: &Object<'_>, section: &Section<'_>, at: Svma) -> Option<Module> {
+    let data = object.section_data(section).ok()?;
+    let size = table.layout.pointer_size;
+    let is_big = object.endian() == Endian::Big;
+    let names = at.checked_add(table.layout.names)?.get();
+    (0..data.len() as u64).step_by(size.into()).find_map(|offset| {
+        let mut reader = Reader::new(&data, offset, is_big);
+        if reader.uint(size)? != at.get() || reader.uint(size) != Some(names) {
+            return None;
+        }
+        let mut reader = Reader::new(&data, offset, is_big);
+        let words: Vec<u64> = (0..WORDS).map_while(|_| reader.uint(size)).collect();
+        of_words(table, &words)
+    })
+}
+
+fn of_words(table: &GoTable<'_>, words: &[u64]) -> Option<Module> {
+    let word = |index: usize| words.get(index).copied();
+    let text = word(TEXT)?;
+    // The first function starts at the first address. `entry` counts from 0 as yet.
+    if text.checked_add(table.entry(0)?)? != word(MIN_PC)? {
+        return None;
+    }
+    let coverage = if table.layout.version >= Version::Go120 { COVERAGE } else { 0 };
+    Some(Module { text, rodata: word(RODATA + coverage)?, data: word(RODATA + coverage + 1)? })
+}
+
+/// Where the text may start, if there is no module to tell: what the header says, and the code section's start.
+pub(super) fn other_starts<'a>(
+    table: &GoTable<'_>,
+    object: &'a Object<'_>,
+) -> impl Iterator<Item = u64> + use<'a> {
+    let stated = Some(table.layout.stated_text).filter(|stated| *stated != 0);
+    let text = object.sections().iter().find(|section| matches!(&*section.name, ".text" | "__text"));
+    stated.into_iter().chain(text.map(|section| section.address.start().get()))
+}

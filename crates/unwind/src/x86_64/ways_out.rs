@@ -1,0 +1,262 @@
+//! Where the return address lies, by the ways that lead from an address to the function's return: for code without tables.
+//!
+//! Jumps whose targets the instructions tell are followed both ways, calls are taken to leave the stack as it was (as they do
+//! on `x86_64`), a jump through a table and what is not understood end a way. Ways that disagree prove the reading wrong. What
+//! a call that never comes back is followed by is another function: who calls this checks what comes out.
+
+use super::instruction::{Effect, decode};
+use super::prologue::Machine;
+use super::ways::target;
+use crate::arch::Code;
+use crate::row::{Cfa, Row, Rule};
+use backtrail_core::{Register, Svma};
+
+/// How many places that jumps lead to, and how many instructions, are looked at.
+const MAX_PLACES: usize = 128;
+const MAX_INSTRUCTIONS: usize = 2048;
+/// As many as [`Machine::callee_saved`] names at most.
+const MAX_SAVED: usize = 6;
+const FP: u8 = 5;
+
+/// What a place is counted from: the stack or the frame pointer at the address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    from_fp: bool,
+    offset: i32,
+}
+
+/// A register on the way out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Restored {
+    /// No way has touched it.
+    Kept,
+    /// Popped from there.
+    Popped(Place),
+    /// Loaded from somewhere, or ways differ.
+    Lost,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    sp: Place,
+    /// What the frame pointer is, where that is known.
+    fp: Option<Place>,
+    /// What became of the callee-saved registers.
+    restored: [Restored; MAX_SAVED],
+}
+
+/// Where ways begin.
+struct Places {
+    all: [(Svma, State); MAX_PLACES],
+    count: usize,
+}
+
+impl Places {
+    /// `None` where the place is known with another stack pointer, or there are too many.
+    fn add(&mut self, at: Svma, state: State) -> Option<()> {
+        if let Some((_, known)) = self.all.iter().take(self.count).find(|(known, _)| *known == at) {
+            return (known.sp == state.sp).then_some(());
+        }
+        *self.all.get_mut(self.count)? = (at, state);
+        self.count += 1;
+        Some(())
+    }
+}
+
+impl Machine {
+    /// The row at `code.at`; `None` where no way leads to a return, or ways disagree.
+    // A function of its own: the places take 9 kB of stack, which walks in a signal handler, having no code to follow, must
+    // not pay for.
+    #[inline(never)]
+    pub(crate) fn by_ways_out(&self, code: &Code<'_>) -> Option<Row> {
+        // Nothing falls into a function, nor, with a call before it, into what is there to align one.
+        if matches!(
+            code.ahead(),
+            [0xf3, 0x0f, 0x1e, 0xfa, ..] | [0x66, 0x2e | 0x66 | 0x0f, ..] | [0x0f, 0x1f, ..]
+        ) {
+            return None;
+        }
+        let place = |from_fp| Place { from_fp, offset: 0 };
+        let start = State { sp: place(false), fp: Some(place(true)), restored: [Restored::Kept; MAX_SAVED] };
+        let mut places = Places { all: [(code.at, start); MAX_PLACES], count: 1 };
+        let mut found: Option<State> = None;
+        let mut budget = MAX_INSTRUCTIONS;
+        let mut next = 0;
+        while next < places.count {
+            let (mut at, mut state) = *places.all.get(next)?;
+            next += 1;
+            while let Some((length, effect)) =
+                code.text.from(at).and_then(|bytes| self.decode_with_calls(bytes))
+            {
+                budget = budget.checked_sub(1)?;
+                if effect == Effect::Return {
+                    found = Some(joined(found, &state)?);
+                    break;
+                }
+                let after = at.checked_add(u64::try_from(length).ok()?)?;
+                if let Some(target) = target(code, at, after) {
+                    places.add(target, state)?;
+                }
+                let Some(then) = self.follow_out(state, effect) else { break };
+                (at, state) = (after, then);
+            }
+        }
+        self.row_out(&found?)
+    }
+
+    fn decode_with_calls(&self, bytes: &[u8]) -> Option<(usize, Effect)> {
+        let prefix = usize::from(matches!(bytes, [0x40..=0x4f | 0x67 | 0xf2 | 0x3e, ..]));
+        match bytes.get(prefix..)? {
+            [0xe8, _, _, _, _, ..] => Some((prefix + 5, Effect::Neutral)),
+            [0xff, modrm, rest @ ..] if modrm & 0x38 == 0x10 => {
+                Some((prefix + 2 + super::call::operand_size(*modrm, rest)?, Effect::Neutral))
+            }
+            _ => decode(bytes, self.is_64),
+        }
+    }
+
+    /// What there is behind an instruction; `None` where control or the stack pointer goes elsewhere.
+    fn follow_out(&self, mut state: State, effect: Effect) -> Option<State> {
+        match effect {
+            Effect::Neutral | Effect::Store => {}
+            Effect::Load(register) => self.restore(&mut state, register, Restored::Lost),
+            Effect::Push(_) => state.sp.offset = state.sp.offset.checked_sub(self.word)?,
+            Effect::Pop(register) => self.pop_into(&mut state, register)?,
+            Effect::MoveSp(by) => state.sp.offset = state.sp.offset.checked_add(by)?,
+            Effect::SetFp(by) => {
+                let offset = state.sp.offset.checked_add(by)?;
+                state.fp = Some(Place { offset, ..state.sp });
+            }
+            Effect::SetSpFromFp(by) => {
+                let fp = state.fp?;
+                state.sp = Place { offset: fp.offset.checked_add(by)?, ..fp };
+            }
+            Effect::Leave => {
+                state.sp = state.fp?;
+                self.pop_into(&mut state, FP)?;
+            }
+            _ => return None,
+        }
+        Some(state)
+    }
+
+    fn pop_into(&self, state: &mut State, register: u8) -> Option<()> {
+        self.restore(state, register, Restored::Popped(state.sp));
+        state.sp.offset = state.sp.offset.checked_add(self.word)?;
+        Some(())
+    }
+
+    fn restore(&self, state: &mut State, register: u8, restored: Restored) {
+        if register == FP {
+            state.fp = None;
+        }
+        let number = self.numbers.get(usize::from(register));
+        let index = self.callee_saved.iter().position(|callee_saved| Some(callee_saved) == number);
+        if let Some(known) = index.and_then(|index| state.restored.get_mut(index)) {
+            *known = restored;
+        }
+    }
+
+    fn row_out(&self, state: &State) -> Option<Row> {
+        let above = state.sp.offset.checked_add(self.word)?;
+        let base = if state.sp.from_fp { self.fp } else { self.sp };
+        let mut row = Row::new(Cfa::RegisterOffset(base, above), Rule::Offset(-self.word));
+        for (number, restored) in self.callee_saved.iter().zip(state.restored) {
+            let rule = match restored {
+                Restored::Kept => continue,
+                // Pushed on the way, so that it still has its value.
+                Restored::Popped(Place { from_fp: false, offset: i32::MIN..0 }) => continue,
+                Restored::Popped(from) if from.from_fp == state.sp.from_fp => {
+                    Rule::Offset(from.offset.checked_sub(above)?)
+                }
+                _ => Rule::Undefined,
+            };
+            row.set(Register(*number), rule);
+        }
+        (state.sp.from_fp || above >= self.word).then_some(row)
+    }
+}
+
+/// What two ways agree on; `None` where they disagree on where the return address lies.
+fn joined(found: Option<State>, state: &State) -> Option<State> {
+    let Some(mut found) = found else { return Some(*state) };
+    for (one, other) in found.restored.iter_mut().zip(state.restored) {
+        if *one != other {
+            *one = Restored::Lost;
+        }
+    }
+    (found.sp == state.sp).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch;
+    use crate::sections::Section;
+    use alloc::vec::Vec;
+    use backtrail_core::Family;
+
+    const TEXT: u64 = 0x4000;
+
+    fn row(code: &[u8], offset: u64) -> Option<(Cfa, Vec<(u8, Rule)>)> {
+        let code = Code {
+            text: Section::new(Svma::new(TEXT), code),
+            at: Svma::new(TEXT + offset),
+            function: None,
+            thumb: false,
+            is_described: false,
+        };
+        let row = arch::by_ways_out(Family::X86_64, &code)?;
+        Some((row.cfa, row.rules().map(|(register, rule)| (register.0, rule)).collect()))
+    }
+
+    const CODE: [u8; 26] = [
+        0x53, //                         push rbx
+        0x48, 0x83, 0xec, 0x10, //       sub rsp, 16
+        0xe8, 0, 0, 0, 0, //             call, back at 10
+        0x85, 0xc0, //                   test eax, eax
+        0x75, 0x07, //                   jne 21
+        0xff, 0x15, 0, 0, 0, 0,    //    call [rip]
+        0x90, //                         nop
+        0x48, 0x83, 0xc4, 0x10, // 21:   add rsp, 16
+        0x5b, //                         pop rbx
+    ];
+
+    #[test]
+    fn what_the_ways_to_the_return_undo_is_on_the_stack() {
+        let code = [&CODE[..], &[0xc3]].concat();
+        let sp = |bytes| Cfa::RegisterOffset(Register(7), bytes);
+        let rbx = [(3, Rule::Offset(-16))].to_vec();
+        assert_eq!(row(&code, 10), Some((sp(32), rbx.clone())));
+        assert_eq!(row(&code, 20), Some((sp(32), rbx.clone())));
+        assert_eq!(row(&code, 25), Some((sp(16), rbx)));
+        assert_eq!(row(&code, 26), Some((sp(8), Vec::new())));
+        // What is pushed from here on is not there yet.
+        assert_eq!(row(&code, 0), Some((sp(8), Vec::new())));
+    }
+
+    #[test]
+    fn frame_pointers_count_until_they_are_changed() {
+        // call; leave; ret
+        let fp = Cfa::RegisterOffset(Register(6), 16);
+        assert_eq!(row(&[0xe8, 0, 0, 0, 0, 0xc9, 0xc3], 5), Some((fp, [(6, Rule::Offset(-16))].to_vec())));
+        // mov rbx, [rbp - 8]; leave; ret
+        let lost = [(3, Rule::Undefined), (6, Rule::Offset(-16))].to_vec();
+        assert_eq!(row(&[0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0xc3], 0), Some((fp, lost)));
+        // pop rbp; leave; ret
+        assert_eq!(row(&[0x5d, 0xc9, 0xc3], 0), None);
+    }
+
+    #[test]
+    fn ways_that_disagree_or_go_nowhere_prove_nothing() {
+        // jne 3; push rbx; ret
+        assert_eq!(row(&[0x75, 0x01, 0x53, 0xc3], 0), None);
+        // jmp rax; ud2
+        assert_eq!(row(&[0xff, 0xe0], 0), None);
+        assert_eq!(row(&[0x0f, 0x0b], 0), None);
+        // A function begins here: what was called does not come back.
+        assert_eq!(row(&[0xf3, 0x0f, 0x1e, 0xfa, 0xc3], 0), None);
+        // A loop that pushes.
+        assert_eq!(row(&[0x53, 0xeb, 0xfd], 0), None);
+    }
+}
