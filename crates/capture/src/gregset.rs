@@ -30,6 +30,7 @@ impl Layout {
         Self { family, registers }
     }
 
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
     pub(crate) fn family(&self) -> Family {
         self.family
     }

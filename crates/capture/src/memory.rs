@@ -27,6 +27,7 @@ pub(crate) enum Bytes<'d> {
     /// Its own, or the file's.
     One(Cow<'d, [u8]>),
     /// A part of what several pieces have together.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
     Shared(Arc<Vec<u8>>, Range<usize>),
 }
 

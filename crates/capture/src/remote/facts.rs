@@ -2,7 +2,6 @@
 
 use super::away::Away;
 use super::target::Target;
-use super::usage::Usage;
 use super::workers;
 use crate::ThreadState;
 use crate::gregset;
@@ -55,13 +54,11 @@ pub enum How {
 /// Threads above this number are asked for by two threads of ours, where there is a processor for the second.
 const WORTH_TWO: usize = 100;
 
-/// Reads the facts of all of `ids` that are there, and begins to measure their CPU usage.
-pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> (Vec<ThreadFacts>, Usage) {
+/// Reads the facts of all of `ids` that are there.
+pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> Vec<ThreadFacts> {
     let names = Syscalls::of(target.arch().family());
-    let read = |ids: &[u32], away: &mut Away| {
-        let mut usage = Usage::default();
-        let facts: Vec<_> = ids.iter().filter_map(|id| one(target, *id, &names, &mut usage, away)).collect();
-        (facts, usage)
+    let read = |ids: &[u32], away: &mut Away| -> Vec<ThreadFacts> {
+        ids.iter().filter_map(|id| one(target, *id, &names, away)).collect()
     };
     if ids.len() < WORTH_TWO || workers() == 1 {
         return read(ids, away);
@@ -72,27 +69,19 @@ pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> (Vec<Th
             let mut away = Away::default();
             (read(second, &mut away), away.busy())
         });
-        let (mut facts, mut usage) = read(first, away);
-        if let Ok(((more, times), busy)) = other.join() {
+        let mut facts = read(first, away);
+        if let Ok((more, busy)) = other.join() {
             facts.extend(more);
-            usage.join(times);
             away.join(busy);
         }
-        (facts, usage)
+        facts
     })
 }
 
 /// The facts of one thread; `None` where it is gone.
-pub(super) fn one(
-    target: &Target,
-    id: u32,
-    names: &Syscalls,
-    usage: &mut Usage,
-    away: &mut Away,
-) -> Option<ThreadFacts> {
+pub(super) fn one(target: &Target, id: u32, names: &Syscalls, away: &mut Away) -> Option<ThreadFacts> {
     let stat = target.of_thread(id, "stat", Stat::parse)?;
     away.saw(&stat);
-    usage.begin(target, id, &stat);
     let mut facts = ThreadFacts {
         id,
         inner_id: target.inner_id_of(id),

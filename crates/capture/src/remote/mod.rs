@@ -78,7 +78,7 @@ pub struct Captured {
     pub maps: Maps,
     /// How long threads were stopped.
     pub stops: Stops,
-    /// CPU times as they were at the start.
+    /// CPU times as they were then.
     pub usage: Usage,
 }
 
@@ -90,10 +90,9 @@ pub struct Captured {
 pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Captured, Error> {
     let maps = target.maps(&options.limits)?;
     let ids = target.thread_ids()?;
-    let (mut facts, mut usage) = facts::read_all(target, &ids, away);
+    let mut facts = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
-    let stop::Stopped { outcomes, stacks, stops } =
-        stop::run(target, &maps, options, away, &mut facts, &mut usage)?;
+    let stop::Stopped { outcomes, stacks, stops } = stop::run(target, &maps, options, away, &mut facts)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
@@ -135,6 +134,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
         pointer_authentication: None,
         notes,
     };
+    let usage = Usage::begin(target, &kept);
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
 }
 

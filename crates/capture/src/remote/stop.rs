@@ -1,6 +1,7 @@
 //! Stopping threads, copying what they stand on, letting them go.
 
 mod held;
+mod pauses;
 mod together;
 
 use super::away::Away;
@@ -9,7 +10,6 @@ use super::maps::Maps;
 use super::memory::LiveMemory;
 use super::room::{Kept, Room, Stacks};
 use super::target::Target;
-use super::usage::Usage;
 use super::{Error, Options, stack};
 use crate::ThreadState;
 use crate::gregset::{self, Layout};
@@ -18,6 +18,7 @@ use backtrail_core::{AddrRange, Arch, Avma, Registers};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
 use held::{Held, SLOW, young};
+use pauses::{LONGEST_PAUSE, PAUSE, Pauses};
 use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -78,7 +79,6 @@ pub(super) fn run(
     options: &Options,
     away: &Away,
     threads: &mut Vec<ThreadFacts>,
-    usage: &mut Usage,
 ) -> Result<Stopped, Error> {
     let is_crowded = away.is_crowded();
     let in_flight = if away.saw_any() { IN_FLIGHT_BESIDE_OTHERS } else { IN_FLIGHT };
@@ -89,10 +89,10 @@ pub(super) fn run(
             let mut work = Work::new(target, maps, options);
             (work.is_crowded, work.in_flight) = (is_crowded, in_flight);
             match options.consistent {
-                true => work.together(threads, usage),
+                true => work.together(threads),
                 false => {
                     ptrace::hurry_most();
-                    work.one_by_one(threads, usage);
+                    work.one_by_one(threads);
                 }
             }
             Stopped { outcomes: work.outcomes, stacks: work.room.finish(), stops: work.stops }
@@ -147,39 +147,6 @@ const IN_FLIGHT_BESIDE_OTHERS: usize = 4;
 /// Where the process's own threads are on every processor, this thread, which goes before them, works no longer than this without
 /// standing aside for as long.
 const TURN: Duration = Duration::from_micros(200);
-/// A pause in waiting, for each thread that is waited for: about what it takes to wake up and stop on this thread's processor. This thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean
-/// to wait until all others have had their slice, which is 1 ms and more on a busy machine.
-const PAUSE: Duration = Duration::from_micros(4);
-/// What a pause grows to while none stops: others are before them then, and looking takes time from those.
-const LONGEST_PAUSE: Duration = Duration::from_micros(80);
-/// The same where all are waited for together.
-const LONGEST_PAUSE_FOR_ALL: Duration = Duration::from_millis(1);
-
-/// Pauses between looks at threads that are about to stand.
-struct Pauses {
-    /// Longer by this than the threads should take.
-    more: Duration,
-    longest: Duration,
-}
-
-impl Pauses {
-    fn up_to(longest: Duration) -> Self {
-        Self { more: Duration::ZERO, longest }
-    }
-
-    /// Leaves so many threads alone for about as long as they take to stop, one behind the other.
-    fn sleep(&self, threads: usize) {
-        let for_each = PAUSE * u32::try_from(threads).unwrap_or(1);
-        thread::sleep((self.more + for_each).min(self.longest));
-    }
-
-    /// Makes the next pause by whether any has stopped.
-    fn adapt(&mut self, has_stopped: bool) {
-        let longer = self.more.saturating_mul(2).clamp(PAUSE, self.longest);
-        self.more = if has_stopped { Duration::ZERO } else { longer };
-    }
-}
-
 /// What a thread that only wants for a processor is waited for.
 const BUSY_MACHINE: Duration = Duration::from_secs(3);
 
@@ -205,7 +172,7 @@ impl<'t> Work<'t> {
     }
 
     /// Each thread for itself.
-    fn one_by_one(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
+    fn one_by_one(&mut self, threads: &mut Vec<ThreadFacts>) {
         let mut waiting: Vec<Held> = Vec::new();
         let mut turn = Instant::now();
         for _ in 0..MAX_ROUNDS {
@@ -231,7 +198,7 @@ impl<'t> Work<'t> {
             }
             // None is to stand while they are listed.
             self.let_settle(&mut waiting);
-            if !self.add_new(threads, usage) {
+            if !self.add_new(threads) {
                 break;
             }
         }
@@ -406,12 +373,12 @@ impl<'t> Work<'t> {
     }
 
     /// Adds threads that began since; whether there are any.
-    fn add_new(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) -> bool {
+    fn add_new(&mut self, threads: &mut Vec<ThreadFacts>) -> bool {
         let ids = self.target.thread_ids().unwrap_or_default();
         let known: HashSet<u32> = threads.iter().map(|facts| facts.id).collect();
         let new = ids.into_iter().filter(|id| !known.contains(id));
         let before = threads.len();
-        threads.extend(new.filter_map(|id| facts::one(self.target, id, &self.names, usage, &mut self.away)));
+        threads.extend(new.filter_map(|id| facts::one(self.target, id, &self.names, &mut self.away)));
         threads.truncate(self.options.limits.threads);
         threads.len() > before
     }

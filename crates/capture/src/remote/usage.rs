@@ -1,21 +1,30 @@
 //! How much of a processor each thread uses, by its CPU time at two moments.
+//!
+//! Most threads of most processes sleep all the while, and asking each of thousands twice takes longer than all the rest. So
+//! only those are asked that were seen to run. What all the others used together is told by the clock of the process; where that
+//! is nothing, none of them is asked.
 
 use super::facts::ThreadFacts;
 use super::target::Target;
+use crate::ThreadState;
 use crate::procfs::{Stat, parse_schedstat};
+use backtrail_sys::linux::process_time;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// CPU times as they were when the capture began.
-#[derive(Clone, Debug, Default)]
+/// CPU times as they were when all threads had been captured.
+#[derive(Clone, Debug)]
 pub struct Usage {
-    begun: Vec<Begun>,
+    begun: Times,
+    /// What the process had used.
+    process: Option<Duration>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Begun {
-    id: u32,
-    time: CpuTime,
+/// CPU times of some threads.
+#[derive(Clone, Debug)]
+struct Times {
     at: Instant,
+    of: HashMap<u32, CpuTime>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,48 +35,76 @@ enum CpuTime {
     Ticks(Duration),
 }
 
+/// The share of one processor below which threads together are said to use none.
+const NOTHING: f64 = 0.01;
+
 impl Usage {
-    pub(super) fn begin(&mut self, target: &Target, id: u32, stat: &Stat) {
-        let exact = scheduled(target, id).map(CpuTime::Exact);
-        let time = exact.unwrap_or(CpuTime::Ticks(stat.user_time() + stat.system_time()));
-        self.begun.push(Begun { id, time, at: Instant::now() });
+    pub(super) fn begin(target: &Target, threads: &[ThreadFacts]) -> Self {
+        let process = process_time(target.id()).ok();
+        let running = threads.iter().filter(|thread| thread.state == ThreadState::Running);
+        Self { begun: Times::read(target, running), process }
     }
 
-    pub(super) fn join(&mut self, other: Self) {
-        self.begun.extend(other.begun);
-    }
-
-    /// Reads the times again, once `window` has passed since the capture began (it waits for what is left of that), and
-    /// fills in each thread's usage. A longer window is more exact: work that comes in bursts needs one.
+    /// Reads the times again, once `window` has passed since the threads were captured (it waits for what is left of that),
+    /// and fills in each thread's usage. A longer window is more exact: work that comes in bursts needs one.
     pub fn finish(&self, target: &Target, window: Duration, threads: &mut [ThreadFacts]) {
-        if let Some(last) = self.begun.iter().map(|begun| begun.at).max() {
-            std::thread::sleep(window.saturating_sub(last.elapsed()));
-        }
-        let mut sorted = self.begun.clone();
-        sorted.sort_by_key(|begun| begun.id);
-        for thread in threads {
-            let Ok(place) = sorted.binary_search_by_key(&thread.id, |begun| begun.id) else { continue };
-            thread.cpu_usage = sorted.get(place).and_then(|begun| begun.usage(target));
-        }
-    }
-}
-
-impl Begun {
-    fn usage(&self, target: &Target) -> Option<f64> {
-        let (before, now) = match self.time {
-            CpuTime::Exact(before) => (before, scheduled(target, self.id)?),
-            CpuTime::Ticks(before) => {
-                let stat = target.of_thread(self.id, "stat", Stat::parse)?;
-                (before, stat.user_time() + stat.system_time())
+        std::thread::sleep(window.saturating_sub(self.begun.at.elapsed()));
+        let process = process_time(target.id()).ok();
+        let now = Times::read(target, threads.iter().filter(|thread| self.begun.of.contains_key(&thread.id)));
+        let known = now.since(&self.begun);
+        let all = process.zip(self.process).map(|(now, before)| now.saturating_sub(before).as_secs_f64());
+        let passed = (now.at - self.begun.at).as_secs_f64();
+        let others = all.map(|all| all / passed.max(1e-9) - known.values().sum::<f64>());
+        if others.is_some_and(|share| share < NOTHING) {
+            for thread in threads {
+                let is_there = !thread.state.is_gone();
+                thread.cpu_usage = known.get(&thread.id).copied().or(Some(0.0)).filter(|_| is_there);
             }
-        };
-        let passed = self.at.elapsed().as_secs_f64();
-        // Rounding, and the time between the two clocks, can come to a little more than all.
-        let used = now.saturating_sub(before).as_secs_f64();
-        (passed > 0.0).then(|| (used / passed).min(1.0))
+            return;
+        }
+        let begun = Times::read(target, threads.iter());
+        std::thread::sleep(window);
+        let known = Times::read(target, threads.iter()).since(&begun);
+        for thread in threads {
+            thread.cpu_usage = known.get(&thread.id).copied();
+        }
     }
 }
 
-fn scheduled(target: &Target, id: u32) -> Option<Duration> {
-    target.of_thread(id, "schedstat", parse_schedstat).map(Duration::from_nanos)
+impl Times {
+    fn read<'t>(target: &Target, threads: impl Iterator<Item = &'t ThreadFacts>) -> Self {
+        let at = Instant::now();
+        let of = threads.filter_map(|thread| Some((thread.id, CpuTime::read(target, thread.id)?))).collect();
+        Self { at, of }
+    }
+
+    /// The share of one processor that each used since.
+    fn since(&self, before: &Self) -> HashMap<u32, f64> {
+        let passed = (self.at - before.at).as_secs_f64().max(1e-9);
+        let share = |(id, now): (&u32, &CpuTime)| {
+            let used = now.since(*before.of.get(id)?)?.as_secs_f64();
+            // Rounding, and the time between the two clocks, can come to a little more than all.
+            Some((*id, (used / passed).min(1.0)))
+        };
+        self.of.iter().filter_map(share).collect()
+    }
+}
+
+impl CpuTime {
+    fn read(target: &Target, id: u32) -> Option<Self> {
+        let exact = target.of_thread(id, "schedstat", parse_schedstat).map(Duration::from_nanos);
+        exact.map(Self::Exact).or_else(|| {
+            let stat = target.of_thread(id, "stat", Stat::parse)?;
+            Some(Self::Ticks(stat.user_time() + stat.system_time()))
+        })
+    }
+
+    fn since(self, before: Self) -> Option<Duration> {
+        match (self, before) {
+            (Self::Exact(now), Self::Exact(before)) | (Self::Ticks(now), Self::Ticks(before)) => {
+                Some(now.saturating_sub(before))
+            }
+            _ => None,
+        }
+    }
 }

@@ -30,6 +30,18 @@ pub fn coarse_time() -> Result<Duration, OsError> {
     read(libc::CLOCK_MONOTONIC_COARSE, "clock_gettime(CLOCK_MONOTONIC_COARSE)")
 }
 
+/// The processor time that all threads of a process have used so far, those that ended too.
+///
+/// # Errors
+/// `EINVAL` where there is no such process.
+pub fn process_time(process: u32) -> Result<Duration, OsError> {
+    /// `CPUCLOCK_SCHED`, of a process. Linux, `posix-timers_types.h`.
+    const OF_PROCESS: libc::clockid_t = 2;
+    let none = OsError { call: "clock_gettime", number: libc::EINVAL };
+    let process = libc::clockid_t::try_from(process).map_err(|_| none)?;
+    read((!process << 3) | OF_PROCESS, "clock_gettime")
+}
+
 #[inline]
 fn read(clock: libc::clockid_t, call: &'static str) -> Result<Duration, OsError> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -54,6 +66,14 @@ mod tests {
         let after = boot_time().unwrap().as_secs_f64();
         // It is printed in hundredths, the rest cut off.
         assert!(before - 0.02 < uptime && uptime <= after, "{before}, {uptime}, {after}");
+    }
+
+    #[test]
+    fn a_process_has_used_what_its_threads_have() {
+        let own = crate::linux::ThreadId::current().cpu_time().unwrap();
+        let all = process_time(std::process::id()).unwrap();
+        assert!(all >= own, "{all:?} and {own:?}");
+        assert!(process_time(0x3fff_fff0).is_err());
     }
 
     #[test]

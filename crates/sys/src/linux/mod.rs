@@ -14,7 +14,7 @@ mod signal;
 mod slots;
 mod threads;
 
-pub use clock::{boot_time, coarse_time, monotonic_time};
+pub use clock::{boot_time, coarse_time, monotonic_time, process_time};
 pub use error::OsError;
 pub use folder::Folder;
 pub use own_memory::{OwnMemory, OwnStack};

@@ -1,13 +1,13 @@
 //! All threads stopped at one moment.
 
 use super::held::Held;
-use super::{BUSY_MACHINE, LONGEST_PAUSE_FOR_ALL, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Pauses, Work};
+use super::pauses::{LONGEST_PAUSE_FOR_ALL, Pauses};
+use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Work};
 use crate::ThreadState;
 use crate::gregset;
 use crate::remote::facts::ThreadFacts;
 use crate::remote::room::pages;
 use crate::remote::stack;
-use crate::remote::usage::Usage;
 use backtrail_sys::linux::ptrace::{self, Seen};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const MOST_PREPARED: usize = 32 << 20;
 impl Work<'_> {
     /// All threads at one moment: that in which the last of those that run comes to stand. They are stopped after those that
     /// sleep, and let go before them, so that what works is held up the least; nothing that stands changes meanwhile.
-    pub(super) fn together(&mut self, threads: &mut Vec<ThreadFacts>, usage: &mut Usage) {
+    pub(super) fn together(&mut self, threads: &mut Vec<ThreadFacts>) {
         let (mut running, mut resting) = (Vec::new(), Vec::with_capacity(threads.len()));
         self.prepare(threads);
         let mut began = None;
@@ -50,7 +50,7 @@ impl Work<'_> {
                 ptrace::hurry_most();
             }
             self.stop_all(new_running, &mut running);
-            if self.has_all(threads) || !self.add_new(threads, usage) {
+            if self.has_all(threads) || !self.add_new(threads) {
                 break;
             }
         }

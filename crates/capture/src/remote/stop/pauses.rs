@@ -1,0 +1,38 @@
+//! Pauses in waiting for threads that are about to stand.
+
+use std::thread;
+use std::time::Duration;
+
+/// A pause in waiting, for each thread that is waited for: about what it takes to wake up and stop on this thread's processor. This
+/// thread goes before it: with a shorter pause it would only be in its way. Giving way (`sched_yield`) would mean to wait until all
+/// others have had their slice, which is 1 ms and more on a busy machine.
+pub(super) const PAUSE: Duration = Duration::from_micros(4);
+/// What a pause grows to while none stops: others are before them then, and looking takes time from those.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_micros(80);
+/// The same where all are waited for together.
+pub(super) const LONGEST_PAUSE_FOR_ALL: Duration = Duration::from_millis(1);
+
+/// Pauses between looks at threads that are about to stand.
+pub(super) struct Pauses {
+    /// Longer by this than the threads should take.
+    more: Duration,
+    longest: Duration,
+}
+
+impl Pauses {
+    pub(super) fn up_to(longest: Duration) -> Self {
+        Self { more: Duration::ZERO, longest }
+    }
+
+    /// Leaves so many threads alone for about as long as they take to stop, one behind the other.
+    pub(super) fn sleep(&self, threads: usize) {
+        let for_each = PAUSE * u32::try_from(threads).unwrap_or(1);
+        thread::sleep((self.more + for_each).min(self.longest));
+    }
+
+    /// Makes the next pause by whether any has stopped.
+    pub(super) fn adapt(&mut self, has_stopped: bool) {
+        let longer = self.more.saturating_mul(2).clamp(PAUSE, self.longest);
+        self.more = if has_stopped { Duration::ZERO } else { longer };
+    }
+}
