@@ -107,13 +107,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
             continue;
         }
         let (facts, registers) = settle(&place, facts, outcome, &mut pieces);
-        threads.push(Thread {
-            id: Some(facts.id.into()),
-            name: Some(facts.name.clone()).filter(|name| !name.is_empty()),
-            registers: registers.unwrap_or_else(|| Registers::new(target.arch().family())),
-            is_crashed: false,
-            state: Some(facts.state.to_string()),
-        });
+        threads.push(thread(target, &facts, registers));
         kept.push(facts);
     }
     if vanished > 0 {
@@ -136,6 +130,16 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     };
     let usage = Usage::begin(target, &kept);
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
+}
+
+fn thread(target: &Target, facts: &ThreadFacts, registers: Option<Registers>) -> Thread {
+    Thread {
+        id: Some(facts.id.into()),
+        name: Some(facts.name.clone()).filter(|name| !name.is_empty()),
+        registers: registers.unwrap_or_else(|| Registers::new(target.arch().family())),
+        is_crashed: false,
+        state: Some(facts.state.to_string()),
+    }
 }
 
 impl Captured {
