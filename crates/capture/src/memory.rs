@@ -137,28 +137,23 @@ impl<'d> Memory<'d> {
     }
 }
 
-/// A word that lies in one piece.
-fn word<const SIZE: usize>(memory: &Memory<'_>, address: Avma) -> Option<[u8; SIZE]> {
-    memory.bytes_from(address)?.first_chunk().copied()
+/// A word, which lies in one piece as a rule.
+fn word<const SIZE: usize>(memory: &Memory<'_>, address: Avma) -> Result<[u8; SIZE], Unreadable> {
+    if let Some(bytes) = memory.bytes_from(address).and_then(|bytes| bytes.first_chunk()) {
+        return Ok(*bytes);
+    }
+    let mut bytes = [0; SIZE];
+    memory.read(address, &mut bytes)?;
+    Ok(bytes)
 }
 
 impl ReadMemory for Memory<'_> {
     fn read_u32(&self, address: Avma) -> Result<u32, Unreadable> {
-        if let Some(bytes) = word(self, address) {
-            return Ok(u32::from_le_bytes(bytes));
-        }
-        let mut bytes = [0; 4];
-        self.read(address, &mut bytes)?;
-        Ok(u32::from_le_bytes(bytes))
+        word(self, address).map(u32::from_le_bytes)
     }
 
     fn read_u64(&self, address: Avma) -> Result<u64, Unreadable> {
-        if let Some(bytes) = word(self, address) {
-            return Ok(u64::from_le_bytes(bytes));
-        }
-        let mut bytes = [0; 8];
-        self.read(address, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
+        word(self, address).map(u64::from_le_bytes)
     }
 
     fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {

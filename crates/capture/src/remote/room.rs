@@ -75,12 +75,10 @@ impl Room {
     /// Keeps the first `copied` of the `size` bytes that were asked for.
     pub(super) fn keep(&mut self, size: usize, copied: usize) -> Kept {
         if self.used.saturating_add(size) > self.chunk.len() {
-            let bytes = self.spare.get(..copied).unwrap_or_default();
-            if self.used + bytes.len() > self.chunk.len() {
-                let chunk = std::mem::replace(&mut self.chunk, pages(bytes.len().max(CHUNK)));
-                self.full.push(Arc::new(chunk));
-                self.used = 0;
+            if self.used + copied > self.chunk.len() {
+                self.renew(copied.max(CHUNK));
             }
+            let bytes = self.spare.get(..copied).unwrap_or_default();
             if let Some(place) = self.chunk.get_mut(self.used..self.used + bytes.len()) {
                 place.copy_from_slice(bytes);
             }

@@ -14,7 +14,7 @@ use backtrail_core::{Register, Svma};
 const MAX_PLACES: usize = 256;
 const MAX_INSTRUCTIONS: usize = 4096;
 /// As many as [`Machine::callee_saved`] names at most.
-const MAX_SAVED: usize = 6;
+pub(super) const MAX_SAVED: usize = 6;
 
 /// What is on the stack.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -25,19 +25,28 @@ struct Stack {
     saved: [i32; MAX_SAVED],
 }
 
-/// Where ways begin: the function's start and what jumps lead to.
-struct Places {
-    all: [(Svma, Stack); MAX_PLACES],
+/// Where ways begin: the place that was asked for, and what jumps lead to; each with its state.
+pub(super) struct Places<S, const MOST: usize> {
+    all: [(Svma, S); MOST],
     count: usize,
 }
 
-impl Places {
-    /// `None` where the place is known with something else on the stack, or there are too many.
-    fn add(&mut self, at: Svma, stack: Stack) -> Option<()> {
+impl<S: Copy, const MOST: usize> Places<S, MOST> {
+    pub(super) fn new(first: Svma, state: S) -> Self {
+        Self { all: [(first, state); MOST], count: 1 }
+    }
+
+    /// The place of a number, counted from 0.
+    pub(super) fn get(&self, number: usize) -> Option<(Svma, S)> {
+        self.all.get(..self.count)?.get(number).copied()
+    }
+
+    /// `None` where the place is known with a state that contradicts this one, or there are too many.
+    pub(super) fn add(&mut self, at: Svma, state: S, agree: impl FnOnce(&S, &S) -> bool) -> Option<()> {
         if let Some((_, known)) = self.all.iter().take(self.count).find(|(known, _)| *known == at) {
-            return (*known == stack).then_some(());
+            return agree(known, &state).then_some(());
         }
-        *self.all.get_mut(self.count)? = (at, stack);
+        *self.all.get_mut(self.count)? = (at, state);
         self.count += 1;
         Some(())
     }
@@ -46,13 +55,12 @@ impl Places {
 impl Machine {
     /// The row at `code.at`; `None` where no way leads there, or ways disagree.
     pub(crate) fn by_all_ways(&self, code: &Code<'_>) -> Option<Row> {
-        let first = (code.function?, Stack { above_sp: self.word, ..Stack::default() });
-        let mut places = Places { all: [first; MAX_PLACES], count: 1 };
+        let first = Stack { above_sp: self.word, ..Stack::default() };
+        let mut places = Places::<_, MAX_PLACES>::new(code.function?, first);
         let mut found = None;
         let mut budget = MAX_INSTRUCTIONS;
         let mut next = 0;
-        while next < places.count {
-            let (mut at, mut stack) = *places.all.get(next)?;
+        while let Some((mut at, mut stack)) = places.get(next) {
             next += 1;
             loop {
                 budget = budget.checked_sub(1)?;
@@ -65,7 +73,7 @@ impl Machine {
                 };
                 let after = at.checked_add(u64::try_from(length).ok()?)?;
                 if let Some(target) = target(code, at, after) {
-                    places.add(target, stack)?;
+                    places.add(target, stack, Stack::eq)?;
                 }
                 let Some(then) = self.follow(stack, effect) else { break };
                 (at, stack) = (after, then);
@@ -100,9 +108,13 @@ impl Machine {
     }
 
     fn place<'s>(&self, saved: &'s mut [i32; MAX_SAVED], register: Option<u8>) -> Option<&'s mut i32> {
-        let number = self.numbers.get(usize::from(register?))?;
-        let index = self.callee_saved.iter().position(|callee_saved| callee_saved == number)?;
-        saved.get_mut(index)
+        saved.get_mut(self.callee_saved_index(register?)?)
+    }
+
+    /// Which of the callee-saved registers an instruction's register is.
+    pub(super) fn callee_saved_index(&self, register: u8) -> Option<usize> {
+        let number = self.numbers.get(usize::from(register))?;
+        self.callee_saved.iter().position(|callee_saved| callee_saved == number)
     }
 
     fn row(&self, stack: &Stack) -> Row {

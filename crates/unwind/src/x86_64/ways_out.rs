@@ -6,16 +6,14 @@
 
 use super::instruction::{Effect, decode};
 use super::prologue::Machine;
-use super::ways::target;
+use super::ways::{MAX_SAVED, Places, target};
 use crate::arch::Code;
 use crate::row::{Cfa, Row, Rule};
-use backtrail_core::{Register, Svma};
+use backtrail_core::Register;
 
 /// How many places that jumps lead to, and how many instructions, are looked at.
 const MAX_PLACES: usize = 128;
 const MAX_INSTRUCTIONS: usize = 2048;
-/// As many as [`Machine::callee_saved`] names at most.
-const MAX_SAVED: usize = 6;
 const FP: u8 = 5;
 
 /// What a place is counted from: the stack or the frame pointer at the address.
@@ -45,24 +43,6 @@ struct State {
     restored: [Restored; MAX_SAVED],
 }
 
-/// Where ways begin.
-struct Places {
-    all: [(Svma, State); MAX_PLACES],
-    count: usize,
-}
-
-impl Places {
-    /// `None` where the place is known with another stack pointer, or there are too many.
-    fn add(&mut self, at: Svma, state: State) -> Option<()> {
-        if let Some((_, known)) = self.all.iter().take(self.count).find(|(known, _)| *known == at) {
-            return (known.sp == state.sp).then_some(());
-        }
-        *self.all.get_mut(self.count)? = (at, state);
-        self.count += 1;
-        Some(())
-    }
-}
-
 impl Machine {
     /// The row at `code.at`; `None` where no way leads to a return, or ways disagree.
     // A function of its own: the places take 9 kB of stack, which walks in a signal handler, having no code to follow, must
@@ -78,12 +58,11 @@ impl Machine {
         }
         let place = |from_fp| Place { from_fp, offset: 0 };
         let start = State { sp: place(false), fp: Some(place(true)), restored: [Restored::Kept; MAX_SAVED] };
-        let mut places = Places { all: [(code.at, start); MAX_PLACES], count: 1 };
+        let mut places = Places::<_, MAX_PLACES>::new(code.at, start);
         let mut found: Option<State> = None;
         let mut budget = MAX_INSTRUCTIONS;
         let mut next = 0;
-        while next < places.count {
-            let (mut at, mut state) = *places.all.get(next)?;
+        while let Some((mut at, mut state)) = places.get(next) {
             next += 1;
             while let Some((length, effect)) =
                 code.text.from(at).and_then(|bytes| self.decode_with_calls(bytes))
@@ -95,7 +74,7 @@ impl Machine {
                 }
                 let after = at.checked_add(u64::try_from(length).ok()?)?;
                 if let Some(target) = target(code, at, after) {
-                    places.add(target, state)?;
+                    places.add(target, state, |known, other| known.sp == other.sp)?;
                 }
                 let Some(then) = self.follow_out(state, effect) else { break };
                 (at, state) = (after, then);
@@ -150,8 +129,7 @@ impl Machine {
         if register == FP {
             state.fp = None;
         }
-        let number = self.numbers.get(usize::from(register));
-        let index = self.callee_saved.iter().position(|callee_saved| Some(callee_saved) == number);
+        let index = self.callee_saved_index(register);
         if let Some(known) = index.and_then(|index| state.restored.get_mut(index)) {
             *known = restored;
         }
@@ -194,7 +172,7 @@ mod tests {
     use crate::arch;
     use crate::sections::Section;
     use alloc::vec::Vec;
-    use backtrail_core::Family;
+    use backtrail_core::{Family, Svma};
 
     const TEXT: u64 = 0x4000;
 
