@@ -218,7 +218,7 @@ impl OpenImage {
             if let Some(table) = &parts.table {
                 // Who finds the texts in use by another thread is faster without them.
                 let answer = match self.texts.try_lock() {
-                    Ok(mut texts) => TableAnswer::with_texts(table, address, &mut texts),
+                    Ok(mut texts) => TableAnswer::with_texts(&table.lookup(address), address, &mut texts),
                     Err(_) => TableAnswer::new(table, address),
                 };
                 return Located::from_table(answer, address);

@@ -25,9 +25,10 @@ impl TableAnswer {
         Self::of(&table.lookup(address), address, function)
     }
 
-    /// The same with texts that were kept from other answers of this table, and are kept for the next ones.
-    pub fn with_texts(table: &Table<'_>, address: Svma, texts: &mut TableTexts) -> Self {
-        Self::of(&table.lookup(address), address, |frame| texts.function(frame))
+    /// The table's answer for an address, with texts that were kept from other answers of this table, and are kept for the next
+    /// ones.
+    pub fn with_texts(answer: &Lookup<'_>, address: Svma, texts: &mut TableTexts) -> Self {
+        Self::of(answer, address, |frame| texts.function(frame))
     }
 
     fn of(answer: &Lookup<'_>, address: Svma, mut function: impl FnMut(&Frame<'_>) -> Function) -> Self {

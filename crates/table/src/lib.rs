@@ -191,7 +191,8 @@ mod types;
 pub use build::{Batch, Builder};
 pub use error::{Error, ErrorKind};
 pub use read::{
-    File, Found, Frame, Frames, Function, Functions, Inline, Lookup, Row, Symbol, Symbols, Table, Text,
+    File, Found, Frame, Frames, Function, Functions, Inline, Lookup, LookupMany, Row, Symbol, Symbols, Table,
+    Text,
 };
 pub use stats::{Stats, Summary};
 pub use types::{

@@ -5,7 +5,7 @@ mod model;
 
 use backtrail_core::{AddrRange, Arch, Svma};
 use backtrail_table::{Builder, Function, FunctionHead, Header, Language, Lookup, SourceKind, Table};
-use model::{Answer, BASE, Model, Place, Random, ask, svma};
+use model::{Answer, BASE, Model, Place, Random, answer_of, ask, svma};
 use std::io::Cursor;
 
 #[test]
@@ -21,6 +21,28 @@ fn every_address_has_the_answer_that_the_input_gives() {
         for at in 0..space + 80 {
             assert_eq!(ask(&table, at), model.answer(at), "round {round}, address {at:#x}\n{model:#?}");
         }
+    }
+}
+
+#[test]
+fn many_addresses_have_the_answers_of_each() {
+    let mut random = Random(29);
+    for count in [0, 1, 31, 32, 33, 64, 300, 5000] {
+        // Names with more inlined calls than are read ahead, none at all, and addresses before, between and behind them.
+        let units = random.below(5) * count.min(10);
+        let model = Model::random(&mut random, units, 400);
+        let (bytes, _) = model.build(|number| number);
+        let table = Table::open(&bytes).unwrap();
+        let mut addresses: Vec<_> = (0..count).map(|_| svma(random.below(500))).collect();
+        addresses.extend([Svma::new(0), Svma::new(u64::MAX)]);
+        let mut many = table.lookup_many(addresses.iter().copied());
+        for (given, address) in addresses.iter().enumerate() {
+            assert_eq!(many.size_hint(), (addresses.len() - given, Some(addresses.len() - given)));
+            let (asked, answer) = many.next().unwrap();
+            assert_eq!(asked, *address);
+            assert_eq!(answer_of(&answer), answer_of(&table.lookup(*address)), "{address:?} of {count}");
+        }
+        assert!(many.next().is_none() && many.next().is_none());
     }
 }
 

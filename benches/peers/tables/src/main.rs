@@ -2,7 +2,8 @@
 //! thread, from memory; medians of processor time, the readers in turn. Addresses count from the start of the image.
 //!
 //! Two pieces of work: *slices*, every frame's name, file and line as the reader hands them out; *spelled out*, name and
-//! whole path of every frame written into a buffer. blazesym hands out owned strings and does no less.
+//! whole path of every frame written into a buffer. blazesym hands out owned strings and does no less. Ours are asked one by one,
+//! and many at a time, which the symbol cache's reader cannot; then the same addresses sorted, of both.
 
 use backtrail_core::Svma;
 use backtrail_table::{Lookup, Table};
@@ -44,11 +45,16 @@ fn main() -> Result<()> {
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
     let source = Source::Gsym(Gsym::Data(GsymData::new(&gsym)));
     type Work<'w> = Box<dyn Fn(&[u64]) -> Result<Count> + 'w>;
-    let works: [(&str, Work<'_>); 5] = [
-        ("backtrail, slices", Box::new(|addresses| ours(&table, addresses, false))),
+    let sorted = sorted(&addresses);
+    let works: [(&str, Work<'_>); 9] = [
+        ("backtrail, slices", Box::new(|addresses| one_by_one(&table, addresses, false))),
+        ("backtrail, slices, many at a time", Box::new(|addresses| many(&table, addresses, false))),
         ("symbolic-symcache 13.9, slices", Box::new(|addresses| theirs(&symcache, addresses, false))),
-        ("backtrail, spelled out", Box::new(|addresses| ours(&table, addresses, true))),
+        ("backtrail, spelled out", Box::new(|addresses| one_by_one(&table, addresses, true))),
+        ("backtrail, spelled out, many at a time", Box::new(|addresses| many(&table, addresses, true))),
         ("symbolic-symcache 13.9, spelled out", Box::new(|addresses| theirs(&symcache, addresses, true))),
+        ("backtrail, spelled out, sorted", Box::new(|_| many(&table, &sorted, true))),
+        ("symbolic-symcache 13.9, spelled out, sorted", Box::new(|_| theirs(&symcache, &sorted, true))),
         ("blazesym 0.2, gsymutil's GSYM", Box::new(|addresses| blazesym(&symbolizer, &source, addresses))),
     ];
     let mut times = vec![Vec::new(); works.len()];
@@ -75,11 +81,26 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn ours(table: &Table<'_>, addresses: &[u64], is_spelled: bool) -> Result<Count> {
+fn sorted(addresses: &[u64]) -> Vec<u64> {
+    let mut sorted = addresses.to_vec();
+    sorted.sort_unstable();
+    sorted
+}
+
+fn one_by_one(table: &Table<'_>, addresses: &[u64], is_spelled: bool) -> Result<Count> {
+    Ok(ours(addresses.iter().map(|address| table.lookup(Svma::new(*address))), is_spelled))
+}
+
+fn many(table: &Table<'_>, addresses: &[u64], is_spelled: bool) -> Result<Count> {
+    let answers = table.lookup_many(addresses.iter().map(|address| Svma::new(*address)));
+    Ok(ours(answers.map(|(_, answer)| answer), is_spelled))
+}
+
+fn ours<'t>(answers: impl Iterator<Item = Lookup<'t>>, is_spelled: bool) -> Count {
     let (mut count, mut text) = (Count::default(), Vec::new());
-    for address in addresses {
+    for answer in answers {
         let mut frames = 0;
-        match table.lookup(Svma::new(*address)) {
+        match answer {
             Lookup::Found(found) => {
                 for frame in found.frames() {
                     frames += 1;
@@ -104,7 +125,7 @@ fn ours(table: &Table<'_>, addresses: &[u64], is_spelled: bool) -> Result<Count>
         }
         count.add(frames);
     }
-    Ok(count)
+    count
 }
 
 fn theirs(cache: &SymCache<'_>, addresses: &[u64], is_spelled: bool) -> Result<Count> {

@@ -29,7 +29,8 @@ impl OpenImage {
         let of_table = self.joined.with_dependent(|_, parts| {
             let table = parts.table.as_ref()?;
             let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(addresses.iter().try_for_each(|address| show_one(table, *address, &mut texts, show)))
+            let mut answers = table.lookup_many(addresses.iter().copied());
+            Some(answers.try_for_each(|(address, answer)| show_one(&answer, address, &mut texts, show)))
         });
         of_table.unwrap_or_else(|| {
             let located = self.lookup_all(index, addresses);
@@ -39,8 +40,12 @@ impl OpenImage {
 
     /// What lies at each of the addresses, in their order.
     pub(crate) fn lookup_all(&self, index: &Index, addresses: &[Svma]) -> Vec<Located> {
-        let has_table = self.joined.with_dependent(|_, parts| parts.table.is_some());
-        if has_table || addresses.len() < WORTH_THREADS {
+        if let Some(located) =
+            self.joined.with_dependent(|_, parts| Some(self.ask(parts.table.as_ref()?, addresses)))
+        {
+            return located;
+        }
+        if addresses.len() < WORTH_THREADS {
             return addresses.iter().map(|address| self.lookup(index, *address)).collect();
         }
         let mut order: Vec<usize> = (0..addresses.len()).collect();
@@ -65,6 +70,15 @@ impl OpenImage {
         answers
     }
 
+    fn ask(&self, table: &Table<'_>, addresses: &[Svma]) -> Vec<Located> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = table.lookup_many(addresses.iter().copied());
+        let located = answers.map(|(address, answer)| {
+            Located::from_table(TableAnswer::with_texts(&answer, address, &mut texts), address)
+        });
+        located.collect()
+    }
+
     /// Reads what lookups of these addresses will need, on all cores.
     pub(crate) fn read_ahead(&self, addresses: &[Svma]) {
         if addresses.len() < WORTH_THREADS {
@@ -84,15 +98,15 @@ impl OpenImage {
 }
 
 fn show_one(
-    table: &Table<'_>,
+    answer: &Lookup<'_>,
     address: Svma,
     texts: &mut TableTexts,
     show: &mut dyn FnMut(&Shown<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    if let Lookup::Found(found) = table.lookup(address) {
+    if let Lookup::Found(found) = answer {
         let mut functions = Vec::new();
-        texts.functions(&found, &mut functions);
+        texts.functions(found, &mut functions);
         return show(&Shown { functions, ..Shown::default() });
     }
-    show(&Shown::of(&Located::from_table(TableAnswer::new(table, address), address)))
+    show(&Shown::of(&Located::from_table(TableAnswer::with_texts(answer, address, texts), address)))
 }

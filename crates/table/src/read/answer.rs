@@ -34,6 +34,21 @@ impl<'t> Found<'t> {
         Some(Self { table, chunk, step })
     }
 
+    /// The names of the functions, innermost first, by their numbers plus one.
+    #[inline]
+    pub(crate) fn names(&self) -> impl Iterator<Item = u32> {
+        let Self { chunk, step, .. } = *self;
+        let mut next = Some(step.call);
+        std::iter::from_fn(move || {
+            let Some(call) = chunk.call(next?) else {
+                next = None;
+                return Some(chunk.name);
+            };
+            next = Some(call.parent);
+            Some(call.name)
+        })
+    }
+
     /// Whether there is a function, not a line alone.
     pub fn is_function(&self) -> bool {
         self.chunk.flags & body::KIND == body::FUNCTION

@@ -40,7 +40,7 @@ impl<'d> Index<'d> {
     #[inline]
     pub(crate) fn find(&self, address: u64) -> Option<(usize, ChunkEntry)> {
         let offset = address.checked_sub(self.base)?;
-        let bucket = usize::try_from(offset >> self.shift).ok()?.min(self.buckets.len().checked_sub(2)?);
+        let bucket = self.bucket(offset)?;
         let (mut low, mut high) =
             (self.buckets.get(bucket)? as usize, self.buckets.get(bucket + 1)? as usize);
         while low < high {
@@ -50,6 +50,22 @@ impl<'d> Index<'d> {
         }
         let number = low.checked_sub(1)?;
         Some((number, self.get(number)?))
+    }
+
+    #[inline]
+    fn bucket(&self, offset: u64) -> Option<usize> {
+        Some(usize::try_from(offset >> self.shift).ok()?.min(self.buckets.len().checked_sub(2)?))
+    }
+
+    /// The first thing that [`find`](Self::find) reads, and the second: for reading ahead.
+    #[inline]
+    pub(crate) fn bucket_of(&self, address: u64) -> Option<u64> {
+        self.buckets.get(self.bucket(address.checked_sub(self.base)?)?)
+    }
+
+    #[inline]
+    pub(crate) fn nearby(&self, address: u64) -> Option<u64> {
+        self.chunks.column::<0>(self.bucket_of(address)? as usize)
     }
 
     /// The bytes that tell of a chunk, by its number, and what follows; from the start, where that is unknown.

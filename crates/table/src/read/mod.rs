@@ -5,6 +5,7 @@ mod check;
 mod chunk;
 mod functions;
 mod index;
+mod many;
 mod names;
 mod place;
 mod regions;
@@ -19,6 +20,7 @@ use backtrail_core::{AddrRange, Reason, Svma};
 use chunk::Chunk;
 pub use functions::{Function, Functions, Inline, Row, Symbols};
 use index::{ChunkEntry, Index};
+pub use many::LookupMany;
 use names::{Files, Names};
 use regions::Regions;
 
@@ -86,8 +88,12 @@ impl<'d> Table<'d> {
     #[inline]
     pub fn lookup(&self, address: Svma) -> Lookup<'_> {
         let address = address.get();
-        let entry = self.index.find(address);
-        let Some((_, entry)) = entry else { return self.unknown(address) };
+        self.lookup_in(address, self.index.find(address).map(|(_, entry)| entry))
+    }
+
+    #[inline]
+    fn lookup_in(&self, address: u64, entry: Option<ChunkEntry>) -> Lookup<'_> {
+        let Some(entry) = entry else { return self.unknown(address) };
         let Some(chunk) = Chunk::read(self.bodies, entry) else { return Lookup::None(Reason::Unreadable) };
         let Some(offset) = address.checked_sub(chunk.start).filter(|offset| *offset < chunk.size) else {
             return self.unknown(address);

@@ -61,6 +61,13 @@ impl<'d> Names<'d> {
         self.entries.place(number as usize)
     }
 
+    /// All texts, and where a name's begin: for reading ahead. At the start of them, where that is unknown.
+    #[inline]
+    pub(crate) fn text_of(&self, name: u32) -> (&'d [u8], u64) {
+        let number = (name as usize).checked_sub(1);
+        (self.texts, number.and_then(|number| self.entries.column::<1>(number)).unwrap_or(0))
+    }
+
     /// A name by its number plus one; 0 is a name that says nothing.
     #[inline]
     pub(crate) fn get(&self, name: u32) -> Option<Name<'d>> {

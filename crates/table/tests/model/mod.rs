@@ -275,7 +275,11 @@ fn range((start, end): (u64, u64)) -> AddrRange<Svma> {
 
 /// What a table answers, in the model's words.
 pub fn ask(table: &Table<'_>, at: u64) -> Answer {
-    match table.lookup(svma(at)) {
+    answer_of(&table.lookup(svma(at)))
+}
+
+pub fn answer_of(lookup: &Lookup<'_>) -> Answer {
+    match *lookup {
         Lookup::Found(found) => Answer::Frames(found.frames().map(|frame| of_frame(&frame)).collect()),
         Lookup::Symbol(symbol) => {
             Answer::Symbol(symbol.start.get() - BASE, symbol.name.map(|name| name.to_text()))
