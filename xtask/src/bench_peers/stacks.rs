@@ -16,16 +16,24 @@ pub(super) fn run(runs: usize) -> Result<()> {
     let backtrail = sh::built(&["-p", "backtrail-cli"])?;
     let program = built()?;
     for threads in THREADS {
-        let mut target = Target::start(&program, threads)?;
-        let groups = groups(&backtrail, &target.id);
+        println!("{threads} threads that wait\n");
+        let target = Target::start(&program, &[threads])?;
+        compare(&groups(&backtrail, &target.id), runs)?;
+        drop(target);
         println!("{threads} threads that wait, and one that spins\n");
-        for (title, runners) in &groups {
-            race(title, runners, Path::new("/dev/null"), runs)?;
-        }
+        let mut target = Target::start(&program, &[threads, "spin"])?;
+        let groups = groups(&backtrail, &target.id);
+        compare(&groups, runs)?;
         let runners: Vec<_> = groups.into_iter().flat_map(|(_, runners)| runners).collect();
         pauses(&mut target, &runners, runs)?;
     }
     Ok(())
+}
+
+fn compare(groups: &[(&str, Vec<Runner>)], runs: usize) -> Result<()> {
+    groups
+        .iter()
+        .try_for_each(|(title, runners)| race(title, runners, Path::new("/dev/null"), runs).map(drop))
 }
 
 fn groups(backtrail: &Path, id: &str) -> [(&'static str, Vec<Runner>); 3] {
@@ -111,10 +119,10 @@ struct Target {
 }
 
 impl Target {
-    fn start(program: &Path, threads: &str) -> Result<Self> {
+    fn start(program: &Path, arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
         let mut child = command
-            .arg(threads)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -41,6 +41,7 @@ use backtrail_core::{Avma, Registers};
 use std::num::NonZero;
 use std::time::Duration;
 use stop::Outcome;
+use usage::Watch;
 
 /// How a process is to be captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,10 +89,12 @@ pub struct Captured {
 /// Where there is no such process, it may not be captured (the message says by which setting or capability), or it is
 /// the caller's own.
 pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Captured, Error> {
+    let before = Watch::begin(target);
     let maps = target.maps(&options.limits)?;
     let ids = target.thread_ids()?;
     let mut facts = facts::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
+    let before = before.used(target);
     let stop::Stopped { outcomes, stacks, stops } = stop::run(target, &maps, options, away, &mut facts)?;
     target.check(&facts, &outcomes)?;
     let mut notes = Vec::new();
@@ -128,7 +131,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
         pointer_authentication: None,
         notes,
     };
-    let usage = Usage::begin(target, &kept);
+    let usage = Usage::begin(target, &kept, before);
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
 }
 

@@ -39,8 +39,12 @@ pub struct Stops {
 
 /// What came of stopping a thread.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all are the large one, and room for all is made at once"
+)]
 pub(super) enum Outcome {
-    Copied(Box<Copied>),
+    Copied(Copied),
     /// It did not stop in this time.
     Unstoppable(Duration),
     /// This process traces it.
@@ -87,6 +91,7 @@ pub(super) fn run(
         let work = || {
             ptrace::hurry();
             let mut work = Work::new(target, maps, options);
+            work.outcomes.reserve(threads.len());
             (work.is_crowded, work.in_flight) = (is_crowded, in_flight);
             match options.consistent {
                 true => work.together(threads),
@@ -246,6 +251,7 @@ impl<'t> Work<'t> {
         }
     }
 
+    #[allow(clippy::result_large_err, reason = "as rare as large")]
     fn seize(&self, index: usize, facts: &ThreadFacts) -> Result<Held, Outcome> {
         if facts.state.is_gone() {
             return Err(Outcome::Gone);
@@ -362,14 +368,14 @@ impl<'t> Work<'t> {
         if arch.family() != self.layout.family() {
             self.layout = Layout::of(arch.family());
         }
-        Outcome::Copied(Box::new(Copied {
+        Outcome::Copied(Copied {
             registers: self.layout.read(raw.bytes()),
             call: gregset::call(arch.family(), raw.bytes()),
             start: place.map_or(Avma::new(0), |(range, _)| range.start()),
             stack,
             is_cut: place.is_some_and(|(_, is_cut)| is_cut),
             stopped_for,
-        }))
+        })
     }
 
     /// Adds threads that began since; whether there are any.

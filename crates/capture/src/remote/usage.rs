@@ -2,7 +2,8 @@
 //!
 //! Most threads of most processes sleep all the while, and asking each of thousands twice takes longer than all the rest. So
 //! only those are asked that were seen to run. What all the others used together is told by the clock of the process; where that
-//! is nothing, none of them is asked.
+//! is nothing, none of them is asked. Where none was seen to run that clock alone counts, and what it told while threads were listed
+//! does as well: only their stops, which cost them processor time, are left out.
 
 use super::facts::ThreadFacts;
 use super::target::Target;
@@ -16,8 +17,43 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Usage {
     begun: Times,
-    /// What the process had used.
-    process: Option<Duration>,
+    process: Watch,
+    /// What the process used before threads were stopped.
+    before: Used,
+}
+
+/// CPU time that a process used, and in what time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    time: Duration,
+    passed: Duration,
+}
+
+impl Used {
+    /// The share of one processor in both times.
+    fn share_with(self, other: Self) -> f64 {
+        let passed = (self.passed + other.passed).as_secs_f64();
+        (self.time + other.time).as_secs_f64() / passed.max(1e-9)
+    }
+}
+
+/// Watches what a process uses.
+#[derive(Clone, Debug)]
+pub(super) struct Watch {
+    at: Instant,
+    /// What it had used; unknown for a process that is gone.
+    time: Option<Duration>,
+}
+
+impl Watch {
+    pub(super) fn begin(target: &Target) -> Self {
+        Self { time: process_time(target.id()).ok(), at: Instant::now() }
+    }
+
+    pub(super) fn used(&self, target: &Target) -> Option<Used> {
+        let now = Self::begin(target);
+        Some(Used { time: now.time?.saturating_sub(self.time?), passed: now.at - self.at })
+    }
 }
 
 /// CPU times of some threads.
@@ -39,22 +75,21 @@ enum CpuTime {
 const NOTHING: f64 = 0.01;
 
 impl Usage {
-    pub(super) fn begin(target: &Target, threads: &[ThreadFacts]) -> Self {
-        let process = process_time(target.id()).ok();
+    pub(super) fn begin(target: &Target, threads: &[ThreadFacts], before: Option<Used>) -> Self {
         let running = threads.iter().filter(|thread| thread.state == ThreadState::Running);
-        Self { begun: Times::read(target, running), process }
+        let begun = Times::read(target, running);
+        let before = before.filter(|_| begun.of.is_empty()).unwrap_or_default();
+        Self { begun, process: Watch::begin(target), before }
     }
 
     /// Reads the times again, once `window` has passed since the threads were captured (it waits for what is left of that),
     /// and fills in each thread's usage. A longer window is more exact: work that comes in bursts needs one.
     pub fn finish(&self, target: &Target, window: Duration, threads: &mut [ThreadFacts]) {
-        std::thread::sleep(window.saturating_sub(self.begun.at.elapsed()));
-        let process = process_time(target.id()).ok();
+        std::thread::sleep(window.saturating_sub(self.before.passed + self.begun.at.elapsed()));
+        let used = self.process.used(target);
         let now = Times::read(target, threads.iter().filter(|thread| self.begun.of.contains_key(&thread.id)));
         let known = now.since(&self.begun);
-        let all = process.zip(self.process).map(|(now, before)| now.saturating_sub(before).as_secs_f64());
-        let passed = (now.at - self.begun.at).as_secs_f64();
-        let others = all.map(|all| all / passed.max(1e-9) - known.values().sum::<f64>());
+        let others = used.map(|used| self.before.share_with(used) - known.values().sum::<f64>());
         if others.is_some_and(|share| share < NOTHING) {
             for thread in threads {
                 let is_there = !thread.state.is_gone();

@@ -1,4 +1,4 @@
-/* target N: N threads of about 35 frames that wait, and one that spins and knows how long it stood. For each line of
+/* target N [spin]: N threads of about 35 frames that wait, and one that spins and knows how long it stood. For each line of
    input it prints two numbers of microseconds since the line before: the longest time that it did not run, whatever the
    reason, and the longest that it was stopped. The kernel counts how often a thread gave its processor up (here only by
    being stopped: it waits for nothing), and what it waits for a processor (the second number of its schedstat). A pause in
@@ -91,7 +91,8 @@ int main(int argc, char **argv) {
     pthread_attr_t small;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 256 * 1024);
-    pthread_create(&thread, NULL, spin, NULL);
+    if (argc > 2)
+        pthread_create(&thread, NULL, spin, NULL);
     for (int index = 0; index < count; index++)
         if (pthread_create(&thread, &small, work, (void *)30) != 0)
             return 1;
