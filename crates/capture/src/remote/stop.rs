@@ -10,7 +10,7 @@ use super::maps::Maps;
 use super::memory::LiveMemory;
 use super::room::{Kept, Room, Stacks};
 use super::target::Target;
-use super::{Error, Options, stack};
+use super::{Error, Options, stack, workers};
 use crate::ThreadState;
 use crate::gregset::{self, Layout};
 use crate::procfs::Syscalls;
@@ -85,6 +85,7 @@ pub(super) fn run(
     threads: &mut Vec<ThreadFacts>,
 ) -> Result<Stopped, Error> {
     let is_crowded = away.is_crowded();
+    let is_full = is_crowded || workers() == 1;
     let in_flight = if away.saw_any() { IN_FLIGHT_BESIDE_OTHERS } else { IN_FLIGHT };
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
@@ -96,7 +97,11 @@ pub(super) fn run(
             match options.consistent {
                 true => work.together(threads),
                 false => {
-                    ptrace::hurry_most();
+                    if is_full {
+                        // Only where it must: threads that are about to stop are put to run beside one like that, of all
+                        // processors, and come to run there only while it sleeps. Linux 6.18: its place looks free.
+                        ptrace::hurry_most();
+                    }
                     work.one_by_one(threads);
                 }
             }
