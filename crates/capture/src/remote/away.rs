@@ -22,11 +22,6 @@ impl Away {
         }
     }
 
-    /// Whether the process was seen to run.
-    pub(super) fn saw_any(&self) -> bool {
-        !self.busy.is_empty()
-    }
-
     /// Whether the process runs on every processor that there is.
     pub(super) fn is_crowded(&self) -> bool {
         self.kept.is_none() && !self.busy.is_empty()

@@ -86,14 +86,13 @@ pub(super) fn run(
 ) -> Result<Stopped, Error> {
     let is_crowded = away.is_crowded();
     let is_full = is_crowded || workers() == 1;
-    let in_flight = if away.saw_any() { IN_FLIGHT_BESIDE_OTHERS } else { IN_FLIGHT };
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
             ptrace::hurry();
             let mut work = Work::new(target, maps, options);
             work.outcomes.reserve(threads.len());
-            (work.is_crowded, work.in_flight) = (is_crowded, in_flight);
+            work.is_crowded = is_crowded;
             match options.consistent {
                 true => work.together(threads),
                 false => {
@@ -132,8 +131,6 @@ struct Work<'t> {
     prepared: Vec<Vec<u8>>,
     /// How often the next thread is looked at.
     looks: u32,
-    /// Threads that may be waited for at a time.
-    in_flight: usize,
     /// Whether there is no processor but those that the process runs on.
     is_crowded: bool,
     outcomes: Vec<Outcome>,
@@ -149,11 +146,9 @@ const LOOKS: u32 = 16;
 /// The same for a thread that runs: it stops on its own processor as soon as that is told, and would stand still while this
 /// thread is waking up.
 const LOOKS_AT_RUNNING: u32 = 250;
-/// Threads that may be waited for at a time, which is also how many may stand while one is copied.
-const IN_FLIGHT: usize = 8;
-/// The same where others of the process run: what wakes up to stop, some microseconds each, does that before them, and on their
-/// processors too. It is all copied before more are asked, or they would not come to run until the last one stopped.
-const IN_FLIGHT_BESIDE_OTHERS: usize = 4;
+/// Threads that may be waited for at a time, which is also how many may stand while one is copied. What wakes up to stop, some
+/// microseconds each, may do that before others of the process, on their processors: it is all copied before more are asked.
+const IN_FLIGHT: usize = 4;
 /// Where the process's own threads are on every processor, this thread, which goes before them, works no longer than this without
 /// standing aside for as long.
 const TURN: Duration = Duration::from_micros(200);
@@ -174,7 +169,6 @@ impl<'t> Work<'t> {
             room: Room::new(size),
             prepared: Vec::new(),
             looks: LOOKS,
-            in_flight: IN_FLIGHT,
             is_crowded: false,
             outcomes: Vec::new(),
             stops: Stops::default(),
@@ -193,7 +187,7 @@ impl<'t> Work<'t> {
                 }
                 let outcome = self.begin(index, facts, &mut waiting);
                 self.outcomes.push(outcome);
-                if young(&waiting) >= self.in_flight {
+                if young(&waiting) >= IN_FLIGHT {
                     self.let_settle(&mut waiting);
                 }
                 if self.is_crowded && turn.elapsed() > TURN {
