@@ -156,29 +156,43 @@ const MAX_KEPT: usize = 96 << 20;
 /// Texts by number.
 #[derive(Debug, Default)]
 struct Kept {
-    texts: Vec<Option<Box<str>>>,
+    texts: Vec<Box<str>>,
+    /// Where among these the text of each number is, plus one; 0 where none is kept.
+    places: Vec<u32>,
     bytes: usize,
 }
 
 impl Kept {
     fn keep(&mut self, number: Option<u32>, make: impl FnOnce() -> Option<String>) {
         let Some(index) = number.map(|number| number as usize) else { return };
-        if self.texts.get(index).is_some_and(Option::is_some) {
+        if self.places.get(index).is_some_and(|place| *place != 0) {
             return;
         }
-        // Numbers of a table are below the count of its rows, so there are fewer than the file has bytes.
-        if self.texts.len() <= index {
-            self.texts.resize(index + 1, None);
+        let Some(text) = make() else { return };
+        self.make_room(index);
+        self.bytes += text.len();
+        self.texts.push(text.into_boxed_str());
+        if let (Some(slot), Ok(place)) = (self.places.get_mut(index), u32::try_from(self.texts.len())) {
+            *slot = place;
         }
-        if let (Some(slot), Some(text)) = (self.texts.get_mut(index), make()) {
-            self.bytes += text.len();
-            *slot = Some(text.into_boxed_str());
+    }
+
+    /// Numbers of a table are below the count of its rows, so there are fewer than the file has bytes. What is made as zeros is no
+    /// memory until it is written to, which `resize` does.
+    fn make_room(&mut self, index: usize) {
+        if self.places.len() <= index {
+            let mut places = vec![0; (index + 1).next_power_of_two()];
+            if let Some(start) = places.get_mut(..self.places.len()) {
+                start.copy_from_slice(&self.places);
+            }
+            self.places = places;
         }
     }
 
     #[inline]
     fn get(&self, number: Option<u32>) -> Option<&str> {
-        self.texts.get(number? as usize)?.as_deref()
+        let place = self.places.get(number? as usize)?.checked_sub(1)?;
+        self.texts.get(place as usize).map(|text| &**text)
     }
 }
 
@@ -188,4 +202,35 @@ pub(crate) fn readable<'n>(linkage: Option<&'n str>, plain: Option<&'n str>) -> 
     let readable = demangle(linkage, &Options::default());
     // Not mangled, but for instance renamed by the assembler: the source's own name is the readable one.
     if readable == linkage { Cow::Borrowed(plain.unwrap_or(linkage)) } else { readable }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_made_once_and_kept_by_number() {
+        let mut kept = Kept::default();
+        for number in [5, 0, 1_000_000, 64, 63] {
+            kept.keep(Some(number), || Some(format!("text {number}")));
+            kept.keep(Some(number), || panic!("it is kept"));
+        }
+        kept.keep(Some(7), || None);
+        kept.keep(None, || panic!("there is no number"));
+        for number in [5, 0, 1_000_000, 64, 63] {
+            assert_eq!(kept.get(Some(number)), Some(format!("text {number}").as_str()));
+        }
+        let missing = [None, Some(1), Some(7), Some(1_000_001), Some(u32::MAX)];
+        assert!(missing.into_iter().all(|number| kept.get(number).is_none()));
+        assert_eq!(kept.bytes, 6 + 6 + 12 + 7 + 7);
+    }
+
+    #[test]
+    fn what_is_too_much_is_let_go_of() {
+        let mut texts = TableTexts::default();
+        texts.names.keep(Some(0), || Some("a".repeat(MAX_KEPT + 1)));
+        texts.paths.keep(Some(0), || Some("path".to_owned()));
+        texts.bound();
+        assert_eq!((texts.names.get(Some(0)), texts.paths.get(Some(0))), (None, Some("path")));
+    }
 }
