@@ -81,7 +81,10 @@ fn command(target: &Target) -> Result<Command> {
     let variable = |name: &str| format!("CARGO_TARGET_{words}_{name}");
     let (verb, is_run) = match target.way {
         Way::Run(runner) => {
-            command.env(variable("LINKER"), target.linker).env(variable("RUNNER"), runner.join(" "));
+            command.env(variable("LINKER"), target.linker);
+            if !runner.is_empty() {
+                command.env(variable("RUNNER"), runner.join(" "));
+            }
             if target.name == "x86" {
                 command.env(variable("RUSTFLAGS"), "-Clink-arg=-m32");
             }
