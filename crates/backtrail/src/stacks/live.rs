@@ -86,11 +86,23 @@ fn has_strays(report: &Report, maps: &Maps) -> bool {
 /// Does the work on so many processors: no more than nothing else runs on, since one that the process runs on would be taken
 /// away from it for milliseconds at a time, which is longer than all its threads are stopped.
 fn among<R: Send>(workers: usize, work: impl FnOnce() -> R + Send) -> R {
-    match rayon::ThreadPoolBuilder::new().num_threads(workers).build() {
+    match rayon::ThreadPoolBuilder::new().num_threads(workers).start_handler(|_| make_room()).build() {
         Ok(pool) => pool.install(work),
         Err(_) => work(),
     }
 }
+
+/// Has the allocator get room for many stacks at once. glibc's gives threads other than the first memory that it asks the kernel for
+/// page by page: 1,700 times `mprotect` for 1,000 stacks, and while one thread asks none may touch a new page. A large block that is
+/// given back raises what the allocator keeps (mallopt(3), `M_MMAP_THRESHOLD`), so that the second one is kept.
+fn make_room() {
+    for size in [2 * ROOM, ROOM] {
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
+    }
+}
+
+/// Bytes of the stacks of a thousand threads. Those that are not needed are never touched.
+const ROOM: usize = 12 << 20;
 
 /// A process, and where its images' files are looked for.
 struct Live<'l> {
