@@ -97,7 +97,10 @@ fn among<R: Send>(workers: usize, work: impl FnOnce() -> R + Send) -> R {
 /// given back raises what the allocator keeps (mallopt(3), `M_MMAP_THRESHOLD`), so that the second one is kept.
 fn make_room() {
     for size in [2 * ROOM, ROOM] {
-        drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
+        let mut room = Vec::<u8>::new();
+        // Without it there is only more to ask for later.
+        let _ = room.try_reserve_exact(size);
+        drop(std::hint::black_box(room));
     }
 }
 
