@@ -10,7 +10,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(table) = Table::open(&mended) else { return };
     let mut text = Vec::new();
     let base = table.header().image_base.get();
-    let addresses = || (0..400).chain([u64::MAX - base, u64::MAX / 2]).map(|at| Svma::new(base.wrapping_add(at)));
+    let addresses =
+        || (0..400).chain([u64::MAX - base, u64::MAX / 2]).map(|at| Svma::new(base.wrapping_add(at)));
     for (address, many) in table.lookup_many(addresses()) {
         let one = table.lookup(address);
         assert_eq!(format!("{many:?}"), format!("{one:?}"));

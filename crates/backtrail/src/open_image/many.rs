@@ -70,6 +70,7 @@ impl OpenImage {
         answers
     }
 
+    /// What the table of the image knows of them.
     fn ask(&self, table: &Table<'_>, addresses: &[Svma]) -> Vec<Located> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let answers = table.lookup_many(addresses.iter().copied());
