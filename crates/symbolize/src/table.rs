@@ -165,7 +165,7 @@ struct Kept {
 impl Kept {
     fn keep(&mut self, number: Option<u32>, make: impl FnOnce() -> Option<String>) {
         let Some(index) = number.map(|number| number as usize) else { return };
-        if self.places.get(index).is_some_and(|place| *place != 0) {
+        if self.get(number).is_some() {
             return;
         }
         let Some(text) = make() else { return };

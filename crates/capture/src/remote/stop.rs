@@ -85,7 +85,8 @@ pub(super) fn run(
     threads: &mut Vec<ThreadFacts>,
 ) -> Result<Stopped, Error> {
     let is_crowded = away.is_crowded();
-    let is_full = is_crowded || workers() == 1;
+    // Asked before the other thread begins, which would count as one that runs.
+    let hurries_most = !options.consistent && (is_crowded || workers() == 1);
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
@@ -96,7 +97,7 @@ pub(super) fn run(
             match options.consistent {
                 true => work.together(threads),
                 false => {
-                    if is_full {
+                    if hurries_most {
                         // Only where it must: threads that are about to stop are put to run beside one like that, of all
                         // processors, and come to run there only while it sleeps. Linux 6.18: its place looks free.
                         ptrace::hurry_most();

@@ -6,7 +6,7 @@
 
 use crate::read::index::ChunkEntry;
 use crate::read::{Lookup, Table};
-use backtrail_core::Svma;
+use backtrail_core::{Reason, Svma};
 use std::hint::black_box;
 
 /// Addresses of a group.
@@ -35,7 +35,7 @@ impl<'t> Table<'t> {
     where
         I: IntoIterator<Item = Svma>,
     {
-        let answers = [(Svma::new(0), self.unknown(0)); GROUP];
+        let answers = [(Svma::new(0), Lookup::None(Reason::NoSymbol)); GROUP];
         LookupMany { table: self, addresses: addresses.into_iter(), answers, count: 0, given: 0 }
     }
 }
