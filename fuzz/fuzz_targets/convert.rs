@@ -5,7 +5,7 @@
 use backtrail_core::Svma;
 use backtrail_object::Object;
 use backtrail_symbolize::convert::{ConvertOptions, convert};
-use backtrail_symbolize::{Symbolizer, TableAnswer};
+use backtrail_symbolize::{Symbolizer, table_lookup};
 use backtrail_table::Table;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     table.check().expect("and a whole one");
     for range in sections {
         for address in [range.start(), Svma::new(range.start().get() + range.size() / 2), range.end()] {
-            let answer = TableAnswer::new(&table, address);
+            let answer = table_lookup(&table, address);
             assert_eq!(answer.reason.is_some(), answer.functions.is_empty() && answer.symbol.is_none());
         }
     }

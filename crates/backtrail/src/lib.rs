@@ -1,8 +1,9 @@
 //! Addresses into answers.
 //!
-//! Joins the crates below it: [`Symbols`] finds debug files by identity and keeps them open, [`Analysis`] takes a
-//! crash report from bytes to an explained, attributed and symbolicated model, [`Binary`] answers single addresses of
-//! one file, [`json`] prints any of it for programs.
+//! Joins the crates below it. [`Symbols`] finds debug files by identity and keeps them open. [`Analysis`] takes a crash
+//! report from bytes to an explained, attributed and symbolicated [`Report`]. [`Stacks`] captures processes, cores and
+//! minidumps, [`capture`] the own process, [`hang`] a thread that hangs. [`Binary`] answers single addresses of one file.
+//! [`json`] prints any of it for programs.
 //!
 //! ```no_run
 //! use backtrail::{Analysis, Limits, NoProgress, Symbols};
@@ -21,48 +22,31 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
-mod binary;
-mod cache;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
-pub mod cfi;
-mod convert;
-mod details;
-mod facts;
-mod foreign;
-pub mod hang;
-mod inspect;
 pub mod json;
-mod open_image;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only processes that run need it"))]
 mod stacks;
-mod symbolicate;
-mod symbols;
-mod unpack;
-mod unwind_tables;
 
-pub use analysis::{Analysis, ImageSymbols, SymbolStatus};
+pub use analysis::Analysis;
 pub use backtrail_core::{
-    AddrRange, Address, Arch, Avma, Bias, Family, FileOffset, FrameAddress, Function, ImageId, Reason, Rva,
-    Svma, Symbol, Trust,
+    AddrRange, Address, Arch, Avma, Bias, Family, FileOffset, FrameAddress, Function, FunctionRef, ImageId, Reason,
+    Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
 };
 pub use backtrail_demangle as demangle;
-pub use backtrail_report::{
-    AppInfo, Attribution, Backtrace, EndKind, Ended, Error as ReportError, Exception, Explanation, Field,
-    Frame, Image, Limits, Process, Recursion, Register, Report, ReportKind, ReportedSymbol, Section,
-    Termination, Thread, Verdict,
+pub use backtrail_diagnose::{Attribution, Explanation, Verdict};
+pub use backtrail_hang as hang;
+pub use backtrail_model::{
+    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Process, Recursion,
+    Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode, Unit,
 };
-pub use backtrail_store::{Counts, NoProgress, Progress};
-pub use backtrail_symbolize::TextFunction;
-pub use binary::{Binary, Located, OpenError, OpenOptions, Placement, Shown};
-pub use cache::TableCache;
-pub use convert::{
-    ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
-    TableStats, Verified,
+pub use backtrail_report::{Error as ReportError, Limits};
+pub use backtrail_resolve::{
+    AddressKind, Binary, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources,
+    Converted, Declaration, Details, Inspected, ObjectInfo, OpenError, OpenOptions, SymbolOptions, Symbols,
+    TableCache, TableFormat, TableStats, Verified, cfi, inspect,
 };
-pub use details::{Declaration, Details};
-pub use facts::Facts;
-pub use inspect::{Inspected, inspect};
-pub use stacks::{Detail, StackOptions, Stacks, StacksError};
-pub use symbols::Symbols;
-pub use unwind_tables::UnwindTables;
+pub use backtrail_stacks::{StackOptions, StacksError};
+pub use backtrail_store::{Counts, NoProgress, Progress, UnwindTables};
+pub use stacks::Stacks;
+#[cfg(target_os = "linux")]
+pub use stacks::symbolize;

@@ -23,7 +23,6 @@ mod bytes;
 pub mod elf_core;
 mod error;
 mod gregset;
-pub mod hang;
 mod limits;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod local;

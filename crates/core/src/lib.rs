@@ -28,4 +28,4 @@ pub use frame::{FrameAddress, Trust};
 pub use id::{BuildId, ImageId, ParseIdError};
 pub use memory::{MemorySlice, ReadMemory, Unreadable};
 pub use registers::{REGISTER_COUNT, Register, Registers};
-pub use symbol::{Function, Reason, Symbol};
+pub use symbol::{Function, FunctionRef, Reason, Symbol, SymbolInfo, SymbolInfoRef};

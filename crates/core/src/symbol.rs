@@ -1,6 +1,7 @@
 //! What symbolizing answers.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// One function at an address: the one that the code belongs to, or one that was inlined there.
@@ -29,6 +30,82 @@ pub struct Symbol {
     pub linkage_name: Option<String>,
     /// Bytes from the symbol's start to the address.
     pub offset: u64,
+}
+
+/// What lies at an address.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SymbolInfo {
+    /// The functions, innermost first: inlined ones, and last the one that the code belongs to. Empty without debug info
+    /// for the address.
+    pub functions: Vec<Function>,
+    /// The symbol table's answer, where debug info had none.
+    pub symbol: Option<Symbol>,
+    /// Why there is neither.
+    pub reason: Option<Reason>,
+    /// Bytes from the start of the function that the code belongs to, to the address.
+    pub function_offset: Option<u64>,
+}
+
+impl SymbolInfo {
+    /// The answer for an address without a name.
+    pub fn unknown(reason: Reason) -> Self {
+        Self { reason: Some(reason), ..Self::default() }
+    }
+
+    /// Whether there is no name at all.
+    pub fn is_unknown(&self) -> bool {
+        self.functions.is_empty() && self.symbol.is_none()
+    }
+}
+
+/// A function at an address, in borrowed texts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FunctionRef<'a> {
+    /// The readable name; empty where there is none.
+    pub name: &'a str,
+    /// The whole path of the source file.
+    pub file: Option<&'a str>,
+    /// The line, counted from 1.
+    pub line: Option<u32>,
+    /// The column, counted from 1.
+    pub column: Option<u32>,
+    /// Whether this function was inlined into the next one.
+    pub inlined: bool,
+}
+
+/// What lies at an address, in borrowed texts: [`SymbolInfo`] for who shows it and forgets it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SymbolInfoRef<'a> {
+    /// The functions, innermost first; empty without debug info for the address.
+    pub functions: Vec<FunctionRef<'a>>,
+    /// The symbol table's answer, where debug info had none.
+    pub symbol: Option<&'a Symbol>,
+    /// Why there is neither.
+    pub reason: Option<Reason>,
+}
+
+impl SymbolInfoRef<'_> {
+    /// Whether there is no name at all.
+    pub fn is_unknown(&self) -> bool {
+        self.functions.is_empty() && self.symbol.is_none()
+    }
+}
+
+impl<'a> From<&'a SymbolInfo> for SymbolInfoRef<'a> {
+    fn from(info: &'a SymbolInfo) -> Self {
+        let function = |function: &'a Function| FunctionRef {
+            name: &function.name,
+            file: function.file.as_deref(),
+            line: function.line,
+            column: function.column,
+            inlined: function.inlined,
+        };
+        Self {
+            functions: info.functions.iter().map(function).collect(),
+            symbol: info.symbol.as_ref(),
+            reason: info.reason,
+        }
+    }
 }
 
 /// Why an address has no name. An answer, not an error.

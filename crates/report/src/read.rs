@@ -1,7 +1,7 @@
 //! From bytes to a report, whatever the format.
 
 use crate::detect::BYTE_ORDER_MARK;
-use crate::model::{Report, Section};
+use backtrail_model::{Report, Section};
 use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect};
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         return accept(apple_text::read(input, start..input.len(), 1, limits), input);
     };
     let text = apple_text::read(input, start..json, 1, limits);
-    let frames = |report: &Report| report.threads.iter().map(|thread| thread.frames.len()).sum::<usize>();
+    let frames = |report: &Report| report.process.threads.iter().map(|thread| thread.frames.len()).sum::<usize>();
     match apple_ips::read(input, json, limits) {
         Ok(mut full) if frames(&full) >= frames(&text) => {
             let translation = String::from_utf8_lossy(input.get(start..json).unwrap_or_default());
@@ -102,9 +102,9 @@ pub(crate) fn translated_part(input: &[u8]) -> Option<Range<usize>> {
 /// Text in which nothing of a report was found is none.
 fn accept(report: Report, input: &[u8]) -> Result<Report, Error> {
     let names_process = report.process.name.is_some() && report.process.identifier.is_some();
-    let says_something = !report.threads.is_empty()
-        || !report.backtraces.is_empty()
-        || !report.images.is_empty()
+    let says_something = !report.process.threads.is_empty()
+        || !report.process.backtraces.is_empty()
+        || !report.process.images.is_empty()
         || report.exception.is_some()
         || report.incident.is_some()
         || names_process;

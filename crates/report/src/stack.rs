@@ -1,6 +1,6 @@
 //! What a row of a stack means: which instruction its address states.
 
-use crate::model::Frame;
+use backtrail_model::Frame;
 use backtrail_core::{Avma, FrameAddress};
 
 /// Where a stack comes from, which decides what its first address is.
@@ -53,7 +53,7 @@ pub(crate) fn unsettled(avma: Avma) -> FrameAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ReportedSymbol;
+    use backtrail_model::ReportedSymbol;
 
     fn frame(index: u32, address: u64, name: &str) -> Frame {
         let reported = ReportedSymbol { name: name.to_owned(), ..ReportedSymbol::default() };

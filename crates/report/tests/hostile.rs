@@ -35,7 +35,7 @@ fn a_report_with_a_long_line_keeps_it_as_text() {
     let mut input = b"Thread 0 Crashed:\n0 App 0x1000 main + 1\n".to_vec();
     input.extend(repeated("0 App 0x1000 ", 8 << 20));
     let report = read(&input).unwrap();
-    assert_eq!(report.threads[0].frames.len(), 1);
+    assert_eq!(report.process.threads[0].frames.len(), 1);
     assert!(report.sections.iter().map(|section| section.text.len()).sum::<usize>() > 8 << 19);
     assert!(report.notes[0].contains("kept as text only"), "{:?}", report.notes);
 }
@@ -90,8 +90,8 @@ fn a_hundred_thousand_frames_in_thousands_of_images() {
         text += &format!("{:#x} - 0xffffffffffff lib{image} arm64  <> /usr/lib/lib{image}\n", 0x1000 + image);
     }
     let report = read(text.as_bytes()).unwrap();
-    assert_eq!(report.threads[0].frames.len(), 100_000);
-    assert!(report.threads[0].frames[5000..].iter().all(|frame| frame.image.is_some()));
+    assert_eq!(report.process.threads[0].frames.len(), 100_000);
+    assert!(report.process.threads[0].frames[5000..].iter().all(|frame| frame.image.is_some()));
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn read(path: &Path) -> Report {
 type Row = (u32, Option<FrameAddress>, Option<String>);
 
 fn rows(report: &Report, frames: &[Frame]) -> Vec<Row> {
-    let name = |position: usize| report.images.get(position).map(|image| image.name.clone());
+    let name = |position: usize| report.process.images.get(position).map(|image| image.name.clone());
     frames.iter().map(|frame| (frame.index, frame.address, frame.image.and_then(name))).collect()
 }
 
@@ -54,7 +54,7 @@ fn both_forms_of_each_report_agree() {
             let termination = report.termination.clone().unwrap();
             let raised = (exception.kind, exception.signal, exception.address, exception.raw_codes);
             let ended = (termination.namespace, termination.code, termination.by_process, termination.by_pid);
-            (raised, ended, report.crashed_thread)
+            (raised, ended, report.process.crashed_thread)
         };
         assert_eq!(verdict(&text), verdict(&json), "{place}");
         pairs += 1;

@@ -1,6 +1,7 @@
 //! What a scan found, by identity and by name.
 
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -10,6 +11,8 @@ use backtrail_object::{Identity, Kind};
 use crate::data::{Backing, FileData};
 use crate::entry::{Entry, Location};
 use crate::error::{Error, ErrorKind, Fault};
+use crate::locate::Locator;
+use crate::open_file::OpenFile;
 use crate::progress::{Counts, Progress};
 use crate::scan::{self, Findings, ScanOptions};
 use crate::{Limits, open};
@@ -33,6 +36,41 @@ pub struct Index {
     held: Option<FileData>,
     /// What is open somewhere is not mapped or inflated a second time.
     opened: Mutex<HashMap<Location, Weak<Backing>>>,
+    /// What is parsed somewhere is not parsed a second time.
+    parsed: Mutex<HashMap<FileKey, Arc<Mutex<Weak<OpenFile>>>>>,
+    places: Places,
+}
+
+/// Where files are that others name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// Directories laid out as `/usr/lib/debug` is: separate debug files by build id and by the binary's path.
+    pub debug_directories: Vec<PathBuf>,
+    /// Beginnings of paths in debug info, and what stands for them on this machine. The first that fits counts.
+    pub remaps: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { debug_directories: vec!["/usr/lib/debug".into()], remaps: Vec::new() }
+    }
+}
+
+/// What tells one part of a file from all others.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum FileKey {
+    /// Device, inode, start, size.
+    OnDisk(u64, u64, u64, u64),
+    Other(Location, u64, u64),
+}
+
+impl FileKey {
+    fn new(location: &Location, start: u64, size: u64) -> Self {
+        match std::fs::metadata(location.path()) {
+            Ok(data) if !location.is_in_zip() => Self::OnDisk(data.dev(), data.ino(), start, size),
+            _ => Self::Other(location.clone(), start, size),
+        }
+    }
 }
 
 impl Index {
@@ -171,6 +209,76 @@ impl Index {
             opened.insert(location.clone(), Arc::downgrade(data.backing()));
         }
         Ok(data)
+    }
+
+    /// The part of a file that `entry` is, open and parsed: the same one for all who ask while somebody has it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open). A file that cannot be parsed is there, and says so.
+    pub fn object(&self, entry: &Entry) -> Result<Arc<OpenFile>, Error> {
+        let range = entry.identity.range;
+        let key = FileKey::new(&entry.location, range.start().get(), range.size());
+        self.parsed_once(key, &entry.location, entry.location.to_string(), || self.open(entry))
+    }
+
+    /// A whole file, open and parsed: see [`object`](Self::object).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn object_at(&self, location: &Location) -> Result<Arc<OpenFile>, Error> {
+        self.object_as(location, location.to_string())
+    }
+
+    /// The file at a path, open and parsed: see [`object`](Self::object).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn object_at_path(&self, path: &Path) -> Result<Arc<OpenFile>, Error> {
+        self.object_at(&Location::file(path.into()))
+    }
+
+    /// The file at a path, under another name for people: that which a process has for it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn object_at_path_as(&self, path: &Path, name: String) -> Result<Arc<OpenFile>, Error> {
+        self.object_as(&Location::file(path.into()), name)
+    }
+
+    fn object_as(&self, location: &Location, name: String) -> Result<Arc<OpenFile>, Error> {
+        let size = std::fs::metadata(location.path()).map_or(u64::MAX, |data| data.len());
+        self.parsed_once(FileKey::new(location, 0, size), location, name, || self.open_file(location))
+    }
+
+    fn parsed_once(
+        &self,
+        key: FileKey,
+        location: &Location,
+        name: String,
+        open: impl FnOnce() -> Result<FileData, Error>,
+    ) -> Result<Arc<OpenFile>, Error> {
+        let slot = {
+            let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(parsed.entry(key).or_default())
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = slot.upgrade() {
+            return Ok(file);
+        }
+        let file = OpenFile::new(name, location.path(), open()?);
+        *slot = Arc::downgrade(&file);
+        Ok(file)
+    }
+
+    /// Looks where files name others, and among the scanned files.
+    pub fn locator(&self) -> Locator<'_> {
+        Locator::new(self, &self.places)
+    }
+
+    /// Where files are that others name.
+    #[must_use]
+    pub fn with_places(self, places: Places) -> Self {
+        Self { places, ..self }
     }
 
     fn already_open(&self, location: &Location) -> Option<FileData> {

@@ -7,16 +7,15 @@ use flate2::Crc;
 
 use crate::data::FileData;
 use crate::error::Fault;
-use crate::index::Index;
+use crate::index::{Index, Places};
 use crate::source::{Source, Window};
 use crate::{Limits, entry::Location};
 
 /// Looks for the files that a binary or its debug information names.
 #[derive(Debug)]
 pub struct Locator<'i> {
-    index: Option<&'i Index>,
-    debug_folders: Vec<PathBuf>,
-    remaps: Vec<(PathBuf, PathBuf)>,
+    index: &'i Index,
+    places: &'i Places,
 }
 
 /// What came of looking for one file.
@@ -40,31 +39,8 @@ pub enum DebugLinkCheck {
 }
 
 impl<'i> Locator<'i> {
-    /// Looks where names say, and in `/usr/lib/debug`.
-    pub fn new() -> Self {
-        Self { index: None, debug_folders: vec!["/usr/lib/debug".into()], remaps: Vec::new() }
-    }
-
-    /// Looks among the files of a scan too: for those that are no longer where they were built.
-    #[must_use]
-    pub fn with_index(mut self, index: &'i Index) -> Self {
-        self.index = Some(index);
-        self
-    }
-
-    /// Folders laid out as `/usr/lib/debug` is, instead of that one.
-    #[must_use]
-    pub fn with_debug_folders(mut self, folders: Vec<PathBuf>) -> Self {
-        self.debug_folders = folders;
-        self
-    }
-
-    /// Takes paths that begin with `from` to begin with `to`, as when the build ran elsewhere. Of several that fit,
-    /// the first counts.
-    #[must_use]
-    pub fn with_remap(mut self, from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
-        self.remaps.push((from.into(), to.into()));
-        self
+    pub(crate) fn new(index: &'i Index, places: &'i Places) -> Self {
+        Self { index, places }
     }
 
     /// The debug file of a build id: `.build-id/nn/rest.debug` in each debug folder, as [GDB] and elfutils have it.
@@ -85,9 +61,9 @@ impl<'i> Locator<'i> {
         let (ImageId::BuildId(_), Some((first, rest))) = (id, digits.split_at_checked(2)) else {
             return located;
         };
-        for folder in &self.debug_folders {
+        for folder in &self.places.debug_directories {
             let path = folder.join(".build-id").join(first).join(format!("{rest}{ending}"));
-            located.try_path(path, |data| check_id(data, id));
+            located.try_path(self.index, path, |data| check_id(data, id));
         }
         located
     }
@@ -105,10 +81,10 @@ impl<'i> Locator<'i> {
         let folder = real.parent().unwrap_or(Path::new("/"));
         let below = folder.strip_prefix("/").unwrap_or(folder);
         let mut paths = vec![folder.join(name), folder.join(".debug").join(name)];
-        paths.extend(self.debug_folders.iter().map(|debug| debug.join(below).join(name)));
+        paths.extend(self.places.debug_directories.iter().map(|debug| debug.join(below).join(name)));
         // A binary's own name in its link does not make it its own debug file.
         for path in paths.into_iter().filter(|path| *path != real) {
-            located.try_path(path, |data| match &check {
+            located.try_path(self.index, path, |data| match &check {
                 DebugLinkCheck::Id(id) => check_id(data, id),
                 DebugLinkCheck::Crc(crc) => check_crc(data, *crc),
             });
@@ -122,15 +98,15 @@ impl<'i> Locator<'i> {
         let mut located = Located::default();
         let real = std::fs::canonicalize(debug_file).unwrap_or_else(|_| debug_file.to_owned());
         let folder = real.parent().unwrap_or(Path::new("/"));
-        located.try_path(self.remap(&folder.join(path)), |data| check_id(data, id));
+        located.try_path(self.index, self.remap(&folder.join(path)), |data| check_id(data, id));
         if located.found.is_none() {
             let by_id = self.debug_file(id);
             located.found = by_id.found;
             located.tried.extend(by_id.tried);
         }
-        if let (None, Some(index)) = (&located.found, self.index) {
-            for entry in index.find(id, None) {
-                located.try_location(index, &entry.location, |_| Ok(()));
+        if located.found.is_none() {
+            for entry in self.index.find(id, None) {
+                located.try_location(self.index, &entry.location, |_| Ok(()));
             }
         }
         located
@@ -143,7 +119,7 @@ impl<'i> Locator<'i> {
         // Of `a.debug`, made from `a`, the package may be that of either.
         let names = [Some(name), name.strip_suffix(".debug")];
         for name in names.into_iter().flatten() {
-            located.try_path(binary.with_file_name(format!("{name}.dwp")), |_| Ok(()));
+            located.try_path(self.index, binary.with_file_name(format!("{name}.dwp")), |_| Ok(()));
         }
         for name in names.into_iter().flatten() {
             self.among_loose(&mut located, Path::new(&format!("{name}.dwp")));
@@ -157,10 +133,10 @@ impl<'i> Locator<'i> {
     pub fn file(&self, path: &Path, folders: &[&Path]) -> Located {
         let mut located = Located::default();
         if path.is_absolute() || folders.is_empty() {
-            located.try_path(self.remap(path), |_| Ok(()));
+            located.try_path(self.index, self.remap(path), |_| Ok(()));
         } else {
             for folder in folders {
-                located.try_path(self.remap(&folder.join(path)), |_| Ok(()));
+                located.try_path(self.index, self.remap(&folder.join(path)), |_| Ok(()));
             }
         }
         self.among_loose(&mut located, path);
@@ -191,13 +167,14 @@ impl<'i> Locator<'i> {
     }
 
     fn remap(&self, path: &Path) -> PathBuf {
-        let mapped = self.remaps.iter().find_map(|(from, to)| Some(to.join(path.strip_prefix(from).ok()?)));
+        let mapped = self.places.remaps.iter().find_map(|(from, to)| Some(to.join(path.strip_prefix(from).ok()?)));
         mapped.unwrap_or_else(|| path.to_owned())
     }
 
     fn among_loose(&self, located: &mut Located, path: &Path) {
         let name = path.file_name().and_then(|name| name.to_str());
-        let (None, Some(index), Some(name)) = (&located.found, self.index, name) else { return };
+        let (None, Some(name)) = (&located.found, name) else { return };
+        let index = self.index;
         let in_common = |location: &&Location| {
             let wanted = path.components().rev().filter_map(|part| part.as_os_str().to_str());
             location.components().rev().zip(wanted).take_while(|(have, want)| have == want).count()
@@ -209,22 +186,9 @@ impl<'i> Locator<'i> {
     }
 }
 
-impl Default for Locator<'_> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Located {
-    fn try_path(&mut self, path: PathBuf, check: impl Fn(&FileData) -> Result<(), String>) {
-        if self.found.is_some() {
-            return;
-        }
-        let checked = FileData::map(&path).map_err(|error| error.what().to_owned());
-        match checked.and_then(|data| check(&data).map(|()| data)) {
-            Ok(data) => self.found = Some((Location::file(path.into()), data)),
-            Err(why) => self.tried.push((path, why)),
-        }
+    fn try_path(&mut self, index: &Index, path: PathBuf, check: impl Fn(&FileData) -> Result<(), String>) {
+        self.try_location(index, &Location::file(path.into()), check);
     }
 
     fn try_location(
@@ -239,7 +203,7 @@ impl Located {
         let opened = index.open_file(location).map_err(|error| error.what().to_owned());
         match opened.and_then(|data| check(&data).map(|()| data)) {
             Ok(data) => self.found = Some((location.clone(), data)),
-            Err(why) => self.tried.push((location.to_string().into(), why)),
+            Err(why) => self.tried.push((location.path().to_owned(), why)),
         }
     }
 }

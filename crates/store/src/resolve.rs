@@ -46,6 +46,11 @@ pub enum Outcome<'i> {
 }
 
 impl Wanted {
+    /// How it is called for people.
+    pub(crate) fn shown(&self) -> &str {
+        if self.path.is_empty() { &self.name } else { &self.path }
+    }
+
     /// The file name to look for.
     pub fn file_name(&self) -> &str {
         let name = if self.name.is_empty() { &self.path } else { &self.name };

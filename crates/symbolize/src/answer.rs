@@ -2,7 +2,7 @@
 
 use crate::dwarf::{FilePath, Frame};
 use crate::table::readable;
-use backtrail_core::{Function, Reason, Svma, Symbol};
+use backtrail_core::{Function, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle::{Options, demangle};
 use std::borrow::Cow;
 
@@ -18,6 +18,18 @@ pub struct Answer<'a> {
     pub reason: Option<Reason>,
     /// Where the function around the address starts. For a function in several pieces: the piece with the address.
     pub function_start: Option<Svma>,
+}
+
+impl Answer<'_> {
+    /// The same without borrowing, for the address that was looked up.
+    pub fn to_symbol_info(&self, address: Svma) -> SymbolInfo {
+        SymbolInfo {
+            functions: self.functions.iter().map(FunctionRef::to_owned).collect(),
+            symbol: self.symbol.as_ref().map(SymbolRef::to_owned),
+            reason: self.reason,
+            function_offset: self.function_start.and_then(|start| address.offset_from(start)),
+        }
+    }
 }
 
 /// One function of an inline chain.

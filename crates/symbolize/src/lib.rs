@@ -24,4 +24,4 @@ pub use error::Error;
 pub use problem::{Problem, ProblemKind};
 pub use request::{FileRequest, Step};
 pub use symbolizer::Symbolizer;
-pub use table::{TableAnswer, TableTexts, TextFunction};
+pub use table::{TableTexts, table_answer, table_lookup};

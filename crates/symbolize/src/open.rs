@@ -37,13 +37,13 @@ pub(crate) fn dwarf<'d>(
 }
 
 /// The sections of all files of an image; the segments where there are no sections.
-pub(crate) fn code_map(objects: &[Object<'_>]) -> CodeMap {
-    let sections = objects.iter().flat_map(Object::sections).filter(|section| section.is_loaded);
+pub(crate) fn code_map(objects: &[Arc<Object<'_>>]) -> CodeMap {
+    let sections = objects.iter().flat_map(|object| object.sections()).filter(|section| section.is_loaded);
     let sections: Vec<_> = sections.map(|section| (section.address, section.is_code)).collect();
     if sections.iter().any(|(_, is_code)| *is_code) {
         return CodeMap::new(sections);
     }
-    let segments = objects.iter().flat_map(Object::segments);
+    let segments = objects.iter().flat_map(|object| object.segments());
     CodeMap::new(segments.map(|segment| (segment.address, segment.executable)))
 }
 

@@ -38,17 +38,17 @@ impl<'d> Symbolizer<'d> {
     ///
     /// # Errors
     /// When there is no file, or two files state different identities.
-    pub fn new(objects: Vec<Object<'d>>) -> Result<Self, Error> {
+    pub fn new<O: Into<Arc<Object<'d>>>>(objects: Vec<O>) -> Result<Self, Error> {
+        let objects: Vec<Arc<Object<'d>>> = objects.into_iter().map(Into::into).collect();
         if objects.is_empty() {
             return Err(Error::NoObject);
         }
         check_ids(&objects)?;
         let problems = Arc::new(Problems::default());
-        for problem in objects.iter().flat_map(Object::problems) {
+        for problem in objects.iter().flat_map(|object| object.problems()) {
             problems.add(ProblemKind::File, problem.to_string());
         }
         let code = Arc::new(open::code_map(&objects));
-        let objects: Vec<_> = objects.into_iter().map(Arc::new).collect();
         let with_dwarf = objects.iter().filter(|object| object.has_debug_info());
         let dwarf = with_dwarf.map(|object| {
             let mut file = open::dwarf(object, &code, &problems, false);
@@ -238,8 +238,8 @@ impl<'d> Symbolizer<'d> {
     fn open_map_object(&self, path: &str, member: Option<&str>, data: &'d [u8]) -> Option<ObjectFile<'d>> {
         let arch = self.objects.first().map(|object| object.arch());
         let object = self.told(path, open::member(data, member, arch))?;
-        let code = Arc::new(open::code_map(std::slice::from_ref(&object)));
         let object = Arc::new(object);
+        let code = Arc::new(open::code_map(std::slice::from_ref(&object)));
         Some(ObjectFile::new(&object, open::dwarf(&object, &code, &self.problems, false)))
     }
 
@@ -254,7 +254,7 @@ impl<'d> Symbolizer<'d> {
 }
 
 /// Two files of one image have the same identity; hashes of code do not count, since debug files have none.
-fn check_ids(objects: &[Object<'_>]) -> Result<(), Error> {
+fn check_ids(objects: &[Arc<Object<'_>>]) -> Result<(), Error> {
     let stated = |id: &ImageId| !matches!(id, ImageId::CodeHash(_));
     let mut ids = objects.iter().filter_map(|object| object.id().filter(stated));
     let Some(first) = ids.next() else { return Ok(()) };

@@ -1,56 +1,46 @@
 //! Answers out of a table, in the words of lookups from debug info.
 
-use backtrail_core::{Function, Reason, Svma, Symbol};
+use backtrail_core::{Function, FunctionRef, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle::{Options, demangle};
 use backtrail_table::{File, Found, Frame, Lookup, Table};
 use std::borrow::Cow;
 
 /// What a table knows of one address: the same that [`Symbolizer::lookup`](crate::Symbolizer::lookup) answers from the
-/// files that the table was made from.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TableAnswer {
-    /// The functions around the address, innermost first; empty without debug info for it.
-    pub functions: Vec<Function>,
-    /// The symbol around the address, where there is no debug info for it.
-    pub symbol: Option<Symbol>,
-    /// Why there is neither.
-    pub reason: Option<Reason>,
-    /// Where the function around the address starts. For a function in several pieces: the piece with the address.
-    pub function_start: Option<Svma>,
+/// files that the table was made from. As there, return addresses are to be passed lowered by one.
+pub fn table_lookup(table: &Table<'_>, address: Svma) -> SymbolInfo {
+    symbol_info(&table.lookup(address), address, function)
 }
 
-impl TableAnswer {
-    /// Looks an address up. As with debug info, return addresses are to be passed lowered by one.
-    pub fn new(table: &Table<'_>, address: Svma) -> Self {
-        Self::of(&table.lookup(address), address, function)
-    }
+/// The table's answer for an address, with texts that were kept from other answers of this table, and are kept for the
+/// next ones.
+pub fn table_answer(answer: &Lookup<'_>, address: Svma, texts: &mut TableTexts) -> SymbolInfo {
+    symbol_info(answer, address, |frame| texts.function(frame))
+}
 
-    /// The table's answer for an address, with texts that were kept from other answers of this table, and are kept for the next
-    /// ones.
-    pub fn with_texts(answer: &Lookup<'_>, address: Svma, texts: &mut TableTexts) -> Self {
-        Self::of(answer, address, |frame| texts.function(frame))
-    }
-
-    fn of(answer: &Lookup<'_>, address: Svma, mut function: impl FnMut(&Frame<'_>) -> Function) -> Self {
-        match answer {
-            Lookup::Found(found) => {
-                let functions: Vec<Function> = found.frames().map(|frame| function(&frame)).collect();
-                let is_named = functions.last().is_some_and(|outermost| outermost.linkage_name.is_some());
-                let function_start = found.function_start().filter(|_| is_named);
-                Self { functions, function_start, ..Self::default() }
-            }
-            Lookup::Symbol(symbol) => {
-                let function_start = Some(symbol.start);
-                let Some(name) = symbol.name.map(|name| name.to_text()) else {
-                    return Self { reason: Some(Reason::Stripped), function_start, ..Self::default() };
-                };
-                let offset = address.offset_from(symbol.start).unwrap_or(0);
-                let readable = demangle(&name, &Options::default()).into_owned();
-                let symbol = Some(Symbol { name: readable, linkage_name: Some(name), offset });
-                Self { symbol, function_start, ..Self::default() }
-            }
-            Lookup::None(reason) => Self { reason: Some(*reason), ..Self::default() },
+fn symbol_info(
+    answer: &Lookup<'_>,
+    address: Svma,
+    mut function: impl FnMut(&Frame<'_>) -> Function,
+) -> SymbolInfo {
+    match answer {
+        Lookup::Found(found) => {
+            let functions: Vec<Function> = found.frames().map(|frame| function(&frame)).collect();
+            let is_named = functions.last().is_some_and(|outermost| outermost.linkage_name.is_some());
+            let start = found.function_start().filter(|_| is_named);
+            let function_offset = start.and_then(|start| address.offset_from(start));
+            SymbolInfo { functions, function_offset, ..SymbolInfo::default() }
         }
+        Lookup::Symbol(symbol) => {
+            let function_offset = address.offset_from(symbol.start);
+            let Some(name) = symbol.name.map(|name| name.to_text()) else {
+                return SymbolInfo { function_offset, ..SymbolInfo::unknown(Reason::Stripped) };
+            };
+            let readable = demangle(&name, &Options::default()).into_owned();
+            let offset = function_offset.unwrap_or(0);
+            let symbol = Some(Symbol { name: readable, linkage_name: Some(name), offset });
+            SymbolInfo { symbol, function_offset, ..SymbolInfo::default() }
+        }
+        Lookup::None(reason) => SymbolInfo::unknown(*reason),
     }
 }
 
@@ -91,31 +81,16 @@ pub struct TableTexts {
     paths: Kept,
 }
 
-/// A function at an address, in texts that are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TextFunction<'a> {
-    /// The readable name; empty where there is none.
-    pub name: &'a str,
-    /// The whole path of the source file.
-    pub file: Option<&'a str>,
-    /// The line, counted from 1.
-    pub line: Option<u32>,
-    /// The column, counted from 1.
-    pub column: Option<u32>,
-    /// Whether this function was inlined into the next one.
-    pub inlined: bool,
-}
-
 impl TableTexts {
     /// The functions of an answer, innermost first, replacing those in `into`.
-    pub fn functions<'a>(&'a mut self, found: &Found<'_>, into: &mut Vec<TextFunction<'a>>) {
+    pub fn functions<'a>(&'a mut self, found: &Found<'_>, into: &mut Vec<FunctionRef<'a>>) {
         self.bound();
         for frame in found.frames() {
             self.keep(&frame);
         }
         let (names, paths): (&'a Kept, &'a Kept) = (&self.names, &self.paths);
         into.clear();
-        into.extend(found.frames().map(|frame| TextFunction {
+        into.extend(found.frames().map(|frame| FunctionRef {
             name: names.get(frame.name_number).unwrap_or_default(),
             file: paths.get(frame.file_number),
             line: Some(frame.line).filter(|line| *line != 0),

@@ -6,7 +6,7 @@ mod common;
 use backtrail_core::Svma;
 use backtrail_object::Object;
 use backtrail_symbolize::convert::{ConvertOptions, convert, verify};
-use backtrail_symbolize::{Answer, FileRequest, FunctionRef, SymbolRef, Symbolizer, TableAnswer};
+use backtrail_symbolize::{Answer, FileRequest, Symbolizer, table_lookup};
 use backtrail_table::Table;
 use common::{Files, lookup, symbolizer};
 use std::io::Cursor;
@@ -24,16 +24,6 @@ fn provide_all<'f>(files: &'f Files, image: &str, symbolizer: &Symbolizer<'f>, d
         let data = files.requested(image, &request).filter(|_| !deny.contains(&request));
         symbolizer.provide(&request, data);
     }
-}
-
-#[expect(clippy::field_reassign_with_default, reason = "the type may get further fields")]
-fn owned(answer: &Answer<'_>) -> TableAnswer {
-    let mut owned = TableAnswer::default();
-    owned.functions = answer.functions.iter().map(FunctionRef::to_owned).collect();
-    owned.symbol = answer.symbol.as_ref().map(SymbolRef::to_owned);
-    owned.reason = answer.reason;
-    owned.function_start = answer.function_start;
-    owned
 }
 
 /// The borders of everything that the image has code in, with some bytes around.
@@ -67,8 +57,8 @@ fn differences(files: &Files, image: &str, deny: &[FileRequest]) -> String {
     table.check().unwrap();
     let mut told = String::new();
     for address in addresses(files.get(image).unwrap()) {
-        let expected = owned(&lookup(files, image, &direct, address, deny));
-        let own = TableAnswer::new(&table, Svma::new(address));
+        let expected = lookup(files, image, &direct, address, deny).to_symbol_info(Svma::new(address));
+        let own = table_lookup(&table, Svma::new(address));
         if own != expected {
             told += &format!("{image} {address:#x}:\n  table {own:?}\n  debug {expected:?}\n");
             if told.len() > 4000 {
@@ -129,8 +119,9 @@ fn a_dsym_and_its_binary_make_one_table() {
     let table = Table::open(&bytes).unwrap();
     assert_eq!(table.header().id, parse("macho-arm64.dylib").id());
     for address in addresses(files.get("macho-arm64.dylib").unwrap()) {
-        let expected = owned(&lookup(&files, "macho-arm64.dylib", &both, address, &[]));
-        assert_eq!(TableAnswer::new(&table, Svma::new(address)), expected, "{address:#x}");
+        let expected = lookup(&files, "macho-arm64.dylib", &both, address, &[]);
+        let expected = expected.to_symbol_info(Svma::new(address));
+        assert_eq!(table_lookup(&table, Svma::new(address)), expected, "{address:#x}");
     }
 }
 

@@ -14,7 +14,7 @@ mod small;
 use backtrail_core::{Reason, Svma};
 use backtrail_object::Object;
 use backtrail_symbolize::convert::{ConvertOptions, convert, verify};
-use backtrail_symbolize::{Answer, FunctionRef, Step, Symbolizer, TableAnswer};
+use backtrail_symbolize::{Answer, FunctionRef, Step, Symbolizer, table_lookup};
 use backtrail_table::Table;
 use backtrail_testkit::TempDir;
 use small::{MAGICS, Program, TEXT};
@@ -163,10 +163,9 @@ fn converted(program: &Symbolizer<'_>, addresses: impl Iterator<Item = u64>) {
     assert!(verified.rows > 0);
     for address in addresses {
         let direct = answer(program, address);
-        let functions: Vec<_> = direct.functions.iter().map(FunctionRef::to_owned).collect();
-        let packed = TableAnswer::new(&table, Svma::new(address));
-        assert_eq!(packed.functions, functions, "{address:#x}");
-        assert_eq!(packed.function_start, direct.function_start, "{address:#x}");
+        let (packed, direct) = (table_lookup(&table, Svma::new(address)), direct.to_symbol_info(Svma::new(address)));
+        assert_eq!(packed.functions, direct.functions, "{address:#x}");
+        assert_eq!(packed.function_offset, direct.function_offset, "{address:#x}");
     }
 }
 

@@ -22,6 +22,11 @@ impl Header {
     pub fn new(arch: Arch, source: SourceKind) -> Self {
         Self { id: None, arch, source, image_base: Svma::new(0), name: String::new() }
     }
+
+    /// Whether it was made from debug info, not from symbols alone.
+    pub fn has_debug_info(&self) -> bool {
+        !matches!(self.source, SourceKind::ElfSymbols | SourceKind::MachOSymbols | SourceKind::Unknown)
+    }
 }
 
 impl Header {

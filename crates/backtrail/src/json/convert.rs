@@ -41,7 +41,7 @@ pub fn converted(source: &ConvertSource, converted: &Converted) -> ConvertedJson
     let stats = &converted.stats;
     ConvertedJson {
         output: converted.output.display().to_string(),
-        inputs: source.files.clone(),
+        inputs: source.file_names(),
         id: source.id.as_ref().map(ToString::to_string),
         arch: source.arch.name(),
         functions: stats.functions,

@@ -1,9 +1,8 @@
 //! Frames, functions and symbols.
 
 use super::Hex;
-use crate::Located;
-use backtrail_core::{FrameAddress, Function, Svma, Symbol};
-use backtrail_report::{Frame, Image};
+use backtrail_core::{FrameAddress, Function, Svma, Symbol, SymbolInfo};
+use backtrail_model::{Frame, Image};
 use serde::Serialize;
 
 /// One frame of a stack.
@@ -126,11 +125,11 @@ pub(super) struct LookupJson<'a> {
 }
 
 /// The answer as JSON shows it.
-pub(super) fn lookup(address: Svma, located: &Located) -> LookupJson<'_> {
+pub(super) fn lookup(address: Svma, info: &SymbolInfo) -> LookupJson<'_> {
     LookupJson {
         address: address.into(),
-        functions: located.functions.iter().map(FunctionJson::from).collect(),
-        symbol: located.symbol.as_ref().map(SymbolJson::from),
-        reason: located.reason.map(backtrail_core::Reason::as_str),
+        functions: info.functions.iter().map(FunctionJson::from).collect(),
+        symbol: info.symbol.as_ref().map(SymbolJson::from),
+        reason: info.reason.map(backtrail_core::Reason::as_str),
     }
 }

@@ -3,8 +3,8 @@
 use super::HANG_SCHEMA;
 use super::frame::{FrameJson, frame};
 use super::report::{MappedJson, ProcessJson, mapped, process};
-use crate::hang::{End, Hang, Node};
-use backtrail_report::{Frame, Image};
+use backtrail_hang::{End, Hang, millis};
+use backtrail_model::{Frame, Image, TreeNode};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -84,9 +84,9 @@ pub fn hang(hang: &Hang) -> HangJson<'_> {
         missed: hang.missed,
         missed_because: hang.missed_because.as_deref(),
         ended: hang.end.map(End::as_str),
-        heaviest: heaviest.zip(0..).map(|(item, index)| at_place(index, item, &hang.images)).collect(),
-        tree: hang.nodes.iter().map(|item| node(item, &hang.images)).collect(),
-        images: hang.images.iter().map(mapped).collect(),
+        heaviest: heaviest.zip(0..).map(|(item, index)| at_place(index, item, &hang.process.images)).collect(),
+        tree: hang.nodes().iter().map(|item| node(item, &hang.process.images)).collect(),
+        images: hang.process.images.iter().map(mapped).collect(),
         notes: &hang.notes,
     }
 }
@@ -98,18 +98,13 @@ fn at_place<'a>(index: u32, item: &'a Frame, images: &'a [Image]) -> FrameJson<'
     shown
 }
 
-fn node<'a>(node: &'a Node, images: &'a [Image]) -> NodeJson<'a> {
+fn node<'a>(node: &'a TreeNode, images: &'a [Image]) -> NodeJson<'a> {
     NodeJson {
         parent: node.parent,
         samples: node.samples,
         own_samples: node.own_samples,
-        time_ms: millis(node.time),
-        own_time_ms: millis(node.own_time),
+        time_ms: millis(Duration::from_nanos(node.weight)),
+        own_time_ms: millis(Duration::from_nanos(node.own_weight)),
         frame: frame(&node.frame, images),
     }
-}
-
-/// Milliseconds, to the microsecond.
-pub(crate) fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -10,17 +10,18 @@ mod report;
 
 pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
-pub(crate) use hang::millis;
 pub use hang::{HangJson, hang};
 pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
-use crate::{Analysis, Located, Stacks};
+use crate::{Analysis, Stacks};
+use backtrail_core::SymbolInfo;
+use backtrail_hang::Hang;
 use backtrail_core::{Avma, Svma};
 use serde::Serialize;
 use std::io::{self, Write};
 
 /// Names the shape of the report document; the number rises when a consumer would have to change.
-pub const REPORT_SCHEMA: &str = "backtrail-report/1";
+pub const REPORT_SCHEMA: &str = "backtrail-report/2";
 
 /// Names the shape of the stacks document.
 pub const STACKS_SCHEMA: &str = "backtrail-stacks/1";
@@ -79,10 +80,14 @@ pub fn write_stacks(out: impl Write, captured: &Stacks) -> io::Result<()> {
     write_line(out, &stacks(captured))
 }
 
+/// Writes a hang as one line.
+pub fn write_hang(out: impl Write, captured: &Hang) -> io::Result<()> {
+    write_line(out, &hang(captured))
+}
+
 /// Writes the images of a captured process, each as one line.
 pub fn write_images(mut out: impl Write, captured: &Stacks) -> io::Result<()> {
-    let images = captured.report.images.iter().zip(&captured.images);
-    images.into_iter().try_for_each(|(shown, symbols)| write_line(&mut out, &image(shown, symbols)))
+    captured.report.process.images.iter().try_for_each(|shown| write_line(&mut out, &image(shown)))
 }
 
 /// Writes a report's explanation and attribution as one line.
@@ -91,6 +96,6 @@ pub fn write_explanation(out: impl Write, analysis: &Analysis) -> io::Result<()>
 }
 
 /// Writes what lies at `address` as one line; `address` is printed as the caller stated it.
-pub fn write_lookup(out: impl Write, address: Svma, located: &Located) -> io::Result<()> {
-    write_line(out, &frame::lookup(address, located))
+pub fn write_lookup(out: impl Write, address: Svma, info: &SymbolInfo) -> io::Result<()> {
+    write_line(out, &frame::lookup(address, info))
 }

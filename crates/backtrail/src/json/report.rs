@@ -2,9 +2,9 @@
 
 use super::frame::{FrameJson, frame};
 use super::{Hex, REPORT_SCHEMA, STACKS_SCHEMA};
-use crate::{Analysis, ImageSymbols, Stacks};
-use backtrail_report::{
-    AppInfo, Backtrace, Exception, Field, Image, Process, Report, Section, Termination, Thread,
+use crate::{Analysis, Stacks};
+use backtrail_model::{
+    AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread, Tree, TreeNode,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Serialize)]
 pub struct ReportJson<'a> {
     schema: &'static str,
+    /// The file that it was read from, where the caller names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<&'a str>,
     kind: &'static str,
     process: ProcessJson<'a>,
     os: Option<&'a str>,
@@ -25,6 +28,8 @@ pub struct ReportJson<'a> {
     threads: Vec<ThreadJson<'a>>,
     backtraces: Vec<BacktraceJson<'a>>,
     images: Vec<ImageJson<'a>>,
+    trees: Vec<TreeJson<'a>>,
+    processes: Vec<OtherProcessJson<'a>>,
     explanation: ExplanationJson<'a>,
     attribution: AttributionJson<'a>,
     group: Option<()>,
@@ -43,6 +48,33 @@ pub(super) struct ProcessJson<'a> {
     version: Option<&'a str>,
     arch: Option<&'static str>,
     command_line: Option<&'a str>,
+    translated: bool,
+}
+
+/// A further process, where the input has several.
+#[derive(Debug, Serialize)]
+struct OtherProcessJson<'a> {
+    process: ProcessJson<'a>,
+    threads: Vec<ThreadJson<'a>>,
+    images: Vec<ImageJson<'a>>,
+    trees: Vec<TreeJson<'a>>,
+}
+
+/// Samples of stacks as a call tree.
+#[derive(Debug, Serialize)]
+struct TreeJson<'a> {
+    title: &'a str,
+    unit: &'static str,
+    roots: Vec<TreeNodeJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TreeNodeJson<'a> {
+    frame: FrameJson<'a>,
+    weight: u64,
+    #[serde(rename = "self")]
+    own_weight: u64,
+    children: Vec<TreeNodeJson<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,6 +148,7 @@ pub struct ImageJson<'a> {
     mapped: MappedJson<'a>,
     slide: Option<String>,
     symbols: &'static str,
+    unnamed_frames: usize,
     files: &'a [String],
     tried: &'a [String],
 }
@@ -156,12 +189,12 @@ struct SectionJson<'a> {
 
 /// The document for one analysed report.
 pub fn report(analysis: &Analysis) -> ReportJson<'_> {
-    let report = &analysis.report;
-    let images = report.images.iter().zip(&analysis.images);
+    let (report, owner) = (&analysis.report, &analysis.report.process);
     ReportJson {
         schema: REPORT_SCHEMA,
-        kind: report.kind.as_str(),
-        process: process(&report.process),
+        file: None,
+        kind: report.source.as_str(),
+        process: process(owner),
         os: report.os.as_deref(),
         device: report.device.as_deref(),
         time: report.time.as_deref(),
@@ -169,9 +202,11 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
         exception: report.exception.as_ref().map(exception),
         termination: report.termination.as_ref().map(termination),
         crashed_thread: report.crashed().map(|thread| thread.number),
-        threads: report.threads.iter().map(|thread| thread_json(thread, report)).collect(),
-        backtraces: report.backtraces.iter().map(|backtrace| backtrace_json(backtrace, report)).collect(),
-        images: images.map(|(image, symbols)| self::image(image, symbols)).collect(),
+        threads: owner.threads.iter().map(|thread| thread_json(thread, owner)).collect(),
+        backtraces: owner.backtraces.iter().map(|backtrace| backtrace_json(backtrace, owner)).collect(),
+        images: owner.images.iter().map(image).collect(),
+        trees: owner.trees.iter().map(|tree| tree_json(tree, owner)).collect(),
+        processes: report.processes.iter().map(other_process).collect(),
         explanation: explanation(analysis),
         attribution: attribution(analysis),
         group: None,
@@ -179,6 +214,51 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
         fields: report.fields.iter().map(field).collect(),
         sections: report.sections.iter().map(section).collect(),
         notes: &report.notes,
+    }
+}
+
+fn other_process(other: &Process) -> OtherProcessJson<'_> {
+    OtherProcessJson {
+        process: process(other),
+        threads: other.threads.iter().map(|thread| thread_json(thread, other)).collect(),
+        images: other.images.iter().map(image).collect(),
+        trees: other.trees.iter().map(|tree| tree_json(tree, other)).collect(),
+    }
+}
+
+/// Deeper trees are cut: JSON readers have a limit of their own, of 128 levels as a rule.
+const MAX_TREE_DEPTH: usize = 1000;
+
+fn tree_json<'a>(tree: &'a Tree, process: &'a Process) -> TreeJson<'a> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
+    let mut roots = Vec::new();
+    for (position, node) in tree.nodes.iter().enumerate() {
+        match node.parent.filter(|parent| *parent < position).and_then(|parent| children.get_mut(parent)) {
+            Some(siblings) => siblings.push(position),
+            None => roots.push(position),
+        }
+    }
+    let walk = TreeWalk { nodes: &tree.nodes, children: &children, process };
+    TreeJson { title: &tree.title, unit: tree.unit.as_str(), roots: walk.nodes_json(&roots, 0) }
+}
+
+struct TreeWalk<'a, 'c> {
+    nodes: &'a [TreeNode],
+    children: &'c [Vec<usize>],
+    process: &'a Process,
+}
+
+impl<'a> TreeWalk<'a, '_> {
+    fn nodes_json(&self, positions: &[usize], depth: usize) -> Vec<TreeNodeJson<'a>> {
+        let nodes = positions.iter().filter_map(|position| Some((*position, self.nodes.get(*position)?)));
+        let below = |position: usize| self.children.get(position).filter(|_| depth < MAX_TREE_DEPTH);
+        let json = |(position, node): (usize, &'a TreeNode)| TreeNodeJson {
+            frame: frame(&node.frame, &self.process.images),
+            weight: node.weight,
+            own_weight: node.own_weight,
+            children: below(position).map(|below| self.nodes_json(below, depth + 1)).unwrap_or_default(),
+        };
+        nodes.map(json).collect()
     }
 }
 
@@ -191,6 +271,7 @@ pub(super) fn process(process: &Process) -> ProcessJson<'_> {
         version: process.version.as_deref(),
         arch: process.arch.map(backtrail_core::Arch::name),
         command_line: process.command_line.as_deref(),
+        translated: process.translated,
     }
 }
 
@@ -218,7 +299,7 @@ fn termination(termination: &Termination) -> TerminationJson<'_> {
     }
 }
 
-fn thread_json<'a>(thread: &'a Thread, report: &'a Report) -> ThreadJson<'a> {
+fn thread_json<'a>(thread: &'a Thread, process: &'a Process) -> ThreadJson<'a> {
     ThreadJson {
         index: thread.number,
         id: thread.id,
@@ -238,7 +319,7 @@ fn thread_json<'a>(thread: &'a Thread, report: &'a Report) -> ThreadJson<'a> {
         ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
-        frames: thread.frames.iter().map(|item| frame(item, &report.images)).collect(),
+        frames: thread.frames.iter().map(|item| frame(item, &process.images)).collect(),
     }
 }
 
@@ -247,11 +328,11 @@ fn ended(thread: &Thread) -> Option<&'static str> {
     walked.or_else(|| thread.recursion.as_ref().map(|_| "truncated"))
 }
 
-fn backtrace_json<'a>(backtrace: &'a Backtrace, report: &'a Report) -> BacktraceJson<'a> {
+fn backtrace_json<'a>(backtrace: &'a Backtrace, process: &'a Process) -> BacktraceJson<'a> {
     BacktraceJson {
         title: &backtrace.title,
         is_exception: backtrace.is_exception,
-        frames: backtrace.frames.iter().map(|item| frame(item, &report.images)).collect(),
+        frames: backtrace.frames.iter().map(|item| frame(item, &process.images)).collect(),
     }
 }
 
@@ -268,11 +349,13 @@ pub(super) fn mapped(image: &Image) -> MappedJson<'_> {
 }
 
 /// An image and what is known of its symbols.
-pub fn image<'a>(image: &'a Image, symbols: &'a ImageSymbols) -> ImageJson<'a> {
+pub fn image(image: &Image) -> ImageJson<'_> {
+    let symbols = &image.symbols;
     ImageJson {
         mapped: mapped(image),
         slide: symbols.bias.map(|bias| bias.to_string()),
         symbols: symbols.status.as_str(),
+        unnamed_frames: symbols.unnamed_frames,
         files: &symbols.files,
         tried: &symbols.tried,
     }
@@ -305,17 +388,16 @@ pub struct StacksJson<'a> {
 
 /// The document for the stacks of a captured process.
 pub fn stacks(stacks: &Stacks) -> StacksJson<'_> {
-    let report = &stacks.report;
-    let images = report.images.iter().zip(&stacks.images);
+    let (report, owner) = (&stacks.report, &stacks.report.process);
     StacksJson {
         schema: STACKS_SCHEMA,
-        kind: report.kind.as_str(),
-        process: process(&report.process),
+        kind: report.source.as_str(),
+        process: process(owner),
         os: report.os.as_deref(),
         exception: report.exception.as_ref().map(exception),
         crashed_thread: report.crashed().map(|thread| thread.number),
-        threads: report.threads.iter().map(|thread| thread_json(thread, report)).collect(),
-        images: images.map(|(image, symbols)| self::image(image, symbols)).collect(),
+        threads: owner.threads.iter().map(|thread| thread_json(thread, owner)).collect(),
+        images: owner.images.iter().map(image).collect(),
         notes: &report.notes,
     }
 }

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::leftovers::text;
 use crate::apple_text::FrameRow;
 use crate::json::{Json, Value, decode};
-use crate::model::{AppInfo, Backtrace, Frame, Section};
+use backtrail_model::{AppInfo, Backtrace, Frame, Section};
 use crate::stack::{Origin, settle};
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ fn read_backtrace(body: &mut Body<'_, '_>, title: String, json: &Json<'_>) {
     if !others.is_empty() {
         body.report.sections.push(Section { title: title.clone(), text: others.join("\n") });
     }
-    body.report.backtraces.push(Backtrace { title, is_exception: false, frames });
+    body.report.process.backtraces.push(Backtrace { title, is_exception: false, frames });
 }
 
 /// The lines of a JSON string, as places in its raw text: escapes stay, so that a row can be changed in place.

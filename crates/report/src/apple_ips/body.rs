@@ -5,9 +5,8 @@ use super::{asi, exception, images, threads};
 use crate::Limits;
 use crate::apple_text::mark_throw;
 use crate::json::{Json, Member};
-use crate::model::{Exception, Report, ReportKind, Section};
+use backtrail_model::{Exception, Report, Source, Section};
 use crate::notes::Notes;
-use crate::resolve::resolve_frames;
 use backtrail_core::Arch;
 
 /// Whether a JSON object is a crash report's body, possibly cut.
@@ -49,7 +48,7 @@ impl<'d, 'l> Body<'d, 'l> {
         Self {
             input,
             limits,
-            report: Report { kind: ReportKind::AppleIps, ..Report::default() },
+            report: Report { source: Source::AppleIps, ..Report::default() },
             notes: Notes::new(limits.max_notes),
             frames_left: limits.max_frames,
             lines_left: limits.max_items,
@@ -193,7 +192,7 @@ impl<'d, 'l> Body<'d, 'l> {
         self.report.process.version = join(version);
         exception::finish(&mut self.report);
         mark_throw(&mut self.report);
-        resolve_frames(&mut self.report);
+        self.report.process.place_frames();
         let mut report = self.report;
         report.notes = self.notes.finish();
         report
@@ -201,7 +200,7 @@ impl<'d, 'l> Body<'d, 'l> {
 
     /// The mark at a thread counts, then the position that the body names.
     fn blame(&mut self, document: &Json<'_>) {
-        let threads = &mut self.report.threads;
+        let threads = &mut self.report.process.threads;
         let marked = threads.iter().position(|thread| thread.crashed);
         let named = self.faulting_thread.and_then(|number| usize::try_from(number).ok());
         if let (Some(named), Some(marked)) = (named, marked)
@@ -211,7 +210,7 @@ impl<'d, 'l> Body<'d, 'l> {
                 .add(|| format!("`faultingThread` is {named}, but thread {marked} is marked as triggered"));
         }
         let position = marked.or(named.filter(|position| *position < threads.len()));
-        self.report.crashed_thread = position;
+        self.report.process.crashed_thread = position;
         let Some(thread) = position.and_then(|position| threads.get_mut(position)) else { return };
         thread.crashed = true;
         let legacy = document.get("legacyInfo").and_then(|info| info.get("threadTriggered"));

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::leftovers::{fill, text};
 use crate::apple_text::fault_address;
 use crate::json::Json;
-use crate::model::{Exception, Report, Termination};
+use backtrail_model::{Exception, Report, Termination};
 
 pub(super) fn read_exception(body: &mut Body<'_, '_>, value: &Json<'_>) -> bool {
     body.report.exception.get_or_insert_with(Exception::default);

@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::leftovers::{fill, text};
 use crate::json::Json;
-use crate::model::Image;
+use backtrail_model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
 
 pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) {
@@ -17,7 +17,7 @@ pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) {
         let path = format!("usedImages[{position}]");
         let image = read_image(body, &path, item);
         // Frames name images by position, so a broken one keeps its place.
-        body.report.images.push(image);
+        body.report.process.images.push(image);
     }
     if !matches!(value.value, crate::json::Value::Array(_)) {
         body.keep("usedImages".to_owned(), value);

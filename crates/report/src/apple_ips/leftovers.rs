@@ -2,7 +2,7 @@
 
 use super::raw;
 use crate::json::Json;
-use crate::model::{Field, Report, Section};
+use backtrail_model::{Field, Report, Section};
 
 /// A value longer than this is a block of its own rather than a field.
 const LONGEST_FIELD: usize = 200;

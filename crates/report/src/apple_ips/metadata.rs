@@ -2,7 +2,7 @@
 
 use super::{bug_types, raw};
 use crate::json::Json;
-use crate::model::{Field, Report};
+use backtrail_model::{Field, Report};
 use crate::read::not_read_yet;
 use crate::{Error, ErrorKind};
 

@@ -17,7 +17,7 @@ mod tests;
 mod threads;
 
 use crate::json::{self, Json, Outcome};
-use crate::model::{Report, ReportKind, Section};
+use backtrail_model::{Report, Source, Section};
 use crate::{Error, ErrorKind, Limits, apple_text};
 use metadata::Metadata;
 
@@ -101,7 +101,7 @@ fn read_text_body(input: &[u8], start: usize, metadata: &Metadata, limits: &Limi
     let before = input.get(..start).unwrap_or_default();
     let lines_before = before.iter().filter(|byte| **byte == b'\n').count();
     let mut report = apple_text::read(input, start..input.len(), lines_before as u64 + 1, limits);
-    report.kind = ReportKind::AppleText;
+    report.source = Source::AppleText;
     metadata.add_to(&mut report);
     report
 }

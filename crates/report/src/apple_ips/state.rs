@@ -6,7 +6,7 @@
 use super::body::Body;
 use super::leftovers::{fill, text};
 use crate::json::Json;
-use crate::model::Register;
+use backtrail_model::Register;
 
 pub(super) fn read(body: &mut Body<'_, '_>, path: &str, state: &Json<'_>) -> Vec<Register> {
     let mut registers = Vec::new();

@@ -1,6 +1,6 @@
 //! Members that real reports have and the shapes they come in, in small reports of our own.
 
-use crate::model::{Recursion, Report, ReportKind};
+use backtrail_model::{Recursion, Report, Source};
 use crate::{Error, ErrorKind, Limits, parse};
 use backtrail_core::{Arch, Avma, FrameAddress};
 
@@ -39,7 +39,7 @@ fn frames_and_images() {
             {{"imageIndex":9,"imageOffset":5}},
             [1, 32]]}}],{IMAGES}}}"#
     ));
-    let frames = &report.threads[0].frames;
+    let frames = &report.process.threads[0].frames;
     assert_eq!(frames.iter().map(|f| f.index).collect::<Vec<_>>(), [0, 0, 1, 2, 3, 4]);
     assert_eq!(
         frames.iter().map(|f| f.image).collect::<Vec<_>>(),
@@ -61,11 +61,11 @@ fn frames_and_images() {
     assert_eq!((symbol.file.as_deref(), symbol.line, symbol.offset), (Some("A.swift"), Some(3), Some(4)));
     assert_eq!(field(&report, "threads[0].frames[2].region"), Some("__TEXT"));
     assert_eq!(report.notes, ["threads[0].frames[4]: names image 9 of 3"]);
-    let image = &report.images[1];
+    let image = &report.process.images[1];
     assert_eq!((image.name.as_str(), image.version.as_deref()), ("libx.dylib", Some("6.9 - 1259")));
     assert_eq!((image.arch, image.source.as_deref()), (Some(Arch::Arm64e), Some("S")));
-    assert_eq!((report.images[2].id, report.images[2].end_address), (None, None));
-    assert_eq!(report.threads[0].id, Some(77));
+    assert_eq!((report.process.images[2].id, report.process.images[2].end_address), (None, None));
+    assert_eq!(report.process.threads[0].id, Some(77));
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn numbers_past_i64_and_past_u64() {
         r#"{"procName":"D","threads":[{"frames":[{"imageIndex":0,"imageOffset":18446744073709551615},{"imageIndex":0,"imageOffset":99999999999999999999999}]}],
            "usedImages":[{"base":9223372036854775808,"size":18446744073709551615,"name":"Top"}]}"#,
     );
-    let frames = &report.threads[0].frames;
+    let frames = &report.process.threads[0].frames;
     assert_eq!((frames[0].address, frames[0].image_offset), (None, Some(u64::MAX)));
     assert_eq!(field(&report, "threads[0].frames[1].imageOffset"), Some("99999999999999999999999"));
     assert_eq!(report.notes.len(), 2, "{:?}", report.notes);
-    assert_eq!(report.images[0].load_address, Avma::new(1 << 63));
+    assert_eq!(report.process.images[0].load_address, Avma::new(1 << 63));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn registers_of_all_flavours() {
             {"frames":[],"threadState":{"rax":{"value":-1},"flavor":"x86_THREAD_STATE"}}]}"#,
     );
     let rows = |thread: usize| -> Vec<(&str, u64, Option<&str>)> {
-        let registers = report.threads[thread].registers.iter();
+        let registers = report.process.threads[thread].registers.iter();
         registers.map(|r| (r.name.as_str(), r.value, r.note.as_deref())).collect()
     };
     assert_eq!(
@@ -115,7 +115,7 @@ fn recursion_counts_what_was_left_out() {
         r#"{{"procName":"D","threads":[{{"frames":[{{"imageIndex":0,"imageOffset":1}},{{"imageIndex":0,"imageOffset":2}},{{"imageIndex":0,"imageOffset":3}}],
             "recursionInfoArray":[{{"hottestElided":2,"coldestElided":5804,"depth":5799,"keyFrame":{{"imageIndex":0,"imageOffset":2}}}}],"originalLength":5806}}],{IMAGES}}}"#
     ));
-    let thread = &report.threads[0];
+    let thread = &report.process.threads[0];
     let expected = Recursion { depth: 5806, first_elided: Some(2), last_elided: Some(5804) };
     assert_eq!(thread.recursion, Some(expected));
     assert_eq!(thread.frames.iter().map(|f| f.index).collect::<Vec<_>>(), [0, 1, 5805]);
@@ -152,7 +152,7 @@ fn messages_and_backtraces_of_libraries() {
     assert_eq!(report.app_info[0].image.as_deref(), Some("libswiftCore.dylib"));
     assert_eq!(report.app_info[0].lines, ["Fatal error: a", "more"]);
     assert_eq!(report.app_info[1].lines, ["*** Terminating"]);
-    let [thrown, asi] = report.backtraces.as_slice() else { panic!("{:?}", report.backtraces) };
+    let [thrown, asi] = report.process.backtraces.as_slice() else { panic!("{:?}", report.process.backtraces) };
     assert_eq!((thrown.title.as_str(), thrown.is_exception), ("Last Exception Backtrace", true));
     assert_eq!(thrown.frames[0].address, Some(FrameAddress::Return(Avma::new(6_450_593_808))));
     assert_eq!((asi.title.as_str(), asi.is_exception), ("Application Specific Backtrace 0", false));
@@ -186,7 +186,7 @@ fn members_of_another_type_are_kept_as_text() {
         assert_eq!(field(&report, key), Some(value), "{key}");
     }
     assert_eq!(section(&report, "VM Region Summary"), Some("7"));
-    assert_eq!((report.threads.len(), report.images.len()), (2, 2));
+    assert_eq!((report.process.threads.len(), report.process.images.len()), (2, 2));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn bodies_without_metadata_and_with_something_behind() {
         "{{\"procName\":\"D\",\"threads\":[{{\"frames\":[]}}],{IMAGES}}}\n\nModel: Mac, BootROM 1\n"
     ))
     .unwrap();
-    assert_eq!((report.kind, report.threads.len(), report.images.len()), (ReportKind::AppleIps, 1, 3));
+    assert_eq!((report.source, report.process.threads.len(), report.process.images.len()), (Source::AppleIps, 1, 3));
     assert_eq!(section(&report, "Text behind the report"), Some("Model: Mac, BootROM 1"));
 }
 
@@ -219,7 +219,7 @@ fn text_bodies_keep_the_metadata() {
     let report =
         read(&format!("{metadata}\nProcess:  App [1]\n\nThread 0 Crashed:\n0  App  0x1000 main + 1\n"))
             .unwrap();
-    assert_eq!((report.kind, report.threads.len()), (ReportKind::AppleText, 1));
+    assert_eq!((report.source, report.process.threads.len()), (Source::AppleText, 1));
     assert_eq!(report.process.name.as_deref(), Some("App"));
     assert_eq!(report.incident.as_deref(), Some("4904A8AF"));
     assert_eq!(field(&report, "metadata.bug_type"), Some("109"));
@@ -282,7 +282,7 @@ fn a_cut_report_gives_what_stands_before_the_cut() {
     );
     let cut = whole.find("]},{\"frames").unwrap();
     let report = read(&whole[..cut]).unwrap();
-    assert_eq!((report.threads.len(), report.threads[0].frames.len()), (1, 1));
+    assert_eq!((report.process.threads.len(), report.process.threads[0].frames.len()), (1, 1));
     assert_eq!(
         report.notes,
         [
@@ -298,8 +298,8 @@ fn limits_bound_frames_threads_and_images() {
     let text = format!("{{\"procName\":\"D\",\"threads\":[{thread},{thread},{thread}],{IMAGES}}}");
     let limits = Limits { max_threads: 2, max_frames: 4, max_images: 1, ..Limits::default() };
     let report = parse(text.as_bytes(), &limits).unwrap();
-    assert_eq!((report.threads.len(), report.images.len()), (2, 1));
-    assert_eq!(report.threads[1].frames.len(), 1);
+    assert_eq!((report.process.threads.len(), report.process.images.len()), (2, 1));
+    assert_eq!(report.process.threads[1].frames.len(), 1);
     assert_eq!(section(&report, "threads[1].frames from 1 on"), Some(&*format!("{frame},{frame}")));
     assert!(section(&report, "usedImages").is_some() && section(&report, "threads").is_some());
     assert_eq!(report.notes.len(), 3, "{:?}", report.notes);
@@ -331,13 +331,13 @@ fn of_a_translated_report_the_full_one_is_read() {
     );
     let text = format!("{TRANSLATED}{METADATA}\n{json}\n\nModel: Mac16,12\n");
     let report = read(&text).unwrap();
-    assert_eq!(report.kind, ReportKind::AppleIps);
-    assert_eq!(report.threads[0].frames[0].image, Some(0));
+    assert_eq!(report.source, Source::AppleIps);
+    assert_eq!(report.process.threads[0].frames[0].image, Some(0));
     assert!(section(&report, "Translated Report").unwrap().contains("Report Version:        12"));
     assert_eq!(section(&report, "Text behind the report"), Some("Model: Mac16,12"));
     // A full report that is cut says less than the translated one.
     let cut = read(&text[..text.find("\"threads\"").unwrap()]).unwrap();
-    assert_eq!((cut.kind, cut.threads.len()), (ReportKind::AppleText, 1));
+    assert_eq!((cut.source, cut.process.threads.len()), (Source::AppleText, 1));
     assert!(cut.notes.last().unwrap().contains("was not used"), "{:?}", cut.notes);
 }
 
@@ -345,7 +345,7 @@ fn of_a_translated_report_the_full_one_is_read() {
 fn the_blamed_thread() {
     let blamed = |body_text: &str| {
         let report = body(body_text);
-        (report.crashed_thread, report.notes.len(), report.crashed().and_then(|t| t.queue.clone()))
+        (report.process.crashed_thread, report.notes.len(), report.crashed().and_then(|t| t.queue.clone()))
     };
     let queue = Some("q".to_owned());
     let legacy = r#""legacyInfo":{"threadTriggered":{"queue":"q"}}"#;

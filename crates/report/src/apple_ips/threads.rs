@@ -4,13 +4,12 @@ use super::body::Body;
 use super::leftovers::{fill, text};
 use super::state;
 use crate::json::Json;
-use crate::model::{Backtrace, Frame, Recursion, ReportedSymbol, Section, Thread};
-use crate::resolve::is_filler;
+use backtrail_model::{Backtrace, Frame, Recursion, ReportedSymbol, Section, Thread};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
 
 pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) -> bool {
-    if !body.report.threads.is_empty() {
+    if !body.report.process.threads.is_empty() {
         return false;
     }
     for (position, item) in value.items().iter().enumerate() {
@@ -23,7 +22,7 @@ pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) -> bool {
         let path = format!("threads[{position}]");
         let mut thread = read_thread(body, &path, item);
         thread.number = position as u64;
-        body.report.threads.push(thread);
+        body.report.process.threads.push(thread);
     }
     !value.items().is_empty()
 }
@@ -114,7 +113,7 @@ pub(super) fn read_last_exception(body: &mut Body<'_, '_>, value: &Json<'_>) -> 
     }
     settle(&mut frames, Origin::Backtrace);
     let title = "Last Exception Backtrace".to_owned();
-    body.report.backtraces.insert(0, Backtrace { title, is_exception: true, frames });
+    body.report.process.backtraces.insert(0, Backtrace { title, is_exception: true, frames });
     true
 }
 
@@ -191,14 +190,14 @@ fn read_pair(body: &mut Body<'_, '_>, path: &str, position: usize, item: &Json<'
 /// Finds image and address.
 fn place(body: &mut Body<'_, '_>, path: &str, position: usize, frame: &mut Frame, parts: &Parts) {
     let image_position = parts.image.and_then(|image| usize::try_from(image).ok());
-    let image = image_position.and_then(|image| body.report.images.get(image));
+    let image = image_position.and_then(|image| body.report.process.images.get(image));
     if let (Some(number), None) = (parts.image, image) {
-        let count = body.report.images.len();
+        let count = body.report.process.images.len();
         body.notes.add(|| format!("{path}[{position}]: names image {number} of {count}"));
     }
     let Some(offset) = parts.offset else { return };
     let base = image.map_or(Avma::new(0), |image| image.load_address);
-    let known = image.is_some_and(|image| !is_filler(image));
+    let known = image.is_some_and(|image| !image.is_filler());
     // The offset in the image that stands for "unknown" is the address itself.
     frame.image = image_position.filter(|_| known);
     frame.image_offset = (known || parts.image.is_some() && image.is_none()).then_some(offset);

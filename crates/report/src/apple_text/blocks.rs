@@ -5,7 +5,7 @@ use super::heading::{Heading, Label};
 use super::lines::Line;
 use super::reader::{Block, Reader};
 use super::texts::APP_INFO;
-use crate::model::{AppInfo, Backtrace, Field, Section, Thread};
+use backtrail_model::{AppInfo, Backtrace, Field, Section, Thread};
 
 impl Reader<'_> {
     pub(super) fn heading(&mut self, heading: &Heading<'_>, line: &Line<'_>) -> Place {
@@ -34,15 +34,15 @@ impl Reader<'_> {
     fn open_thread(&mut self, line: &Line<'_>, number: u64, crashed: bool, label: Label<'_>) -> Place {
         let goes_on =
             |thread: &Thread| thread.number == number && thread.frames.is_empty() && !thread.crashed;
-        if !self.report.threads.last().is_some_and(goes_on) {
-            if self.report.threads.len() >= self.limits.max_threads {
+        if !self.report.process.threads.last().is_some_and(goes_on) {
+            if self.report.process.threads.len() >= self.limits.max_threads {
                 self.beyond_limit(line, "threads");
                 return self.open_section(&line.text(), "");
             }
             self.add_thread(number);
         }
-        let position = self.report.threads.len().saturating_sub(1);
-        if let Some(thread) = self.report.threads.last_mut() {
+        let position = self.report.process.threads.len().saturating_sub(1);
+        if let Some(thread) = self.report.process.threads.last_mut() {
             thread.crashed |= crashed;
             thread.name = thread.name.take().or(label.name.map(str::to_owned));
             thread.queue = thread.queue.take().or(label.queue.map(str::to_owned));
@@ -55,8 +55,8 @@ impl Reader<'_> {
 
     /// Adds a thread, and says where.
     fn add_thread(&mut self, number: u64) -> usize {
-        let position = self.report.threads.len();
-        self.report.threads.push(Thread { number, ..Thread::default() });
+        let position = self.report.process.threads.len();
+        self.report.process.threads.push(Thread { number, ..Thread::default() });
         self.by_number.insert(number, position);
         position
     }
@@ -67,12 +67,12 @@ impl Reader<'_> {
     }
 
     pub(super) fn open_backtrace(&mut self, line: &Line<'_>, title: &str, is_exception: bool) -> Place {
-        if self.report.backtraces.len() >= self.limits.max_threads {
+        if self.report.process.backtraces.len() >= self.limits.max_threads {
             self.beyond_limit(line, "backtraces");
             return self.open_section(title, "");
         }
-        let position = self.report.backtraces.len();
-        self.report.backtraces.push(Backtrace { title: title.to_owned(), is_exception, frames: Vec::new() });
+        let position = self.report.process.backtraces.len();
+        self.report.process.backtraces.push(Backtrace { title: title.to_owned(), is_exception, frames: Vec::new() });
         self.open(Block::Backtrace(position))
     }
 
@@ -81,7 +81,7 @@ impl Reader<'_> {
             Some(number) => self.by_number.get(&number).copied(),
             None => self.first_crashed,
         };
-        let room = self.report.threads.len() < self.limits.max_threads;
+        let room = self.report.process.threads.len() < self.limits.max_threads;
         if (known.is_none() && !room) || self.report.fields.len() >= self.limits.max_items {
             return self.open_section(flavor, "");
         }

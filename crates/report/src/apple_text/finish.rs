@@ -2,8 +2,7 @@
 
 use super::header::fault_address;
 use super::reader::Reader;
-use crate::model::{Recursion, Report, Termination, Thread};
-use crate::resolve::resolve_frames;
+use backtrail_model::{Recursion, Report, Termination, Thread};
 use crate::stack::{Origin, settle};
 
 impl Reader<'_> {
@@ -11,15 +10,15 @@ impl Reader<'_> {
         self.add_umeng_image();
         self.blame();
         let report = &mut self.report;
-        for thread in &mut report.threads {
+        for thread in &mut report.process.threads {
             settle(&mut thread.frames, Origin::Thread);
             find_elided(thread);
         }
-        for backtrace in &mut report.backtraces {
+        for backtrace in &mut report.process.backtraces {
             settle(&mut backtrace.frames, Origin::Backtrace);
         }
         mark_throw(report);
-        resolve_frames(report);
+        report.process.place_frames();
         name_signal(report);
         if let Some(exception) = &mut report.exception {
             exception.address = fault_address(exception);
@@ -31,7 +30,7 @@ impl Reader<'_> {
 
     /// The mark at a thread counts; then the header's word; then whose state was printed.
     fn blame(&mut self) {
-        let threads = &mut self.report.threads;
+        let threads = &mut self.report.process.threads;
         let marked = threads.iter().position(|thread| thread.crashed);
         let named = self.blamed.number.and_then(|number| threads.iter().position(|t| t.number == number));
         if let (Some(number), Some(marked)) =
@@ -42,8 +41,8 @@ impl Reader<'_> {
                 format!("the header blames thread {number}, but thread {other} is marked as crashed")
             });
         }
-        self.report.crashed_thread = marked.or(named).or(self.blamed.state);
-        if let Some(thread) = self.report.crashed_thread.and_then(|position| threads.get_mut(position)) {
+        self.report.process.crashed_thread = marked.or(named).or(self.blamed.state);
+        if let Some(thread) = self.report.process.crashed_thread.and_then(|position| threads.get_mut(position)) {
             thread.crashed = true;
         }
     }
@@ -52,12 +51,12 @@ impl Reader<'_> {
 /// An exception's stack shows itself by the functions that throw. A report that states where its exception was thrown
 /// needs no second one.
 pub(crate) fn mark_throw(report: &mut Report) {
-    if report.backtraces.iter().any(|backtrace| backtrace.is_exception) {
+    if report.process.backtraces.iter().any(|backtrace| backtrace.is_exception) {
         return;
     }
     let throws =
         |name: &str| matches!(name, "objc_exception_throw" | "__exceptionPreprocess" | "__cxa_throw");
-    let thrown = report.backtraces.iter_mut().find(|backtrace| {
+    let thrown = report.process.backtraces.iter_mut().find(|backtrace| {
         let top = backtrace.frames.iter().take(4);
         top.filter_map(|frame| frame.reported.as_ref()).any(|symbol| throws(&symbol.name))
     });

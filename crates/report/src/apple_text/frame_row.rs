@@ -11,7 +11,7 @@
 //! - `symbol (in Image) + 12`, `symbol (in Image) (main.m:14)`: what `atos` prints, pasted in
 
 use super::words::{Hex, hex, hex_value, words};
-use crate::model::{Frame, ReportedSymbol};
+use backtrail_model::{Frame, ReportedSymbol};
 use crate::stack::unsettled;
 use backtrail_core::Avma;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! `Key: value` lines: the header, and the block that says what was raised and who ended the process.
 
 use super::words::{hex_value, name_and_pid};
-use crate::model::{Exception, Field, Report, Termination};
+use backtrail_model::{Exception, Field, Report, Termination};
 use backtrail_core::{Arch, Avma};
 
 /// A line `Key: value`.

@@ -5,7 +5,7 @@
 //! macOS up to 10.6 puts the first version before the brackets (`com.example.id 1.0 (12)`), older ones have no id at all. Names and paths hold blanks. The upper address is inside the image.
 
 use super::words::{Hex, hex, words};
-use crate::model::Image;
+use backtrail_model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
 
 /// A row as an image, with what is odd about it.

@@ -30,7 +30,7 @@ pub(crate) use lines::{Line, Lines};
 pub(crate) use stacks::raw_addresses;
 
 use crate::Limits;
-use crate::model::Report;
+use backtrail_model::Report;
 use std::ops::Range;
 
 /// Where a line went.

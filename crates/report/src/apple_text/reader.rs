@@ -7,7 +7,7 @@ use super::image_row::ImageRow;
 use super::lines::Line;
 use super::state;
 use crate::Limits;
-use crate::model::{Report, Termination};
+use backtrail_model::{Report, Termination};
 use crate::notes::Notes;
 use std::collections::HashMap;
 
@@ -138,7 +138,7 @@ impl<'l> Reader<'l> {
     fn image(&mut self, line: &Line<'_>) -> Option<Place> {
         let row = ImageRow::read(line.bytes)?;
         let number = line.number;
-        if self.report.images.len() >= self.limits.max_images {
+        if self.report.process.images.len() >= self.limits.max_images {
             self.beyond_limit(line, "images");
             return None;
         }
@@ -149,14 +149,14 @@ impl<'l> Reader<'l> {
             self.stray("Binary Images", &line.text());
         }
         self.block = Block::Images;
-        self.report.images.push(row.image);
+        self.report.process.images.push(row.image);
         Some(Place::Image)
     }
 
     fn registers(&mut self, thread: usize, trimmed: &str) -> Option<Place> {
         let registers = state::read(trimmed)?;
         self.registers_left = self.registers_left.checked_sub(registers.len())?;
-        self.report.threads.get_mut(thread)?.registers.extend(registers);
+        self.report.process.threads.get_mut(thread)?.registers.extend(registers);
         Some(Place::Registers)
     }
 

@@ -5,7 +5,7 @@ use super::frame_row::FrameRow;
 use super::lines::Line;
 use super::reader::{Block, Reader};
 use super::words::{Hex, hex, words};
-use crate::model::{Frame, Recursion};
+use backtrail_model::{Frame, Recursion};
 use crate::stack::unsettled;
 use backtrail_core::Avma;
 use std::ops::Range;
@@ -49,15 +49,15 @@ impl Reader<'_> {
     /// apart by their numbers.
     fn begins_anew(&self, row: &FrameRow<'_>) -> bool {
         let Block::Backtrace(position) = self.block else { return false };
-        let Some(backtrace) = self.report.backtraces.get(position) else { return false };
+        let Some(backtrace) = self.report.process.backtraces.get(position) else { return false };
         let is_inline = backtrace.frames.last().is_some_and(|frame| frame.index == 0);
         row.index == 0 && backtrace.title == UNTITLED && !backtrace.frames.is_empty() && !is_inline
     }
 
     fn push(&mut self, frame: Frame) -> bool {
         let frames = match self.block {
-            Block::Thread(position) => self.report.threads.get_mut(position).map(|thread| &mut thread.frames),
-            Block::Backtrace(position) => self.report.backtraces.get_mut(position).map(|b| &mut b.frames),
+            Block::Thread(position) => self.report.process.threads.get_mut(position).map(|thread| &mut thread.frames),
+            Block::Backtrace(position) => self.report.process.backtraces.get_mut(position).map(|b| &mut b.frames),
             _ => None,
         };
         let Some(frames) = frames else { return false };
@@ -73,7 +73,7 @@ impl Reader<'_> {
             return None;
         }
         let first = match self.block {
-            Block::Backtrace(position) => self.report.backtraces.get(position)?.frames.len(),
+            Block::Backtrace(position) => self.report.process.backtraces.get(position)?.frames.len(),
             _ => return None,
         };
         for (index, (span, address)) in (first..).zip(addresses) {
@@ -98,7 +98,7 @@ impl Reader<'_> {
         let words = trimmed.strip_prefix(RECURSION_MARK)?.trim();
         let Block::Thread(position) = self.block else { return None };
         if words.starts_with("ELIDED ") || words.starts_with("RECURSION ") {
-            let thread = self.report.threads.get_mut(position)?;
+            let thread = self.report.process.threads.get_mut(position)?;
             if words.starts_with("ELIDED ") {
                 thread.recursion.get_or_insert(Recursion { depth: 0, first_elided: None, last_elided: None });
             }
@@ -113,7 +113,7 @@ impl Reader<'_> {
     /// Rows below `*** First throw call stack:` in the application-specific information are a backtrace too. The text
     /// stays where it is.
     pub(super) fn announced_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
-        let is_open = self.report.backtraces.last().is_some_and(|b| b.title == FIRST_THROW);
+        let is_open = self.report.process.backtraces.last().is_some_and(|b| b.title == FIRST_THROW);
         let addresses = raw_addresses(line.bytes);
         let row = FrameRow::read(line.bytes);
         // The list may open with a bracket on a line of its own, and close so.
@@ -127,7 +127,7 @@ impl Reader<'_> {
         if !is_open && !is_bracket {
             self.open_backtrace(line, FIRST_THROW, false);
         }
-        self.block = Block::Backtrace(self.report.backtraces.len().saturating_sub(1));
+        self.block = Block::Backtrace(self.report.process.backtraces.len().saturating_sub(1));
         if let Some(addresses) = addresses {
             self.raw_row(line, &addresses);
         } else if row.is_some() {

@@ -1,7 +1,7 @@
 //! Rows of a thread's state: `rax: 0x…  rbx: 0x…`, up to four a row.
 
 use super::words::hex_value;
-use crate::model::Register;
+use backtrail_model::Register;
 
 /// Reads a row. `None` where it is none: it does not begin with a name and a value. What follows a value and is no
 /// further name (`esr: 0x92000046 (Data Abort) byte write`) becomes that register's note.

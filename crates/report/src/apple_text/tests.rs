@@ -1,7 +1,7 @@
 //! Grammar that real reports show, in small reports of our own.
 
 use super::*;
-use crate::model::{Frame, Thread};
+use backtrail_model::{Frame, Thread};
 use backtrail_core::{Arch, Avma, FrameAddress, ImageId};
 
 fn read(text: &str) -> Report {
@@ -117,25 +117,25 @@ fn macos_version_12() {
     assert!(section(&report, "Kernel Triage").unwrap().starts_with("VM - (arg"));
     assert!(section(&report, "VM Region Summary").unwrap().ends_with("3571"));
     assert!(section(&report, "External Modification Summary").unwrap().contains("task_for_pid: 0"));
-    assert_eq!(report.threads.len(), 3);
-    assert_eq!(report.crashed_thread, Some(0));
-    assert_eq!(report.threads[0].queue.as_deref(), Some("com.apple.main-thread"));
-    assert_eq!(report.threads[1].name.as_deref(), Some("caulk.messenger.shared:17"));
-    assert_eq!(report.images.len(), 3);
-    assert_eq!(report.images[0].name, "Painter");
+    assert_eq!(report.process.threads.len(), 3);
+    assert_eq!(report.process.crashed_thread, Some(0));
+    assert_eq!(report.process.threads[0].queue.as_deref(), Some("com.apple.main-thread"));
+    assert_eq!(report.process.threads[1].name.as_deref(), Some("caulk.messenger.shared:17"));
+    assert_eq!(report.process.images.len(), 3);
+    assert_eq!(report.process.images[0].name, "Painter");
 }
 
 #[test]
 fn inline_rows_of_macos_version_12() {
     let report = read(MACOS_12);
-    let frames = &report.threads[0].frames;
+    let frames = &report.process.threads[0].frames;
     assert_eq!(frames.iter().map(|f| f.inlined).collect::<Vec<_>>(), [true, false, false, false]);
     let pc = FrameAddress::Exact(Avma::new(0x1_00b7_d498));
     assert_eq!((frames[0].address, frames[1].address), (Some(pc), Some(pc)));
     assert_eq!(frames[2].address, Some(FrameAddress::Return(Avma::new(0x1_8a5c_a7b0))));
     assert_eq!(frames.iter().map(|f| f.image).collect::<Vec<_>>(), [Some(0), Some(0), Some(1), None]);
     assert_eq!(frames[3].reported, None);
-    let registers = &report.threads[0].registers;
+    let registers = &report.process.threads[0].registers;
     assert_eq!(registers.last().unwrap().note.as_deref(), Some("(Data Abort) byte read Translation fault"));
     assert_eq!(registers.len(), 9);
 }
@@ -197,7 +197,7 @@ Thread 0 Crashed:
 7997 App  0x100003000 main + 12
 ",
     );
-    let thread = &report.threads[0];
+    let thread = &report.process.threads[0];
     assert_eq!(thread.frames.len(), 5);
     let recursion = thread.recursion.as_ref().unwrap();
     assert_eq!((recursion.depth, recursion.first_elided, recursion.last_elided), (7998, Some(3), Some(7995)));
@@ -228,7 +228,7 @@ Thread 0 Crashed:
 ",
     );
     for report in [&rows, &list] {
-        let backtrace = &report.backtraces[0];
+        let backtrace = &report.process.backtraces[0];
         assert!(backtrace.is_exception);
         let addresses: Vec<_> = backtrace.frames.iter().map(|frame| frame.address.unwrap()).collect();
         let expected = [0x1_8e41_edb0, 0x1_8d98_3f80].map(|address| FrameAddress::Return(Avma::new(address)));
@@ -261,7 +261,7 @@ Thread 0 Crashed:
     );
     assert_eq!(report.app_info[0].lines.len(), 4, "the text stays whole: {:?}", report.app_info);
     let titles: Vec<_> =
-        report.backtraces.iter().map(|b| (b.title.as_str(), b.frames.len(), b.is_exception)).collect();
+        report.process.backtraces.iter().map(|b| (b.title.as_str(), b.frames.len(), b.is_exception)).collect();
     let expected = [("First throw call stack", 2, false), ("Application Specific Backtrace 1", 2, true)];
     assert_eq!(titles, expected);
 }
@@ -296,7 +296,7 @@ Thread 0 Crashed:
     assert!(termination.details[2].starts_with("Reason: tried"));
     assert!(section(&report, "Dyld Error Message").unwrap().contains("image not found"));
     assert_eq!(report.app_info[0].lines, ["abort() called"]);
-    assert_eq!(report.crashed_thread, Some(0));
+    assert_eq!(report.process.crashed_thread, Some(0));
 }
 
 #[test]
@@ -321,7 +321,7 @@ Thread 0 Crashed:
     assert!(section(&report, "VM Region Info").unwrap().ends_with("MyGreatApp"));
     let termination = report.termination.as_ref().unwrap();
     assert_eq!((termination.code, termination.by_pid), (Some(11), Some(21776)));
-    assert_eq!(report.crashed_thread, Some(0));
+    assert_eq!(report.process.crashed_thread, Some(0));
     assert_eq!(report.fields, []);
 }
 
@@ -365,12 +365,12 @@ Thread 7 crashed with ARM Thread State (64-bit):
     x0: 0x0000000000000001
 ",
     );
-    assert_eq!(report.backtraces[0].frames.len(), 2);
-    assert_eq!(report.backtraces[0].frames[0].image_offset, Some(0x4000));
+    assert_eq!(report.process.backtraces[0].frames.len(), 2);
+    assert_eq!(report.process.backtraces[0].frames[0].image_offset, Some(0x4000));
     let numbers: Vec<_> =
-        report.threads.iter().map(|thread: &Thread| (thread.number, thread.crashed)).collect();
+        report.process.threads.iter().map(|thread: &Thread| (thread.number, thread.crashed)).collect();
     assert_eq!(numbers, [(1, false), (7, true)], "the state tells that thread 7 crashed");
-    assert_eq!(report.threads[1].registers.len(), 1);
+    assert_eq!(report.process.threads[1].registers.len(), 1);
     let images = read("0x1000 - 0x1fff App arm64  <debeff4e26534f38e59bc9de7b8daade> /App\nEOF\n");
     assert_eq!(images.images.len(), 1);
 }
@@ -390,17 +390,17 @@ Binary Image: DemoApp
 Base Address: 0x00000001000e4000
 ";
     let report = read(rows);
-    let image = &report.images[0];
+    let image = &report.process.images[0];
     assert_eq!((image.name.as_str(), image.load_address), ("DemoApp", Avma::new(0x1_000e_4000)));
     assert_eq!(image.id, ImageId::parse_uuid("E5B0A378-6816-3D90-86FD-2AEF15894A85").ok());
-    let frame = &report.backtraces[0].frames[2];
+    let frame = &report.process.backtraces[0].frames[2];
     assert_eq!((frame.image, frame.image_offset, &frame.reported), (Some(0), Some(69280), &None));
-    assert!(report.backtraces[0].is_exception);
+    assert!(report.process.backtraces[0].is_exception);
     assert_eq!(report.fault_frames().len(), 3);
     // With a name in the row, nobody can tell whose address it is.
     let report = read(&rows.replace("DemoApp + 69280", "main (in DemoApp) (main.m:14)"));
-    assert_eq!((report.images.len(), report.backtraces[0].frames[2].image), (0, None));
-    assert_eq!(name_of(&report.backtraces[0].frames[2]), "main");
+    assert_eq!((report.process.images.len(), report.process.backtraces[0].frames[2].image), (0, None));
+    assert_eq!(name_of(&report.process.backtraces[0].frames[2]), "main");
 }
 
 #[test]
@@ -417,7 +417,7 @@ com.apple.uikit.eventfetch-thread
 0  libsystem_kernel.dylib         0x3000 same number, inlined or not
 ",
     );
-    let lengths: Vec<_> = report.backtraces.iter().map(|backtrace| backtrace.frames.len()).collect();
+    let lengths: Vec<_> = report.process.backtraces.iter().map(|backtrace| backtrace.frames.len()).collect();
     assert_eq!(lengths, [2, 2]);
     assert!(format!("{:?}", report.sections).contains("uikit.eventfetch"));
 }
@@ -446,7 +446,7 @@ E0EAD86F01000000
 CrashDoctor Diagnosis: Possible zombie in call: -[A b]
 ",
     );
-    let frame = &report.threads[0].frames[0];
+    let frame = &report.process.threads[0].frames[0];
     assert_eq!((name_of(frame), frame.image_offset), ("-[Crasher crash]", Some(4248)));
     assert_eq!(report.exception.as_ref().unwrap().address, Some(Avma::new(8)));
     let all: String = report.sections.iter().map(|s| format!("{}: {}\n", s.title, s.text)).collect();
@@ -468,7 +468,7 @@ Thread 0 Crashed:
 3   App  0x100003000 main + 4
 ",
     );
-    let exact = report.threads[0].frames.iter().map(|f| matches!(f.address, Some(FrameAddress::Exact(_))));
+    let exact = report.process.threads[0].frames.iter().map(|f| matches!(f.address, Some(FrameAddress::Exact(_))));
     assert_eq!(exact.collect::<Vec<_>>(), [true, false, true, false]);
 }
 
@@ -489,11 +489,11 @@ Binary Images:
 0x11112222333344445555 - 0x11112222333344446666 Far arm64  <> /Far
 ",
     );
-    let frames = &report.threads[0].frames;
+    let frames = &report.process.threads[0].frames;
     assert_eq!((frames[0].address, name_of(&frames[0])), (None, "main"));
     assert_eq!(raw(&frames[1]), u64::MAX);
-    assert_eq!(report.images[frames[2].image.unwrap()].name, "Lib", "two claim it, the row names one");
-    assert_eq!(report.images.len(), 5);
+    assert_eq!(report.process.images[frames[2].image.unwrap()].name, "Lib", "two claim it, the row names one");
+    assert_eq!(report.process.images.len(), 5);
     let notes = report.notes.join("\n");
     for word in
         ["line 2: address 0x11112222333344445555", "image App: it ends before", "image Far: its addresses"]
@@ -527,8 +527,8 @@ fn what_goes_beyond_a_limit_is_kept_as_text() {
         text += &format!("Title {title}:\nwords {title}\n\n");
     }
     let report = super::read(text.as_bytes(), 0..text.len(), 1, &limits);
-    assert_eq!((report.threads.len(), report.images.len()), (2, 1));
-    assert_eq!(report.threads.iter().map(|thread| thread.frames.len()).sum::<usize>(), 3);
+    assert_eq!((report.process.threads.len(), report.process.images.len()), (2, 1));
+    assert_eq!(report.process.threads.iter().map(|thread| thread.frames.len()).sum::<usize>(), 3);
     assert_eq!(report.sections.len(), 3);
     assert_eq!(report.notes.len(), 5);
     let model = format!("{report:?}");

@@ -2,7 +2,7 @@
 
 use super::Place;
 use super::reader::{Block, Reader};
-use crate::model::Section;
+use backtrail_model::Section;
 
 /// The title of what libraries wrote down, beyond what the model takes.
 pub(super) const APP_INFO: &str = "Application Specific Information";
@@ -20,11 +20,11 @@ impl Reader<'_> {
                 None => self.stray("", text),
             },
             Block::Thread(position) | Block::State(position) => {
-                let number = self.report.threads.get(position).map_or(0, |thread| thread.number);
+                let number = self.report.process.threads.get(position).map_or(0, |thread| thread.number);
                 self.stray(&format!("Thread {number}"), text)
             }
             Block::Backtrace(position) => {
-                let title = self.report.backtraces.get(position).map(|backtrace| backtrace.title.clone());
+                let title = self.report.process.backtraces.get(position).map(|backtrace| backtrace.title.clone());
                 self.stray(&title.unwrap_or_default(), text)
             }
             Block::Images => self.stray("Binary Images", text),

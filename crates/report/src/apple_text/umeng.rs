@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 use super::words::hex_value;
-use crate::model::Image;
+use backtrail_model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
 
 impl Reader<'_> {
@@ -15,7 +15,7 @@ impl Reader<'_> {
         };
         let (Some(name), Some(base)) = (field("Binary Image"), field("Base Address")) else { return };
         let Some(base) = hex_value(base) else { return };
-        let mut frames = self.report.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
+        let mut frames = self.report.process.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
         if frames.any(|frame| frame.image_name.as_deref() == Some(name) && frame.reported.is_some()) {
             self.notes.add(|| {
                 format!("rows of {name} have names already; their addresses are not looked up again")
@@ -29,6 +29,6 @@ impl Reader<'_> {
             load_address: Avma::new(base),
             ..Image::default()
         };
-        self.report.images.push(image);
+        self.report.process.images.push(image);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Edit, Written, written};
 use crate::Limits;
 use crate::json::{self, Json, Member, encode};
-use crate::model::Frame;
+use backtrail_model::Frame;
 use std::ops::Range;
 
 /// Fills the frame's object, puts objects for the inlined functions before it and takes away those that stood there.

@@ -9,7 +9,7 @@ mod json;
 mod tests;
 mod text;
 
-use crate::model::{Frame, Report, ReportKind};
+use backtrail_model::{Frame, Report, Source};
 use crate::read::translated_part;
 use crate::{Limits, apple_text};
 use backtrail_core::{FrameAddress, Function};
@@ -33,15 +33,15 @@ pub fn emit(input: &[u8], report: &Report) -> Vec<u8> {
     for stack in stacks(report) {
         stack_edits(input, report, stack, &mut edits);
     }
-    if report.kind == ReportKind::AppleIps {
+    if report.source == Source::AppleIps {
         translation_edits(input, report, &mut edits);
     }
     apply(input, edits)
 }
 
 fn stacks(report: &Report) -> impl Iterator<Item = &[Frame]> {
-    let threads = report.threads.iter().map(|thread| thread.frames.as_slice());
-    threads.chain(report.backtraces.iter().map(|backtrace| backtrace.frames.as_slice()))
+    let threads = report.process.threads.iter().map(|thread| thread.frames.as_slice());
+    threads.chain(report.process.backtraces.iter().map(|backtrace| backtrace.frames.as_slice()))
 }
 
 fn is_filled(frame: &Frame) -> bool {
@@ -64,7 +64,7 @@ fn stack_edits(input: &[u8], report: &Report, stack: &[Frame], edits: &mut Vec<E
             json::object(input, &inlined, frame, edits);
         } else if is_filled(frame) {
             let form =
-                if report.kind == ReportKind::AppleIps { text::Form::InJson } else { text::Form::Plain };
+                if report.source == Source::AppleIps { text::Form::InJson } else { text::Form::Plain };
             text::row(input, &inlined, frame, form, edits);
         }
         inlined.clear();
@@ -84,7 +84,7 @@ fn translation_edits(input: &[u8], report: &Report, edits: &mut Vec<Edit>) {
         return;
     }
     let mut text = apple_text::read(input, part, 1, &Limits::default());
-    for frame in text.frames_mut() {
+    for frame in text.process.frames_mut() {
         if let Some(answer) = frame.address.and_then(|address| answers.get(&address)) {
             frame.functions.clone_from(&answer.functions);
             frame.symbol.clone_from(&answer.symbol);

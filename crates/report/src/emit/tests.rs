@@ -1,4 +1,4 @@
-use crate::model::{Frame, Report};
+use backtrail_model::{Frame, Report};
 use crate::{Limits, emit, parse};
 use backtrail_core::{Function, Symbol};
 
@@ -46,8 +46,8 @@ Binary Images:\r
 #[test]
 fn rows_keep_everything_up_to_the_address() {
     let text = emitted(TEXT, |report| {
-        fill_chain(&mut report.threads[0].frames[0]);
-        fill_symbol(&mut report.threads[0].frames[1]);
+        fill_chain(&mut report.process.threads[0].frames[0]);
+        fill_symbol(&mut report.process.threads[0].frames[1]);
     });
     let expected = TEXT
         .replace(
@@ -61,22 +61,22 @@ fn rows_keep_everything_up_to_the_address() {
 
 #[test]
 fn what_was_emitted_reads_back_with_its_names_and_emits_the_same_again() {
-    let once = emitted(TEXT, |report| fill_chain(&mut report.threads[0].frames[0]));
+    let once = emitted(TEXT, |report| fill_chain(&mut report.process.threads[0].frames[0]));
     let frames = &read(&once).threads[0].frames;
     assert_eq!(frames.iter().map(|frame| frame.inlined).collect::<Vec<_>>(), [true, false, false, false]);
     assert_eq!(frames[0].address, frames[1].address);
     let symbol = frames[1].reported.as_ref().unwrap();
     assert_eq!((symbol.name.as_str(), symbol.offset, symbol.line), ("Canvas.touch(_:)", Some(120), Some(77)));
     // Inline rows of an earlier run go with their machine frame; also when there is one row less now.
-    let again = emitted(&once, |report| fill_chain(&mut report.threads[0].frames[1]));
+    let again = emitted(&once, |report| fill_chain(&mut report.process.threads[0].frames[1]));
     assert_eq!(again, once);
-    let fewer = emitted(&once, |report| fill_symbol(&mut report.threads[0].frames[1]));
+    let fewer = emitted(&once, |report| fill_symbol(&mut report.process.threads[0].frames[1]));
     assert_eq!(fewer, TEXT.replace("0x102aec000 + 62416", "-[NSApplication run] + 416"));
 }
 
 #[test]
 fn rows_at_the_end_of_the_file_and_without_a_tail() {
-    let text = emitted("Thread 0:\n0 App 0x1000", |report| fill_chain(&mut report.threads[0].frames[0]));
+    let text = emitted("Thread 0:\n0 App 0x1000", |report| fill_chain(&mut report.process.threads[0].frames[0]));
     assert_eq!(
         text,
         "Thread 0:\n0 App 0x1000 Brush.stroke(at:) (Brush.swift:31) [inlined]\n\
@@ -88,15 +88,15 @@ fn rows_at_the_end_of_the_file_and_without_a_tail() {
 fn odd_functions_stay_on_their_line() {
     let text = emitted("Thread 0:\n0 App 0x1000 f + 3\n", |report| {
         let mut odd = function("", None, None, false);
-        report.threads[0].frames[0].functions = vec![odd.clone()];
+        report.process.threads[0].frames[0].functions = vec![odd.clone()];
         odd.linkage_name = Some("_Zx\ny".to_owned());
-        report.threads[0].frames[0].functions.push(odd);
+        report.process.threads[0].frames[0].functions.push(odd);
     });
     assert_eq!(text, "Thread 0:\n0 App 0x1000 ??? [inlined]\n0 App 0x1000 _Zx y\n");
     // Without an offset from symbolizing, the report's own holds where it speaks of the same function.
     let keep = |name: &'static str| {
         emitted("Thread 0:\n0 App 0x1000 f + 3\n", |report| {
-            report.threads[0].frames[0].functions =
+            report.process.threads[0].frames[0].functions =
                 vec![function(name, Some("/<compiler-generated>"), Some(0), false)];
         })
     };
@@ -112,7 +112,7 @@ fn lists_of_addresses_become_rows() {
         0   My App                        \t0x0000000102afb3d0 0x102aec000 + 62416\n\
         1   ???                           \t0x000000018a5ca7b0 -[NSApplication run] + 416\n\
         2   ???                           \t0x0000000000000040 ???\n\nBinary";
-    let emitted = emitted(text, |report| fill_symbol(&mut report.backtraces[0].frames[1]));
+    let emitted = emitted(text, |report| fill_symbol(&mut report.process.backtraces[0].frames[1]));
     assert!(emitted.starts_with(expected), "{emitted}");
 }
 
@@ -123,8 +123,8 @@ tail"#;
 #[test]
 fn objects_get_members_and_neighbours() {
     let text = emitted(COMPACT, |report| {
-        fill_chain(&mut report.threads[0].frames[0]);
-        fill_symbol(&mut report.threads[0].frames[1]);
+        fill_chain(&mut report.process.threads[0].frames[0]);
+        fill_symbol(&mut report.process.threads[0].frames[1]);
     });
     let expected = COMPACT
         .replace(
@@ -133,14 +133,14 @@ fn objects_get_members_and_neighbours() {
         )
         .replace(r#""symbol":"old","symbolLocation":7"#, r#""symbol":"-[NSApplication run]","symbolLocation":416"#);
     assert_eq!(text, expected);
-    let again = emitted(&text, |report| fill_chain(&mut report.threads[0].frames[1]));
+    let again = emitted(&text, |report| fill_chain(&mut report.process.threads[0].frames[1]));
     assert_eq!(again, text);
 }
 
 #[test]
 fn objects_keep_the_style_of_their_file() {
     let pretty = "{\"procName\" : \"D\",\n  \"threads\" : [\n    {\n      \"frames\" : [\n        {\n          \"imageOffset\" : 16,\n          \"imageIndex\" : 0\n        }\n      ]\n    }\n  ],\n  \"usedImages\" : []\n}\n";
-    let text = emitted(pretty, |report| fill_chain(&mut report.threads[0].frames[0]));
+    let text = emitted(pretty, |report| fill_chain(&mut report.process.threads[0].frames[0]));
     let expected = "[\n        {\n          \"symbol\" : \"Brush.stroke(at:)\",\n          \"sourceLine\" : 31,\n          \"sourceFile\" : \"Brush.swift\",\n          \"inline\" : true,\n          \"imageIndex\" : 0,\n          \"imageOffset\" : 16\n        },\n        {\n          \"imageOffset\" : 16,\n          \"imageIndex\" : 0,\n          \"symbol\" : \"Canvas.touch(_:)\",\n          \"symbolLocation\" : 120,\n          \"sourceLine\" : 77,\n          \"sourceFile\" : \"Canvas.swift\"\n        }\n";
     assert!(text.contains(expected), "{text}");
 }
@@ -149,7 +149,7 @@ fn objects_keep_the_style_of_their_file() {
 fn members_that_no_longer_hold_go() {
     let text = r#"{"procName":"D","threads":[{"frames":[{"symbolLocation":7,"sourceLine":5,"symbol":"old","imageIndex":0,"imageOffset":16,"x":[1, 2]}]}],"usedImages":[]}"#;
     let emitted = emitted(text, |report| {
-        report.threads[0].frames[0].functions = vec![function("new \"q\"", Some("a\\b.c"), None, false)];
+        report.process.threads[0].frames[0].functions = vec![function("new \"q\"", Some("a\\b.c"), None, false)];
     });
     let expected = r#"{"imageIndex":0,"imageOffset":16,"x":[1, 2],"symbol":"new \"q\"","sourceFile":"b.c"}"#;
     assert!(emitted.contains(expected), "{emitted}");
@@ -158,9 +158,9 @@ fn members_that_no_longer_hold_go() {
 #[test]
 fn rows_inside_of_json_strings() {
     let text = emitted(COMPACT, |report| {
-        fill_chain(&mut report.backtraces[0].frames[0]);
+        fill_chain(&mut report.process.backtraces[0].frames[0]);
         let quoted = function("operator\"\" _x", Some("a.c"), Some(9), false);
-        report.backtraces[0].frames[1].functions = vec![quoted];
+        report.process.backtraces[0].frames[1].functions = vec![quoted];
     });
     let expected = COMPACT.replace(
         r#"0   App \"x\"\t0x1010 App + 16\n1   App 0x1020 App + 32"#,
@@ -176,7 +176,7 @@ fn both_halves_of_a_translated_report_are_filled() {
         "Translated Report (Full Report Below)\n\nReport Version: 12\n\nThread 0 Crashed:\n0   App \t   0x1010 0x1000 + 16\n\
          1   App \t   0x1020 0x1000 + 32\n\n-----------\nFull Report\n-----------\n\n{COMPACT}"
     );
-    let emitted = emitted(&text, |report| fill_chain(&mut report.threads[0].frames[0]));
+    let emitted = emitted(&text, |report| fill_chain(&mut report.process.threads[0].frames[0]));
     assert!(
         emitted.contains("0   App \t   0x1010 Canvas.touch(_:) + 120 (Canvas.swift:77)\n1   App"),
         "{emitted}"

@@ -3,7 +3,7 @@
 use super::{Edit, Written, is_filled, written};
 use crate::apple_text::{self, FrameRow};
 use crate::json::{decode, encode};
-use crate::model::{Frame, Report};
+use backtrail_model::{Frame, Report};
 use backtrail_core::{Avma, FrameAddress};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -134,7 +134,7 @@ impl<'r> RawLists<'r> {
 /// Whole rows in the columns of Apple's reports.
 fn rows_of(report: &Report, frame: &Frame) -> Vec<String> {
     let address = frame.address.map(FrameAddress::raw);
-    let image = frame.image.and_then(|position| report.images.get(position));
+    let image = frame.image.and_then(|position| report.process.images.get(position));
     let name = image.map_or("???", |image| image.name.as_str());
     let head = format!("{:<3} {name:<30}\t{:#018x}", frame.index, address.map_or(0, Avma::get));
     if is_filled(frame) {

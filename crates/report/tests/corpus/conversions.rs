@@ -2,15 +2,15 @@
 
 use crate::read;
 use backtrail_core::FrameAddress;
-use backtrail_report::Report;
+use backtrail_model::Report;
 
 type Row = (u32, Option<FrameAddress>, Option<usize>);
 
 fn stacks(report: &Report) -> Vec<Vec<Row>> {
-    let rows = |thread: &backtrail_report::Thread| {
+    let rows = |thread: &backtrail_model::Thread| {
         thread.frames.iter().map(|frame| (frame.index, frame.address, frame.image)).collect()
     };
-    report.threads.iter().map(rows).collect()
+    report.process.threads.iter().map(rows).collect()
 }
 
 #[test]

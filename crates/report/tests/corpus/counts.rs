@@ -1,7 +1,8 @@
 //! Threads, frames, images and registers: as many as the file has.
 
 use crate::{json_reports, read, text_reports};
-use backtrail_report::{Report, emit};
+use backtrail_model::Report;
+use backtrail_report::emit;
 use serde_json::Value;
 use std::path::Path;
 
@@ -16,13 +17,13 @@ struct Counts {
 fn of_report(report: &Report) -> Counts {
     let frames = |threads: usize, backtraces: usize| threads + backtraces;
     Counts {
-        threads: report.threads.len(),
+        threads: report.process.threads.len(),
         frames: frames(
-            report.threads.iter().map(|t| t.frames.len()).sum(),
-            report.backtraces.iter().map(|b| b.frames.len()).sum(),
+            report.process.threads.iter().map(|t| t.frames.len()).sum(),
+            report.process.backtraces.iter().map(|b| b.frames.len()).sum(),
         ),
-        images: report.images.len(),
-        registers: report.threads.iter().map(|t| t.registers.len()).sum(),
+        images: report.process.images.len(),
+        registers: report.process.threads.iter().map(|t| t.registers.len()).sum(),
     }
 }
 
@@ -123,7 +124,7 @@ fn without_symbols_every_report_comes_back_as_it_was() {
 fn frames_lie_in_the_images_that_they_name() {
     for path in text_reports() {
         let (_, mut report) = read(&path);
-        let images = report.images.clone();
+        let images = report.process.images.clone();
         for frame in report.frames_mut() {
             let (Some(name), Some(image)) = (&frame.image_name, frame.image) else { continue };
             let image = &images[image];

@@ -2,7 +2,7 @@
 
 use crate::{json_reports, read, text_reports};
 use backtrail_core::{Arch, Avma, FrameAddress};
-use backtrail_report::{Frame, Report};
+use backtrail_model::{Frame, Report};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -86,7 +86,7 @@ impl Words {
     }
 
     fn parts(&mut self, report: &Report) {
-        for thread in &report.threads {
+        for thread in &report.process.threads {
             self.number(thread.number);
             self.number(thread.id.unwrap_or_default());
             self.some(thread.name.as_ref());
@@ -98,11 +98,11 @@ impl Words {
                 self.some(register.note.as_ref());
             }
         }
-        for backtrace in &report.backtraces {
+        for backtrace in &report.process.backtraces {
             self.text(&backtrace.title);
             backtrace.frames.iter().for_each(|frame| self.frame(frame));
         }
-        for image in &report.images {
+        for image in &report.process.images {
             self.text(&image.name);
             for text in [&image.path, &image.bundle_id, &image.version, &image.source] {
                 self.some(text.as_ref());

@@ -8,7 +8,8 @@ mod kinds;
 mod losses;
 mod pairs;
 
-use backtrail_report::{Limits, Report, parse};
+use backtrail_model::Report;
+use backtrail_report::{Limits, parse};
 use std::path::{Path, PathBuf};
 
 fn read(path: &Path) -> (Vec<u8>, Report) {

@@ -2,7 +2,7 @@
 
 use crate::{files, read};
 use backtrail_core::FrameAddress;
-use backtrail_report::{Exception, Frame, Image, Report};
+use backtrail_model::{Exception, Frame, Image, Report};
 
 type Row = (u32, Option<FrameAddress>, Option<String>, Option<(String, Option<u64>)>);
 
@@ -14,13 +14,13 @@ fn row(frame: &Frame, images: &[Image]) -> Row {
 }
 
 fn stacks(report: &Report) -> Vec<(u64, bool, Option<String>, Vec<Row>)> {
-    let rows = |frames: &[Frame]| frames.iter().map(|frame| row(frame, &report.images)).collect();
-    report.threads.iter().map(|t| (t.number, t.crashed, t.name.clone(), rows(&t.frames))).collect()
+    let rows = |frames: &[Frame]| frames.iter().map(|frame| row(frame, &report.process.images)).collect();
+    report.process.threads.iter().map(|t| (t.number, t.crashed, t.name.clone(), rows(&t.frames))).collect()
 }
 
 fn images(report: &Report) -> Vec<Image> {
     let plain = |image: &Image| Image { source: None, ..image.clone() };
-    report.images.iter().map(plain).collect()
+    report.process.images.iter().map(plain).collect()
 }
 
 fn exception(report: &Report) -> Exception {
@@ -71,8 +71,8 @@ fn application_frames_have_the_offsets_of_the_known_answer() {
                 let thread = usize::try_from(frame["thread"].as_u64().unwrap()).unwrap();
                 let index = frame["frame"].as_u64().unwrap();
                 let found =
-                    report.threads[thread].frames.iter().find(|f| u64::from(f.index) == index).unwrap();
-                let image = &report.images[found.image.unwrap()];
+                    report.process.threads[thread].frames.iter().find(|f| u64::from(f.index) == index).unwrap();
+                let image = &report.process.images[found.image.unwrap()];
                 assert_eq!(frame["image"], image.name.as_str(), "{name} {frame}");
                 let offset = found.address.unwrap().raw().offset_from(image.load_address).unwrap();
                 // On armv7 the answer is stated without the Thumb bit.

@@ -204,9 +204,7 @@ fn of_table(start: &[u8], size: u64) -> Result<Identity, TableError> {
         SourceKind::MachODwarf | SourceKind::MachOSymbols => Format::MachO,
         _ => Format::Elf,
     };
-    let has_debug_info =
-        !matches!(header.source, SourceKind::ElfSymbols | SourceKind::MachOSymbols | SourceKind::Unknown);
-    Ok(Identity::of_table(format, header.arch, header.id, whole(size), has_debug_info))
+    Ok(Identity::of_table(format, header.arch, header.id, whole(size), header.has_debug_info()))
 }
 
 /// GSYM states neither format nor architecture.

@@ -1,0 +1,122 @@
+//! Captured processes with names: capture, walk, and look up.
+
+#[cfg(target_os = "linux")]
+use backtrail_core::{FrameAddress, Trust};
+use backtrail_model::{Detail, Report};
+#[cfg(target_os = "linux")]
+use backtrail_model::{Frame, Thread};
+use backtrail_resolve::{PerfMap, Symbols};
+use backtrail_stacks::{self as stacks, Captured, StackOptions, StacksError};
+use std::path::Path;
+
+/// The stacks of a captured process, walked and named.
+#[derive(Debug)]
+pub struct Stacks {
+    /// The process, its threads and their frames, its images, what stopped it.
+    pub report: Report,
+}
+
+impl Stacks {
+    /// Captures a process that runs, walks and names its threads. Each thread is stopped while its registers and stack
+    /// are copied, no longer.
+    ///
+    /// # Errors
+    /// Where there is no such process, or it may not be captured; the message says which setting or capability is in the
+    /// way.
+    #[cfg(target_os = "linux")]
+    pub fn process(pid: u32, symbols: &Symbols, options: &StackOptions) -> Result<Self, StacksError> {
+        Ok(named(stacks::process(pid, symbols.index(), options)?, symbols, options.detail))
+    }
+
+    /// The images of a process that runs, without stopping it; no threads.
+    ///
+    /// # Errors
+    /// As [`Stacks::process`]'s.
+    #[cfg(target_os = "linux")]
+    pub fn images_of(pid: u32, symbols: &Symbols) -> Result<Self, StacksError> {
+        let mut captured = stacks::images_of(pid, symbols.index())?;
+        symbols.open_loaded(&mut captured.report.process, &captured.files);
+        Ok(Self { report: captured.report })
+    }
+
+    /// Reads, walks and names the threads of an ELF core. Images' files are found by build id among `symbols` and in the
+    /// system's debug directories, by path, and in the core itself; `executable` is the program where the caller has it.
+    ///
+    /// # Errors
+    /// Where `path` is no core that can be read, or `executable` cannot be.
+    pub fn core(
+        path: impl AsRef<Path>,
+        executable: Option<&Path>,
+        symbols: &Symbols,
+        options: &StackOptions,
+    ) -> Result<Self, StacksError> {
+        let captured = stacks::core(path.as_ref(), executable, symbols.index(), options)?;
+        Ok(named(captured, symbols, options.detail))
+    }
+
+    /// Reads, walks and names the threads of a minidump. Modules' files are found by identity among `symbols` and in the
+    /// system's debug directories, and by path.
+    ///
+    /// # Errors
+    /// Where `path` is no minidump that can be read.
+    #[cfg(feature = "minidump")]
+    pub fn minidump(
+        path: impl AsRef<Path>,
+        symbols: &Symbols,
+        options: &StackOptions,
+    ) -> Result<Self, StacksError> {
+        Ok(named(stacks::minidump(path.as_ref(), symbols.index(), options)?, symbols, options.detail))
+    }
+
+    /// Reads, walks and names a saved stack: a directory in the layout of libunwindstack's offline cases. What the
+    /// directory's binaries do not name is looked for in `symbols`.
+    ///
+    /// # Errors
+    /// Where the directory has no `regs.txt` or `maps.txt`, or they cannot be read.
+    pub fn offline(
+        path: impl AsRef<Path>,
+        symbols: &Symbols,
+        options: &StackOptions,
+    ) -> Result<Self, StacksError> {
+        Ok(named(stacks::offline(path.as_ref(), symbols.index(), options)?, symbols, options.detail))
+    }
+
+    /// Whether a frame stayed without a name for want of symbols, or a walk could not go on for want of a file.
+    pub fn is_incomplete(&self) -> bool {
+        self.report.process.images.iter().any(|image| image.symbols.is_incomplete())
+    }
+}
+
+/// Names addresses of a process that runs, without stopping it: those that a profiler or a log has. An address is looked up
+/// as it is ([`FrameAddress::Exact`]) or as one that a callee returns to ([`FrameAddress::Return`]). The frames come in the
+/// order of the addresses.
+///
+/// # Errors
+/// Where there is no such process, or its list of mappings may not be read.
+#[cfg(target_os = "linux")]
+pub fn symbolize(pid: u32, addresses: &[FrameAddress], symbols: &Symbols) -> Result<Vec<Frame>, StacksError> {
+    let mut captured = stacks::images_of(pid, symbols.index())?;
+    let process = &mut captured.report.process;
+    let frame = |(address, index): (&FrameAddress, u32)| Frame {
+        address: Some(*address),
+        trust: Trust::Report,
+        ..Frame::new(index)
+    };
+    let frames = addresses.iter().zip(0..).map(frame).collect();
+    process.threads.push(Thread { frames, ..Thread::default() });
+    process.place_frames();
+    symbols.symbolize_loaded(process, &captured.files, Detail::Lines);
+    Ok(process.threads.pop().map(|thread| thread.frames).unwrap_or_default())
+}
+
+fn named(mut captured: Captured, symbols: &Symbols, detail: Detail) -> Stacks {
+    let mut process = std::mem::take(&mut captured.report.process);
+    captured.install(|| symbols.symbolize_loaded(&mut process, &captured.files, detail));
+    captured.report.process = process;
+    if detail != Detail::Addresses
+        && let Some(map) = captured.perf_map.as_deref().and_then(PerfMap::read)
+    {
+        map.name(&mut captured.report.process);
+    }
+    Stacks { report: captured.report }
+}

@@ -1,0 +1,246 @@
+//! The walk from the innermost frame outwards, and the cases in which a stack does not tell.
+
+use super::owner::{Owner, Ownership, owner_of, owner_of_image};
+use super::skip::{REPORTER_IMAGES, skip_reason};
+use super::{Attribution, StaticOwner, StaticOwners, Verdict};
+use crate::explain::kill::{Blame, Killing, killing};
+use crate::names::{
+    base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
+};
+use backtrail_model::{Frame, Image, Report};
+use backtrail_core::Avma;
+
+/// Deeper frames have no say: whatever lies there called half of the program.
+const MAX_FRAMES: usize = 4096;
+
+/// How many frames that were passed over the evidence cites.
+const MAX_CITED: usize = 4;
+
+/// The first frame that is not passed over.
+pub(crate) struct Suspect<'r> {
+    /// The frame.
+    pub(crate) frame: &'r Frame,
+    /// How many frames lie further in.
+    pub(crate) position: usize,
+    /// Whose its image is.
+    pub(crate) ownership: Ownership,
+    /// Sentences on the frames that were passed over.
+    passed: Vec<String>,
+}
+
+/// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
+pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame]) -> Option<Suspect<'r>> {
+    let mut passed = Vec::new();
+    let start = behind_signal_handler(report, stack, frames, &mut passed);
+    let mut unknown = None;
+    for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
+        let ownership = owner_of(report, frame);
+        match ownership.owner {
+            Owner::System => continue,
+            Owner::Unknown => {
+                unknown = unknown.or(Some((position, frame, ownership)));
+                continue;
+            }
+            Owner::App | Owner::Sdk => {}
+        }
+        if let Some(reason) = passing_reason(report, frame) {
+            if passed.len() < MAX_CITED {
+                passed.push(format!("{}: passed over, it {reason}", cite(report, stack, frame)));
+            }
+            continue;
+        }
+        return Some(Suspect { frame, position, ownership, passed });
+    }
+    // A frame whose image nobody knows counts only where nothing better is found.
+    let named = |(_, frame, _): &(usize, &Frame, Ownership)| image_name(report, frame).is_some();
+    let (position, frame, ownership) = unknown.filter(named)?;
+    Some(Suspect { frame, position, ownership, passed })
+}
+
+/// Frames inside of `_sigtramp` are the crash reporter at work: what was interrupted begins behind it.
+fn behind_signal_handler(report: &Report, stack: &str, frames: &[Frame], passed: &mut Vec<String>) -> usize {
+    let trampoline = frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"]));
+    let Some((at, frame)) = trampoline.and_then(|at| Some((at, frames.get(at)?))) else { return 0 };
+    passed.push(format!("{}: the frames up to here are a signal handler", cite(report, stack, frame)));
+    at + 1
+}
+
+/// Why the code at `frame` is no suspect although its image is the app's or an SDK's. Every function inlined there
+/// has to be passed over; otherwise the frame stays.
+fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
+    let image = image_name(report, frame).unwrap_or_default();
+    if REPORTER_IMAGES.iter().any(|name| image.starts_with(name)) {
+        return Some("is a crash reporter's");
+    }
+    let mut reason = None;
+    for name in frame.names() {
+        reason = Some(skip_reason(base_name(name))?);
+    }
+    reason
+}
+
+/// The verdict on `report`.
+pub(super) fn attribute(report: &Report, owners: &dyn StaticOwners) -> Attribution {
+    let Some(killing) = killing(report) else {
+        return match fault_stack(report) {
+            Some((stack, frames)) => by_stack(report, owners, &stack, frames),
+            None => no_stack("the report does not say which thread crashed"),
+        };
+    };
+    by_killing(report, owners, &killing)
+}
+
+/// The process was ended from outside, or by a guard of the system: what the stacks are worth depends on why.
+fn by_killing(report: &Report, owners: &dyn StaticOwners, killing: &Killing) -> Attribution {
+    let said = format!("{} ({})", killing.meaning, killing.evidence);
+    match killing.blame {
+        Blame::Outside => verdict(Verdict::System, None, vec![said, no_fault()]),
+        Blame::Untold => {
+            let untold =
+                "the report does not tell whose code is the reason; the stacks show what ran at the end only";
+            verdict(Verdict::Unknown, None, vec![said, untold.to_owned()])
+        }
+        Blame::Packaging => verdict(Verdict::App, app_name(report), vec![said, packaging()]),
+        Blame::MainThread => with_caution(by_main_thread(report, owners), said),
+        Blame::Stack => match fault_stack(report) {
+            Some((stack, frames)) => {
+                let mut found = by_stack(report, owners, &stack, frames);
+                found.evidence.push(said);
+                found
+            }
+            None => no_stack("the report does not say which thread crashed"),
+        },
+    }
+}
+
+fn no_fault() -> String {
+    "that is no fault of any code on the stacks; they show what ran at that moment only".to_owned()
+}
+
+fn packaging() -> String {
+    "the way the app is built or packaged is the reason, not code on the stacks".to_owned()
+}
+
+fn with_caution(mut found: Attribution, said: String) -> Attribution {
+    found.evidence.push(said);
+    let caution = "caution: the stacks were taken when the process was killed; the work that took the time may be over by then";
+    found.evidence.push(caution.to_owned());
+    found
+}
+
+fn by_main_thread(report: &Report, owners: &dyn StaticOwners) -> Attribution {
+    match main_thread(report) {
+        Some(thread) => by_stack(report, owners, &format!("{} (main)", thread_label(thread)), &thread.frames),
+        None => no_stack("the report has no main thread"),
+    }
+}
+
+fn by_stack(report: &Report, owners: &dyn StaticOwners, stack: &str, frames: &[Frame]) -> Attribution {
+    let Some(suspect) = suspect_on(report, stack, frames) else {
+        return by_link_register(report, frames).unwrap_or_else(|| nobody_but_system(report, stack, frames));
+    };
+    let place = cite(report, stack, suspect.frame);
+    let innermost = format!("{place} is the innermost frame that is not the system's");
+    let mut evidence = vec![innermost, suspect.ownership.why.clone()];
+    if let Some(owner) = static_owner(report, owners, &suspect) {
+        let inside = format!("{}: {}", owner.library, owner.evidence);
+        evidence.insert(1, inside);
+        evidence.extend(suspect.passed);
+        return verdict(Verdict::Sdk, Some(owner.library), evidence);
+    }
+    evidence.extend(suspect.passed);
+    let name = image_name(report, suspect.frame).map(str::to_owned);
+    match suspect.ownership.owner {
+        Owner::App => verdict(Verdict::App, name.or_else(|| app_name(report)), evidence),
+        Owner::Sdk => verdict(Verdict::Sdk, name, evidence),
+        Owner::System => verdict(Verdict::System, name, evidence),
+        Owner::Unknown => verdict(Verdict::Unknown, name, evidence),
+    }
+}
+
+fn static_owner(report: &Report, owners: &dyn StaticOwners, suspect: &Suspect<'_>) -> Option<StaticOwner> {
+    let image = image_of(report, suspect.frame)?;
+    let frame = suspect.frame;
+    let mut functions =
+        frame.functions.iter().filter(|function| skip_reason(base_name(&function.name)).is_none());
+    let by_function =
+        functions.find_map(|function| owners.owner(image, &function.name, function.file.as_deref()));
+    if by_function.is_some() || !frame.functions.is_empty() {
+        return by_function;
+    }
+    let file = frame.reported.as_ref().and_then(|reported| reported.file.as_deref());
+    owners.owner(image, frame.names().next()?, file)
+}
+
+/// A thread that jumped to where no code is has no frames; the link register still holds where it came from.
+fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
+    let thread = report.crashed().filter(|_| frames.is_empty())?;
+    let lr = thread.registers.iter().find(|register| register.name.eq_ignore_ascii_case("lr"))?;
+    let address = Avma::new(lr.value);
+    let holds =
+        |image: &&Image| image.load_address <= address && image.end_address.is_some_and(|end| address < end);
+    let image = report.process.images.iter().find(holds)?;
+    let ownership = owner_of_image(report, image);
+    let found = match ownership.owner {
+        Owner::App => Verdict::App,
+        Owner::Sdk => Verdict::Sdk,
+        Owner::System | Owner::Unknown => return None,
+    };
+    let offset = address.get() - image.load_address.get();
+    let place = format!(
+        "{} has no frames; its link register lr = {address} lies in {} + {offset}",
+        thread_label(thread),
+        image.name
+    );
+    Some(verdict(found, Some(image.name.clone()), vec![place, ownership.why]))
+}
+
+/// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
+const BASES: [&str; 12] = [
+    "start",
+    "_start",
+    "main",
+    "thread_start",
+    "_pthread_start",
+    "_pthread_body",
+    "start_wqthread",
+    "_pthread_wqthread",
+    "__workq_kernreturn",
+    "_dispatch_worker_thread",
+    "_dispatch_worker_thread2",
+    "start_sim",
+];
+
+/// Whether a stack is too short to have been followed to where it began.
+fn is_torn(frames: &[Frame]) -> bool {
+    frames.len() < 3 && !frames.last().is_some_and(|frame| is_any_of(frame, &BASES))
+}
+
+/// All frames are the system's, or there are none.
+fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribution {
+    let innermost = frames.iter().find(|frame| owner_of(report, frame).owner == Owner::System);
+    let Some(frame) = innermost else {
+        return no_stack(&format!("{stack} has no frame in an image that the report knows"));
+    };
+    let all = format!("no frame of {stack} lies in the app or in a library that it ships");
+    let mut evidence =
+        vec![all, format!("the innermost one is {}", describe(report, frame)), owner_of(report, frame).why];
+    if is_torn(frames) {
+        let torn = "the stack ends after so few frames that the way to the caller is lost: it may have been overwritten";
+        evidence.insert(0, torn.to_owned());
+        return verdict(Verdict::Unknown, None, evidence);
+    }
+    verdict(Verdict::System, image_name(report, frame).map(str::to_owned), evidence)
+}
+
+fn no_stack(why: &str) -> Attribution {
+    verdict(Verdict::Unknown, None, vec![why.to_owned()])
+}
+
+fn app_name(report: &Report) -> Option<String> {
+    report.process.name.clone()
+}
+
+fn verdict(verdict: Verdict, name: Option<String>, evidence: Vec<String>) -> Attribution {
+    Attribution { verdict, name, evidence }
+}

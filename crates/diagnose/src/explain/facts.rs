@@ -1,0 +1,279 @@
+//! What the rules ask of a report, worked out once.
+
+use super::fault::Fault;
+use super::registers::Registers;
+use super::tables::exceptions::signal_by_number;
+use super::words::one_line;
+use crate::attribute::{Suspect, suspect_on};
+use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, thread_label};
+use backtrail_model::{Exception, Frame, Report, Thread};
+use backtrail_core::{Arch, Family};
+
+/// The families of exceptions and signals that rules distinguish.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// EXC_BAD_ACCESS; SIGSEGV and SIGBUS where the reporter knew the signal only.
+    BadAccess,
+    /// EXC_BAD_INSTRUCTION; SIGILL.
+    BadInstruction,
+    /// EXC_ARITHMETIC; SIGFPE.
+    Arithmetic,
+    /// EXC_BREAKPOINT; SIGTRAP.
+    Breakpoint,
+    /// The process ended itself: SIGABRT.
+    Abort,
+    /// The process was ended from outside: SIGKILL.
+    Kill,
+    /// EXC_RESOURCE.
+    Resource,
+    /// EXC_GUARD.
+    Guard,
+    /// Another signal.
+    Signal,
+    /// Nothing that this crate knows.
+    Unknown,
+}
+
+/// A line that a library, the loader or the kernel left in the report.
+pub(crate) struct Said {
+    /// The text; lines of one message stay together.
+    pub(crate) text: String,
+    /// Where it stands: `Application Specific Information (libswiftCore.dylib)`.
+    pub(crate) place: String,
+}
+
+impl Said {
+    /// Cites it as evidence.
+    pub(crate) fn cite(&self) -> String {
+        format!("{}: {}", self.place, one_line(&self.text))
+    }
+}
+
+/// The report, with what follows from it.
+pub(crate) struct Facts<'r> {
+    pub(crate) report: &'r Report,
+    pub(crate) class: Class,
+    /// The blamed thread.
+    pub(crate) thread: Option<&'r Thread>,
+    /// Its frames.
+    pub(crate) frames: &'r [Frame],
+    pub(crate) registers: Registers<'r>,
+    /// What is known of a failed memory access.
+    pub(crate) fault: Option<Fault>,
+    pub(crate) said: Vec<Said>,
+    /// The innermost frame that is not the system's, on the stack that tells whose fault it is.
+    pub(crate) suspect: Option<Suspect<'r>>,
+    /// The label of that stack.
+    pub(crate) stack: String,
+}
+
+/// Sections whose text is a message of the kind that libraries leave.
+const MESSAGE_SECTIONS: [&str; 6] = [
+    // What stands before anything that a reader knows: reporters other than Apple's begin with their own words.
+    "",
+    "Application Specific Information",
+    "Dyld Error Message",
+    "kernel messages",
+    "Filtered syslog",
+    "Kernel Triage",
+];
+
+impl<'r> Facts<'r> {
+    pub(crate) fn new(report: &'r Report) -> Self {
+        let class = class_of(report);
+        let thread = report.crashed().or_else(|| only_thread(report));
+        let frames = thread.map(|thread| thread.frames.as_slice()).unwrap_or_default();
+        let registers = Registers::of(report, thread);
+        let (stack, fault_frames) = fault_stack(report).unwrap_or_default();
+        let fault = (class == Class::BadAccess).then(|| Fault::read(report, &registers));
+        let suspect = suspect_on(report, &stack, fault_frames);
+        Self { report, class, thread, frames, registers, fault, said: said(report), suspect, stack }
+    }
+
+    /// The exception, or one without any content.
+    pub(crate) fn exception(&self) -> &'r Exception {
+        static EMPTY: Exception = Exception {
+            kind: None,
+            signal: None,
+            codes: None,
+            raw_codes: Vec::new(),
+            subtype: None,
+            message: None,
+            note: None,
+            address: None,
+        };
+        self.report.exception.as_ref().unwrap_or(&EMPTY)
+    }
+
+    /// The signal's name, or an empty text.
+    pub(crate) fn signal(&self) -> &'r str {
+        self.exception().signal.as_deref().unwrap_or_default()
+    }
+
+    /// The architecture that the process ran as.
+    pub(crate) fn arch(&self) -> Option<Arch> {
+        self.report.process.arch.or_else(|| self.report.process.images.iter().find_map(|image| image.arch))
+    }
+
+    /// Its family; guessed from the registers' names where the report does not say.
+    pub(crate) fn family(&self) -> Family {
+        self.arch().map_or_else(|| self.registers.family(), Arch::family)
+    }
+
+    /// The label by which evidence cites the blamed thread.
+    pub(crate) fn thread_label(&self) -> String {
+        self.thread.map_or_else(|| "The crashed thread".to_owned(), thread_label)
+    }
+
+    /// Cites a frame of the blamed thread.
+    pub(crate) fn cite(&self, frame: &Frame) -> String {
+        cite(self.report, &self.thread_label(), frame)
+    }
+
+    /// The first of the innermost `depth` frames that is one of `functions`.
+    pub(crate) fn find_frame(&self, functions: &[&str], depth: usize) -> Option<&'r Frame> {
+        self.frames.iter().take(depth).find(|frame| is_any_of(frame, functions))
+    }
+
+    /// Whether the innermost frame is one of `functions`.
+    pub(crate) fn top_is(&self, functions: &[&str]) -> Option<&'r Frame> {
+        self.find_frame(functions, 1)
+    }
+
+    /// The first message that `test` accepts.
+    pub(crate) fn find_said(&self, test: impl Fn(&str) -> bool) -> Option<&Said> {
+        self.said.iter().find(|said| test(&said.text))
+    }
+
+    /// The main thread.
+    pub(crate) fn main_thread(&self) -> Option<&'r Thread> {
+        main_thread(self.report)
+    }
+
+    /// Evidence of what was raised: `Exception Type: EXC_BAD_ACCESS (SIGSEGV)`.
+    pub(crate) fn exception_line(&self) -> Option<String> {
+        let exception = self.exception();
+        match (exception.kind.as_deref(), exception.signal.as_deref()) {
+            (Some(kind), Some(signal)) => Some(format!("Exception Type: {kind} ({signal})")),
+            (Some(one), None) | (None, Some(one)) => Some(format!("Exception Type: {one}")),
+            (None, None) => None,
+        }
+    }
+
+    /// Evidence of the codes as printed.
+    pub(crate) fn codes_line(&self) -> Option<String> {
+        let exception = self.exception();
+        let subtype = exception.subtype.as_ref().map(|subtype| format!("Exception Subtype: {subtype}"));
+        let codes = || exception.codes.as_ref().map(|codes| format!("Exception Codes: {codes}"));
+        subtype.or_else(codes)
+    }
+}
+
+/// Which family the exception is of.
+pub(crate) fn class_of(report: &Report) -> Class {
+    let Some(exception) = &report.exception else { return Class::Unknown };
+    let signal = exception.signal.as_deref().or_else(|| signal_of_termination(report)).unwrap_or_default();
+    match exception.kind.as_deref().unwrap_or_default() {
+        kind if kind.starts_with("EXC_BAD_ACCESS") => Class::BadAccess,
+        kind if kind.starts_with("EXC_BAD_INSTRUCTION") => Class::BadInstruction,
+        kind if kind.starts_with("EXC_ARITHMETIC") => Class::Arithmetic,
+        kind if kind.starts_with("EXC_BREAKPOINT") => Class::Breakpoint,
+        kind if kind.starts_with("EXC_RESOURCE") => Class::Resource,
+        kind if kind.starts_with("EXC_GUARD") => Class::Guard,
+        // Seen in iOS 3 to 5 where the system killed the app: the exception's number in hexadecimal.
+        "00000020" => Class::Kill,
+        kind if kind.starts_with("SIG") => class_of_signal(kind),
+        _ => class_of_signal(signal),
+    }
+}
+
+/// `Termination Reason: Namespace SIGNAL, Code 0x9`.
+fn signal_of_termination(report: &Report) -> Option<&'static str> {
+    let termination = report.termination.as_ref()?;
+    let is_signal = termination.namespace.as_deref() == Some("SIGNAL");
+    let signal = signal_by_number(termination.code.filter(|_| is_signal)?)?;
+    Some(signal.name)
+}
+
+fn class_of_signal(signal: &str) -> Class {
+    match signal {
+        "SIGSEGV" | "SIGBUS" => Class::BadAccess,
+        "SIGILL" => Class::BadInstruction,
+        "SIGFPE" => Class::Arithmetic,
+        "SIGTRAP" => Class::Breakpoint,
+        "SIGABRT" => Class::Abort,
+        "SIGKILL" | "Code Signature Invalid" => Class::Kill,
+        signal if signal.starts_with("SIG") => Class::Signal,
+        _ => Class::Unknown,
+    }
+}
+
+/// Longest message that is searched, in bytes; no runtime writes one of a tenth of that.
+const MAX_MESSAGE: usize = 16 * 1024;
+
+/// Most messages that are kept.
+const MAX_SAID: usize = 256;
+
+fn said(report: &Report) -> Vec<Said> {
+    let from_info = report.app_info.iter().take(MAX_SAID).map(|info| {
+        let image = info.image.as_ref().map(|image| format!(" ({image})")).unwrap_or_default();
+        (format!("Application Specific Information{image}"), lines_of(info.lines.iter().map(String::as_str)))
+    });
+    let messages = |title: &str| MESSAGE_SECTIONS.iter().any(|known| title.eq_ignore_ascii_case(known));
+    let sections = report.sections.iter().filter(|section| messages(&section.title)).take(MAX_SAID);
+    let from_sections = sections.map(|section| {
+        let title = if section.title.is_empty() { "The report begins" } else { &section.title };
+        (title.to_owned(), lines_of(section.text.lines()))
+    });
+    let mut said = Vec::new();
+    for (place, lines) in from_info.chain(from_sections) {
+        said.extend(messages_of(&lines).into_iter().map(|text| Said { text, place: place.clone() }));
+    }
+    let message = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
+    let message = message.map(|text| cut(text).to_owned());
+    said.extend(message.map(|text| Said { text, place: "Exception Message".to_owned() }));
+    said.truncate(MAX_SAID);
+    said
+}
+
+fn lines_of<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    lines.take(MAX_SAID).map(cut).collect()
+}
+
+/// `text`, no longer than a message may be.
+fn cut(text: &str) -> &str {
+    let end = (0..=text.len().min(MAX_MESSAGE)).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+/// Joins lines that one message was broken into: a quoted reason may hold line breaks.
+fn messages_of(lines: &[&str]) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    for line in lines {
+        match messages.last_mut() {
+            Some(open) if has_open_reason(open) && open.len() < MAX_MESSAGE => {
+                open.push('\n');
+                open.push_str(line);
+            }
+            _ => messages.push((*line).to_owned()),
+        }
+    }
+    messages
+}
+
+/// Whether `text` announces a quoted reason and does not end it.
+fn has_open_reason(text: &str) -> bool {
+    text.split_once("reason: '")
+        .is_some_and(|(_, reason)| !reason.trim_end().trim_end_matches('.').ends_with('\''))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_over_several_lines_stay_one_message() {
+        let lines = ["a", "*** x 'N', reason: 'first", "second'", "abort() called"];
+        assert_eq!(messages_of(&lines), ["a", "*** x 'N', reason: 'first\nsecond'", "abort() called"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Why a process was ended from outside, and what that makes of its stacks. Shared by explaining and attributing.
+
+use super::facts::{Class, class_of};
+use super::resource;
+pub(crate) use super::tables::kill::Blame;
+use super::tables::kill::{KillCode, kill_code};
+use super::tables::namespaces::{Namespace, namespace};
+use super::words::{hex_after, leading_hex, number, one_line};
+use backtrail_model::{Report, Termination};
+
+/// A process's end by another's hand, or by a guard of the system.
+pub(crate) struct Killing {
+    pub(crate) namespace: Option<&'static Namespace>,
+    /// The meaning of the code, where it is known.
+    pub(crate) code: Option<&'static KillCode>,
+    /// What happened, as a sentence.
+    pub(crate) meaning: String,
+    /// The report's line that says so.
+    pub(crate) evidence: String,
+    pub(crate) blame: Blame,
+}
+
+/// Tells whether and why the process of `report` was ended from outside. `None` where it crashed by itself.
+pub(crate) fn killing(report: &Report) -> Option<Killing> {
+    if let Some(note) = simulated_note(report) {
+        let meaning = "The report was made on purpose, without a crash.".to_owned();
+        let evidence = format!("Exception Note: {note}");
+        return Some(Killing { namespace: None, code: None, meaning, evidence, blame: Blame::Outside });
+    }
+    by_termination(report)
+        .or_else(|| by_loaders_words(report))
+        .or_else(|| by_exception_code(report))
+        .or_else(|| resource::killing(report))
+}
+
+/// The note of a report that was made without a crash.
+pub(crate) fn simulated_note(report: &Report) -> Option<&str> {
+    let note = report.exception.as_ref()?.note.as_deref()?;
+    note.contains("SIMULATED").then_some(note)
+}
+
+fn by_termination(report: &Report) -> Option<Killing> {
+    let termination = report.termination.as_ref()?;
+    let namespace = termination.namespace.as_deref().and_then(namespace);
+    if is_own_fault(class_of(report)) && namespace.is_none_or(|namespace| namespace.name != "CODESIGNING") {
+        return None;
+    }
+    let number = code_of(termination);
+    let shared = number.and_then(kill_code);
+    let own = namespace.zip(number).and_then(|(namespace, number)| namespace.code(number));
+    let evidence = reason_line(termination);
+    if let Some(code) = shared.or(own) {
+        let meaning = code.meaning.to_owned();
+        return Some(Killing { namespace, code: Some(code), meaning, evidence, blame: code.blame });
+    }
+    let namespace = namespace?;
+    if namespace.name == "SIGNAL" {
+        return by_signal(report, termination, evidence);
+    }
+    let who = format!("{} ended the process.", namespace.meaning);
+    let meaning = capitalized(&who);
+    Some(Killing { namespace: Some(namespace), code: None, meaning, evidence, blame: namespace.blame })
+}
+
+/// Exceptions that the processor raised. The namespace then only says who took note of it: a trap in
+/// os_unfair_lock was seen with namespace FOUNDATION.
+fn is_own_fault(class: Class) -> bool {
+    matches!(class, Class::BadAccess | Class::BadInstruction | Class::Arithmetic | Class::Breakpoint)
+}
+
+/// SIGKILL and the signals by which other processes ask for an end; the rest are the process's own faults.
+fn by_signal(report: &Report, termination: &Termination, evidence: String) -> Option<Killing> {
+    if class_of(report) != Class::Kill {
+        return None;
+    }
+    let by = termination.by_process.as_deref().filter(|by| !by.is_empty() && *by != "exc handler");
+    let meaning = match by {
+        Some(by) => format!("The process {by} killed it with SIGKILL."),
+        None => "Somebody killed the process with SIGKILL; the report does not tell who.".to_owned(),
+    };
+    Some(Killing { namespace: namespace("SIGNAL"), code: None, meaning, evidence, blame: Blame::Untold })
+}
+
+/// Reports of iOS 9 to 12 name no namespace for the loader: its words stand in the termination's description, or in a
+/// section of their own (`Dyld Error Message`).
+fn by_loaders_words(report: &Report) -> Option<Killing> {
+    if is_own_fault(class_of(report)) {
+        return None;
+    }
+    let account = account(report);
+    let sections = report.sections.iter().filter(|section| section.title.starts_with("Dyld Error"));
+    let texts: Vec<&str> =
+        std::iter::once(account.as_str()).chain(sections.map(|section| section.text.as_str())).collect();
+    let found = LOADERS_WORDS
+        .iter()
+        .find_map(|(words, code)| Some((texts.iter().find(|text| text.contains(words))?, *code)));
+    let (text, code) = found?;
+    let space = namespace("DYLD")?;
+    let code = space.code(code)?;
+    let evidence = format!("Termination Description: {}", one_line(text));
+    let meaning = code.meaning.to_owned();
+    Some(Killing { namespace: Some(space), code: Some(code), meaning, evidence, blame: code.blame })
+}
+
+/// What the loader writes, and the code that newer systems give for it.
+const LOADERS_WORDS: [(&str, u64); 2] = [("Library not loaded:", 1), ("Symbol not found:", 4)];
+
+/// Old reports carry the code as the exception's code: `Exception Codes: 0x8badf00d`.
+fn by_exception_code(report: &Report) -> Option<Killing> {
+    if !matches!(class_of(report), Class::Kill | Class::Unknown) {
+        return None;
+    }
+    let exception = report.exception.as_ref()?;
+    let printed =
+        exception.codes.as_deref().and_then(|codes| leading_hex(codes.trim())).map(|(code, _)| code);
+    let code = exception.raw_codes.iter().copied().chain(printed).find_map(kill_code)?;
+    let evidence = format!("Exception Codes: {}", exception.codes.as_deref().unwrap_or_default());
+    let meaning = code.meaning.to_owned();
+    Some(Killing { namespace: None, code: Some(code), meaning, evidence, blame: code.blame })
+}
+
+/// The code, from the text where the report has it only there: `<RBSTerminateContext| domain:10 code:0x8BADF00D …`.
+fn code_of(termination: &Termination) -> Option<u64> {
+    let texts = || termination.reason.iter().chain(&termination.details);
+    let context =
+        texts().find_map(|text| hex_after(text, "RBSTerminateContext").or_else(|| hex_after(text, "code:")));
+    let second_word = || texts().find_map(|text| number(text.split_whitespace().nth(1)?));
+    let told = context.filter(|code| kill_code(*code).is_some());
+    told.or(termination.code).or(context).or_else(second_word)
+}
+
+/// The line as evidence cites it.
+pub(crate) fn reason_line(termination: &Termination) -> String {
+    let namespace = termination.namespace.as_deref().unwrap_or("of no namespace");
+    let code = termination.code.map(|code| format!(", Code {code:#x}")).unwrap_or_default();
+    let reason = termination.reason.as_deref().map(|reason| format!(" {reason}")).unwrap_or_default();
+    format!("Termination Reason: Namespace {namespace}{code}{reason}")
+}
+
+/// Everything that the report says of the termination, as one text.
+pub(crate) fn account(report: &Report) -> String {
+    let Some(termination) = &report.termination else { return String::new() };
+    let parts: Vec<&str> =
+        termination.reason.iter().chain(&termination.details).map(String::as_str).collect();
+    parts.join("\n")
+}
+
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

@@ -1,0 +1,220 @@
+//! Ends by another's hand: the rule, and what the account of each kind adds.
+
+use super::draft::Draft;
+use super::facts::{Class, Facts};
+use super::kill::{Blame, Killing, account, killing, simulated_note};
+use super::tables::namespaces::namespace;
+use super::thrown;
+use super::waits::{main_thread_activity, others_waiting};
+use super::watchdog::Account;
+use super::words::one_line;
+
+/// A report that somebody asked for.
+pub(super) fn simulated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(note) = simulated_note(facts.report) else { return false };
+    draft.lead(
+        "A report made on purpose: nothing crashed",
+        "Somebody asked for this report; the process went on. It shows what the threads did at that moment.",
+    );
+    draft.evidence(format!("Exception Note: {note}"));
+    draft.cause("A diagnosing tool, or an app that reports a state which it thinks wrong.");
+    draft.next("Do not count it as a crash.");
+    true
+}
+
+/// The system, or another process, ended it.
+pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.class == Class::Resource {
+        return false;
+    }
+    let Some(killing) = killing(facts.report) else { return false };
+    if killing.code.is_none() && says_more(facts, &killing) {
+        return false;
+    }
+    let title = title(facts, &killing);
+    draft.lead(title, &killing.meaning);
+    draft.evidence(&killing.evidence);
+    if let Some(code) = killing.code {
+        draft.causes(code.causes);
+    }
+    match killing.code.map(|code| code.code) {
+        Some(0x8bad_f00d) => watchdog(facts, draft),
+        _ => by_namespace(facts, &killing, draft),
+    }
+    if let Some(code) = killing.code {
+        draft.nexts(code.next);
+    }
+    if killing.blame == Blame::Outside {
+        draft.say("The stacks show what ran at that moment; nothing on them is at fault for it.");
+    }
+    true
+}
+
+/// A process that ended itself may name a namespace; the exception or bug that a library wrote down tells more.
+fn says_more(facts: &Facts<'_>, killing: &Killing) -> bool {
+    let is_tcc = killing.namespace.is_some_and(|namespace| namespace.name == "TCC");
+    let bug = facts.find_said(|text| text.contains("BUG IN CLIENT OF"));
+    facts.class == Class::Abort && !is_tcc && (bug.is_some() || thrown::find(facts).is_some())
+}
+
+fn title(facts: &Facts<'_>, killing: &Killing) -> String {
+    let report = facts.report;
+    if let Some(code) = killing.code {
+        let account = Account::read(&all_words(facts));
+        let event = account.event.map(|event| format!(" ({event})")).unwrap_or_default();
+        let allowance =
+            account.allowance.map(|seconds| format!(": not done after {seconds} s")).unwrap_or_default();
+        let name = quoted_missing(&all_words(facts)).map(|name| format!(": {name}")).unwrap_or_default();
+        return match code.code {
+            0x8bad_f00d => format!("{}{event}{allowance}", code.title),
+            _ if is_dyld(killing) => format!("{}{name}", code.title),
+            number if number > 0xffff => format!("{} ({number:#x})", code.title),
+            _ => code.title.to_owned(),
+        };
+    }
+    let by = report.termination.as_ref().and_then(|termination| termination.by_process.as_deref());
+    match (killing.namespace.map(|namespace| namespace.name), by) {
+        (Some("TCC"), _) => "Private data accessed without a usage description".to_owned(),
+        (Some("SIGNAL"), Some(by)) => format!("Killed with SIGKILL by {by}"),
+        (Some("SIGNAL"), None) | (None, _) => "Killed with SIGKILL".to_owned(),
+        (Some(name), _) => format!("Ended by {}", namespace_words(name)),
+    }
+}
+
+fn namespace_words(name: &str) -> String {
+    namespace(name).map_or_else(|| name.to_owned(), |space| format!("{} ({name})", space.meaning))
+}
+
+fn is_dyld(killing: &Killing) -> bool {
+    killing.namespace.is_some_and(|namespace| namespace.name == "DYLD")
+}
+
+/// What each namespace's account adds.
+fn by_namespace(facts: &Facts<'_>, killing: &Killing, draft: &mut Draft) {
+    match killing.namespace.map(|namespace| namespace.name) {
+        Some("DYLD") => dyld(facts, draft),
+        Some("TCC") => privacy(facts, draft),
+        Some("JETSAM") => draft
+            .say("The report does not tell what used the memory: the stacks show what ran at the end only."),
+        _ => other(facts, killing, draft),
+    }
+}
+
+/// The watchdog: how long, how busy, and what the main thread did.
+fn watchdog(facts: &Facts<'_>, draft: &mut Draft) {
+    let account = Account::read(&all_words(facts));
+    account.evidence.iter().for_each(|line| draft.evidence(line));
+    draft.say(account.verdict());
+    account.busy().iter().for_each(|busy| match busy {
+        true => draft.cause("A long calculation or a loop without an end on the main thread."),
+        false => draft.cause(
+            "The main thread waited: for a lock, for another queue or process, for the network or a file.",
+        ),
+    });
+    main_thread_activity(facts, draft);
+    others_waiting(facts, draft);
+    draft
+        .say("The stacks show the last moment only; the work that took the time may have been over by then.");
+    draft.next(
+        "Look at what the main thread does in this phase from its start on, not only at the frame shown.",
+    );
+}
+
+/// The loader: which library or symbol, and who wanted it.
+fn dyld(facts: &Facts<'_>, draft: &mut Draft) {
+    let account = all_words(facts);
+    for mark in ["Library not loaded:", "Symbol not found:", "Referenced from:", "Expected in:", "Reason:"] {
+        if let Some(line) = line_after(&account, mark) {
+            draft.evidence(format!("{mark} {}", one_line(line)));
+        }
+    }
+    if account.contains("no such file") || account.contains("image not found") {
+        draft.say("No file was found in any of the places that were tried.");
+    }
+    if account.contains("code signature") || account.contains("different Team ID") {
+        draft.say("A file was found, but its code signature was refused.");
+        draft.next("Sign the library with the app's team, or enable library validation's exception if it is meant to be foreign.");
+    }
+    if account.contains("terminated at launch") {
+        draft.say("The process ended before its own code ran: the stack does not matter.");
+    }
+}
+
+/// The rest of the line behind a mark; older reports part lines by `|`.
+fn line_after<'t>(text: &'t str, mark: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(mark)?;
+    Some(rest.split(['\n', '|']).next()?.trim()).filter(|line| !line.is_empty())
+}
+
+/// Termination, details, and the sections in which older reports have the loader's words.
+fn all_words(facts: &Facts<'_>) -> String {
+    let mut text = account(facts.report);
+    for said in &facts.said {
+        text.push('\n');
+        text.push_str(&said.text);
+    }
+    text
+}
+
+/// The library or symbol that the loader did not find.
+fn quoted_missing(words: &str) -> Option<String> {
+    let name = line_after(words, "Library not loaded:").or_else(|| line_after(words, "Symbol not found:"))?;
+    Some(one_line(name))
+}
+
+/// Privacy: which key is missing.
+fn privacy(facts: &Facts<'_>, draft: &mut Draft) {
+    let account = account(facts.report);
+    let key = account
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .find(|word| word.starts_with("NS") && word.ends_with("UsageDescription"));
+    if !account.trim().is_empty() {
+        draft.evidence(format!("Termination Reason: {}", one_line(&account)));
+    }
+    draft.say("The app asked for private data and its Info.plist does not say what for.");
+    match key {
+        Some(key) => {
+            draft.say(format!("The missing key is {key}."));
+            draft.next(format!("Add {key} to the Info.plist of the app (or of the extension that asks), with a sentence for the user."));
+        }
+        None => {
+            draft.say("The report does not name the key.");
+            draft.next("Add the usage description key for the kind of data that the stack asks for to the Info.plist.");
+        }
+    }
+    draft.cause("A call of an API for private data (camera, microphone, photos, location, contacts…), by the app or by a library in it, without the key.");
+}
+
+fn other(facts: &Facts<'_>, killing: &Killing, draft: &mut Draft) {
+    let account = account(facts.report);
+    if !account.trim().is_empty() {
+        draft.evidence(format!("Termination Description: {}", one_line(&account)));
+    }
+    if killing.code.is_none() {
+        draft.say("The report gives no code that this program knows; the text of the termination reason is all there is.");
+    }
+    if killing.blame != Blame::Outside {
+        main_thread_activity(facts, draft);
+    }
+    let holder = facts
+        .report
+        .process
+        .threads
+        .iter()
+        .flat_map(|thread| thread.frames.iter().take(12).map(move |frame| (thread, frame)));
+    if killing.code.is_some_and(|code| code.code == 0xdead_10cc) {
+        let database = |name: &str| {
+            name.starts_with("sqlite3")
+                || name.contains("NSSQL")
+                || name.contains("NSPersistentStore")
+                || name == "flock"
+        };
+        let found = holder.into_iter().find(|(_, frame)| frame.names().any(database));
+        match found {
+            Some((thread, frame)) => {
+                draft.evidence(crate::names::cite(facts.report, &crate::names::thread_label(thread), frame));
+            }
+            None => draft.say("The report does not tell which file: no stack shows a database or file lock."),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What happened, in words, from the report alone.
+//!
+//! A report is explained by rules. The *leading* rules are asked in a fixed order; the first that applies gives the
+//! title and the first sentence, and no other one is asked. The *adding* rules then all run: place, registers, the
+//! processor's account. Each rule is a small function over [`facts::Facts`]; what codes and texts mean is data in
+//! [`tables`]. A rule quotes the line of the report that it rests on, and says so where the report does not decide.
+//!
+//! To add a platform: put its codes and texts into tables, its rules into a file, and name them in [`LEADING`].
+//! `docs/explain.md` lists rules and tables; a test keeps it true.
+
+mod abort;
+mod bad_access;
+mod draft;
+mod esr;
+mod facts;
+mod fault;
+mod guard;
+pub(crate) mod kill;
+mod kills;
+mod objc;
+mod place;
+mod region;
+pub(crate) mod registers;
+mod resource;
+mod signals;
+mod stack;
+mod swift;
+mod tables;
+mod thrown;
+mod trap;
+mod waits;
+mod watchdog;
+mod words;
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+use backtrail_model::Report;
+use draft::Draft;
+use facts::Facts;
+
+/// What happened, why, and what to do next.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Explanation {
+    /// The name of the rule that gave the title, as `docs/explain.md` lists it.
+    pub rule: &'static str,
+    /// One line: what it was.
+    pub title: String,
+    /// Two to a handful of sentences: what happened, where, why.
+    pub summary: String,
+    /// What the report says, line by line, that the explanation rests on.
+    pub evidence: Vec<String>,
+    /// Likely causes, the most likely first.
+    pub causes: Vec<String>,
+    /// What to do, in this order.
+    pub next_steps: Vec<String>,
+}
+
+/// A rule that may lead: true where it applied.
+struct Leading {
+    /// The name by which the documentation knows it.
+    id: &'static str,
+    apply: fn(&Facts<'_>, &mut Draft) -> bool,
+}
+
+/// A rule that adds to what another one leads.
+struct Adding {
+    /// The name by which the documentation knows it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the test of the documentation reads it"))]
+    id: &'static str,
+    apply: fn(&Facts<'_>, &mut Draft),
+}
+
+const fn leading(id: &'static str, apply: fn(&Facts<'_>, &mut Draft) -> bool) -> Leading {
+    Leading { id, apply }
+}
+
+const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
+    Adding { id, apply }
+}
+
+/// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
+/// from codes, and what is certain before what is likely.
+static LEADING: [Leading; 39] = [
+    leading("simulated", kills::simulated),
+    leading("resource", resource::exceeded),
+    leading("guard", guard::violated),
+    leading("killed", kills::killed),
+    leading("launch-hang", signals::launch_hang),
+    leading("client-bug", trap::client_bug),
+    leading("objc-exception", thrown::objc),
+    leading("malloc-message", abort::malloc),
+    leading("swift-message", swift::message),
+    leading("swift-runtime-failure", swift::runtime_failure),
+    leading("assertion", abort::assertion),
+    leading("telling-frame", trap::telling_frame),
+    leading("cpp-exception", thrown::cpp),
+    leading("code-signature", bad_access::codesign),
+    leading("stack-overflow", stack::overflow),
+    leading("code-fetch", bad_access::code_fetch),
+    leading("objc-message", objc::message),
+    leading("reference-counting", objc::counting),
+    leading("weak-reference", objc::weak),
+    leading("objc-runtime", objc::runtime),
+    leading("pointer-authentication", bad_access::pointer_authentication),
+    leading("memory-tagging", bad_access::memory_tagging),
+    leading("null-pointer", bad_access::null),
+    leading("below-null", bad_access::below_null),
+    leading("misaligned", bad_access::misaligned),
+    leading("memory-error", bad_access::memory_error),
+    leading("address-untold", bad_access::untold),
+    leading("beyond-address-space", bad_access::beyond_address_space),
+    leading("protection", bad_access::protection),
+    leading("unmapped", bad_access::unmapped),
+    leading("malloc-frames", abort::malloc_frames),
+    leading("abort", abort::abort),
+    leading("trap", trap::trap),
+    leading("bad-instruction", trap::bad_instruction),
+    leading("arithmetic", trap::arithmetic),
+    leading("signal", signals::signal),
+    leading("sigkill", signals::sigkill),
+    leading("reporters-words", signals::reporters_words),
+    leading("anything", signals::anything),
+];
+
+/// The rules that add, in this order.
+static ADDING: [Adding; 7] = [
+    adding("place", place::place),
+    adding("non-fatal", signals::non_fatal),
+    adding("fault-account", bad_access::account),
+    adding("fault-registers", bad_access::holders),
+    adding("segv-or-bus", signals::segv_or_bus),
+    adding("recursion", stack::mention_recursion),
+    adding("thread", place::thread),
+];
+
+/// Explains `report`: what happened, why, and what to do next.
+pub fn explain(report: &Report) -> Explanation {
+    let facts = Facts::new(report);
+    let mut draft = Draft::default();
+    signals::cite_exception(&facts, &mut draft);
+    // The last leading rule always applies.
+    let lead = LEADING.iter().find(|rule| (rule.apply)(&facts, &mut draft));
+    for rule in &ADDING {
+        (rule.apply)(&facts, &mut draft);
+    }
+    Explanation { rule: lead.map_or("", |rule| rule.id), ..draft.finish() }
+}

@@ -1,0 +1,75 @@
+//! Where it happened: the innermost function that is not the system's, and what to do where it has no name.
+
+use super::draft::Draft;
+use super::facts::{Class, Facts};
+use super::kill::{Blame, killing};
+use backtrail_model::Frame;
+use crate::names::{cite, describe, image_name, image_of, is_any_of, main_thread};
+use backtrail_core::Trust;
+
+/// Adds the place, for all but what was ended from outside.
+pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
+    let elsewhere = killing(facts.report).is_some_and(|killing| killing.blame != Blame::Stack);
+    if elsewhere {
+        return;
+    }
+    let Some(suspect) = &facts.suspect else {
+        nobody(facts, draft);
+        return;
+    };
+    let place = describe(facts.report, suspect.frame);
+    let thrown = facts
+        .report
+        .process
+        .backtraces
+        .iter()
+        .find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty())
+        // A crash reporter's signal handler gives its own stack as that of an exception that it makes.
+        .is_some_and(|backtrace| !backtrace.frames.iter().any(|frame| is_any_of(frame, &["_sigtramp"])));
+    draft.place(match (thrown, suspect.position) {
+        (true, _) => format!("It was thrown below {place}."),
+        (false, 0) => format!("It happened in {place}."),
+        (false, _) => format!("The innermost code that is not the system's is {place}."),
+    });
+    draft.evidence(cite(facts.report, &facts.stack, suspect.frame));
+    if suspect.frame.names().next().is_none() {
+        let image = image_name(facts.report, suspect.frame).unwrap_or("the image");
+        let id = image_of(facts.report, suspect.frame)
+            .and_then(|image| image.id)
+            .map(|id| format!(" ({} {id})", id.kind()));
+        draft.next(format!("Get the symbols of {image}{} to see function and line.", id.unwrap_or_default()));
+    }
+}
+
+fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
+    if facts.stack.is_empty() {
+        draft.place("The report does not say which thread it was.");
+    } else if facts.thread.is_some_and(|thread| thread.frames.iter().all(is_added)) {
+        draft.place(format!("{} has no frames: its stack could not be followed.", facts.stack));
+        if facts.class == Class::BadAccess {
+            draft.place("That often means that the code had jumped to an address that is no code, or that the stack was overwritten.");
+        }
+    } else if facts.report.process.images.is_empty() {
+        draft.place("The report has no list of images, so it does not tell whose code the frames are.");
+    } else {
+        draft.place(format!("No frame of {} lies outside of the system.", facts.stack));
+    }
+}
+
+/// Whether the frame comes from the registers, not from the report's list.
+fn is_added(frame: &Frame) -> bool {
+    frame.trust != Trust::Report
+}
+
+/// Adds that it was not the main thread, where that matters: bad accesses off main are often races.
+pub(super) fn thread(facts: &Facts<'_>, draft: &mut Draft) {
+    let (Some(crashed), Some(main)) = (facts.thread, main_thread(facts.report)) else { return };
+    if facts.class != Class::BadAccess || std::ptr::eq(crashed, main) {
+        return;
+    }
+    let queue = crashed.queue.as_ref().map(|queue| format!(", queue {queue}")).unwrap_or_default();
+    let name = crashed.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    draft.evidence(format!("{}{name}{queue} is not the main thread", facts.thread_label()));
+    draft.cause("A race: two threads use the same object or variable without a lock.");
+    draft.next("Run with Thread Sanitizer if the data is shared between threads.");
+}

@@ -1,0 +1,823 @@
+//! Each leading rule on a report that it is for, and on one close by that it is not for.
+
+use super::super::testing::{Build, report};
+use super::super::{Explanation, LEADING, explain};
+use backtrail_core::Arch;
+
+/// A report, the rule that has to lead, what the title begins with, and texts that the explanation has to hold.
+struct Case {
+    rule: &'static str,
+    report: Build,
+    title: &'static str,
+    holds: &'static [&'static str],
+}
+
+fn case(rule: &'static str, report: Build, title: &'static str, holds: &'static [&'static str]) -> Case {
+    Case { rule, report, title, holds }
+}
+
+fn all_text(explanation: &Explanation) -> String {
+    let lists = [&explanation.evidence, &explanation.causes, &explanation.next_steps];
+    let lists = lists.into_iter().flatten().cloned();
+    let heads = [explanation.title.clone(), explanation.summary.clone()];
+    heads.into_iter().chain(lists).collect::<Vec<_>>().join("\n")
+}
+
+fn check(cases: Vec<Case>) {
+    for Case { rule, report, title, holds } in cases {
+        let explanation = explain(&report.done());
+        let text = all_text(&explanation);
+        assert_eq!(explanation.rule, rule, "{text}");
+        assert!(explanation.title.starts_with(title), "{title:?} expected of {text}");
+        for part in holds {
+            assert!(text.contains(part), "{part:?} expected in:\n{text}");
+        }
+        assert!(!explanation.summary.is_empty(), "{text}");
+    }
+}
+
+fn access(codes: &str) -> Build {
+    report("EXC_BAD_ACCESS", "SIGSEGV").subtype(codes)
+}
+
+fn crash(signal: &str) -> Build {
+    report("EXC_CRASH", signal).codes("0x0000000000000000, 0x0000000000000000")
+}
+
+const APP: &str = "Demo -[Cart total]\nUIKitCore UIApplicationMain\nDemo main";
+const MESSAGE: &str = "libobjc.A.dylib objc_msgSend\nKit -[KITLoader load]\nDemo -[Cart total]\nDemo main";
+const ABORT: &str =
+    "libsystem_kernel.dylib __pthread_kill\nlibsystem_kernel.dylib abort\nDemo -[Cart total]\nDemo main";
+
+/// ESR of a data abort that read unmapped memory, and of one that wrote to mapped memory.
+const READ: &str = "esr=0x92000006";
+const WRITE_DENIED: &str = "esr=0x9200004f";
+
+/// A report for each rule.
+fn positive() -> Vec<Case> {
+    let mut cases = ended();
+    cases.extend(said());
+    cases.extend(accesses());
+    cases.extend(runtimes());
+    cases.extend(others());
+    cases
+}
+
+fn ended() -> Vec<Case> {
+    vec![
+        case(
+            "simulated",
+            report("EXC_CRASH", "SIGKILL").note("SIMULATED (this is NOT a crash)"),
+            "A report made on purpose",
+            &["Exception Note: SIMULATED", "Do not count it as a crash"],
+        ),
+        case(
+            "resource",
+            report("EXC_RESOURCE", "").subtype("WAKEUPS").raw(&[2 << 61 | 1 << 58 | 300 << 20 | 150, 206]),
+            "Too many wake-ups: 206 (limit 150) wake-ups per second",
+            &["150 wake-ups per second over 300 seconds", "does not tell whether the process was ended"],
+        ),
+        case(
+            "guard",
+            report("EXC_GUARD", "").raw(&[2 << 61 | 1 << 32 | 14, 0x08fd_4dbf_ade2_dead]),
+            "Forbidden use of a file descriptor: CLOSE",
+            &["file descriptor 14", "The guard is SQLite's"],
+        ),
+        case(
+            "killed",
+            crash("SIGKILL").termination("RUNNINGBOARD", 0xdead_10cc, ""),
+            "Killed for holding a file lock while being suspended (0xdead10cc)",
+            &["Namespace RUNNINGBOARD, Code 0xdead10cc", "no stack shows a database"],
+        ),
+        case(
+            "launch-hang",
+            crash("SIGQUIT").subtype("LAUNCH_HANG").frames(APP),
+            "The extension took too long",
+            &["`-[Cart total]`"],
+        ),
+        case(
+            "signal",
+            crash("SIGPIPE").frames(APP),
+            "Write to a closed connection (SIGPIPE)",
+            &["does not tell who sent it", "SO_NOSIGPIPE"],
+        ),
+        case("sigkill", crash("SIGKILL").frames(APP), "Killed with SIGKILL", &["neither who did it nor why"]),
+        case("anything", report("EXC_EMULATION", ""), "EXC_EMULATION", &["does not tell more"]),
+        case(
+            "reporters-words",
+            report("", "")
+                .with(|report| report.exception = None)
+                .section("", "Application received signal SIGBUS\n(null)"),
+            "The process received SIGBUS",
+            &["neither address nor codes"],
+        ),
+    ]
+}
+
+fn said() -> Vec<Case> {
+    vec![
+        case(
+            "client-bug",
+            report("EXC_BREAKPOINT", "SIGTRAP").said("libdispatch.dylib", "BUG IN CLIENT OF LIBDISPATCH: dispatch_sync called on queue already owned by current thread"),
+            "BUG IN CLIENT OF LIBDISPATCH: dispatch_sync called on queue",
+            &["it would wait for itself forever", "Application Specific Information (libdispatch.dylib)"],
+        ),
+        case(
+            "objc-exception",
+            crash("SIGABRT")
+                .said("CoreFoundation", "*** Terminating app due to uncaught exception 'NSRangeException', reason: '*** -[__NSArrayM objectAtIndex:]: index 3 beyond bounds [0 .. 2]'")
+                .thrown("UIKitCore __exceptionPreprocess\nlibobjc.A.dylib objc_exception_throw\nDemo -[Cart total]\nDemo main")
+                .frames(ABORT),
+            "Uncaught NSRangeException: *** -[__NSArrayM objectAtIndex:]: index 3 beyond bounds",
+            &["It was thrown below `-[Cart total]` in Demo", "Last Exception Backtrace frame 1: objc_exception_throw"],
+        ),
+        case(
+            "malloc-message",
+            crash("SIGABRT").said("libsystem_malloc.dylib", "*** error for object 0x600000: pointer being freed was not allocated").frames(ABORT),
+            "Heap error found by malloc: ",
+            &["free() got an address that malloc never gave out", "often not the code that did it"],
+        ),
+        case(
+            "swift-message",
+            report("EXC_BREAKPOINT", "SIGTRAP").said("libswiftCore.dylib", "Demo/Cart.swift:12: Fatal error: Unexpectedly found nil while unwrapping an Optional value").frames(APP),
+            "Swift fatal error: Unexpectedly found nil while unwrapping an Optional value",
+            &["Look at Cart.swift:12", "unwrapped with `!`"],
+        ),
+        case(
+            "swift-runtime-failure",
+            report("EXC_BREAKPOINT", "SIGTRAP").frames("Demo Swift runtime failure: Index out of range < Cart.total.getter\nDemo main"),
+            "Swift runtime failure: Index out of range",
+            &["Thread 0 frame 0:", "An index lay outside"],
+        ),
+        case(
+            "assertion",
+            crash("SIGABRT").said("libsystem_c.dylib", "Assertion failed: (count > 0), function total, file Cart.m, line 12.").frames(ABORT),
+            "Assertion failed: (count > 0)",
+            &["Look at the function, file and line"],
+        ),
+        case("telling-frame", report("EXC_BAD_ACCESS", "SIGBUS").codes("0x1, 0x1").frames("Kit gpus_ReturnNotPermittedKillClient\nDemo -[View draw]\nDemo main"), "Graphics work in the background", &["applicationWillResignActive"]),
+        case(
+            "cpp-exception",
+            crash("SIGABRT").said("libc++abi.dylib", "terminating due to uncaught exception of type std::out_of_range: vector").frames(ABORT),
+            "Uncaught C++ exception: std::out_of_range: vector",
+            &["An index or key does not exist", "does not", "__cxa_throw"],
+        ),
+        case("malloc-frames", crash("SIGABRT").frames("libsystem_kernel.dylib __pthread_kill\nlibsystem_kernel.dylib abort\nlibsystem_malloc.dylib -\nDemo -[Cart total]"), "Heap error found by malloc", &["does not tell which of the two"]),
+        case("abort", crash("SIGABRT").frames(ABORT), "The process ended itself with abort()", &["abort() was called by `-[Cart total]` in Demo", "no library left a message"]),
+    ]
+}
+
+fn accesses() -> Vec<Case> {
+    vec![
+        case(
+            "code-signature",
+            report("EXC_BAD_ACCESS", "Code Signature Invalid").codes("0x32, 0x11212c000"),
+            "Killed for a page of code whose signature does not fit",
+            &["codesign --verify"],
+        ),
+        case(
+            "stack-overflow",
+            access("KERN_PROTECTION_FAILURE at 0x000000016fc8bff8").registers("sp=0x16fc8bff0 pc=0x100000100").frames("Demo -[Node walk]"),
+            "Stack overflow",
+            &["close to the address", "the kernel gives that signal for its main stack only"],
+        ),
+        case(
+            "code-fetch",
+            access("KERN_INVALID_ADDRESS at 0x0000000000000000").registers("pc=0x0 lr=0x100000200").frames(APP),
+            "Call through a null function pointer: jump to 0x0",
+            &["lr = 0x100000200 (Demo + 512)"],
+        ),
+        case(
+            "pointer-authentication",
+            access("KERN_INVALID_ADDRESS at 0x0f24000186a18d80 -> 0x0000000186a18d80 (possible pointer authentication failure)").frames(APP),
+            "Bad pointer 0xf24000186a18d80: its upper bits are no address",
+            &["does not tell which of the two", "Without the upper bits"],
+        ),
+        case("memory-tagging", access("KERN_INVALID_ADDRESS at 0x0000000106a18d80").registers("esr=0x92000011").frames(APP), "Memory tagging caught", &["tag check fault"]),
+        case(
+            "null-pointer",
+            access("KERN_INVALID_ADDRESS at 0x0000000000000008").registers(&format!("x0=0x0 x8=0x8 {READ}")).frames(APP),
+            "Null pointer access: read at 0x8",
+            &["a member at that offset", "It happened in `-[Cart total]` in Demo", "x8 holds the address", "data abort, read, translation fault", "SIGSEGV:"],
+        ),
+        case("below-null", access("KERN_INVALID_ADDRESS at 0xfffffffffffffff8").frames(APP), "Null pointer access: 0x8 bytes below null", &["negative index"]),
+        case("misaligned", report("EXC_BAD_ACCESS", "SIGBUS").subtype("EXC_ARM_DA_ALIGN at 0x0000000106a18d81").frames(APP), "Misaligned access at 0x106a18d81", &["loadUnaligned"]),
+        case("memory-error", report("EXC_BAD_ACCESS", "SIGBUS").subtype("KERN_MEMORY_ERROR at 0x0000000106a18000").frames(APP), "A page could not be read from its file at 0x106a18000", &["truncated"]),
+        case("address-untold", report("EXC_BAD_ACCESS", "SIGBUS").codes("0x1, 0x0").frames(APP), "Bad memory access at an address that the report does not give", &["The report does not tell the address"]),
+        case(
+            "beyond-address-space",
+            access("KERN_INVALID_ADDRESS at 0x6c6c6568206f6c6c").frames(APP),
+            "Bad pointer at 0x6c6c6568206f6c6c, which no program can use",
+            &["read \"llo hell\" as text"],
+        ),
+        case(
+            "protection",
+            report("EXC_BAD_ACCESS", "SIGBUS").subtype("KERN_PROTECTION_FAILURE at 0x0000000100000300").registers(WRITE_DENIED).frames(APP),
+            "Write to read-only memory: 0x100000300 in Demo + 768",
+            &["SIGBUS:", "permission fault"],
+        ),
+        case("unmapped", access("KERN_INVALID_ADDRESS at 0x0000000600fbeb80").registers("x16=0x600fbeb40").frames(APP), "Bad pointer at 0x600fbeb80", &["the address is x16 + 0x40", "where nothing is mapped"]),
+    ]
+}
+
+fn runtimes() -> Vec<Case> {
+    let garbage = || access("KERN_INVALID_ADDRESS at 0x0000000600fbeb80");
+    vec![
+        case(
+            "objc-message",
+            garbage().registers("x0=0x7001c1a0 x1=0x188057a33 x16=0x600fbeb70").said("", "objc_msgSend() selector name: reload").frames(MESSAGE),
+            "Message `reload` to a released or overwritten object",
+            &["Register x0 = 0x7001c1a0: the receiver", "Register x16 = 0x600fbeb70: the class", "Zombie Objects"],
+        ),
+        case(
+            "reference-counting",
+            garbage().frames("libobjc.A.dylib objc_release\nlibobjc.A.dylib AutoreleasePoolPage::releaseUntil(objc_object**)\nUIKitCore CFRunLoopRun\nDemo main"),
+            "Released object in an autorelease pool",
+            &["the stack shows the pool only"],
+        ),
+        case("weak-reference", garbage().frames("libobjc.A.dylib objc_loadWeakRetained\nDemo -[Cart total]\nDemo main"), "Bad access in a weak reference", &["weak variable"]),
+        case("objc-runtime", garbage().frames("libobjc.A.dylib cache_getImp\nDemo -[Cart total]\nDemo main"), "Bad access inside the Objective-C runtime", &["cache_getImp"]),
+    ]
+}
+
+fn others() -> Vec<Case> {
+    vec![
+        case(
+            "trap",
+            report("EXC_BREAKPOINT", "SIGTRAP")
+                .codes("0x1, 0x100000100")
+                .registers("esr=0xf2000001")
+                .frames(APP),
+            "Deliberate trap",
+            &[
+                "BRK instruction 0x1",
+                "Swift's runtime checks",
+                "does not tell which check",
+                "EXC_ARM_BREAKPOINT",
+            ],
+        ),
+        case(
+            "bad-instruction",
+            report("EXC_BAD_INSTRUCTION", "SIGILL").codes("0x1, 0xd50c879f").frames(APP),
+            "Privileged or system instruction: 0xd50c879f",
+            &["EXC_ARM_UNDEFINED"],
+        ),
+        case(
+            "arithmetic",
+            report("EXC_ARITHMETIC", "SIGFPE")
+                .arch(Arch::X86_64)
+                .codes("EXC_I386_DIV (divide by zero)")
+                .frames(APP),
+            "Arithmetic error: division by zero",
+            &["EXC_I386_DIV: an integer division by zero"],
+        ),
+    ]
+}
+
+/// Reports close to those of a rule, of which another rule has to tell.
+fn negative() -> Vec<(&'static str, Case)> {
+    let trap = || report("EXC_BREAKPOINT", "SIGTRAP").codes("0x1, 0x100000100");
+    vec![
+        (
+            "simulated",
+            case("anything", report("EXC_EMULATION", "").note("EXC_CORPSE_NOTIFY"), "EXC_EMULATION", &[]),
+        ),
+        (
+            "resource",
+            case(
+                "abort",
+                crash("SIGABRT").message("(Limit 150/sec) Observed 206/sec"),
+                "Abort (SIGABRT) without a reason",
+                &[],
+            ),
+        ),
+        ("guard", case("abort", crash("SIGABRT").frames(ABORT), "The process ended itself", &[])),
+        (
+            "killed",
+            case(
+                "null-pointer",
+                access("KERN_INVALID_ADDRESS at 0x8")
+                    .termination("SIGNAL", 11, "Segmentation fault: 11")
+                    .frames(APP),
+                "Null pointer",
+                &[],
+            ),
+        ),
+        ("launch-hang", case("signal", crash("SIGQUIT").frames(APP), "Ended by a supervising process", &[])),
+        (
+            "client-bug",
+            case(
+                "trap",
+                trap().said("", "Performing @selector(client:) from sender NSMenuItem"),
+                "Deliberate trap",
+                &[],
+            ),
+        ),
+        (
+            "objc-exception",
+            case(
+                "cpp-exception",
+                crash("SIGABRT").said("", "terminating with uncaught exception of type int").frames(ABORT),
+                "Uncaught C++ exception: int",
+                &[],
+            ),
+        ),
+        (
+            "malloc-message",
+            case(
+                "abort",
+                crash("SIGABRT").said("", "abort() called").frames(ABORT),
+                "The process ended itself",
+                &[],
+            ),
+        ),
+        (
+            "swift-message",
+            case(
+                "assertion",
+                crash("SIGABRT")
+                    .said("", "Assertion failed: (x), function f, file a.c, line 1.")
+                    .frames(ABORT),
+                "Assertion failed: (x)",
+                &[],
+            ),
+        ),
+        (
+            "swift-runtime-failure",
+            case("trap", trap().frames("Demo Cart.total.getter\nDemo main"), "Deliberate trap", &[]),
+        ),
+        (
+            "assertion",
+            case(
+                "abort",
+                crash("SIGABRT").said("", "the assertion holds").frames(ABORT),
+                "The process ended itself",
+                &[],
+            ),
+        ),
+        // CFRelease on top of a bad access is a released object, not the trap for NULL.
+        (
+            "telling-frame",
+            case(
+                "reference-counting",
+                access("KERN_INVALID_ADDRESS at 0x600fbeb80")
+                    .frames("UIKitCore CFRelease\nDemo -[Cart total]"),
+                "CFRelease on a released",
+                &[],
+            ),
+        ),
+        (
+            "cpp-exception",
+            case(
+                "abort",
+                crash("SIGABRT").said("", "terminating on request").frames(ABORT),
+                "The process ended itself",
+                &[],
+            ),
+        ),
+        (
+            "code-signature",
+            case("unmapped", access("KERN_INVALID_ADDRESS at 0x600fbeb80").frames(APP), "Bad pointer", &[]),
+        ),
+        // Near null, both address and stack pointer prove nothing.
+        (
+            "stack-overflow",
+            case(
+                "null-pointer",
+                access("KERN_INVALID_ADDRESS at 0x10").registers("sp=0x0").frames(APP),
+                "Null pointer",
+                &[],
+            ),
+        ),
+        (
+            "code-fetch",
+            case(
+                "null-pointer",
+                access("KERN_INVALID_ADDRESS at 0x0").registers("pc=0x100000100").frames(APP),
+                "Null pointer access at 0x0",
+                &[],
+            ),
+        ),
+        (
+            "objc-message",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x600fbeb80")
+                    .frames("Demo -[Cart total]\nlibobjc.A.dylib objc_msgSend"),
+                "Bad pointer",
+                &[],
+            ),
+        ),
+        (
+            "reference-counting",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x600fbeb80").frames("Demo releaseAll\nDemo main"),
+                "Bad pointer",
+                &[],
+            ),
+        ),
+        (
+            "weak-reference",
+            case(
+                "objc-runtime",
+                access("KERN_INVALID_ADDRESS at 0x600fbeb80")
+                    .frames("libobjc.A.dylib lookUpImpOrForward\nDemo main"),
+                "Bad access inside",
+                &[],
+            ),
+        ),
+        (
+            "objc-runtime",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x600fbeb80").frames("Kit cache_getImp\nDemo main"),
+                "Bad pointer",
+                &[],
+            ),
+        ),
+        (
+            "pointer-authentication",
+            case("unmapped", access("KERN_INVALID_ADDRESS at 0x186a18d80").frames(APP), "Bad pointer", &[]),
+        ),
+        (
+            "memory-tagging",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x106a18d80").registers(READ).frames(APP),
+                "Bad pointer: read at",
+                &[],
+            ),
+        ),
+        (
+            "null-pointer",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x4000").frames(APP),
+                "Bad pointer at 0x4000",
+                &["first 4 GB"],
+            ),
+        ),
+        (
+            "below-null",
+            case(
+                "beyond-address-space",
+                access("KERN_INVALID_ADDRESS at 0xffffffffffff0000").frames(APP),
+                "Bad pointer at 0xffffffffffff0000",
+                &[],
+            ),
+        ),
+        // Apple's kernels write BUS_ADRALN for nearly everything.
+        (
+            "misaligned",
+            case(
+                "unmapped",
+                report("", "SIGBUS").codes("BUS_ADRALN at 0x600fbeb81").frames(APP),
+                "Bad pointer",
+                &[],
+            ),
+        ),
+        (
+            "memory-error",
+            case(
+                "protection",
+                report("EXC_BAD_ACCESS", "SIGBUS")
+                    .subtype("KERN_PROTECTION_FAILURE at 0x106a18000")
+                    .frames(APP),
+                "Memory access that its protection forbids at 0x106a18000",
+                &[],
+            ),
+        ),
+        (
+            "address-untold",
+            case(
+                "null-pointer",
+                report("EXC_BAD_ACCESS", "SIGBUS")
+                    .codes("0x0, 0x8")
+                    .registers("x8=0x0 pc=0x100000100")
+                    .frames(APP),
+                "Null pointer access at 0x0",
+                &["is assumed"],
+            ),
+        ),
+        (
+            "beyond-address-space",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x7fff00000000").frames(APP),
+                "Bad pointer",
+                &[],
+            ),
+        ),
+        (
+            "protection",
+            case(
+                "unmapped",
+                access("KERN_INVALID_ADDRESS at 0x100000300").registers(READ).frames(APP),
+                "Bad pointer: read",
+                &[],
+            ),
+        ),
+        (
+            "unmapped",
+            case(
+                "address-untold",
+                report("EXC_BAD_ACCESS", "SIGSEGV").frames(APP),
+                "Bad memory access at an address that the report does not give",
+                &[],
+            ),
+        ),
+        (
+            "malloc-frames",
+            case(
+                "abort",
+                crash("SIGABRT")
+                    .frames("libsystem_kernel.dylib abort\nDemo -[Cart total]\nlibsystem_malloc.dylib -"),
+                "The process ended itself",
+                &[],
+            ),
+        ),
+        ("abort", case("trap", trap().frames(APP), "Deliberate trap", &[])),
+        (
+            "trap",
+            case(
+                "bad-instruction",
+                report("EXC_BAD_INSTRUCTION", "SIGILL").codes("0x1, 0xf7f8a000"),
+                "Undefined instruction: 0xf7f8a000",
+                &[],
+            ),
+        ),
+        (
+            "bad-instruction",
+            case(
+                "trap",
+                report("EXC_BAD_INSTRUCTION", "SIGILL").arch(Arch::X86_64).codes("EXC_I386_INVOP"),
+                "Illegal instruction: most likely a deliberate trap",
+                &["EXC_I386_INVOP"],
+            ),
+        ),
+        ("arithmetic", case("anything", report("EXC_SOFTWARE", ""), "EXC_SOFTWARE", &[])),
+        ("signal", case("abort", crash("SIGABRT"), "Abort", &[])),
+        (
+            "sigkill",
+            case(
+                "killed",
+                crash("SIGKILL").termination("SIGNAL", 9, ""),
+                "Killed with SIGKILL",
+                &["does not tell who"],
+            ),
+        ),
+        (
+            "reporters-words",
+            case(
+                "anything",
+                report("", "").with(|report| report.exception = None),
+                "The report does not tell what happened",
+                &[],
+            ),
+        ),
+        ("anything", case("signal", crash("SIGTERM"), "Asked to end", &[])),
+    ]
+}
+
+#[test]
+fn each_rule_leads_where_it_should() {
+    let rules: Vec<&str> = positive().iter().map(|case| case.rule).collect();
+    for rule in &LEADING {
+        assert!(rules.contains(&rule.id), "no case for {}", rule.id);
+    }
+    check(positive());
+}
+
+#[test]
+fn and_leaves_what_is_close_by_to_others() {
+    let cases = negative();
+    for rule in &LEADING {
+        assert!(cases.iter().any(|(id, _)| *id == rule.id), "no case for {}", rule.id);
+    }
+    for (id, case) in &cases {
+        assert_ne!(*id, case.rule);
+    }
+    check(cases.into_iter().map(|(_, case)| case).collect());
+}
+
+#[test]
+fn registers_and_regions_tell_more() {
+    check(vec![
+        // Two registers that hold nothing like an address: the processor does not tell which one it was.
+        case(
+            "address-untold",
+            report("EXC_BAD_ACCESS", "SIGSEGV").arch(Arch::X86_64).codes("EXC_I386_GPFLT").registers("rax=0x5555555555555555 rip=0x100000100"),
+            "Bad pointer, probably 0x5555555555555555",
+            &["MallocScribble", "does not report the address"],
+        ),
+        case(
+            "address-untold",
+            report("EXC_BAD_ACCESS", "SIGSEGV").arch(Arch::X86_64).codes("EXC_I386_GPFLT").registers("rax=0x10 rip=0x100000100"),
+            "General protection fault",
+            &["no register holds such a pointer"],
+        ),
+        case("unmapped", access("KERN_INVALID_ADDRESS at 0x5555555555555560").arch(Arch::Unknown).frames(APP).with(|report| report.process.arch = Some(Arch::Armv7)), "Bad pointer", &["0x55"]),
+        case(
+            "stack-overflow",
+            access("KERN_PROTECTION_FAILURE at 0x16bc7fff0").section("VM Region Info", "0x16bc7fff0 is in 0x16bc7c000-0x16bc80000;\n--->  STACK GUARD  16bc7c000-16bc80000 [ 16K] ---/rwx SM=NUL  stack guard for thread 0"),
+            "Stack overflow",
+            &["VM Region Info: ---> STACK GUARD"],
+        ),
+        case(
+            "protection",
+            access("KERN_PROTECTION_FAILURE at 0x16bc7fff0").section("VM Region Info", "--->  STACK GUARD  16bc7c000-16bc80000 [ 16K] ---/rwx SM=NUL  stack guard for thread 7").frames(APP),
+            "Stray access to another thread's stack guard",
+            &["not a recursion of this thread"],
+        ),
+        case(
+            "code-fetch",
+            access("KERN_PROTECTION_FAILURE at 0x106a18d80").registers("pc=0x106a18d80").section("VM Region Info", "--->  MALLOC_TINY  106a00000-106b00000 [ 1M] rw-/rwx SM=PRV").frames("??? -\nDemo main"),
+            "Jump into memory that may not be executed: 0x106a18d80 in MALLOC_TINY",
+            &["mapped but is no code"],
+        ),
+        case(
+            "code-fetch",
+            access("KERN_INVALID_ADDRESS at 0x0f24000186a18d80 -> 0x0000000186a18d80 (possible pointer authentication failure)")
+                .registers("pc=0xf24000186a18d80")
+                .frames("??? -\nDemo main"),
+            "Jump to 0xf24000186a18d80, whose upper bits are no address",
+            &["failed pointer authentication, or a function pointer"],
+        ),
+        case(
+            "objc-message",
+            access("KERN_INVALID_ADDRESS at 0x10").registers("x0=0x10 x1=0x188057a33").frames(MESSAGE),
+            "Message to something that is no object: receiver 0x10",
+            &["a number was taken for one"],
+        ),
+        case(
+            "objc-message",
+            access("KERN_INVALID_ADDRESS at 0x600fbeb80").field("threads[0].threadState.x[1].objc-selector", "loadURL:").frames(MESSAGE),
+            "Message `loadURL:` to a released",
+            &[],
+        ),
+    ]);
+}
+
+#[test]
+fn recursion_is_told_by_repeating_frames() {
+    let frames = "Demo -[Node walk]\n".repeat(60);
+    let same = |build: Build| {
+        build.frames(&frames).with(|report| {
+            let address = report.process.threads[0].frames[1].address;
+            report.process.threads[0].frames.iter_mut().skip(1).for_each(|frame| frame.address = address);
+        })
+    };
+    check(vec![case(
+        "stack-overflow",
+        same(report("EXC_BAD_ACCESS", "SIGBUS").arch(Arch::Armv7).codes("0x2, 0x0")),
+        "Stack overflow, very probably",
+        &["59 frames from frame 1 on are the same frame", "`-[Node walk]` in Demo"],
+    )]);
+    let depth = |build: Build| {
+        build.with(|report| {
+            report.process.threads[0].recursion =
+                Some(backtrail_model::Recursion { depth: 58_038, first_elided: Some(10), last_elided: Some(58_000) });
+        })
+    };
+    let message =
+        report("EXC_BAD_ACCESS", "SIGSEGV").message("Thread stack size exceeded due to excessive recursion");
+    check(vec![case(
+        "stack-overflow",
+        depth(message),
+        "Stack overflow",
+        &["had 58038 frames", "Exception Message: Thread stack size"],
+    )]);
+}
+
+#[test]
+fn the_watchdogs_account_is_read_and_the_main_thread_cited() {
+    let account = "scene-create watchdog transgression: application<com.acme.demo>:31 exhausted real (wall clock) time allowance of 19.97 seconds | ProcessVisibility: Foreground | WatchdogEvent: scene-create | WatchdogCPUStatistics: ( | \"Elapsed total CPU time (seconds): 15.390 (user 15.390, system 0.000), 38% CPU\", | \"Elapsed application CPU time (seconds): 0.070, 0% CPU\" | )";
+    let waits = crash("SIGKILL")
+        .termination("SPRINGBOARD", 0x8bad_f00d, account)
+        .frames("libsystem_kernel.dylib __ulock_wait\nlibsystem_kernel.dylib _os_unfair_lock_lock_slow\nDemo -[Store open]\nUIKitCore UIApplicationMain\nDemo main")
+        .thread("libsystem_kernel.dylib __psynch_mutexwait\nKit -[KITCache flush]\nKit work");
+    let busy = crash("SIGKILL")
+        .termination("FRONTBOARD", 2_343_432_205, "<RBSTerminateContext| domain:10 code:0x8BADF00D explanation:scene-update watchdog transgression: application<x>:1 exhausted real (wall clock) time allowance of 10.00 seconds\n\"Elapsed application CPU time (seconds): 9.5, 45% CPU\"")
+        .frames("Demo -[Cart total]\nUIKitCore UIApplicationMain\nDemo main");
+    let idle = crash("SIGKILL")
+        .termination("SPRINGBOARD", 0x8bad_f00d, "")
+        .frames("libsystem_kernel.dylib mach_msg2_trap\nUIKitCore __CFRunLoopServiceMachPort\nDemo main");
+    let old = report("00000020", "").codes("0x8badf00d").frames(APP);
+    check(vec![
+        case(
+            "killed",
+            waits,
+            "Killed by the watchdog (scene-create): not done after 19.97 s",
+            &[
+                "The main thread was waiting for a lock (or a thread that holds one), called by `-[Store open]` in Demo",
+                "Thread 1 frame 1: -[KITCache flush] + 8 (Kit): waits for a mutex",
+                "Elapsed application CPU time (seconds): 0.070, 0% CPU",
+                "does not tell who holds what",
+                "hardly ran",
+            ],
+        ),
+        case(
+            "killed",
+            busy,
+            "Killed by the watchdog (scene-update): not done after 10.00 s",
+            &["It was busy", "was running `-[Cart total]`"],
+        ),
+        case(
+            "killed",
+            idle,
+            "Killed by the watchdog",
+            &["idle in its run loop", "does not tell whether it was busy or waiting"],
+        ),
+        case("killed", old, "Killed by the watchdog", &["Exception Codes: 0x8badf00d"]),
+    ]);
+}
+
+#[test]
+fn terminations_are_told_with_their_words() {
+    let dyld = crash("SIGABRT").termination("DYLD", 1, "Library missing\nLibrary not loaded: @rpath/Kit.framework/Kit\nReferenced from: <04B8> /Applications/Demo.app/Demo\nReason: tried: '/usr/lib/Kit' (no such file)\n(terminated at launch; ignore backtrace)");
+    let tcc = crash("SIGABRT").termination("TCC", 0, "This app has crashed because it attempted to access privacy-sensitive data without a usage description. The app's Info.plist must contain an NSCameraUsageDescription key");
+    let jetsam = crash("SIGKILL").termination("JETSAM", 7, "");
+    let signing = crash("SIGKILL").termination("CODESIGNING", 2, "Invalid Page");
+    let unknown = crash("SIGKILL").termination("LIBXPC", 77, "peer is gone");
+    let by = crash("SIGKILL").termination("SIGNAL", 9, "Killed: 9").with(|report| {
+        report.termination.as_mut().unwrap().by_process = Some("runningboardd".to_owned());
+    });
+    check(vec![
+        case(
+            "killed",
+            dyld,
+            "A library was not found at launch: @rpath/Kit.framework/Kit",
+            &[
+                "Library not loaded: @rpath/Kit.framework/Kit",
+                "Referenced from:",
+                "the stack does not matter",
+                "No file was found",
+            ],
+        ),
+        case(
+            "killed",
+            tcc,
+            "Private data accessed without a usage description",
+            &["The missing key is NSCameraUsageDescription."],
+        ),
+        case("killed", jetsam, "Killed for using too much memory", &["does not tell what used the memory"]),
+        case("killed", signing, "Killed for a page of code", &["codesign --verify"]),
+        case(
+            "killed",
+            unknown,
+            "Ended by the library for talking to services (LIBXPC)",
+            &["Termination Description: peer is gone", "no code that this program knows"],
+        ),
+        case("killed", by, "Killed with SIGKILL by runningboardd", &["killed it with SIGKILL"]),
+    ]);
+}
+
+#[test]
+fn limits_and_guards_are_told_by_words_where_there_are_no_codes() {
+    check(vec![
+        case(
+            "resource",
+            report("EXC_RESOURCE -> CPU_FATAL", "").subtype("CPU").message("(Limit 50%) Observed 85%"),
+            "Too much CPU time",
+            &["The limit was one that ends the process", "no codes with the numbers"],
+        ),
+        case(
+            "resource",
+            report("EXC_RESOURCE", "")
+                .subtype("MEMORY")
+                .raw(&[3 << 61 | 1 << 58 | 1450])
+                .note("NON-FATAL CONDITION (this is NOT a crash)"),
+            "Too much memory",
+            &["1450 MB", "The process was not ended", "who asked last"],
+        ),
+        case(
+            "resource",
+            report("EXC_RESOURCE", "").subtype("LICHENS"),
+            "A limit on a resource was exceeded",
+            &[],
+        ),
+        case(
+            "guard",
+            report("EXC_GUARD", "")
+                .subtype("GUARD_TYPE_FD")
+                .message("CLOSE on file descriptor 14 (guarded with 0x08fd4dbfade2dead)"),
+            "Forbidden use of a file descriptor: CLOSE",
+            &["file descriptor 14", "SQLite's"],
+        ),
+        // Systems of 2013 left the type bits empty.
+        case(
+            "guard",
+            report("EXC_GUARD", "").codes("0x0000000100000000, 0x08fd4dbfade2dead"),
+            "Forbidden use of a file descriptor: CLOSE",
+            &["SQLite's"],
+        ),
+        case(
+            "guard",
+            report("EXC_GUARD", "").raw(&[5 << 61 | 1 << 32, 0x2_8000_0000]),
+            "Forbidden use of memory: DEALLOC_GAP",
+            &["already unmapped"],
+        ),
+        case("guard", report("EXC_GUARD", "").codes("nothing"), "A guard of the system was violated", &[]),
+    ]);
+}

@@ -1,0 +1,15 @@
+//! What a report means: what happened and why, and whose code it was.
+//!
+//! [`explain()`] says what happened, [`attribute()`] whose code it was; both work on the report alone, and better with the
+//! names that symbolizing filled in. [`add_register_frames`] adds what a report's registers tell of its stacks, before
+//! names are looked up; [`settle_register_frames`] decides afterwards.
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod explain;
+mod names;
+mod register_frames;
+
+pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
+pub use explain::{Explanation, explain};
+pub use register_frames::{add_register_frames, settle_register_frames};

@@ -1,0 +1,150 @@
+//! How explaining and attributing read a frame: its names, and the words by which a sentence cites it.
+
+use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
+use backtrail_core::Trust;
+
+/// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes.
+///
+/// Objective-C methods keep their brackets; `std::terminate()` becomes `std::terminate`.
+pub(crate) fn base_name(name: &str) -> &str {
+    let mut name = name.trim();
+    for prefix in ["specialized ", "static ", "@objc ", "merged ", "generic specialization of "] {
+        name = name.strip_prefix(prefix).unwrap_or(name);
+    }
+    if name.starts_with("-[") || name.starts_with("+[") {
+        return name;
+    }
+    let end = name.find(['(', '$', '<']).filter(|end| *end > 0).unwrap_or(name.len());
+    name.get(..end).unwrap_or(name).trim_end()
+}
+
+/// Whether any function at `frame`, inlined ones included, is one of `functions`.
+pub(crate) fn is_any_of(frame: &Frame, functions: &[&str]) -> bool {
+    frame.names().any(|name| functions.contains(&base_name(name)) || functions.contains(&name))
+}
+
+/// The image that `frame` lies in.
+pub(crate) fn image_of<'r>(report: &'r Report, frame: &Frame) -> Option<&'r Image> {
+    report.process.images.get(frame.image?)
+}
+
+/// The name of the image that `frame` lies in, as far as the report has one.
+pub(crate) fn image_name<'r>(report: &'r Report, frame: &'r Frame) -> Option<&'r str> {
+    let image = image_of(report, frame).map(|image| image.name.as_str());
+    image.or(frame.image_name.as_deref()).filter(|name| !name.is_empty() && *name != "???")
+}
+
+/// Names `frame`'s code in a sentence: `-[Foo bar] (Foo.m:41) in MyApp`, or `MyApp + 33016` where no name is known.
+pub(crate) fn describe(report: &Report, frame: &Frame) -> String {
+    let image = image_name(report, frame);
+    let Some(name) = frame.names().next() else { return without_name(frame, image) };
+    let source = source_of(frame).map(|source| format!(" ({source})")).unwrap_or_default();
+    let image = image.map(|image| format!(" in {image}")).unwrap_or_default();
+    format!("`{name}`{source}{image}")
+}
+
+fn without_name(frame: &Frame, image: Option<&str>) -> String {
+    let address = frame.address.map(backtrail_core::FrameAddress::raw);
+    match (image, frame.image_offset, address) {
+        (Some(image), Some(offset), _) => format!("{image} + {offset}"),
+        (Some(image), None, Some(address)) => format!("{address} in {image}"),
+        (Some(image), None, None) => image.to_owned(),
+        (None, _, Some(address)) => format!("{address}, which lies in no image"),
+        (None, _, None) => "a place that the report does not name".to_owned(),
+    }
+}
+
+/// `Foo.m:41`, where symbolizing or the report knows it.
+pub(crate) fn source_of(frame: &Frame) -> Option<String> {
+    let function = frame.functions.first();
+    let reported = frame.reported.as_ref();
+    let file = match function {
+        Some(function) => function.file.as_deref()?,
+        None => reported?.file.as_deref()?,
+    };
+    let line = function.map_or_else(|| reported.and_then(|reported| reported.line), |function| function.line);
+    let file = file.rsplit('/').next().unwrap_or(file);
+    Some(line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
+}
+
+/// Cites a frame as evidence: `Thread 0 frame 3: objc_msgSend + 8 (libobjc.A.dylib)`.
+pub(crate) fn cite(report: &Report, stack: &str, frame: &Frame) -> String {
+    let image = image_name(report, frame).map(|image| format!(" ({image})")).unwrap_or_default();
+    let trust = if frame.trust == Trust::LinkRegister { " [by link-register]" } else { "" };
+    let Some(name) = frame.names().next() else {
+        let what = without_name(frame, image_name(report, frame));
+        return format!("{stack} frame {}: {what}{trust}", frame.index);
+    };
+    let reported = frame.reported.as_ref().and_then(|reported| reported.offset);
+    let offset = frame.symbol.as_ref().map(|symbol| symbol.offset).or(reported);
+    let offset = offset.filter(|_| frame.functions.is_empty());
+    let offset = offset.map(|offset| format!(" + {offset}")).unwrap_or_default();
+    format!("{stack} frame {}: {name}{offset}{image}{trust}", frame.index)
+}
+
+/// How evidence names a thread.
+pub(crate) fn thread_label(thread: &Thread) -> String {
+    format!("Thread {}", thread.number)
+}
+
+/// The stack that tells whose fault it is, with the label by which evidence cites it: where an uncaught exception
+/// was thrown if the report has that, else the blamed thread, else the only one, else a bare backtrace.
+pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
+    let labelled = |backtrace: &'_ Backtrace| backtrace.title.clone();
+    let thrown =
+        report.process.backtraces.iter().find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
+    let thrown = thrown.map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice()));
+    let crashed = || {
+        report
+            .crashed()
+            .or(only_thread(report))
+            .map(|thread| (thread_label(thread), thread.frames.as_slice()))
+    };
+    let bare = || report.process.backtraces.first().filter(|_| report.process.threads.is_empty());
+    thrown
+        .or_else(crashed)
+        .or_else(|| bare().map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice())))
+}
+
+/// The thread of a report that has one only and does not say that it crashed.
+pub(crate) fn only_thread(report: &Report) -> Option<&Thread> {
+    match report.process.threads.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// The main thread: the one that serves the main queue, else the first.
+pub(crate) fn main_thread(report: &Report) -> Option<&Thread> {
+    let serves_main = |thread: &&Thread| {
+        let is_main = |text: &Option<String>| {
+            text.as_deref().is_some_and(|text| text.contains("com.apple.main-thread"))
+        };
+        is_main(&thread.queue) || is_main(&thread.name)
+    };
+    report
+        .process
+        .threads
+        .iter()
+        .find(serves_main)
+        .or_else(|| report.process.threads.iter().find(|thread| thread.number == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_names_drop_what_varies() {
+        for (name, base) in [
+            ("std::terminate()", "std::terminate"),
+            ("specialized _fatalErrorMessage(StaticString, flags : UInt32) -> Never", "_fatalErrorMessage"),
+            ("_platform_memmove$VARIANT$Haswell", "_platform_memmove"),
+            ("-[NSArray(Foo) objectAtIndex:]", "-[NSArray(Foo) objectAtIndex:]"),
+            ("objc_msgSend", "objc_msgSend"),
+            ("(anonymous namespace)::f", "(anonymous namespace)::f"),
+        ] {
+            assert_eq!(base_name(name), base);
+        }
+    }
+}

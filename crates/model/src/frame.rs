@@ -1,0 +1,114 @@
+//! One frame of a stack.
+
+use backtrail_core::{FrameAddress, Function, Reason, Svma, Symbol, SymbolInfo, Trust};
+use std::ops::Range;
+
+/// One frame. First what the report says, then what symbolizing adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The number that the report gives it, plus one for each frame that its registers put before it. Inline rows share
+    /// their machine frame's.
+    pub index: u32,
+    /// The code address, and how it is to be looked up; `None` where the report has none.
+    pub address: Option<FrameAddress>,
+    /// How it was found.
+    pub trust: Trust,
+    /// Position in [`Process::images`](crate::Process::images) of the image that it lies in.
+    pub image: Option<usize>,
+    /// The image's name as the frame states it.
+    pub image_name: Option<String>,
+    /// Bytes from the image's load address, where the report states it.
+    pub image_offset: Option<u64>,
+    /// The name that the report itself gives.
+    pub reported: Option<ReportedSymbol>,
+    /// Whether the report marks this row as inlined into the next.
+    pub inlined: bool,
+    /// Where the frame stands in the report's text, in bytes: a whole line without its line break, or a JSON
+    /// object. `None` where it does not stand there.
+    pub span: Option<Range<usize>>,
+    /// The functions here, innermost first; filled by symbolizing.
+    pub functions: Vec<Function>,
+    /// A symbol table's answer, where debug info had none.
+    pub symbol: Option<Symbol>,
+    /// Why there is no name, where symbolizing found none.
+    pub reason: Option<Reason>,
+    /// Bytes from the start of the function that the code belongs to (the last of [`Frame::functions`]) to the
+    /// address that the report states, also where that is a return address; where symbolizing knew it.
+    pub function_offset: Option<u64>,
+    /// The stated address of the frame's instruction; of a return address, that of the call before it. What Android's
+    /// tools print as `pc`, the Thumb bit included. Only for stacks that were walked here.
+    pub relative_pc: Option<Svma>,
+}
+
+/// A name that a report states for a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReportedSymbol {
+    /// The name, as printed; possibly cut.
+    pub name: String,
+    /// Bytes from its start.
+    pub offset: Option<u64>,
+    /// The source file.
+    pub file: Option<String>,
+    /// The line.
+    pub line: Option<u32>,
+}
+
+impl Frame {
+    /// A frame of which nothing is known but its number.
+    pub fn new(index: u32) -> Self {
+        Self {
+            index,
+            address: None,
+            trust: Trust::Report,
+            image: None,
+            image_name: None,
+            image_offset: None,
+            reported: None,
+            inlined: false,
+            span: None,
+            functions: Vec::new(),
+            symbol: None,
+            reason: None,
+            function_offset: None,
+            relative_pc: None,
+        }
+    }
+
+    /// The readable names at this frame, innermost first: what symbolizing found, else what the report says.
+    /// `<redacted>` is no name.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let reported = self.reported.as_ref().map(|symbol| symbol.name.as_str());
+        let symbol = self.symbol.as_ref().map(|symbol| symbol.name.as_str());
+        let fallback = if self.functions.is_empty() { symbol.or(reported) } else { None };
+        let functions = self.functions.iter().map(|function| function.name.as_str());
+        functions.chain(fallback).filter(|name| !name.is_empty() && *name != "<redacted>")
+    }
+
+    /// Takes over what lies at the frame's address. Offsets count to the address that the frame states; a return address
+    /// was looked up one byte earlier.
+    pub fn set_symbol_info(&mut self, info: SymbolInfo) {
+        let is_return = matches!(self.address, Some(FrameAddress::Return(_)));
+        let stated = |offset: u64| offset.saturating_add(u64::from(is_return));
+        self.functions = info.functions;
+        self.symbol = info.symbol.map(|symbol| Symbol { offset: stated(symbol.offset), ..symbol });
+        self.reason = info.reason;
+        self.function_offset = info.function_offset.map(stated);
+    }
+
+    /// Whether nothing is known of the frame's function.
+    pub fn is_unnamed(&self) -> bool {
+        self.names().next().is_none()
+    }
+}
+
+/// What is found out of each frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// Its address and image.
+    Addresses,
+    /// The function's name, by symbol tables alone.
+    Names,
+    /// Functions that were inlined, files and lines too.
+    #[default]
+    Lines,
+}

@@ -1,0 +1,165 @@
+//! What one input says: the event, its processes, and everything that has no field of its own.
+
+use crate::{Frame, Process, Thread};
+use backtrail_core::Avma;
+
+/// Everything that one input says: a crash report, a core, a minidump, a saved stack, or the capture of a process that
+/// runs. Names are filled in later.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What it was read from.
+    pub source: Source,
+    /// The process that it is about, with its threads and images.
+    pub process: Process,
+    /// Operating system, version and build as printed: `iPhone OS 13.3.1 (17D50)`.
+    pub os: Option<String>,
+    /// Hardware model: `iPhone9,4`.
+    pub device: Option<String>,
+    /// When it happened, as printed.
+    pub time: Option<String>,
+    /// The report's own identifier.
+    pub incident: Option<String>,
+    /// What the processor or kernel raised.
+    pub exception: Option<Exception>,
+    /// Who ended the process, and why.
+    pub termination: Option<Termination>,
+    /// The other processes, where the input has several: stackshots, spindumps, the table of a jetsam report.
+    pub processes: Vec<Process>,
+    /// What libraries wrote down before the process ended (`asi`, "Application Specific Information").
+    pub app_info: Vec<AppInfo>,
+    /// Header and exception fields that the model has no place for, in the report's order.
+    pub fields: Vec<Field>,
+    /// Titled blocks that the model has no place for (VM regions, kernel triage, syslog…), as text.
+    pub sections: Vec<Section>,
+    /// What the reader found odd, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What a report was read from, by the words that JSON uses (`kind`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Source {
+    /// Apple's text report (`.crash`), or another reporter's imitation of it.
+    #[default]
+    AppleText,
+    /// Apple's JSON report (`.ips`), crash body.
+    AppleIps,
+    /// An ELF core.
+    ElfCore,
+    /// A minidump.
+    Minidump,
+    /// A saved stack in libunwindstack's layout.
+    SavedStack,
+    /// A process that runs.
+    Process,
+}
+
+impl Source {
+    /// The word that JSON uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AppleText => "apple-text",
+            Self::AppleIps => "apple-ips",
+            Self::ElfCore => "elf-core",
+            Self::Minidump => "minidump",
+            Self::SavedStack => "offline",
+            Self::Process => "process",
+        }
+    }
+
+    /// Whether it was written by one of Apple's systems.
+    pub fn is_apple(self) -> bool {
+        matches!(self, Self::AppleText | Self::AppleIps)
+    }
+}
+
+/// What was raised.
+#[derive(Clone, Debug, Default)]
+pub struct Exception {
+    /// The Mach exception: `EXC_BAD_ACCESS`. `None` where the reporter knew the signal only.
+    pub kind: Option<String>,
+    /// The BSD signal: `SIGSEGV`.
+    pub signal: Option<String>,
+    /// The codes as printed: `KERN_INVALID_ADDRESS at 0x10`, `0x1, 0x10`.
+    pub codes: Option<String>,
+    /// The codes as numbers (Mach code and subcode), where printed as numbers.
+    pub raw_codes: Vec<u64>,
+    /// The subtype as printed: `KERN_INVALID_ADDRESS at 0x0000000000000010`.
+    pub subtype: Option<String>,
+    /// A message, as written by the reporter.
+    pub message: Option<String>,
+    /// `EXC_CORPSE_NOTIFY`, `SIMULATED (this is NOT a crash)`, `NON-FATAL CONDITION (this is NOT a crash)`.
+    pub note: Option<String>,
+    /// The address whose access failed.
+    pub address: Option<Avma>,
+}
+
+/// Who ended the process.
+#[derive(Clone, Debug, Default)]
+pub struct Termination {
+    /// `SPRINGBOARD`, `SIGNAL`, `DYLD`…
+    pub namespace: Option<String>,
+    /// The code in that namespace.
+    pub code: Option<u64>,
+    /// The reason in words, as printed.
+    pub reason: Option<String>,
+    /// Further lines: the watchdog's account, dyld's list of libraries, the termination description.
+    pub details: Vec<String>,
+    /// The process that did it.
+    pub by_process: Option<String>,
+    /// That process's id.
+    pub by_pid: Option<u64>,
+}
+
+/// A library's last words.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct AppInfo {
+    /// The library that wrote them, where the report says.
+    pub image: Option<String>,
+    /// The lines.
+    pub lines: Vec<String>,
+}
+
+/// A `Key: value` line, or a JSON member printed as one.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Field {
+    /// The key as printed.
+    pub key: String,
+    /// The value as printed, without surrounding blanks.
+    pub value: String,
+}
+
+/// A titled block of text.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Section {
+    /// The title, without its colon.
+    pub title: String,
+    /// The text below it.
+    pub text: String,
+}
+
+impl Report {
+    /// The thread that the report blames.
+    pub fn crashed(&self) -> Option<&Thread> {
+        self.process.crashed()
+    }
+
+    /// The frames whose code tells whose fault it is: where the uncaught exception was thrown if the report has
+    /// that, else the blamed thread. A report without threads is a bare backtrace, which then is all there is.
+    pub fn fault_frames(&self) -> &[Frame] {
+        let process = &self.process;
+        let thrown = process.backtraces.iter().find(|backtrace| backtrace.is_exception);
+        let bare = process.backtraces.first().filter(|_| process.threads.is_empty());
+        let crashed = self.crashed().map(|thread| thread.frames.as_slice());
+        thrown
+            .map(|backtrace| backtrace.frames.as_slice())
+            .or(crashed)
+            .or(bare.map(|backtrace| backtrace.frames.as_slice()))
+            .unwrap_or_default()
+    }
+
+    /// The process that the report is about, then the others.
+    pub fn all_processes_mut(&mut self) -> impl Iterator<Item = &mut Process> {
+        std::iter::once(&mut self.process).chain(&mut self.processes)
+    }
+}

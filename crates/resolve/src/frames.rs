@@ -1,0 +1,249 @@
+//! The one way from frames to names.
+//!
+//! Frames are sorted by the files that name them and by address, each address is looked up once, and every frame takes
+//! over the answer. Where an image's files are is told by whoever captured the process ([`LoadedFiles`]), else they are
+//! found by identity.
+
+use crate::image_symbolizer::ImageSymbolizer;
+use crate::symbols::Symbols;
+use backtrail_core::{Arch, Avma, Bias, Reason, Svma, Symbol, SymbolInfo};
+use backtrail_demangle as demangle;
+use backtrail_model::{Detail, Frame, Image, ImageSymbols, Process, SymbolStatus};
+use backtrail_store::LoadedFiles;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+impl Symbols {
+    /// Names every frame of a process whose images are found by identity, and says of each image where its symbols are or
+    /// why there are none. `use_paths` is whether the images' paths mean files of this machine.
+    pub fn symbolize(&self, process: &mut Process, use_paths: bool) {
+        let mut naming = Naming::new(self, process, &[], Detail::Lines);
+        naming.use_paths = use_paths;
+        naming.run(process);
+    }
+
+    /// Names every frame of a process whose images' files are known.
+    pub fn symbolize_loaded(&self, process: &mut Process, loaded: &[LoadedFiles], detail: Detail) {
+        Naming::new(self, process, loaded, detail).run(process);
+    }
+
+    /// Opens the files of every image, and says of each where its symbols are; frames are left alone.
+    pub fn open_loaded(&self, process: &mut Process, loaded: &[LoadedFiles]) {
+        for loaded in loaded {
+            let opened = self.symbolizer(&loaded.files);
+            if let Some(image) = process.images.get_mut(loaded.image) {
+                report_files(&mut image.symbols, &opened);
+            }
+        }
+    }
+}
+
+/// A frame, the files that name it, and the stated address to look up there.
+struct Wanted<'f> {
+    files: usize,
+    address: Svma,
+    frame: &'f mut Frame,
+}
+
+struct Naming<'s> {
+    symbols: &'s Symbols,
+    detail: Detail,
+    arch: Arch,
+    use_paths: bool,
+    /// Whether the files were given; else they are found image by image.
+    is_given: bool,
+    loaded: Vec<LoadedFiles>,
+    /// What answers for each of `loaded`, once asked for.
+    opened: Vec<Option<Result<(Arc<ImageSymbolizer>, Bias), String>>>,
+    by_image: HashMap<usize, Vec<usize>>,
+}
+
+impl<'s> Naming<'s> {
+    fn new(symbols: &'s Symbols, process: &Process, loaded: &[LoadedFiles], detail: Detail) -> Self {
+        let mut naming = Self {
+            symbols,
+            detail,
+            arch: process.arch.unwrap_or(Arch::Unknown),
+            use_paths: false,
+            is_given: !loaded.is_empty(),
+            loaded: Vec::new(),
+            opened: Vec::new(),
+            by_image: HashMap::new(),
+        };
+        for loaded in loaded {
+            naming.add(loaded.clone());
+        }
+        naming
+    }
+
+    fn add(&mut self, loaded: LoadedFiles) {
+        self.by_image.entry(loaded.image).or_default().push(self.loaded.len());
+        self.loaded.push(loaded);
+        self.opened.push(None);
+    }
+
+    fn run(mut self, process: &mut Process) {
+        let (frames, images) = process.frames_and_images_mut();
+        let mut wanted = Vec::new();
+        for frame in frames {
+            readable_report_name(frame);
+            let Some(position) = frame.image.filter(|position| *position < images.len()) else {
+                if frame.is_unnamed() && frame.reason.is_none() {
+                    frame.reason = Some(Reason::NoImage);
+                }
+                continue;
+            };
+            if self.detail == Detail::Addresses {
+                continue;
+            }
+            match self.place(frame, position, images) {
+                Some((files, address)) => wanted.push(Wanted { files, address, frame }),
+                None => self.account(frame, images),
+            }
+        }
+        wanted.sort_by_key(|wanted| (wanted.files, wanted.address));
+        for frames in wanted.chunk_by_mut(|one, next| one.files == next.files) {
+            self.name(frames);
+            frames.iter_mut().for_each(|wanted| self.account(wanted.frame, images));
+        }
+        for symbols in images.iter_mut().map(|image| &mut image.symbols) {
+            if symbols.unnamed_frames == 0 && symbols.status != SymbolStatus::Found {
+                symbols.status = SymbolStatus::NoneNeeded;
+            }
+        }
+    }
+
+    /// The files that name a frame, and the address that it has in them.
+    fn place(&mut self, frame: &mut Frame, position: usize, images: &mut [Image]) -> Option<(usize, Svma)> {
+        let image = images.get_mut(position)?;
+        let lookup = frame.address?.lookup(image.arch.unwrap_or(self.arch));
+        let files = self.files_of(position, image, lookup)?;
+        let (_, bias) = self.open(files, image)?;
+        let address = bias.to_svma(lookup);
+        if address.is_none() {
+            frame.reason = Some(Reason::OutsideSections);
+        }
+        Some((files, address?))
+    }
+
+    fn files_of(&mut self, position: usize, image: &mut Image, lookup: Avma) -> Option<usize> {
+        if !self.is_given && !self.by_image.contains_key(&position) {
+            let files = self.symbols.files_of(image, self.use_paths);
+            image.symbols.status = files.status.clone();
+            image.symbols.tried.clone_from(&files.tried);
+            image.symbols.unreadable = files.is_unreadable && files.status != SymbolStatus::Found;
+            self.add(LoadedFiles { image: position, ranges: Vec::new(), bias: None, files });
+        }
+        match self.by_image.get(&position)?.as_slice() {
+            [only] => Some(*only),
+            several => several.iter().copied().find(|at| {
+                let ranges = self.loaded.get(*at).map(|loaded| loaded.ranges.as_slice());
+                ranges.unwrap_or_default().iter().any(|range| range.contains(lookup))
+            }),
+        }
+    }
+
+    fn open(&mut self, files: usize, image: &mut Image) -> Option<(Arc<ImageSymbolizer>, Bias)> {
+        let loaded = self.loaded.get(files)?;
+        let slot = self.opened.get_mut(files)?;
+        if slot.is_none() {
+            let opened = self.symbols.symbolizer(&loaded.files);
+            report_files(&mut image.symbols, &opened);
+            let at = |open: Arc<ImageSymbolizer>| {
+                let bias = loaded.bias.unwrap_or_else(|| Bias::between(image.load_address, open.image_base()));
+                image.symbols.bias = Some(bias);
+                (open, bias)
+            };
+            *slot = Some(opened.map(at));
+        }
+        slot.as_ref()?.as_ref().ok().cloned()
+    }
+
+    /// Looks up what one image's files know of the frames' addresses, each once.
+    fn name(&self, frames: &mut [Wanted<'_>]) {
+        let Some(first) = frames.first() else { return };
+        let opened = self.opened.get(first.files).and_then(Option::as_ref);
+        let Some(Ok((open, _))) = opened else { return };
+        let mut addresses: Vec<_> = frames.iter().map(|wanted| wanted.address).collect();
+        addresses.dedup();
+        let infos = match self.detail {
+            Detail::Lines => open.lookup_all(self.symbols.index(), &addresses),
+            _ => vec![SymbolInfo::default(); addresses.len()],
+        };
+        let infos = addresses.iter().zip(infos).map(|(address, info)| of_function(open, *address, info));
+        for (same, info) in frames.chunk_by_mut(|one, next| one.address == next.address).zip(infos) {
+            for wanted in same {
+                wanted.frame.set_symbol_info(info.clone());
+            }
+        }
+    }
+
+    /// Counts a frame without a name, and says why it has none.
+    fn account(&self, frame: &mut Frame, images: &mut [Image]) {
+        let image = frame.image.and_then(|position| images.get_mut(position));
+        let Some(image) = image.filter(|_| frame.is_unnamed()) else { return };
+        image.symbols.unnamed_frames += 1;
+        frame.reason = match image.symbols.status {
+            SymbolStatus::Found if !image.symbols.unreadable => frame.reason.or(Some(Reason::NoSymbol)),
+            _ => Some(image.symbols.reason(image.id.is_some() || self.is_given)),
+        };
+    }
+}
+
+/// Says which files answered, or why none could.
+fn report_files(symbols: &mut ImageSymbols, opened: &Result<Arc<ImageSymbolizer>, String>) {
+    match opened {
+        Ok(open) => symbols.files = open.file_names(),
+        Err(problem) if problem.is_empty() => {}
+        Err(problem) => {
+            symbols.tried.push(problem.clone());
+            symbols.unreadable = true;
+            symbols.status = SymbolStatus::Missing;
+        }
+    }
+}
+
+/// Reports of older systems and of other reporters state linkage names; people read the other kind.
+fn readable_report_name(frame: &mut Frame) {
+    if let Some(reported) = &mut frame.reported {
+        let readable = demangle::demangle(&reported.name, &demangle::Options::default());
+        if readable != reported.name {
+            reported.name = readable.into_owned();
+        }
+    }
+}
+
+/// A stack is made of functions: where the nearest symbol only marks a place inside of one, the function it is. Android's
+/// runtime gives symbols the language's own names (`int Main.compare(Main, Main)`) and debug info only parts of them.
+fn of_function(image: &ImageSymbolizer, address: Svma, mut info: SymbolInfo) -> SymbolInfo {
+    let function = image.enclosing_function(address);
+    let symbol = match function {
+        Some(function) if info.functions.is_empty() => Some(function),
+        Some(function)
+            if function.name.ends_with(')') && function.linkage_name.as_ref() == Some(&function.name) =>
+        {
+            if let Some(outermost) = info.functions.last_mut() {
+                (outermost.name, outermost.linkage_name) = (function.name, function.linkage_name);
+            }
+            None
+        }
+        _ => info.symbol.take(),
+    };
+    if let Some(mut symbol) = symbol.filter(|_| info.functions.is_empty()) {
+        readable(&mut symbol);
+        info.function_offset = Some(symbol.offset);
+        info.symbol = Some(symbol);
+        info.reason = None;
+    }
+    info
+}
+
+/// Android's dynamic linker has a prefix before the names of everything that was linked into it, so that its `malloc` is
+/// told from the C library's. The prefix stays in the readable name for the same reason.
+fn readable(symbol: &mut Symbol) {
+    const PREFIX: &str = "__dl_";
+    let mangled = symbol.linkage_name.as_deref().and_then(|name| name.strip_prefix(PREFIX));
+    if let Some(mangled) = mangled.filter(|mangled| mangled.starts_with("_Z")) {
+        symbol.name = format!("{PREFIX}{}", demangle::demangle(mangled, &demangle::Options::default()));
+    }
+}

@@ -1,0 +1,32 @@
+//! From addresses to names: the only place where that happens.
+//!
+//! [`Symbols`] names the frames of a process, whatever input it came from; [`Binary`] answers addresses of one file. Both
+//! look an address up in the same way, in debug info, symbol tables, symbol files of other tools, or a table that was
+//! made of them before ([`TableCache`], [`ConvertSources`]). What a binary holds for unwinding, and else, is listed by
+//! [`cfi`] and [`inspect()`].
+#![forbid(unsafe_code)]
+
+mod binary;
+mod cache;
+pub mod cfi;
+mod convert;
+mod details;
+mod external;
+mod frames;
+mod image_symbolizer;
+mod inspect;
+mod object_info;
+mod perf_map;
+mod symbols;
+
+pub use binary::{AddressKind, Binary, OpenError, OpenOptions};
+pub use cache::TableCache;
+pub use convert::{
+    ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,
+    TableStats, Verified,
+};
+pub use details::{Declaration, Details};
+pub use inspect::{Inspected, InspectedCommand, InspectedSegment, inspect};
+pub use object_info::ObjectInfo;
+pub use perf_map::PerfMap;
+pub use symbols::{SymbolOptions, Symbols};

@@ -1,0 +1,175 @@
+//! Where names come from: files found by identity, opened once, kept for whoever asks next.
+
+use crate::cache::TableCache;
+use crate::image_symbolizer::ImageSymbolizer;
+use backtrail_core::{Arch, ImageId};
+use backtrail_model::Image;
+use backtrail_store::{Error, ImageFiles, Index, NoProgress, Places, Progress, ScanOptions, Search, Wanted};
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Everything that can name addresses. Files stay open for as long as this lives, so that a hundred reports cost one
+/// file's reading. May be shared between threads.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    index: Index,
+    cache: Option<TableCache>,
+    is_none: bool,
+    by_id: Once<IdKey, Arc<ImageFiles>>,
+    symbolizers: Once<FilesKey, Opened>,
+}
+
+/// What an image's files are found by, and whether its path means a file of this machine.
+type IdKey = (ImageId, Option<Arch>, bool);
+
+/// The files of an image, by where they are in memory: they are kept as long as the entry is.
+type FilesKey = Vec<usize>;
+
+/// An image ready to answer; else why it is not: empty where it has no file.
+type Opened = Result<Arc<ImageSymbolizer>, String>;
+
+/// Where symbols are looked for.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct SymbolOptions {
+    /// Files and directories that are searched for binaries and debug files, by their headers.
+    pub paths: Vec<PathBuf>,
+    /// Where tables of debug info are kept, made when they are first wanted.
+    pub cache: Option<TableCache>,
+    /// Directories laid out as `/usr/lib/debug` is, which stands for `None`.
+    pub debug_directories: Option<Vec<PathBuf>>,
+    /// Beginnings of paths in debug info, and what stands for them on this machine.
+    pub path_remaps: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Symbols {
+    /// Symbols of the images' own files and of the system's debug directories.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks for binaries and debug files below `paths` too, reading headers only, on all cores.
+    pub fn scan(paths: &[PathBuf], progress: &dyn Progress) -> Self {
+        Self { index: Index::scan(paths, &ScanOptions::default(), progress), ..Self::default() }
+    }
+
+    /// Looks where the options say.
+    pub fn with_options(options: SymbolOptions, progress: &dyn Progress) -> Self {
+        let mut places = Places::default();
+        if let Some(directories) = options.debug_directories {
+            places.debug_directories = directories;
+        }
+        places.remaps = options.path_remaps;
+        let symbols = Self::scan(&options.paths, progress);
+        Self { index: symbols.index.with_places(places), cache: options.cache, ..Self::default() }
+    }
+
+    /// Answers from tables that are kept in a directory, and made there when they are first wanted.
+    #[must_use]
+    pub fn with_cache(self, cache: TableCache) -> Self {
+        Self { cache: Some(cache), ..self }
+    }
+
+    /// No symbols at all, not even the system's: inputs are taken at their own words, and no file is opened for a name.
+    pub fn none() -> Self {
+        Self { is_none: true, ..Self::scan(&[], &NoProgress) }
+    }
+
+    /// The scanned files and those that are open.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// What could not be read while looking for files.
+    pub fn problems(&self) -> &[Error] {
+        self.index.problems()
+    }
+
+    /// What is broken in the files that were opened since, one sentence each.
+    pub fn late_problems(&self) -> Vec<String> {
+        let opened = self.symbolizers.all();
+        let mut problems: Vec<_> = opened.iter().flatten().flat_map(|image| image.problems()).collect();
+        problems.sort();
+        problems.dedup();
+        problems
+    }
+
+    /// The files of an image. `use_path` is whether the image's path means a file of this machine.
+    pub(crate) fn files_of(&self, image: &Image, use_path: bool) -> Arc<ImageFiles> {
+        if self.is_none {
+            return Arc::default();
+        }
+        let find = || {
+            let wanted = Wanted {
+                name: image.name.clone(),
+                path: image.path.clone().unwrap_or_default(),
+                id: image.id,
+                arch: image.arch,
+            };
+            Arc::new(self.index.image_files(&wanted, &Search { use_path, ..Search::default() }))
+        };
+        match image.id.filter(|id| !id.is_nil()) {
+            Some(id) => self.by_id.get((id, image.arch, use_path), find),
+            // Without an identity there is nothing to keep it under.
+            None => find(),
+        }
+    }
+
+    /// The files of one image, ready to answer; the same for all who ask for the same files.
+    pub(crate) fn symbolizer(&self, files: &ImageFiles) -> Opened {
+        let naming = files.naming();
+        if self.is_none || naming.is_empty() {
+            return Err(String::new());
+        }
+        let key = naming.iter().map(|file| Arc::as_ptr(file).addr()).collect();
+        self.symbolizers.get(key, || {
+            let image = ImageSymbolizer::new(files)?;
+            let with_table = self.cache.as_ref().and_then(|cache| cache.with_table(&image, &self.index));
+            Ok(Arc::new(with_table.unwrap_or(image)))
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Once<K, V>(Mutex<Entries<K, V>>);
+
+/// Values by key, and the keys in the order in which they came.
+type Entries<K, V> = (HashMap<K, Arc<OnceLock<V>>>, VecDeque<K>);
+
+/// Entries that are kept: more images than a process has, fewer than all builds that ever crashed.
+const KEPT: usize = 4096;
+
+impl<K: Clone + Eq + Hash, V: Clone> Once<K, V> {
+    /// The value of a key, made by the first who asks; others wait for it.
+    fn get(&self, key: K, make: impl FnOnce() -> V) -> V {
+        let slot = {
+            let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let (values, order) = &mut *entries;
+            if let Some(slot) = values.get(&key) {
+                Arc::clone(slot)
+            } else {
+                if order.len() >= KEPT
+                    && let Some(oldest) = order.pop_front()
+                {
+                    values.remove(&oldest);
+                }
+                order.push_back(key.clone());
+                Arc::clone(values.entry(key).or_default())
+            }
+        };
+        slot.get_or_init(make).clone()
+    }
+
+    fn all(&self) -> Vec<V> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.0.values().filter_map(|slot| slot.get().cloned()).collect()
+    }
+}
+
+impl<K, V> Default for Once<K, V> {
+    fn default() -> Self {
+        Self(Mutex::new((HashMap::new(), VecDeque::new())))
+    }
+}

@@ -1,0 +1,112 @@
+//! The files of a saved stack: a folder in the layout of libunwindstack's offline cases.
+
+use backtrail_store::FileData;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Bytes that one compressed file may inflate to.
+const MAX_INFLATED: u64 = 2 << 30;
+/// Files that a folder may hold; real cases have a few dozen.
+const MAX_FILES: usize = 10_000;
+
+/// A folder with `regs.txt`, `maps.txt`, `*.data`, `links.txt` and the binaries, plain or `.gz`.
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Name in `maps.txt` to the file that stands in for it.
+    links: HashMap<String, PathBuf>,
+    opened: HashMap<PathBuf, Option<FileData>>,
+}
+
+impl Folder {
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        if !path.is_dir() {
+            return Err(format!("{}: expected a folder with maps.txt and regs.txt", path.display()));
+        }
+        let mut folder = Self { path: path.to_owned(), links: HashMap::new(), opened: HashMap::new() };
+        if let Some(links) = folder.at(&path.join("links.txt")) {
+            let text = String::from_utf8_lossy(&links).into_owned();
+            let link = |line: &str| {
+                let (file, name) = line.trim().split_once(char::is_whitespace)?;
+                Some((name.trim().to_owned(), path.join(file)))
+            };
+            folder.links = text.lines().filter_map(link).collect();
+        }
+        Ok(folder)
+    }
+
+    /// A file that has to be there.
+    pub(crate) fn required(&mut self, name: &str) -> Result<FileData, String> {
+        let path = self.path.join(name);
+        self.at(&path).ok_or_else(|| format!("{}: expected this file of a saved stack", path.display()))
+    }
+
+    /// Every `*.data`, by name: pieces of memory.
+    pub(crate) fn memory(&mut self) -> Vec<(String, Cow<'static, [u8]>)> {
+        let mut names = self.names();
+        names.retain(|name| without_gz(name).ends_with(".data"));
+        let mut read = |name: String| {
+            let bytes = self.at(&self.path.join(without_gz(&name)))?.to_vec();
+            Some((name, Cow::Owned(bytes)))
+        };
+        names.into_iter().filter_map(&mut read).collect()
+    }
+
+    /// The file that was mapped under this name.
+    pub(crate) fn mapped(&mut self, name: &str) -> Option<FileData> {
+        if let Some(path) = self.links.get(name).cloned() {
+            return self.at(&path);
+        }
+        // The names are whoever's who saved the stack: nothing outside of the folder is opened by them.
+        let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        let path = if inside { self.path.join(name) } else { self.path.join(Path::new(name).file_name()?) };
+        self.at(&path)
+    }
+
+    /// Files that no name in `mapped` means, with their names: code made at run time that was saved apart.
+    pub(crate) fn others(&mut self, mapped: &[&str]) -> Vec<(String, FileData)> {
+        let names = self.names();
+        let unmapped = names.iter().map(|name| without_gz(name)).filter(|name| {
+            let is_text =
+                Path::new(name).extension().is_some_and(|ending| ending == "txt" || ending == "data");
+            !is_text && !mapped.contains(name)
+        });
+        let all: Vec<_> = unmapped.map(str::to_owned).collect();
+        all.into_iter().filter_map(|name| Some((name.clone(), self.at(&self.path.join(&name))?))).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten().take(MAX_FILES);
+        let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The file at `path`, or the one with `.gz` behind it, inflated.
+    fn at(&mut self, path: &Path) -> Option<FileData> {
+        if let Some(known) = self.opened.get(path) {
+            return known.clone();
+        }
+        let plain = FileData::map(path).ok();
+        let data = plain.or_else(|| {
+            let mut packed = path.as_os_str().to_owned();
+            packed.push(".gz");
+            inflate(&FileData::map(Path::new(&packed)).ok()?)
+        });
+        self.opened.insert(path.to_owned(), data.clone());
+        data
+    }
+}
+
+fn without_gz(name: &str) -> &str {
+    name.strip_suffix(".gz").unwrap_or(name)
+}
+
+fn inflate(packed: &[u8]) -> Option<FileData> {
+    let mut bytes = Vec::new();
+    let mut inflater = flate2::read::GzDecoder::new(packed).take(MAX_INFLATED);
+    inflater.read_to_end(&mut bytes).ok()?;
+    Some(FileData::from(bytes))
+}

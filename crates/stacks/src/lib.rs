@@ -1,0 +1,130 @@
+//! From captured processes to stacks: registers, memory and images become frames. No names.
+//!
+//! A snapshot of a process that runs, a core, a minidump or a saved stack is joined with its images' files, and each thread
+//! is walked by their unwind tables. The result is a [`Captured`]: a report like one that was read from a crash report's
+//! text, and the files that can name its frames. The own process is captured by [`own`].
+#![forbid(unsafe_code)]
+
+mod build;
+mod core;
+mod folder;
+mod from_memory;
+mod images;
+mod jit;
+#[cfg(target_os = "linux")]
+mod live;
+mod live_memory;
+#[cfg(any(test, target_os = "macos", target_os = "ios"))]
+mod mapped_tables;
+#[cfg(feature = "minidump")]
+mod minidump;
+mod offline;
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+pub mod own;
+mod place;
+mod process_memory;
+mod unpack;
+mod unwind_image;
+mod walk;
+
+pub use crate::core::core;
+#[cfg(target_os = "linux")]
+pub use live::{images_of, process};
+#[cfg(feature = "minidump")]
+pub use crate::minidump::minidump;
+pub use offline::offline;
+
+use backtrail_model::{Detail, Report};
+use backtrail_store::LoadedFiles;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A process that was captured and walked.
+#[derive(Debug)]
+pub struct Captured {
+    /// The process, its threads and their frames, its images, what stopped it.
+    pub report: Report,
+    /// The files behind the images' code, by which frames can be named.
+    pub files: Vec<LoadedFiles>,
+    /// Where the process writes down the names of code that it makes at run time, if it does.
+    pub perf_map: Option<PathBuf>,
+    workers: Option<rayon::ThreadPool>,
+}
+
+impl Captured {
+    fn new(report: Report, files: Vec<LoadedFiles>) -> Self {
+        Self { report, files, perf_map: None, workers: None }
+    }
+
+    /// Does work on the processors that the capture left to the captured process: none of those that it runs on.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.workers {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+}
+
+/// How stacks are to be walked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StackOptions {
+    /// Frames of one thread; a stack that overflowed has a million.
+    pub max_frames: u64,
+    /// Whether files may be taken from where they were on the machine that was captured, if their identity is right.
+    pub use_mapped_paths: bool,
+    /// What will be found out of each frame: debug files are looked for only where they are wanted.
+    pub detail: Detail,
+    /// Of a process that runs: whether its threads are stopped together, so that their stacks are of one moment.
+    pub consistent: bool,
+    /// Of a process that runs: how long the threads' CPU usage is measured; zero for not at all.
+    pub cpu_window: Duration,
+}
+
+impl Default for StackOptions {
+    fn default() -> Self {
+        Self {
+            max_frames: 1 << 20,
+            use_mapped_paths: true,
+            detail: Detail::default(),
+            consistent: false,
+            cpu_window: Duration::from_millis(20),
+        }
+    }
+}
+
+/// Why there are no stacks: the input cannot be read, or the process may not be captured.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StacksError {
+    what: String,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl StacksError {
+    fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), source: None }
+    }
+
+    fn from_error(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { what: error.to_string(), source: Some(Box::new(error)) }
+    }
+
+    /// `error`, which happened to the input of this name.
+    fn of(name: impl fmt::Display, error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { what: format!("{name}: {error}"), source: Some(Box::new(error)) }
+    }
+}
+
+impl fmt::Display for StacksError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for StacksError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

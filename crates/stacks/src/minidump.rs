@@ -1,0 +1,40 @@
+//! Stacks of a minidump.
+
+use crate::build::Builder;
+use crate::core::search;
+use crate::images;
+use crate::unpack::{self, Capture};
+use crate::{Captured, StackOptions, StacksError};
+use backtrail_capture::{Image, Limits, minidump as reader};
+use backtrail_core::Bias;
+use backtrail_store::{ImageFiles, Index};
+use std::path::Path;
+
+/// Reads and walks the threads of a minidump. Modules' files are found by identity below the paths of `index` and in the
+/// system's debug directories, and by path.
+///
+/// # Errors
+/// Where `path` is no minidump that can be read.
+pub fn minidump(path: &Path, index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
+    let Capture { data, note } = unpack::open(path).map_err(StacksError::new)?;
+    let snapshot =
+        reader::read(&data, &Limits::default()).map_err(|error| StacksError::of(path.display(), error))?;
+    let mut builder = Builder::new(&snapshot);
+    builder.notes(note);
+    let mut parts = Vec::new();
+    for image in &snapshot.images {
+        let search = search(image, None, options);
+        let found = index.image_files(&images::wanted(image, snapshot.arch), &search);
+        let bias = bias(image, &found);
+        parts.extend(images::add(&mut builder, &snapshot, image, found, bias));
+    }
+    images::add_unclaimed(&mut builder, &snapshot, &mut parts);
+    builder.add_jit(&parts, Vec::new());
+    Ok(builder.finish(options))
+}
+
+/// A module's base is where its image base lies.
+fn bias(image: &Image, found: &ImageFiles) -> Option<Bias> {
+    let object = found.unwinding().find_map(|file| file.object())?;
+    Some(Bias::between(image.range?.start(), object.image_base()))
+}

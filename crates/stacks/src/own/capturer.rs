@@ -1,0 +1,246 @@
+//! The capturer: everything that capturing needs, made ahead of time.
+
+use super::snapshot::Kept;
+use super::job::{Job, slots};
+use super::walk::{self, ThreadCache};
+use super::{CaptureError, OsError, RawStack, Stopped, ThreadId};
+use backtrail_capture::local::{self, Claim, DirectedSignal, Keeper, Sent};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How a stack is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Method {
+    /// In place, by the images' unwind tables, compiled ahead of time.
+    #[default]
+    Rules,
+    /// In place, along the frame pointers: cheapest, for programs that are compiled with them throughout.
+    FramePointers,
+    /// So many bytes of the stack are copied in place and walked afterwards, by whoever asked, with all that the images'
+    /// files have: code is read too, which helps where tables are wrong or missing. The calling thread's own stack is
+    /// walked by rules all the same.
+    CopyStack(usize),
+}
+
+/// How capturing is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// The signal that threads are asked by; without one the highest real-time signal that nothing handles.
+    pub signal: Option<i32>,
+    /// Whether the handler runs on threads' signal stacks, where they have one: Go's runtime wants that, since its threads
+    /// may be on stacks of a few kilobytes. Without it the thread's own stack needs some kilobytes of room.
+    pub on_signal_stack: bool,
+    /// How long a thread is waited for.
+    pub timeout: Duration,
+    /// Frames of one thread, where a capture makes the stack itself ([`Capturer::all`]) or copies it.
+    pub max_frames: usize,
+    /// How a stack is walked.
+    pub method: Method,
+    /// How long a capture waits for the list of images to be brought up to date.
+    pub loader_patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            signal: None,
+            on_signal_stack: false,
+            timeout: Duration::from_millis(200),
+            max_frames: RawStack::CAPACITY,
+            method: Method::default(),
+            loader_patience: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Captures stacks of this process.
+///
+/// May be shared between threads, and there may be several, which share a signal. After a `fork`, the child needs one of
+/// its own; with the parent's it may go on capturing the calling thread, with the images as they were listed last.
+#[derive(Debug)]
+pub struct Capturer {
+    options: Options,
+    signal: DirectedSignal,
+    pub(super) kept: Arc<Kept>,
+    keeper: Keeper,
+    pub(super) usage: super::thread::Usage,
+    pub(crate) files: super::listed::OpenFiles,
+}
+
+impl Capturer {
+    /// Takes the signal, lists the images and compiles their rules (a millisecond for each megabyte of code or so), and
+    /// starts the thread that keeps the list.
+    ///
+    /// # Errors
+    /// Where the signal cannot be had or the thread not be started.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe.
+    pub fn new(options: Options) -> Result<Self, OsError> {
+        let signal = DirectedSignal::take(options.signal, options.on_signal_stack)?;
+        let kept = Arc::new(Kept::new(matches!(options.method, Method::CopyStack(_))));
+        let own = Arc::clone(&kept);
+        let keeper = Keeper::start(KEEPER, move || own.follow());
+        let keeper = keeper
+            .map_err(|error| OsError { call: "pthread_create", number: error.raw_os_error().unwrap_or(0) })?;
+        // Captures find room that is made already.
+        let mut claims: Vec<_> = std::iter::from_fn(|| slots().claim()).collect();
+        for claim in &mut claims {
+            claim.work().reserve(options.method, options.max_frames);
+        }
+        drop(claims);
+        let (usage, files) = (<_>::default(), <_>::default());
+        Ok(Self { options, signal, kept, keeper, usage, files })
+    }
+
+    /// The number of the signal that threads are asked by.
+    pub fn signal(&self) -> i32 {
+        self.signal.number()
+    }
+
+    /// The options that it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Brings the list of images up to date, as captures of other threads do by themselves. Says whether it is: false
+    /// where the loader was busy for all of [`Options::loader_patience`].
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe.
+    pub fn refresh(&self) -> bool {
+        self.keeper.ask(self.options.loader_patience)
+    }
+
+    /// The calling thread's stack, from the caller of this function on.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe: neither allocates nor locks, and takes the images as they were listed last.
+    #[inline(never)]
+    pub fn current(&self, stack: &mut RawStack) {
+        self.at(&Stopped::here(), 1, stack);
+    }
+
+    /// The same without the `top` innermost frames: 1 leaves the caller of this function out too. Frames of functions
+    /// that were inlined are none.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe, as [`Capturer::current`] is.
+    #[inline(never)]
+    pub fn current_skipping(&self, top: usize, stack: &mut RawStack) {
+        self.at(&Stopped::here(), top.saturating_add(1), stack);
+    }
+
+    /// The calling thread's stack at the least cost: what `cache` knows is not looked up again.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe, as [`Capturer::current`] is.
+    #[inline(never)]
+    pub fn current_cached(&self, cache: &mut ThreadCache, top: usize, stack: &mut RawStack) {
+        let at = Stopped::here_on(cache.stack());
+        let top = top.saturating_add(1);
+        self.kept.with_now(|snapshot| match self.options.method {
+            Method::FramePointers => walk::by_frame_pointers(&at, snapshot.generation(), top, stack),
+            _ => {
+                let rules = cache.rules(snapshot.generation());
+                walk::by_rules(&at, snapshot, Some(rules), top, stack);
+            }
+        });
+        stack.thread = Some(cache.thread());
+    }
+
+    /// The calling thread's stack from a place on where it stands still, without the `top` innermost frames: what a
+    /// handler of the program's own has interrupted ([`Stopped::interrupted`]).
+    ///
+    /// # Signal safety
+    ///
+    /// Safe, as [`Capturer::current`] is.
+    pub fn at(&self, at: &Stopped, top: usize, stack: &mut RawStack) {
+        self.kept.with_now(|snapshot| match self.options.method {
+            Method::FramePointers => walk::by_frame_pointers(at, snapshot.generation(), top, stack),
+            _ => walk::by_rules(at, snapshot, None, top, stack),
+        });
+        stack.thread = Some(ThreadId::current());
+    }
+
+    /// The stack of any thread of this process.
+    ///
+    /// Neither allocates nor takes a lock that the thread could hold, save that a copied stack
+    /// ([`Method::CopyStack`]) is walked with allocations.
+    ///
+    /// # Errors
+    /// Why the thread did not answer; `stack` is empty then.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe: it waits.
+    #[inline(never)]
+    pub fn thread(&self, id: ThreadId, stack: &mut RawStack) -> Result<(), CaptureError> {
+        stack.clear();
+        self.refresh();
+        if id == ThreadId::current() {
+            self.at(&Stopped::here(), 1, stack);
+            return Ok(());
+        }
+        let asked = Instant::now();
+        let sent = self.send(free_slot(self.deadline(asked))?, id)?;
+        self.receive(sent, id, asked, stack)
+    }
+
+    /// The stack of the process's first thread; see [`Capturer::thread`].
+    ///
+    /// # Errors
+    /// Why the thread did not answer: it may have ended before the others.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe: it waits.
+    pub fn main_thread(&self, stack: &mut RawStack) -> Result<(), CaptureError> {
+        self.thread(ThreadId::main(), stack)
+    }
+
+    pub(super) fn deadline(&self, asked: Instant) -> Instant {
+        asked.checked_add(self.options.timeout).unwrap_or(asked)
+    }
+
+    pub(super) fn send(&self, mut claim: Claim<Job>, id: ThreadId) -> Result<Sent<Job>, CaptureError> {
+        claim.work().prepare(self.kept.now(), self.options.method, self.options.max_frames, id);
+        local::send(claim, self.signal, id)
+    }
+
+    pub(super) fn receive(
+        &self,
+        sent: Sent<Job>,
+        id: ThreadId,
+        asked: Instant,
+        stack: &mut RawStack,
+    ) -> Result<(), CaptureError> {
+        let mut claim = local::wait(sent, self.signal, id, asked, self.deadline(asked))?;
+        claim.work().finish(stack);
+        Ok(())
+    }
+}
+
+/// The name of the thread that keeps the list of images.
+pub(super) const KEEPER: &str = "backtrail-image";
+
+/// All slots in use means that as many threads are captured at the same time: one will be free soon. To be asked for only by
+/// who has none: all others wait for nothing but their threads.
+pub(super) fn free_slot(deadline: Instant) -> Result<Claim<Job>, CaptureError> {
+    loop {
+        if let Some(claim) = slots().claim() {
+            return Ok(claim);
+        }
+        if Instant::now() >= deadline {
+            return Err(CaptureError::Busy);
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
