@@ -35,8 +35,8 @@ fuzz_target!(|data: &[u8]| {
 fn check_register_frames(report: &Report) {
     let mut with = report.clone();
     add_register_frames(&mut with);
-    assert_eq!(with.threads.len(), report.threads.len());
-    for (with, without) in with.threads.iter().zip(&report.threads) {
+    assert_eq!(with.threads.len(), report.process.threads.len());
+    for (with, without) in with.threads.iter().zip(&report.process.threads) {
         let added = with.frames.len().checked_sub(without.frames.len());
         assert!(added.is_some_and(|added| added <= 2), "no frame is lost, and two registers tell of callers");
         let stated =

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let symbols = Symbols::none();
     for (message, stack) in log.entries() {
         println!("error: {message}");
-        for frame in log.capturer.symbolize(&stack, &symbols).iter().take(6) {
+        for frame in log.capture::symbolize(&capturer, &stack, &symbols).iter().take(6) {
             println!("{}", backtrail::capture::line(frame));
         }
     }

@@ -128,10 +128,10 @@ fn every_core_gives_its_frames_and_those_of_eu_stack() {
     for (core, program) in CORES {
         let stacks = stacks(&folder, core, program);
         writeln!(text, "{core}").unwrap();
-        stacks.report.threads.iter().for_each(|thread| text.push_str(&shown(thread)));
+        stacks.report.process.threads.iter().for_each(|thread| text.push_str(&shown(thread)));
         if let Some(theirs) = eu_stack(&folder, core, program) {
             compared += theirs.len();
-            differences.extend(compare(core, &stacks.report.threads, &theirs));
+            differences.extend(compare(core, &stacks.report.process.threads, &theirs));
         } else {
             eprintln!("{core}: not compared, eu-stack is not installed");
         }

@@ -53,7 +53,7 @@ impl Crash {
 }
 
 fn crashed(stacks: &Stacks) -> &Thread {
-    stacks.report.threads.iter().find(|thread| thread.crashed).unwrap_or(&stacks.report.threads[0])
+    stacks.report.process.threads.iter().find(|thread| thread.crashed).unwrap_or(&stacks.report.process.threads[0])
 }
 
 fn names(thread: &Thread) -> Vec<String> {
@@ -128,10 +128,11 @@ fn an_overflow_tells_how_deep_it_came() {
 fn every_thread_has_its_stack() {
     let Some(crash) = crash(&["-O2"], &["threads", "20"]) else { return };
     let stacks = crash.stacks(&crash.core, Some(&crash.program));
-    assert_eq!(stacks.report.threads.len(), 21);
+    assert_eq!(stacks.report.process.threads.len(), 21);
     // Thread N has N % 11 + 1 calls.
     let mut depths: Vec<_> = stacks
         .report
+        .process
         .threads
         .iter()
         .filter(|thread| !thread.crashed)
@@ -150,7 +151,7 @@ fn every_thread_has_its_stack() {
 fn less_of_a_core_gives_less_of_the_same_stack() {
     let Some(crash) = crash(&["-O2"], &["threads", "3"]) else { return };
     let whole = crash.stacks(&crash.core, Some(&crash.program));
-    let whole: Vec<_> = whole.report.threads.iter().map(|thread| (thread.id, addresses(thread))).collect();
+    let whole: Vec<_> = whole.report.process.threads.iter().map(|thread| (thread.id, addresses(thread))).collect();
     for hundredths in (0..100).step_by(7) {
         let part = &crash.core[..crash.core.len() * hundredths / 100];
         crash.folder.write("other.core", part);
@@ -161,7 +162,7 @@ fn less_of_a_core_gives_less_of_the_same_stack() {
             assert!(hundredths < 20, "{hundredths}");
             continue;
         };
-        for thread in &stacks.report.threads {
+        for thread in &stacks.report.process.threads {
             let (_, whole) = whole.iter().find(|(id, _)| *id == thread.id).unwrap();
             let part = addresses(thread);
             assert!(whole.starts_with(&part), "{hundredths}: {part:x?} of {whole:x?}");
@@ -176,7 +177,7 @@ fn a_core_whose_program_is_gone_leaves_no_frame_out() {
     std::fs::remove_file(&crash.program).unwrap();
     let stacks = crash.stacks(&crash.core, None);
     assert!(stacks.is_incomplete());
-    for (thread, whole) in stacks.report.threads.iter().zip(&whole.report.threads) {
+    for (thread, whole) in stacks.report.process.threads.iter().zip(&whole.report.process.threads) {
         assert!(addresses(whole).starts_with(&addresses(thread)), "{:x?}", addresses(thread));
     }
 }
@@ -255,7 +256,7 @@ fn a_saved_stack_gives_the_frames_of_the_core_that_it_was_made_of() {
             let options = StackOptions::default();
             let saved = Stacks::offline(folder.path(), &symbols, &options).unwrap();
             let stacks = crash.stacks(&crash.core, Some(&crash.program));
-            let (saved, thread) = (&saved.report.threads[0], crashed(&stacks));
+            let (saved, thread) = (&saved.report.process.threads[0], crashed(&stacks));
             assert_eq!(
                 addresses(saved),
                 addresses(thread),

@@ -36,14 +36,14 @@ fn check(path: &Path, expected: &Value, symbols: &Symbols) -> usize {
         let thread = usize::try_from(wanted["thread"].as_u64().unwrap()).unwrap();
         let frame = usize::try_from(wanted["frame"].as_u64().unwrap()).unwrap();
         // Frames out of the registers are not the published ones.
-        let mut frames = report.threads[thread].frames.iter().filter(|frame| frame.span.is_some());
+        let mut frames = report.process.threads[thread].frames.iter().filter(|frame| frame.span.is_some());
         let frame = frames.nth(frame).unwrap();
         let place = format!("{} frame {}", path.display(), frame.index);
-        let image = &report.images[frame.image.unwrap()];
+        let image = &report.process.images[frame.image.unwrap()];
         assert_eq!(image.name, wanted["image"].as_str().unwrap(), "{place}");
         assert_eq!(functions(frame), published(&wanted["functions"]), "{place}");
     }
-    check_innermost(path, expected, &report.threads[0].frames);
+    check_innermost(path, expected, &report.process.threads[0].frames);
     wanted.len()
 }
 

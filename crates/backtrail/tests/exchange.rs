@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{
-    Binary, ConvertProgress, ConvertSettings, ConvertSources, Function, Located, Svma, TableFormat,
+    Binary, ConvertProgress, ConvertSettings, ConvertSources, Function, SymbolInfo, Svma, TableFormat,
 };
 use backtrail_table::breakpad::Breakpad;
 use backtrail_table::exchange::{PlainAnswer, PlainFrame};
@@ -40,14 +40,14 @@ fn run(tool: &str, arguments: &[&str]) -> Option<()> {
     }
 }
 
-type Shown = (String, Option<String>, u32);
+type SymbolInfoRef = (String, Option<String>, u32);
 
-fn ours(located: &Located, name: impl Fn(&Function) -> String) -> Vec<Shown> {
+fn ours(located: &SymbolInfo, name: impl Fn(&Function) -> String) -> Vec<SymbolInfoRef> {
     let shown = |function: &Function| (name(function), function.file.clone(), function.line.unwrap_or(0));
     located.functions.iter().map(shown).collect()
 }
 
-fn theirs(answer: Option<PlainAnswer<'_>>) -> Vec<Shown> {
+fn theirs(answer: Option<PlainAnswer<'_>>) -> Vec<SymbolInfoRef> {
     let shown = |frame: &PlainFrame<'_>| {
         let file = frame.file.map(|file| file.to_text().replace("/./", "/"));
         (String::from_utf8_lossy(frame.name).into_owned(), file, frame.line)
@@ -92,7 +92,7 @@ fn gsym_of_llvm_says_what_the_binary_says() {
             if located.functions.last().is_none_or(|function| function.name.is_empty()) {
                 continue;
             }
-            let ours: Vec<Shown> = ours(&located, linkage_name)
+            let ours: Vec<SymbolInfoRef> = ours(&located, linkage_name)
                 .into_iter()
                 .map(|(name, file, line)| (name, file.map(|file| file.replace("/./", "/")), line))
                 .collect();
@@ -124,7 +124,7 @@ fn symbol_files_of_dump_syms_say_what_the_binary_says() {
             if located.functions.last().is_none_or(|function| function.name.is_empty()) {
                 continue;
             }
-            let ours: Vec<Shown> = ours(&located, linkage_name)
+            let ours: Vec<SymbolInfoRef> = ours(&located, linkage_name)
                 .into_iter()
                 .map(|(name, file, line)| (name, file.map(|file| file.replace("/./", "/")), line))
                 .collect();
@@ -199,7 +199,7 @@ fn what_is_converted_answers_as_the_binary_does() {
 }
 
 /// What llvm-gsymutil prints of one address, in the words of the table's own answer.
-fn printed(name: &str, function_offset: u64, answer: &[Shown]) -> String {
+fn printed(name: &str, function_offset: u64, answer: &[SymbolInfoRef]) -> String {
     let mut text = String::new();
     for (position, (function, file, line)) in answer.iter().enumerate() {
         let is_outermost = position + 1 == answer.len();

@@ -14,7 +14,7 @@ fn in_any_order_and_more_than_one_part() {
     let binary = open();
     let one_by_one: Vec<_> = addresses.iter().map(|address| binary.lookup(*address)).collect();
     assert!(one_by_one.iter().filter(|located| !located.functions.is_empty()).count() > 100);
-    assert!(one_by_one.iter().any(backtrail::Located::is_unknown));
+    assert!(one_by_one.iter().any(backtrail::SymbolInfo::is_unknown));
     assert_eq!(open().lookup_all(&addresses), one_by_one);
     assert_eq!(open().lookup_all(&addresses[..3]), one_by_one[..3]);
     assert_eq!(open().lookup_all(&[]), []);

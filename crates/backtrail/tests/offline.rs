@@ -46,7 +46,7 @@ fn expected(text: &str) -> Vec<Expected> {
 
 /// The frame in those terms. Offsets there count to the call instruction.
 fn ours(stacks: &Stacks, frame: &Frame) -> Expected {
-    let image = frame.image.map(|index| stacks.report.images[index].name.clone());
+    let image = frame.image.map(|index| stacks.report.process.images[index].name.clone());
     let raw = frame.address.map_or(0, |address| address.raw().get());
     let pc = frame.relative_pc.map_or(raw, backtrail::Svma::get);
     let name = frame.functions.last().map(|function| function.name.clone());
@@ -116,7 +116,7 @@ fn compare(case: &Path, name: &str) -> Result<usize, String> {
     let want = expected(&fs::read_to_string(case.join("output.txt")).unwrap());
     let stacks = Stacks::offline(case, &Symbols::none(), &StackOptions::default())
         .map_err(|error| error.to_string())?;
-    let thread = &stacks.report.threads[0];
+    let thread = &stacks.report.process.threads[0];
     let have: Vec<_> = thread.frames.iter().map(|frame| ours(&stacks, frame)).collect();
     let ends_at = if name == "shared_lib_in_apk_single_map_arm64" { 2 } else { want.len().max(have.len()) };
     let mut differences = Vec::new();

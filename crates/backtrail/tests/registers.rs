@@ -33,7 +33,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn added(analysis: &Analysis) -> String {
-    let frames = analysis.report.threads.iter().flat_map(|thread| &thread.frames);
+    let frames = analysis.report.process.threads.iter().flat_map(|thread| &thread.frames);
     let frames = frames.filter(|frame| frame.trust != Trust::Report).map(|frame| {
         assert_eq!(frame.span, None);
         let name = frame.names().next().map(|name| format!(" {name}")).unwrap_or_default();

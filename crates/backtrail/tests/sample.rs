@@ -34,8 +34,8 @@ fn each_report(symbols: &str, mut check: impl FnMut(&Path, &[u8], &Analysis, &Va
 fn frame<'r>(report: &'r Report, wanted: &Value) -> &'r Frame {
     let index = usize::try_from(wanted["frame"].as_u64().unwrap()).unwrap();
     match wanted["thread"].as_u64() {
-        Some(thread) => &report.threads[usize::try_from(thread).unwrap()].frames[index],
-        None => &report.backtraces.iter().find(|backtrace| backtrace.is_exception).unwrap().frames[index],
+        Some(thread) => &report.process.threads[usize::try_from(thread).unwrap()].frames[index],
+        None => &report.process.backtraces.iter().find(|backtrace| backtrace.is_exception).unwrap().frames[index],
     }
 }
 
@@ -66,7 +66,7 @@ fn every_frame_of_ours_gets_its_functions() {
             assert_eq!(frame.reason, None, "{place}");
 
             let image = frame.image.unwrap();
-            assert_eq!(report.images[image].name, wanted["image"].as_str().unwrap(), "{place}");
+            assert_eq!(report.process.images[image].name, wanted["image"].as_str().unwrap(), "{place}");
             let avma = frame.address.unwrap().raw();
             assert_eq!(avma.get(), number(&wanted["avma"]), "{place}");
             let svma = analysis.images[image].bias.and_then(|bias: Bias| bias.to_svma(avma));
@@ -83,18 +83,18 @@ fn every_frame_of_ours_gets_its_functions() {
 }
 
 fn all_frames(report: &Report) -> impl Iterator<Item = &Frame> {
-    let threads = report.threads.iter().flat_map(|thread| &thread.frames);
-    threads.chain(report.backtraces.iter().flat_map(|backtrace| &backtrace.frames))
+    let threads = report.process.threads.iter().flat_map(|thread| &thread.frames);
+    threads.chain(report.process.backtraces.iter().flat_map(|backtrace| &backtrace.frames))
 }
 
 #[test]
 fn reports_are_read_whole_and_attributed() {
     each_report("symbols", |path, _, analysis, case| {
         let (report, place) = (&analysis.report, path.display());
-        let counts: Vec<usize> = report.threads.iter().map(|thread| thread.frames.len()).collect();
+        let counts: Vec<usize> = report.process.threads.iter().map(|thread| thread.frames.len()).collect();
         assert_eq!(serde_json::json!(counts), case["threads"], "{place}");
-        assert_eq!(report.images.len() as u64, case["images"].as_u64().unwrap(), "{place}");
-        assert_eq!(report.crashed_thread.map(|it| it as u64), case["crashed_thread"].as_u64(), "{place}");
+        assert_eq!(report.process.images.len() as u64, case["images"].as_u64().unwrap(), "{place}");
+        assert_eq!(report.process.crashed_thread.map(|it| it as u64), case["crashed_thread"].as_u64(), "{place}");
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(exception.kind.as_deref(), case["exception"]["type"].as_str(), "{place}");
         assert_eq!(exception.signal.as_deref(), case["exception"]["signal"].as_str(), "{place}");

@@ -7,6 +7,7 @@ use crate::status::{
     quiet,
 };
 use backtrail::capture::{
+    self,
     CaptureError, Capturer, Ended, Method, Options, RawFrame, RawStack, Stopped, ThreadId,
 };
 use backtrail::{Avma, FrameAddress, Symbols, Trust};
@@ -330,7 +331,7 @@ pub unsafe extern "C" fn backtrail_stack_symbolize(
         // SAFETY: the header's demand.
         let (capturer, stack) =
             unsafe { (pass::handle(capturer, "capturer")?, pass::handle(stack, "stack")?) };
-        let frames = capturer.0.symbolize(&stack.raw, &Symbols::none());
+        let frames = capture::symbolize(&capturer.0, &stack.raw, &Symbols::new());
         // SAFETY: the header's demand.
         unsafe { pass::give(out, BacktrailNames::of_frames(&frames)) }
     })
@@ -352,7 +353,7 @@ pub unsafe extern "C" fn backtrail_address_symbolize(
         let capturer = unsafe { pass::handle(capturer, "capturer") }?;
         let address = Avma::new(address);
         let address = if exact == 0 { FrameAddress::Return(address) } else { FrameAddress::Exact(address) };
-        let frame = capturer.0.symbolize_address(address, &Symbols::none());
+        let frame = capture::symbolize_address(&capturer.0, address, &Symbols::new());
         // SAFETY: the header's demand.
         unsafe { pass::give(out, BacktrailNames::of_frames(&[frame])) }
     })

@@ -298,7 +298,7 @@ pub unsafe extern "C" fn backtrail_hang_format(
         let mut text = Vec::new();
         let written = match format {
             BACKTRAIL_TEXT => hang.write_text(&mut text),
-            BACKTRAIL_JSON => hang.write_json(&mut text),
+            BACKTRAIL_JSON => backtrail::json::write_hang(&mut text, &hang),
             BACKTRAIL_COLLAPSED => hang.write_collapsed(&mut text),
             other => return Err(Failure::new(BACKTRAIL_INVALID, format!("{other} is no format"))),
         };

@@ -2,7 +2,7 @@
 
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_GONE, BACKTRAIL_INVALID, BACKTRAIL_UNREADABLE, Failure, guard, quiet};
-use backtrail::{Arch, Avma, Binary, Frame, Function, Located, Placement, Reason, Symbol};
+use backtrail::{Arch, Avma, Binary, Frame, Function, SymbolInfo, AddressKind, Reason, Symbol};
 use std::ffi::{CString, c_char};
 use std::path::Path;
 
@@ -93,7 +93,7 @@ impl BacktrailNames {
         names
     }
 
-    fn of_located(address: u64, located: &Located) -> Self {
+    fn of_located(address: u64, located: &SymbolInfo) -> Self {
         let mut names = Self(Vec::new());
         let row = Row { address, ..Row::default() };
         let (symbol, offset) = (located.symbol.as_ref(), located.function_offset);
@@ -253,14 +253,14 @@ pub unsafe extern "C" fn backtrail_binary_lookup(
         // SAFETY: the header's demand.
         let binary = unsafe { pass::handle(binary, "binary") }?;
         let placement = match placement {
-            BACKTRAIL_STATED => Placement::AsStated,
-            BACKTRAIL_LOADED_AT => Placement::LoadedAt(Avma::new(base)),
-            BACKTRAIL_SLID => Placement::Slid(base),
+            BACKTRAIL_STATED => AddressKind::AsStated,
+            BACKTRAIL_LOADED_AT => AddressKind::LoadedAt(Avma::new(base)),
+            BACKTRAIL_SLID => AddressKind::WithSlide(base),
             other => return Err(Failure::new(BACKTRAIL_INVALID, format!("{other} is no placement"))),
         };
         let located = match binary.0.stated_address(address, placement) {
             Some(stated) => binary.0.lookup(stated),
-            None => Located::outside(),
+            None => SymbolInfo::unknown(Reason::OutsideSections),
         };
         // SAFETY: the header's demand.
         unsafe { pass::give(out, BacktrailNames::of_located(address, &located)) }

@@ -5,7 +5,7 @@ use crate::args::{Lookup, LookupFormat, parse_address};
 use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
 use crate::render::llvm;
-use backtrail::{Avma, Binary, Details, Located, OpenOptions, Placement, Shown, Svma};
+use backtrail::{Avma, Binary, Details, SymbolInfo, OpenOptions, AddressKind, SymbolInfoRef, Svma};
 use std::io::{self, Write};
 
 /// Answers that are held at a time.
@@ -18,9 +18,9 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
     let binary = Binary::open_with(&args.file, arch, &options);
     let binary = binary.map_err(|error| Failure::Input(error.to_string()))?;
     let placement = match (args.load_address, args.slide) {
-        (Some(load), _) => Placement::LoadedAt(Avma::new(load)),
-        (None, Some(slide)) => Placement::Slid(slide),
-        (None, None) => Placement::AsStated,
+        (Some(load), _) => AddressKind::LoadedAt(Avma::new(load)),
+        (None, Some(slide)) => AddressKind::WithSlide(slide),
+        (None, None) => AddressKind::AsStated,
     };
     let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done, answered: 0 };
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
 struct Answers<'a> {
     args: &'a Lookup,
     binary: &'a Binary,
-    placement: Placement,
+    placement: AddressKind,
     outcome: Outcome,
     answered: usize,
 }
@@ -73,7 +73,7 @@ impl Answers<'_> {
             }
             let mut located = self.binary.lookup_all(&inside).into_iter();
             for (address, stated) in part.iter().zip(stated) {
-                let located = stated.and_then(|_| located.next()).unwrap_or_else(Located::outside);
+                let located = stated.and_then(|_| located.next()).unwrap_or_else(|| SymbolInfo::unknown(Reason::OutsideSections));
                 self.one(out, *address, stated, &located)?;
             }
         }
@@ -88,10 +88,10 @@ impl Answers<'_> {
         stated: &[Option<Svma>],
         inside: &[Svma],
     ) -> io::Result<()> {
-        let outside = Located::outside();
+        let outside = || SymbolInfo::unknown(Reason::OutsideSections)();
         let mut asked = addresses.iter().map(|address| Svma::new(*address)).zip(stated);
         let (binary, outcome) = (self.binary, &mut self.outcome);
-        let mut write = |out: &mut dyn Write, address: Svma, shown: &Shown<'_>| {
+        let mut write = |out: &mut dyn Write, address: Svma, shown: &SymbolInfoRef<'_>| {
             if shown.is_unknown() {
                 *outcome = (*outcome).max(Outcome::Incomplete);
             }
@@ -102,12 +102,12 @@ impl Answers<'_> {
                 if stated.is_some() {
                     return write(&mut *out, address, shown);
                 }
-                write(&mut *out, address, &Shown::of(&outside))?;
+                write(&mut *out, address, &SymbolInfoRef::from(&outside))?;
             }
             Ok(())
         })?;
         self.answered += addresses.len();
-        asked.try_for_each(|(address, _)| write(&mut *out, address, &Shown::of(&outside)))
+        asked.try_for_each(|(address, _)| write(&mut *out, address, &SymbolInfoRef::from(&outside)))
     }
 
     /// LLVM prints one list for the addresses of a command line, and a line each for those of standard input.
@@ -115,7 +115,7 @@ impl Answers<'_> {
         &self,
         out: &mut dyn Write,
         address: Svma,
-        located: &Located,
+        located: &SymbolInfo,
         details: &Details,
     ) -> io::Result<()> {
         let is_list = !self.args.addresses.is_empty();
@@ -131,7 +131,7 @@ impl Answers<'_> {
         out: &mut dyn Write,
         address: u64,
         stated: Option<Svma>,
-        located: &Located,
+        located: &SymbolInfo,
     ) -> Result<(), Failure> {
         let shown = Svma::new(address);
         let details = || stated.map(|stated| self.binary.details(stated)).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Answers<'_> {
             self.outcome = self.outcome.max(Outcome::Incomplete);
         }
         match self.args.format {
-            LookupFormat::Text => write_text(out, shown, &Shown::of(located))?,
+            LookupFormat::Text => write_text(out, shown, &SymbolInfoRef::from(located))?,
             LookupFormat::Json => backtrail::json::write_lookup(&mut *out, shown, located)?,
             LookupFormat::Llvm => llvm::write_text(out, located, &details())?,
             LookupFormat::LlvmJson => self.write_llvm_json(out, shown, located, &details())?,
@@ -150,7 +150,7 @@ impl Answers<'_> {
 }
 
 /// The address, then the functions innermost first, each on a line of its own.
-fn write_text(out: &mut dyn Write, address: Svma, shown: &Shown<'_>) -> io::Result<()> {
+fn write_text(out: &mut dyn Write, address: Svma, shown: &SymbolInfoRef<'_>) -> io::Result<()> {
     write!(out, "{address}")?;
     for (position, function) in shown.functions.iter().enumerate() {
         out.write_all(if position == 0 { b"  " } else { b"    inlined into " })?;

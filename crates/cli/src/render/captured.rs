@@ -21,8 +21,8 @@ pub(crate) fn write(out: &mut dyn Write, stacks: &Stacks, fold: bool, style: Sty
         threads.thread(out, &[thread])?;
         threads.registers(out, thread)?;
     }
-    let others = report.threads.iter().enumerate();
-    let others = others.filter(|(index, _)| Some(*index) != report.crashed_thread).map(|(_, thread)| thread);
+    let others = report.process.threads.iter().enumerate();
+    let others = others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
     let groups: Vec<Vec<&Thread>> =
         if fold { folded(others) } else { others.map(|thread| vec![thread]).collect() };
     for group in groups {
@@ -51,7 +51,7 @@ fn head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
 }
 
 fn missing(out: &mut dyn Write, stacks: &Stacks, style: Style) -> io::Result<()> {
-    let images = stacks.report.images.iter().zip(&stacks.images);
+    let images = stacks.report.process.images.iter().zip(&stacks.images);
     let mut missing =
         images.filter(|(_, symbols)| is_missing(symbols) && symbols.unnamed_frames > 0).peekable();
     if missing.peek().is_some() {
@@ -81,7 +81,7 @@ fn notes(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
 /// Writes each distinct stack as `outermost;…;innermost count`, in the order of the names: what flame graphs are made of.
 pub(crate) fn write_collapsed(out: &mut dyn Write, stacks: &Stacks) -> io::Result<()> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for thread in stacks.report.threads.iter().filter(|thread| !thread.frames.is_empty()) {
+    for thread in stacks.report.process.threads.iter().filter(|thread| !thread.frames.is_empty()) {
         let names: Vec<_> = thread.frames.iter().flat_map(|frame| names(&stacks.report, frame)).collect();
         let outermost_first: Vec<_> = names.into_iter().rev().collect();
         *counts.entry(outermost_first.join(";")).or_default() += 1;
@@ -94,7 +94,7 @@ pub(crate) fn write_collapsed(out: &mut dyn Write, stacks: &Stacks) -> io::Resul
 fn names(report: &Report, frame: &Frame) -> Vec<String> {
     let mut names: Vec<_> = frame.names().map(str::to_owned).collect();
     if names.is_empty() {
-        let image = frame.image.and_then(|index| report.images.get(index)).map(|image| image.name.as_str());
+        let image = frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
         let place = frame.relative_pc.map(|pc| pc.to_string());
         let address = || frame.address.map(|address| address.raw().to_string()).unwrap_or_default();
         names.push(match (image.or(frame.image_name.as_deref()), place) {

@@ -79,16 +79,16 @@ impl Page<'_> {
         if let Some(folder) = self.folder {
             writeln!(out, "<p class=\"faint\">Source files are below <code>{}</code></p>", Text(folder))?;
         }
-        for backtrace in &report.backtraces {
+        for backtrace in &report.process.backtraces {
             self.stack(out, &backtrace.title, &backtrace.frames, true)?;
         }
         if let Some(thread) = report.crashed() {
             self.stack(out, &thread_title(thread), &thread.frames, true)?;
             registers(out, thread)?;
         }
-        let others = report.threads.iter().enumerate();
+        let others = report.process.threads.iter().enumerate();
         let others =
-            others.filter(|(index, _)| Some(*index) != report.crashed_thread).map(|(_, thread)| thread);
+            others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
         for group in folded(others) {
             let titles: Vec<_> = group.iter().map(|thread| thread_title(thread)).collect();
             if let Some(first) = group.first() {
@@ -113,7 +113,7 @@ impl Page<'_> {
     }
 
     fn images(&self, out: &mut dyn Write) -> io::Result<()> {
-        let images: Vec<_> = self.analysis.report.images.iter().zip(&self.analysis.images).collect();
+        let images: Vec<_> = self.analysis.report.process.images.iter().zip(&self.analysis.images).collect();
         if images.is_empty() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! llvm-symbolizer's two forms of an answer: `--output-style=JSON` and its plain one.
 
 use backtrail::demangle::{Options, Scheme, demangle};
-use backtrail::{Declaration, Details, Function, Located, Svma};
+use backtrail::{Declaration, Details, Function, SymbolInfo, Svma};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ pub(crate) fn write_json(
     out: &mut dyn Write,
     module: &str,
     address: Svma,
-    located: &Located,
+    located: &SymbolInfo,
     details: &Details,
 ) -> io::Result<()> {
     let address = format!("{:#x}", address.get());
@@ -43,7 +43,7 @@ pub(crate) fn write_json(
 }
 
 /// Writes one answer as text: two lines a function, and an empty line behind the last.
-pub(crate) fn write_text(out: &mut dyn Write, located: &Located, details: &Details) -> io::Result<()> {
+pub(crate) fn write_text(out: &mut dyn Write, located: &SymbolInfo, details: &Details) -> io::Result<()> {
     let known = |text: &str| if text.is_empty() { "??".to_owned() } else { text.to_owned() };
     for frame in frames(located, details) {
         writeln!(out, "{}", known(&frame.function_name))?;
@@ -52,7 +52,7 @@ pub(crate) fn write_text(out: &mut dyn Write, located: &Located, details: &Detai
     writeln!(out)
 }
 
-fn frames<'a>(located: &'a Located, details: &'a Details) -> Vec<Frame<'a>> {
+fn frames<'a>(located: &'a SymbolInfo, details: &'a Details) -> Vec<Frame<'a>> {
     const NONE: &Declaration = &Declaration { start: None, file: None, line: None, call_discriminator: 0 };
     let declarations = details.declarations.iter().chain(std::iter::repeat(NONE));
     let mut frames: Vec<_> =

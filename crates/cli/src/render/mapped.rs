@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// Writes each image in two lines and more: range, bias and path; identity and symbols; what was tried in vain.
 pub(crate) fn write(out: &mut dyn Write, stacks: &Stacks) -> io::Result<()> {
     writeln!(out, "{}", subject(&stacks.report))?;
-    for (image, symbols) in stacks.report.images.iter().zip(&stacks.images) {
+    for (image, symbols) in stacks.report.process.images.iter().zip(&stacks.images) {
         write_image(out, image, symbols)?;
     }
     Ok(())

@@ -6,8 +6,8 @@ use backtrail::{Frame, Report};
 ///
 /// Build machines' folders are long and say nothing; they are told once and left out of each line.
 pub(crate) fn common_folder(report: &Report) -> Option<String> {
-    let threads = report.threads.iter().flat_map(|thread| &thread.frames);
-    let others = report.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
+    let threads = report.process.threads.iter().flat_map(|thread| &thread.frames);
+    let others = report.process.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
     let mut files = threads.chain(others).flat_map(files);
     let mut common = folder(files.next()?);
     for file in files {

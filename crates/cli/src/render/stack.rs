@@ -77,7 +77,7 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
 }
 
 fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> {
-    let image = frame.image.and_then(|index| report.images.get(index)).map(|image| image.name.as_str());
+    let image = frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
     let image = image.or(frame.image_name.as_deref()).unwrap_or("???").to_owned();
     if frame.functions.is_empty() {
         return vec![plain_row(frame, image)];

@@ -107,7 +107,7 @@ impl Page<'_> {
             let note = format!("\nSource files are below {folder}");
             writeln!(out, "{}", self.style.paint(Look::Faint, note))?;
         }
-        for backtrace in report.backtraces.iter().filter(|backtrace| backtrace.is_exception) {
+        for backtrace in report.process.backtraces.iter().filter(|backtrace| backtrace.is_exception) {
             self.heading(out, &backtrace.title)?;
             threads.frames(out, &backtrace.frames)?;
         }
@@ -115,13 +115,13 @@ impl Page<'_> {
             threads.thread(out, &[thread])?;
             threads.registers(out, thread)?;
         }
-        for backtrace in report.backtraces.iter().filter(|backtrace| !backtrace.is_exception) {
+        for backtrace in report.process.backtraces.iter().filter(|backtrace| !backtrace.is_exception) {
             self.heading(out, &backtrace.title)?;
             threads.frames(out, &backtrace.frames)?;
         }
-        let others = report.threads.iter().enumerate();
+        let others = report.process.threads.iter().enumerate();
         let others =
-            others.filter(|(index, _)| Some(*index) != report.crashed_thread).map(|(_, thread)| thread);
+            others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
         for group in folded(others) {
             threads.thread(out, &group)?;
         }

@@ -8,7 +8,7 @@ pub(crate) use args::{Addr2line, expand};
 
 use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
-use backtrail::{AddrRange, Arch, Binary, Details, Located, OpenError, OpenOptions, Svma};
+use backtrail::{AddrRange, Arch, Binary, Details, SymbolInfo, OpenError, OpenOptions, Svma};
 use render::Form;
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
         pretty: args.pretty_print,
         basenames: args.basenames,
         demangles,
-        digits: if binary.facts().is_64 { 16 } else { 8 },
+        digits: if binary.info().is_64 { 16 } else { 8 },
     };
     let answers = Answers { binary: &binary, section, form };
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -69,7 +69,7 @@ fn native_arch() -> Arch {
 }
 
 fn section(binary: &Binary, path: &Path, name: &str) -> Result<AddrRange<Svma>, Failure> {
-    let found = binary.facts().section(name);
+    let found = binary.info().section(name);
     found.ok_or_else(|| Failure::Input(format!("{}: cannot find section {name}", path.display())))
 }
 
@@ -112,7 +112,7 @@ impl Answers<'_> {
                 let is_known = !located.is_unknown();
                 (located, if is_known { self.binary.details(stated) } else { Details::default() })
             }
-            None => (Located::outside(), Details::default()),
+            None => (|| SymbolInfo::unknown(Reason::OutsideSections)(), Details::default()),
         };
         self.form.answer(out, &located, &details)
     }

@@ -2,7 +2,7 @@
 
 use super::gnu;
 use backtrail::demangle::{Options, demangle};
-use backtrail::{Details, Function, Located, Svma};
+use backtrail::{Details, Function, SymbolInfo, Svma};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -30,7 +30,7 @@ impl Form {
     }
 
     /// What lies there.
-    pub(crate) fn answer(&self, out: &mut dyn Write, located: &Located, details: &Details) -> io::Result<()> {
+    pub(crate) fn answer(&self, out: &mut dyn Write, located: &SymbolInfo, details: &Details) -> io::Result<()> {
         if located.is_unknown() {
             return self.unknown(out);
         }

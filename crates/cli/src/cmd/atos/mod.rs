@@ -8,7 +8,7 @@ pub(crate) use args::{Atos, with_two_dashes};
 use crate::args::parse_address;
 use crate::batches::LineBatches;
 use crate::output::{Failure, Outcome};
-use backtrail::{Arch, Avma, Binary, Located, OpenError, Placement, Svma};
+use backtrail::{Arch, Avma, Binary, SymbolInfo, OpenError, AddressKind, Svma};
 use render::Form;
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
     };
     let binary = open(path, args.arch.as_deref())?;
     let form = Form {
-        image: &binary.facts().name,
+        image: &binary.info().name,
         inlines: args.inline_frames,
         full_path: args.full_path,
         delimiter: &args.delimiter,
@@ -79,7 +79,7 @@ fn open(path: &Path, arch: Option<&str>) -> Result<Binary, Failure> {
 /// What addresses count from.
 #[derive(Clone, Copy)]
 enum Origin {
-    Placed(Placement),
+    Placed(AddressKind),
     Offset,
 }
 
@@ -87,17 +87,17 @@ impl Origin {
     fn of(args: &Atos, binary: &Binary) -> Result<Self, Failure> {
         let number = |text: &str| parse_address(text).map_err(Failure::Input);
         if let Some(text) = &args.text_exec_address {
-            let segment = binary.facts().segment("__TEXT_EXEC");
+            let segment = binary.info().segment("__TEXT_EXEC");
             let problem =
                 || Failure::Input("-textExecAddress: the file has no segment __TEXT_EXEC".to_owned());
             let stated = segment.ok_or_else(problem)?.start();
-            return Ok(Self::Placed(Placement::Slid(number(text)?.wrapping_sub(stated.get()))));
+            return Ok(Self::Placed(AddressKind::WithSlide(number(text)?.wrapping_sub(stated.get()))));
         }
         Ok(match (&args.load_address, &args.slide) {
-            (Some(load), _) => Self::Placed(Placement::LoadedAt(Avma::new(number(load)?))),
-            (None, Some(slide)) => Self::Placed(Placement::Slid(number(slide)?)),
+            (Some(load), _) => Self::Placed(AddressKind::LoadedAt(Avma::new(number(load)?))),
+            (None, Some(slide)) => Self::Placed(AddressKind::WithSlide(number(slide)?)),
             (None, None) if args.offset => Self::Offset,
-            (None, None) => Self::Placed(Placement::AsStated),
+            (None, None) => Self::Placed(AddressKind::AsStated),
         })
     }
 }
@@ -129,8 +129,8 @@ impl Answers<'_> {
     fn one(&self, out: &mut dyn Write, word: &str) -> io::Result<()> {
         let address = args::address(word).filter(|address| *address != 0);
         let stated = address.and_then(|address| self.stated(address));
-        let located = stated.map_or_else(Located::outside, |stated| self.binary.lookup(stated));
-        let is_inside = stated.is_some_and(|stated| self.binary.facts().contains(stated));
+        let located = stated.map_or_else(|| SymbolInfo::unknown(Reason::OutsideSections), |stated| self.binary.lookup(stated));
+        let is_inside = stated.is_some_and(|stated| self.binary.info().contains(stated));
         // With -offset the address itself is shown, not the offset.
         let shown = match (self.origin, stated) {
             (Origin::Offset, Some(stated)) => stated.get(),
@@ -142,7 +142,7 @@ impl Answers<'_> {
     fn stated(&self, address: u64) -> Option<Svma> {
         match self.origin {
             Origin::Placed(placement) => self.binary.stated_address(address, placement),
-            Origin::Offset => self.binary.facts().image_base.checked_add(address),
+            Origin::Offset => self.binary.info().image_base.checked_add(address),
         }
     }
 }

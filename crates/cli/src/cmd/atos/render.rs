@@ -4,7 +4,7 @@
 //! symbol names to a crash report", and of outputs recorded on macOS 26.5.2 that several projects keep as test data.
 
 use backtrail::demangle::{Options, SwiftStyle, demangle};
-use backtrail::{Function, Located, Symbol};
+use backtrail::{Function, SymbolInfo, Symbol};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -24,7 +24,7 @@ impl Form<'_> {
     pub(crate) fn answer(
         &self,
         out: &mut dyn Write,
-        located: &Located,
+        located: &SymbolInfo,
         (typed, address): (&str, u64),
         is_inside: bool,
     ) -> io::Result<()> {
@@ -40,7 +40,7 @@ impl Form<'_> {
     }
 
     /// The address with eight digits or sixteen, and how far into a function it lies if that is known.
-    fn nameless(&self, out: &mut dyn Write, located: &Located, address: u64) -> io::Result<()> {
+    fn nameless(&self, out: &mut dyn Write, located: &SymbolInfo, address: u64) -> io::Result<()> {
         let digits = if address > u64::from(u32::MAX) { 16 } else { 8 };
         write!(out, "0x{address:0digits$x} (in {})", self.image)?;
         match located.function_offset {
