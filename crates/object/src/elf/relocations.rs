@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use backtrail_core::Svma;
+use backtrail_core::{AddrRange, Svma};
 use object::elf::*;
 use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use object::{Endianness, U32};
@@ -137,7 +137,7 @@ pub(crate) fn apply(
     data: &mut [u8],
 ) -> Result<()> {
     let sizes = tables_of(tables, section).filter_map(|index| object.headers.sections.get(index)?.file);
-    let all = sizes.map(|file| file.size()).fold(0, u64::saturating_add);
+    let all = sizes.map(AddrRange::size).fold(0, u64::saturating_add);
     if all > object.view.len() {
         // Many headers of one and the same table would have it applied many times.
         let offset = section.file.map_or(0, |file| file.start().get());
