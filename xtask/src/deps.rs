@@ -23,7 +23,7 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("symbolize", &["object", "table", "demangle", "core"]),
     ("capture", &["sys", "core"]),
     // L3
-    ("store", &["symbolize", "object", "table", "core"]),
+    ("store", &["symbolize", "object", "table", "sys", "core"]),
     // L4
     (
         "backtrail",

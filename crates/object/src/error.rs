@@ -54,6 +54,12 @@ impl Error {
         Self { kind, offset: Some(FileOffset::new(offset)), detail: detail.into() }
     }
 
+    /// The same, with the section's name in front of what was expected.
+    pub(crate) fn in_section(mut self, name: &str) -> Self {
+        self.detail = format!("section {name}: {}", self.detail).into();
+        self
+    }
+
     /// Trouble that has no single place in the file.
     pub(crate) fn nowhere(kind: ErrorKind, detail: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, offset: None, detail: detail.into() }

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod budget;
 mod compress;
 mod elf;
 mod error;
@@ -43,6 +44,8 @@ pub use crate::link::{DebugAltLink, DebugLink};
 pub use crate::load_command::LoadCommand;
 pub use crate::macho::cache::{CacheImage, CacheMapping, SharedCache, SubCache};
 pub use crate::macho::debug_map::{DebugMapEntry, DebugMapFunction, DebugMapVariable};
+#[doc(hidden)]
+pub use crate::object::parse_count;
 pub use crate::object::{Endian, Format, Kind, Object};
 pub use crate::read_at::ReadAt;
 pub use crate::section::{FileRange, Section, Segment};

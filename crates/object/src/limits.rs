@@ -12,8 +12,13 @@ pub struct Limits {
     pub sections: usize,
     /// Symbols that one slice may give, all its tables together; also function starts and debug map entries.
     pub symbols: usize,
-    /// Bytes that one section may decompress to.
+    /// Bytes that all sections of one file together may decompress to, whatever its size.
     pub decompressed_bytes: u64,
+    /// How many times its own size a file may decompress to, all sections together, besides
+    /// [`decompressed_freely`](Self::decompressed_freely). Debug files come to 2 to 4 times their size, small ones to 13.
+    pub decompressed_ratio: u64,
+    /// Bytes that any file may decompress to, however small it is.
+    pub decompressed_freely: u64,
     /// Bytes that [`identify`](crate::identify) reads of one slice, member or image at most.
     pub identify_bytes: u64,
     /// Nesting of an exports trie: characters of the longest name that is spelled one by one.
@@ -27,7 +32,9 @@ impl Default for Limits {
             segments: 1 << 16,
             sections: 1 << 20,
             symbols: 1 << 25,
-            decompressed_bytes: 4 << 30,
+            decompressed_bytes: 8 << 30,
+            decompressed_ratio: 32,
+            decompressed_freely: 64 << 20,
             identify_bytes: 16 << 20,
             trie_depth: 4096,
         }

@@ -1,9 +1,13 @@
 //! One slice: the face that both formats share.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use backtrail_core::{AddrRange, Arch, ImageId, Svma};
 
+use crate::budget::{Budget, Cost, Share};
 use crate::compress::Compressed;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
@@ -88,14 +92,27 @@ enum Tables<'d> {
 ///
 /// Offsets in [`Segment`]s and [`Section`]s count from the start of the slice, offsets in errors from the start of the
 /// outermost file (when parsed by [`Slice::parse`](crate::Slice::parse)).
-#[derive(Debug)]
+///
+/// Cheap to clone: all clones share what was read.
+#[derive(Clone, Debug)]
 pub struct Object<'d> {
     pub(crate) view: View<&'d [u8]>,
-    pub(crate) headers: Headers<'d>,
+    pub(crate) headers: Arc<Headers<'d>>,
     pub(crate) limits: Limits,
-    tables: Tables<'d>,
+    tables: Arc<Tables<'d>>,
+    share: Share,
+    budget: Arc<OnceLock<Budget>>,
     /// The section that addresses mean, where several lie one over the other.
     meant: Option<usize>,
+}
+
+/// Objects parsed by this process.
+static PARSED: AtomicU64 = AtomicU64::new(0);
+
+/// How many objects this process has parsed so far: tests see by it that no file is parsed twice.
+#[doc(hidden)]
+pub fn parse_count() -> u64 {
+    PARSED.load(Ordering::Relaxed)
 }
 
 impl Headers<'_> {
@@ -119,10 +136,17 @@ impl<'d> Object<'d> {
 
     /// Reads the headers of one slice.
     pub fn parse_with(data: &'d [u8], limits: &Limits) -> Result<Self> {
-        Self::parse_placed(View::of_slice(data, 0), &Placement::Whole, limits)
+        let share = Share::whole(data.len() as u64);
+        Self::parse_placed(View::of_slice(data, 0), &Placement::Whole, share, limits)
     }
 
-    pub(crate) fn parse_placed(view: View<&'d [u8]>, placement: &Placement, limits: &Limits) -> Result<Self> {
+    pub(crate) fn parse_placed(
+        view: View<&'d [u8]>,
+        placement: &Placement,
+        share: Share,
+        limits: &Limits,
+    ) -> Result<Self> {
+        PARSED.fetch_add(1, Ordering::Relaxed);
         let (mut headers, tables) = match placement {
             Placement::Whole if elf::is_elf(view) => {
                 let (headers, tables) = elf::parse(view, limits)?;
@@ -134,7 +158,8 @@ impl<'d> Object<'d> {
             }
         };
         headers.check_extent(view);
-        Ok(Self { view, headers, limits: limits.clone(), tables, meant: None })
+        let (headers, tables, budget) = (Arc::new(headers), Arc::new(tables), Arc::default());
+        Ok(Self { view, headers, limits: limits.clone(), tables, share, budget, meant: None })
     }
 
     /// The container format.
@@ -224,9 +249,38 @@ impl<'d> Object<'d> {
     /// Where the bytes are not in the file, do not decompress, or decompress to more than the [`Limits`] allow.
     pub fn section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
         match self.compressed(section)? {
-            Some(compressed) => compressed.decompress(self.limits.decompressed_bytes).map(Cow::Owned),
+            Some(compressed) => {
+                self.budget().check(section, compressed.size, compressed.offset)?;
+                let data = compressed.decompress().map_err(|error| error.in_section(&section.name));
+                data.map(Cow::Owned)
+            }
             None => self.raw_section_data(section).map(Cow::Borrowed),
         }
+    }
+
+    /// What the sections of this object may cost. From their headers, so that reading one needs no other.
+    pub(crate) fn budget(&self) -> &Budget {
+        self.budget.get_or_init(|| {
+            let relocated = match &*self.tables {
+                Tables::Elf(tables) => elf::relocations::targets(tables),
+                Tables::MachO(_) => HashSet::new(),
+            };
+            let cost = |section: &Section<'d>| match self.compressed(section) {
+                Ok(Some(compressed)) => Some(Cost {
+                    section: section.index,
+                    bytes: compressed.size,
+                    compressed: Some(compressed),
+                }),
+                Ok(None) if relocated.contains(&section.index) => {
+                    let bytes = section.file.map_or(0, AddrRange::size);
+                    Some(Cost { section: section.index, bytes, compressed: None })
+                }
+                // Reading it fails in the same way.
+                _ => None,
+            };
+            let costs = self.headers.sections.iter().filter_map(cost);
+            Budget::new(costs, self.view.len(), self.share, &self.limits)
+        })
     }
 
     /// A section's bytes as [`section_data`](Self::section_data) gives them; in an ELF `.o` or kernel module with its
@@ -240,9 +294,10 @@ impl<'d> Object<'d> {
     /// As [`section_data`](Self::section_data), and where a relocation is of an unknown kind: the bytes would be wrong.
     pub fn relocated_section_data(&self, section: &Section<'_>) -> Result<Cow<'d, [u8]>> {
         let mut data = self.section_data(section)?;
-        if let Tables::Elf(tables) = &self.tables
+        if let Tables::Elf(tables) = &*self.tables
             && elf::relocations::concern(tables, section)
         {
+            self.budget().check(section, data.len() as u64, self.offset_of(section))?;
             elf::relocations::apply(self, tables, section, data.to_mut())?;
         }
         Ok(data)
@@ -290,12 +345,17 @@ impl<'d> Object<'d> {
         self.view.bytes(file.start().get(), file.size(), &format!("section {}", section.name))
     }
 
+    /// Where its bytes start in the outermost file.
+    fn offset_of(&self, section: &Section<'_>) -> u64 {
+        self.view.absolute(section.file.map_or(0, |file| file.start().get()))
+    }
+
     fn compressed(&self, section: &Section<'_>) -> Result<Option<Compressed<'d>>> {
         if !section.is_compressed {
             return Ok(None);
         }
         let bytes = self.raw_section_data(section)?;
-        let offset = self.view.absolute(section.file.map_or(0, |file| file.start().get()));
+        let offset = self.offset_of(section);
         // A section can have the old name and the new header, when a tool compressed it again.
         if self.headers.format == Format::MachO || bytes.starts_with(b"ZLIB") {
             return crate::compress::gnu(bytes, offset).map(Some);
@@ -335,7 +395,7 @@ impl<'d> Object<'d> {
 
     /// As [`symbols`](Self::symbols), with what was wrong in tables that were left out.
     pub fn symbols_and_problems(&self) -> (Vec<Symbol<'d>>, Vec<Error>) {
-        match &self.tables {
+        match &*self.tables {
             Tables::MachO(tables) => macho::symbols(self, tables),
             Tables::Elf(tables) => elf::symbols(self, tables),
         }
@@ -344,7 +404,7 @@ impl<'d> Object<'d> {
     /// Where functions start, ascending, each once, the Thumb bit cleared: `LC_FUNCTION_STARTS`; for ELF the search
     /// table of `.eh_frame_hdr`, or `.ARM.exidx`, of which stripped files keep at least one. Empty where there is none.
     pub fn function_starts(&self) -> Result<Vec<Svma>> {
-        match &self.tables {
+        match &*self.tables {
             Tables::MachO(tables) => macho::function_starts::read(self, tables),
             Tables::Elf(tables) => elf::function_starts::read(self, tables),
         }
@@ -352,7 +412,7 @@ impl<'d> Object<'d> {
 
     /// For people: Mach-O's load commands, ELF's program headers and dynamic entries.
     pub fn load_commands(&self) -> Vec<LoadCommand> {
-        match &self.tables {
+        match &*self.tables {
             Tables::MachO(tables) => macho::load_commands::describe(tables),
             Tables::Elf(tables) => elf::load_commands::describe(self, tables),
         }
@@ -361,7 +421,7 @@ impl<'d> Object<'d> {
     /// The object files that a Mach-O image was linked from, with the linked addresses of their functions; what
     /// `dsymutil` would read. Empty where it was stripped off, and for ELF.
     pub fn debug_map(&self) -> Vec<DebugMapEntry<'d>> {
-        match &self.tables {
+        match &*self.tables {
             Tables::MachO(tables) => macho::debug_map::read(self, tables),
             Tables::Elf(_) => Vec::new(),
         }

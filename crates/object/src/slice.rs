@@ -6,6 +6,7 @@ use std::sync::Arc;
 use backtrail_core::{Arch, FileOffset, ImageId};
 use object::ReadRef;
 
+use crate::budget::Share;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::macho::cache::SharedCache;
@@ -32,6 +33,7 @@ pub struct Slice<'d> {
     /// Where it lies in the file; for images of a shared cache their `__TEXT`.
     pub range: FileRange,
     placement: Placement,
+    share: Share,
     problem: Option<Error>,
 }
 
@@ -45,7 +47,7 @@ impl<'d> Slice<'d> {
             return Err(problem.clone());
         }
         let base = if matches!(self.placement, Placement::Whole) { self.range.start().get() } else { 0 };
-        Object::parse_placed(View::of_slice(self.data, base), &self.placement, limits)
+        Object::parse_placed(View::of_slice(self.data, base), &self.placement, self.share, limits)
     }
 
     /// Why there is nothing to [`parse`](Self::parse), where the container already shows it.
@@ -106,16 +108,23 @@ impl Found {
 /// archives, whose members are other files.
 pub fn slices<'d>(data: &'d [u8], limits: &Limits) -> Result<Vec<Slice<'d>>> {
     let found = find(View::of_slice(data, 0), limits)?;
-    Ok(found.into_iter().map(|found| slice_of(data, found)).collect())
+    let size = |found: &Found| bytes_of(data, found).len() as u64;
+    let objects_size = found.iter().map(size).fold(0, u64::saturating_add);
+    let share = Share { objects: found.len() as u64, file_size: data.len() as u64, objects_size };
+    Ok(found.into_iter().map(|found| slice_of(data, found, share)).collect())
 }
 
-fn slice_of(data: &[u8], found: Found) -> Slice<'_> {
+fn slice_of(data: &[u8], found: Found, share: Share) -> Slice<'_> {
+    let bytes = bytes_of(data, &found);
     let Found { arch, member, modified, range, placement, problem, .. } = found;
-    let bytes = match placement {
-        Placement::Whole => part(data, range),
+    Slice { arch, member, modified, data: bytes, range, placement, share, problem }
+}
+
+fn bytes_of<'d>(data: &'d [u8], found: &Found) -> &'d [u8] {
+    match found.placement {
+        Placement::Whole => part(data, found.range),
         _ => data,
-    };
-    Slice { arch, member, modified, data: bytes, range, placement, problem }
+    }
 }
 
 fn part(data: &[u8], range: FileRange) -> &[u8] {

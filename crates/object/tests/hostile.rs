@@ -234,3 +234,82 @@ fn counts_that_lie_take_neither_time_nor_memory() {
     let object = Object::parse(&data).unwrap();
     assert_eq!(object.problems().len(), 1);
 }
+
+/// One compressed section's bytes, and as many section headers as wanted that all name them.
+fn bomb(sections: usize, size: u64) -> Vec<u8> {
+    // A frame with a window of 128 KiB, in blocks of one byte that stands for 128 KiB (RFC 8878, 3.1.1).
+    let mut data = Assembler::with(true, false);
+    data.u32(2).u32(0).u64(size).u64(1);
+    data.bytes(&[0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38]).u64(size);
+    let blocks = size / (128 << 10);
+    for block in 0..blocks {
+        let header = u32::from(block + 1 == blocks) | 1 << 1 | (128 << 10) << 3;
+        data.bytes(&header.to_le_bytes()[..3]).u8(7);
+    }
+    let section = |name, data| ElfSection { name, kind: 1, flags: 0x800, data, ..ElfSection::default() };
+    let mut bytes = Elf { sections: vec![section(".debug_info", data.finish())], ..Elf::default() }.build();
+    // The section headers again at the end, with that one many times.
+    let table = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
+    let headers = bytes[table..].to_vec();
+    bytes.truncate(table);
+    bytes.extend(&headers[..64]);
+    (0..sections).for_each(|_| bytes.extend(&headers[64..128]));
+    bytes.extend(&headers[128..192]);
+    let count = u16::try_from(sections + 2).unwrap();
+    bytes[60..62].copy_from_slice(&count.to_le_bytes());
+    bytes[62..64].copy_from_slice(&(count - 1).to_le_bytes());
+    bytes
+}
+
+#[test]
+fn a_small_file_does_not_fill_the_memory() {
+    let data = bomb(9, 512 << 20);
+    assert!(data.len() < 22_000, "{}", data.len());
+    let object = Object::parse(&data).unwrap();
+    let bombs: Vec<_> = object.sections().iter().filter(|section| section.is_compressed).collect();
+    assert_eq!(bombs.len(), 9);
+    for section in bombs {
+        let error = object.section_data(section).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert_eq!(error.offset().unwrap().get(), 64 + 24);
+        let text = error.to_string();
+        assert!(
+            text.contains("section .debug_info takes 536870912 bytes of memory, expected at most"),
+            "{text}"
+        );
+    }
+    // The same in a limit that allows one of them: one sum for all, whichever is asked for first, and how often.
+    let data = bomb(9, 16 << 20);
+    let limits = Limits { decompressed_freely: 20 << 20, ..Limits::default() };
+    let object = Object::parse_with(&data, &limits).unwrap();
+    let sections: Vec<_> = object.sections().iter().filter(|section| section.is_compressed).collect();
+    for _ in 0..2 {
+        assert!(object.section_data(sections[1]).is_err());
+        assert_eq!(object.clone().section_data(sections[0]).unwrap().len(), 16 << 20);
+    }
+}
+
+#[test]
+fn hidden_symbols_and_relocated_copies_count_too() {
+    let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::default()).unwrap();
+    std::io::Write::write_all(&mut writer, &vec![0; 3 << 20]).unwrap();
+    let section = |name, kind, info, data| ElfSection { name, kind, info, data, ..ElfSection::default() };
+    let hidden = section(".gnu_debugdata", 1, 0, writer.finish().unwrap());
+    let data = Elf { sections: vec![hidden], ..Elf::default() }.build();
+    let few = Limits { decompressed_freely: 1 << 20, ..Limits::default() };
+    let read = |limits: &Limits| Object::parse_with(&data, limits).unwrap().gnu_debugdata().unwrap();
+    assert_eq!(read(&Limits::default()).unwrap().len(), 3 << 20);
+    assert_eq!(read(&few).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    // A copy of a section is made where relocations change it.
+    let sections = vec![
+        section(".debug_info", 1, 0, vec![0; 100]),
+        section(".debug_line", 1, 0, vec![0; 100]),
+        section(".rela.debug_info", 4, 1, Vec::new()),
+        section(".rela.debug_line", 4, 2, Vec::new()),
+    ];
+    let data = Elf { file_type: 1, sections, ..Elf::default() }.build();
+    let object = Object::parse_with(&data, &Limits { decompressed_bytes: 150, ..Limits::default() }).unwrap();
+    let read = |name: &str| object.relocated_section_data(object.section(name).unwrap());
+    assert_eq!(read(".debug_info").unwrap().len(), 100);
+    assert_eq!(read(".debug_line").unwrap_err().kind(), ErrorKind::LimitExceeded);
+}

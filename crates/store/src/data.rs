@@ -1,19 +1,22 @@
 //! The bytes of a file or of a zip member.
 
 use std::fmt;
+use std::fs::OpenOptions;
 use std::ops::{Deref, Range};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use backtrail_core::FileOffset;
 
-use crate::error::{Error, ErrorKind, Fault, Shown};
+use crate::error::{Error, ErrorKind, Fault, ShownPath};
 use crate::map::Map;
 
 /// Bytes of a file: mapped, or inflated into memory out of a zip. Cheap to clone; all clones share the bytes.
 ///
-/// A mapped file that another process shortens raises SIGBUS at the next access beyond its new end: do not let
-/// debug files be rewritten in place while they are in use.
+/// What a mapped file no longer has, because another process made it shorter, reads as zeros: whoever has read all
+/// that is wanted of a file [checks](Self::check) that it was still whole. For that, mapping the first file installs a
+/// handler for SIGBUS, which hands on what is not its own; [`handle_bus_errors`](crate::handle_bus_errors) keeps it away.
 #[derive(Clone)]
 pub struct FileData {
     backing: Arc<Backing>,
@@ -40,13 +43,14 @@ impl FileData {
     /// # Errors
     /// When it cannot be opened, or is anything but a regular file: a fifo or device could block for ever.
     pub fn map(path: &Path) -> Result<Self, Error> {
-        let place = || Shown(&path.to_string_lossy()).to_string();
+        let place = || ShownPath(path);
         let file = open_regular(path).map_err(|fault| fault.at(place()))?;
-        let len = file.metadata().map_err(|error| Fault::io("cannot be read", &error).at(place()))?.len();
-        if len == 0 {
+        let metadata = file.metadata().map_err(|error| Fault::io("cannot be read", &error).at(place()))?;
+        if metadata.len() == 0 {
             return Ok(Self::from(Vec::new()));
         }
-        let map = Map::new(&file).map_err(|error| Fault::io("cannot be mapped", &error).at(place()))?;
+        let map = Map::new(&file, &metadata, path);
+        let map = map.map_err(|error| Fault::io("cannot be mapped", &error).at(place()))?;
         Ok(Self::new(Backing::Mapped(map)))
     }
 
@@ -94,6 +98,29 @@ impl FileData {
         }
     }
 
+    /// Whether the file was made shorter while it was mapped, so that zeros may have been read in place of its bytes.
+    pub fn is_truncated(&self) -> bool {
+        matches!(&*self.backing, Backing::Mapped(map) if map.is_truncated())
+    }
+
+    /// To be asked when all that is wanted has been read, before anybody relies on it.
+    ///
+    /// # Errors
+    /// When the file was made shorter meanwhile.
+    pub fn check(&self) -> Result<(), Error> {
+        match &*self.backing {
+            Backing::Mapped(map) => self.check_whole().map_err(|fault| fault.at(ShownPath(map.path()))),
+            Backing::Held(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_whole(&self) -> Result<(), Fault> {
+        if self.is_truncated() {
+            return Err(Fault::new(ErrorKind::Changed, "shrank while it was read"));
+        }
+        Ok(())
+    }
+
     /// A part of these bytes, sharing them. What reaches beyond the end is cut off there, since a file that was cut
     /// in half still has its first half; `None` when it begins beyond the end.
     #[must_use]
@@ -135,9 +162,13 @@ impl fmt::Debug for FileData {
 /// Opens what is a regular file, and nothing else: opening a fifo would block, opening a device may do anything.
 pub(crate) fn open_regular(path: &Path) -> Result<std::fs::File, Fault> {
     let cannot = |error: std::io::Error| Fault::io("cannot be opened", &error);
+    let not_a_file = || Fault::new(ErrorKind::NotAFile, "expected a regular file");
     let metadata = std::fs::metadata(path).map_err(cannot)?;
     if !metadata.is_file() {
-        return Err(Fault::new(ErrorKind::NotAFile, "expected a regular file"));
+        return Err(not_a_file());
     }
-    std::fs::File::open(path).map_err(cannot)
+    // Between these two calls a fifo may have taken the file's place.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(cannot)?;
+    let is_file = file.metadata().map_err(cannot)?.is_file();
+    if is_file { Ok(file) } else { Err(not_a_file()) }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use backtrail_object::{Identity, Kind};
 
-use crate::error::Shown;
+use crate::error::{Shown, ShownPath};
 use crate::zip::Member;
 
 /// A file on the disk, or a member of a zip (or of a zip within that zip).
 ///
-/// Shown as `path`, `path!member` or `path!zip!member`, with control characters escaped.
+/// Shown as `path`, `path!member` or `path!zip!member`, with control characters and bytes that are no UTF-8 escaped.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Location {
     path: Arc<Path>,
@@ -66,23 +66,23 @@ impl Location {
         &self.members
     }
 
-    /// The last part of the file's or member's name.
+    /// The last part of the file's or member's name; empty where it is not UTF-8.
     pub fn file_name(&self) -> &str {
         self.components().next_back().unwrap_or_default()
     }
 
-    /// The parts of the innermost name; of a path on the disk, those that are UTF-8.
+    /// The parts of the innermost name; empty ones for those of a path on the disk that are not UTF-8.
     pub(crate) fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
         let member = self.members.last().map_or("", Member::name);
         let path = if member.is_empty() { Some(&*self.path) } else { None };
-        let on_disk = path.into_iter().flat_map(Path::iter).filter_map(|part| part.to_str());
+        let on_disk = path.into_iter().flat_map(Path::iter).map(|part| part.to_str().unwrap_or_default());
         on_disk.chain(member.split('/').filter(|part| !part.is_empty()))
     }
 }
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", Shown(&self.path.to_string_lossy()))?;
+        write!(f, "{}", ShownPath(&self.path))?;
         for member in self.members() {
             write!(f, "!{}", Shown(member))?;
         }
@@ -108,6 +108,7 @@ impl Entry {
             let name = self.location.file_name();
             names.extend(ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)));
         }
+        names.retain(|name| !name.is_empty());
         names.sort_unstable();
         names.dedup();
         names

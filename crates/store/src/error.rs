@@ -1,6 +1,8 @@
 //! What could not be read, and where.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use backtrail_core::FileOffset;
 
@@ -126,6 +128,21 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
+/// A path, shown in the same way, with bytes that are no UTF-8 as `\xff`.
+pub(crate) struct ShownPath<'a>(pub(crate) &'a Path);
+
+impl fmt::Display for ShownPath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.as_os_str().as_bytes().utf8_chunks() {
+            write!(f, "{}", Shown(chunk.valid()))?;
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Control characters, and those that turn the direction of writing or join without being seen.
 fn confuses(c: char) -> bool {
     c.is_control()
@@ -145,6 +162,8 @@ mod tests {
 
     #[test]
     fn names_cannot_steer_the_terminal() {
+        let path = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff\x1b/\xc3\xa9.so"));
+        assert_eq!(ShownPath(path).to_string(), "/a\\xff\\u{1b}/é.so");
         assert_eq!(Shown("../a\u{1b}[2J\nb\u{202e}c é").to_string(), "../a\\u{1b}[2J\\u{a}b\\u{202e}c é");
     }
 }

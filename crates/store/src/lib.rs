@@ -11,6 +11,13 @@
 //! the places where one file names another, without a scan: debug links, build-id folders, `.dwo` and `.dwp` files,
 //! object files of a Mach-O debug map.
 //!
+//! A file that another process makes shorter while it is mapped does not end this process: what is gone reads as zeros,
+//! [`FileData::check`] says so for one file, [`truncated_files`] for all of the process. To that end a handler for SIGBUS is
+//! installed when the first file is mapped. It acts on faults in mapped files alone and hands everything else to the
+//! handler that was there before; one that is set later should do the same with what it replaces, and is followed by ours
+//! above it when the next file is mapped, at most three times. A program that wants SIGBUS for itself calls
+//! [`handle_bus_errors`]`(false)` first: then such a file ends the process, as it does with any tool that maps files.
+//!
 //! What cannot be read never ends a scan: it is listed in [`Index::problems`] and the rest is read. Everything is
 //! bounded by [`Limits`]. Nothing is ever written, nothing but regular files is opened, and names out of zips serve
 //! for showing alone.
@@ -33,6 +40,7 @@ mod source;
 mod unwind_tables;
 mod zip;
 
+pub use backtrail_sys::handle_bus_errors;
 pub use data::FileData;
 pub use entry::{Entry, Location};
 pub use error::{Error, ErrorKind};
@@ -40,6 +48,7 @@ pub use image_files::{ImageFiles, LoadedFiles, Search};
 pub use index::{Index, Places};
 pub use limits::Limits;
 pub use locate::{DebugLinkCheck, Located, Locator};
+pub use map::truncated_files;
 pub use open_file::{ExternalSymbolFile, OpenFile};
 pub use progress::{Counts, NoProgress, Progress};
 pub use resolve::{Outcome, Resolution, Wanted};

@@ -10,6 +10,10 @@ pub struct Limits {
     pub folder_depth: usize,
     /// Files looked at, zip members not counted.
     pub files: usize,
+    /// Directories listed.
+    pub directories: usize,
+    /// Files and directories outside of the paths that were given, which only links lead to. Links to files do not count.
+    pub linked: usize,
     /// Members of one zip.
     pub zip_members: usize,
     /// Zips within zips: 1 reads the zips that lie in a zip, but not those within them.
@@ -35,6 +39,8 @@ impl Default for Limits {
         Self {
             folder_depth: 128,
             files: 4_000_000,
+            directories: 1_000_000,
+            linked: 20_000,
             zip_members: 1_000_000,
             zip_depth: 1,
             nested_zip_bytes: 1 << 30,

@@ -1,5 +1,6 @@
 //! Files that other files name: looked for where the name says, without a scan.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use backtrail_core::ImageId;
@@ -9,7 +10,7 @@ use crate::data::FileData;
 use crate::error::Fault;
 use crate::index::{Index, Places};
 use crate::source::{Source, Window};
-use crate::{Limits, entry::Location};
+use crate::{Limits, entry::Location, scan};
 
 /// Looks for the files that a binary or its debug information names.
 #[derive(Debug)]
@@ -115,28 +116,30 @@ impl<'i> Locator<'i> {
     /// The package of split DWARF of `binary`: beside it, `.dwp` added to its name.
     pub fn package(&self, binary: &Path) -> Located {
         let mut located = Located::default();
-        let name = binary.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // Of `a.debug`, made from `a`, the package may be that of either.
-        let names = [Some(name), name.strip_suffix(".debug")];
-        for name in names.into_iter().flatten() {
-            located.try_path(self.index, binary.with_file_name(format!("{name}.dwp")), |_| Ok(()));
+        let other = binary.extension().filter(|ending| *ending == "debug").and(binary.file_stem());
+        let names: Vec<_> = [binary.file_name(), other].into_iter().flatten().collect();
+        let package = |name: &OsStr| -> OsString { [name, OsStr::new(".dwp")].into_iter().collect() };
+        for name in &names {
+            located.try_path(self.index, binary.with_file_name(package(name)), is_object);
         }
-        for name in names.into_iter().flatten() {
-            self.among_loose(&mut located, Path::new(&format!("{name}.dwp")));
+        for name in &names {
+            self.among_loose(&mut located, Path::new(&package(name)));
         }
         located
     }
 
     /// The file at `path`; a relative one is tried in each of `folders` (a unit's compilation directory, the binary's
     /// own folder). If it is nowhere there, the scanned file of the same name whose path has most in common with it.
-    /// For `.dwo` files and the object files of a debug map; whoever asked checks that it is the right one.
+    /// For `.dwo` files and the object files of a debug map. Debug information may name any file of the machine: only
+    /// an object file counts, and whoever asked checks that it is the right one.
     pub fn file(&self, path: &Path, folders: &[&Path]) -> Located {
         let mut located = Located::default();
         if path.is_absolute() || folders.is_empty() {
-            located.try_path(self.index, self.remap(path), |_| Ok(()));
+            located.try_path(self.index, self.remap(path), is_object);
         } else {
             for folder in folders {
-                located.try_path(self.index, self.remap(&folder.join(path)), |_| Ok(()));
+                located.try_path(self.index, self.remap(&folder.join(path)), is_object);
             }
         }
         self.among_loose(&mut located, path);
@@ -206,6 +209,11 @@ impl Located {
             Err(why) => self.tried.push((location.path().to_owned(), why)),
         }
     }
+}
+
+/// Of any other file, nothing is told but that it is none.
+fn is_object(data: &FileData) -> Result<(), String> {
+    if scan::starts_as_object(data) { Ok(()) } else { Err("expected an object file".to_owned()) }
 }
 
 fn check_id(data: &FileData, id: &ImageId) -> Result<(), String> {

@@ -64,6 +64,17 @@ impl Source {
         }
     }
 
+    /// To be asked when all that is wanted was read.
+    ///
+    /// # Errors
+    /// When a mapped file became shorter meanwhile: see [`FileData::check`].
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        match self {
+            Self::File { .. } => Ok(()),
+            Self::Bytes(data) => data.check_whole(),
+        }
+    }
+
     /// Up to `max` bytes from `offset`; fewer only at the end.
     pub(crate) fn read_vec(&self, offset: u64, max: usize) -> Result<Vec<u8>, Fault> {
         let len = self.len().saturating_sub(offset).min(max as u64);

@@ -15,7 +15,11 @@ pub mod linux;
 pub mod mach_state;
 #[cfg(any(target_os = "macos", target_os = "ios"))]
 pub mod macos;
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+mod mapped;
 mod shared;
 
 pub use here::{FAMILY, registers_here};
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+pub use mapped::{MappedRange, handle_bus_errors};
 pub use shared::Shared;

@@ -10,5 +10,5 @@ pub(crate) fn read(object: &Object<'_>) -> Option<Result<Vec<u8>>> {
     let file = section.file?;
     let offset = object.view.absolute(file.start().get());
     let bytes = object.raw_section_data(section);
-    Some(bytes.and_then(|bytes| crate::compress::xz(bytes, object.limits.decompressed_bytes, offset)))
+    Some(bytes.and_then(|bytes| crate::compress::xz(bytes, object.budget().left(), offset)))
 }

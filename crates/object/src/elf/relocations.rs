@@ -4,7 +4,9 @@
 //! Only what compilers write into debug sections: whole words that name an address or an offset, and RISC-V's
 //! differences of labels.
 
-use backtrail_core::Svma;
+use std::collections::HashSet;
+
+use backtrail_core::{AddrRange, Svma};
 use object::elf::*;
 use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use object::{Endianness, U32};
@@ -105,6 +107,15 @@ struct Relocation {
     addend: Option<i64>,
 }
 
+/// The numbers of all sections that [`apply`] changes.
+pub(crate) fn targets(tables: &Tables) -> HashSet<usize> {
+    if tables.header.file_type != ET_REL {
+        return HashSet::new();
+    }
+    let raw = tables.raw_sections.iter().filter(|raw| matches!(raw.kind, SHT_REL | SHT_RELA));
+    raw.filter_map(|raw| usize::try_from(raw.info).ok()).collect()
+}
+
 /// Whether a linker would change the bytes of this section, and [`apply`] stands in for it.
 pub(crate) fn concern(tables: &Tables, section: &Section<'_>) -> bool {
     tables.header.file_type == ET_REL && !section.is_loaded && tables_of(tables, section).next().is_some()
@@ -125,6 +136,15 @@ pub(crate) fn apply(
     section: &Section<'_>,
     data: &mut [u8],
 ) -> Result<()> {
+    let sizes = tables_of(tables, section).filter_map(|index| object.headers.sections.get(index)?.file);
+    let all = sizes.map(AddrRange::size).fold(0, u64::saturating_add);
+    if all > object.view.len() {
+        // Many headers of one and the same table would have it applied many times.
+        let offset = section.file.map_or(0, |file| file.start().get());
+        let detail =
+            format!("the relocations of section {} come to {all} bytes, more than the file", section.name);
+        return Err(object.view.malformed(offset, detail));
+    }
     let shadow_ends = object.shadow_ends();
     for index in tables_of(tables, section) {
         if tables.header.is_64 {

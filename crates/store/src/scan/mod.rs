@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::data::FileData;
 use crate::entry::{Entry, Location};
-use crate::error::{Error, ErrorKind, Fault, Shown};
+use crate::error::{Error, ErrorKind, Fault, ShownPath};
 use crate::limits::Budget;
 use crate::progress::{Counts, Progress};
 use crate::source::Source;
@@ -28,6 +28,11 @@ use crate::{Limits, open};
 pub struct ScanOptions {
     /// How far it may go.
     pub limits: Limits,
+}
+
+/// Whether these are the first bytes of an object file, or of a file that has some.
+pub(crate) fn starts_as_object(bytes: &[u8]) -> bool {
+    file::Magic::of(bytes.get(..file::MAGIC).unwrap_or(bytes)) == file::Magic::Object
 }
 
 /// What was found, in order.
@@ -94,8 +99,7 @@ fn stat(batch: Vec<PathBuf>, seen: &mut HashSet<walk::FileKey>, problems: &mut V
             Ok(metadata) if seen.insert(walk::key(&metadata)) => new.push(path),
             Ok(_) => {}
             Err(error) => {
-                let place = path.to_string_lossy();
-                problems.push(Fault::io("cannot be read", &error).at(Shown(&place)));
+                problems.push(Fault::io("cannot be read", &error).at(ShownPath(&path)));
             }
         }
     }

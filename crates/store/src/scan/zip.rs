@@ -96,7 +96,11 @@ impl Scan<'_> {
     ) -> Findings {
         let data = self.check_nested(location, depth).and_then(|()| open(location));
         match data {
-            Ok(data) => self.look_into_zip(location, &Source::Bytes(data)),
+            Ok(data) => {
+                let source = Source::Bytes(data);
+                let findings = self.look_into_zip(location, &source);
+                source.check().map_or_else(|fault| Findings::problem(fault.at(location)), |()| findings)
+            }
             Err(error) => Findings::problem(error),
         }
     }

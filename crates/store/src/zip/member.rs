@@ -130,6 +130,13 @@ impl Member {
 
 /// A member's bytes, unpacked and checked against the stated size and CRC.
 pub(crate) fn inflate_all(source: &Source, member: &Member, limits: &Limits) -> Result<Vec<u8>, Fault> {
+    let bytes = inflate_any(source, member, limits);
+    // Else the zeros in place of its bytes would be called broken data.
+    source.check()?;
+    bytes
+}
+
+fn inflate_any(source: &Source, member: &Member, limits: &Limits) -> Result<Vec<u8>, Fault> {
     member.check_size(limits.member_bytes, limits)?;
     let data = member.data(source)?;
     // DEFLATE makes at most 1032 bytes of one, so that a lie about the size costs no more memory than the zip has.

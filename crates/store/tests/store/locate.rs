@@ -1,5 +1,7 @@
 //! Files that other files name.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use backtrail_store::{DebugLinkCheck, Located, Locator};
@@ -130,4 +132,8 @@ fn packages_lie_beside_their_binary() {
     assert_eq!(found(&locator.package(&binary)), Some(package.clone()));
     assert_eq!(found(&locator.package(&temp.join("tool.debug"))), Some(package));
     assert!(locator.package(&temp.join("other")).found.is_none());
+    // A name that is not UTF-8.
+    let binary = temp.join(OsStr::from_bytes(b"t\xff"));
+    let package = temp.write(OsStr::from_bytes(b"t\xff.dwp"), elf(2, true, 64));
+    assert_eq!(found(&locator.package(&binary)), Some(package));
 }

@@ -10,4 +10,5 @@ mod common;
 mod locate;
 mod resolve;
 mod scan;
+mod shrinking;
 mod zips;

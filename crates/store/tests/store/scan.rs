@@ -1,5 +1,7 @@
 //! What a scan finds in which layouts, and what it does not stumble over.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,6 +104,55 @@ fn links_lead_on_but_not_around() {
     assert_eq!(problems.len(), 3, "{problems:?}");
     assert!(problems[0].contains("dangling: cannot be read: No such file"), "{problems:?}");
     assert!(problems[1].contains("one: cannot be read: Too many levels"), "{problems:?}");
+}
+
+#[test]
+fn links_out_of_the_scanned_paths_are_bounded() {
+    let temp = TempDir::new("outside");
+    temp.write("symbols/own", dsym(1, 64));
+    for number in 2..20 {
+        temp.write(format!("elsewhere/{number:02}/file"), dsym(number, 64));
+    }
+    let symbols = temp.join("symbols");
+    symlink("/", symbols.join("everything")).unwrap();
+    symlink("../..", symbols.join("above")).unwrap();
+    symlink(temp.join("elsewhere"), symbols.join("outside")).unwrap();
+    let index = scan(&[&symbols]);
+    assert_eq!(index.entries().len(), 19);
+    let problems = problems(&index);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[1].ends_with(
+        "everything: a link to /, which has a scanned path within it, is not followed: name it to have all of it scanned"
+    ));
+    let mut options = ScanOptions::default();
+    options.limits.linked = 10;
+    let index = Index::scan(std::slice::from_ref(&symbols), &options, &NoProgress);
+    // The directory itself, and of each below one file.
+    assert_eq!(index.entries().len(), 1 + 4);
+    let bounded = index.problems().iter().filter(|problem| problem.kind() == ErrorKind::Limit);
+    let bounded: Vec<_> = bounded.filter(|problem| problem.what().contains("after 10 files")).collect();
+    assert_eq!(bounded.len(), 1, "{:?}", index.problems());
+    options = ScanOptions::default();
+    options.limits.directories = 5;
+    let index = Index::scan(&[temp.join("elsewhere")], &options, &NoProgress);
+    assert_eq!(index.entries().len(), 3);
+    assert!(index.problems()[0].what().contains("after 5 directories"), "{:?}", index.problems());
+}
+
+#[test]
+fn names_that_are_no_utf8_are_scanned_and_shown() {
+    let temp = TempDir::new("bytes");
+    let folder = temp.join(OsStr::from_bytes(b"f\xff.dSYM/Contents/Resources/DWARF"));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(OsStr::from_bytes(b"a\xc3\x1b")), dsym(1, 64)).unwrap();
+    std::fs::write(folder.join("broken"), "nothing").unwrap();
+    let index = scan(&[temp.path()]);
+    let entry = index.find(&uuid(1), None)[0];
+    assert!(entry.location.to_string().ends_with("/f\\xff.dSYM/Contents/Resources/DWARF/a\\xc3\\u{1b}"));
+    // No name rather than the folder's.
+    assert_eq!((entry.location.file_name(), entry.names()), ("", vec![]));
+    assert_eq!(*index.open(entry).unwrap(), dsym(1, 64));
+    assert!(index.problems()[0].place().ends_with("f\\xff.dSYM/Contents/Resources/DWARF/broken"));
 }
 
 #[test]
