@@ -8,8 +8,12 @@
 //! Kinds that start with a word in capitals are not explained in `docs/accuracy.md` and make the exit code 1.
 //! `--sample` only prints the addresses. `--coverage` asks in every range of every function instead, and LLVM nothing. `cargo xtask accuracy` runs this on the files of that page.
 
-// A program for people: it prints, and JSON of a known shape is indexed.
-#![allow(clippy::print_stdout, clippy::indexing_slicing)]
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a program for people at a terminal; JSON of a known shape is indexed"
+)]
 
 mod compare;
 mod coverage;

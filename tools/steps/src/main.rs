@@ -6,6 +6,7 @@
 //!
 //! The program runs under `qemu -g`. Each instruction is judged the first `--visits` times that it is
 //! reached. Prints one line of JSON: instructions, frames, faults.
+#![forbid(unsafe_code)]
 #![allow(
     clippy::indexing_slicing,
     clippy::print_stdout,

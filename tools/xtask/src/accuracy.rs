@@ -25,7 +25,7 @@ struct Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
-    let program = sh::built(&["-p", "backtrail-symbolize", "--example", "accuracy"])?;
+    let program = sh::built_tool("accuracy", "accuracy")?;
     println!(
         "| file | addresses | with debug info | frames | same | differences | table differs | backtrail | llvm-symbolizer |"
     );

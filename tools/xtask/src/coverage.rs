@@ -10,7 +10,7 @@ use std::process::Command;
 const FILES: [&str; 5] = ["vmlinux", "ceph-osd", "libjvm.so", "ExpoModulesCore", "rg"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let program = sh::built(&["-p", "backtrail-symbolize", "--example", "accuracy"])?;
+    let program = sh::built_tool("accuracy", "accuracy")?;
     let (options, files): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.starts_with('-'));
     if let Some(other) = options.iter().find(|option| **option != "--every-byte") {

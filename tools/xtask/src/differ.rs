@@ -1,5 +1,5 @@
 //! `differ [--addresses N] [--examples N] [FILE…]`: unwind tables of real files as backtrail reads them, and as framehop and
-//! `macho-unwind-info` do (`benches/peers/unwind`).
+//! `macho-unwind-info` do (`tools/peers/unwind`).
 
 use crate::{Result, sh};
 use std::process::Command;
@@ -13,19 +13,7 @@ const USUAL: [&str; 4] = [
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let manifest = sh::root().join("benches/peers/Cargo.toml");
-    let target = sh::root().join("target/peers");
-    let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
-    let program = sh::built(&[
-        "--manifest-path",
-        &*manifest,
-        "--target-dir",
-        &*target,
-        "-p",
-        "peers-unwind",
-        "--bin",
-        "differ",
-    ])?;
+    let program = sh::built_tool("peers-unwind", "differ")?;
     let mut command = Command::new(program);
     command.current_dir(sh::root());
     if arguments.is_empty() {

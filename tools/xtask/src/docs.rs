@@ -1,13 +1,26 @@
-//! `docs`: links in Markdown files that lead nowhere.
+//! `docs [--run]`: links in Markdown files that lead nowhere, and code blocks without a tag. With `--run`, the shell blocks
+//! of README.md and `docs/` are run instead.
+
+mod blocks;
 
 use crate::{Result, sh};
 use std::path::Path;
 
-pub(crate) fn run(_: &[String]) -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments {
+        [] => check(),
+        [flag] if flag == "--run" => blocks::run(),
+        other => Err(format!("no option {}", other.join(" "))),
+    }
+}
+
+fn check() -> Result<()> {
     let mut faults = Vec::new();
     let mut count = 0;
     for path in sh::files(&sh::root(), "md") {
-        for (line, link) in links(&sh::read(&path)?) {
+        let text = sh::read(&path)?;
+        faults.extend(blocks::faults(&path, &text));
+        for (line, link) in links(&text) {
             count += 1;
             if let Some(fault) = fault(&path, &link)? {
                 faults.push(format!("{}:{line}: {fault}", sh::shown_path(&path)));

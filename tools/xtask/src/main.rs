@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod accuracy;
+mod api;
 mod bench_peers;
 mod cores;
 mod coverage;
@@ -40,8 +41,19 @@ const CHORES: &[Chore] = &[
         "checks the edges between crates, foreign types in public signatures, unsafe code",
         deps::run,
     ),
-    ("shape", "", "lists long files and functions; fails on very long ones", shape::run),
-    ("docs", "", "checks that the links in the Markdown files lead somewhere", docs::run),
+    (
+        "shape",
+        "",
+        "lists long files and functions; fails on very long ones, and on circles of files",
+        shape::run,
+    ),
+    ("api", "[--check]", "writes the public API to crates/backtrail/api.txt, or compares it", api::run),
+    (
+        "docs",
+        "[--run]",
+        "checks links and code blocks of the Markdown files, or runs the blocks that are tagged sh",
+        docs::run,
+    ),
     ("deny", "", "checks licences, sources and advisories of the dependencies (needs cargo-deny)", deny::run),
     (
         "fixtures",

@@ -5,12 +5,17 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The workspace's folder.
+/// The repository's directory, which is that of the product's workspace.
 pub(crate) fn root() -> PathBuf {
-    // Asked at run time first: work trees that share a target folder also share this program.
-    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    here.parent().unwrap_or(&here).to_path_buf()
+    // Asked at run time first: work trees that share a target directory also share this program.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let own = own.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    own.ancestors().nth(2).unwrap_or(&own).to_path_buf()
+}
+
+/// The directory of the workspace that this program and the other tools are in.
+pub(crate) fn tools() -> PathBuf {
+    root().join("tools")
 }
 
 /// The cargo that runs us.
@@ -71,13 +76,37 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
 
 /// Builds a program in release mode and gives its path; `arguments` name it for `cargo build`.
 pub(crate) fn built(arguments: &[&str]) -> Result<PathBuf> {
+    built_for_tests(&[&["--release"], arguments].concat())
+}
+
+/// Builds a program as tests are built and gives its path.
+pub(crate) fn built_for_tests(arguments: &[&str]) -> Result<PathBuf> {
     let mut command = cargo();
-    command.args(["build", "--release", "--message-format=json-render-diagnostics"]).args(arguments);
+    command.args(["build", "--message-format=json-render-diagnostics"]).args(arguments);
     let printed = output(command.stderr(std::process::Stdio::inherit()))?;
     let messages = printed.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let mut programs = messages.filter_map(|message| Some(message.get("executable")?.as_str()?.to_owned()));
     let program = programs.next_back();
     program.map(PathBuf::from).ok_or_else(|| format!("cargo build {}: made no program", arguments.join(" ")))
+}
+
+/// Builds a program of the tools' workspace in release mode and gives its path.
+pub(crate) fn built_tool(package: &str, program: &str) -> Result<PathBuf> {
+    built_tool_with(package, program, "tools", &[])
+}
+
+/// The same with further arguments for cargo, in a directory below `target/` of its own, since they make everything
+/// build anew.
+pub(crate) fn built_tool_with(
+    package: &str,
+    program: &str,
+    target: &str,
+    arguments: &[&str],
+) -> Result<PathBuf> {
+    let (manifest, target) = (tools().join("Cargo.toml"), root().join("target").join(target));
+    let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
+    let place = ["--manifest-path", &*manifest, "--target-dir", &*target, "-p", package, "--bin", program];
+    built(&[&place, arguments].concat())
 }
 
 /// The program with LLVM's major version in its name, as Debian has it.

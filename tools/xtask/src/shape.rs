@@ -1,13 +1,20 @@
-//! `shape`: files and functions that grew too long to read in one go.
+//! `shape`: files and functions that grew too long to read in one go, and files that use each other in a circle.
 //!
-//! House rule: a file aims at 400 lines, a function at 40. What is longer gets listed; what is far longer needs a
-//! line with the reason in `xtask/shape.allow`.
+//! House rule: a file aims at 400 lines, a function at 40. What is longer gets listed; what is far longer, and every
+//! circle, needs a line with the reason in `tools/xtask/shape.allow`.
+
+mod circles;
+mod modules;
+mod read;
 
 use crate::source::{SourceFile, is_test_only};
 use crate::{Result, sh, source};
 use std::collections::BTreeMap;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
+
+/// What is longer than its limit, with the reason.
+const ALLOWED: &str = "tools/xtask/shape.allow";
 
 const FILE_AIM: usize = 400;
 const FILE_LIMIT: usize = 600;
@@ -23,7 +30,8 @@ struct Piece {
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let mut allowed = allowed()?;
-    let mut pieces: Vec<Piece> = source::all()?.iter().flat_map(long_pieces).collect();
+    let files = source::all()?;
+    let mut pieces: Vec<Piece> = files.iter().flat_map(long_pieces).collect();
     pieces.sort_by(|a, b| b.lines.cmp(&a.lines).then_with(|| a.name.cmp(&b.name)));
     let mut faults = Vec::new();
     for Piece { name, lines, limit } in pieces {
@@ -33,20 +41,25 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
             None => println!("{lines:5}  {name}"),
         }
     }
-    faults.extend(
-        allowed.into_keys().map(|name| format!("xtask/shape.allow: {name} is not that long, or gone")),
-    );
+    for circle in circles::all(&files) {
+        match allowed.remove(&circle.name) {
+            Some(reason) => println!("circle {}  ({reason})", circle.name),
+            None => faults.push(format!("a circle: {}\n    {}", circle.name, circle.uses.join("\n    "))),
+        }
+    }
+    let unused = |name| format!("{ALLOWED}: {name} is not that long, no circle, or gone");
+    faults.extend(allowed.into_keys().map(unused));
     sh::faults(&faults)
 }
 
 /// `name: reason`, one a line; `#` starts a comment.
 fn allowed() -> Result<BTreeMap<String, String>> {
-    let text = sh::read(&sh::root().join("xtask/shape.allow"))?;
+    let text = sh::read(&sh::root().join(ALLOWED))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| match line.rsplit_once(": ") {
             Some((name, reason)) => Ok((name.trim().to_owned(), reason.trim().to_owned())),
-            None => Err(format!("xtask/shape.allow: no reason in {line:?}")),
+            None => Err(format!("{ALLOWED}: no reason in {line:?}")),
         })
         .collect()
 }

@@ -11,12 +11,11 @@ pub(crate) struct SourceFile {
     pub(crate) tree: syn::File,
 }
 
-/// Every Rust file of the crates' `src` folders and of xtask's, but for those that hold tests only.
+/// Every Rust file below `src` of the crates and of the tools that are our own code, but for those that hold tests only.
 pub(crate) fn all() -> Result<Vec<SourceFile>> {
-    let root = sh::root();
-    let mut folders: Vec<PathBuf> = sh::entries(&root.join("crates"));
-    folders.push(root.join("xtask"));
-    let paths = folders.iter().flat_map(|folder| sh::files(&folder.join("src"), "rs"));
+    let mut packages = sh::entries(&sh::root().join("crates"));
+    packages.extend(["accuracy", "steps", "xtask"].map(|name| sh::tools().join(name)));
+    let paths = packages.iter().flat_map(|package| sh::files(&package.join("src"), "rs"));
     paths.filter(|path| !is_test_file(path)).map(|path| parse(&path)).collect()
 }
 

@@ -1,5 +1,5 @@
 //! `steps`: programs of every architecture, instruction by instruction, with the walk from each held against the calls
-//! that were really made. The watching is done by `crates/backtrail/examples/steps`; here its programs are built.
+//! that were really made. The watching is done by `tools/steps`; here its programs are built.
 //!
 //! Needs `qemu-user`, and the cross compilers of Debian (`gcc-aarch64-linux-gnu`, `gcc-arm-linux-gnueabihf`,
 //! `gcc-multilib` or `gcc-i686-linux-gnu`, `clang-22`): what is missing is said and left out.
@@ -87,7 +87,7 @@ struct Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
-    let stepper = sh::built(&["-p", "backtrail", "--example", "steps"])?;
+    let stepper = sh::built_tool("steps", "steps")?;
     let folder = sh::root().join("target/steps");
     sh::make_folder(&folder)?;
     println!("| program | instructions | frames | signals | no table (wrong) | ended by a table | wrong |");
@@ -126,7 +126,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
 }
 
 fn compile(target: &Target, build: &str, folder: &Path) -> Result<PathBuf> {
-    let source = sh::root().join("crates/backtrail/examples/steps/guest.c");
+    let source = sh::root().join("tools/steps/src/guest.c");
     let name: String = build.chars().filter(char::is_ascii_alphanumeric).collect();
     let program = folder.join(format!("{}-{name}", target.name));
     let object = program.with_extension("o");

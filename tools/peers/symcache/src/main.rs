@@ -11,7 +11,9 @@ use symbolic_symcache::SymCacheConverter;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((out, files)) = arguments.split_first() else { return Err("usage: peers-symcache OUT FILE…".into()) };
+    let Some((out, files)) = arguments.split_first() else {
+        return Err("usage: peers-symcache OUT FILE…".into());
+    };
     for file in files.iter().map(Path::new) {
         let bytes = ByteView::open(file)?;
         let archive = Archive::parse(&bytes)?;

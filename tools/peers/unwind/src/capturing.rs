@@ -68,7 +68,8 @@ fn load_more() {
     paths.sort();
     let names = paths.iter().filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        ["libX", "libc", "libg", "libp", "libs"].iter().any(|start| name.starts_with(start)) && name.ends_with(".0")
+        ["libX", "libc", "libg", "libp", "libs"].iter().any(|start| name.starts_with(start))
+            && name.ends_with(".0")
     });
     let mut loaded = 0;
     for path in names {

@@ -131,7 +131,11 @@ fn ours(images: &[images::Mapped], is_capture: bool) -> Vec<Box<dyn Walker>> {
                 Method::FramePointers,
                 true,
             )),
-            Box::new(capturing::Own::new("backtrail, current by frame pointers", Method::FramePointers, false)),
+            Box::new(capturing::Own::new(
+                "backtrail, current by frame pointers",
+                Method::FramePointers,
+                false,
+            )),
             Box::new(ours::Chain::new()),
         ];
     }

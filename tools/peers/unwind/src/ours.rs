@@ -5,7 +5,9 @@ use crate::{State, Walker};
 use backtrail_core::{
     AddrRange, Arch, Avma, Bias, Family, ReadMemory, Register, Registers, Svma, Unreadable,
 };
-use backtrail_unwind::{Cache, FramePointers, Image, Images, Module, Options, Recover, Section, Sections, Walk};
+use backtrail_unwind::{
+    Cache, FramePointers, Image, Images, Module, Options, Recover, Section, Sections, Walk,
+};
 use std::time::Instant;
 
 /// This thread's stack, read where it lies.

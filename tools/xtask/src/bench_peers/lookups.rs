@@ -38,7 +38,7 @@ pub(super) fn run(runs: usize) -> Result<()> {
 
 /// A file of random addresses of code, a line each.
 pub(super) fn addresses(file: &Path, count: usize) -> Result<std::path::PathBuf> {
-    let program = sh::built(&["-p", "backtrail-symbolize", "--example", "accuracy"])?;
+    let program = sh::built_tool("accuracy", "accuracy")?;
     let mut command = std::process::Command::new(program);
     let printed =
         sh::output(command.arg(file).args(["--sample", "--seed", "1", "--count", &count.to_string()]))?;

@@ -1,8 +1,8 @@
 //! `bench-peers`: times backtrail and its peers on the same inputs, in turn (A B A B …), and prints medians, ratios and
 //! memory. What the figures were is in `docs/performance.md`; no test asserts them.
 //!
-//! Each part is a file: a new one is added here and nowhere else. Crates that are measured live in a workspace of their
-//! own, `benches/peers`; programs come from the packages `llvm-22`, `elfutils` and `time` of Debian.
+//! Each part is a file: a new one is added here and nowhere else. Crates that are measured are in `tools/peers`;
+//! programs come from the packages `llvm-22`, `elfutils` and `time` of Debian.
 
 mod convert;
 mod demangle;
@@ -62,12 +62,9 @@ fn parse(arguments: &[String]) -> Result<(usize, Vec<String>)> {
     Ok((runs, names))
 }
 
-/// Builds one of the crates in `benches/peers`.
+/// Builds one of the crates in `tools/peers`.
 fn peer(package: &str) -> Result<PathBuf> {
-    let manifest = sh::root().join("benches/peers/Cargo.toml");
-    let target = sh::root().join("target/peers");
-    let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
-    sh::built(&["--manifest-path", &*manifest, "--target-dir", &*target, "-p", package, "--bin", package])
+    sh::built_tool(package, package)
 }
 
 #[cfg(test)]

@@ -11,12 +11,8 @@ pub(super) fn run(runs: usize) -> Result<()> {
 /// The same of the library's captures, from registers to a list of frames.
 pub(super) fn capture(runs: usize) -> Result<()> {
     // With frame pointers, so that following them is measured too; the others do not look at them.
-    let manifest = sh::root().join("benches/peers/Cargo.toml");
-    let target = sh::root().join("target/peers-capture");
-    let flags = "build.rustflags=[\"-Cforce-frame-pointers=yes\"]";
-    let (manifest, target) = (manifest.to_string_lossy(), target.to_string_lossy());
-    let place = ["--manifest-path", &*manifest, "--target-dir", &*target, "-p", "peers-unwind"];
-    let program = sh::built(&[&["--config", flags][..], &place[..]].concat())?;
+    let flags = ["--config", "build.rustflags=[\"-Cforce-frame-pointers=yes\"]"];
+    let program = sh::built_tool_with("peers-unwind", "peers-unwind", "tools-frame-pointers", &flags)?;
     measure(runs, &program, &["capture"])
 }
 

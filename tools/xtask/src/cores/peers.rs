@@ -64,7 +64,7 @@ fn gdb_command(name: &str, patience: &str) -> Command {
 fn asked(command: &mut Command, name: &str) -> Result<Option<Stacks>> {
     /// `timeout` ends like what it has killed.
     const KILLED: i32 = 128 + 9;
-    let script = sh::root().join("xtask/src/cores/frames.py");
+    let script = sh::root().join("tools/xtask/src/cores/frames.py");
     let output = command.arg("-x").arg(script).output();
     let output = output.map_err(|error| format!("cannot run timeout: {error}"))?;
     if output.status.code().is_none_or(|code| code == KILLED) {
