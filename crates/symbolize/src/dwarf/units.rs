@@ -118,7 +118,9 @@ impl<'d> DwarfFile<'d> {
             self.sections.decompress();
             let section = self.sections.get(SectionId::Aranges);
             let is_live = |start, max_address| self.code.is_live(start, max_address);
-            let tell = |error: super::Malformed| self.problems.add(ProblemKind::Section, error.to_string());
+            let tell = |error: crate::malformed::Malformed| {
+                self.problems.add(ProblemKind::Section, error.to_string())
+            };
             let aranges = aranges::read(section, self.sections.big_endian, is_live, tell);
             let units = aranges.units.into_iter().map(|offset| ListedUnit { offset, unit: OnceLock::new() });
             Listed { index: AddressIndex::of_spans(aranges.spans), units: units.collect() }

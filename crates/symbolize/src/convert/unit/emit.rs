@@ -1,22 +1,22 @@
 //! From what a unit holds to what a table takes.
 
-use super::names::Called;
-use super::symbols::Named;
-use super::target::Target;
-use super::unit::Worker;
-use super::walk::{Call, Function};
+use super::Worker;
+use crate::convert::names::Called;
+use crate::convert::symbols::Named;
+use crate::convert::target::Target;
+use crate::convert::walk::{Call, Function};
 use crate::dwarf::{Location, Plan, View};
 use backtrail_core::{AddrRange, Svma};
 use backtrail_table::{Batch, CallSite, FileId, Language};
 
 /// The numbers of a unit's batches. Where functions of several batches have an address, the lowest one counts.
 #[derive(Clone, Copy)]
-pub(super) struct Ranks {
-    pub(super) functions: u64,
+pub(in crate::convert) struct Ranks {
+    pub(in crate::convert) functions: u64,
     /// Functions within functions, which lookups find last.
-    pub(super) hidden: u64,
+    pub(in crate::convert) hidden: u64,
     /// Lines that a symbol gives a name to.
-    pub(super) named_lines: u64,
+    pub(in crate::convert) named_lines: u64,
 }
 
 /// A part of a function that goes into the table as one.
