@@ -1,19 +1,10 @@
 //! Two answers side by side.
 
 use crate::explain::{Facts, Pair};
-use crate::theirs::Theirs;
+use crate::theirs::{Frame, Theirs};
 use backtrail_core::Svma;
 use backtrail_symbolize::{Answer, FunctionRef};
 use std::collections::BTreeMap;
-
-/// A frame of either side, in the same words.
-#[derive(PartialEq, Debug, Clone, Default)]
-pub(crate) struct Frame {
-    pub(crate) function: String,
-    pub(crate) file: String,
-    pub(crate) line: u64,
-    pub(crate) column: u64,
-}
 
 /// What was found so far.
 pub(crate) struct Report {

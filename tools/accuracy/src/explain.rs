@@ -1,8 +1,7 @@
 //! Which kind of difference it is, decided from the file and not from the answers alone. Each kind has its paragraph in
 //! `docs/accuracy.md`.
 
-use crate::compare::Frame;
-use crate::theirs::Theirs;
+use crate::theirs::{Frame, Theirs};
 use backtrail_core::{AddrRange, Svma};
 use backtrail_object::Object;
 use std::fmt;

@@ -1,10 +1,18 @@
 //! The other symbolizer.
 
-use crate::compare::Frame;
 use crate::{Options, Result};
 use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Stdio};
+
+/// A frame of either side, in the same words.
+#[derive(PartialEq, Debug, Clone, Default)]
+pub(crate) struct Frame {
+    pub(crate) function: String,
+    pub(crate) file: String,
+    pub(crate) line: u64,
+    pub(crate) column: u64,
+}
 
 /// What it says of an address.
 pub(crate) struct Theirs {
