@@ -3,7 +3,8 @@
 use super::types::{Names, bounds, definition, generics, path, signature, type_, where_clause};
 use crate::Result;
 use rustdoc_types::{
-    Attribute, Crate, Enum, Id, Impl, Item, ItemEnum, Struct, StructKind, Trait, Use, VariantKind, Visibility,
+    Attribute, Crate, Enum, GenericParamDef, GenericParamDefKind, Id, Impl, Item, ItemEnum, Struct,
+    StructKind, Trait, Use, VariantKind, Visibility,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +50,10 @@ impl Crates {
     }
 }
 
-/// A line for each item, sorted; then what signatures name and nobody can.
+/// Traits that no program names: the compiler's own.
+const UNSTABLE: [&str; 3] = ["Freeze", "StructuralPartialEq", "UnsafeUnpin"];
+
+/// Items in the order of their names, each followed by what belongs to it; then what signatures name and users cannot.
 pub(super) fn text(crates: &Crates, facade: &str) -> Result<String> {
     let root = crates.all.get(facade).ok_or_else(|| format!("no documentation of {facade}"))?;
     let mut reach = Reach { crates, places: Vec::new(), others: BTreeSet::new() };
@@ -59,12 +63,19 @@ pub(super) fn text(crates: &Crates, facade: &str) -> Result<String> {
     for place in &reach.places {
         names.add(definition(place.documented, place.item.id), &place.public);
     }
-    let mut lines = reach.others;
-    for place in &reach.places {
-        let mut lister = Lister { place, names: &names, lines: &mut lines };
+    // A module and a function may have one name.
+    let places =
+        reach.places.iter().map(|place| ((&place.public, place.item.inner.item_kind() as u8), place));
+    let places: BTreeMap<_, _> = places.collect();
+    let mut lines: Vec<_> = reach.others.into_iter().collect();
+    for place in places.values() {
+        let mut lister = Lister { place, names: &names, lines: Vec::new() };
         lister.item(&place.public, place.item);
+        // What the item is comes first.
+        lister.lines.get_mut(1..).unwrap_or_default().sort_unstable();
+        lines.append(&mut lister.lines);
     }
-    let mut text = lines.into_iter().collect::<Vec<_>>().join("\n");
+    let mut text = lines.join("\n");
     text.push('\n');
     let unreachable = names.unreachable();
     if !unreachable.is_empty() {
@@ -128,7 +139,7 @@ impl<'c> Reach<'c> {
 struct Lister<'a, 'c> {
     place: &'a Place<'c>,
     names: &'a Names,
-    lines: &'a mut BTreeSet<String>,
+    lines: Vec<String>,
 }
 
 impl Lister<'_, '_> {
@@ -141,7 +152,7 @@ impl Lister<'_, '_> {
             line.push_str("#[deprecated] ");
         }
         line.push_str(text);
-        self.lines.insert(line);
+        self.lines.push(line);
     }
 
     fn scope(&self) -> super::types::Scope<'_> {
@@ -280,27 +291,58 @@ impl Lister<'_, '_> {
     /// is not so.
     fn impls(&mut self, public: &str, impls: &[Id]) {
         let impls: Vec<_> = self.of_ids(impls).into_iter().cloned().collect();
+        // The traits of each form of the type.
+        let mut traits: BTreeMap<[String; 3], BTreeSet<String>> = BTreeMap::new();
         for item in &impls {
             let ItemEnum::Impl(inner) = &item.inner else { continue };
             let members: Vec<_> = self.of_ids(&inner.items).into_iter().cloned().collect();
             match &inner.trait_ {
                 None => {
+                    let (first, condition) = (self.lines.len(), self.condition(inner));
                     let public_members =
                         members.iter().filter(|member| matches!(member.visibility, Visibility::Public));
                     public_members.for_each(|member| self.member(public, member, true));
+                    let new = self.lines.get_mut(first..).unwrap_or_default();
+                    new.iter_mut().for_each(|line| line.push_str(&condition));
                 }
                 Some(_) if inner.blanket_impl.is_some() || (inner.is_synthetic && !inner.is_negative) => {}
-                Some(_) => {
-                    let line = self.impl_line(inner, &members);
-                    self.line(item, &line);
+                Some(of) => {
+                    let of = path(&self.scope(), of);
+                    if !UNSTABLE.contains(&of.as_str()) {
+                        let negative = if inner.is_negative { "!" } else { "" };
+                        traits
+                            .entry(self.form(inner, &members))
+                            .or_default()
+                            .insert(format!("{negative}{of}"));
+                    }
                 }
             }
         }
+        for ([parameters, form, types], traits) in traits {
+            let traits = traits.into_iter().collect::<Vec<_>>().join(", ");
+            self.lines.push(format!("impl{parameters} {traits} for {form}{types}"));
+        }
     }
 
-    fn impl_line(&self, inner: &Impl, members: &[Item]) -> String {
+    /// For which forms of a generic type its own functions are there; nothing where that is all.
+    fn condition(&self, inner: &Impl) -> String {
+        let (parameters, form) = (&inner.generics.params, type_(&self.scope(), &inner.for_));
+        let is_lifetime =
+            |parameter: &GenericParamDef| matches!(parameter.kind, GenericParamDefKind::Lifetime { .. });
+        let arguments = form.split_once('<').map(|(_, rest)| rest.trim_end_matches('>'));
+        let is_type = |argument: &str| !argument.starts_with('\'');
+        let is_concrete = parameters.is_empty() && arguments.is_some_and(|all| all.split(", ").any(is_type));
+        if parameters.iter().all(is_lifetime) && inner.generics.where_predicates.is_empty() && !is_concrete {
+            return String::new();
+        }
         let scope = self.scope();
-        let of = inner.trait_.as_ref().map(|of| path(&scope, of)).unwrap_or_default();
+        let tail = where_clause(&scope, &inner.generics);
+        format!(" (impl{} {form}{tail})", generics(&scope, &inner.generics))
+    }
+
+    /// Of an `impl` its parameters, the type with conditions, and the types that it states.
+    fn form(&self, inner: &Impl, members: &[Item]) -> [String; 3] {
+        let scope = self.scope();
         let types: Vec<_> = members
             .iter()
             .filter_map(|member| match &member.inner {
@@ -310,13 +352,8 @@ impl Lister<'_, '_> {
                 _ => None,
             })
             .collect();
-        let negative = if inner.is_negative { "!" } else { "" };
-        let body = if types.is_empty() { String::new() } else { format!(" {{ {} }}", types.join(", ")) };
-        format!(
-            "impl{} {negative}{of} for {}{}{body}",
-            generics(&scope, &inner.generics),
-            type_(&scope, &inner.for_),
-            where_clause(&scope, &inner.generics)
-        )
+        let types = if types.is_empty() { String::new() } else { format!(" {{ {} }}", types.join(", ")) };
+        let form = format!("{}{}", type_(&scope, &inner.for_), where_clause(&scope, &inner.generics));
+        [generics(&scope, &inner.generics), form, types]
     }
 }

@@ -71,8 +71,7 @@ fn items_of_several_crates_are_named_as_users_find_them() {
         fn facade::Progress::end(&self) { … }\n\
         fn facade::Progress::tell(&self, done: u64) -> bool\n\
         impl<T> Iterator for facade::report::Report<T> { Item = T }\n\
-        impl !Send for facade::Pointer\n\
-        impl !Sync for facade::Pointer\n\
+        impl !Send, !Sync for facade::Pointer\n\
         pub const facade::report::LIMIT: usize\n\
         pub facade::Kind::Crash\n\
         pub facade::Kind::Named {}\n\
@@ -80,9 +79,9 @@ fn items_of_several_crates_are_named_as_users_find_them() {
         pub facade::Kind::Other(u8, String)\n\
         pub facade::report::Report::kind: Option<T>\n\
         pub fn facade::read<'a, F>(data: &'a [u8], each: F) -> Result<&'a str, Box<dyn Error + Send>> where F: FnMut(&facade::report::Report) -> bool\n\
-        pub fn facade::report::Report::hidden(&mut self, _: &inner::Hidden)\n\
-        pub fn facade::report::Report::new(kind: T, path: impl AsRef<str>) -> Self\n\
-        pub fn facade::report::Report::size(&self) -> usize\n\
+        pub fn facade::report::Report::hidden(&mut self, _: &inner::Hidden) (impl<T: Clone> facade::report::Report<T>)\n\
+        pub fn facade::report::Report::new(kind: T, path: impl AsRef<str>) -> Self (impl<T: Clone> facade::report::Report<T>)\n\
+        pub fn facade::report::Report::size(&self) -> usize (impl<T: Clone> facade::report::Report<T>)\n\
         pub mod facade::report\n\
         pub struct facade::Pointer(*const u8, _)\n\
         pub struct facade::report::Report<T = u8> { … }\n\
