@@ -38,7 +38,7 @@ fn unpacked(folder: &Path) -> Option<TempDir> {
             _ => continue,
         };
         let Ok(output) = Command::new(program).args(["-q", "-d", "-c"]).arg(&path).output() else {
-            eprintln!("cores not checked: {program} is not installed");
+            backtrail_testkit::not_checked(&format!("cores: {program} is not installed"));
             return None;
         };
         assert!(output.status.success(), "{}: {program}: {}", path.display(), output.status);

@@ -1,9 +1,9 @@
 //! From a name to its readable form, whatever the scheme.
 
+use crate::detect::{scheme_marked, unescaped};
 use crate::error::{Error, ErrorKind, Failed};
 use crate::limited::{self, Limited};
-use crate::scheme::{Scheme, scheme_marked, unescaped};
-use crate::{Options, Underscore, d, itanium, msvc, objc, rust, suffix, swift};
+use crate::{Options, Scheme, Underscore, d, itanium, msvc, objc, rust, suffix, swift};
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::{self, Write as _};

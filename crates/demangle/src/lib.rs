@@ -47,6 +47,7 @@ extern crate alloc;
 
 mod d;
 mod demangler;
+mod detect;
 mod error;
 mod filter;
 mod itanium;
@@ -60,10 +61,11 @@ mod suffix;
 mod swift;
 
 pub use demangler::{Demangler, demangle, demangle_to};
+pub use detect::scheme;
 pub use error::{Error, ErrorKind};
 pub use filter::{Piece, Pieces, pieces};
 pub use options::{FoldTemplates, Options, SwiftStyle, Underscore};
-pub use scheme::{Scheme, scheme};
+pub use scheme::Scheme;
 
 /// How deeply the parts of a name may nest before it is refused as [`ErrorKind::TooComplex`].
 ///

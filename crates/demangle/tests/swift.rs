@@ -54,10 +54,7 @@ fn assert_all<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, options: 
 
 /// A list of the Swift project's tests, without the notes in braces that are for another tool.
 fn corpus_list(file: &str) -> Option<Vec<(String, String)>> {
-    let Some(path) = backtrail_testkit::corpus().map(|corpus| corpus.join("demangle").join(file)) else {
-        println!("the corpus is absent: {file} not tested");
-        return None;
-    };
+    let path = backtrail_testkit::corpus_file(format!("demangle/{file}"))?;
     let list = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let pairs = list.lines().filter_map(|line| line.split_once(" ---> ")).map(|(name, expected)| {
         let expected = match expected.strip_prefix('{').and_then(|rest| rest.split_once('}')) {

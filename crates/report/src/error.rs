@@ -39,6 +39,12 @@ impl Error {
         Self { kind, place: None, message: message.into() }
     }
 
+    pub(crate) fn not_read_yet(name: &'static str) -> Self {
+        let message =
+            format!("expected an Apple crash report, found one of a kind that is not read yet: {name}");
+        Self::new(ErrorKind::NotReadYet(name), message)
+    }
+
     /// Adds the place; the line is counted from the input, so this is for errors only, never for a hot path.
     pub(crate) fn at(mut self, input: &[u8], position: usize) -> Self {
         let before = input.get(..position).unwrap_or(input);

@@ -19,7 +19,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
     }
     match detect(input) {
         Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
-        Detected::NotReadYet(name) => Err(not_read_yet(name)),
+        Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
         Detected::Unknown => Err(unrecognized(input)),
@@ -31,11 +31,6 @@ fn start_of(input: &[u8]) -> usize {
     let mark = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
-pub(crate) fn not_read_yet(name: &'static str) -> Error {
-    let message = format!("expected an Apple crash report, found one of a kind that is not read yet: {name}");
-    Error::new(ErrorKind::NotReadYet(name), message)
 }
 
 pub(crate) fn unrecognized(input: &[u8]) -> Error {

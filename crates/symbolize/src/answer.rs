@@ -1,10 +1,21 @@
 //! What a lookup answers.
 
 use crate::dwarf::{FilePath, Frame};
+use crate::request::FileRequest;
 use crate::table::readable;
 use backtrail_core::{Function, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle::{Options, demangle};
 use std::borrow::Cow;
+
+/// What a lookup comes to.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// The answer.
+    Answer(Answer<'a>),
+    /// Another file is needed first: give it to [`Symbolizer::provide`](crate::Symbolizer::provide), or say there that
+    /// it is not to be had, and look up again.
+    NeedFile(FileRequest),
+}
 
 /// What is known of one address. Borrows from the [`Symbolizer`](crate::Symbolizer): names are made readable and paths
 /// are joined only when asked for.

@@ -1,6 +1,6 @@
 //! What could not be read, each said once.
 
-use crate::dwarf::Malformed;
+use crate::malformed::Malformed;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

@@ -1,18 +1,7 @@
 //! The files that a lookup may need besides those it was given.
 
-use crate::answer::Answer;
 use backtrail_core::ImageId;
 use std::fmt;
-
-/// What a lookup comes to.
-#[derive(Debug)]
-pub enum Step<'a> {
-    /// The answer.
-    Answer(Answer<'a>),
-    /// Another file is needed first: give it to [`Symbolizer::provide`](crate::Symbolizer::provide), or say there that
-    /// it is not to be had, and look up again.
-    NeedFile(FileRequest),
-}
 
 /// A file that debug info points at. Paths are as the compiler or linker wrote them, on the machine of the build.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

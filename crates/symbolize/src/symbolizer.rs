@@ -1,6 +1,6 @@
 //! The face of the crate: one image's files, asked for addresses.
 
-use crate::answer::{Answer, FunctionRef, SymbolRef};
+use crate::answer::{Answer, FunctionRef, Step, SymbolRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
 use crate::details::Details;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::gopclntab::GoTable;
 use crate::open;
 use crate::problem::{Problem, ProblemKind, Problems};
-use crate::request::{FileRequest, Step};
+use crate::request::FileRequest;
 use crate::symtab::{Nearest, Symtab};
 use backtrail_core::{Arch, ImageId, Reason, Svma};
 use backtrail_object::Object;

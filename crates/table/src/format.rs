@@ -276,6 +276,22 @@ impl SourceKind {
     }
 }
 
+impl Header {
+    /// Bytes at the start of a table that [`peek`](Self::peek) needs.
+    pub const SIZE: usize = HEADER_SIZE;
+
+    /// The first bytes of every table.
+    pub const MAGIC: [u8; 8] = MAGIC;
+
+    /// Reads a table's identity from its first bytes alone. The name stands deeper in the file and is left out.
+    ///
+    /// # Errors
+    /// When that is no start of a table of a file of this many bytes.
+    pub fn peek(start: &[u8], file_size: u64) -> Result<Self> {
+        read_start(start, file_size).map(|fixed| fixed.header)
+    }
+}
+
 impl DropReason {
     /// All that this version has words for.
     pub const ALL: [Self; 12] = [

@@ -29,22 +29,6 @@ impl Header {
     }
 }
 
-impl Header {
-    /// Bytes at the start of a table that [`peek`](Self::peek) needs.
-    pub const SIZE: usize = crate::format::HEADER_SIZE;
-
-    /// The first bytes of every table.
-    pub const MAGIC: [u8; 8] = crate::format::MAGIC;
-
-    /// Reads a table's identity from its first bytes alone. The name stands deeper in the file and is left out.
-    ///
-    /// # Errors
-    /// When that is no start of a table of a file of this many bytes.
-    pub fn peek(start: &[u8], file_size: u64) -> crate::error::Result<Self> {
-        crate::format::read_start(start, file_size).map(|fixed| fixed.header)
-    }
-}
-
 /// What a table was made from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]

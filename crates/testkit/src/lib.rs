@@ -23,7 +23,7 @@ pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
 pub use assemble::{Assembler, StringTable};
 pub use built::cargo_build;
-pub use data::{corpus, corpus_file, fixtures, workspace_root};
+pub use data::{corpus, corpus_file, fixtures, not_checked, workspace_root};
 pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
 pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};

@@ -26,6 +26,13 @@ impl Id {
     }
 }
 
+impl Word {
+    /// The node that stands for this word in every table.
+    pub(super) fn id(self) -> Id {
+        Id::of_word(self.number())
+    }
+}
+
 /// A piece of the mangled name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {

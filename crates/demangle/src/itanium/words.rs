@@ -1,7 +1,5 @@
 //! The fixed texts that a readable name is made of, besides the identifiers in the mangled one.
 
-use super::node::Id;
-
 /// A fixed text. Each has a node of its own at the start of every [`Table`](super::table::Table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(u8);
@@ -114,9 +112,8 @@ impl Word {
         WORDS.get(usize::from(self.0)).copied().unwrap_or_default()
     }
 
-    /// The node that stands for this word in every table.
-    pub(super) fn id(self) -> Id {
-        Id::of_word(self.0)
+    pub(super) fn number(self) -> u8 {
+        self.0
     }
 
     /// The builtin type that a single letter stands for.

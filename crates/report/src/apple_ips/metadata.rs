@@ -3,7 +3,6 @@
 use super::{bug_types, raw};
 use crate::json::Json;
 use backtrail_model::{Field, Report};
-use crate::read::not_read_yet;
 use crate::{Error, ErrorKind};
 
 /// The metadata as names and texts.
@@ -39,7 +38,7 @@ impl Metadata {
             return Ok(());
         }
         if let Some(name) = bug_types::name(bug_type) {
-            return Err(not_read_yet(name));
+            return Err(Error::not_read_yet(name));
         }
         let name = "an .ips report of an unknown type";
         let message = format!("expected a crash report (`bug_type` 109 or 309), found `bug_type` {bug_type}");

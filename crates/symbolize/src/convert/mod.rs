@@ -8,7 +8,6 @@
 //! Apart from the input and what the builder keeps (some 8 bytes a row and 16 an inlined call), a thread keeps the
 //! functions, calls and rows of one unit: at most 12 times the bytes of the largest unit with its line program.
 
-mod emit;
 mod fast_map;
 mod files;
 mod gopclntab;

@@ -1,6 +1,7 @@
 //! One unit into batches.
 
-use super::emit::{Emit, Ranks};
+mod emit;
+
 use super::files::Files;
 use super::names::Names;
 use super::symbols::Symbols;
@@ -8,6 +9,8 @@ use super::target::Target;
 use super::walk::{Walked, fill_gaps, walk};
 use crate::dwarf::{AbbrevTable, Plan, Rows, View};
 use backtrail_table::{Builder, DropReason};
+use emit::Emit;
+pub(super) use emit::Ranks;
 use std::sync::Arc;
 
 /// What one worker keeps from unit to unit.

@@ -3,10 +3,10 @@
 use super::walk::{Walked, walk};
 use super::work::{self, Opened};
 use super::{Code, ConvertError, Silent, names::is_mangled, pool};
+use crate::answer::Step;
 use crate::answer::{Answer, FunctionRef};
 use crate::dwarf::{Plan, Rows};
 use crate::gopclntab::{Function, GoTable};
-use crate::request::Step;
 use crate::symbolizer::Symbolizer;
 use backtrail_core::Svma;
 use backtrail_table::{Frame, Lookup, Table};

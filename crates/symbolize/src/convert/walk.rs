@@ -3,9 +3,9 @@
 use super::names::NameKey;
 use crate::code::LiveCode;
 use crate::dwarf::{
-    AbbrevTable, Entry, Fields, Malformed, Pcs, Plan, Reader, Role, Slot, ValueKind, View, Way, number_of,
-    range_budget,
+    AbbrevTable, Entry, Fields, Pcs, Plan, Reader, Role, Slot, ValueKind, View, Way, number_of, range_budget,
 };
+use crate::malformed::Malformed;
 
 /// What a walk found. Kept from unit to unit for its memory.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! All units, on all threads.
 
 use super::Progress;
-use super::emit::Ranks;
 use super::symbols::Symbols;
 use super::target::{Linked, Target};
+use super::unit::Ranks;
 use super::unit::Worker;
 use crate::dwarf::{Abbrevs, Claim, Claims, DwarfFile, Unit, View};
 use backtrail_table::{Builder, DropReason};

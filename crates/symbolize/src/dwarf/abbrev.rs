@@ -1,10 +1,10 @@
 //! Abbreviation tables, compiled so that DIEs of no interest are passed over in a few additions.
 
-use super::error::Malformed;
 use super::reader::{Encoding, Reader};
 use super::skip::{Skip, push_skip, run_skip, skip_of};
 use super::value::{self, Value};
 use super::view::Pcs;
+use crate::malformed::Malformed;
 use gimli::constants as dw;
 use std::collections::HashMap;
 

@@ -3,9 +3,9 @@
 //! Compilers may leave the section out, for some units or for all, so it never proves that no unit has an address. What
 //! it says of an address is taken at its word: the unit is asked then, and answers for itself.
 
-use super::error::Malformed;
 use super::reader::Reader;
 use super::spans::Span;
+use crate::malformed::Malformed;
 
 const SECTION: &str = ".debug_aranges";
 

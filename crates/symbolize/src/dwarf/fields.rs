@@ -1,8 +1,20 @@
 //! What a conversion's walk reads of a DIE.
 
-use super::plan::Role;
 use super::value::{Kind, Value};
 use gimli::constants as dw;
+
+/// What a walk does with a DIE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// Passed over; children, if any, are walked.
+    Plain,
+    /// A type, a function without code and the like: nothing in it has code, as a rule.
+    Closed,
+    /// A function that states addresses.
+    Function,
+    /// An inlined call.
+    Call,
+}
 
 /// What is read of a DIE, by its place in [`Fields`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

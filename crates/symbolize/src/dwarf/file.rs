@@ -2,7 +2,6 @@
 
 use super::abbrev::AbbrevTable;
 use super::budget::Budget;
-use super::error::Malformed;
 use super::functions::{Depth, FunctionTable};
 use super::header::Header;
 use super::lines::LineTable;
@@ -14,6 +13,7 @@ use super::unit::{Body, Root, Unit};
 use super::units::Units;
 use super::view::{Slice, View};
 use crate::code::CodeMap;
+use crate::malformed::Malformed;
 use crate::problem::Problems;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -1,12 +1,12 @@
 //! The functions of a unit by address.
 
 use super::abbrev::{Abbrev, AbbrevTable};
-use super::error::Malformed;
 use super::inlines::InlineTree;
 use super::reader::Reader;
 use super::spans::{self, Span};
 use super::value::Value;
 use super::view::{Pcs, View};
+use crate::malformed::Malformed;
 use gimli::constants as dw;
 use std::sync::OnceLock;
 

@@ -1,7 +1,7 @@
 //! Unit headers (DWARF 5 section 7.5.1), of `.debug_info` in all versions and `.debug_types`.
 
-use super::error::Malformed;
 use super::reader::{Encoding, Reader};
+use crate::malformed::Malformed;
 use gimli::constants as dw;
 
 /// What stands before a unit's DIEs.

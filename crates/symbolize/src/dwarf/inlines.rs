@@ -1,12 +1,12 @@
 //! What was inlined into one function.
 
 use super::abbrev::Abbrev;
-use super::error::Malformed;
 use super::functions::{collect_spans, next_die, range_budget};
 use super::reader::Reader;
 use super::spans::{self, Span};
 use super::value::Value;
 use super::view::View;
+use crate::malformed::Malformed;
 use gimli::constants as dw;
 
 /// A call that was replaced by the callee's body.

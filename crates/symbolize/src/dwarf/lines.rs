@@ -1,12 +1,12 @@
 //! The line table of a unit (DWARF 5 section 6.2).
 
-use super::error::Malformed;
 use super::files::{FileEntry, FileTable};
 use super::line_program::{Event, Machine, Opcodes, State, number};
 use super::reader::Reader;
 use super::sections::SectionId;
 use super::value::Value;
 use super::view::{Slice, View, as_offset};
+use crate::malformed::Malformed;
 
 /// A line program, ready to be run.
 pub(crate) struct Program<'a> {

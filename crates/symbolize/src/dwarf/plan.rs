@@ -2,26 +2,13 @@
 //! passed over, by `DW_AT_sibling` where that is stated, and of the rest only what a table keeps is read.
 
 use super::abbrev::{Abbrev, AbbrevTable};
-use super::fields::{Fields, Slot};
+use super::fields::{Fields, Role, Slot};
 use super::names::Stated;
 use super::reader::{Encoding, Reader};
 use super::reading::{Reading, Readings};
 use super::skip::{SKIP_BLOCK, Skip, is_count, run_skip};
 use gimli::constants as dw;
 use std::collections::HashMap;
-
-/// What a walk does with a DIE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    /// Passed over; children, if any, are walked.
-    Plain,
-    /// A type, a function without code and the like: nothing in it has code, as a rule.
-    Closed,
-    /// A function that states addresses.
-    Function,
-    /// An inlined call.
-    Call,
-}
 
 /// One abbreviation, compiled.
 #[derive(Clone, Copy)]

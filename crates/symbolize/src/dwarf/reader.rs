@@ -1,6 +1,6 @@
 //! A bounds-checked cursor over one section's bytes.
 
-use super::error::Malformed;
+use crate::malformed::Malformed;
 
 /// How numbers are laid out in one unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,11 +1,11 @@
 //! All rows of a unit's line program, for conversions.
 
-use super::error::Malformed;
 use super::files::FileTable;
 use super::line_program::{Event, Machine};
 use super::lines::{Location, Program, define_file};
 use super::spans::{self, Span};
 use super::view::View;
+use crate::malformed::Malformed;
 
 /// The rows of one unit.
 #[derive(Default)]

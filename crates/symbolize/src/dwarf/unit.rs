@@ -1,7 +1,6 @@
 //! A unit: its header, and what is read of it when an address falls into it.
 
 use super::abbrev::AbbrevTable;
-use super::error::Malformed;
 use super::functions::FunctionTable;
 use super::header::Header;
 use super::lines::LineTable;
@@ -9,6 +8,7 @@ use super::reader::Reader;
 use super::scopes::ScopeCache;
 use super::split::SplitUnit;
 use super::value::{self, Value};
+use crate::malformed::Malformed;
 use gimli::constants as dw;
 use std::sync::{Arc, OnceLock};
 

@@ -7,6 +7,7 @@ use super::index::AddressIndex;
 use super::sections::SectionId;
 use super::unit::Unit;
 use super::view::{View, as_offset};
+use crate::malformed::Malformed;
 use crate::problem::ProblemKind;
 use std::sync::OnceLock;
 
@@ -118,7 +119,7 @@ impl<'d> DwarfFile<'d> {
             self.sections.decompress();
             let section = self.sections.get(SectionId::Aranges);
             let is_live = |start, max_address| self.code.is_live(start, max_address);
-            let tell = |error: super::Malformed| self.problems.add(ProblemKind::Section, error.to_string());
+            let tell = |error: Malformed| self.problems.add(ProblemKind::Section, error.to_string());
             let aranges = aranges::read(section, self.sections.big_endian, is_live, tell);
             let units = aranges.units.into_iter().map(|offset| ListedUnit { offset, unit: OnceLock::new() });
             Listed { index: AddressIndex::of_spans(aranges.spans), units: units.collect() }

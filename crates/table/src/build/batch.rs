@@ -1,6 +1,6 @@
 //! One worker's functions, packed.
 
-use super::steps::{Location, Resolver, Step, Steps};
+use super::steps::{Inline, Location, RawFunction, RawInline, RawRange, RawRow, Resolver, Step, Steps};
 use crate::bytes::{Cursor, put_signed, put_uleb};
 use crate::types::{CallSite, FileId, NameId};
 use backtrail_core::{AddrRange, Svma};
@@ -28,50 +28,6 @@ pub struct Batch {
     /// The function that was begun last.
     open: RawFunction,
     resolver: Resolver,
-}
-
-/// A range of a function by the function's index.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawRange {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) function: u32,
-}
-
-/// A function as it was added.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RawFunction {
-    is_function: bool,
-    name: NameId,
-    /// Where a symbol starts that names code without a function.
-    symbol: Option<u64>,
-    first_range: usize,
-    pub(crate) inlines: Vec<RawInline>,
-    pub(crate) inline_ranges: Vec<(u64, u64)>,
-    pub(crate) rows: Vec<RawRow>,
-}
-
-/// An inlined call as it was added.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawInline {
-    pub(crate) depth: u32,
-    call: Inline,
-    /// Index behind the call's last range.
-    pub(crate) ranges_end: u32,
-}
-
-/// A line row as it was added, the file by its number plus one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RawRow {
-    pub(crate) address: u64,
-    pub(crate) at: Location,
-}
-
-/// An inlined call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Inline {
-    pub(crate) name: NameId,
-    pub(crate) call: CallSite,
 }
 
 /// A function, read again.

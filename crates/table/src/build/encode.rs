@@ -1,9 +1,9 @@
 //! The bytes of bodies.
 
-use super::batch::{Function, Inline};
+use super::batch::Function;
 use super::collect::{Input, Numbers};
 use super::place::Item;
-use super::steps::{Location, OWN, Step, Steps};
+use super::steps::{Inline, Location, OWN, Step, Steps};
 use crate::body::{self, FAR, Width};
 use crate::bytes::{put_fixed, put_uleb, zigzag};
 use crate::format::Counts;

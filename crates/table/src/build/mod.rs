@@ -6,6 +6,7 @@ mod encode;
 mod heads;
 mod intern;
 mod names;
+mod output;
 mod place;
 mod spans;
 mod steps;
@@ -131,7 +132,7 @@ impl Builder {
             paths: &paths,
         };
         let numbers = collect::collect(&input);
-        let mut output = write::Output::new(out)?;
+        let mut output = output::Output::new(out)?;
         let languages = names::languages(&numbers);
         let names = names::names(&numbers, &strings, &languages);
         let (chunks, counts) = write::names_and_bodies(&mut output, names, &input, &numbers)?;

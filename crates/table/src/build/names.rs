@@ -2,7 +2,7 @@
 
 use super::collect::Numbers;
 use super::intern::Strings;
-use super::write::Output;
+use super::output::Output;
 use crate::body::{HAS_LINKAGE_NAME, HAS_NAME, LANGUAGE_SHIFT, NO_LANGUAGE};
 use crate::bytes::put_uleb;
 use crate::error::Result;

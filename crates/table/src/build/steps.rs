@@ -1,8 +1,8 @@
 //! A function as the table tells it: from each address on, the call that the code belongs to and its location.
 
-use super::batch::{RawFunction, RawRange};
 use super::spans::{Span, flatten};
 use crate::body::MAX_DEPTH;
+use crate::types::{CallSite, NameId};
 
 /// The code of the function itself.
 pub(crate) const OWN: u32 = u32::MAX;
@@ -13,6 +13,50 @@ pub(crate) struct Location {
     pub(crate) file: u32,
     pub(crate) line: u32,
     pub(crate) column: u32,
+}
+
+/// A range of a function by the function's index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawRange {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) function: u32,
+}
+
+/// A function as it was added.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RawFunction {
+    pub(crate) is_function: bool,
+    pub(crate) name: NameId,
+    /// Where a symbol starts that names code without a function.
+    pub(crate) symbol: Option<u64>,
+    pub(crate) first_range: usize,
+    pub(crate) inlines: Vec<RawInline>,
+    pub(crate) inline_ranges: Vec<(u64, u64)>,
+    pub(crate) rows: Vec<RawRow>,
+}
+
+/// An inlined call as it was added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawInline {
+    pub(crate) depth: u32,
+    pub(crate) call: Inline,
+    /// Index behind the call's last range.
+    pub(crate) ranges_end: u32,
+}
+
+/// A line row as it was added, the file by its number plus one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RawRow {
+    pub(crate) address: u64,
+    pub(crate) at: Location,
+}
+
+/// An inlined call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inline {
+    pub(crate) name: NameId,
+    pub(crate) call: CallSite,
 }
 
 /// What holds from an address on.

@@ -9,13 +9,14 @@ mod many;
 mod names;
 mod place;
 mod regions;
+mod text;
 
 use crate::body;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Facts, HEADER_SIZE, SectionKind, read_header};
 use crate::stats::Stats;
 use crate::types::{DropReason, Header};
-pub use answer::{File, Found, Frame, Frames, Lookup, Symbol, Text};
+pub use answer::{Found, Frame, Frames, Lookup, Symbol};
 use backtrail_core::{AddrRange, Reason, Svma};
 use chunk::Chunk;
 pub use functions::{Function, Functions, Inline, Row, Symbols};
@@ -23,6 +24,7 @@ use index::{ChunkEntry, Index};
 pub use many::LookupMany;
 use names::{Files, Names};
 use regions::Regions;
+pub use text::{File, Text};
 
 /// A table in memory: mapped, as a rule. Opening reads the header, the directory of sections and a few small facts; a
 /// lookup reads what it needs and allocates nothing.

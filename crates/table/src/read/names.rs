@@ -3,7 +3,7 @@
 use crate::body::{HAS_LINKAGE_NAME, HAS_NAME, LANGUAGE_SHIFT};
 use crate::bytes::Cursor;
 use crate::packed::{Packed, Rows};
-use crate::read::answer::{File, Text};
+use crate::read::text::{File, Text};
 use crate::types::Language;
 
 /// The names section.
