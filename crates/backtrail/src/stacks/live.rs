@@ -7,7 +7,7 @@ use super::live_memory::CachedMemory;
 use super::perf_map::{self, PerfMap};
 use super::{Detail, StackOptions, Stacks, StacksError, images};
 use crate::{ImageSymbols, SymbolStatus, Symbols};
-use backtrail_capture::remote::{self, Away, Captured, How, Maps, Target, ThreadFacts};
+use backtrail_capture::remote::{self, Captured, CpuAvoidance, Maps, StackCopyMethod, Target, ThreadInfo};
 use backtrail_capture::{Image, Limits, Memory, Snapshot};
 use backtrail_core::Arch;
 use backtrail_object::Object;
@@ -31,7 +31,8 @@ impl Stacks {
         let target = Target::open(pid).map_err(failed)?;
         let mut how = remote::Options::default();
         how.consistent = options.consistent;
-        let mut away = Away::default();
+        how.real_time = options.real_time;
+        let mut away = CpuAvoidance::default();
         let mut captured = remote::capture(&target, &how, &mut away).map_err(failed)?;
         let mut stacks = walk(&target, &captured, symbols, options);
         if has_strays(&stacks.report, &captured.maps) && captured.renew(&target, &how.limits) {
@@ -268,17 +269,7 @@ impl Live<'_> {
 
 /// How long threads were stopped, and what else there is to tell.
 fn tell(report: &mut Report, captured: &Captured) {
-    let stops = &captured.stops;
-    let count = if stops.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", stops.threads) };
-    report.notes.push(match (stops.together, stops.running) {
-        (Some(time), None) => format!("{count} stopped together for {}", milliseconds(time)),
-        (Some(time), Some(running)) => format!(
-            "{count} stopped together for {}, those that ran for at most {}",
-            milliseconds(time),
-            milliseconds(running)
-        ),
-        (None, _) => format!("{count} stopped one by one, each for at most {}", milliseconds(stops.longest)),
-    });
+    report.notes.push(captured.stops.to_string());
     let cut = captured.threads.iter().filter(|facts| facts.is_cut).count();
     if cut > 0 {
         report.notes.push(format!(
@@ -288,11 +279,7 @@ fn tell(report: &mut Report, captured: &Captured) {
     }
 }
 
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
-}
-
-fn add_facts(thread: &mut Thread, facts: &ThreadFacts) {
+fn add_facts(thread: &mut Thread, facts: &ThreadInfo) {
     thread.waiting_in.clone_from(&facts.waiting_in);
     thread.waiting_on.clone_from(&facts.waiting_on);
     thread.cpu_usage = facts.cpu_usage.map(|usage| (usage * 1e4).round() / 1e4);
@@ -301,11 +288,11 @@ fn add_facts(thread: &mut Thread, facts: &ThreadFacts) {
     thread.priority = Some(facts.priority);
     thread.nice = Some(facts.nice);
     thread.namespace_id = facts.inner_id.map(u64::from);
-    match (&facts.how, &mut thread.ended) {
-        (How::Not(why), ended) => {
+    match (&facts.stack_copy, &mut thread.ended) {
+        (StackCopyMethod::Not(why), ended) => {
             *ended = Some(Ended { kind: EndKind::Failed, why: format!("no stack: {why}") });
         }
-        (How::Unstopped(why), Some(ended)) => {
+        (StackCopyMethod::Unstopped(why), Some(ended)) => {
             ended.why = format!("{}; read without stopping the thread: {why}", ended.why);
         }
         _ => {}
