@@ -1,7 +1,11 @@
 //! Stopping threads, copying what they stand on, letting them go.
 
+mod outcome;
 mod stop_all;
 mod waiting;
+
+pub use outcome::Stops;
+pub(super) use outcome::{Copied, Outcome, Stopped};
 
 use super::error::Error;
 use super::lock_wait::FutexMemory;
@@ -10,99 +14,19 @@ use super::memory::LiveMemory;
 use super::options::Options;
 use super::processors::{CpuAvoidance, workers};
 use super::stack;
-use super::stack_arena::{CopiedStacks, StackArena, StackSlice};
+use super::stack_arena::{StackArena, StackSlice};
 use super::target::Target;
 use super::thread_info::{self, ThreadInfo, Waiting};
 use crate::ThreadState;
 use crate::gregset::{self, Layout};
 use crate::procfs::Syscalls;
-use backtrail_core::{AddrRange, Arch, Avma, Registers};
+use backtrail_core::{AddrRange, Arch, Avma};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
 use std::collections::HashSet;
-use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 use waiting::{Backoff, LONGEST_PAUSE, PAUSE, SLOW, SeizedThread, young};
-
-/// How long threads stood still, as measured from outside: from the last moment they were seen running (or asleep in the
-/// kernel) to the one they were let go of. At most as long they really stood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stops {
-    /// How many were.
-    pub threads: usize,
-    /// The longest time that one was.
-    pub longest: Duration,
-    /// How long all of them were stopped together, where they were.
-    pub together: Option<Duration>,
-    /// How long of these those that ran were at most, where any did.
-    pub running: Option<Duration>,
-}
-
-impl fmt::Display for Stops {
-    /// As one sentence for a person.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let milliseconds = |time: Duration| format!("{:.2} ms", time.as_secs_f64() * 1000.0);
-        match self.threads {
-            0 => return f.write_str("no thread was stopped"),
-            1 => f.write_str("1 thread")?,
-            count => write!(f, "{count} threads")?,
-        }
-        match (self.together, self.running) {
-            (Some(time), None) => write!(f, " stopped together for {}", milliseconds(time)),
-            (Some(time), Some(running)) => write!(
-                f,
-                " stopped together for {}, those that ran for at most {}",
-                milliseconds(time),
-                milliseconds(running)
-            ),
-            (None, _) if self.threads == 1 => {
-                write!(f, " stopped for at most {}", milliseconds(self.longest))
-            }
-            (None, _) => write!(f, " stopped one by one, each for at most {}", milliseconds(self.longest)),
-        }
-    }
-}
-
-/// What came of stopping a thread.
-#[derive(Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly all are the large one, and room for all is made at once"
-)]
-pub(super) enum Outcome {
-    Copied(Copied),
-    /// It did not stop in this time.
-    Unstoppable(Duration),
-    /// This process traces it.
-    Traced(u32),
-    /// It has ended.
-    Gone,
-    Denied(String),
-}
-
-/// What came of stopping all threads.
-pub(super) struct Stopped {
-    /// Parallel to the threads.
-    pub(super) outcomes: Vec<Outcome>,
-    pub(super) stacks: CopiedStacks,
-    pub(super) stops: Stops,
-}
-
-/// A thread's registers and stack.
-#[derive(Debug)]
-pub(super) struct Copied {
-    pub(super) registers: Registers,
-    /// The system call that it was in.
-    pub(super) call: Option<Waiting>,
-    /// What lay around the word that it waited for, if that call is `futex`.
-    pub(super) futex: Option<FutexMemory>,
-    pub(super) start: Avma,
-    pub(super) stack: StackSlice,
-    /// Whether the stack is deeper than that.
-    pub(super) is_cut: bool,
-    pub(super) stopped_for: Duration,
-}
 
 /// Stops and copies every thread of `threads`, and those that begin meanwhile, which are added. The outcomes are
 /// parallel to it.
@@ -431,23 +355,5 @@ impl<'t> Work<'t> {
         threads.extend(new.filter_map(|id| thread_info::one(self.target, id, &self.names, &mut self.away)));
         threads.truncate(self.options.limits.threads);
         threads.len() > before
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stops_are_told_by_what_was_stopped() {
-        let told = |threads, together| {
-            let stops = Stops { threads, longest: Duration::from_micros(20), together, running: None };
-            stops.to_string()
-        };
-        assert_eq!(told(0, None), "no thread was stopped");
-        assert_eq!(told(0, Some(Duration::from_millis(5))), "no thread was stopped");
-        assert_eq!(told(1, None), "1 thread stopped for at most 0.02 ms");
-        assert_eq!(told(2, None), "2 threads stopped one by one, each for at most 0.02 ms");
-        assert_eq!(told(2, Some(Duration::from_millis(5))), "2 threads stopped together for 5.00 ms");
     }
 }
