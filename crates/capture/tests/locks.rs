@@ -1,6 +1,12 @@
 //! Which lock a thread of another process waits for, and who holds it.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing,
+    reason = "a test's helpers may"
+)]
 
 use backtrail_capture::remote::{
     Captured, CpuAvoidance, Error, LockKind, LockSource, LockWait, Options, Target, ThreadInfo, capture,

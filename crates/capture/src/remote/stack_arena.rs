@@ -1,7 +1,8 @@
 //! Where stacks are copied to.
 //!
-//! What it gains: `copies_into_pages_that_are_there` measures a copy into the arena beside one into memory that was just
-//! allocated, which is what a stopped thread would wait for. A stack of 8 KiB takes GAIN8, one of 256 KiB GAIN256.
+//! What it gains, by `copies_into_pages_that_are_there` on two busy processors: a thread whose stack has 64 KiB in use stands for
+//! a quarter of the time that a copy into new memory takes (8 of 30 µs), with 256 KiB for a fifth (23 of 116 µs, in one of a hundred
+//! copies 8 ms). Of 8 KiB nothing can be seen.
 
 use crate::memory::Bytes;
 use backtrail_sys::linux::memory::populate;
