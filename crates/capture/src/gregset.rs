@@ -1,6 +1,7 @@
 //! General registers as Linux lays them out (`elf_gregset_t`), in core dumps and from ptrace alike.
 
 use crate::bytes::word_at;
+use crate::procfs::SystemCall;
 use backtrail_core::{Arch, Family, Register, Registers};
 
 /// The kernel's order of the registers; an empty name for what unwinding does not need.
@@ -59,21 +60,40 @@ pub(crate) fn tells_calls(family: Family) -> bool {
     matches!(family, Family::X86_64 | Family::X86)
 }
 
-/// The system call that a thread was in when it stopped, and the call's first argument: what `/proc/PID/syscall` tells. The
-/// kernel keeps the number beside the register that the call's answer goes to, and -1 where it is none (`orig_rax`). Other
-/// architectures have it elsewhere, or overwrite the argument.
+/// The system call that a thread was in when it stopped: what `/proc/PID/syscall` tells. The kernel keeps the number beside the
+/// register that the call's answer goes to, and -1 where it is none (`orig_rax`). Other architectures have it elsewhere, or
+/// overwrite the first argument.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
-pub(crate) fn call(family: Family, data: &[u8]) -> Option<(u64, u64)> {
-    let (number, first, width) = match family {
-        Family::X86_64 => (15, 14, 8),
-        Family::X86 => (11, 0, 4),
+pub(crate) fn call(family: Family, data: &[u8]) -> Option<SystemCall> {
+    let (number, arguments, width) = match family {
+        Family::X86_64 => (15, [14, 13, 12, 7, 9, 8], 8),
+        Family::X86 => (11, [0, 1, 2, 3, 4, 5], 4),
         _ => return None,
     };
     let word = |index: usize| word_at(data, index * width, width == 8);
     let number = word(number)?;
     // Of 32 bits the sign is in the 32nd.
     let is_none = number >> (width * 8 - 1) & 1 == 1;
-    (!is_none).then_some((number, word(first)?))
+    let arguments = arguments.map(|index| word(index).unwrap_or_default());
+    (!is_none).then_some(SystemCall { number, arguments })
+}
+
+/// Sets the registers that a thread passed its system call's arguments in: the kernel leaves them as they are until the call is
+/// over. Only the first one also takes the answer on ARM. syscall(2).
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
+pub(crate) fn set_arguments(registers: &mut Registers, family: Family, call: &SystemCall) {
+    let names: [&str; 6] = match family {
+        Family::X86_64 => ["rdi", "rsi", "rdx", "r10", "r8", "r9"],
+        Family::X86 => ["ebx", "ecx", "edx", "esi", "edi", "ebp"],
+        Family::Aarch64 => ["", "x1", "x2", "x3", "x4", "x5"],
+        Family::Arm => ["", "r1", "r2", "r3", "r4", "r5"],
+        _ => return,
+    };
+    for (name, value) in names.into_iter().zip(call.arguments) {
+        if let Some(register) = family.register(name) {
+            registers.set(register, value);
+        }
+    }
 }
 
 /// Whose registers they are that a kernel of this machine gives in so many bytes: a 64-bit kernel runs 32-bit processes
@@ -101,11 +121,29 @@ mod tests {
             }
             bytes
         };
-        assert_eq!(call(Family::X86_64, &set(27, 8, &[(15, 202), (14, 7)])), Some((202, 7)));
+        let arguments = [(15, 202), (14, 1), (13, 2), (12, 3), (7, 4), (9, 5), (8, 6)];
+        let expected = SystemCall { number: 202, arguments: [1, 2, 3, 4, 5, 6] };
+        assert_eq!(call(Family::X86_64, &set(27, 8, &arguments)), Some(expected));
         assert_eq!(call(Family::X86_64, &set(27, 8, &[(15, -1), (14, 7)])), None);
-        assert_eq!(call(Family::X86, &set(17, 4, &[(11, 240), (0, 9)])), Some((240, 9)));
+        let expected = SystemCall { number: 240, arguments: [9, 0, 0, 0, 0, 8] };
+        assert_eq!(call(Family::X86, &set(17, 4, &[(11, 240), (0, 9), (5, 8)])), Some(expected));
         assert_eq!(call(Family::X86, &set(17, 4, &[(11, -1), (0, 9)])), None);
         assert_eq!(call(Family::X86_64, &[0; 8]), None);
         assert_eq!(call(Family::Aarch64, &[0; 512]), None);
+    }
+
+    #[test]
+    fn arguments_are_in_the_registers_that_the_kernel_keeps() {
+        let call = SystemCall { number: 1, arguments: [1, 2, 3, 4, 5, 6] };
+        let value = |family: Family, name| {
+            let mut registers = Registers::new(family);
+            set_arguments(&mut registers, family, &call);
+            registers.get(family.register(name).unwrap())
+        };
+        assert_eq!((value(Family::X86_64, "rdi"), value(Family::X86_64, "r10")), (Some(1), Some(4)));
+        assert_eq!((value(Family::X86, "ecx"), value(Family::X86, "ebp")), (Some(2), Some(6)));
+        // The first argument's register is the answer's as well.
+        assert_eq!((value(Family::Aarch64, "x0"), value(Family::Aarch64, "x1")), (None, Some(2)));
+        assert_eq!((value(Family::Arm, "r0"), value(Family::Arm, "r5")), (None, Some(6)));
     }
 }

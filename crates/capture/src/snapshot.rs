@@ -116,13 +116,6 @@ impl Image {
     }
 }
 
-impl Snapshot<'_> {
-    /// The thread that the capture blames.
-    pub fn crashed(&self) -> Option<&Thread> {
-        self.threads.iter().find(|thread| thread.is_crashed)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,6 +78,9 @@ pub struct StackOptions {
     pub detail: Detail,
     /// Of a process that runs: whether its threads are stopped together, so that their stacks are of one moment.
     pub consistent: bool,
+    /// Of a process that runs: whether the thread that stops others may be a real-time one, where it has to share a processor.
+    /// The stops of a process on a busy machine are shorter then; `docs/live.md` has figures.
+    pub real_time: bool,
     /// Of a process that runs: how long the threads' CPU usage is measured; zero for not at all.
     pub cpu_window: Duration,
 }
@@ -89,6 +92,7 @@ impl Default for StackOptions {
             use_mapped_paths: true,
             detail: Detail::default(),
             consistent: false,
+            real_time: false,
             cpu_window: Duration::from_millis(20),
         }
     }

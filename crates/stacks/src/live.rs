@@ -4,7 +4,9 @@ use crate::build::Builder;
 use crate::from_memory::InMemory;
 use crate::live_memory::CachedMemory;
 use crate::{Captured, StackOptions, StacksError, images};
-use backtrail_capture::remote::{self, Away, Captured as Snapshots, How, Maps, Target, ThreadFacts};
+use backtrail_capture::remote::{
+    self, Captured as Snapshots, CpuAvoidance, Maps, StackCopyMethod, Target, ThreadInfo,
+};
 use backtrail_capture::{Image, Limits, Memory, Snapshot};
 use backtrail_core::Arch;
 use backtrail_model::{Detail, EndKind, Ended, Report, SymbolStatus, Thread};
@@ -23,7 +25,8 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
     let target = Target::open(pid).map_err(StacksError::from_error)?;
     let mut how = remote::Options::default();
     how.consistent = options.consistent;
-    let mut away = Away::default();
+    how.real_time = options.real_time;
+    let mut away = CpuAvoidance::default();
     let mut snapshots = remote::capture(&target, &how, &mut away).map_err(StacksError::from_error)?;
     let mut captured = walk(&target, &snapshots, index, options);
     if has_strays(&captured.report, &snapshots.maps) && snapshots.renew(&target, &how.limits) {
@@ -221,17 +224,7 @@ impl Live<'_> {
 
 /// How long threads were stopped, and what else there is to tell.
 fn add_notes(report: &mut Report, captured: &Snapshots) {
-    let stops = &captured.stops;
-    let count = if stops.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", stops.threads) };
-    report.notes.push(match (stops.together, stops.running) {
-        (Some(time), None) => format!("{count} stopped together for {}", milliseconds(time)),
-        (Some(time), Some(running)) => format!(
-            "{count} stopped together for {}, those that ran for at most {}",
-            milliseconds(time),
-            milliseconds(running)
-        ),
-        (None, _) => format!("{count} stopped one by one, each for at most {}", milliseconds(stops.longest)),
-    });
+    report.notes.push(captured.stops.to_string());
     let cut = captured.threads.iter().filter(|facts| facts.is_cut).count();
     if cut > 0 {
         report.notes.push(format!(
@@ -241,11 +234,7 @@ fn add_notes(report: &mut Report, captured: &Snapshots) {
     }
 }
 
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
-}
-
-fn add_facts(thread: &mut Thread, facts: &ThreadFacts) {
+fn add_facts(thread: &mut Thread, facts: &ThreadInfo) {
     thread.waiting_in.clone_from(&facts.waiting_in);
     thread.waiting_on.clone_from(&facts.waiting_on);
     thread.cpu_usage = facts.cpu_usage.map(|usage| (usage * 1e4).round() / 1e4);
@@ -254,11 +243,11 @@ fn add_facts(thread: &mut Thread, facts: &ThreadFacts) {
     thread.priority = Some(facts.priority);
     thread.nice = Some(facts.nice);
     thread.namespace_id = facts.inner_id.map(u64::from);
-    match (&facts.how, &mut thread.ended) {
-        (How::Not(why), ended) => {
+    match (&facts.stack_copy, &mut thread.ended) {
+        (StackCopyMethod::Not(why), ended) => {
             *ended = Some(Ended { kind: EndKind::Failed, why: format!("no stack: {why}") });
         }
-        (How::Unstopped(why), Some(ended)) => {
+        (StackCopyMethod::Unstopped(why), Some(ended)) => {
             ended.why = format!("{}; read without stopping the thread: {why}", ended.why);
         }
         _ => {}

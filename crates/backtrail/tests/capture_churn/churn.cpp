@@ -118,6 +118,7 @@ DEEP void *churn_start_entry(void *) {
 static pthread_t all[5];
 extern "C" void churn_begin(const char *path) {
   plugin = path;
+  over = false;
   void *(*const entries[])(void *) = {churn_throw_entry, churn_allocate_entry, churn_load_entry, churn_print_entry,
                                       churn_start_entry};
   for (int i = 0; i < 5; i++)

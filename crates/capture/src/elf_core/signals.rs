@@ -47,9 +47,12 @@ const SIGTRAP: u64 = 5;
 const SIGBUS: u64 = 7;
 const SIGFPE: u64 = 8;
 const SIGSEGV: u64 = 11;
+const SIGCHLD: u64 = 17;
+const SIGIO: u64 = 29;
+const SIGSYS: u64 = 31;
 
-/// Codes above zero, by signal, from 1 on.
-const CODES: [(u64, &[&str]); 5] = [
+/// Codes above zero, by signal, from 1 on. An empty name for those that no Linux of these architectures gives.
+const CODES: [(u64, &[&str]); 8] = [
     (
         SIGILL,
         &[
@@ -61,6 +64,7 @@ const CODES: [(u64, &[&str]); 5] = [
             "ILL_PRVREG",
             "ILL_COPROC",
             "ILL_BADSTK",
+            "ILL_BADIADDR",
         ],
     ),
     (SIGTRAP, &["TRAP_BRKPT", "TRAP_TRACE", "TRAP_BRANCH", "TRAP_HWBKPT", "TRAP_UNK", "TRAP_PERF"]),
@@ -76,6 +80,14 @@ const CODES: [(u64, &[&str]); 5] = [
             "FPE_FLTRES",
             "FPE_FLTINV",
             "FPE_FLTSUB",
+            // ia64 only.
+            "",
+            "",
+            "",
+            "",
+            "",
+            "FPE_FLTUNK",
+            "FPE_CONDTRAP",
         ],
     ),
     (
@@ -93,15 +105,22 @@ const CODES: [(u64, &[&str]); 5] = [
             "SEGV_CPERR",
         ],
     ),
+    (SIGCHLD, &["CLD_EXITED", "CLD_KILLED", "CLD_DUMPED", "CLD_TRAPPED", "CLD_STOPPED", "CLD_CONTINUED"]),
+    (SIGIO, &["POLL_IN", "POLL_OUT", "POLL_MSG", "POLL_ERR", "POLL_PRI", "POLL_HUP"]),
+    (SIGSYS, &["SYS_SECCOMP", "SYS_USER_DISPATCH"]),
 ];
-/// Codes of any signal.
-const SENT: [(i32, &str); 6] = [
+/// Codes of any signal: how it was sent.
+const SENT: [(i32, &str); 10] = [
     (0, "SI_USER"),
     (0x80, "SI_KERNEL"),
     (-1, "SI_QUEUE"),
     (-2, "SI_TIMER"),
+    (-3, "SI_MESGQ"),
     (-4, "SI_ASYNCIO"),
+    (-5, "SI_SIGIO"),
     (-6, "SI_TKILL"),
+    (-7, "SI_DETHREAD"),
+    (-60, "SI_ASYNCNL"),
 ];
 
 /// What stopped the process; `None` for a core of a process that nothing stopped.
@@ -134,7 +153,60 @@ fn code_name(signal: u64, code: i32) -> String {
     let of_signal = CODES
         .iter()
         .find(|(known, _)| *known == signal)
-        .and_then(|(_, names)| names.get(usize::try_from(code).ok()?.checked_sub(1)?));
+        .and_then(|(_, names)| names.get(usize::try_from(code).ok()?.checked_sub(1)?))
+        .filter(|name| !name.is_empty());
     let sent = || SENT.iter().find(|(known, _)| *known == code).map(|(_, name)| name);
     of_signal.or_else(sent).map_or_else(|| format!("code {code}"), |name| (*name).to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test's helpers may")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_names_of_their_signal() {
+        for (signal, code, name) in [
+            (SIGSYS, 1, "SYS_SECCOMP"),
+            (SIGSYS, 2, "SYS_USER_DISPATCH"),
+            (SIGSEGV, 2, "SEGV_ACCERR"),
+            (SIGSEGV, 10, "SEGV_CPERR"),
+            (SIGFPE, 15, "FPE_CONDTRAP"),
+            (SIGFPE, 9, "code 9"),
+            (SIGCHLD, 3, "CLD_DUMPED"),
+            (6, -6, "SI_TKILL"),
+            (6, 0, "SI_USER"),
+            (SIGSEGV, 0x80, "SI_KERNEL"),
+            (15, -60, "SI_ASYNCNL"),
+            (15, 1, "code 1"),
+            (SIGSEGV, i32::MIN, "code -2147483648"),
+        ] {
+            assert_eq!(code_name(signal, code), name);
+        }
+    }
+
+    #[test]
+    fn names_and_numbers_are_those_of_the_systems_header() {
+        let Ok(header) = std::fs::read_to_string("/usr/include/asm-generic/siginfo.h") else {
+            return eprintln!("skipped: no kernel headers here");
+        };
+        let signals = [("ILL_", 4), ("TRAP_", 5), ("BUS_", 7), ("FPE_", 8), ("SEGV_", 11), ("CLD_", 17)];
+        let signals = signals.into_iter().chain([("POLL_", 29), ("SYS_", 31), ("SI_", 0)]);
+        let signals: Vec<_> = signals.collect();
+        let mut count = 0;
+        for line in header.lines() {
+            let mut words = line.split_ascii_whitespace().skip_while(|word| matches!(*word, "#" | "#define"));
+            let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
+            let signal = signals.iter().find(|(prefix, _)| name.starts_with(prefix) && name != "SI_MAX_SIZE");
+            let Some((_, signal)) = signal else { continue };
+            let value = value
+                .strip_prefix("0x")
+                .map_or_else(|| value.parse().ok(), |digits| i32::from_str_radix(digits, 16).ok());
+            if let Some(value) = value.filter(|_| line.contains("define")) {
+                assert_eq!(code_name(*signal, value), name);
+                count += 1;
+            }
+        }
+        assert!(count > 50, "{count}");
+    }
 }

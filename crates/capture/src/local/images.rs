@@ -1,5 +1,7 @@
 //! The images of this process.
 
+use crate::Limits;
+use crate::remote::Maps;
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, ReadMemory as _};
 use backtrail_sys::linux::{OwnMemory, loader};
 use std::ffi::OsStr;
@@ -11,8 +13,9 @@ pub use backtrail_sys::linux::loader::Counters;
 /// One image of this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadedImage {
-    /// The file, as the loader has it; the program's own is what `/proc/self/exe` leads to. The kernel's library has a
-    /// name and no file.
+    /// The file, as the loader has it, where that is an absolute path. The program's own is what `/proc/self/exe` leads to, and
+    /// a library that was asked for by a relative path has the one that the kernel knows it by: the loader's leads elsewhere as
+    /// soon as the process changes its directory. The kernel's own image is `[vdso]`, which is no file.
     pub path: PathBuf,
     /// What is mapped of it, from the first segment's start to the last one's end.
     pub range: AddrRange<Avma>,
@@ -49,9 +52,35 @@ pub fn images() -> (Vec<LoadedImage>, Counters) {
             image.path = path;
         }
     }
-    let is_listed = |at: Avma| all.iter().any(|image| image.range.contains(at));
-    all.extend(loader::vdso().filter(|at| !is_listed(*at)).and_then(vdso));
+    if let Some(start) = loader::vdso() {
+        match all.iter_mut().find(|image| image.range.contains(start)) {
+            // glibc calls it `linux-vdso.so.1`, which may as well be a file's name.
+            Some(image) => image.path = PathBuf::from(VDSO),
+            None => all.extend(vdso(start)),
+        }
+    }
+    complete_paths(&mut all);
     (all, counters)
+}
+
+/// What the kernel calls its own image in `/proc/PID/maps`.
+const VDSO: &str = "[vdso]";
+
+/// Gives images with a relative path the path of the file that is mapped: found by such a path, or by a relative entry of
+/// `DT_RUNPATH` or `LD_LIBRARY_PATH`.
+fn complete_paths(images: &mut [LoadedImage]) {
+    let is_relative = |image: &LoadedImage| image.path.is_relative() && image.path.as_os_str() != VDSO;
+    if !images.iter().any(is_relative) {
+        return;
+    }
+    let Ok(text) = std::fs::read("/proc/self/maps") else { return };
+    let maps = Maps::parse(&text, Limits::default().mappings);
+    for image in images.iter_mut().filter(|image| is_relative(image)) {
+        let start = image.range.start();
+        if let Some(mapping) = maps.at(start).filter(|mapping| maps.file(mapping.range.start()).is_some()) {
+            image.path = PathBuf::from(&mapping.name);
+        }
+    }
 }
 
 fn image(loaded: &loader::Loaded<'_>, path: PathBuf, is_program: bool) -> Option<LoadedImage> {
@@ -112,7 +141,7 @@ fn vdso(start: Avma) -> Option<LoadedImage> {
     }
     let range = AddrRange::from_size(start, (0..4).take_while(is_there).count() as u64 * PAGE);
     Some(LoadedImage {
-        path: PathBuf::from("linux-vdso.so.1"),
+        path: PathBuf::from(VDSO),
         range,
         code: vec![range],
         bias: Bias::between(start, backtrail_core::Svma::new(0)),
@@ -135,6 +164,30 @@ mod tests {
         assert!(program.code.iter().any(|range| range.contains(here)));
         assert_eq!(program.path, std::env::current_exe().unwrap());
         assert!(images.iter().all(|image| image.code.iter().all(|code| image.range.contains(code.start()))));
+    }
+
+    #[test]
+    fn the_kernels_image_has_the_name_that_it_has_elsewhere() {
+        let Some(start) = loader::vdso() else { return };
+        let image = images().0.into_iter().find(|image| image.range.contains(start)).unwrap();
+        assert_eq!(image.path.to_str(), Some("[vdso]"));
+        assert!(!image.code.is_empty());
+    }
+
+    #[test]
+    fn a_relative_path_becomes_that_of_the_mapped_file() {
+        let (mut all, _) = images();
+        let names = |all: &[LoadedImage]| all.iter().map(|image| image.path.clone()).collect::<Vec<_>>();
+        let before = names(&all);
+        for image in all.iter_mut().filter(|image| image.path.is_absolute()) {
+            image.path = PathBuf::from("./elsewhere.so");
+        }
+        complete_paths(&mut all);
+        // The loader's names may lead over links: the files are the same.
+        let files =
+            |names: Vec<PathBuf>| names.iter().map(|name| name.canonicalize().ok()).collect::<Vec<_>>();
+        assert_eq!(files(names(&all)), files(before));
+        assert!(files(names(&all)).iter().flatten().count() >= 2, "{all:?}");
     }
 
     #[test]

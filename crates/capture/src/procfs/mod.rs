@@ -10,7 +10,9 @@ mod syscalls;
 
 pub use stat::Stat;
 pub use status::Status;
-pub use syscall::{Calling, parse_syscall};
+pub use syscall::{Calling, SystemCall, parse_syscall};
+#[cfg(target_os = "linux")]
+pub(crate) use syscall::{called_by_code, is_restarted_by_number, restarted_call};
 pub use syscalls::Syscalls;
 
 /// The CPU time of a thread in nanoseconds: the first number of `/proc/PID/task/TID/schedstat`. Finer than the ticks of

@@ -23,6 +23,11 @@ impl Syscalls {
         let name = self.0.get(usize::try_from(number).ok()?)?;
         (!name.is_empty()).then_some(name)
     }
+
+    /// The number of a name; `None` for a call that this architecture does not have.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.0.iter().position(|known| *known == name).map(|number| number as u64)
+    }
 }
 
 /// Words in the order of their numbers; `=N` says that the next word has number N.

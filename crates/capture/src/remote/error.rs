@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 /// Why a process could not be captured at all. What went wrong with one thread is in its
-/// [`ThreadFacts`](super::ThreadFacts) instead.
+/// [`ThreadInfo`](super::ThreadInfo) instead.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -12,61 +12,40 @@
 //! Threads that cannot be stopped (in uninterruptible sleep, or traced by a debugger) are told so; where the kernel says
 //! what their stack pointer is, their stack is copied without stopping them: they do not run anyway.
 
-mod away;
 mod denied;
 mod error;
-mod facts;
 mod images;
+mod lock_wait;
 mod maps;
 mod memory;
-mod room;
+mod options;
+mod processors;
 mod stack;
+mod stack_arena;
 mod stop;
 mod target;
+mod thread_info;
 mod usage;
 
-pub use away::Away;
 pub use error::Error;
-pub use facts::{How, ThreadFacts};
+pub use lock_wait::{LockKind, LockSource, LockWait};
 pub use maps::{MappedFile, Maps};
 pub use memory::LiveMemory;
+pub use options::Options;
+pub use processors::{CpuAvoidance, workers};
 pub use stop::Stops;
 pub use target::Target;
+pub use thread_info::{StackCopyMethod, ThreadInfo};
 pub use usage::Usage;
 
 use crate::memory::Bytes;
-use crate::procfs::Syscalls;
+use crate::procfs::{Syscalls, SystemCall};
 use crate::{Limits, Memory, Process, Snapshot, Source, Thread};
 use backtrail_core::{Avma, Registers};
-use std::num::NonZero;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::Instant;
 use stop::Outcome;
 use usage::Watch;
-
-/// How a process is to be captured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Options {
-    /// Whether all threads are stopped together.
-    pub consistent: bool,
-    /// Bytes of a thread's stack that are copied while it is stopped.
-    pub stack_bytes: u64,
-    /// How long a thread in uninterruptible sleep is waited for.
-    pub patience: Duration,
-    /// Bounds on the rest.
-    pub limits: Limits,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            consistent: false,
-            stack_bytes: 256 << 10,
-            patience: Duration::from_millis(100),
-            limits: Limits::default(),
-        }
-    }
-}
 
 /// A captured process.
 #[derive(Debug)]
@@ -74,7 +53,7 @@ pub struct Captured {
     /// Its threads with their registers and stacks, its images and mapped ranges.
     pub snapshot: Snapshot<'static>,
     /// What else is known of each thread; parallel to the snapshot's.
-    pub threads: Vec<ThreadFacts>,
+    pub threads: Vec<ThreadInfo>,
     /// What is mapped where.
     pub maps: Maps,
     /// How long threads were stopped.
@@ -88,22 +67,24 @@ pub struct Captured {
 /// # Errors
 /// Where there is no such process, it may not be captured (the message says by which setting or capability), or it is
 /// the caller's own.
-pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Captured, Error> {
+pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> Result<Captured, Error> {
     let before = Watch::begin(target);
     let maps = target.maps(&options.limits)?;
     let ids = target.thread_ids()?;
-    let mut facts = facts::read_all(target, &ids, away);
+    let mut facts = thread_info::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
     let before = before.used(target);
     let stop::Stopped { outcomes, stacks, stops } = stop::run(target, &maps, options, away, &mut facts)?;
-    target.check(&facts, &outcomes)?;
+    check(target, &facts, &outcomes)?;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
     let mut threads = Vec::new();
     let mut kept = Vec::new();
     let mut vanished = 0;
     let names = Syscalls::of(target.arch().family());
-    let place = Place { target, options, maps: &maps, names: &names, stacks: &stacks };
+    let until = Instant::now() + options.patience;
+    let ids = facts.iter().map(|one| (one.inner_id.unwrap_or(one.id), one.id)).collect();
+    let place = Place { target, options, maps: &maps, names: &names, ids, until, stacks: &stacks };
     for (facts, outcome) in facts.into_iter().zip(outcomes) {
         if matches!(outcome, Outcome::Gone) && !facts.state.is_gone() {
             vanished += 1;
@@ -135,7 +116,24 @@ pub fn capture(target: &Target, options: &Options, away: &mut Away) -> Result<Ca
     Ok(Captured { snapshot, threads: kept, maps, stops, usage })
 }
 
-fn thread(target: &Target, facts: &ThreadFacts, registers: Option<Registers>) -> Thread {
+/// Whether enough was got hold of for an answer: the same refusal for every thread is one of the process.
+fn check(target: &Target, facts: &[ThreadInfo], outcomes: &[Outcome]) -> Result<(), Error> {
+    let mut left = facts.iter().zip(outcomes).filter(|(facts, _)| !facts.state.is_gone()).peekable();
+    if left.peek().is_none() {
+        return Err(Error::NoSuchProcess(target.id()));
+    }
+    let denied = left.map(|(_, outcome)| match outcome {
+        Outcome::Denied(why) => Some(why),
+        _ => None,
+    });
+    let denied: Option<Vec<_>> = denied.collect();
+    match denied.as_deref() {
+        Some([why, ..]) => Err(Error::Denied(target.id(), (*why).clone())),
+        _ => Ok(()),
+    }
+}
+
+fn thread(target: &Target, facts: &ThreadInfo, registers: Option<Registers>) -> Thread {
     Thread {
         id: Some(facts.id.into()),
         name: Some(facts.name.clone()).filter(|name| !name.is_empty()),
@@ -173,7 +171,21 @@ struct Place<'p> {
     options: &'p Options,
     maps: &'p Maps,
     names: &'p Syscalls,
-    stacks: &'p room::Stacks,
+    /// The threads' ids by those that they have inside of their namespace.
+    ids: HashMap<u32, u32>,
+    /// How long a thread is waited for to sleep again.
+    until: Instant,
+    stacks: &'p stack_arena::CopiedStacks,
+}
+
+impl Place<'_> {
+    /// Which lock a call waits for. Threads know each other by the ids of their own namespace.
+    fn lock_wait(&self, call: &SystemCall, memory: Option<&lock_wait::FutexMemory>) -> Option<LockWait> {
+        let family = self.target.arch().family();
+        let mut waits = lock_wait::lock_wait(family, call, memory, |id| self.ids.contains_key(&id))?;
+        waits.owner = waits.owner.and_then(|id| self.ids.get(&id).copied());
+        Some(waits)
+    }
 }
 
 type Pieces = Vec<(Avma, Bytes<'static>)>;
@@ -181,15 +193,20 @@ type Pieces = Vec<(Avma, Bytes<'static>)>;
 /// A thread's registers by what came of stopping it; its stack goes to `pieces`.
 fn settle(
     place: &Place<'_>,
-    mut facts: ThreadFacts,
+    mut facts: ThreadInfo,
     outcome: Outcome,
     pieces: &mut Pieces,
-) -> (ThreadFacts, Option<Registers>) {
+) -> (ThreadInfo, Option<Registers>) {
     let because = match outcome {
         Outcome::Copied(copied) => {
-            facts.how = How::Stopped(copied.stopped_for);
+            facts.stack_copy = StackCopyMethod::Stopped(copied.stopped_for);
             facts.is_cut = copied.is_cut;
-            facts.waits_in(copied.call, place.target, place.names);
+            if let Some(call) = &copied.call {
+                facts.waits_in(call, place.target, place.names, place.until);
+                if facts.waiting_in.as_deref().is_some_and(|name| matches!(name, "futex" | "futex_time64")) {
+                    facts.waits_for = place.lock_wait(&call.call, copied.futex.as_ref());
+                }
+            }
             pieces.extend(place.stacks.bytes(&copied.stack).map(|bytes| (copied.start, bytes)));
             return (facts, Some(copied.registers));
         }
@@ -203,25 +220,15 @@ fn settle(
     facts.ask_what_it_waits_in(place.target, place.names);
     match stack::without_stopping(place.target, facts.id, place.options, place.maps) {
         Some((registers, start, bytes)) => {
-            facts.how = How::Unstopped(because);
+            facts.stack_copy = StackCopyMethod::Unstopped(because);
             pieces.push((start, Bytes::One(bytes.into())));
             (facts, Some(registers))
         }
         None => {
-            facts.how = How::Not(because);
+            facts.stack_copy = StackCopyMethod::Not(because);
             (facts, None)
         }
     }
-}
-
-/// How many threads of this program may work side by side: this one, and one for each processor that nothing runs on now.
-/// What the process runs on is left to it: it is to notice nothing but its threads' stops.
-pub fn workers() -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let text = std::fs::read("/proc/loadavg").unwrap_or_default();
-    // This thread is one of those that run.
-    let free = crate::procfs::parse_running(&text).map_or(0, |running| processors.saturating_sub(running));
-    1 + free
 }
 
 /// Which process it is.
@@ -264,6 +271,7 @@ pub fn images(target: &Target, limits: &Limits) -> Result<(Snapshot<'static>, Ma
 mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
 
     struct Waiting(Child);
 
@@ -287,7 +295,7 @@ mod tests {
         }
         let target = Target::open(child.0.id()).unwrap();
         let options = Options::default();
-        let mut captured = match capture(&target, &options, &mut Away::default()) {
+        let mut captured = match capture(&target, &options, &mut CpuAvoidance::default()) {
             Ok(captured) => captured,
             Err(Error::Denied(..)) => return eprintln!("skipped: must not stop other processes"),
             Err(error) => panic!("{error}"),

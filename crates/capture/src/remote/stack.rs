@@ -1,9 +1,10 @@
 //! Which bytes are a thread's stack.
 
-use super::Options;
 use super::maps::Maps;
+use super::options::Options;
 use super::target::Target;
 use crate::bytes::word_at;
+use crate::gregset;
 use crate::procfs::{Calling, parse_syscall};
 use backtrail_core::{AddrRange, Arch, Avma, Family, Registers};
 
@@ -36,7 +37,9 @@ pub(super) fn stack_pointer(arch: Arch, bytes: &[u8]) -> Option<Avma> {
     word_at(bytes, index * if is_64 { 8 } else { 4 }, is_64).map(Avma::new)
 }
 
-/// Registers and stack of a thread that stands still without us, as far as the kernel tells.
+/// Registers and stack of a thread that stands still without us, as far as the kernel tells: the stack pointer, the program
+/// counter, and what the registers of its system call's arguments have. One of these is where `vfork` of glibc and musl keeps
+/// its return address, which must not be on the stack that parent and child share.
 pub(super) fn without_stopping(
     target: &Target,
     id: u32,
@@ -44,7 +47,7 @@ pub(super) fn without_stopping(
     maps: &Maps,
 ) -> Option<(Registers, Avma, Vec<u8>)> {
     let calling = target.of_thread(id, "syscall", parse_syscall)?;
-    let Calling::Waiting { stack_pointer, program_counter, .. } = calling else { return None };
+    let Calling::Waiting { call, stack_pointer, program_counter } = calling else { return None };
     if program_counter.get() == 0 {
         return None;
     }
@@ -52,6 +55,9 @@ pub(super) fn without_stopping(
     let mut registers = Registers::new(family);
     registers.set(family.sp(), stack_pointer.get());
     registers.set(family.pc(), program_counter.get());
+    if let Some(call) = &call {
+        gregset::set_arguments(&mut registers, family, call);
+    }
     let (range, _) = range(stack_pointer, maps, options);
     let mut bytes = vec![0; usize::try_from(range.size()).ok()?];
     let size = target.memory().copy(range.start(), &mut bytes);

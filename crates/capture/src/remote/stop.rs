@@ -1,79 +1,32 @@
 //! Stopping threads, copying what they stand on, letting them go.
 
-mod held;
-mod pauses;
-mod together;
+mod outcome;
+mod stop_all;
+mod waiting;
 
-use super::away::Away;
-use super::facts::{self, ThreadFacts};
+pub use outcome::Stops;
+pub(super) use outcome::{Copied, Outcome, Stopped};
+
+use super::error::Error;
+use super::lock_wait::FutexMemory;
 use super::maps::Maps;
 use super::memory::LiveMemory;
-use super::room::{Kept, Room, Stacks};
+use super::options::Options;
+use super::processors::{CpuAvoidance, workers};
+use super::stack;
+use super::stack_arena::{StackArena, StackSlice};
 use super::target::Target;
-use super::{Error, Options, stack, workers};
+use super::thread_info::{self, ThreadInfo, Waiting};
 use crate::ThreadState;
 use crate::gregset::{self, Layout};
 use crate::procfs::Syscalls;
-use backtrail_core::{AddrRange, Arch, Avma, Registers};
+use backtrail_core::{AddrRange, Arch, Avma};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
-use held::{Held, SLOW, young};
-use pauses::{LONGEST_PAUSE, PAUSE, Pauses};
 use std::collections::HashSet;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// How long threads stood still, as measured from outside: from the last moment they were seen running (or asleep in the
-/// kernel) to the one they were let go of. At most as long they really stood.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stops {
-    /// How many were.
-    pub threads: usize,
-    /// The longest time that one was.
-    pub longest: Duration,
-    /// How long all of them were stopped together, where they were.
-    pub together: Option<Duration>,
-    /// How long of these those that ran were at most, where any did.
-    pub running: Option<Duration>,
-}
-
-/// What came of stopping a thread.
-#[derive(Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly all are the large one, and room for all is made at once"
-)]
-pub(super) enum Outcome {
-    Copied(Copied),
-    /// It did not stop in this time.
-    Unstoppable(Duration),
-    /// This process traces it.
-    Traced(u32),
-    /// It has ended.
-    Gone,
-    Denied(String),
-}
-
-/// What came of stopping all threads.
-pub(super) struct Stopped {
-    /// Parallel to the threads.
-    pub(super) outcomes: Vec<Outcome>,
-    pub(super) stacks: Stacks,
-    pub(super) stops: Stops,
-}
-
-/// A thread's registers and stack.
-#[derive(Debug)]
-pub(super) struct Copied {
-    pub(super) registers: Registers,
-    /// The system call that it was in, with its first argument.
-    pub(super) call: Option<(u64, u64)>,
-    pub(super) start: Avma,
-    pub(super) stack: Kept,
-    /// Whether the stack is deeper than that.
-    pub(super) is_cut: bool,
-    pub(super) stopped_for: Duration,
-}
+use waiting::{Backoff, LONGEST_PAUSE, PAUSE, SLOW, SeizedThread, young};
 
 /// Stops and copies every thread of `threads`, and those that begin meanwhile, which are added. The outcomes are
 /// parallel to it.
@@ -81,12 +34,12 @@ pub(super) fn run(
     target: &Target,
     maps: &Maps,
     options: &Options,
-    away: &Away,
-    threads: &mut Vec<ThreadFacts>,
+    away: &CpuAvoidance,
+    threads: &mut Vec<ThreadInfo>,
 ) -> Result<Stopped, Error> {
     let is_crowded = away.is_crowded();
     // Asked before the other thread begins, which would count as one that runs.
-    let hurries_most = !options.consistent && (is_crowded || workers() == 1);
+    let hurries_most = options.real_time && !options.consistent && (is_crowded || workers() == 1);
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
@@ -95,7 +48,7 @@ pub(super) fn run(
             work.outcomes.reserve(threads.len());
             work.is_crowded = is_crowded;
             match options.consistent {
-                true => work.together(threads),
+                true => work.stop_all(threads),
                 false => {
                     if hurries_most {
                         // Only where it must: threads that are about to stop are put to run beside one like that, of all
@@ -105,7 +58,7 @@ pub(super) fn run(
                     work.one_by_one(threads);
                 }
             }
-            Stopped { outcomes: work.outcomes, stacks: work.room.finish(), stops: work.stops }
+            Stopped { outcomes: work.outcomes, stacks: work.arena.finish(), stops: work.stops }
         };
         let worker = thread::Builder::new().name("backtrail-stop".to_owned()).spawn_scoped(scope, work);
         worker.map(thread::ScopedJoinHandle::join)
@@ -123,11 +76,13 @@ struct Work<'t> {
     options: &'t Options,
     memory: LiveMemory,
     names: Syscalls,
+    /// The numbers of `futex`, and of the call that it goes on by.
+    futex_calls: [Option<u64>; 3],
     /// What this thread keeps off besides what its creator does.
-    away: Away,
+    away: CpuAvoidance,
     layout: Layout,
     /// Where stacks are copied to.
-    room: Room,
+    arena: StackArena,
     /// Room for the stacks of all together: of those that rest, and of those that run.
     prepared: Vec<Vec<u8>>,
     /// How often the next thread is looked at.
@@ -158,16 +113,18 @@ const BUSY_MACHINE: Duration = Duration::from_secs(3);
 
 impl<'t> Work<'t> {
     fn new(target: &'t Target, maps: &'t Maps, options: &'t Options) -> Self {
+        let names = Syscalls::of(target.arch().family());
         let size = usize::try_from(options.stack_bytes).unwrap_or(0).saturating_add(4096);
         Self {
             target,
             maps,
             options,
             memory: target.memory(),
-            names: Syscalls::of(target.arch().family()),
-            away: Away::default(),
+            futex_calls: ["futex", "futex_time64", "restart_syscall"].map(|name| names.number(name)),
+            names,
+            away: CpuAvoidance::default(),
             layout: Layout::of(target.arch().family()),
-            room: Room::new(size),
+            arena: StackArena::new(size),
             prepared: Vec::new(),
             looks: LOOKS,
             is_crowded: false,
@@ -177,14 +134,14 @@ impl<'t> Work<'t> {
     }
 
     /// Each thread for itself.
-    fn one_by_one(&mut self, threads: &mut Vec<ThreadFacts>) {
-        let mut waiting: Vec<Held> = Vec::new();
+    fn one_by_one(&mut self, threads: &mut Vec<ThreadInfo>) {
+        let mut waiting: Vec<SeizedThread> = Vec::new();
         let mut turn = Instant::now();
         for _ in 0..MAX_ROUNDS {
             for index in self.outcomes.len()..threads.len() {
                 let Some(facts) = threads.get(index) else { break };
                 if waiting.is_empty() {
-                    self.room.refill();
+                    self.arena.refill();
                 }
                 let outcome = self.begin(index, facts, &mut waiting);
                 self.outcomes.push(outcome);
@@ -212,7 +169,7 @@ impl<'t> Work<'t> {
     }
 
     /// Asks a thread to stop, and copies it if it does at once; else it is one of those that are waited for.
-    fn begin(&mut self, index: usize, facts: &ThreadFacts, waiting: &mut Vec<Held>) -> Outcome {
+    fn begin(&mut self, index: usize, facts: &ThreadInfo, waiting: &mut Vec<SeizedThread>) -> Outcome {
         if facts.state == ThreadState::Running {
             // It does not wait for the others', which would go before it.
             self.let_settle(waiting);
@@ -236,23 +193,23 @@ impl<'t> Work<'t> {
     }
 
     /// Waits until none is waited for, those left out that take long.
-    fn let_settle(&mut self, waiting: &mut Vec<Held>) {
+    fn let_settle(&mut self, waiting: &mut Vec<SeizedThread>) {
         self.look_after(waiting);
-        let mut pauses = Pauses::up_to(LONGEST_PAUSE);
+        let mut backoff = Backoff::up_to(LONGEST_PAUSE);
         loop {
             let young = young(waiting);
             if young == 0 {
                 break;
             }
-            pauses.sleep(young);
+            backoff.sleep(young);
             let before = waiting.len();
             self.look_after(waiting);
-            pauses.adapt(waiting.len() < before);
+            backoff.adapt(waiting.len() < before);
         }
     }
 
     #[allow(clippy::result_large_err, reason = "as rare as large")]
-    fn seize(&self, index: usize, facts: &ThreadFacts) -> Result<Held, Outcome> {
+    fn seize(&self, index: usize, facts: &ThreadInfo) -> Result<SeizedThread, Outcome> {
         if facts.state.is_gone() {
             return Err(Outcome::Gone);
         }
@@ -260,7 +217,7 @@ impl<'t> Work<'t> {
             Ok(tracee) => {
                 let now = Instant::now();
                 let is_running = facts.state == ThreadState::Running;
-                Ok(Held { index, tracee, asked: now, moved: now, is_running })
+                Ok(SeizedThread { index, tracee, asked: now, moved: now, is_running })
             }
             Err(error) => Err(self.why_not(facts.id, error)),
         }
@@ -278,7 +235,7 @@ impl<'t> Work<'t> {
     }
 
     /// Takes what stopped threads are there, without waiting.
-    fn look_after(&mut self, waiting: &mut Vec<Held>) {
+    fn look_after(&mut self, waiting: &mut Vec<SeizedThread>) {
         let mut at = 0;
         while let Some(held) = waiting.get_mut(at) {
             match held.look(1) {
@@ -300,7 +257,7 @@ impl<'t> Work<'t> {
     }
 
     /// Waits for what did not stop at once, as long as each is worth it.
-    fn wait_for_rest(&mut self, waiting: &mut Vec<Held>) {
+    fn wait_for_rest(&mut self, waiting: &mut Vec<SeizedThread>) {
         const LONG_PAUSE: Duration = Duration::from_micros(100);
         let began = Instant::now();
         while !waiting.is_empty() {
@@ -334,7 +291,7 @@ impl<'t> Work<'t> {
     }
 
     /// Copies what a thread that was waited for stands on, and lets it go.
-    fn take(&mut self, held: Held, seen: Seen) -> Outcome {
+    fn take(&mut self, held: SeizedThread, seen: Seen) -> Outcome {
         if seen == Seen::Gone {
             return Outcome::Gone;
         }
@@ -344,15 +301,22 @@ impl<'t> Work<'t> {
         let place =
             stack::stack_pointer(arch, raw.bytes()).map(|sp| stack::range(sp, self.maps, self.options));
         if let Some((range, _)) = place {
-            let room = self.room.get(usize::try_from(range.size()).unwrap_or_default());
+            let room = self.arena.get(usize::try_from(range.size()).unwrap_or_default());
             size = room.len();
             copied = self.memory.copy(range.start(), room);
         }
+        let futex = self.futex(arch, &raw);
         let moved = held.moved;
         held.tracee.detach();
         let stopped_for = moved.elapsed();
-        let stack = self.room.keep(size, copied);
-        self.copied(stopped_for, arch, &raw, place, stack)
+        let stack = self.arena.keep(size, copied);
+        self.copied(stopped_for, arch, &raw, futex, place, stack)
+    }
+
+    /// What lies around the word that a stopped thread waits for in `futex`; also where the kernel may have begun that call anew.
+    fn futex(&self, arch: Arch, raw: &RawRegisters) -> Option<FutexMemory> {
+        let call = gregset::call(arch.family(), raw.bytes())?;
+        self.futex_calls.contains(&Some(call.number)).then(|| FutexMemory::read(&call, &self.memory))?
     }
 
     fn copied(
@@ -360,17 +324,21 @@ impl<'t> Work<'t> {
         stopped_for: Duration,
         arch: Arch,
         raw: &RawRegisters,
+        futex: Option<FutexMemory>,
         place: Option<(AddrRange<Avma>, bool)>,
-        stack: Kept,
+        stack: StackSlice,
     ) -> Outcome {
         self.stops.threads += 1;
         self.stops.longest = self.stops.longest.max(stopped_for);
         if arch.family() != self.layout.family() {
             self.layout = Layout::of(arch.family());
         }
+        let registers = self.layout.read(raw.bytes());
+        let call = gregset::call(arch.family(), raw.bytes()).zip(registers.pc());
         Outcome::Copied(Copied {
-            registers: self.layout.read(raw.bytes()),
-            call: gregset::call(arch.family(), raw.bytes()),
+            registers,
+            call: call.map(|(call, pc)| Waiting { call, program_counter: pc }),
+            futex,
             start: place.map_or(Avma::new(0), |(range, _)| range.start()),
             stack,
             is_cut: place.is_some_and(|(_, is_cut)| is_cut),
@@ -379,12 +347,12 @@ impl<'t> Work<'t> {
     }
 
     /// Adds threads that began since; whether there are any.
-    fn add_new(&mut self, threads: &mut Vec<ThreadFacts>) -> bool {
+    fn add_new(&mut self, threads: &mut Vec<ThreadInfo>) -> bool {
         let ids = self.target.thread_ids().unwrap_or_default();
         let known: HashSet<u32> = threads.iter().map(|facts| facts.id).collect();
         let new = ids.into_iter().filter(|id| !known.contains(id));
         let before = threads.len();
-        threads.extend(new.filter_map(|id| facts::one(self.target, id, &self.names, &mut self.away)));
+        threads.extend(new.filter_map(|id| thread_info::one(self.target, id, &self.names, &mut self.away)));
         threads.truncate(self.options.limits.threads);
         threads.len() > before
     }

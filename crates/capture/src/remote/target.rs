@@ -2,9 +2,8 @@
 
 use super::denied::Situation;
 use super::error::Error;
-use super::facts::ThreadFacts;
 use super::maps::{MappedFile, Maps};
-use super::stop::Outcome;
+use super::memory::LiveMemory;
 use crate::Limits;
 use crate::ThreadState;
 use crate::bytes::u16_at;
@@ -88,8 +87,8 @@ impl Target {
     }
 
     /// Its memory.
-    pub fn memory(&self) -> super::LiveMemory {
-        super::LiveMemory::new(self.living)
+    pub fn memory(&self) -> LiveMemory {
+        LiveMemory::new(self.living)
     }
 
     /// Paths that lead to the very file that is mapped in a range, the surest first, and whether one is to be believed
@@ -203,23 +202,6 @@ impl Target {
         crate::elf_core::header::arch_of(u16_at(&header, 18)?, header.get(4) == Some(&2))
     }
 
-    /// Whether enough was got hold of for an answer: the same refusal for every thread is one of the process.
-    pub(super) fn check(&self, facts: &[ThreadFacts], outcomes: &[Outcome]) -> Result<(), Error> {
-        let mut left = facts.iter().zip(outcomes).filter(|(facts, _)| !facts.state.is_gone()).peekable();
-        if left.peek().is_none() {
-            return Err(Error::NoSuchProcess(self.process));
-        }
-        let denied = left.map(|(_, outcome)| match outcome {
-            Outcome::Denied(why) => Some(why),
-            _ => None,
-        });
-        let denied: Option<Vec<_>> = denied.collect();
-        match denied.as_deref() {
-            Some([why, ..]) => Err(Error::Denied(self.process, (*why).clone())),
-            _ => Ok(()),
-        }
-    }
-
     fn refused(&self, error: io::Error) -> Error {
         match error.kind() {
             ErrorKind::PermissionDenied => Error::Denied(self.process, self.why_denied()),
@@ -248,6 +230,12 @@ impl Target {
     /// Who traces a thread.
     pub(super) fn tracer_of(&self, id: u32) -> Option<u32> {
         self.of_thread(id, "status", |text| Some(Status::parse(text).tracer)).filter(|tracer| *tracer != 0)
+    }
+
+    /// The kernel's function that a thread sleeps in; `None` where it does not sleep, or the kernel does not tell.
+    pub(super) fn wait_channel(&self, id: u32) -> Option<String> {
+        let text = |text: &[u8]| Some(String::from_utf8_lossy(text).trim().to_owned());
+        self.of_thread(id, "wchan", text).filter(|place| !matches!(place.as_str(), "" | "0"))
     }
 
     /// What a thread is doing now.

@@ -5,8 +5,8 @@
 //! is nothing, none of them is asked. Where none was seen to run that clock alone counts, and what it told while threads were listed
 //! does as well: only their stops, which cost them processor time, are left out.
 
-use super::facts::ThreadFacts;
 use super::target::Target;
+use super::thread_info::ThreadInfo;
 use crate::ThreadState;
 use crate::procfs::{Stat, parse_schedstat};
 use backtrail_sys::linux::process_time;
@@ -75,7 +75,7 @@ enum CpuTime {
 const NOTHING: f64 = 0.01;
 
 impl Usage {
-    pub(super) fn begin(target: &Target, threads: &[ThreadFacts], before: Option<Used>) -> Self {
+    pub(super) fn begin(target: &Target, threads: &[ThreadInfo], before: Option<Used>) -> Self {
         let running = threads.iter().filter(|thread| thread.state == ThreadState::Running);
         let begun = Times::read(target, running);
         let before = before.filter(|_| begun.of.is_empty()).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Usage {
 
     /// Reads the times again, once `window` has passed since the threads were captured (it waits for what is left of that),
     /// and fills in each thread's usage. A longer window is more exact: work that comes in bursts needs one.
-    pub fn finish(&self, target: &Target, window: Duration, threads: &mut [ThreadFacts]) {
+    pub fn finish(&self, target: &Target, window: Duration, threads: &mut [ThreadInfo]) {
         std::thread::sleep(window.saturating_sub(self.before.passed + self.begun.at.elapsed()));
         let used = self.process.used(target);
         let now = Times::read(target, threads.iter().filter(|thread| self.begun.of.contains_key(&thread.id)));
@@ -107,7 +107,7 @@ impl Usage {
 }
 
 impl Times {
-    fn read<'t>(target: &Target, threads: impl Iterator<Item = &'t ThreadFacts>) -> Self {
+    fn read<'t>(target: &Target, threads: impl Iterator<Item = &'t ThreadInfo>) -> Self {
         let at = Instant::now();
         let of = threads.filter_map(|thread| Some((thread.id, CpuTime::read(target, thread.id)?))).collect();
         Self { at, of }

@@ -1,7 +1,7 @@
 //! Processes and threads in odd states.
 
 use crate::target::{
-    ODD, THREADS, Target, backtrail, compiled, names, stacks, status, thread_ids, traceable,
+    ODD, THREADS, TIMED, Target, backtrail, compiled, names, stacks, status, thread_ids, traceable,
 };
 use backtrail_testkit::TempDir;
 use std::process::Command;
@@ -26,11 +26,44 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
         assert_eq!(thread["waiting_in"], "vfork");
         let why = thread["ended_because"].as_str().unwrap();
         assert!(why.contains("could not be stopped within"), "{why}");
-        // Where the kernel tells its stack pointer, there is a stack all the same.
-        assert!(names(thread).iter().any(|name| name == "main"), "{thread:#}");
+        // Where the kernel tells its stack pointer, there is a stack all the same. glibc keeps vfork's return address in a
+        // register of the call's arguments, which the kernel tells as well: no caller is left out, and none is a guess.
+        let names = names(thread);
+        let at = names.iter().position(|name| name == "uninterruptible");
+        let at = at.unwrap_or_else(|| panic!("{thread:#}"));
+        assert!(at == 1 && names[0].contains("vfork") && names[2] == "main", "{names:?}");
+        let mut trusts = thread["frames"].as_array().unwrap().iter().map(|frame| &frame["trust"]);
+        assert!(trusts.all(|trust| trust != "scan"), "{thread:#}");
+        assert_eq!(captured["notes"][0], "no thread was stopped");
     }
     crate::target::wait_until("nobody traces it", || status(target.id, "TracerPid") == "0");
     assert!(status(target.id, "State").starts_with('D'));
+}
+
+#[test]
+fn a_call_that_the_kernel_began_anew_keeps_its_name() {
+    let folder = TempDir::new("live-timed");
+    let Some(program) = traceable(&folder, TIMED, "cc", &[]) else { return };
+    let target = Target::start(&mut Command::new(program));
+    let ids = || thread_ids(target.id).into_iter().filter(|id| *id != target.id);
+    // What a thread is named by is the next thing that it waits in.
+    let waits = |id| status(id, "Name") != "program" && status(id, "State").starts_with('S');
+    crate::target::wait_until("all wait", || ids().count() == 11 && ids().all(waits));
+    let calls = || {
+        let captured = stacks(target.id, &[]);
+        let threads = captured["threads"].as_array().unwrap().iter().skip(1);
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        threads.map(|thread| (text(&thread["name"]), text(&thread["waiting_in"]))).collect::<Vec<_>>()
+    };
+    let first = calls();
+    assert!(first.iter().all(|(name, call)| name == call), "{first:?}");
+    // From now on they are where the first capture has put them. One that wants for a processor does not sleep yet.
+    crate::target::wait_until("all are known", || {
+        let again = calls();
+        let is_known = |(name, call): &(String, String)| name == call || call == "unknown (restarted)";
+        assert!(again.iter().all(is_known), "{again:?}");
+        again == first
+    });
 }
 
 #[test]

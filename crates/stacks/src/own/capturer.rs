@@ -4,7 +4,7 @@ use super::snapshot::Kept;
 use super::job::{Job, slots};
 use super::walk::{self, ThreadCache};
 use super::{CaptureError, OsError, RawStack, Stopped, ThreadId};
-use backtrail_capture::local::{self, Claim, DirectedSignal, Keeper, Sent};
+use backtrail_capture::local::{self, BackgroundRefresher, Claim, DirectedSignal, Sent};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ pub struct Capturer {
     options: Options,
     signal: DirectedSignal,
     pub(super) kept: Arc<Kept>,
-    keeper: Keeper,
+    refresher: BackgroundRefresher,
     pub(super) usage: super::thread::Usage,
     pub(crate) files: super::listed::OpenFiles,
 }
@@ -83,8 +83,8 @@ impl Capturer {
         let signal = DirectedSignal::take(options.signal, options.on_signal_stack)?;
         let kept = Arc::new(Kept::new(matches!(options.method, Method::CopyStack(_))));
         let own = Arc::clone(&kept);
-        let keeper = Keeper::start(KEEPER, move || own.follow());
-        let keeper = keeper
+        let refresher = BackgroundRefresher::start(REFRESHER, move || own.follow());
+        let refresher = refresher
             .map_err(|error| OsError { call: "pthread_create", number: error.raw_os_error().unwrap_or(0) })?;
         // Captures find room that is made already.
         let mut claims: Vec<_> = std::iter::from_fn(|| slots().claim()).collect();
@@ -93,7 +93,7 @@ impl Capturer {
         }
         drop(claims);
         let (usage, files) = (<_>::default(), <_>::default());
-        Ok(Self { options, signal, kept, keeper, usage, files })
+        Ok(Self { options, signal, kept, refresher, usage, files })
     }
 
     /// The number of the signal that threads are asked by.
@@ -113,7 +113,7 @@ impl Capturer {
     ///
     /// Not safe.
     pub fn refresh(&self) -> bool {
-        self.keeper.ask(self.options.loader_patience)
+        self.refresher.ask(self.options.loader_patience)
     }
 
     /// The calling thread's stack, from the caller of this function on.
@@ -229,7 +229,7 @@ impl Capturer {
 }
 
 /// The name of the thread that keeps the list of images.
-pub(super) const KEEPER: &str = "backtrail-image";
+pub(super) const REFRESHER: &str = "backtrail-image";
 
 /// All slots in use means that as many threads are captured at the same time: one will be free soon. To be asked for only by
 /// who has none: all others wait for nothing but their threads.

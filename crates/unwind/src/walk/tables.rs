@@ -150,8 +150,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// A caller lies further out on the stack. The exceptions: a function that has not touched the stack (leaf, or
-    /// just called, on machines with a link register); a signal's frame, on whatever stack; and tables that take the
-    /// stack pointer from elsewhere, a few times.
+    /// just called, on machines with a link register); one that is at work and has its return address in a register, where a table
+    /// says so (`vfork` of glibc on x86: what parent and child share must not hold it); a signal's frame, on whatever stack; and
+    /// tables that take the stack pointer from elsewhere, a few times.
     fn check_advance(
         &self,
         here: &Here,
@@ -167,11 +168,14 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let is_table = matches!(trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
         let elsewhere = is_table && !by_sp && self.is_code(address) == Some(true);
         let may_switch = self.switches < MAX_SWITCHES && (row.is_signal_frame || elsewhere);
+        let in_register = is_table
+            && matches!(row.return_address, crate::Rule::Register(_))
+            && matches!(here.address, FrameAddress::Exact(_));
         // What is analysed may count from a copy of the stack pointer: `mov ip, sp; push {fp, ip, lr, pc}`.
         let by_code = by_sp || trust == Trust::Analysis;
         let fine = sp > here.stack_pointer
             || (stands && (by_code && self.registers.family().lr().is_some()))
-            || (stands && (row.is_signal_frame || elsewhere))
+            || (stands && (row.is_signal_frame || elsewhere || in_register))
             || (sp < here.stack_pointer && may_switch);
         if fine { Ok(()) } else { Err(Failure::NotAdvancing(sp)) }
     }

@@ -222,6 +222,34 @@ fn tables_end_the_stack_or_fail_with_a_reason() {
     assert_eq!(walk(&[0x0f, 1, 0xff], vec![1]).1.to_string_like(), "Failed(Expression(Operation(255)))");
 }
 
+#[test]
+fn a_return_address_may_be_in_a_register_while_the_function_is_at_work() {
+    // glibc's vfork: `pop %rdi`, then the system call. CFA: the stack pointer; DW_CFA_register: rip is in rdi.
+    let code = calls(0x100);
+    let vfork: &[u8] = &[0x0e, 0, 0x09, 16, 5];
+    let tables = eh_frame(
+        &[(TEXT, 0x40, vfork), (TEXT + 0x40, 0x20, &[0x0e, 16]), (TEXT + 0x60, 0x40, &[0x07, 16])],
+        b"",
+    );
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+    case.set(Register(5), LOADED + 0x45);
+    case.stack = vec![1, LOADED + 0x64];
+    let (frames, ended) = case.walk();
+    let expected =
+        [(LOADED + 0x11, Trust::Context), (LOADED + 0x45, Trust::Cfi), (LOADED + 0x64, Trust::Cfi)];
+    assert_eq!((&frames[..], ended), (&expected[..], Ended::EndOfStack(End::Undefined)));
+    // Nobody is called from behind itself, and no further function works.
+    case.set(Register(5), LOADED + 0x11);
+    assert_eq!(
+        case.walk(),
+        (vec![(LOADED + 0x11, Trust::Context)], Ended::Failed(Failure::NotAdvancing(Avma::new(STACK))))
+    );
+    case.set(Register(5), LOADED + 0x45);
+    case = case.at(LOADED + 0x51);
+    case.stack = vec![1, LOADED + 0x11, 2];
+    assert_eq!(case.walk().0.len(), 2, "{:?}", case.walk());
+}
+
 trait Text {
     fn to_string_like(&self) -> alloc::string::String;
 }

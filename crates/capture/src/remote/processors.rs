@@ -1,8 +1,9 @@
-//! Keeping off the processors that the process runs on.
+//! Which processors to work on: not those that the process runs on.
 
 use crate::ThreadState;
 use crate::procfs::Stat;
 use backtrail_sys::linux::KeptOff;
+use std::num::NonZero;
 
 /// The calling thread, and those that it starts, run elsewhere than the process's threads that were seen to run, as long as
 /// this lives. Beside one of them on the same processor, whatever this program does would be a pause of that thread, for
@@ -10,12 +11,12 @@ use backtrail_sys::linux::KeptOff;
 ///
 /// Where all processors are the process's, none is kept off.
 #[derive(Debug, Default)]
-pub struct Away {
+pub struct CpuAvoidance {
     busy: Vec<u32>,
     kept: Option<KeptOff>,
 }
 
-impl Away {
+impl CpuAvoidance {
     pub(super) fn saw(&mut self, stat: &Stat) {
         if stat.state == ThreadState::Running {
             self.keep_off(stat.processor);
@@ -48,4 +49,14 @@ impl Away {
             self.kept = KeptOff::new(&self.busy);
         }
     }
+}
+
+/// How many threads of this program may work side by side: this one, and one for each processor that nothing runs on now.
+/// What the process runs on is left to it: it is to notice nothing but its threads' stops.
+pub fn workers() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let text = std::fs::read("/proc/loadavg").unwrap_or_default();
+    // This thread is one of those that run.
+    let free = crate::procfs::parse_running(&text).map_or(0, |running| processors.saturating_sub(running));
+    1 + free
 }

@@ -1,4 +1,8 @@
 //! Where stacks are copied to.
+//!
+//! What it gains, by `copies_into_pages_that_are_there` on two busy processors: a thread whose stack has 64 KiB in use stands for
+//! a quarter of the time that a copy into new memory takes (8 of 30 µs), with 256 KiB for a fifth (23 of 116 µs, in one of a hundred
+//! copies 8 ms). Of 8 KiB nothing can be seen.
 
 use crate::memory::Bytes;
 use backtrail_sys::linux::memory::populate;
@@ -11,7 +15,7 @@ const CHUNK: usize = 1 << 20;
 const LOW: usize = 64 << 10;
 
 /// Room for stacks. Its pages are there before any thread is stopped, so that no thread stands while they are made.
-pub(super) struct Room {
+pub(super) struct StackArena {
     chunk: Vec<u8>,
     used: usize,
     full: Vec<Arc<Vec<u8>>>,
@@ -22,24 +26,24 @@ pub(super) struct Room {
 
 /// Where a stack was copied to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct StackSlice {
     chunk: usize,
     range: Range<usize>,
 }
 
 /// All that was copied.
-pub(super) struct Stacks(Vec<Arc<Vec<u8>>>);
+pub(super) struct CopiedStacks(Vec<Arc<Vec<u8>>>);
 
-impl Stacks {
+impl CopiedStacks {
     /// The bytes of one.
-    pub(super) fn bytes(&self, kept: &Kept) -> Option<Bytes<'static>> {
+    pub(super) fn bytes(&self, kept: &StackSlice) -> Option<Bytes<'static>> {
         let chunk = self.0.get(kept.chunk)?;
         Some(Bytes::Shared(Arc::clone(chunk), kept.range.clone()))
     }
 }
 
-impl Room {
-    /// Room of which no stack needs more than `most` bytes. There is none yet.
+impl StackArena {
+    /// An arena of which no stack needs more than `most` bytes. There is none yet.
     pub(super) fn new(most: usize) -> Self {
         Self { chunk: Vec::new(), used: 0, full: Vec::new(), spare: Vec::new(), most }
     }
@@ -60,7 +64,7 @@ impl Room {
         self.used = 0;
     }
 
-    /// Up to so many bytes, to be written to before [`Room::keep`].
+    /// Up to so many bytes, to be written to before [`StackArena::keep`].
     pub(super) fn get(&mut self, size: usize) -> &mut [u8] {
         let end = self.used.saturating_add(size);
         match self.chunk.get_mut(self.used..end) {
@@ -73,7 +77,7 @@ impl Room {
     }
 
     /// Keeps the first `copied` of the `size` bytes that were asked for.
-    pub(super) fn keep(&mut self, size: usize, copied: usize) -> Kept {
+    pub(super) fn keep(&mut self, size: usize, copied: usize) -> StackSlice {
         if self.used.saturating_add(size) > self.chunk.len() {
             if self.used + copied > self.chunk.len() {
                 self.renew(copied.max(CHUNK));
@@ -85,23 +89,27 @@ impl Room {
         }
         let range = self.used..self.used + copied;
         self.used = range.end;
-        Kept { chunk: self.full.len(), range }
+        StackSlice { chunk: self.full.len(), range }
     }
 
     /// Adds a chunk that was filled elsewhere, and keeps parts of it.
-    pub(super) fn add(&mut self, bytes: Vec<u8>, parts: impl Iterator<Item = Range<usize>>) -> Vec<Kept> {
+    pub(super) fn add(
+        &mut self,
+        bytes: Vec<u8>,
+        parts: impl Iterator<Item = Range<usize>>,
+    ) -> Vec<StackSlice> {
         // What is in the present chunk is known by its place among them.
         if self.used > 0 {
             self.renew(CHUNK);
         }
         let chunk = self.full.len();
         self.full.push(Arc::new(bytes));
-        parts.map(|range| Kept { chunk, range }).collect()
+        parts.map(|range| StackSlice { chunk, range }).collect()
     }
 
-    pub(super) fn finish(mut self) -> Stacks {
+    pub(super) fn finish(mut self) -> CopiedStacks {
         self.full.push(Arc::new(self.chunk));
-        Stacks(self.full)
+        CopiedStacks(self.full)
     }
 }
 
@@ -120,7 +128,7 @@ mod tests {
 
     #[test]
     fn stacks_of_all_sizes_are_kept() {
-        let mut room = Room::new(300 << 10);
+        let mut room = StackArena::new(300 << 10);
         let mut kept = Vec::new();
         for number in 0..40_u8 {
             if number % 5 == 0 {
@@ -147,8 +155,41 @@ mod tests {
             assert!(bytes.len() == size && bytes.iter().all(|byte| *byte == number), "{number}");
         }
         // More than was said to be the most is cut off.
-        let mut room = Room::new(10);
+        let mut room = StackArena::new(10);
         room.refill();
         assert_eq!(room.get(2 << 20).len(), 10);
+    }
+
+    #[test]
+    #[ignore = "a measurement: cargo test -p backtrail-capture copies_into_pages -- --ignored --nocapture"]
+    fn copies_into_pages_that_are_there() {
+        use crate::remote::LiveMemory;
+        use backtrail_core::Avma;
+        use std::time::Instant;
+        let source = vec![1; 256 << 10];
+        let memory = LiveMemory::new(std::process::id());
+        let copy = |to: &mut [u8]| {
+            let began = Instant::now();
+            assert_eq!(memory.copy_now(Avma::new(source.as_ptr() as u64), to), to.len());
+            began.elapsed()
+        };
+        for size in [8 << 10, 64 << 10, 256 << 10] {
+            let mut arena = StackArena::new(256 << 10);
+            let (mut prepared, mut fresh) = (Vec::new(), Vec::new());
+            for _ in 0..200 {
+                arena.refill();
+                prepared.push(copy(arena.get(size)));
+                arena.keep(size, size);
+                // What the allocator gives a second time has its pages.
+                let mut bytes = vec![0; size];
+                fresh.push(copy(&mut bytes));
+                std::mem::forget(bytes);
+            }
+            prepared.sort();
+            fresh.sort();
+            for (name, times) in [("prepared", prepared), ("fresh", fresh)] {
+                println!("{size:7} bytes, {name:8}: median {:?}, p99 {:?}", times[100], times[197]);
+            }
+        }
     }
 }

@@ -1,16 +1,20 @@
 //! What the kernel tells of each thread.
 
-use super::away::Away;
+use super::lock_wait::LockWait;
+use super::processors::{CpuAvoidance, workers};
 use super::target::Target;
-use super::workers;
 use crate::ThreadState;
 use crate::gregset;
-use crate::procfs::{Calling, Stat, Syscalls, parse_syscall};
-use std::time::Duration;
+use crate::procfs::{
+    Calling, Stat, Syscalls, SystemCall, called_by_code, is_restarted_by_number, parse_syscall,
+    restarted_call,
+};
+use backtrail_core::{Avma, Family};
+use std::time::{Duration, Instant};
 
 /// What is known of a thread besides its stack.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThreadFacts {
+pub struct ThreadInfo {
     /// Its id.
     pub id: u32,
     /// Its id in the innermost namespace of processes that it is in, where that is another.
@@ -23,6 +27,8 @@ pub struct ThreadFacts {
     pub waiting_in: Option<String>,
     /// What that call was about: the file behind its file descriptor.
     pub waiting_on: Option<String>,
+    /// Which lock it waits for, where that call is `futex` and its registers tell (x86).
+    pub waits_for: Option<LockWait>,
     /// The share of one processor that it used over a short while, 1 for all of it.
     pub cpu_usage: Option<f64>,
     /// Time in its own code since it began.
@@ -34,14 +40,14 @@ pub struct ThreadFacts {
     /// 19 (nice to the others) to -20.
     pub nice: i64,
     /// How its stack was copied.
-    pub how: How,
+    pub stack_copy: StackCopyMethod,
     /// Whether its stack is deeper than what was copied.
     pub is_cut: bool,
 }
 
 /// How a thread's stack was copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum StackCopyMethod {
     /// It was stopped for so long at most.
     Stopped(Duration),
     /// It was not stopped, for this reason, but stood still anyway. Of its registers only the stack pointer and the
@@ -55,9 +61,9 @@ pub enum How {
 const WORTH_TWO: usize = 100;
 
 /// Reads the facts of all of `ids` that are there.
-pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> Vec<ThreadFacts> {
+pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut CpuAvoidance) -> Vec<ThreadInfo> {
     let names = Syscalls::of(target.arch().family());
-    let read = |ids: &[u32], away: &mut Away| -> Vec<ThreadFacts> {
+    let read = |ids: &[u32], away: &mut CpuAvoidance| -> Vec<ThreadInfo> {
         ids.iter().filter_map(|id| one(target, *id, &names, away)).collect()
     };
     if ids.len() < WORTH_TWO || workers() == 1 {
@@ -66,7 +72,7 @@ pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> Vec<Thr
     let (first, second) = ids.split_at(ids.len() / 2);
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            let mut away = Away::default();
+            let mut away = CpuAvoidance::default();
             (read(second, &mut away), away.busy())
         });
         let mut facts = read(first, away);
@@ -79,21 +85,22 @@ pub(super) fn read_all(target: &Target, ids: &[u32], away: &mut Away) -> Vec<Thr
 }
 
 /// The facts of one thread; `None` where it is gone.
-pub(super) fn one(target: &Target, id: u32, names: &Syscalls, away: &mut Away) -> Option<ThreadFacts> {
+pub(super) fn one(target: &Target, id: u32, names: &Syscalls, away: &mut CpuAvoidance) -> Option<ThreadInfo> {
     let stat = target.of_thread(id, "stat", Stat::parse)?;
     away.saw(&stat);
-    let mut facts = ThreadFacts {
+    let mut facts = ThreadInfo {
         id,
         inner_id: target.inner_id_of(id),
         state: stat.state,
         waiting_in: None,
         waiting_on: None,
+        waits_for: None,
         cpu_usage: None,
         user_time: stat.user_time(),
         system_time: stat.system_time(),
         priority: stat.priority,
         nice: stat.nice,
-        how: How::Not("it was not reached".to_owned()),
+        stack_copy: StackCopyMethod::Not("it was not reached".to_owned()),
         is_cut: false,
         name: stat.name,
     };
@@ -104,25 +111,62 @@ pub(super) fn one(target: &Target, id: u32, names: &Syscalls, away: &mut Away) -
     Some(facts)
 }
 
-impl ThreadFacts {
+impl ThreadInfo {
     /// Whether it waits in something that is not known yet.
     fn is_asked(&self) -> bool {
         self.waiting_in.is_none() && self.state != ThreadState::Running && !self.state.is_gone()
     }
 
-    /// What it waits in, by its registers.
-    pub(super) fn waits_in(&mut self, call: Option<(u64, u64)>, target: &Target, names: &Syscalls) {
-        if let Some((number, first)) = call.filter(|_| self.is_asked()) {
-            self.name_call(number, first, target, names);
+    /// What it waits in, by its registers. Where the kernel began that call anew, it is asked for the call until a moment: a
+    /// thread that was let go of has to come to sleep again.
+    pub(super) fn waits_in(&mut self, call: &Waiting, target: &Target, names: &Syscalls, until: Instant) {
+        if self.is_asked() {
+            self.name_call(call, target, names, until);
         }
     }
 
-    fn name_call(&mut self, number: u64, first: u64, target: &Target, names: &Syscalls) {
-        let name = names.name(number).map_or_else(|| format!("system call {number}"), str::to_owned);
+    fn name_call(&mut self, waiting: &Waiting, target: &Target, names: &Syscalls, until: Instant) {
+        let number = waiting.call.number;
+        let mut name = names.name(number).map_or_else(|| format!("system call {number}"), str::to_owned);
+        if name == "restart_syscall" {
+            let restarted = self.restarted(waiting, target, names, until);
+            restarted.unwrap_or("unknown (restarted)").clone_into(&mut name);
+        }
+        let [descriptor, ..] = waiting.call.arguments;
         if takes_descriptor(&name) {
-            self.waiting_on = target.file_behind(first);
+            self.waiting_on = target.file_behind(descriptor);
         }
         self.waiting_in = Some(name);
+    }
+
+    /// The call that the kernel began anew: by the code that calls it, or by where in the kernel the thread sleeps.
+    fn restarted(
+        &self,
+        waiting: &Waiting,
+        target: &Target,
+        names: &Syscalls,
+        until: Instant,
+    ) -> Option<&'static str> {
+        const PAUSE: Duration = Duration::from_millis(1);
+        if let Some(name) = waiting.called_by_code(target, names) {
+            return Some(name);
+        }
+        let is_still_there =
+            || target.of_thread(self.id, "syscall", Waiting::parse).as_ref() == Some(waiting);
+        loop {
+            // It may wait in something else by now.
+            if is_still_there()
+                && let Some(channel) = target.wait_channel(self.id)
+                && let Some(name) = restarted_call(&waiting.call, &channel)
+                && is_still_there()
+            {
+                return Some(name);
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Asks the kernel what the thread waits in. While no thread stands: none must wait for the answer.
@@ -130,15 +174,39 @@ impl ThreadFacts {
         if !self.is_asked() {
             return;
         }
-        let calling = target.of_thread(self.id, "syscall", parse_syscall);
-        if let Some(Calling::Waiting { call: Some((number, arguments)), .. }) = calling {
-            let [first, ..] = arguments;
-            self.name_call(number, first, target, names);
+        if let Some(waiting) = target.of_thread(self.id, "syscall", Waiting::parse) {
+            self.name_call(&waiting, target, names, Instant::now());
         } else if self.state == ThreadState::Uninterruptible {
-            let place = target
-                .of_thread(self.id, "wchan", |text| Some(String::from_utf8_lossy(text).trim().to_owned()));
-            self.waiting_in = place.filter(|place| !matches!(place.as_str(), "" | "0"));
+            self.waiting_in = target.wait_channel(self.id);
         }
+    }
+}
+
+/// A system call that a thread waits in, and from where it called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) call: SystemCall,
+    pub(super) program_counter: Avma,
+}
+
+impl Waiting {
+    fn parse(line: &[u8]) -> Option<Self> {
+        match parse_syscall(line)? {
+            Calling::Waiting { call, program_counter, .. } => Some(Self { call: call?, program_counter }),
+            Calling::Running => None,
+        }
+    }
+
+    /// The call that the code before the program counter makes, if it is one that the kernel begins anew.
+    fn called_by_code(&self, target: &Target, names: &Syscalls) -> Option<&'static str> {
+        if !matches!(target.arch().family(), Family::X86_64 | Family::X86) {
+            return None;
+        }
+        let mut code = [0; 8];
+        let start = self.program_counter.checked_sub(code.len() as u64)?;
+        let copied = target.memory().copy(start, &mut code);
+        let name = names.name(called_by_code(code.get(..copied)?)?)?;
+        is_restarted_by_number(name).then_some(name)
     }
 }
 

@@ -1,13 +1,12 @@
 //! All threads stopped at one moment.
 
-use super::held::Held;
-use super::pauses::{LONGEST_PAUSE_FOR_ALL, Pauses};
+use super::waiting::{Backoff, LONGEST_PAUSE_FOR_ALL, SeizedThread};
 use super::{BUSY_MACHINE, LOOKS_AT_RUNNING, MAX_ROUNDS, Outcome, Work};
 use crate::ThreadState;
 use crate::gregset;
-use crate::remote::facts::ThreadFacts;
-use crate::remote::room::pages;
 use crate::remote::stack;
+use crate::remote::stack_arena::pages;
+use crate::remote::thread_info::ThreadInfo;
 use backtrail_sys::linux::ptrace::{self, Seen};
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,7 @@ const MOST_PREPARED: usize = 32 << 20;
 impl Work<'_> {
     /// All threads at one moment: that in which the last of those that run comes to stand. They are stopped after those that
     /// sleep, and let go before them, so that what works is held up the least; nothing that stands changes meanwhile.
-    pub(super) fn together(&mut self, threads: &mut Vec<ThreadFacts>) {
+    pub(super) fn stop_all(&mut self, threads: &mut Vec<ThreadInfo>) {
         let (mut running, mut resting) = (Vec::new(), Vec::with_capacity(threads.len()));
         self.prepare(threads);
         let mut began = None;
@@ -44,12 +43,12 @@ impl Work<'_> {
                 self.outcomes.push(outcome);
             }
             began.get_or_insert_with(Instant::now);
-            self.stop_all(new_resting, &mut resting);
-            if !new_running.is_empty() {
+            self.interrupt_all(new_resting, &mut resting);
+            if !new_running.is_empty() && self.options.real_time {
                 // The others had to come to run in order to stop, and do no more; these are stopped at once.
                 ptrace::hurry_most();
             }
-            self.stop_all(new_running, &mut running);
+            self.interrupt_all(new_running, &mut running);
             if self.has_all(threads) || !self.add_new(threads) {
                 break;
             }
@@ -65,11 +64,11 @@ impl Work<'_> {
     /// Stops all of `waiting`, and adds those that stand to `held`. All are asked before any is waited for. They stop one behind
     /// the other on the processors that they wake up on, this thread's too: so they are left alone for about as long as that takes,
     /// before each look.
-    fn stop_all(&mut self, mut waiting: Vec<Held>, held: &mut Vec<Held>) {
+    fn interrupt_all(&mut self, mut waiting: Vec<SeizedThread>, held: &mut Vec<SeizedThread>) {
         let began = Instant::now();
         let limit = began + BUSY_MACHINE;
-        waiting.iter_mut().for_each(Held::ask);
-        let mut pauses = Pauses::up_to(LONGEST_PAUSE_FOR_ALL);
+        waiting.iter_mut().for_each(SeizedThread::ask);
+        let mut backoff = Backoff::up_to(LONGEST_PAUSE_FOR_ALL);
         loop {
             let before = waiting.len();
             for mut one in std::mem::take(&mut waiting) {
@@ -85,13 +84,13 @@ impl Work<'_> {
             if waiting.is_empty() {
                 break;
             }
-            pauses.sleep(waiting.len());
-            pauses.adapt(waiting.len() < before);
+            backoff.sleep(waiting.len());
+            backoff.adapt(waiting.len() < before);
         }
     }
 
     /// Whether a thread is not waited for any longer.
-    fn is_hopeless(&self, held: &Held, waited: Duration, limit: Instant) -> bool {
+    fn is_hopeless(&self, held: &SeizedThread, waited: Duration, limit: Instant) -> bool {
         // In any other state than uninterruptible sleep it is about to stand.
         waited > WHILE_OTHERS_STAND
             && (Instant::now() > limit
@@ -99,13 +98,13 @@ impl Work<'_> {
     }
 
     /// Whether no thread began since they were listed, by the kernel's count.
-    fn has_all(&self, threads: &[ThreadFacts]) -> bool {
+    fn has_all(&self, threads: &[ThreadInfo]) -> bool {
         let known = threads.iter().filter(|facts| facts.state != ThreadState::Dead).count() as u64;
         self.target.thread_count().is_some_and(|count| count <= known)
     }
 
     /// Copies what all of them stand on, then lets all go, that were asked to stop no earlier than `began`.
-    fn take_all(&mut self, held: Vec<Held>, began: Instant) {
+    fn take_all(&mut self, held: Vec<SeizedThread>, began: Instant) {
         let mut taken = Vec::with_capacity(held.len());
         let mut ranges = Vec::with_capacity(held.len());
         for one in &held {
@@ -114,7 +113,7 @@ impl Work<'_> {
             let Some(sp) = stack::stack_pointer(arch, raw.bytes()) else { continue };
             let place = stack::range(sp, self.maps, self.options);
             ranges.push(place.0);
-            taken.push((one.index, arch, raw, place));
+            taken.push((one.index, arch, raw, self.futex(arch, &raw), place));
         }
         let sizes: Vec<_> =
             ranges.iter().map(|range| usize::try_from(range.size()).unwrap_or_default()).collect();
@@ -128,15 +127,15 @@ impl Work<'_> {
             end += size;
             start..start + copied
         });
-        let kept = self.room.add(bytes, parts);
-        for ((index, arch, raw, place), stack) in taken.into_iter().zip(kept) {
-            let outcome = self.copied(stood, arch, &raw, Some(place), stack);
+        let kept = self.arena.add(bytes, parts);
+        for ((index, arch, raw, futex, place), stack) in taken.into_iter().zip(kept) {
+            let outcome = self.copied(stood, arch, &raw, futex, Some(place), stack);
             self.set(index, outcome);
         }
     }
 
     /// Makes room for what will be copied.
-    fn prepare(&mut self, threads: &[ThreadFacts]) {
+    fn prepare(&mut self, threads: &[ThreadInfo]) {
         let running = threads.iter().filter(|facts| facts.state == ThreadState::Running).count();
         let room = |count: usize| pages((count * PREPARED).min(MOST_PREPARED));
         self.prepared = vec![room(threads.len() - running), room(running)];
