@@ -16,6 +16,9 @@ const MAX_FRAME: u64 = 8 << 20;
 /// How many bytes in front of a return address a call instruction is looked for in.
 pub(super) const CALL_BYTES: usize = 16;
 
+/// How many frames of generated code are followed to where they were entered from an image.
+const MAX_CHAIN: u32 = 1 << 16;
+
 /// What lies before a return address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
@@ -285,7 +288,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let address = self.strip(caller.return_address?);
         let above = caller.registers.sp()?;
         let is_called = self.is_code(address)? && self.before(address) != Before::Other;
-        if above <= sp || !is_called && !self.is_signal_return(address, above) {
+        let is_caller = is_called
+            || self.is_signal_return(address, above)
+            || self.is_chain_in_generated_code(row, fp, address, &caller.registers);
+        if above <= sp || !is_caller {
             return None;
         }
         let mut registers = self.forget_all_but_pointers(&caller.registers);
@@ -294,6 +300,47 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             _ => registers.clear(register),
         }
         Some(self.next(registers, address, Trust::FramePointer))
+    }
+
+    /// Whether `address`, which no call precedes, lies in code that was generated at run time, and the chain of frame
+    /// pointers from the caller on leads outwards, through executable memory only, back to a call in an image.
+    /// Interpreters enter what they run by jumps through tables and push return addresses of their own: so does HotSpot's.
+    fn is_chain_in_generated_code(&self, row: &Row, fp: u64, address: Avma, caller: &Registers) -> bool {
+        if !self.is_generated(address) {
+            return false;
+        }
+        if self.known_chain.get().contains(Avma::new(fp)) {
+            return true;
+        }
+        let Cfa::RegisterOffset(register, _) = row.cfa else { return false };
+        let word = u64::from(self.registers.family().word_size());
+        let (mut last, mut registers) = (fp, self.forget_all_but_pointers(caller));
+        for _ in 0..MAX_CHAIN {
+            let next = registers.get(register).filter(|next| *next > last && *next % word == 0);
+            let Some(next) = next.filter(|next| self.stack_above(Avma::new(fp)).contains(Avma::new(*next))) else {
+                return false;
+            };
+            let outer = execute::apply(row, &registers, self.memory, <_>::default(), |_| None).ok();
+            let Some((outer, found)) = outer.and_then(|outer| Some((outer, outer.return_address?))) else {
+                return false;
+            };
+            let found = self.strip(found);
+            if !self.is_generated(found) {
+                // Each frame on the way has been looked at, and need not be once more.
+                let whole = AddrRange::new(Avma::new(fp), Avma::new(next));
+                let is_known = self.is_return_address(found);
+                self.known_chain.set(if is_known { whole } else { self.known_chain.get() });
+                return is_known;
+            }
+            (last, registers) = (next, self.forget_all_but_pointers(&outer.registers));
+        }
+        false
+    }
+
+    /// Whether executable memory lies there that belongs to no image.
+    fn is_generated(&self, address: Avma) -> bool {
+        let before = Avma::new(address.get().saturating_sub(1));
+        self.images.at(before).is_some_and(|image| image.module.is_none() && image.rules.is_none())
     }
 
     /// Where the rest of the stack may be.

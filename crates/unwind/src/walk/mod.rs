@@ -22,8 +22,9 @@ pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 
 use crate::image::{Image, Images};
 use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
-use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
+use backtrail_core::{AddrRange, Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
 use cache::Trail;
+use core::cell::Cell;
 
 /// A walk over one thread's stack, innermost frame first. Iterating gives frames; [`Walk::ended`] then says how it
 /// ended.
@@ -44,6 +45,8 @@ pub struct Walk<'a, M: ?Sized> {
     at: Option<FrameAddress>,
     /// The address of the last frame that a frame pointer led to.
     chained: Option<FrameAddress>,
+    /// Frame pointers in this range were followed and lead back to an image.
+    known_chain: Cell<AddrRange<Avma>>,
     /// How many frames may still be given.
     remaining: u64,
     switches: u8,
@@ -97,6 +100,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             trail: Trail::START,
             at: None,
             chained: None,
+            known_chain: Cell::new(AddrRange::from_size(Avma::new(0), 0)),
             remaining: options.max_frames,
             switches: 0,
             odd: 0,
