@@ -30,6 +30,7 @@ mod convert;
 mod details;
 mod facts;
 mod foreign;
+mod go_frames;
 pub mod hang;
 mod inspect;
 pub mod json;

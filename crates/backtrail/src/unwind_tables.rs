@@ -3,9 +3,10 @@
 #[cfg(any(test, target_os = "macos", target_os = "ios"))]
 mod mapped;
 
+use crate::go_frames::GoFrames;
 use backtrail_core::{Family, Svma};
-use backtrail_object::{Format, Kind, Object};
-use backtrail_unwind::{Section, Sections};
+use backtrail_object::{Format, GoTable, Kind, Object};
+use backtrail_unwind::{RuntimeTable, Section, Sections};
 use std::borrow::Cow;
 
 /// An object's unwind tables and code, with the bytes that had to be decompressed.
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 pub struct UnwindTables<'d> {
     head: Sections<'d>,
     named: Vec<(Table, Svma, Cow<'d, [u8]>)>,
+    go: Option<GoFrames<'d>>,
     problems: Vec<String>,
 }
 
@@ -46,7 +48,11 @@ const NAMES: [(Table, &str); 10] = [
 impl<'d> UnwindTables<'d> {
     /// Reads the tables of `object`; those that cannot be read are left out and told as problems.
     pub fn read(object: &Object<'d>) -> Self {
-        let mut tables = Self { head: head(object), named: Vec::new(), problems: Vec::new() };
+        let mut tables = Self { head: head(object), named: Vec::new(), go: None, problems: Vec::new() };
+        match GoTable::read(object) {
+            Ok(table) => tables.go = table.map(|table| GoFrames::new(table, object.arch().family())),
+            Err(error) => tables.problems.push(format!(".gopclntab: {error}")),
+        }
         for section in object.sections() {
             let known = NAMES.iter().find(|(_, name)| *name == section.name);
             let Some((table, _)) = known.filter(|_| section.file.is_some()) else { continue };
@@ -112,6 +118,7 @@ impl<'d> UnwindTables<'d> {
             exidx: section(Table::Exidx),
             extab: section(Table::Extab),
             unwind_info: section(Table::UnwindInfo),
+            runtime: self.go.as_ref().map(|go| go as &dyn RuntimeTable),
             ..self.head.clone()
         };
         #[cfg(any(test, target_os = "macos", target_os = "ios"))]

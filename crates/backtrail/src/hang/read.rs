@@ -219,6 +219,7 @@ fn trust(word: &str) -> Trust {
         Trust::Cfi,
         Trust::CompactUnwind,
         Trust::Exidx,
+        Trust::RuntimeTable,
         Trust::FramePointer,
         Trust::LinkRegister,
         Trust::Analysis,

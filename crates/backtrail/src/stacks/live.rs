@@ -5,6 +5,7 @@ use super::find::{Finder, Found};
 use super::from_memory::InMemory;
 use super::live_memory::CachedMemory;
 use super::perf_map::{self, PerfMap};
+use super::walk::ended_in_no_code;
 use super::{Detail, StackOptions, Stacks, StacksError, images};
 use crate::{ImageSymbols, SymbolStatus, Symbols};
 use backtrail_capture::remote::{self, Away, Captured, How, Maps, Target, ThreadFacts};
@@ -81,6 +82,7 @@ fn has_strays(report: &Report, maps: &Maps) -> bool {
     let frames = report.threads.iter().flat_map(|thread| &thread.frames);
     let mut placeless = frames.filter(|frame| frame.image.is_none()).filter_map(|frame| frame.address);
     placeless.any(|address| maps.at(address.lookup(arch)).is_none_or(|mapping| !mapping.executable))
+        || report.threads.iter().filter_map(|thread| thread.ended.as_ref()).any(ended_in_no_code)
 }
 
 /// Does the work on so many processors: no more than nothing else runs on, since one that the process runs on would be taken

@@ -140,6 +140,14 @@ impl<'w> Walker<'w> {
     }
 }
 
+/// Whether the walk ended where a table led to what is not executable.
+pub(super) fn ended_in_no_code(ended: &Ended) -> bool {
+    ended.kind == EndKind::Failed && ended.why.ends_with(NOT_CODE)
+}
+
+/// How the words of [`unwind::Failure::NotCode`] end.
+const NOT_CODE: &str = "is not in code";
+
 /// How the walk ended, in words.
 fn ended(ended: Option<unwind::Ended>) -> Ended {
     match ended {

@@ -19,7 +19,7 @@ impl UnwindTables<'static> {
             image_base: image.text.start(),
             ..Sections::default()
         };
-        let mut tables = Self { head, named: Vec::new(), problems: Vec::new() };
+        let mut tables = Self { head, named: Vec::new(), go: None, problems: Vec::new() };
         for section in &image.sections {
             let Some(table) = table(section, arch) else { continue };
             match copied(memory, image, section) {
