@@ -75,6 +75,15 @@ pub(crate) fn by_ways_out(family: Family, code: &Code<'_>, is_generated: bool) -
     }
 }
 
+/// The row at an address in code that was generated at run time, by the prologue before it, where that is of a kind that is
+/// known by more than its pushes.
+pub(crate) fn frame_of_generated(family: Family, code: &Code<'_>) -> Option<Row> {
+    match family {
+        Family::X86_64 => x86_64::generated::frame(code),
+        _ => None,
+    }
+}
+
 /// Whether the code from `code.at` on returns by the link register, or saves it, before it writes it: only then does
 /// the register hold the return address there. `code.function` is not used.
 pub(crate) fn needs_link(family: Family, code: &Code<'_>) -> bool {

@@ -39,7 +39,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
     pub(super) fn without_tables(&self, here: &Here, site: &Site<'a>, failure: Failure) -> Found {
-        if matches!(failure, Failure::Unreadable(_) | Failure::NotAdvancing(_)) {
+        if matches!(
+            failure,
+            Failure::Unreadable(_) | Failure::NotAdvancing(_) | Failure::NotCode(_) | Failure::NotCalled(_)
+        ) {
             return Err(failure);
         }
         // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has

@@ -21,6 +21,15 @@ const MAX_FRAME_WORDS: u64 = 4096;
 const OLD_STACK_POINTER: Register = Register(6);
 
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
+    /// Whether an address can be a caller's of a function that a runtime's table knows: behind a call, where a function
+    /// starts, or where a goroutine's first function is entered in its midst. Others are left over from something else: of
+    /// a stack that was read while its thread ran.
+    pub(super) fn is_runtimes_caller(&self, address: FrameAddress) -> bool {
+        let FrameAddress::Return(raw) = address else { return true };
+        let is_first = || self.runtime_frame_of(raw).is_some_and(|frame| frame.kind == RuntimeFunction::Outermost);
+        self.is_return_address(raw) || is_first() || self.is_signal_return(raw, self.registers.sp().unwrap_or_default())
+    }
+
     /// The step from a function that a runtime's table knows, where the row of its depth alone does not do.
     pub(super) fn by_runtime(&self, here: &Here, site: &Site<'a>) -> Option<Stepped> {
         let (image, at) = site.image.zip(site.svma)?;
@@ -31,9 +40,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             RuntimeFunction::Plain => Some(self.by_depth(here, image, &frame)),
             RuntimeFunction::Outermost => Some(Ok(Err(End::ThreadStart))),
             RuntimeFunction::Top => Some(Ok(self.by_foreign_caller(here, image, &frame))),
-            RuntimeFunction::Injected => Some(self.by_depth(here, image, &frame).map(|stepped| {
-                stepped.map(|next| Next { address: FrameAddress::Exact(next.address.raw()), ..next })
-            })),
+            RuntimeFunction::Injected => Some(self.by_injected_call(here, image, &frame)),
             // Whether the stack pointer was changed before the instruction, or is back, is told by what lies there.
             _ if site.is_exact => Some(self.by_call_to(here, image, &frame).map_or_else(left, |next| Ok(Ok(next)))),
             RuntimeFunction::Switch => {
@@ -56,6 +63,15 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let family = self.registers.family();
         let found = frame.found(family).ok_or(Failure::NoRules(here.address.raw()))?;
         self.by_row(here, image, &self.without_unsaved_frame_pointer(&found), Expressions::None)
+    }
+
+    /// The address that the signal's handler has pushed is where the caller was interrupted, wherever that is in code.
+    fn by_injected_call(&self, here: &Here, image: &Image<'a>, frame: &RuntimeFrame) -> Stepped {
+        let found = frame.found(self.registers.family()).ok_or(Failure::NoRules(here.address.raw()))?;
+        let found = Found { trust: Trust::Cfi, ..self.without_unsaved_frame_pointer(&found) };
+        let stepped = self.by_row(here, image, &found, Expressions::None)?;
+        let trust = Trust::RuntimeTable;
+        Ok(stepped.map(|next| Next { address: FrameAddress::Exact(next.address.raw()), trust, ..next }))
     }
 
     fn without_unsaved_frame_pointer(&self, found: &Found) -> Found {

@@ -135,6 +135,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.is_no_code(address) && !row.is_signal_frame {
             return Err(Failure::NotCode(address));
         }
+        let caller_address =
+            if row.is_signal_frame { FrameAddress::Exact(address) } else { self.caller_address(address) };
+        if trust == Trust::RuntimeTable && !self.is_runtimes_caller(caller_address) {
+            return Err(Failure::NotCalled(address));
+        }
         let is_odd = !matches!(row.return_address, crate::Rule::Offset(_));
         let is_stuck =
             matches!(row.return_address, crate::Rule::Register(_)) && address == here.address.raw();
@@ -143,11 +148,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         Ok(Ok(Next {
             registers: caller.registers,
-            address: if row.is_signal_frame {
-                FrameAddress::Exact(address)
-            } else {
-                self.caller_address(address)
-            },
+            address: caller_address,
             trust: refine(trust, row, self.registers.family()),
             is_after_signal: row.is_signal_frame,
             bytecode: caller.bytecode,

@@ -92,6 +92,8 @@ pub enum Failure {
     Unreadable(Unreadable),
     /// The return address lies where no code is.
     NotCode(Avma),
+    /// No call precedes the return address, though code of its kind is only ever called.
+    NotCalled(Avma),
     /// No unwind information, and the next caller may be at this address: its code is missing, so nothing tells.
     MissingCode(Avma),
     /// No table says how to go on from this address, and what a scan of the stack finds is confirmed by nothing.
@@ -116,6 +118,7 @@ impl fmt::Display for Failure {
             Self::Expression(why) => write!(f, "the frame's expression has no value: {why}"),
             Self::Unreadable(why) => why.fmt(f),
             Self::NotCode(at) => write!(f, "the return address {at} is not in code"),
+            Self::NotCalled(at) => write!(f, "no call precedes the return address {at}"),
             Self::MissingCode(at) => write!(f, "the caller may be {at}, but that code is missing"),
             Self::NothingCertain(at) => {
                 write!(f, "no unwind information for {at}, and nothing on the stack is certain to be its caller")

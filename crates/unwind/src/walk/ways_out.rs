@@ -49,7 +49,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let svma = |avma: Avma| Svma::new(avma.get());
         let text = Section::new(svma(start), bytes.get(..size)?);
         let code = Code { text, at: svma(at), function: None, thumb: false, is_described: false };
-        let row = arch::by_ways_out(self.registers.family(), &code, true)?;
+        let row = arch::by_ways_out(self.registers.family(), &code, true);
+        let row = row.or_else(|| arch::frame_of_generated(self.registers.family(), &code))?;
         self.by_way_out_row(here, site, &row, Bias::default(), |address| {
             // A part of the code that calls another part of it is no function that calls another.
             !self.is_call_over_jump(address) && (self.is_generated(address) || self.is_return_address(address))

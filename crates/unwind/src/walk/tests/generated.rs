@@ -153,7 +153,7 @@ fn a_scan_passes_by_calls_that_cannot_have_led_there() {
     code[0x40..0x48].copy_from_slice(&[0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0]);
     let table = eh_frame(&[(TEXT, 0x100, &[0x0e, 16])], b"");
     let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&table).at(GENERATED + 0x21);
-    case.stack = vec![1, LOADED + 5, LOADED + 0x48, 9, LOADED + 0x48, 2, LOADED + 10, 0, 0, 0];
+    case.stack = vec![1, LOADED + 5, LOADED + 0x48, 9, 8, LOADED + 0x48, 2, LOADED + 10, 0, 0, 0];
     let module = Module::new(case.sections.clone());
     let memory = TwoParts {
         generated: interpreter(),
@@ -166,6 +166,6 @@ fn a_scan_passes_by_calls_that_cannot_have_led_there() {
     ];
     let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
     let frames: Vec<_> = walk.by_ref().map(|frame| (frame.stack_pointer.get(), frame.trust)).collect();
-    assert_eq!(frames.get(1), Some(&(STACK + 40, Trust::Scan)), "{frames:x?}");
-    assert_eq!(frames.get(2), Some(&(STACK + 56, Trust::Cfi)), "{frames:x?}");
+    assert_eq!(frames.get(1), Some(&(STACK + 48, Trust::Scan)), "{frames:x?}");
+    assert_eq!(frames.get(2), Some(&(STACK + 64, Trust::Cfi)), "{frames:x?}");
 }
