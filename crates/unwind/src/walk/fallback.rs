@@ -183,8 +183,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     pub(super) fn is_no_code(&self, address: Avma) -> bool {
         /// Nothing is mapped below (`vm.mmap_min_addr`).
         const LOWEST: u64 = 1 << 12;
-        let is_known = self.options.knows_all_code || address.get() < LOWEST || self.image_at(address).is_some();
-        is_known && self.is_code(address) == Some(false)
+        // An image's range is what is executable of it. What it knows of its sections may be less: of a core, the headers.
+        let is_outside = || {
+            let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
+            !self.images.all().is_empty() && self.image_at(before).is_none()
+        };
+        address.get() < LOWEST || self.options.knows_all_code && is_outside()
     }
 
     /// What the bytes before a return address are.

@@ -21,7 +21,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let code = Code { text, at, function: None, thumb: false, is_described: false };
         let row = arch::by_ways_out(self.registers.family(), &code, false)?;
         self.by_way_out_row(here, site, &row, image.bias, |address| {
-            self.is_return_address(address) && self.may_call(address, here.address.raw())
+            let is_start = || matches!(self.caller_address(address), FrameAddress::Exact(_));
+            self.is_return_address(address) && self.may_call(address, here.address.raw()) || is_start()
         })
     }
 
@@ -92,7 +93,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             if is_sure { caller.registers } else { self.forget_all_but_pointers(&caller.registers) };
         Some(Next {
             registers,
-            address: FrameAddress::Return(address),
+            address: self.caller_address(address),
             trust: Trust::Analysis,
             is_after_signal: false,
             bytecode: None,
