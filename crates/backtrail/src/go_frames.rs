@@ -26,14 +26,19 @@ impl<'d> GoFrames<'d> {
         match name.strip_suffix(b".abi0").unwrap_or(name) {
             b"runtime.goexit" => RuntimeFunction::Outermost,
             b"runtime.rt0_go" | b"runtime.mstart" => RuntimeFunction::Top,
-            b"runtime.sigpanic" | b"runtime.asyncPreempt" | b"runtime.debugCallV1" | b"runtime.debugCallV2" => {
-                RuntimeFunction::Injected
-            }
+            b"runtime.sigpanic"
+            | b"runtime.asyncPreempt"
+            | b"runtime.debugCallV1"
+            | b"runtime.debugCallV2" => RuntimeFunction::Injected,
             b"runtime.systemstack" | b"runtime.asmcgocall" => RuntimeFunction::Switch,
             b"runtime.mcall" | b"runtime.morestack" | b"runtime.gogo" => RuntimeFunction::Leave,
             // Where it switches, both stacks have its frame.
             b"runtime.cgocallback" | b"runtime.cgocallback_gofunc" => RuntimeFunction::Plain,
-            b"runtime.walltime" | b"runtime.walltime1" | b"runtime.nanotime1" | b"time.now" | b"runtime.vgetrandom1"
+            b"runtime.walltime"
+            | b"runtime.walltime1"
+            | b"runtime.nanotime1"
+            | b"time.now"
+            | b"runtime.vgetrandom1"
                 if self.family == Family::X86_64 =>
             {
                 RuntimeFunction::Saved(R12)

@@ -15,7 +15,8 @@ struct Running(Child);
 impl Running {
     /// `None` where it does not start, or ends before it is ready.
     fn start(command: &mut Command) -> Option<Self> {
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         let mut running = Self(child);
         let mut line = String::new();
         BufReader::new(running.0.stdout.take()?).read_line(&mut line).ok()?;
@@ -107,11 +108,14 @@ fn goroutines_of_a_stripped_program_are_whole() {
         let line = 1 + source.lines().position(|line| line.contains("// the fault")).unwrap();
         assert_eq!(faulted.functions[0].line, u32::try_from(line).ok(), "{}", text(thread));
         let names: Vec<_> = thread.frames[sigpanic + 2..].iter().flat_map(Frame::names).collect();
-        assert_eq!(names, ["main.aroundFault", "runtime.goexit"], "{}", text(thread));
+        // Between them some versions of Go have a function that passes the argument.
+        assert_eq!((names[0], names[names.len() - 1]), ("main.aroundFault", "runtime.goexit"), "{names:?}");
+        assert!(names.len() < 4, "{names:?}");
         // Eight times.
         let (thread, first) = find(&stacks, "main.deep");
         let names: Vec<_> = thread.frames[first..].iter().flat_map(Frame::names).collect();
-        assert_eq!((names.len(), names[7], names[9]), (10, "main.deep", "runtime.goexit"), "{names:?}");
+        assert!(names.iter().take(8).all(|name| *name == "main.deep"), "{names:?}");
+        assert!(names.len() <= 10 && names.ends_with(&["runtime.goexit"]), "{names:?}");
         let (thread, receives) = find(&stacks, "os/signal.loop");
         assert_eq!(thread.frames.len(), receives + 2, "{}", text(thread));
     }
@@ -129,7 +133,8 @@ fn javas_frames_are_those_of_the_chain() {
         let Some(stacks) = running.stacks() else { return };
         check(&stacks);
         let has_generated = |thread: &&Thread| {
-            let from_java = |frame: &&Frame| frame.names().any(|name| name.contains("JavaCalls::call_helper"));
+            let from_java =
+                |frame: &&Frame| frame.names().any(|name| name.contains("JavaCalls::call_helper"));
             thread.frames.iter().any(|frame| from_java(&frame))
         };
         // Each of the program's own threads was called from the JVM, once.
@@ -144,7 +149,8 @@ fn javas_frames_are_those_of_the_chain() {
             assert!(has_generated(&thread), "{}", text(thread));
             // Interpreted code has a frame for each of `deep`'s calls.
             if mode == "-Xint" && thread.name.as_deref() == Some("sleeps-3") {
-                let generated = thread.frames.iter().filter(|frame| frame.trust == Trust::FramePointer).count();
+                let generated =
+                    thread.frames.iter().filter(|frame| frame.trust == Trust::FramePointer).count();
                 assert!(generated >= 7, "{}", text(thread));
             }
         }

@@ -122,7 +122,8 @@ impl<'d> Memory<'d> {
         let after = self.overlapping.partition_point(|piece| piece.start <= at);
         let overlapping = self.overlapping.get(..after)?.iter().rev().find(|piece| at < piece.end());
         let first = self.pieces.get(..self.pieces.partition_point(|piece| piece.start <= at))?.last();
-        let own = overlapping.filter(|own| first.is_none_or(|first| first.skip > 0 || first.start <= own.start));
+        let own =
+            overlapping.filter(|own| first.is_none_or(|first| first.skip > 0 || first.start <= own.start));
         let Some(own) = own else { return self.bytes_from(address) };
         own.bytes().get(usize::try_from(at - own.start).ok()?..).filter(|bytes| !bytes.is_empty())
     }

@@ -27,8 +27,10 @@ fn depths_of_every_version() {
             let table = GoTable::read(&object).unwrap().unwrap();
             let main = table.function_at(Svma::new(TEXT + 0x3f)).unwrap();
             assert_eq!(main.name(), Some(&b"main.main"[..]));
-            let depths: Vec<_> =
-                main.depths().map(|(range, depth)| (range.start().get() - TEXT, range.size(), depth)).collect();
+            let depths: Vec<_> = main
+                .depths()
+                .map(|(range, depth)| (range.start().get() - TEXT, range.size(), depth))
+                .collect();
             assert_eq!(depths, [(0, 16, 0), (16, 32, 32), (48, 16, 0)], "{program:?}");
             assert_eq!(main.depth_at(Svma::new(TEXT + 47)).map(|(_, depth)| depth), Some(32));
             let other = table.function_at(Svma::new(TEXT + 0x40)).unwrap();

@@ -124,7 +124,11 @@ impl<'a> GoFunction<'a> {
 
     /// What there is at an address of the function; innermost first, the function itself last.
     pub fn frames(&self, address: Svma) -> Vec<GoFrame<'a>> {
-        address.get().checked_sub(self.addresses.start).map(|offset| self.frames_at(offset)).unwrap_or_default()
+        address
+            .get()
+            .checked_sub(self.addresses.start)
+            .map(|offset| self.frames_at(offset))
+            .unwrap_or_default()
     }
 
     /// The same, given in bytes from the start.

@@ -188,7 +188,8 @@ impl<'d> GoTable<'d> {
 /// The image's code, joined where sections touch; segments where there are no sections.
 fn code(object: &Object<'_>) -> Vec<AddrRange<Svma>> {
     let sections = object.sections().iter().filter(|section| section.is_code && section.is_loaded);
-    let mut code: Vec<_> = sections.map(|section| section.address).filter(|range| !range.is_empty()).collect();
+    let mut code: Vec<_> =
+        sections.map(|section| section.address).filter(|range| !range.is_empty()).collect();
     if code.is_empty() {
         let segments = object.segments().iter().filter(|segment| segment.executable);
         code = segments.map(|segment| segment.address).collect();

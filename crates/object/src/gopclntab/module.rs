@@ -3,8 +3,8 @@
 //! Nothing points to it, but it begins with the address of the table, followed by those of the table's parts.
 
 use super::GoTable;
-use super::layout::Version;
 use super::bytes::Bytes;
+use super::layout::Version;
 use crate::{Endian, Object, Section};
 use backtrail_core::Svma;
 

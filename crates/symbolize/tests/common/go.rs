@@ -127,7 +127,13 @@ impl Program {
     fn function(self, out: &mut Assembler, name: u32, [depth, file, line, inlined]: [u32; 4], unit: u32) {
         let values = |offset| if offset == 0 { 0 } else { self.from(VALUES, offset) };
         // Name, size of arguments, deferred return, stack, files, lines, number of tables.
-        out.u32(self.from(NAMES, name)).u32(0).u32(0).u32(values(depth)).u32(values(file)).u32(values(line)).u32(3);
+        out.u32(self.from(NAMES, name))
+            .u32(0)
+            .u32(0)
+            .u32(values(depth))
+            .u32(values(file))
+            .u32(values(line))
+            .u32(3);
         if !self.is_first() {
             out.u32(unit);
         }

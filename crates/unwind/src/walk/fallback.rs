@@ -361,7 +361,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let (mut last, mut registers) = (fp, self.forget_all_but_pointers(caller));
         for _ in 0..MAX_CHAIN {
             let next = registers.get(register).filter(|next| *next > last && *next % word == 0);
-            let Some(next) = next.filter(|next| self.stack_above(Avma::new(fp)).contains(Avma::new(*next))) else {
+            let Some(next) = next.filter(|next| self.stack_above(Avma::new(fp)).contains(Avma::new(*next)))
+            else {
                 return false;
             };
             let outer = execute::apply(row, &registers, self.memory, <_>::default(), |_| None).ok();
@@ -438,9 +439,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn may_be_caller(&self, here: &Here, place: Avma, address: Avma) -> bool {
         let target = self.direct_target(address);
         let around = self.image_at(here.address.raw());
-        let is_elsewhere = target.zip(around).is_some_and(|(target, around)| {
-            !around.range.contains(target) && !self.is_stub(target)
-        });
+        let is_elsewhere = target
+            .zip(around)
+            .is_some_and(|(target, around)| !around.range.contains(target) && !self.is_stub(target));
         !is_elsewhere && !self.is_contradicted(place, address)
     }
 

@@ -74,7 +74,8 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
             {
                 rule.recover(&mut self.registers, self.memory, cfa, others, family);
             }
-            (trail, trail_here, here, remaining, is_exact) = (trail_here, trail_there, caller, remaining - 1, false);
+            (trail, trail_here, here, remaining, is_exact) =
+                (trail_here, trail_there, caller, remaining - 1, false);
             let (address, trust) = (FrameAddress::Return(here.address), quick.trust);
             goes_on = give(&Frame {
                 address,

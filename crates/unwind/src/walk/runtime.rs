@@ -26,8 +26,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// a stack that was read while its thread ran.
     pub(super) fn is_runtimes_caller(&self, address: FrameAddress) -> bool {
         let FrameAddress::Return(raw) = address else { return true };
-        let is_first = || self.runtime_frame_of(raw).is_some_and(|frame| frame.kind == RuntimeFunction::Outermost);
-        self.is_return_address(raw) || is_first() || self.is_signal_return(raw, self.registers.sp().unwrap_or_default())
+        let is_first =
+            || self.runtime_frame_of(raw).is_some_and(|frame| frame.kind == RuntimeFunction::Outermost);
+        self.is_return_address(raw)
+            || is_first()
+            || self.is_signal_return(raw, self.registers.sp().unwrap_or_default())
     }
 
     /// The step from a function that a runtime's table knows, where the row of its depth alone does not do.
@@ -42,7 +45,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             RuntimeFunction::Top => Some(Ok(self.by_foreign_caller(here, image, &frame))),
             RuntimeFunction::Injected => Some(self.by_injected_call(here, image, &frame)),
             // Whether the stack pointer was changed before the instruction, or is back, is told by what lies there.
-            _ if site.is_exact => Some(self.by_call_to(here, image, &frame).map_or_else(left, |next| Ok(Ok(next)))),
+            _ if site.is_exact => {
+                Some(self.by_call_to(here, image, &frame).map_or_else(left, |next| Ok(Ok(next))))
+            }
             RuntimeFunction::Switch => {
                 let next = self.by_frame_pointer_of_switch(image, &frame);
                 let next = next.or_else(|| self.by_saved_goroutine(here, image, &frame));
@@ -79,7 +84,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let mut found = *found;
         let Cfa::RegisterOffset(base, offset) = found.row.cfa else { return found };
         let cfa = self.registers.get(base).map(|base| base.wrapping_add_signed(offset.into()));
-        if let (Rule::Offset(saved), Some(cfa), Some(fp)) = (found.row.rule(family.fp()), cfa, self.registers.fp())
+        if let (Rule::Offset(saved), Some(cfa), Some(fp)) =
+            (found.row.rule(family.fp()), cfa, self.registers.fp())
             && fp.get() != cfa.wrapping_add_signed(saved.into())
         {
             found.row.set(family.fp(), Rule::Same);
@@ -125,10 +131,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.is_call_of(Avma::new(behind), function) {
             return self.behind_switch(fp.get().checked_add(2 * WORD)?, Avma::new(word(fp.get())?), behind);
         }
-        let places = (0..MAX_FRAME_WORDS).map_while(|index| Some((index * WORD, fp.get().checked_sub(index * WORD)?)));
+        let places =
+            (0..MAX_FRAME_WORDS).map_while(|index| Some((index * WORD, fp.get().checked_sub(index * WORD)?)));
         for (depth, place) in places {
             let address = word(place)?;
-            let is_in_image = address.checked_sub(1).is_some_and(|call| image.range.contains(Avma::new(call)));
+            let is_in_image =
+                address.checked_sub(1).is_some_and(|call| image.range.contains(Avma::new(call)));
             if is_in_image
                 && self.is_call_of(Avma::new(address), function)
                 && self.runtime_frame_of(Avma::new(address))?.depth.try_into() == Ok(depth)

@@ -72,7 +72,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn remember(&mut self, here: &Here, svma: Svma, found: &Found) {
         let (Some(cache), FrameAddress::Return(_)) = (&mut self.cache, here.address) else { return };
         let is_last_byte = svma.checked_add(1) == Some(found.covered.end());
-        let is_stated = matches!(found.trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::RuntimeTable);
+        let is_stated =
+            matches!(found.trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::RuntimeTable);
         if is_stated
             && !is_last_byte
             && let Some(rule) = Packed::new(&found.row, found.trust, self.registers.family())

@@ -121,7 +121,10 @@ impl fmt::Display for Failure {
             Self::NotCalled(at) => write!(f, "no call precedes the return address {at}"),
             Self::MissingCode(at) => write!(f, "the caller may be {at}, but that code is missing"),
             Self::NothingCertain(at) => {
-                write!(f, "no unwind information for {at}, and nothing on the stack is certain to be its caller")
+                write!(
+                    f,
+                    "no unwind information for {at}, and nothing on the stack is certain to be its caller"
+                )
             }
             Self::NotAdvancing(at) => write!(f, "the stack does not go on: its pointer would be {at}"),
         }
@@ -177,6 +180,12 @@ pub enum Recover {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_frames: 1 << 24, stack: None, scan_words: 1024, recover: Recover::All, knows_all_code: true }
+        Self {
+            max_frames: 1 << 24,
+            stack: None,
+            scan_words: 1024,
+            recover: Recover::All,
+            knows_all_code: true,
+        }
     }
 }

@@ -54,7 +54,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let row = row.or_else(|| arch::frame_of_generated(self.registers.family(), &code))?;
         self.by_way_out_row(here, site, &row, Bias::default(), |address| {
             // A part of the code that calls another part of it is no function that calls another.
-            !self.is_call_over_jump(address) && (self.is_generated(address) || self.is_return_address(address))
+            !self.is_call_over_jump(address)
+                && (self.is_generated(address) || self.is_return_address(address))
         })
     }
 

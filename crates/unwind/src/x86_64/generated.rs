@@ -18,12 +18,13 @@ const PROLOGUE: usize = 8;
 /// See [`crate::arch::frame_of_generated`].
 pub(crate) fn frame(code: &Code<'_>) -> Option<Row> {
     let behind = code.behind();
-    let start = behind.windows(PROLOGUE).rposition(|bytes| {
-        bytes.starts_with(&TOUCH) && matches!(bytes, [.., 0xfe | 0xff, 0xff, 0x55])
-    })?;
+    let start = behind
+        .windows(PROLOGUE)
+        .rposition(|bytes| bytes.starts_with(&TOUCH) && matches!(bytes, [.., 0xfe | 0xff, 0xff, 0x55]))?;
     let rest = behind.get(start + PROLOGUE..)?;
     // `mov %rsp, %rbp`, in either encoding: code that keeps a frame pointer.
-    let rest = rest.strip_prefix(&[0x48, 0x8b, 0xec]).or(rest.strip_prefix(&[0x48, 0x89, 0xe5])).unwrap_or(rest);
+    let rest =
+        rest.strip_prefix(&[0x48, 0x8b, 0xec]).or(rest.strip_prefix(&[0x48, 0x89, 0xe5])).unwrap_or(rest);
     let size = match rest {
         [0x48, 0x83, 0xec, size, ..] => i32::from(size.cast_signed()),
         [0x48, 0x81, 0xec, a, b, c, d, ..] => i32::from_le_bytes([*a, *b, *c, *d]),

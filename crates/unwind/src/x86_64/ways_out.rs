@@ -75,7 +75,9 @@ impl Machine {
                 let after = at.checked_add(u64::try_from(length).ok()?)?;
                 let target = target(code, at, after);
                 let is_outside = target.is_some_and(|target| !code.text.range().contains(target));
-                if effect == Effect::Return || effect == Effect::Jump && is_generated && is_undone && is_outside {
+                if effect == Effect::Return
+                    || effect == Effect::Jump && is_generated && is_undone && is_outside
+                {
                     found = Some(joined(found, &state)?);
                     break;
                 }

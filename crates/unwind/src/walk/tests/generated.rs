@@ -66,7 +66,10 @@ fn interpreters_are_left_by_the_chain_of_frame_pointers() {
 fn compiled_code_is_left_by_the_way_to_its_return() {
     // call rax; add rsp, 0x20; pop rbp; cmp rsp, [r15 + 0x340]; ja; ret. The frame pointer is a number like any.
     let mut generated = vec![0xcc; 0x100];
-    let code = [0xff, 0xd0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 0x40, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3];
+    let code = [
+        0xff, 0xd0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 0x40, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0,
+        0xc3,
+    ];
     generated[0x40..0x40 + code.len()].copy_from_slice(&code);
     let frame_pointer = STACK + 8 * 8;
     let stack = [1, 2, 3, 4, frame_pointer, LOADED + 5, 6, 7, 0, LOADED + 10, 0];

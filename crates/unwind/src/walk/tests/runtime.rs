@@ -16,7 +16,9 @@ impl RuntimeTable for Table {
     }
 
     fn each(&self, give: &mut dyn FnMut(RuntimeFrame)) {
-        (0..self.0.len() as u64).filter_map(|index| self.frame_at(Svma::new(TEXT + 32 * index))).for_each(give);
+        (0..self.0.len() as u64)
+            .filter_map(|index| self.frame_at(Svma::new(TEXT + 32 * index)))
+            .for_each(give);
     }
 }
 
@@ -37,7 +39,12 @@ fn behind_call(function: u64) -> u64 {
     LOADED + 32 * function + 21
 }
 
-fn walk(table: &Table, targets: &[u64], registers: &[(u8, u64)], stack: &[u64]) -> (Vec<FrameAddress>, Ended) {
+fn walk(
+    table: &Table,
+    targets: &[u64],
+    registers: &[(u8, u64)],
+    stack: &[u64],
+) -> (Vec<FrameAddress>, Ended) {
     let code = code(targets);
     let mut case = Case::new(Arch::X86_64, &code);
     case.sections.runtime = Some(table);
@@ -96,9 +103,23 @@ fn a_switch_of_stacks_leads_back_to_the_goroutine() {
     let table = Table(vec![PLAIN, (RuntimeFunction::Switch, 0), (RuntimeFunction::Plain, 40), GOEXIT]);
     let caller_frame_pointer = STACK + 8 * (8 + 5);
     let stack = [
-        caller_frame_pointer, behind_call(1), 2, 0x16, behind_call(2), 0, 0,
+        caller_frame_pointer,
+        behind_call(1),
+        2,
+        0x16,
+        behind_call(2),
+        0,
+        0,
         // The goroutine's: the return address into the caller, and the caller's frame.
-        0, behind_call(2), 1, 2, 3, 4, 0, LOADED + 97, 0,
+        0,
+        behind_call(2),
+        1,
+        2,
+        3,
+        4,
+        0,
+        LOADED + 97,
+        0,
     ];
     let registers = [(16, LOADED + 8), (6, STACK)];
     let (frames, ended) = walk(&table, &[1, 0, 1, 0], &registers, &stack);
