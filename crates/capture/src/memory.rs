@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub struct Memory<'d> {
     /// Ascending, without overlaps, none empty.
     pieces: Vec<Piece<'d>>,
+    /// Those that overlap an earlier one, whole; ascending.
+    overlapping: Vec<Piece<'d>>,
 }
 
 #[derive(Clone)]
@@ -67,11 +69,15 @@ impl<'d> Memory<'d> {
         let mut all: Vec<_> = pieces.into_iter().map(piece).filter(|piece| !piece.bytes.is_empty()).collect();
         all.sort_by_key(|piece| piece.start);
         let mut pieces: Vec<Piece<'d>> = Vec::with_capacity(all.len());
+        let mut overlapping = Vec::new();
         let mut covered = 0_u64;
         for mut piece in all {
             if let Some(twice) =
                 covered.checked_sub(piece.start).and_then(|twice| usize::try_from(twice).ok())
             {
+                if twice > 0 {
+                    overlapping.push(piece.clone());
+                }
                 if twice >= piece.bytes.len() {
                     continue;
                 }
@@ -85,7 +91,7 @@ impl<'d> Memory<'d> {
             covered = piece.end();
             pieces.push(piece);
         }
-        Self { pieces }
+        Self { pieces, overlapping }
     }
 
     /// The same with further pieces.
@@ -95,7 +101,9 @@ impl<'d> Memory<'d> {
             let bytes = if piece.skip == 0 { piece.bytes } else { Bytes::One(piece.bytes().to_vec().into()) };
             (Avma::new(piece.start), bytes)
         };
-        Self::of(self.pieces.into_iter().map(piece).chain(more))
+        // A piece that was cut off comes once, whole.
+        let whole = self.pieces.into_iter().filter(|piece| piece.skip == 0);
+        Self::of(whole.chain(self.overlapping).map(piece).chain(more))
     }
 
     /// The saved bytes from `address` on, to the end of their piece; `None` where nothing was saved.
@@ -105,6 +113,19 @@ impl<'d> Memory<'d> {
         let piece = self.pieces.get(after.checked_sub(1)?)?;
         let bytes = piece.bytes().get(usize::try_from(address - piece.start).ok()?..)?;
         (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// The same, of the piece that begins last of those that have the address: of a stack that was saved from there on. Stacks
+    /// of Go's threads lie in one mapping, so that one is saved together with what another was a moment later.
+    pub fn own_bytes_from(&self, address: Avma) -> Option<&[u8]> {
+        let at = address.get();
+        let after = self.overlapping.partition_point(|piece| piece.start <= at);
+        let overlapping = self.overlapping.get(..after)?.iter().rev().find(|piece| at < piece.end());
+        let first = self.pieces.get(..self.pieces.partition_point(|piece| piece.start <= at))?.last();
+        let own =
+            overlapping.filter(|own| first.is_none_or(|first| first.skip > 0 || first.start <= own.start));
+        let Some(own) = own else { return self.bytes_from(address) };
+        own.bytes().get(usize::try_from(at - own.start).ok()?..).filter(|bytes| !bytes.is_empty())
     }
 
     /// `size` bytes from `address` on, joined where pieces adjoin.
@@ -201,6 +222,24 @@ mod tests {
         assert_eq!(&buf, b"cdefghij");
         assert_eq!(memory().read_bytes(Avma::new(0x1e), 10).unwrap().as_ref(), b"abcdefghij");
         assert_eq!(memory().size(), 11);
+    }
+
+    #[test]
+    fn a_piece_has_its_own_bytes_though_others_overlap_it() {
+        let memory = memory();
+        assert_eq!(memory.own_bytes_from(Avma::new(0x22)), Some(&b"XXXXij"[..]));
+        assert_eq!(memory.own_bytes_from(Avma::new(0x27)), Some(&b"j"[..]));
+        assert_eq!(memory.own_bytes_from(Avma::new(0x21)), Some(&b"defgh"[..]));
+        assert_eq!(memory.own_bytes_from(Avma::new(0x40)), Some(&b"z"[..]));
+        assert_eq!(memory.own_bytes_from(Avma::new(0x28)), None);
+        let pieces = |pieces: &[(u64, &'static [u8])]| {
+            Memory::new(pieces.iter().map(|(start, bytes)| (Avma::new(*start), Cow::Borrowed(*bytes))))
+        };
+        // One that lies wholly inside of another.
+        let inside = pieces(&[(0x10, b"abcdefgh"), (0x12, b"XY"), (0x18, b"z")]);
+        assert_eq!(inside.own_bytes_from(Avma::new(0x12)), Some(&b"XY"[..]));
+        assert_eq!(inside.own_bytes_from(Avma::new(0x14)), Some(&b"efgh"[..]));
+        assert_eq!(inside.own_bytes_from(Avma::new(0x18)), Some(&b"z"[..]));
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub enum Trust {
     LinkRegister,
     /// Reading the code of a prologue or epilogue.
     Analysis,
+    /// The table of a language's runtime: Go's.
+    RuntimeTable,
     /// A word on the stack that looks like a return address.
     Scan,
     /// A crash report said so; how its writer knew is not told.
@@ -90,6 +92,7 @@ impl Trust {
             Self::FramePointer => "frame-pointer",
             Self::LinkRegister => "link-register",
             Self::Analysis => "analysis",
+            Self::RuntimeTable => "runtime-table",
             Self::Scan => "scan",
             Self::Report => "report",
         }

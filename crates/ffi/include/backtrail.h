@@ -82,7 +82,8 @@ typedef struct backtrail_frame {
     uint64_t stack_pointer;
     uint32_t exact; /* 1: the address is that of an instruction that ran; 0: the one behind a call */
     uint32_t trust; /* how it was found: 1 registers, 2 DWARF, 3 compact unwind, 4 exidx, 5 frame pointer, 6 link register,
-                       7 reading the code, 8 scanning the stack */
+                       7 reading the code, 8 scanning the stack,
+                       9 the table of a language's runtime */
 } backtrail_frame;
 
 /* Room for frames; 0: 256. Null where there is no memory for it. */

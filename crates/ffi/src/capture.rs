@@ -125,6 +125,7 @@ fn frame_for_c(frame: &RawFrame) -> BacktrailFrame {
             Trust::LinkRegister => 6,
             Trust::Analysis => 7,
             Trust::Scan => 8,
+            Trust::RuntimeTable => 9,
             _ => 0,
         },
     }

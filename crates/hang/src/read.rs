@@ -220,6 +220,7 @@ fn trust(word: &str) -> Trust {
         Trust::Cfi,
         Trust::CompactUnwind,
         Trust::Exidx,
+        Trust::RuntimeTable,
         Trust::FramePointer,
         Trust::LinkRegister,
         Trust::Analysis,

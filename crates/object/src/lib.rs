@@ -24,6 +24,7 @@ mod compress;
 mod elf;
 mod error;
 mod fat;
+mod gopclntab;
 mod identity;
 mod limits;
 mod link;
@@ -38,6 +39,7 @@ mod symbol;
 mod view;
 
 pub use crate::error::{Error, ErrorKind};
+pub use crate::gopclntab::{GoFrame, GoFunction, GoPiece, GoTable};
 pub use crate::identity::{Identity, identify, identify_each};
 pub use crate::limits::Limits;
 pub use crate::link::{DebugAltLink, DebugLink};

@@ -202,6 +202,8 @@ impl<'s, 'd> Builder<'s, 'd> {
             memory: &self.memory,
             images: Images::new(&mut images),
             mappings: &self.snapshot.mappings,
+            // Cores need not list what was not saved, minidumps and saved stacks what was made at run time.
+            knows_all_code: self.snapshot.source == CaptureSource::Process,
             places: &places,
             placed: &self.placed,
         };

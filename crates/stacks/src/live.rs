@@ -3,6 +3,7 @@
 use crate::build::Builder;
 use crate::from_memory::InMemory;
 use crate::live_memory::CachedMemory;
+use crate::walk::ended_in_no_code;
 use crate::{Captured, StackOptions, StacksError, images};
 use backtrail_capture::remote::{
     self, Captured as Snapshots, CpuAvoidance, Maps, StackCopyMethod, Target, ThreadInfo,
@@ -80,6 +81,7 @@ fn has_strays(report: &Report, maps: &Maps) -> bool {
     let frames = report.process.threads.iter().flat_map(|thread| &thread.frames);
     let mut placeless = frames.filter(|frame| frame.image.is_none()).filter_map(|frame| frame.address);
     placeless.any(|address| maps.at(address.lookup(arch)).is_none_or(|mapping| !mapping.executable))
+        || report.process.threads.iter().filter_map(|thread| thread.ended.as_ref()).any(ended_in_no_code)
 }
 
 /// Threads on so many processors: no more than nothing else runs on, since one that the process runs on would be taken away

@@ -122,6 +122,11 @@ impl Part {
         if mapping.offset == self.file_offset && mapping.offset == last.offset {
             return false;
         }
+        // Code that is mapped once more is another copy.
+        let is_copy = |part: &Mapping| part.executable && part.offset >= mapping.offset;
+        if mapping.executable && mapping.offset != self.file_offset && self.mappings.iter().any(is_copy) {
+            return false;
+        }
         let Some(own) = &self.file else { return false };
         if self.is_from_memory {
             return true;

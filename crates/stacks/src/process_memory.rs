@@ -65,7 +65,7 @@ impl<'m> StackFirst<'m> {
     /// The stack is what was saved from a stack pointer on.
     pub(crate) fn new(stack_pointer: Option<Avma>, rest: &'m ProcessMemory<'m, 'm>) -> Self {
         let start = stack_pointer.unwrap_or_default();
-        Self { start: start.get(), stack: rest.saved.bytes_from(start).unwrap_or_default(), rest }
+        Self { start: start.get(), stack: rest.saved.own_bytes_from(start).unwrap_or_default(), rest }
     }
 
     #[inline]

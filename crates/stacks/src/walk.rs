@@ -16,6 +16,8 @@ pub(crate) struct Walker<'w> {
     pub(crate) images: Images<'w>,
     /// Ascending.
     pub(crate) mappings: &'w [Mapping],
+    /// Whether the images and the mappings have all executable memory.
+    pub(crate) knows_all_code: bool,
     /// The image of each code range, ascending by the range's start.
     pub(crate) places: &'w [(AddrRange<Avma>, usize)],
     pub(crate) placed: &'w [Placed],
@@ -54,12 +56,21 @@ impl<'w> Walker<'w> {
     ) -> Option<(Vec<Frame>, Ended)> {
         thread.registers.pc()?;
         let stack = thread.registers.sp().and_then(|sp| self.mapping_at(sp)).map(|mapping| mapping.range);
-        let options = Options { max_frames, stack, ..Options::default() };
+        let options =
+            Options { max_frames, stack, knows_all_code: self.knows_all_code, ..Options::default() };
         let memory = StackFirst::new(thread.registers.sp(), self.memory);
         let mut walk = Walk::new(thread.registers, &memory, self.images, options).with_cache(cache);
         let walked: Vec<_> = walk.by_ref().collect();
         let mut frames = Vec::with_capacity(walked.len());
+        let mut ended = ended(walk.ended());
         for found in walked {
+            let lookup = found.address.lookup(self.arch);
+            let is_data = || self.mapping_at(lookup).is_some_and(|mapping| !mapping.executable);
+            if !frames.is_empty() && self.placed_at(lookup).is_none() && is_data() {
+                let why = unwind::Failure::NotCode(found.address.raw()).to_string();
+                ended = Ended { kind: EndKind::Failed, why };
+                break;
+            }
             if found.is_after_signal
                 && let Some(last) = frames.last_mut()
             {
@@ -74,7 +85,7 @@ impl<'w> Walker<'w> {
         for (frame, index) in frames.iter_mut().zip(0..) {
             frame.index = index;
         }
-        Some((frames, ended(walk.ended())))
+        Some((frames, ended))
     }
 
     fn frame(&self, address: FrameAddress, trust: backtrail_core::Trust) -> Frame {
@@ -151,6 +162,14 @@ impl<'w> Walker<'w> {
         }
     }
 }
+
+/// Whether the walk ended where a table led to what is not executable.
+pub(crate) fn ended_in_no_code(ended: &Ended) -> bool {
+    ended.kind == EndKind::Failed && ended.why.ends_with(NOT_CODE)
+}
+
+/// How the words of [`unwind::Failure::NotCode`] end.
+const NOT_CODE: &str = "is not in code";
 
 /// How the walk ended, in words.
 fn ended(ended: Option<unwind::Ended>) -> Ended {

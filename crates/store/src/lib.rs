@@ -26,6 +26,7 @@
 mod data;
 mod entry;
 mod error;
+mod go_frames;
 mod image_files;
 mod index;
 mod limits;

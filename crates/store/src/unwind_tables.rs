@@ -1,8 +1,9 @@
 //! What unwinding needs of an object file, joined: object reads the sections, unwind takes bytes and addresses.
 
+use crate::go_frames::GoFrames;
 use backtrail_core::{Family, Svma};
-use backtrail_object::{Format, Kind, Object};
-use backtrail_unwind::{Section, Sections};
+use backtrail_object::{Format, GoTable, Kind, Object};
+use backtrail_unwind::{RuntimeTable, Section, Sections};
 use std::borrow::Cow;
 
 /// An object's unwind tables and code, with the bytes that had to be decompressed.
@@ -10,6 +11,7 @@ use std::borrow::Cow;
 pub struct UnwindTables<'d> {
     head: Sections<'d>,
     named: Vec<(UnwindSection, Svma, Cow<'d, [u8]>)>,
+    go: Option<GoFrames<'d>>,
     problems: Vec<String>,
 }
 
@@ -61,14 +63,18 @@ impl UnwindTables<'static> {
         problems: Vec<String>,
     ) -> Self {
         let named = tables.into_iter().map(|(table, start, bytes)| (table, start, Cow::Owned(bytes)));
-        Self { head, named: named.collect(), problems }
+        Self { head, named: named.collect(), go: None, problems }
     }
 }
 
 impl<'d> UnwindTables<'d> {
     /// Reads the tables of `object`; those that cannot be read are left out and told as problems.
     pub fn read(object: &Object<'d>) -> Self {
-        let mut tables = Self { head: head(object), named: Vec::new(), problems: Vec::new() };
+        let mut tables = Self { head: head(object), named: Vec::new(), go: None, problems: Vec::new() };
+        match GoTable::read(object) {
+            Ok(table) => tables.go = table.map(|table| GoFrames::new(table, object.arch().family())),
+            Err(error) => tables.problems.push(format!(".gopclntab: {error}")),
+        }
         for section in object.sections() {
             let known = UnwindSection::by_name(&section.name);
             let Some(table) = known.filter(|_| section.file.is_some()) else { continue };
@@ -134,6 +140,7 @@ impl<'d> UnwindTables<'d> {
             exidx: section(UnwindSection::Exidx),
             extab: section(UnwindSection::Extab),
             unwind_info: section(UnwindSection::UnwindInfo),
+            runtime: self.go.as_ref().map(|go| go as &dyn RuntimeTable),
             ..self.head.clone()
         };
         Sections { text: [sections.text, Vec::from_iter(section(UnwindSection::Text))].concat(), ..sections }

@@ -8,7 +8,7 @@ mod debug_map;
 mod details;
 mod dwarf;
 mod error;
-mod gopclntab;
+mod go;
 mod malformed;
 mod open;
 mod parallel;

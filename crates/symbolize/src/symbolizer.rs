@@ -6,13 +6,13 @@ use crate::debug_map::{DebugMap, ObjectFile};
 use crate::details::Details;
 use crate::dwarf::{DwarfFile, Found, Supplementary};
 use crate::error::Error;
-use crate::gopclntab::GoTable;
+use crate::go;
 use crate::open;
 use crate::problem::{Problem, ProblemKind, Problems};
 use crate::request::FileRequest;
 use crate::symtab::{Nearest, Symtab};
 use backtrail_core::{Arch, ImageId, Reason, Svma};
-use backtrail_object::Object;
+use backtrail_object::{GoTable, Object};
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -124,7 +124,7 @@ impl<'d> Symbolizer<'d> {
             return Ok(only_line);
         }
         let linked = self.debug_map().lookup(address)?;
-        Ok(linked.or_else(|| self.go_table()?.lookup(address)))
+        Ok(linked.or_else(|| go::lookup(self.go_table()?, address)))
     }
 
     fn answer<'a>(&'a self, found: Found<'a>, address: Svma) -> Answer<'a> {
@@ -182,7 +182,7 @@ impl<'d> Symbolizer<'d> {
         if !self.dwarf.is_empty() || !self.debug_map().is_empty() {
             return None;
         }
-        self.go.get_or_init(|| GoTable::read(&self.objects, &self.code, &self.problems)).as_ref()
+        self.go.get_or_init(|| go::read(&self.objects, &self.problems)).as_ref()
     }
 
     /// Takes the bytes of a file that a lookup asked for, or `None` when it is not to be had: then lookups answer as

@@ -66,10 +66,20 @@ pub(crate) fn by_all_ways(family: Family, code: &Code<'_>) -> Option<Row> {
 }
 
 /// The row at an address, wherever in a function without a table, by the ways that lead to its return; `None` where none does
-/// that can be followed. Right as long as the call before `code.at` comes back.
-pub(crate) fn by_ways_out(family: Family, code: &Code<'_>) -> Option<Row> {
+/// that can be followed. Right as long as the call before `code.at` comes back. Code that `is_generated` at run time may be
+/// long, so that not all of its ways need be seen, and may leave by a jump out of `code.text` once its frame is undone.
+pub(crate) fn by_ways_out(family: Family, code: &Code<'_>, is_generated: bool) -> Option<Row> {
     match family {
-        Family::X86_64 => x86_64::prologue::by_ways_out(code),
+        Family::X86_64 => x86_64::prologue::by_ways_out(code, is_generated),
+        _ => None,
+    }
+}
+
+/// The row at an address in code that was generated at run time, by the prologue before it, where that is of a kind that is
+/// known by more than its pushes.
+pub(crate) fn frame_of_generated(family: Family, code: &Code<'_>) -> Option<Row> {
+    match family {
+        Family::X86_64 => x86_64::generated::frame(code),
         _ => None,
     }
 }

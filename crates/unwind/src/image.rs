@@ -1,8 +1,9 @@
 //! Where images lie in the target.
 
+use crate::runtime::RuntimeFrame;
 use crate::walk::Notes;
 use crate::{Module, Rules};
-use backtrail_core::{AddrRange, Avma, Bias};
+use backtrail_core::{AddrRange, Avma, Bias, Svma};
 
 /// One image, or one executable mapping that belongs to none.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,16 @@ impl<'a> Image<'a> {
     /// An image of which only the compiled rules are at hand.
     pub fn compiled(range: AddrRange<Avma>, bias: Bias, rules: &'a Rules) -> Self {
         Self { range, bias, module: None, rules: Some(rules) }
+    }
+
+    /// What a language runtime's table says of an address. Of compiled images only what is special about functions is
+    /// known; the others are rows like any.
+    pub(crate) fn runtime_frame(&self, at: Svma) -> Option<RuntimeFrame> {
+        match (self.module, self.rules) {
+            (Some(module), _) => module.runtime_frame(at),
+            (None, Some(rules)) => rules.special(at),
+            (None, None) => None,
+        }
     }
 
     /// Executable memory without tables: code made at run time, or an image whose file was not found.

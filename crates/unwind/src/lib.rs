@@ -48,7 +48,7 @@
 //! # The order of methods
 //!
 //! 1. A signal's return code, known by its instructions at the return address itself.
-//! 2. The tables: compact unwind, `.debug_frame`, `.eh_frame`, exidx. Where the frame is at an exact address (the first,
+//! 2. The tables: a language runtime's own ([`RuntimeTable`]), compact unwind, `.debug_frame`, `.eh_frame`, exidx. Where the frame is at an exact address (the first,
 //!    and those that a signal interrupted) the instructions around it are followed too: up to the function's start or
 //!    its return, where that leads through straight code. They overrule tables that describe bodies only, and DWARF only
 //!    where the two cannot both be right.
@@ -92,6 +92,7 @@ mod module;
 mod read;
 mod row;
 mod rules;
+mod runtime;
 mod sections;
 mod walk;
 mod x86;
@@ -102,6 +103,7 @@ pub use image::{Image, Images};
 pub use module::Module;
 pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
 pub use rules::{Rules, Size};
+pub use runtime::{RuntimeFrame, RuntimeFunction, RuntimeTable};
 pub use sections::{Section, Sections};
 pub use walk::{
     Cache, End, Ended, Failure, Folded, Frame, FramePointers, ImageList, Options, Recover, Repeat, Step,

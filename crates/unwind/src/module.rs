@@ -6,6 +6,7 @@ use crate::compact::{Compact, CompactFound};
 use crate::exidx::Exidx;
 use crate::row::{Cfa, Expression, Found, Miss, Row, Rule};
 use crate::rules::Rules;
+use crate::runtime::RuntimeFrame;
 use crate::sections::{Section, Sections};
 use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Family, Svma, Trust};
@@ -74,6 +75,12 @@ impl<'d> Module<'d> {
     /// `thumb` tells 32-bit ARM's two instruction sets apart.
     pub fn find_exact(&self, at: Svma, thumb: bool) -> Result<Found, Miss> {
         let described = self.describe(at);
+        // Go's table is exact at each instruction.
+        if let Ok(described) = &described
+            && described.found.trust == Trust::RuntimeTable
+        {
+            return Ok(described.found);
+        }
         let by_table = described.as_ref().ok().and_then(|described| described.function);
         let text = self.text_at(at);
         let known = self.function_start(at).filter(|start| text.is_some_and(|text| text.start <= *start));
@@ -147,6 +154,21 @@ impl<'d> Module<'d> {
         Err(miss)
     }
 
+    /// What a language runtime's table says of an address.
+    pub(crate) fn runtime_frame(&self, at: Svma) -> Option<RuntimeFrame> {
+        self.tables.iter().find_map(|tables| tables.sections.runtime?.frame_at(at))
+    }
+
+    /// Whether a function is known to start at an address, and none to reach from before to there.
+    pub(crate) fn starts_function(&self, at: Svma) -> bool {
+        if let Some(frame) = self.runtime_frame(at) {
+            return frame.function == at;
+        }
+        let start = |frames: &Frames<'_>| frames.find_fde(at).ok().map(|fde| fde.range.start());
+        let all = self.tables.iter().flat_map(|tables| [&tables.debug_frame, &tables.eh_frame]).flatten();
+        all.into_iter().find_map(start) == Some(at)
+    }
+
     /// The instructions of exidx for the function at `at`.
     pub(crate) fn exidx_code(&self, at: Svma) -> Option<crate::exidx::Code<'d>> {
         let entry = self.tables.iter().find_map(|tables| tables.exidx.as_ref()?.entry_at(at))?;
@@ -205,6 +227,10 @@ impl Tables<'_> {
     /// exidx comes after DWARF, which has a row for every instruction.
     fn describe(&self, at: Svma, family: Family) -> Result<Described, Miss> {
         let mut miss = Miss::NotCovered;
+        let runtime = self.sections.runtime.and_then(|runtime| runtime.frame_at(at));
+        if let Some((found, frame)) = runtime.and_then(|frame| Some((frame.found(family)?, frame))) {
+            return Ok(Described { found, function: Some(frame.function) });
+        }
         if let Some(compact) = &self.compact {
             match compact.find(at) {
                 Ok(CompactFound::Row(found)) => {

@@ -1,5 +1,6 @@
 //! What a module's unwinding is read from: bytes and where the file says they lie.
 
+use crate::runtime::RuntimeTable;
 use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Arch, Svma};
 
@@ -67,6 +68,8 @@ pub struct Sections<'d> {
     pub exidx: Option<Section<'d>>,
     /// `.ARM.extab`, or the whole segment that holds it.
     pub extab: Option<Section<'d>>,
+    /// A language runtime's own table (Go's), for the functions that it knows asked before all others.
+    pub runtime: Option<&'d dyn RuntimeTable>,
     /// `__TEXT,__unwind_info`.
     pub unwind_info: Option<Section<'d>>,
     /// Everything executable: sections where they are known, else segments. Return addresses that lie elsewhere

@@ -76,6 +76,11 @@ fn continues(known: &Known<'_, '_>, group: &[&Mapping], mapping: &Mapping, limit
     if mapping.name.is_empty() || last.name != mapping.name || mapping.offset < last.offset {
         return false;
     }
+    // Code that a process has mapped once more, as V8 does with its builtins in each thread: each copy has its own place.
+    let is_copy = |part: &&Mapping| part.executable && part.offset >= mapping.offset;
+    if mapping.executable && mapping.offset.get() != 0 && group.iter().any(is_copy) {
+        return false;
+    }
     mapping.offset.get() != 0 || shares_first_page(known, group, mapping, limits)
 }
 

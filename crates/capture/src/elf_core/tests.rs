@@ -178,6 +178,12 @@ fn segments_that_share_the_first_page_are_one_image() {
     // The same program once more, right behind.
     mappings.extend([first_page(0x4000, "r"), first_page(0x5000, "rx")]);
     assert_eq!(ranges(&mappings), [0x1000, 0x4000]);
+    // Code that is mapped once more elsewhere is a copy of its own.
+    let code = |start| Mapping { offset: FileOffset::new(0x1000), ..first_page(start, "rx") };
+    assert_eq!(
+        ranges(&[first_page(0x1000, "r"), code(0x2000), code(0x9000), code(0x1_9000)]),
+        [0x1000, 0x9000, 0x1_9000]
+    );
     // With a hole between them nothing tells that they belong together.
     assert_eq!(ranges(&[first_page(0x1000, "r"), first_page(0x9000, "rx")]), [0x9000]);
 }

@@ -98,7 +98,12 @@ fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> 
 /// The word for a way of finding frames that can go wrong. Tables are sure, and of a report's frames it is not known.
 fn doubt(frame: &Frame) -> Option<&'static str> {
     match frame.trust {
-        Trust::Context | Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::Report => None,
+        Trust::Context
+        | Trust::Cfi
+        | Trust::CompactUnwind
+        | Trust::Exidx
+        | Trust::RuntimeTable
+        | Trust::Report => None,
         trust => Some(trust.as_str()),
     }
 }

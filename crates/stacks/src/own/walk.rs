@@ -75,6 +75,8 @@ pub(super) fn by_rules(
         max_frames: limit(stack, top),
         scan_words: SCAN_WORDS,
         recover: Recover::Needed,
+        // The loader lists no code that was made at run time.
+        knows_all_code: false,
         ..Options::default()
     };
     let mut walk = Walk::new(*at.registers(), at.memory(), snapshot.compiled(), options);
@@ -108,7 +110,7 @@ pub(super) fn copied<M: ReadMemory>(
     snapshot: &Snapshot,
     stack: &mut RawStack,
 ) {
-    let options = Options { max_frames: limit(stack, 0), ..Options::default() };
+    let options = Options { max_frames: limit(stack, 0), knows_all_code: false, ..Options::default() };
     let mut walk = Walk::new(registers, memory, snapshot.full(), options);
     fill(0, snapshot.generation(), stack, |filling| {
         walk.each(|frame| filling.take(frame));

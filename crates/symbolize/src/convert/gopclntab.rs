@@ -1,8 +1,6 @@
 //! Go's own table, function by function.
 
-use crate::dwarf::FilePath;
-use crate::gopclntab::{Function, GoTable, Piece};
-use backtrail_core::{AddrRange, Svma};
+use backtrail_object::{GoFunction, GoPiece, GoTable};
 use backtrail_table::{Batch, Builder, CallSite, FileId, FunctionHead, Language, NameId};
 
 /// `DW_LANG_Go`.
@@ -24,24 +22,19 @@ pub(super) fn emit(table: &GoTable<'_>, builder: &Builder) {
     }
 }
 
-fn add(builder: &Builder, batch: &mut Batch, function: Function<'_>) {
-    let whole = range(&(function.start()..function.end()));
-    batch.begin_function(name(builder, function.name()), &[whole]);
-    for Piece { addresses, frames } in function.pieces() {
+fn add(builder: &Builder, batch: &mut Batch, function: GoFunction<'_>) {
+    batch.begin_function(name(builder, function.name()), &[function.addresses()]);
+    for GoPiece { addresses, frames } in function.pieces() {
         // Outermost first; each frame stands where the one around it says.
         let calls = frames.iter().rev();
         for (depth, (around, inlined)) in (1u32..).zip(calls.clone().zip(calls.skip(1))) {
-            let site = CallSite { file: file(builder, around.file.as_ref()), line: around.line, column: 0 };
-            batch.inline(depth, name(builder, inlined.names.plain), site, [range(&addresses)]);
+            let site = CallSite { file: file(builder, around.file), line: around.line, column: 0 };
+            batch.inline(depth, name(builder, inlined.name), site, [addresses]);
         }
-        let (path, line) = frames.first().map_or((None, 0), |frame| (frame.file.as_ref(), frame.line));
-        batch.row(Svma::new(addresses.start), file(builder, path), line, 0);
+        let (path, line) = frames.first().map_or((None, 0), |frame| (frame.file, frame.line));
+        batch.row(addresses.start(), file(builder, path), line, 0);
     }
     batch.end_function();
-}
-
-fn range(addresses: &std::ops::Range<u64>) -> AddrRange<Svma> {
-    AddrRange::new(Svma::new(addresses.start), Svma::new(addresses.end))
 }
 
 fn name(builder: &Builder, name: Option<&[u8]>) -> NameId {
@@ -49,7 +42,6 @@ fn name(builder: &Builder, name: Option<&[u8]>) -> NameId {
     builder.name(FunctionHead { name, linkage_name: None, language: GO })
 }
 
-fn file(builder: &Builder, path: Option<&FilePath<'_>>) -> Option<FileId> {
-    // Nothing stands before the only piece of these paths.
-    path.and_then(|path| path.parts().into_iter().flatten().last()).map(|path| builder.file(path))
+fn file(builder: &Builder, path: Option<&[u8]>) -> Option<FileId> {
+    path.map(|path| builder.file(path))
 }

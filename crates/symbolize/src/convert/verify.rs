@@ -6,9 +6,9 @@ use super::{Code, ConvertError, Silent, names::is_mangled, pool};
 use crate::answer::Step;
 use crate::answer::{Answer, FunctionRef};
 use crate::dwarf::{Plan, Rows};
-use crate::gopclntab::{Function, GoTable};
 use crate::symbolizer::Symbolizer;
 use backtrail_core::Svma;
+use backtrail_object::{GoFunction, GoTable};
 use backtrail_table::{Frame, Lookup, Table};
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -87,8 +87,8 @@ pub fn verify(
 
 /// Looks up where Go's own table has another answer.
 fn go(table: &Table<'_>, symbolizer: &Symbolizer<'_>) -> Verified {
-    let pieces = symbolizer.go_table().into_iter().flat_map(GoTable::functions).flat_map(Function::pieces);
-    let addresses: Vec<u64> = pieces.map(|piece| piece.addresses.start).collect();
+    let pieces = symbolizer.go_table().into_iter().flat_map(GoTable::functions).flat_map(GoFunction::pieces);
+    let addresses: Vec<u64> = pieces.map(|piece| piece.addresses.start().get()).collect();
     let mut found = Verified { rows: addresses.len() as u64, ..Verified::default() };
     compare(table, symbolizer, &addresses, &mut found);
     found

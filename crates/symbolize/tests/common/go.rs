@@ -91,11 +91,13 @@ impl Program {
     }
 
     /// From 1, 8 and 15 on files, lines and inlined calls of the first function, from 22 and 25 on files and lines of the
-    /// second. Files count from 1 in one list, from 0 in that of a unit.
+    /// second; from 28 on the first's depths: none up to 16, 32 bytes up to 48, none. Files count from 1 in one list, from 0 in
+    /// that of a unit.
     fn values(self) -> Vec<u8> {
         let (first, second) = if self.is_first() { (4, 8) } else { (2, 4) };
         let main = [first, 16, 2, 16, 1, 32, 0, 22, 16, 20, 16, 15, 32, 0, 0, 16, 2, 16, 1, 32, 0];
-        [&[0], &main[..], &[second, 64, 0, 42, 64, 0]].concat()
+        let depths = [2, 16, 64, 32, 63, 16, 0];
+        [&[0], &main[..], &[second, 64, 0, 42, 64, 0], &depths].concat()
     }
 
     fn functions(self, out: &mut Assembler, from: u32) {
@@ -116,23 +118,30 @@ impl Program {
         // Behind it, before 1.16: where the list of files is.
         out.u32(UNITS).pad_to(first as usize);
         number(out, ends[0]);
-        self.function(out, 1, [1, 8, 15], 0);
+        self.function(out, 1, [28, 1, 8, 15], 0);
         out.pad_to(first as usize + 0x50);
         number(out, ends[1]);
-        self.function(out, 20, [22, 25, 0], 2);
+        self.function(out, 20, [0, 22, 25, 0], 2);
     }
 
-    fn function(self, out: &mut Assembler, name: u32, [file, line, inlined]: [u32; 3], unit: u32) {
+    fn function(self, out: &mut Assembler, name: u32, [depth, file, line, inlined]: [u32; 4], unit: u32) {
         let values = |offset| if offset == 0 { 0 } else { self.from(VALUES, offset) };
         // Name, size of arguments, deferred return, stack, files, lines, number of tables.
-        out.u32(self.from(NAMES, name)).u32(0).u32(0).u32(0).u32(values(file)).u32(values(line)).u32(3);
+        out.u32(self.from(NAMES, name))
+            .u32(0)
+            .u32(0)
+            .u32(values(depth))
+            .u32(values(file))
+            .u32(values(line))
+            .u32(3);
         if !self.is_first() {
             out.u32(unit);
         }
         if self.magic == MAGICS[3] {
             out.u32(9);
         }
-        out.u8(0).u8(0).u8(0).u8(4).u32(0).u32(0).u32(values(inlined));
+        // The second is marked as one that writes the stack pointer (flags, since 1.17).
+        out.u8(0).u8(if depth == 0 { 2 } else { 0 }).u8(0).u8(4).u32(0).u32(0).u32(values(inlined));
         if self.has_offsets() {
             out.u32(u32::MAX).u32(u32::MAX).u32(u32::MAX).u32(if inlined == 0 { u32::MAX } else { 0x20 });
         }

@@ -1,12 +1,13 @@
 //! Compiling: every row of every table, in the order of methods that a [`Module`] has.
 
 use super::packed::{Packed, wanted_slots};
-use super::{GAP, Rules};
+use super::{GAP, Rules, SPECIAL};
 use crate::Module;
 use crate::cfi::Frames;
 use crate::compact::{Compact, CompactFound};
 use crate::module::Tables;
 use crate::row::{Cfa, Expression, Miss, Row, Rule};
+use crate::runtime::{RuntimeFrame, RuntimeFunction, RuntimeTable};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -41,6 +42,7 @@ enum Table<'t, 'd> {
     Compact(&'t Compact<'d>),
     Frames(&'t Frames<'d>),
     Exidx(&'t crate::exidx::Exidx<'d>),
+    Runtime(&'t dyn RuntimeTable),
 }
 
 fn tables_in_order<'t, 'd>(tables: &'t Tables<'d>) -> impl Iterator<Item = Table<'t, 'd>> {
@@ -48,7 +50,8 @@ fn tables_in_order<'t, 'd>(tables: &'t Tables<'d>) -> impl Iterator<Item = Table
     let debug_frame = tables.debug_frame.as_ref().map(Table::Frames);
     let eh_frame = tables.eh_frame.as_ref().map(Table::Frames);
     let exidx = tables.exidx.as_ref().map(Table::Exidx);
-    [compact, debug_frame, eh_frame, exidx].into_iter().flatten()
+    let runtime = tables.sections.runtime.map(|table| Table::Runtime(table));
+    [runtime, compact, debug_frame, eh_frame, exidx].into_iter().flatten()
 }
 
 struct Builder {
@@ -58,6 +61,7 @@ struct Builder {
     wide: Vec<Row>,
     expressions: Vec<u8>,
     known: BTreeMap<Vec<u8>, u32>,
+    special: Vec<RuntimeFrame>,
 }
 
 impl Builder {
@@ -69,6 +73,7 @@ impl Builder {
             wide: Vec::new(),
             expressions: Vec::new(),
             known: BTreeMap::new(),
+            special: Vec::new(),
         }
     }
 
@@ -86,6 +91,7 @@ impl Builder {
                     self.read_compact(compact, start, tables, &mut spans);
                 }
             }
+            Table::Runtime(runtime) => runtime.each(&mut |frame| self.read_runtime(&frame, &mut spans)),
             Table::Exidx(exidx) => {
                 let starts: Vec<Svma> = exidx.starts().collect();
                 let ends = starts.iter().skip(1).copied();
@@ -109,6 +115,20 @@ impl Builder {
     fn read_fde(&mut self, frames: &Frames<'_>, fde: &crate::cfi::Fde, spans: &mut Vec<Span>) {
         // A broken program: the rows before the fault are good.
         let _ = frames.each_row(fde, |range, row| self.push(range, row, Trust::Cfi, Some(frames), spans));
+    }
+
+    fn read_runtime(&mut self, frame: &RuntimeFrame, spans: &mut Vec<Span>) {
+        if frame.kind == RuntimeFunction::Plain {
+            if let Some(found) = frame.found(self.family) {
+                self.push(found.covered, &found.row, found.trust, None, spans);
+            }
+            return;
+        }
+        let rva = |at: Svma| u32::try_from(at.offset_from(self.base)?).ok();
+        if let (Some(start), Some(end)) = (rva(frame.covered.start()), rva(frame.covered.end())) {
+            self.special.push(*frame);
+            spans.push(Span { start, end, rule: SPECIAL });
+        }
     }
 
     fn read_compact(
@@ -213,8 +233,11 @@ impl Builder {
         }
         let (stretches, shift) = stretches(&starts);
         let bases = self.bases();
+        let mut special = self.special;
+        special.sort_by_key(|frame| frame.covered.start());
         Rules {
             bases,
+            special,
             family: self.family,
             image_base: self.base,
             starts,
@@ -245,7 +268,11 @@ impl Builder {
                 is_base || is_source(row.return_address) || row.rules().any(|(_, rule)| is_source(rule))
             })
         };
-        packed | wanted_slots(family, |register| in_expression(register) || in_row(register))
+        let is_saved = |register: Register| {
+            self.special.iter().any(|frame| frame.kind == RuntimeFunction::Saved(register))
+        };
+        let is_base = |register| in_expression(register) || in_row(register) || is_saved(register);
+        packed | wanted_slots(family, is_base)
     }
 }
 

@@ -11,11 +11,14 @@ pub(crate) use packed::{Base, Packed, Place, Quick, frame_pointer_slot, packed_r
 
 use crate::Module;
 use crate::row::{Expression, Found, Row};
+use crate::runtime::RuntimeFrame;
 use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Family, Svma};
 
 /// No rule: what lies here is in no table.
 const GAP: u32 = u32::MAX;
+/// No rule, where other tables may have one that is wrong: see [`Rules::special`].
+const SPECIAL: u32 = u32::MAX - 1;
 
 /// Every row of one image's tables, ready for stepping: made by [`Module::compile`].
 ///
@@ -40,6 +43,8 @@ pub struct Rules {
     expressions: Vec<u8>,
     /// The callee-saved registers that some rule counts from, as slots of packed rules.
     bases: u16,
+    /// What a language runtime's table says of functions that a rule cannot say; by address.
+    special: Vec<RuntimeFrame>,
 }
 
 /// What compiling an image came to.
@@ -72,7 +77,8 @@ impl Rules {
         let bytes = words * size_of::<u32>()
             + self.rules.len() * size_of::<Packed>()
             + self.wide.len() * size_of::<Row>()
-            + self.expressions.len();
+            + self.expressions.len()
+            + self.special.len() * size_of::<RuntimeFrame>();
         Size { rows: self.starts.len(), rules: self.rules.len(), wide: self.wide.len(), bytes }
     }
 
@@ -100,6 +106,12 @@ impl Rules {
         let rule = self.rules.get(*self.indices.get(row)? as usize)?;
         let end = self.image_base.checked_add(u64::from(*self.starts.get(row + 1)?))?;
         Some((rule, at.checked_add(1)? == end))
+    }
+
+    /// The function at `at`, where a language runtime's table says that there is something special about it.
+    pub(crate) fn special(&self, at: Svma) -> Option<RuntimeFrame> {
+        let after = self.special.partition_point(|frame| frame.covered.start() <= at);
+        self.special.get(after.checked_sub(1)?).filter(|frame| frame.covered.contains(at)).copied()
     }
 
     /// The number of a packed rule of these.

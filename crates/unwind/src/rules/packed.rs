@@ -143,6 +143,7 @@ impl Packed {
         match self.kind & !WIDE {
             1 => Trust::CompactUnwind,
             2 => Trust::Exidx,
+            3 => Trust::RuntimeTable,
             _ => Trust::Cfi,
         }
     }
@@ -211,18 +212,20 @@ impl Packed {
 
     /// The whole step, where nothing about it is out of the ordinary: the caller's address and stack pointer, which
     /// the registers then hold. `None`, with nothing changed, where a closer look is needed: the outermost frame, a
-    /// stack that does not advance, an address of zero or with bits that are none of it, memory that cannot be read.
+    /// stack that does not advance, an address of zero or with bits that are none of it, or that is not known to be
+    /// code, memory that cannot be read.
     #[inline]
     pub(crate) fn step<M: ReadMemory + ?Sized>(
         &self,
         registers: &mut Registers,
         memory: &M,
         wanted: u16,
+        is_known: impl Fn(Avma) -> bool,
     ) -> Option<(Avma, Avma)> {
         match registers.family() {
-            Family::X86_64 => self.step_as(registers, memory, wanted, Family::X86_64),
-            Family::Aarch64 => self.step_as(registers, memory, wanted, Family::Aarch64),
-            other => self.step_as(registers, memory, wanted, other),
+            Family::X86_64 => self.step_as(registers, memory, wanted, Family::X86_64, is_known),
+            Family::Aarch64 => self.step_as(registers, memory, wanted, Family::Aarch64, is_known),
+            other => self.step_as(registers, memory, wanted, other, is_known),
         }
     }
 
@@ -233,12 +236,16 @@ impl Packed {
         memory: &M,
         wanted: u16,
         family: Family,
+        is_known: impl Fn(Avma) -> bool,
     ) -> Option<(Avma, Avma)> {
         let place = self.locate(registers, memory, family)?;
         let address = place.return_address?;
         let plain = address != 0 && (family != Family::Aarch64 || address >> AARCH64_BITS == 0);
         let from_stack = self.return_address != IN_LINK_REGISTER;
         if self.kind & WIDE != 0 || !plain || !from_stack || place.cfa <= registers.get(family.sp())? {
+            return None;
+        }
+        if !is_known(Avma::new(address)) {
             return None;
         }
         self.commit(registers, memory, &place, wanted, family);
@@ -346,6 +353,7 @@ fn kind(trust: Trust) -> u8 {
     match trust {
         Trust::CompactUnwind => 1,
         Trust::Exidx => 2,
+        Trust::RuntimeTable => 3,
         _ => 0,
     }
 }

@@ -49,6 +49,13 @@ pub(super) struct Trail {
 
 const NOWHERE: u16 = u16::MAX;
 
+/// Where a rule is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    Return(u16),
+    Exact(u16),
+}
+
 impl Trail {
     pub(super) const START: Self = Self { last: NOWHERE, next: 0 };
 }
@@ -72,28 +79,47 @@ impl Cache {
     /// The rule of the return address that a walk has come to.
     #[inline]
     pub(super) fn follow(&mut self, trail: &mut Trail, address: Avma) -> Option<&Packed> {
-        self.follow_quickly(trail, address).map(|(_, rule)| rule)
+        let (_, slot) = self.follow_quickly(trail, address)?;
+        self.rule(slot)
     }
 
-    /// The same with the rule's form for the shortest way.
+    /// The same as the rule's form for the shortest way, and where the rule is.
     #[inline(always)]
-    pub(super) fn follow_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, &Packed)> {
+    pub(super) fn follow_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, Slot)> {
         let mut place = usize::from(trail.next) % ENTRIES;
         if self.entries.get(place)?.address != address.get() {
             place = self.turn(trail.last, address)?;
         }
         let entry = self.entries.get(place)?;
         *trail = Trail { last: place as u16, next: entry.next };
-        Some((entry.quick, &entry.rule))
+        Some((entry.quick, Slot::Return(place as u16)))
+    }
+
+    /// The rule in a slot.
+    #[inline]
+    pub(super) fn rule(&self, slot: Slot) -> Option<&Packed> {
+        let entry = match slot {
+            Slot::Return(place) => self.entries.get(usize::from(place)),
+            Slot::Exact(place) => self.exact.get(usize::from(place)),
+        };
+        entry.map(|entry| &entry.rule)
+    }
+
+    /// Whether a rule is known for the return address: a walk has come there before, and found code.
+    #[inline]
+    pub(super) fn knows(&self, trail: Trail, address: Avma) -> bool {
+        let expected = self.entries.get(usize::from(trail.next) % ENTRIES);
+        expected.is_some_and(|entry| entry.address == address.get()) || self.place(address).is_some()
     }
 
     /// The same of an exact address, where a walk begins.
     #[inline(always)]
-    pub(super) fn find_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, &Packed)> {
-        let entry = self.exact.get(index(address.get()) % EXACT)?;
+    pub(super) fn find_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, Slot)> {
+        let place = index(address.get()) % EXACT;
+        let entry = self.exact.get(place)?;
         *trail = Trail::START;
         // What was never used has the address zero, where wild jumps lead to; and no quick form.
-        (entry.address == address.get()).then_some((entry.quick, &entry.rule))
+        (entry.address == address.get()).then_some((entry.quick, Slot::Exact(place as u16)))
     }
 
     /// The entry of an address that another led to than expected, which is expected there from now on.

@@ -16,6 +16,13 @@ const MAX_FRAME: u64 = 8 << 20;
 /// How many bytes in front of a return address a call instruction is looked for in.
 pub(super) const CALL_BYTES: usize = 16;
 
+/// How many frames may be found by scanning: in all, and without one between them that was found otherwise.
+const MAX_SCANNED: u8 = 8;
+const MAX_SCANNED_IN_A_ROW: u8 = 3;
+
+/// How many frames of generated code are followed to where they were entered from an image.
+const MAX_CHAIN: u32 = 1 << 16;
+
 /// What lies before a return address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
@@ -32,13 +39,21 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
     pub(super) fn without_tables(&self, here: &Here, site: &Site<'a>, failure: Failure) -> Found {
-        if matches!(failure, Failure::Unreadable(_) | Failure::NotAdvancing(_)) {
+        if matches!(
+            failure,
+            Failure::Unreadable(_) | Failure::NotAdvancing(_) | Failure::NotCode(_) | Failure::NotCalled(_)
+        ) {
             return Err(failure);
         }
         // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has
         // called the first function: a return address on top of the stack tells that this is another one.
-        if let Some(next) = self.by_ways_out(here, site) {
+        let next = self.by_ways_out(here, site).or_else(|| self.by_ways_out_of_generated_code(here, site));
+        if let Some(next) = next {
             return Ok(Ok(next));
+        }
+        // The table knows how to go on, but for a register that was lost on the way here.
+        if matches!(failure, Failure::MissingRegister(..)) {
+            return Err(failure);
         }
         let called = if site.is_exact && self.registers.family().lr().is_none() {
             self.by_top_of_stack(here)
@@ -57,6 +72,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         if self.is_end_of_chain(here) {
             return Ok(Err(End::ZeroFramePointer));
+        }
+        if self.options.scan_words > 0
+            && (self.scanned >= MAX_SCANNED || self.scanned_in_a_row >= MAX_SCANNED_IN_A_ROW)
+        {
+            return Err(Failure::NothingCertain(site.lookup));
         }
         self.by_scan(here, self.options.scan_words)?.map_or(Err(failure), |next| Ok(Ok(next)))
     }
@@ -154,9 +174,21 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return None;
         }
         let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
-        let Some(image) = self.images.at(before) else { return Some(false) };
+        let Some(image) = self.image_at(before) else { return Some(false) };
         let module = image.module.zip(image.bias.to_svma(before));
         Some(module.is_none_or(|(module, svma)| module.has_code_at(svma)))
+    }
+
+    /// Whether an address that a table has led to cannot be a caller's: nothing executable lies there.
+    pub(super) fn is_no_code(&self, address: Avma) -> bool {
+        /// Nothing is mapped below (`vm.mmap_min_addr`).
+        const LOWEST: u64 = 1 << 12;
+        // An image's range is what is executable of it. What it knows of its sections may be less: of a core, the headers.
+        let is_outside = || {
+            let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
+            !self.images.all().is_empty() && self.image_at(before).is_none()
+        };
+        address.get() < LOWEST || self.options.knows_all_code && is_outside()
     }
 
     /// What the bytes before a return address are.
@@ -205,6 +237,21 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let is_thunk = matches!(code, Some([0x8b, operand, 0x24, 0xc3, ..]) if operand & 0xc7 == 0x04);
         let thunk = AddrRange::from_size(Avma::new(target), THUNK_SIZE);
         is_thunk && !self.at.is_some_and(|here| thunk.contains(here.raw()))
+    }
+
+    /// How a caller's address is to be looked up. Where a function starts there and no call lies before it, nothing has been
+    /// called: what made the frame put the function's own address there (`makecontext`, Go's stack switches).
+    pub(super) fn caller_address(&self, address: Avma) -> FrameAddress {
+        let image = self.image_at(address);
+        let module = image.and_then(|image| image.module.zip(image.bias.to_svma(address)));
+        let is_start = module.is_some_and(|(module, svma)| {
+            self.before(address) == Before::Other && module.starts_function(svma)
+        });
+        if !is_start {
+            return FrameAddress::Return(address);
+        }
+        self.uncalled.set(Some(address));
+        FrameAddress::Exact(address)
     }
 
     /// Whether code lies there, and a call before it.
@@ -285,7 +332,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let address = self.strip(caller.return_address?);
         let above = caller.registers.sp()?;
         let is_called = self.is_code(address)? && self.before(address) != Before::Other;
-        if above <= sp || !is_called && !self.is_signal_return(address, above) {
+        let is_caller = is_called
+            || self.is_signal_return(address, above)
+            || self.is_chain_in_generated_code(row, fp, address, &caller.registers);
+        if above <= sp || !is_caller {
             return None;
         }
         let mut registers = self.forget_all_but_pointers(&caller.registers);
@@ -294,6 +344,48 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             _ => registers.clear(register),
         }
         Some(self.next(registers, address, Trust::FramePointer))
+    }
+
+    /// Whether `address`, which no call precedes, lies in code that was generated at run time, and the chain of frame
+    /// pointers from the caller on leads outwards, through executable memory only, back to a call in an image.
+    /// Interpreters enter what they run by jumps through tables and push return addresses of their own: so does HotSpot's.
+    fn is_chain_in_generated_code(&self, row: &Row, fp: u64, address: Avma, caller: &Registers) -> bool {
+        if !self.is_generated(address) {
+            return false;
+        }
+        if self.known_chain.get().contains(Avma::new(fp)) {
+            return true;
+        }
+        let Cfa::RegisterOffset(register, _) = row.cfa else { return false };
+        let word = u64::from(self.registers.family().word_size());
+        let (mut last, mut registers) = (fp, self.forget_all_but_pointers(caller));
+        for _ in 0..MAX_CHAIN {
+            let next = registers.get(register).filter(|next| *next > last && *next % word == 0);
+            let Some(next) = next.filter(|next| self.stack_above(Avma::new(fp)).contains(Avma::new(*next)))
+            else {
+                return false;
+            };
+            let outer = execute::apply(row, &registers, self.memory, <_>::default(), |_| None).ok();
+            let Some((outer, found)) = outer.and_then(|outer| Some((outer, outer.return_address?))) else {
+                return false;
+            };
+            let found = self.strip(found);
+            if !self.is_generated(found) {
+                // Each frame on the way has been looked at, and need not be once more.
+                let whole = AddrRange::new(Avma::new(fp), Avma::new(next));
+                let is_known = self.is_return_address(found);
+                self.known_chain.set(if is_known { whole } else { self.known_chain.get() });
+                return is_known;
+            }
+            (last, registers) = (next, self.forget_all_but_pointers(&outer.registers));
+        }
+        false
+    }
+
+    /// Whether executable memory lies there that belongs to no image.
+    pub(super) fn is_generated(&self, address: Avma) -> bool {
+        let before = Avma::new(address.get().saturating_sub(1));
+        self.images.at(before).is_some_and(|image| image.module.is_none() && image.rules.is_none())
     }
 
     /// Where the rest of the stack may be.
@@ -333,12 +425,46 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             }
             match self.before(address) {
                 _ if self.is_code(address) != Some(true) => {}
+                Before::Call if !self.may_be_caller(here, place, address) => {}
                 Before::Call => return Ok(self.found_at(place, address)),
                 Before::Missing => return Err(Failure::MissingCode(address)),
                 Before::Other | Before::Emptied => {}
             }
         }
         Ok(None)
+    }
+
+    /// Whether a word that looks like a return address can be the caller's: a call of code in another image leads there by
+    /// a stub or a register, and where a table covers the call, it must lead on to another one.
+    fn may_be_caller(&self, here: &Here, place: Avma, address: Avma) -> bool {
+        let target = self.direct_target(address);
+        let around = self.image_at(here.address.raw());
+        let is_elsewhere = target
+            .zip(around)
+            .is_some_and(|(target, around)| !around.range.contains(target) && !self.is_stub(target));
+        !is_elsewhere && !self.is_contradicted(place, address)
+    }
+
+    /// Whether the table at a return address found at `place` leads to what is no caller.
+    fn is_contradicted(&self, place: Avma, address: Avma) -> bool {
+        let Some(call) = address.checked_sub(1) else { return true };
+        let Some(image) = self.image_at(call) else { return false };
+        let found = image.bias.to_svma(call).and_then(|svma| match (image.rules, image.module) {
+            (Some(rules), _) => rules.find(svma),
+            (None, module) => module?.find(svma).ok(),
+        });
+        let next = found.zip(self.found_at(place, address));
+        let Some((found, next)) = next else { return false };
+        match execute::apply(&found.row, &next.registers, self.memory, image.bias, |_| None) {
+            Ok(caller) => caller.return_address.is_some_and(|address| {
+                let address = self.strip(address);
+                let above = caller.registers.sp().unwrap_or_default();
+                let is_caller = self.is_code(address) == Some(true) && self.before(address) != Before::Other;
+                address.get() != 0 && !is_caller && !self.is_signal_return(address, above)
+            }),
+            Err(Failure::Unreadable(_)) => true,
+            Err(_) => false,
+        }
     }
 
     /// The caller whose return address was found at `place`.

@@ -7,6 +7,7 @@ mod fallback;
 mod fold;
 mod mend;
 mod quick;
+mod runtime;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -22,8 +23,9 @@ pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
 
 use crate::image::{Image, Images};
 use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
-use backtrail_core::{Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
+use backtrail_core::{AddrRange, Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
 use cache::Trail;
+use core::cell::Cell;
 
 /// A walk over one thread's stack, innermost frame first. Iterating gives frames; [`Walk::ended`] then says how it
 /// ended.
@@ -44,6 +46,14 @@ pub struct Walk<'a, M: ?Sized> {
     at: Option<FrameAddress>,
     /// The address of the last frame that a frame pointer led to.
     chained: Option<FrameAddress>,
+    /// Frame pointers in this range were followed and lead back to an image.
+    known_chain: Cell<AddrRange<Avma>>,
+    last_image: Cell<Option<&'a Image<'a>>>,
+    /// Where a function starts that nothing has called, though a frame returns there.
+    uncalled: Cell<Option<Avma>>,
+    /// How many frames were found by scanning, and how many of them since the last that was found otherwise.
+    scanned: u8,
+    scanned_in_a_row: u8,
     /// How many frames may still be given.
     remaining: u64,
     switches: u8,
@@ -97,7 +107,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             trail: Trail::START,
             at: None,
             chained: None,
+            known_chain: Cell::new(AddrRange::from_size(Avma::new(0), 0)),
             remaining: options.max_frames,
+            last_image: Cell::new(None),
+            uncalled: Cell::new(None),
+            scanned: 0,
+            scanned_in_a_row: 0,
             switches: 0,
             odd: 0,
             wanted: u16::MAX,
@@ -190,8 +205,13 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     #[inline]
     fn step_cached(&mut self) -> Option<Frame> {
         let Some(FrameAddress::Return(address)) = self.at else { return None };
-        let rule = self.cache.as_deref_mut()?.follow(&mut self.trail, address)?;
-        let (address, stack_pointer) = rule.step(&mut self.registers, self.memory, self.wanted)?;
+        let cache = self.cache.as_deref_mut()?;
+        let mut trail = self.trail;
+        let rule = *cache.follow(&mut trail, address)?;
+        // Whether code lies at an address that no walk has come to is looked at by the long way.
+        let is_known = |address| cache.knows(trail, address);
+        let (address, stack_pointer) = rule.step(&mut self.registers, self.memory, self.wanted, is_known)?;
+        self.trail = trail;
         let address = FrameAddress::Return(address);
         self.at = Some(address);
         Some(Frame { address, stack_pointer, trust: rule.trust(), is_after_signal: false, bytecode: None })
@@ -205,20 +225,32 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if place.cfa <= here.stack_pointer.get() || address.get() == 0 {
             return None;
         }
+        if self.is_no_code(address) {
+            return Some(Step::Failed(Failure::NotCode(address)));
+        }
         let place = Place { return_address: Some(address.get()), ..place };
         let family = self.registers.family();
         rule.commit(&mut self.registers, self.memory, &place, self.wanted, family);
         self.registers.set(family.pc(), address.get());
-        let address = FrameAddress::Return(address);
+        let address = self.caller_address(address);
         self.at = Some(address);
         let stack_pointer = Avma::new(place.cfa);
         let trust = rule.trust();
         Some(Step::Caller(Frame { address, stack_pointer, trust, is_after_signal: false, bytecode: None }))
     }
 
+    /// The image at an address: most often that of the frame before.
+    #[inline]
+    fn image_at(&self, address: Avma) -> Option<&'a Image<'a>> {
+        let last = self.last_image.get().filter(|image| image.range.contains(address));
+        let image = last.or_else(|| self.images.at(address));
+        self.last_image.set(image);
+        image
+    }
+
     fn site(&self, here: &Here) -> Site<'a> {
         let lookup = here.address.lookup(arch_of(self.registers.family()));
-        let image = self.images.at(lookup);
+        let image = self.image_at(lookup);
         let svma = image.and_then(|image| image.bias.to_svma(lookup));
         Site { image, lookup, svma, is_exact: matches!(here.address, FrameAddress::Exact(_)) }
     }
@@ -238,14 +270,20 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if let Some(next) = self.by_signal_frame(here, site.image) {
             return self.go(next);
         }
-        let failure = match self.by_tables(here, &site) {
-            Ok(Ok(next)) => return self.go(next),
-            Ok(Err(end)) => return Step::EndOfStack(end),
-            Err(failure) => failure,
+        let stepped = match self.by_runtime(here, &site) {
+            Some(stepped) => stepped,
+            None => {
+                let stepped = self.by_tables(here, &site);
+                stepped.or_else(|failure| self.without_tables(here, &site, failure))
+            }
         };
-        match self.without_tables(here, &site, failure) {
+        match stepped {
             Ok(Ok(next)) => self.go(next),
             Ok(Err(end)) => Step::EndOfStack(end),
+            // The first function of a coroutine (`makecontext`): its table speaks of a caller, as that of any function.
+            Err(Failure::NotCode(_)) if self.uncalled.get() == Some(here.address.raw()) => {
+                Step::EndOfStack(End::ThreadStart)
+            }
             Err(failure) => Step::Failed(failure),
         }
     }
@@ -262,6 +300,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             self.switches = self.switches.saturating_add(1);
         }
         self.odd = self.odd.saturating_add(next.is_odd.into());
+        let is_scanned = next.trust == Trust::Scan;
+        self.scanned = self.scanned.saturating_add(is_scanned.into());
+        self.scanned_in_a_row = if is_scanned { self.scanned_in_a_row.saturating_add(1) } else { 0 };
         self.registers = next.registers;
         self.registers.set(self.registers.family().pc(), next.address.raw().get());
         self.at = Some(next.address);

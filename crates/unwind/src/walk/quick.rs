@@ -50,23 +50,32 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
         let (mut trail, mut remaining, mut goes_on) = (self.trail, self.remaining, true);
         let mut here = Pointers { sp, fp, address: at.raw() };
         let mut is_exact = matches!(at, FrameAddress::Exact(_));
+        let mut trail_here = trail;
+        let mut found = if is_exact {
+            cache.find_quickly(&mut trail_here, here.address)
+        } else {
+            cache.follow_quickly(&mut trail_here, here.address)
+        };
         while goes_on && remaining > 0 {
-            let mut trail_here = trail;
-            let found = if is_exact {
-                cache.find_quickly(&mut trail_here, here.address)
-            } else {
-                cache.follow_quickly(&mut trail_here, here.address)
-            };
-            let Some((quick, rule)) = found else { break };
+            let Some((quick, slot)) = found else { break };
             if quick.base == Base::Outermost {
                 (self.ended, remaining, goes_on) = (Some(Ended::EndOfStack(End::Undefined)), 0, false);
                 break;
             }
             let Some((caller, cfa)) = here.step(&quick, self.memory, family) else { break };
-            if quick.others & others != 0 {
+            // A frame is given once its own rule is at hand, and so is known to be in code; else it is looked at closer.
+            let mut trail_there = trail_here;
+            found = cache.follow_quickly(&mut trail_there, caller.address);
+            if found.is_none() {
+                break;
+            }
+            if quick.others & others != 0
+                && let Some(rule) = cache.rule(slot)
+            {
                 rule.recover(&mut self.registers, self.memory, cfa, others, family);
             }
-            (trail, here, remaining, is_exact) = (trail_here, caller, remaining - 1, false);
+            (trail, trail_here, here, remaining, is_exact) =
+                (trail_here, trail_there, caller, remaining - 1, false);
             let (address, trust) = (FrameAddress::Return(here.address), quick.trust);
             goes_on = give(&Frame {
                 address,

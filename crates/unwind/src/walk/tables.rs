@@ -18,9 +18,11 @@ const MAX_ODD: u16 = 1024;
 
 /// Where a row's expressions have their bytes.
 #[derive(Clone, Copy)]
-enum Expressions<'a> {
+pub(super) enum Expressions<'a> {
     Module(&'a Module<'a>),
     Rules(&'a Rules),
+    /// The row has none.
+    None,
 }
 
 impl<'a> Expressions<'a> {
@@ -28,6 +30,7 @@ impl<'a> Expressions<'a> {
         match self {
             Self::Module(module) => module.expression(expression),
             Self::Rules(rules) => rules.expression(expression),
+            Self::None => None,
         }
     }
 }
@@ -69,7 +72,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn remember(&mut self, here: &Here, svma: Svma, found: &Found) {
         let (Some(cache), FrameAddress::Return(_)) = (&mut self.cache, here.address) else { return };
         let is_last_byte = svma.checked_add(1) == Some(found.covered.end());
-        let is_stated = matches!(found.trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx);
+        let is_stated =
+            matches!(found.trust, Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::RuntimeTable);
         if is_stated
             && !is_last_byte
             && let Some(rule) = Packed::new(&found.row, found.trust, self.registers.family())
@@ -113,7 +117,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Applies a table's row and checks what comes out.
-    fn by_row(
+    pub(super) fn by_row(
         &self,
         here: &Here,
         image: &Image<'_>,
@@ -129,6 +133,14 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return Ok(Err(End::ZeroReturnAddress));
         }
         self.check_advance(here, &caller, address, row, trust)?;
+        if self.is_no_code(address) && !row.is_signal_frame {
+            return Err(Failure::NotCode(address));
+        }
+        let caller_address =
+            if row.is_signal_frame { FrameAddress::Exact(address) } else { self.caller_address(address) };
+        if trust == Trust::RuntimeTable && !self.is_runtimes_caller(caller_address) {
+            return Err(Failure::NotCalled(address));
+        }
         let is_odd = !matches!(row.return_address, crate::Rule::Offset(_));
         let is_stuck =
             matches!(row.return_address, crate::Rule::Register(_)) && address == here.address.raw();
@@ -137,11 +149,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         Ok(Ok(Next {
             registers: caller.registers,
-            address: if row.is_signal_frame {
-                FrameAddress::Exact(address)
-            } else {
-                FrameAddress::Return(address)
-            },
+            address: caller_address,
             trust: refine(trust, row, self.registers.family()),
             is_after_signal: row.is_signal_frame,
             bytecode: caller.bytecode,

@@ -1,4 +1,6 @@
+mod generated;
 mod mended;
+mod runtime;
 
 use super::*;
 use crate::arch;

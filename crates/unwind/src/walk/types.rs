@@ -49,6 +49,8 @@ pub enum End {
     ZeroFramePointer,
     /// The return address is zero.
     ZeroReturnAddress,
+    /// A language's runtime has come to this stack from another one, and does not go back to where it was.
+    StackSwitch,
 }
 
 impl End {
@@ -61,6 +63,7 @@ impl End {
             Self::ThreadStart => "start of the thread",
             Self::ZeroFramePointer => "frame pointer is zero",
             Self::ZeroReturnAddress => "return address is zero",
+            Self::StackSwitch => "switch of stacks by the runtime",
         }
     }
 }
@@ -89,8 +92,12 @@ pub enum Failure {
     Unreadable(Unreadable),
     /// The return address lies where no code is.
     NotCode(Avma),
+    /// No call precedes the return address, though code of its kind is only ever called.
+    NotCalled(Avma),
     /// No unwind information, and the next caller may be at this address: its code is missing, so nothing tells.
     MissingCode(Avma),
+    /// No table says how to go on from this address, and what a scan of the stack finds is confirmed by nothing.
+    NothingCertain(Avma),
     /// The caller's stack pointer would be this, no further out than the frame's own.
     NotAdvancing(Avma),
 }
@@ -111,7 +118,14 @@ impl fmt::Display for Failure {
             Self::Expression(why) => write!(f, "the frame's expression has no value: {why}"),
             Self::Unreadable(why) => why.fmt(f),
             Self::NotCode(at) => write!(f, "the return address {at} is not in code"),
+            Self::NotCalled(at) => write!(f, "no call precedes the return address {at}"),
             Self::MissingCode(at) => write!(f, "the caller may be {at}, but that code is missing"),
+            Self::NothingCertain(at) => {
+                write!(
+                    f,
+                    "no unwind information for {at}, and nothing on the stack is certain to be its caller"
+                )
+            }
             Self::NotAdvancing(at) => write!(f, "the stack does not go on: its pointer would be {at}"),
         }
     }
@@ -149,6 +163,8 @@ pub struct Options {
     pub scan_words: u32,
     /// Which registers are recovered.
     pub recover: Recover,
+    /// Whether the images have all executable memory: then an address outside of them is nobody's caller.
+    pub knows_all_code: bool,
 }
 
 /// Which registers a walk recovers from frame to frame.
@@ -164,6 +180,12 @@ pub enum Recover {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_frames: 1 << 24, stack: None, scan_words: 1024, recover: Recover::All }
+        Self {
+            max_frames: 1 << 24,
+            stack: None,
+            scan_words: 1024,
+            recover: Recover::All,
+            knows_all_code: true,
+        }
     }
 }

@@ -4,8 +4,9 @@ use super::fallback::CALL_BYTES;
 use super::{Here, Next, Site, Walk};
 use crate::arch::{self, Code};
 use crate::execute;
-use crate::row::Cfa;
-use backtrail_core::{Avma, FrameAddress, ReadMemory, Trust};
+use crate::row::{Cfa, Row};
+use crate::sections::Section;
+use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Svma, Trust};
 
 /// How far behind a function's start code of it is believed to lie, if a call leads to that start.
 const MAX_FUNCTION: u64 = 1 << 20;
@@ -18,13 +19,72 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let at = if site.is_exact { lookup } else { lookup.checked_add(1)? };
         let text = *image.module?.text_at(lookup)?;
         let code = Code { text, at, function: None, thumb: false, is_described: false };
-        let row = arch::by_ways_out(self.registers.family(), &code)?;
-        let caller = execute::apply(&row, &self.registers, self.memory, image.bias, |_| None).ok()?;
+        let row = arch::by_ways_out(self.registers.family(), &code, false)?;
+        self.by_way_out_row(here, site, &row, image.bias, |address| {
+            let is_start = || matches!(self.caller_address(address), FrameAddress::Exact(_));
+            self.is_return_address(address) && self.may_call(address, here.address.raw()) || is_start()
+        })
+    }
+
+    /// The same in code that was generated at run time, which is read from the target's memory. What enters it need not be
+    /// a call, but lies in executable memory.
+    // A function of its own for the bytes that it takes of the stack: where walks run in signal handlers, generated code is
+    // in no image.
+    #[inline(never)]
+    pub(super) fn by_ways_out_of_generated_code(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
+        const BEHIND: u64 = 6 << 10;
+        const AHEAD: u64 = 10 << 10;
+        const PAGE: u64 = 4 << 10;
+        let image = site.image.filter(|image| image.module.is_none() && image.rules.is_none())?;
+        let at = if site.is_exact { site.lookup } else { site.lookup.checked_add(1)? };
+        let mut bytes = [0; (BEHIND + AHEAD) as usize];
+        let mut read = |behind: u64, ahead: u64| {
+            let start = Avma::new(at.get().saturating_sub(behind)).max(image.range.start());
+            let end = Avma::new(at.get().saturating_add(ahead)).min(image.range.end());
+            let size = usize::try_from(end.offset_from(start)?).ok()?;
+            self.memory.read(start, bytes.get_mut(..size)?).ok()?;
+            Some((start, size))
+        };
+        let within = at.get() % PAGE;
+        let (start, size) = read(BEHIND, AHEAD).or_else(|| read(within, PAGE - within))?;
+        let svma = |avma: Avma| Svma::new(avma.get());
+        let text = Section::new(svma(start), bytes.get(..size)?);
+        let code = Code { text, at: svma(at), function: None, thumb: false, is_described: false };
+        let row = arch::by_ways_out(self.registers.family(), &code, true);
+        let row = row.or_else(|| arch::frame_of_generated(self.registers.family(), &code))?;
+        self.by_way_out_row(here, site, &row, Bias::default(), |address| {
+            // A part of the code that calls another part of it is no function that calls another.
+            !self.is_call_over_jump(address)
+                && (self.is_generated(address) || self.is_return_address(address))
+        })
+    }
+
+    /// Whether the call before an address goes behind the jump that lies there: HotSpot's interpreter calls out so.
+    fn is_call_over_jump(&self, address: Avma) -> bool {
+        let mut copy = [0; CALL_BYTES];
+        let code = self.code_from(address, self.images.at(address), &mut copy);
+        let jump = match code {
+            Some([0xeb, ..]) => 2,
+            Some([0xe9, ..]) => 5,
+            _ => return false,
+        };
+        self.direct_target(address).is_some_and(|target| target.offset_from(address) == Some(jump))
+    }
+
+    /// Applies the row that the code to the return has given.
+    fn by_way_out_row(
+        &self,
+        here: &Here,
+        site: &Site<'a>,
+        row: &Row,
+        bias: Bias,
+        is_called: impl Fn(Avma) -> bool,
+    ) -> Option<Next> {
+        let caller = execute::apply(row, &self.registers, self.memory, bias, |_| None).ok()?;
         let address = self.strip(caller.return_address?);
         let sp = caller.registers.sp()?;
         let is_outwards = sp > here.stack_pointer && self.stack_above(here.stack_pointer).contains(sp);
-        let is_called = self.is_return_address(address) && self.may_call(address, here.address.raw());
-        if !is_outwards || !is_called && !self.is_signal_return(address, sp) {
+        if !is_outwards || !is_called(address) && !self.is_signal_return(address, sp) {
             return None;
         }
         // Of a function that has just set its frame pointer, what it will save is not there yet.
@@ -34,7 +94,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             if is_sure { caller.registers } else { self.forget_all_but_pointers(&caller.registers) };
         Some(Next {
             registers,
-            address: FrameAddress::Return(address),
+            address: self.caller_address(address),
             trust: Trust::Analysis,
             is_after_signal: false,
             bytecode: None,
@@ -44,19 +104,24 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Whether the call before a return address may lead to the function around another address.
     fn may_call(&self, address: Avma, inside: Avma) -> bool {
-        const CALL: u64 = 5;
-        let mut copy = [0; CALL_BYTES];
-        let call = address.checked_sub(CALL);
-        let call = call.and_then(|call| self.code_from(call, self.images.at(call), &mut copy));
-        let Some([0xe8, a, b, c, d, ..]) = call else { return true };
-        let distance = i32::from_le_bytes([*a, *b, *c, *d]).into();
-        let target = Avma::new(address.get().wrapping_add_signed(distance));
+        let Some(target) = self.direct_target(address) else { return true };
         let is_near = inside.offset_from(target).is_some_and(|distance| distance < MAX_FUNCTION);
         is_near || self.is_stub(target)
     }
 
+    /// Where the call before a return address goes to, if that is told by the call itself.
+    pub(super) fn direct_target(&self, address: Avma) -> Option<Avma> {
+        const CALL: u64 = 5;
+        let mut copy = [0; CALL_BYTES];
+        let call = address.checked_sub(CALL);
+        let call = call.and_then(|call| self.code_from(call, self.images.at(call), &mut copy));
+        let Some([0xe8, a, b, c, d, ..]) = call else { return None };
+        let distance = i32::from_le_bytes([*a, *b, *c, *d]).into();
+        Some(Avma::new(address.get().wrapping_add_signed(distance)))
+    }
+
     /// Whether a jump through a table lies there, which leads anywhere.
-    fn is_stub(&self, at: Avma) -> bool {
+    pub(super) fn is_stub(&self, at: Avma) -> bool {
         let mut copy = [0; CALL_BYTES];
         let code = self.code_from(at, self.images.at(at), &mut copy).unwrap_or_default();
         let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);

@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod frame_pointer;
+pub(crate) mod generated;
 pub(crate) mod instruction;
 pub(crate) mod prologue;
 pub(crate) mod signal;

@@ -45,8 +45,8 @@ pub(crate) fn by_all_ways(code: &Code<'_>) -> Option<Row> {
 }
 
 /// See [`crate::arch::by_ways_out`].
-pub(crate) fn by_ways_out(code: &Code<'_>) -> Option<Row> {
-    MACHINE.by_ways_out(code)
+pub(crate) fn by_ways_out(code: &Code<'_>, is_generated: bool) -> Option<Row> {
+    MACHINE.by_ways_out(code, is_generated)
 }
 
 impl Machine {

@@ -41,6 +41,11 @@ impl<S: Copy, const MOST: usize> Places<S, MOST> {
         self.all.get(..self.count)?.get(number).copied()
     }
 
+    /// Whether no further place can be added.
+    pub(super) fn is_full(&self) -> bool {
+        self.count >= MOST
+    }
+
     /// `None` where the place is known with a state that contradicts this one, or there are too many.
     pub(super) fn add(&mut self, at: Svma, state: S, agree: impl FnOnce(&S, &S) -> bool) -> Option<()> {
         if let Some((_, known)) = self.all.iter().take(self.count).find(|(known, _)| *known == at) {

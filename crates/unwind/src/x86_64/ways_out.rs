@@ -48,7 +48,7 @@ impl Machine {
     // A function of its own: the places take 9 kB of stack, which walks in a signal handler, having no code to follow, must
     // not pay for.
     #[inline(never)]
-    pub(crate) fn by_ways_out(&self, code: &Code<'_>) -> Option<Row> {
+    pub(crate) fn by_ways_out(&self, code: &Code<'_>, is_generated: bool) -> Option<Row> {
         // Nothing falls into a function, nor, with a call before it, into what is there to align one.
         if matches!(
             code.ahead(),
@@ -62,25 +62,39 @@ impl Machine {
         let mut found: Option<State> = None;
         let mut budget = MAX_INSTRUCTIONS;
         let mut next = 0;
-        while let Some((mut at, mut state)) = places.get(next) {
+        'ways: while let Some((mut at, mut state)) = places.get(next) {
             next += 1;
+            let mut is_undone = false;
             while let Some((length, effect)) =
                 code.text.from(at).and_then(|bytes| self.decode_with_calls(bytes))
             {
-                budget = budget.checked_sub(1)?;
-                if effect == Effect::Return {
+                if budget == 0 {
+                    break 'ways;
+                }
+                budget -= 1;
+                let after = at.checked_add(u64::try_from(length).ok()?)?;
+                let target = target(code, at, after);
+                let is_outside = target.is_some_and(|target| !code.text.range().contains(target));
+                if effect == Effect::Return
+                    || effect == Effect::Jump && is_generated && is_undone && is_outside
+                {
                     found = Some(joined(found, &state)?);
                     break;
                 }
-                let after = at.checked_add(u64::try_from(length).ok()?)?;
-                if let Some(target) = target(code, at, after) {
-                    places.add(target, state, |known, other| known.sp == other.sp)?;
+                if let Some(target) = target {
+                    let is_new = places.add(target, state, |known, other| known.sp == other.sp);
+                    if is_new.is_none() && is_generated && places.is_full() {
+                        break 'ways;
+                    }
+                    is_new?;
                 }
+                is_undone = matches!(effect, Effect::Pop(_) | Effect::Leave);
                 let Some(then) = self.follow_out(state, effect) else { break };
                 (at, state) = (after, then);
             }
         }
-        self.row_out(&found?)
+        let is_seen = budget > 0 || is_generated;
+        self.row_out(&found.filter(|_| is_seen)?)
     }
 
     fn decode_with_calls(&self, bytes: &[u8]) -> Option<(usize, Effect)> {
@@ -184,7 +198,7 @@ mod tests {
             thumb: false,
             is_described: false,
         };
-        let row = arch::by_ways_out(Family::X86_64, &code)?;
+        let row = arch::by_ways_out(Family::X86_64, &code, false)?;
         Some((row.cfa, row.rules().map(|(register, rule)| (register.0, rule)).collect()))
     }
 

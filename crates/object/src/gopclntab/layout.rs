@@ -1,7 +1,7 @@
 //! The header: which version, and where the parts begin.
 
 use super::Broken;
-use crate::dwarf::Reader;
+use super::bytes::Bytes;
 
 /// Versions of the table; later ones are greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,24 +50,22 @@ const MAGICS: [(u32, Version); 4] = [
 impl Layout {
     pub(super) fn read(bytes: &[u8], big_endian: bool) -> Result<Self, Broken> {
         let broken = |offset, expected| Broken { offset, expected };
-        let mut reader = Reader::new(bytes, 0, big_endian);
-        let magic = reader.u32();
-        let version = MAGICS.iter().find(|(known, _)| Some(*known) == magic);
+        let table = Bytes { data: bytes, is_big: big_endian };
+        let magic = table.number(0, 4);
+        let version = MAGICS.iter().find(|(known, _)| Some(u64::from(*known)) == magic);
         let Some((_, version)) = version else {
             return Err(broken(0, "the magic of Go 1.2, 1.16, 1.18 or 1.20"));
         };
-        if reader.u16() != Some(0) {
+        if table.number(4, 2) != Some(0) {
             return Err(broken(4, "two zeros"));
         }
-        let quantum = reader.u8().filter(|quantum| matches!(quantum, 1 | 2 | 4));
+        let byte = |offset| table.number(offset, 1).and_then(|byte| u8::try_from(byte).ok());
+        let quantum = byte(6).filter(|quantum| matches!(quantum, 1 | 2 | 4));
         let quantum = quantum.ok_or(broken(6, "steps of 1, 2 or 4 bytes"))?;
-        let pointer_size = reader.u8().filter(|size| matches!(size, 4 | 8));
+        let pointer_size = byte(7).filter(|size| matches!(size, 4 | 8));
         let pointer_size = pointer_size.ok_or(broken(7, "addresses of 4 or 8 bytes"))?;
-        let words: Option<Vec<u64>> = (0..8)
-            .map(|index| {
-                Reader::new(bytes, 8 + index * u64::from(pointer_size), big_endian).uint(pointer_size)
-            })
-            .collect();
+        let word = |index: u64| table.number(8 + index * u64::from(pointer_size), pointer_size);
+        let words: Option<Vec<u64>> = (0..8).map(word).collect();
         let words = words.ok_or(broken(8, "a whole header"))?;
         let layout = Self::of_words(*version, big_endian, pointer_size, quantum, &words);
         let mut layout = layout.ok_or(broken(8, "eight words"))?;
@@ -78,7 +76,7 @@ impl Layout {
             return Err(broken(8, "functions, and room for them"));
         };
         if layout.version == Version::Go12 {
-            layout.files = Reader::new(bytes, end, big_endian).u32().map_or(u64::MAX, u64::from);
+            layout.files = table.number(end, 4).unwrap_or(u64::MAX);
         }
         Ok(layout)
     }

@@ -1,13 +1,16 @@
 //! One function of the table.
 
+use super::GoTable;
+use super::bytes::Bytes;
 use super::layout::Version;
 use super::values::Values;
-use super::{GoTable, Reader};
-use crate::dwarf::{FilePath, Frame, Names};
+use backtrail_core::{AddrRange, Svma};
 use std::ops::Range;
 
 // Fields by their numbers in Go's sources.
 const NAME: u64 = 1;
+/// How far the stack pointer has moved since the function was entered.
+const DEPTHS: u64 = 4;
 const FILES: u64 = 5;
 const LINES: u64 = 6;
 const TABLE_COUNT: u64 = 7;
@@ -21,8 +24,9 @@ const TREE: u64 = 3;
 /// Calls inlined into each other. Go's compiler inlines small functions only.
 const MAX_INLINED: usize = 64;
 
-/// A function, with what it says of each of its addresses.
-pub(crate) struct Function<'a> {
+/// One function of Go's table, with what it says of each of its addresses.
+#[derive(Debug)]
+pub struct GoFunction<'a> {
     table: &'a GoTable<'a>,
     /// Where its fields are.
     fields: u64,
@@ -31,48 +35,106 @@ pub(crate) struct Function<'a> {
     decoded: Option<[Vec<(u64, i32)>; 3]>,
 }
 
+/// A function, or one that was inlined into it, at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GoFrame<'a> {
+    /// `None` where the tree of inlined calls is not known.
+    pub name: Option<&'a [u8]>,
+    /// The source file, as the compiler wrote it.
+    pub file: Option<&'a [u8]>,
+    /// Zero where it is not known.
+    pub line: u32,
+    /// Whether the function was inlined into the next one.
+    pub is_inlined: bool,
+}
+
+/// Addresses of a function for which the answer is the same.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GoPiece<'a> {
+    /// The addresses.
+    pub addresses: AddrRange<Svma>,
+    /// Innermost first.
+    pub frames: Vec<GoFrame<'a>>,
+}
+
 /// What values are about.
 #[derive(Clone, Copy)]
 enum About {
     File,
     Line,
     Inlined,
+    Depth,
 }
 
-/// Addresses of a function for which the answer is the same.
-pub(crate) struct Piece<'a> {
-    pub(crate) addresses: Range<u64>,
-    /// Innermost first.
-    pub(crate) frames: Vec<Frame<'a>>,
-}
-
-impl<'a> Function<'a> {
+impl<'a> GoFunction<'a> {
     pub(super) fn new(table: &'a GoTable<'_>, fields: u64, addresses: Range<u64>) -> Option<Self> {
         let end = fields.checked_add(table.layout.field_offset(table.layout.first_table_field()))?;
         let is_there = end <= table.bytes.len() as u64 && addresses.start < addresses.end;
         is_there.then_some(Self { table, fields, addresses, decoded: None })
     }
 
-    pub(crate) fn start(&self) -> u64 {
-        self.addresses.start
+    /// Where its code lies.
+    pub fn addresses(&self) -> AddrRange<Svma> {
+        AddrRange::new(Svma::new(self.addresses.start), Svma::new(self.addresses.end))
     }
 
-    pub(crate) fn end(&self) -> u64 {
-        self.addresses.end
-    }
-
-    pub(crate) fn name(&self) -> Option<&'a [u8]> {
+    /// Its name, as Go spells it.
+    pub fn name(&self) -> Option<&'a [u8]> {
         self.table.text(self.table.layout.names, self.field(NAME)?)
+    }
+
+    /// Whether it is the first function of a stack. Said since Go 1.17.
+    pub fn is_top_frame(&self) -> bool {
+        const TOP_FRAME: u64 = 1;
+        self.flags() & TOP_FRAME != 0
+    }
+
+    /// Whether it changes the stack pointer in a way that [`GoFunction::depth_at`] does not tell. Said since Go 1.17.
+    pub fn writes_stack_pointer(&self) -> bool {
+        const WRITES_STACK_POINTER: u64 = 2;
+        self.flags() & WRITES_STACK_POINTER != 0
+    }
+
+    /// The byte before the last two of the fields; zero in versions that have no such flags.
+    fn flags(&self) -> u64 {
+        let flags = self.tables().and_then(|tables| self.table.number(tables.checked_sub(3)?, 1));
+        flags.filter(|_| self.table.layout.version > Version::Go12).unwrap_or(0)
+    }
+
+    /// By how many bytes the stack pointer has moved down since the function was entered, before the instruction at
+    /// an address; and the addresses for which that holds.
+    pub fn depth_at(&self, address: Svma) -> Option<(AddrRange<Svma>, i32)> {
+        self.depths().find(|(range, _)| range.contains(address))
+    }
+
+    /// The same for all of its addresses, in order.
+    pub fn depths(&self) -> impl Iterator<Item = (AddrRange<Svma>, i32)> + use<'a> {
+        let start = self.addresses.start;
+        let mut from = start;
+        self.values(About::Depth).into_iter().flatten().map(move |(end, depth)| {
+            let range = AddrRange::new(Svma::new(from), Svma::new(start + end));
+            from = start + end;
+            (range, depth)
+        })
     }
 
     fn field(&self, number: u64) -> Option<u64> {
         self.table.number(self.fields.checked_add(self.table.layout.field_offset(number))?, 4)
     }
 
-    /// What there is at an address, given in bytes from the start; innermost first, the function itself last.
-    pub(crate) fn frames(&self, address: u64) -> Vec<Frame<'a>> {
+    /// What there is at an address of the function; innermost first, the function itself last.
+    pub fn frames(&self, address: Svma) -> Vec<GoFrame<'a>> {
+        address
+            .get()
+            .checked_sub(self.addresses.start)
+            .map(|offset| self.frames_at(offset))
+            .unwrap_or_default()
+    }
+
+    /// The same, given in bytes from the start.
+    fn frames_at(&self, offset: u64) -> Vec<GoFrame<'a>> {
         let mut frames = Vec::new();
-        let mut at = Some(address);
+        let mut at = Some(offset);
         while let Some(inlined) = at.and_then(|at| self.inlined(at))
             && frames.len() < MAX_INLINED
         {
@@ -85,14 +147,13 @@ impl<'a> Function<'a> {
         frames
     }
 
-    fn frame(&self, plain: Option<&'a [u8]>, at: Option<u64>, inlined: bool) -> Frame<'a> {
-        let names = Names { plain, ..Names::default() };
+    fn frame(&self, name: Option<&'a [u8]>, at: Option<u64>, is_inlined: bool) -> GoFrame<'a> {
         let line = at.and_then(|at| self.value(About::Line, at));
         let line = line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
-        Frame { names, file: at.and_then(|at| self.file(at)), line, column: 0, inlined }
+        GoFrame { name, file: at.and_then(|at| self.file(at)), line, is_inlined }
     }
 
-    fn file(&self, at: u64) -> Option<FilePath<'a>> {
+    fn file(&self, at: u64) -> Option<&'a [u8]> {
         let unit = if self.table.layout.has_units() { self.field(UNIT)? } else { 0 };
         self.table.file(unit, self.value(About::File, at)?)
     }
@@ -104,7 +165,7 @@ impl<'a> Function<'a> {
 
     /// What an inlined call is called, and an address that belongs to where it stands.
     fn call(&self, index: u64) -> Option<(Option<&'a [u8]>, u64)> {
-        let trees = self.table.trees.as_ref()?;
+        let trees = Bytes { data: self.table.function_data?, is_big: self.table.layout.big_endian };
         let count = self.table.number(self.tables()?.checked_sub(1)?, 1)?;
         let behind = self.tables()?.checked_add(self.field(TABLE_COUNT)?.checked_mul(4)?)?;
         let tree = (TREE < count).then(|| self.table.number(behind.checked_add(TREE * 4)?, 4)).flatten()?;
@@ -112,8 +173,9 @@ impl<'a> Function<'a> {
         // Since 1.20 without the line of the call, which the address tells.
         let is_short = self.table.layout.version >= Version::Go120;
         let (size, name, parent) = if is_short { (16, 4, 8) } else { (20, 12, 16) };
-        let entry = trees.bytes(tree.checked_add(index.checked_mul(size)?)?, size)?;
-        let number = |at| Reader::new(entry, at, self.table.layout.big_endian).uint(4);
+        let entry = trees.from(tree.checked_add(index.checked_mul(size)?)?)?;
+        let entry = Bytes { data: entry.get(..usize::try_from(size).ok()?)?, ..trees };
+        let number = |at| entry.number(at, 4);
         let parent = number(parent).filter(|parent| *parent < self.addresses.end - self.addresses.start)?;
         Some((self.table.text(self.table.layout.names, number(name)?), parent))
     }
@@ -136,6 +198,7 @@ impl<'a> Function<'a> {
         let offset = match about {
             About::File => self.field(FILES)?,
             About::Line => self.field(LINES)?,
+            About::Depth => self.field(DEPTHS)?,
             About::Inlined => {
                 let is_there = INLINED < self.field(TABLE_COUNT)?;
                 is_there.then(|| self.table.number(self.tables()?.checked_add(INLINED * 4)?, 4)).flatten()?
@@ -143,12 +206,12 @@ impl<'a> Function<'a> {
         };
         // Zero is "no table".
         let offset = Some(offset).filter(|offset| *offset != 0)?;
-        let reader = self.table.reader(self.table.layout.values.checked_add(offset)?);
-        Some(Values::new(reader, self.table.layout.quantum, self.addresses.end - self.addresses.start))
+        let bytes = self.table.parts().from(self.table.layout.values.checked_add(offset)?)?;
+        Some(Values::new(bytes, self.table.layout.quantum, self.addresses.end - self.addresses.start))
     }
 
     /// The whole function, cut where the answer changes.
-    pub(crate) fn pieces(mut self) -> Vec<Piece<'a>> {
+    pub fn pieces(mut self) -> Vec<GoPiece<'a>> {
         let all = |about| self.values(about).into_iter().flatten().collect::<Vec<_>>();
         let decoded = [About::File, About::Line, About::Inlined].map(all);
         let size = self.addresses.end - self.addresses.start;
@@ -159,9 +222,10 @@ impl<'a> Function<'a> {
         let mut from = 0;
         let pieces = ends.into_iter().map(|end| {
             let addresses = self.addresses.start + from..self.addresses.start + end;
-            let frames = self.frames(from);
+            let addresses = AddrRange::new(Svma::new(addresses.start), Svma::new(addresses.end));
+            let frames = self.frames_at(from);
             from = end;
-            Piece { addresses, frames }
+            GoPiece { addresses, frames }
         });
         pieces.collect()
     }

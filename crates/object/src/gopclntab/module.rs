@@ -3,11 +3,10 @@
 //! Nothing points to it, but it begins with the address of the table, followed by those of the table's parts.
 
 use super::GoTable;
+use super::bytes::Bytes;
 use super::layout::Version;
-use crate::dwarf::Reader;
+use crate::{Endian, Object, Section};
 use backtrail_core::Svma;
-use backtrail_object::{Endian, Object, Section};
-use std::sync::Arc;
 
 /// Where it can be: in data with or without pointers, in a section of its own since 1.25.
 const SECTIONS: [&str; 6] = [".noptrdata", ".data", ".go.module", "__noptrdata", "__data", "__go_module"];
@@ -30,26 +29,11 @@ pub(super) struct Module {
     rodata: u64,
 }
 
-/// The trees of inlined calls.
-#[derive(Debug)]
-pub(super) struct Trees<'d> {
-    object: Arc<Object<'d>>,
-    base: Svma,
-}
-
-impl<'d> Trees<'d> {
-    /// Bytes by the offset that functions state.
-    pub(super) fn bytes(&self, offset: u64, size: u64) -> Option<&'d [u8]> {
-        let bytes = self.object.bytes_at(self.base.checked_add(offset)?, size)?;
-        Some(bytes).filter(|bytes| bytes.len() as u64 == size)
-    }
-}
-
 impl Module {
-    pub(super) fn trees<'d>(self, object: &Arc<Object<'d>>) -> Option<Trees<'d>> {
-        let base = Svma::new(self.data);
-        let is_there = self.rodata <= self.data && object.bytes_at(base, 1).is_some();
-        is_there.then(|| Trees { object: Arc::clone(object), base })
+    /// The bytes of functions' further data, in which the trees of inlined calls are.
+    pub(super) fn function_data<'d>(self, object: &Object<'d>) -> Option<&'d [u8]> {
+        let data = object.bytes_at(Svma::new(self.data), u64::MAX)?;
+        (self.rodata <= self.data && !data.is_empty()).then_some(data)
     }
 }
 
@@ -66,15 +50,15 @@ pub(super) fn find(table: &GoTable<'_>, object: &Object<'_>, at: Svma) -> Option
 fn in_section(table: &GoTable<'_>, object: &Object<'_>, section: &Section<'_>, at: Svma) -> Option<Module> {
     let data = object.section_data(section).ok()?;
     let size = table.layout.pointer_size;
-    let is_big = object.endian() == Endian::Big;
+    let bytes = Bytes { data: &data, is_big: object.endian() == Endian::Big };
     let names = at.checked_add(table.layout.names)?.get();
+    let step = u64::from(size);
     (0..data.len() as u64).step_by(size.into()).find_map(|offset| {
-        let mut reader = Reader::new(&data, offset, is_big);
-        if reader.uint(size)? != at.get() || reader.uint(size) != Some(names) {
+        if bytes.number(offset, size)? != at.get() || bytes.number(offset + step, size) != Some(names) {
             return None;
         }
-        let mut reader = Reader::new(&data, offset, is_big);
-        let words: Vec<u64> = (0..WORDS).map_while(|_| reader.uint(size)).collect();
+        let words: Vec<u64> =
+            (0..WORDS as u64).map_while(|word| bytes.number(offset + word * step, size)).collect();
         of_words(table, &words)
     })
 }

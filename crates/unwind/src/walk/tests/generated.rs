@@ -1,0 +1,174 @@
+//! Code that was made at run time, and what may not be taken for a caller.
+
+use super::*;
+
+/// Executable memory without a file, and where it lies.
+const GENERATED: u64 = 0x7e00_0000_0000;
+
+fn walk(generated: &[u8], code: &[u8], registers: &[(u8, u64)], stack: &[u64]) -> (Vec<(u64, Trust)>, Ended) {
+    let mut case = Case::new(Arch::X86_64, code);
+    for (register, value) in registers {
+        case.set(Register(*register), *value);
+    }
+    let module = Module::new(case.sections.clone());
+    let mut memory = TwoParts { generated: generated.to_vec(), stack: Vec::new() };
+    memory.stack = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+    let image = Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module);
+    let size = generated.len() as u64;
+    let mut images = [image, Image::unknown(AddrRange::from_size(Avma::new(GENERATED), size))];
+    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let frames = walk.by_ref().map(|frame| (frame.address.raw().get(), frame.trust)).collect();
+    (frames, walk.ended().unwrap())
+}
+
+#[derive(Debug)]
+struct TwoParts {
+    generated: Vec<u8>,
+    stack: Vec<u8>,
+}
+
+impl ReadMemory for TwoParts {
+    fn read(&self, at: Avma, into: &mut [u8]) -> Result<(), backtrail_core::Unreadable> {
+        let generated = MemorySlice::new(Avma::new(GENERATED), &self.generated);
+        generated.read(at, into).or_else(|_| MemorySlice::new(Avma::new(STACK), &self.stack).read(at, into))
+    }
+}
+
+/// An interpreter: jumps through a table, no calls.
+fn interpreter() -> Vec<u8> {
+    [0xff, 0xe0].repeat(0x80)
+}
+
+#[test]
+fn interpreters_are_left_by_the_chain_of_frame_pointers() {
+    // As HotSpot's: frames were entered by `jmp *(table)`, their return addresses follow no call. Words between them are
+    // behind calls: what was called before.
+    let at = |offset| GENERATED + offset;
+    let stale = LOADED + 0x25;
+    let stack =
+        [1, stale, STACK + 48, at(0x40), stale, 7, STACK + 80, at(0x40), stale, 8, 0, LOADED + 5, stale, 0];
+    let registers = [(16, at(0x21)), (6, STACK + 16)];
+    let (frames, _) = walk(&interpreter(), &calls(0x100), &registers, &stack);
+    let by_chain = |address| (address, Trust::FramePointer);
+    let expected = [by_chain(at(0x40)), by_chain(at(0x40)), by_chain(LOADED + 5)];
+    assert_eq!(frames.get(1..4), Some(&expected[..]), "{frames:x?}");
+    // A chain that leads to no call in an image, downwards, or to data proves nothing.
+    for (place, word) in [(11, LOADED + 6), (6, STACK + 48), (6, STACK + 16), (7, 0x1234_5678)] {
+        let mut broken = stack;
+        broken[place] = word;
+        let (frames, _) = walk(&interpreter(), &calls(0x100), &registers, &broken);
+        assert!(!frames.contains(&by_chain(at(0x40))), "{place}: {frames:x?}");
+    }
+}
+
+#[test]
+fn compiled_code_is_left_by_the_way_to_its_return() {
+    // call rax; add rsp, 0x20; pop rbp; cmp rsp, [r15 + 0x340]; ja; ret. The frame pointer is a number like any.
+    let mut generated = vec![0xcc; 0x100];
+    let code = [
+        0xff, 0xd0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0x49, 0x3b, 0xa7, 0x40, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0,
+        0xc3,
+    ];
+    generated[0x40..0x40 + code.len()].copy_from_slice(&code);
+    let frame_pointer = STACK + 8 * 8;
+    let stack = [1, 2, 3, 4, frame_pointer, LOADED + 5, 6, 7, 0, LOADED + 10, 0];
+    // The chain would leave out the caller.
+    let registers = [(16, GENERATED + 0x42), (6, frame_pointer)];
+    let (frames, _) = walk(&generated, &calls(0x100), &registers, &stack);
+    let expected = [(LOADED + 5, Trust::Analysis), (LOADED + 10, Trust::FramePointer)];
+    assert_eq!(frames.get(1..3), Some(&expected[..]), "{frames:x?}");
+}
+
+#[test]
+fn a_caller_has_to_be_code_whatever_a_table_says() {
+    let code = calls(0x100);
+    let table = eh_frame(&[(TEXT, 0x100, &[])], b"");
+    for word in [0x2, 0x16, STACK + 8, LOADED + 0x2005] {
+        for uses_cache in [false, true] {
+            let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&table).at(LOADED + 0x21);
+            case.stack = vec![LOADED + 5, word, LOADED + 10, 0];
+            let module = Module::new(case.sections.clone());
+            let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+            let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+            let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+            let images = Images::new(&mut images);
+            let mut cache = Cache::new();
+            for _ in 0..3 {
+                let mut walk = Walk::new(case.registers, &memory, images, case.options);
+                if uses_cache {
+                    walk = walk.with_cache(&mut cache);
+                }
+                let mut frames = Vec::new();
+                walk.each(|frame| {
+                    frames.push(frame.address.raw().get());
+                    true
+                });
+                assert_eq!(frames, [LOADED + 0x21, LOADED + 5]);
+                assert_eq!(walk.ended(), Some(Ended::Failed(Failure::NotCode(Avma::new(word)))));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_address_where_a_function_starts_that_nothing_called_is_exact() {
+    // `makecontext` has the function return to the start of `__start_context`.
+    let mut code = calls(0x100);
+    code[0x70..0x80].fill(0xcc);
+    let table = eh_frame(&[(TEXT, 0x70, &[]), (TEXT + 0x80, 0x20, &[0x07, 16])], b"");
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&table).at(LOADED + 0x21);
+    case.stack = vec![LOADED + 0x80, LOADED + 10, 0];
+    let module = Module::new(case.sections.clone());
+    let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+    let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+    let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+    let images = Images::new(&mut images);
+    let mut cache = Cache::new();
+    for _ in 0..3 {
+        let mut walk = Walk::new(case.registers, &memory, images, case.options).with_cache(&mut cache);
+        let frames: Vec<_> = walk.by_ref().map(|frame| frame.address).collect();
+        let exact = |address| FrameAddress::Exact(Avma::new(address));
+        assert_eq!(frames, [exact(LOADED + 0x21), exact(LOADED + 0x80)]);
+        assert_eq!(walk.ended(), Some(Ended::EndOfStack(End::Undefined)));
+    }
+}
+
+#[test]
+fn a_scan_that_nothing_confirms_gives_up() {
+    // A heap full of old return addresses, in code without tables.
+    let code = calls(0x800);
+    let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
+    case.stack = (0..200).map(|index| if index % 3 == 2 { LOADED + 5 * index } else { 7 }).collect();
+    let (frames, ended) = case.walk();
+    assert!(frames.len() <= 4, "{frames:x?}");
+    assert_eq!(frames.get(1).map(|frame| frame.1), Some(Trust::Scan));
+    assert!(matches!(ended, Ended::Failed(Failure::NothingCertain(_))), "{ended:?}");
+}
+
+#[test]
+fn a_scan_passes_by_calls_that_cannot_have_led_there() {
+    // A call in the image leads on by its table to what is no caller; a direct call of the image leads to no generated
+    // code; the call through a register does.
+    let mut code = calls(0x100);
+    code[0x40..0x48].copy_from_slice(&[0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0]);
+    let table = eh_frame(&[(TEXT, 0x100, &[0x0e, 16])], b"");
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&table).at(GENERATED + 0x21);
+    case.stack = vec![1, LOADED + 5, LOADED + 0x48, 9, 8, LOADED + 0x48, 2, LOADED + 10, 0, 0, 0];
+    let module = Module::new(case.sections.clone());
+    let memory = TwoParts {
+        generated: interpreter(),
+        stack: case.stack.iter().flat_map(|word| word.to_le_bytes()).collect(),
+    };
+    let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
+    let mut images = [
+        Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module),
+        Image::unknown(AddrRange::from_size(Avma::new(GENERATED), 0x100)),
+    ];
+    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let frames: Vec<_> = walk.by_ref().map(|frame| (frame.stack_pointer.get(), frame.trust)).collect();
+    assert_eq!(frames.get(1), Some(&(STACK + 48, Trust::Scan)), "{frames:x?}");
+    assert_eq!(frames.get(2), Some(&(STACK + 64, Trust::Cfi)), "{frames:x?}");
+}
