@@ -29,7 +29,7 @@ pub(crate) struct Demangle {
     /// Swift types in full: Array<Int> rather than [Int].
     #[arg(long)]
     pub(crate) no_sugar: bool,
-    /// Also read mangled C++ types, which are no names of their own.
+    /// Also read words that are mangled C++ types, not names.
     #[arg(short, long)]
     pub(crate) types: bool,
     /// Read names of one scheme only.

@@ -1,8 +1,9 @@
 //! Man pages and completions, from the same definitions as `--help`.
 
-use super::Arguments;
+use crate::io::output::write_file;
 use crate::outcome::{Failure, Outcome};
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, Command, ValueEnum};
+use clap_complete::Generator as _;
 use std::path::PathBuf;
 
 /// Writes the man pages or a shell's completions.
@@ -23,17 +24,20 @@ pub(crate) enum Generated {
     Completions,
 }
 
-pub(crate) fn run(args: &Generate) -> Result<Outcome, Failure> {
+/// `command` is the whole command line.
+pub(crate) fn run(args: &Generate, command: Command) -> Result<Outcome, Failure> {
     let failed = |error| Failure::File(args.directory.clone(), error);
     std::fs::create_dir_all(&args.directory).map_err(failed)?;
-    let command = Arguments::command();
     match args.what {
         Generated::Man => clap_mangen::generate_to(command, &args.directory).map_err(failed)?,
         Generated::Completions => {
             let mut command = command;
             for shell in clap_complete::Shell::value_variants() {
-                clap_complete::generate_to(*shell, &mut command, "backtrail", &args.directory)
-                    .map_err(failed)?;
+                // Written to memory: to a full disk it would panic.
+                let mut script = Vec::new();
+                clap_complete::generate(*shell, &mut command, "backtrail", &mut script);
+                let place = args.directory.join(shell.file_name("backtrail"));
+                write_file(&place, &script).map_err(|error| Failure::File(place, error))?;
             }
         }
     }

@@ -16,7 +16,7 @@ mod symbolicate;
 
 use crate::io::console::Console;
 use crate::outcome::{Failure, Outcome};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use options::Colour;
 
 /// Turns addresses into answers: symbolicates, explains and attributes crash reports, without any Apple tool.
@@ -64,6 +64,6 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
         Command::Demangle(args) => demangle::run(args, console),
         Command::Addr2line(args) => addr2line::run(args, console),
         Command::Atos(args) => atos::run(args, console),
-        Command::Generate(args) => generate::run(args),
+        Command::Generate(args) => generate::run(args, Arguments::command()),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn is_cut(analysis: &Analysis) -> bool {
     analysis.report.notes.iter().any(|note| note.starts_with("the report is cut or broken"))
 }
 
-/// Whether a broken report has nothing left to say.
+/// Whether nothing of what a report is for was found in it.
 fn is_empty(analysis: &Analysis) -> bool {
     let report = &analysis.report;
     report.threads.is_empty()
@@ -124,16 +124,18 @@ fn is_empty(analysis: &Analysis) -> bool {
         && report.images.is_empty()
         && report.exception.is_none()
         && report.termination.is_none()
+        && report.app_info.is_empty()
 }
 
 /// Reads a report that has something to say.
 pub(crate) fn analyse(bytes: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Analysis, String> {
     let analysis = Analysis::new(bytes, symbols, limits).map_err(|error| error.to_string())?;
-    if !is_cut(&analysis) || !is_empty(&analysis) {
+    if !is_empty(&analysis) {
         return Ok(analysis);
     }
     let note = analysis.report.notes.iter().find_map(|note| note.split_once(" is read: "));
-    Err(format!("nothing of the report can be read: {}", note.map_or("it is broken", |(_, why)| why)))
+    let why = note.map_or("expected an exception, a termination, threads or images", |(_, why)| why);
+    Err(format!("nothing of the report can be read: {why}"))
 }
 
 /// A finished report.

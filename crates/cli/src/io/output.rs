@@ -148,7 +148,8 @@ impl<'a> Sink<'a> {
     }
 }
 
-fn write_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
+/// A file that appears whole.
+pub(crate) fn write_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = NewFile::create(place)?;
     file.write_all(bytes)?;
     file.finish()

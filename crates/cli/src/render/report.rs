@@ -57,16 +57,16 @@ impl Page<'_> {
             self.labelled(out, if position == 0 { "where" } else { "" }, line)?;
         }
         self.labelled(out, "whose", &whose(self.analysis))?;
-        self.labelled(out, "why", &explanation.summary)
+        // The explanation makes lines of its own, and none of what it quotes.
+        for (position, line) in explanation.summary.lines().enumerate() {
+            self.labelled(out, if position == 0 { "why" } else { "" }, line)?;
+        }
+        Ok(())
     }
 
     fn labelled(&self, out: &mut Text<'_>, label: &str, text: &str) -> io::Result<()> {
-        for (position, line) in text.lines().enumerate() {
-            let label = if position == 0 { label } else { "" };
-            out.paint(Look::Strong, format_args!("{label:>6}"))?;
-            out.line(format_args!("  {line}"))?;
-        }
-        Ok(())
+        out.paint(Look::Strong, format_args!("{label:>6}"))?;
+        out.line(format_args!("  {text}"))
     }
 
     /// Evidence, causes, next steps: each list only where there is something to say.

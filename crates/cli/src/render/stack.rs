@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) inlined: bool,
     /// Why there is no name.
     pub(crate) reason: Option<&'static str>,
-    /// How the frame was found, where that is no sure way: `by frame-pointer`, `a guess, by scan`.
+    /// How the frame was found, where that is no sure way: `by frame-pointer`, `by scan, a guess`.
     pub(crate) doubt: Option<String>,
     /// Whether the frame was found by scanning, and may be none.
     pub(crate) is_guess: bool,
@@ -105,7 +105,7 @@ fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Ro
 /// The word for a way of finding frames that can go wrong. Tables are sure, and of a report's frames it is not known.
 fn doubt(frame: &Frame) -> Option<String> {
     match frame.trust {
-        Trust::Scan => Some("a guess, by scan".to_owned()),
+        Trust::Scan => Some("by scan, a guess".to_owned()),
         Trust::Context | Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::Report => None,
         trust => Some(format!("by {}", trust.as_str())),
     }

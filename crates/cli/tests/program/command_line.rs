@@ -20,120 +20,126 @@ const SEEDS: [(&str, &str); 6] = [
     ("dump.dmp", "fixtures/threads/threads.i386.dmp"),
 ];
 
-const COMMANDS: [&str; 14] = [
-    "symbolicate",
-    "symbolicate",
-    "explain",
-    "lookup",
-    "stacks",
-    "convert",
-    "images",
-    "cfi",
-    "demangle",
-    "addr2line",
-    "atos",
-    "help",
-    "generate",
-    "--help",
+/// Commands as they are used, and what may be added. Words in capitals stand for a choice.
+const COMMANDS: [(&str, &[&str]); 18] = [
+    (
+        "symbolicate REPORT",
+        &[
+            "REPORT",
+            "-s PATH",
+            "-o OUT",
+            "-o OUT",
+            "-o OUT",
+            "--format text",
+            "--format json",
+            "--format html",
+            "--format crash",
+            "--cache CACHE",
+            "--color always",
+        ],
+    ),
+    (
+        "symbolicate REPORT -o OUT",
+        &["REPORT", "REPORT", "-s PATH", "--format json", "--format crash", "--format html"],
+    ),
+    ("symbolicate -", &["REPORT", "-o OUT", "--format crash"]),
+    ("explain REPORT", &["REPORT", "PATH", "--format json", "--color always", "--color never"]),
+    (
+        "lookup -e BINARY ADDRESS",
+        &[
+            "ADDRESS",
+            "WORD",
+            "-s PATH",
+            "--format json",
+            "--format llvm",
+            "--format llvm-json",
+            "--arch arm64",
+            "--arch WORD",
+            "--load-address 0x10000",
+            "--slide 0x10",
+            "--cache CACHE",
+        ],
+    ),
+    ("lookup -e BINARY", &["--format json", "--format llvm", "--format llvm-json", "-s PATH"]),
+    (
+        "stacks --minidump DUMP",
+        &[
+            "-s PATH",
+            "--format json",
+            "--format collapsed",
+            "--detail names",
+            "--detail addresses",
+            "--no-fold",
+            "--max-frames 2",
+            "--cache CACHE",
+            "--color always",
+        ],
+    ),
+    ("stacks --core PATH", &["-e BINARY", "-s PATH", "--format json"]),
+    ("stacks --offline PATH", &["-s PATH", "--format collapsed"]),
+    (
+        "convert BINARY -o OUT",
+        &[
+            "PATH",
+            "BINARY",
+            "--format gsym",
+            "--format breakpad",
+            "--verify",
+            "--stats",
+            "--json",
+            "--jobs 1",
+        ],
+    ),
+    ("images PATH", &["PATH", "--format json", "-s PATH"]),
+    (
+        "cfi BINARY",
+        &["--address ADDRESS", "--function WORD", "--function outer", "--arch x86_64", "--format json"],
+    ),
+    (
+        "demangle WORD",
+        &[
+            "WORD",
+            "_Z3foov",
+            "$s4main3runyyF",
+            "-p",
+            "--quote",
+            "--max-length 8",
+            "--fold-depth 0",
+            "-t",
+            "-s swift",
+        ],
+    ),
+    ("demangle", &["--quote", "-n", "-_", "--simplified"]),
+    (
+        "addr2line -e BINARY ADDRESS",
+        &[
+            "-a",
+            "-f",
+            "-i",
+            "-C",
+            "-p",
+            "-s",
+            "-j .text",
+            "-j WORD",
+            "ADDRESS",
+            "WORD",
+            "@OPTIONS",
+            "--version",
+        ],
+    ),
+    (
+        "atos -o BINARY ADDRESS",
+        &["-i", "-fullPath", "-d WORD", "-l 0x1000", "-offset", "-f PATH", "ADDRESS", "WORD"],
+    ),
+    ("generate man CACHE", &[]),
+    ("help", &["lookup", "WORD", "--version", "--color always"]),
 ];
 
-const FLAGS: [&str; 58] = [
-    "-s",
-    "-e",
-    "-o",
-    "-o",
-    "-o",
-    "--cache",
-    "--format",
-    "--format",
-    "--format",
-    "--arch",
-    "--color",
-    "--load-address",
-    "--slide",
-    "--core",
-    "--minidump",
-    "--offline",
-    "--detail",
-    "--no-fold",
-    "--max-frames",
-    "--verify",
-    "--stats",
-    "--json",
-    "--jobs",
-    "--address",
-    "--function",
-    "-p",
-    "--quote",
-    "--max-length",
-    "--fold-depth",
-    "--simplified",
-    "-t",
-    "-a",
-    "-f",
-    "-i",
-    "-C",
-    "-j",
-    "-l",
-    "-d",
-    "--fullPath",
-    "-fullPath",
-    "-offset",
-    "--version",
-    "--help",
-    "-h",
-    "--",
-    "-",
-    "@",
-    "-n",
-    "-_",
-    "-x",
-    "--symbols",
-    "--exe",
-    "--output",
-    "--no-params",
-    "--types",
-    "-v",
-    "-b",
-    "-textExecAddress",
-];
-
-const VALUES: [&str; 34] = [
-    "text",
-    "json",
-    "html",
-    "crash",
-    "llvm",
-    "llvm-json",
-    "collapsed",
-    "btsym",
-    "gsym",
-    "breakpad",
-    "auto",
-    "always",
-    "never",
-    "0x1000",
-    "1000",
-    "0x1004",
-    "0",
-    "ffffffffffffffff",
-    "zebra",
-    "arm64",
-    "x86_64",
-    "armv7",
-    "addresses",
-    "names",
-    "lines",
-    "_Z3foov",
-    "$s4main3runyyF",
-    "outer",
-    ".text",
-    "swift",
-    "man",
-    "completions",
-    "-1",
-    "",
-];
+const REPORTS: [&str; 6] = ["a.ips", "b.crash", "sub/a.ips", "sub", ".", "link"];
+const BINARIES: [&str; 3] = ["bin", "macho", "dump.dmp"];
+const PATHS: [&str; 10] =
+    ["a.ips", "b.crash", "sub/a.ips", "bin", "macho", "dump.dmp", "sub", ".", "absent", "link"];
+const ADDRESSES: [&str; 8] = ["0x1000", "1004", "0", "ffffffffffffffff", "0x11317", "zebra", "-1", ""];
 
 /// Where `-o` points: new and old files, inputs, links to them, directories, devices.
 const OUTPUTS: [&str; 11] = [
@@ -166,7 +172,8 @@ impl<'a> Choices<'a> {
     }
 
     fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
+        let chosen = self.below(choices.len());
+        choices[chosen]
     }
 
     fn bytes(&mut self, count: usize) -> &'a [u8] {
@@ -246,10 +253,19 @@ impl<'a> Files<'a> {
             position > 0 && argv.get(position - 1).is_some_and(|word| word == "-o" || word == "--output")
         };
         let is_atos = argv.get(1).is_some_and(|word| word == "atos");
+        let is_symbolicate = argv.get(1).is_some_and(|word| word == "symbolicate");
+        let is_report = |position: usize| {
+            is_symbolicate
+                && !argv
+                    .get(position - 1)
+                    .is_some_and(|word| ["-o", "-s", "--cache"].iter().any(|flag| word == flag))
+        };
         for (path, bytes) in &self.contents {
             let is_link = |word: &OsString| path.ends_with("a.ips") && Path::new(word).ends_with("link");
-            let is_input = argv.iter().enumerate().any(|(position, word)| {
+            let is_input = argv.iter().enumerate().skip(1).any(|(position, word)| {
+                let is_below = || Path::new(word).is_dir() && path.starts_with(word);
                 (is_atos || !is_output(position)) && (*word == path.as_os_str() || is_link(word))
+                    || is_report(position) && is_below()
             });
             if is_input {
                 assert!(std::fs::read(path).unwrap() == *bytes, "{}: changed by {argv:?}", path.display());
@@ -293,55 +309,39 @@ fn word(choices: &mut Choices<'_>) -> OsString {
     return String::from_utf8_lossy(&whole).into_owned().into();
 }
 
-fn argv(files: &Files<'_>, choices: &mut Choices<'_>) -> Vec<OsString> {
-    let command = choices.one_of(&COMMANDS);
-    let mut argv: Vec<OsString> = vec!["backtrail".into(), command.into()];
-    let names: Vec<_> = SEEDS.iter().map(|(name, _)| *name).chain(["sub", ".", "absent", "link"]).collect();
-    for _ in 0..choices.below(9) {
-        match choices.below(8) {
-            0..=2 => argv.push(files.path(choices.one_of(&names))),
-            3..=5 => match choices.one_of(&FLAGS) {
-                flag @ ("-o" | "--output") => {
-                    argv.push(flag.into());
-                    argv.push(files.path(choices.one_of(&OUTPUTS)));
-                }
-                "--cache" => argv.extend(["--cache".into(), files.path("cache")]),
-                "@" => {
-                    let mut at = OsString::from("@");
-                    at.push(files.path("options"));
-                    argv.push(at);
-                }
-                flag @ ("-s" | "-e" | "--symbols" | "--exe" | "--core" | "--minidump" | "--offline"
-                | "-f") => {
-                    argv.push(flag.into());
-                    argv.push(files.path(choices.one_of(&names)));
-                }
-                flag => argv.push(flag.into()),
-            },
-            6 => {
-                let value = choices.one_of(&VALUES);
-                // Processes are none of a fuzzer's business.
-                let is_pid = matches!(command, "stacks" | "images") && value.parse::<u32>().is_ok();
-                argv.push(if is_pid { "names".into() } else { value.into() });
-            }
-            _ => argv.push(word(choices)),
+/// What a word of `COMMANDS` stands for.
+fn meant(token: &str, files: &Files<'_>, choices: &mut Choices<'_>) -> OsString {
+    match token {
+        "REPORT" => files.path(choices.one_of(&REPORTS)),
+        "BINARY" => files.path(choices.one_of(&BINARIES)),
+        "DUMP" => files.path("dump.dmp"),
+        "PATH" => files.path(choices.one_of(&PATHS)),
+        "OUT" => files.path(choices.one_of(&OUTPUTS)),
+        "CACHE" => files.path("cache"),
+        "ADDRESS" => choices.one_of(&ADDRESSES).into(),
+        "WORD" => word(choices),
+        "@OPTIONS" => {
+            let mut at = OsString::from("@");
+            at.push(files.path("options"));
+            at
         }
+        token => token.into(),
     }
-    match command {
-        // By default tables go to the current directory.
-        "convert" if !argv.iter().any(|word| word == "-o" || word == "--output") => {
-            argv.insert(2, files.path("out/"));
-            argv.insert(2, "-o".into());
+}
+
+fn argv(files: &Files<'_>, choices: &mut Choices<'_>) -> Vec<OsString> {
+    let (command, options) = choices.one_of(&COMMANDS);
+    let mut argv: Vec<OsString> = vec!["backtrail".into()];
+    argv.extend(command.split_whitespace().map(|token| meant(token, files, choices)));
+    for _ in 0..choices.below(5) {
+        if options.is_empty() {
+            break;
         }
-        "generate" => {
-            argv = vec![
-                "backtrail".into(),
-                "generate".into(),
-                choices.one_of(&["man", "x"]).into(),
-                files.path("out"),
-            ]
-        }
-        _ => {}
+        argv.extend(choices.one_of(options).split_whitespace().map(|token| meant(token, files, choices)));
+    }
+    // What nobody means: a word too many.
+    if choices.below(8) == 0 {
+        argv.push(word(choices));
     }
     argv
 }
@@ -365,13 +365,14 @@ fn is_unsafe(character: char) -> bool {
 }
 
 /// Fails where something is left of the output besides safe text and our own colours.
-fn check_shown(bytes: &[u8], argv: &[OsString]) {
+fn check_shown(bytes: &[u8], argv: &[OsString], is_coloured: bool) {
     let text = std::str::from_utf8(bytes).unwrap_or_else(|error| panic!("{argv:?}: {error}"));
     let mut rest = text;
     while let Some(at) = rest.find(is_unsafe) {
         let (before, found) = rest.split_at(at);
         let colour = found
             .strip_prefix("\u{1b}[")
+            .filter(|_| is_coloured)
             .map(|code| code.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
         match colour.and_then(|code| code.strip_prefix('m')) {
             Some(after) => rest = after,
@@ -381,12 +382,12 @@ fn check_shown(bytes: &[u8], argv: &[OsString]) {
 }
 
 /// The seeds' bytes, by name.
-pub fn seeds(root: &Path) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn seeds(root: &Path) -> Vec<(String, Vec<u8>)> {
     SEEDS.iter().map(|(name, path)| ((*name).to_owned(), std::fs::read(root.join(path)).unwrap())).collect()
 }
 
 /// Runs the command line that `data` stands for, below `directory`, which is made anew.
-pub fn check(data: &[u8], seeds: &[(String, Vec<u8>)], directory: &Path) {
+pub(crate) fn check(data: &[u8], seeds: &[(String, Vec<u8>)], directory: &Path) -> u8 {
     let mut choices = Choices(data);
     let switches = choices.byte();
     let is = |bit: u8| switches & 1 << bit != 0;
@@ -411,10 +412,12 @@ pub fn check(data: &[u8], seeds: &[(String, Vec<u8>)], directory: &Path) {
     let code = backtrail_cli::run(argv.clone(), &Console::new(streams, environment));
     assert!(code <= 2, "{argv:?}: exit code {code}");
     files.check(&argv);
-    check_shown(&err.bytes(), &argv);
+    let is_coloured = is(3) || argv.iter().any(|word| word == "always") || is(0) || is(1);
+    check_shown(&err.bytes(), &argv, is_coloured);
     if !is_of_tools(&argv)
         || (environment.stdout_is_terminal && !argv.iter().any(|word| word == "/dev/stdout"))
     {
-        check_shown(&out.bytes(), &argv);
+        check_shown(&out.bytes(), &argv, is_coloured);
     }
+    code
 }
