@@ -11,4 +11,6 @@ use std::sync::LazyLock;
 static SEEDS: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| command_line::seeds(&workspace_root()));
 static DIRECTORY: LazyLock<TempDir> = LazyLock::new(|| TempDir::new("fuzz-command-line"));
 
-fuzz_target!(|data: &[u8]| command_line::check(data, &SEEDS, &DIRECTORY.join("files")));
+fuzz_target!(|data: &[u8]| {
+    command_line::check(data, &SEEDS, &DIRECTORY.join("files"));
+});

@@ -15,15 +15,15 @@ const FAILED: u8 = 2;
 /// Runs a command line, the program's name in front, and returns its exit code.
 pub fn run(argv: Vec<OsString>, console: &Console) -> u8 {
     match Alias::of(&argv) {
-        Some((alias, call)) => run_as_alias(alias, alias.argv(call, argv), console),
+        Some((alias, call)) => run_as_alias(alias, &alias.argv(call, argv), console),
         None => run_command(&argv, FAILED, console),
     }
 }
 
 /// Runs as the tool that scripts expect: with its name in messages, and 1 as the exit code of every failure.
-fn run_as_alias(alias: Alias, argv: Vec<OsString>, console: &Console) -> u8 {
+fn run_as_alias(alias: Alias, argv: &[OsString], console: &Console) -> u8 {
     console.run_as(alias.name());
-    run_command(&argv, 1, console)
+    run_command(argv, 1, console)
 }
 
 fn run_command(argv: &[OsString], failed: u8, console: &Console) -> u8 {

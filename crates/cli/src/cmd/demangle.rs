@@ -194,7 +194,7 @@ impl Filter {
         let readable = if self.is_off { None } else { self.demangler.demangle(word, &self.options).ok() };
         match readable {
             Some(readable) if self.has_quotes && !is_in_quotes => out.put(format_args!("\"{readable}\"")),
-            Some(readable) => out.put_str(&readable),
+            Some(readable) => out.put_str(readable),
             None => out.put_str(word),
         }
     }

@@ -215,7 +215,7 @@ fn write_text(out: &mut Text<'_>, address: Svma, shown: &Shown<'_>) -> io::Resul
     out.put(address)?;
     for (position, function) in shown.functions.iter().enumerate() {
         out.put_str(if position == 0 { "  " } else { "    inlined into " })?;
-        out.put_str(&function.name)?;
+        out.put_str(function.name)?;
         if let Some(file) = &function.file {
             out.put_str("  at ")?;
             out.put_str(file)?;

@@ -114,7 +114,9 @@ pub(crate) fn run(args: &Stacks, colour: Colour, console: &Console) -> Result<Ou
     }
     let outcome = if stacks.is_incomplete() { Outcome::Incomplete } else { Outcome::Done };
     // The program ends next, which is quicker than to give back the frames of a thousand threads one by one.
-    std::mem::forget(stacks);
+    if console.is_of_process() {
+        std::mem::forget(stacks);
+    }
     Ok(outcome)
 }
 

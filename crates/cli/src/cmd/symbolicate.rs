@@ -116,7 +116,7 @@ pub(crate) fn is_cut(analysis: &Analysis) -> bool {
     analysis.report.notes.iter().any(|note| note.starts_with("the report is cut or broken"))
 }
 
-/// Whether nothing of what a report is for was found in it.
+/// Whether nothing of what a report is for was found in it: not even its process' path, which stands in its body.
 fn is_empty(analysis: &Analysis) -> bool {
     let report = &analysis.report;
     report.threads.is_empty()
@@ -125,6 +125,7 @@ fn is_empty(analysis: &Analysis) -> bool {
         && report.exception.is_none()
         && report.termination.is_none()
         && report.app_info.is_empty()
+        && report.process.path.is_none()
 }
 
 /// Reads a report that has something to say.
@@ -134,7 +135,7 @@ pub(crate) fn analyse(bytes: &[u8], symbols: &Symbols, limits: &Limits) -> Resul
         return Ok(analysis);
     }
     let note = analysis.report.notes.iter().find_map(|note| note.split_once(" is read: "));
-    let why = note.map_or("expected an exception, a termination, threads or images", |(_, why)| why);
+    let why = note.map_or("expected a process, an exception, threads or images", |(_, why)| why);
     Err(format!("nothing of the report can be read: {why}"))
 }
 

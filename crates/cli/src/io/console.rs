@@ -67,6 +67,7 @@ pub struct Console {
     stderr: Mutex<Box<dyn Write + Send>>,
     environment: Environment,
     name: OnceLock<&'static str>,
+    is_of_process: bool,
 }
 
 impl fmt::Debug for Console {
@@ -84,6 +85,7 @@ impl Console {
             stderr: Mutex::new(streams.stderr),
             environment,
             name: OnceLock::new(),
+            is_of_process: false,
         }
     }
 
@@ -94,7 +96,12 @@ impl Console {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
         };
-        Self::new(streams, Environment::of_process())
+        Self { is_of_process: true, ..Self::new(streams, Environment::of_process()) }
+    }
+
+    /// Whether the process ends with the command line.
+    pub(crate) fn is_of_process(&self) -> bool {
+        self.is_of_process
     }
 
     /// The name that messages begin with, if it is not the program's own.

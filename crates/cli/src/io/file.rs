@@ -1,7 +1,6 @@
 //! Files that appear whole or not at all, and the question whether two paths are one file.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -25,12 +24,10 @@ impl NewFile {
     /// What a link leads to takes the file, and the link stays.
     pub(crate) fn create(place: &Path) -> io::Result<Self> {
         let place = follow(place);
-        let name = place.file_name().ok_or_else(|| io::Error::other("expected the name of a file"))?;
+        place.file_name().ok_or_else(|| io::Error::other("expected the name of a file"))?;
         for attempt in 0..TRIES {
-            let mut hidden = OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".{}-{attempt}.part", std::process::id()));
-            let temporary = place.with_file_name(hidden);
+            // Not made of the file's own name, which may be as long as names can be.
+            let temporary = place.with_file_name(format!(".backtrail-{}-{attempt}.part", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
                     let out = BufWriter::with_capacity(1 << 16, file);
@@ -169,7 +166,8 @@ pub(crate) fn refuse_pipe(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use backtrail_testkit::TempDir;

@@ -3,7 +3,7 @@
 use super::console::Console;
 use super::file::refuse_pipe;
 use crate::outcome::Failure;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -110,29 +110,22 @@ pub(crate) fn output_names(inputs: &[Input]) -> Vec<String> {
         for (position, name) in names.iter().enumerate() {
             positions.entry(name.to_lowercase()).or_default().push(position);
         }
-        let alike: Vec<_> =
-            positions.into_values().filter(|positions| positions.len() > 1).flatten().collect();
-        let deeper: Vec<_> = alike
-            .into_iter()
-            .filter(|position| levels.get(*position).is_some_and(|level| *level < MAX_LEVEL))
-            .collect();
+        let alike = positions.into_values().filter(|positions| positions.len() > 1).flatten();
+        let deeper: Vec<_> =
+            alike.filter(|position| levels.get(*position).is_some_and(|level| *level < MAX_LEVEL)).collect();
         if deeper.is_empty() {
             // The same file was given twice.
             return numbered(names);
         }
-        levels
-            .iter_mut()
-            .enumerate()
-            .for_each(|(position, level)| *level += usize::from(deeper.contains(&position)));
+        for position in deeper {
+            levels.get_mut(position).into_iter().for_each(|level| *level += 1);
+        }
     }
 }
 
 /// Adds numbers to names that are alike.
 pub(crate) fn numbered(names: Vec<String>) -> Vec<String> {
-    let mut taken: HashMap<String, usize> = HashMap::new();
-    for name in &names {
-        *taken.entry(name.to_lowercase()).or_default() += 1;
-    }
+    let mut taken: HashSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
     let mut seen: HashMap<String, usize> = HashMap::new();
     let number = |name: String| {
         let count = seen.entry(name.to_lowercase()).or_default();
@@ -142,8 +135,7 @@ pub(crate) fn numbered(names: Vec<String>) -> Vec<String> {
         }
         loop {
             let numbered = format!("{name}-{count}");
-            if !taken.contains_key(&numbered.to_lowercase()) {
-                taken.insert(numbered.to_lowercase(), 1);
+            if taken.insert(numbered.to_lowercase()) {
                 return numbered;
             }
             *count += 1;

@@ -256,4 +256,23 @@ mod tests {
             "&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;\\u{1b}[31m\\u{202e}";
         assert_eq!(text, expected);
     }
+
+    #[test]
+    fn a_guess_is_marked() {
+        let row = Row {
+            index: Some(3),
+            image: "libc".to_owned(),
+            what: "read".to_owned(),
+            place: None,
+            inlined: false,
+            reason: None,
+            doubt: Some("by scan, a guess".to_owned()),
+            is_guess: true,
+            located: false,
+        };
+        let mut out = Vec::new();
+        frame_row(&mut out, &row).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("<span class=\"guess\">by scan, a guess</span>"), "{out}");
+    }
 }

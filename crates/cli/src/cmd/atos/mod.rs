@@ -13,7 +13,8 @@ use crate::io::text::Text;
 use crate::outcome::{Failure, Outcome};
 use backtrail::{Arch, Avma, Binary, Located, OpenError, Placement, Svma};
 use render::Form;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 /// As atos prints it, behind an empty line.
@@ -48,8 +49,7 @@ pub(crate) fn run(args: &Atos, console: &Console) -> Result<Outcome, Failure> {
     let mut out = console.stdout();
     let mut out = Text::new(&mut out, console.style_of_tools());
     if let Some(file) = &args.file {
-        let text = std::fs::read(file);
-        let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        let text = read(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         let text = String::from_utf8_lossy(&text);
         answers.all(&mut out, &text.split_whitespace().collect::<Vec<_>>())?;
     }
@@ -63,6 +63,18 @@ pub(crate) fn run(args: &Atos, console: &Console) -> Result<Outcome, Failure> {
         console.warn(problem);
     }
     Ok(Outcome::Done)
+}
+
+/// A file of addresses.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    /// Ten million addresses and more.
+    const MAX_BYTES: u64 = 1 << 28;
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        0..=MAX_BYTES => Ok(bytes),
+        _ => Err(io::Error::other(format!("larger than {} MiB", MAX_BYTES >> 20))),
+    }
 }
 
 /// Opens the file; the message is that of atos, with the reason behind it.
