@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Before any other thread begins: they inherit it.
     let signals = block_usr1();
     let capturer = Capturer::new(Options::default())?;
-    let symbols = Symbols::none();
+    let symbols = Symbols::new();
     for number in 0..3 {
         std::thread::Builder::new().name(format!("worker {number}")).spawn(move || work(number))?;
     }
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("\n{} \"{}\" {state}", thread.id, thread.name);
             match &thread.stack {
                 Ok(stack) => {
-                    for frame in capturer.symbolize(stack, &symbols) {
+                    for frame in backtrail::capture::symbolize(&capturer, stack, &symbols) {
                         println!("{}", backtrail::capture::line(&frame));
                     }
                 }

@@ -8,7 +8,7 @@
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    use backtrail::Symbols;
+    use backtrail::{Symbols, capture};
 
     let log = Log::new()?;
     for order in [3, 0, 7] {
@@ -16,10 +16,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             log.error(message);
         }
     }
-    let symbols = Symbols::none();
+    let symbols = Symbols::new();
     for (message, stack) in log.entries() {
         println!("error: {message}");
-        for frame in log.capture::symbolize(&capturer, &stack, &symbols).iter().take(6) {
+        for frame in capture::symbolize(&log.capturer, &stack, &symbols).iter().take(6) {
             println!("{}", backtrail::capture::line(frame));
         }
     }

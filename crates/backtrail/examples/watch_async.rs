@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = |event: Event<'_>| {
         if let Event::Ended(hang) = event {
             let mut hang = hang.clone();
-            hang.name(&Symbols::none());
+            hang.name(&Symbols::new());
             println!("{hang}");
         }
     };

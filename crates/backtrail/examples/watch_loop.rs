@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder: std::path::PathBuf = std::env::args_os().nth(1).unwrap_or_else(|| "hangs".into()).into();
     for mut found in unfinished(&folder)? {
         if let Ok(hang) = &mut found.hang {
-            hang.name(&Symbols::none());
+            hang.name(&Symbols::new());
             println!("The last run did not survive this:\n{hang}");
         }
         found.remove()?;
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let watch = Watch::main_thread(options, |event| {
         if let Event::Ended(hang) = event {
             let mut hang = hang.clone();
-            hang.name(&Symbols::none());
+            hang.name(&Symbols::new());
             println!("{hang}");
         }
     })?;

@@ -15,7 +15,7 @@ fn capturer(method: Method) -> Capturer {
 }
 
 fn names(capturer: &Capturer, stack: &RawStack) -> Vec<String> {
-    let frames = capturer.symbolize(stack, &Symbols::none());
+    let frames = backtrail::capture::symbolize(capturer, stack, &Symbols::new());
     frames.iter().flat_map(|frame| frame.names().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 

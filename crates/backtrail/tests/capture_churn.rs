@@ -79,7 +79,7 @@ impl Names<'_> {
     fn of(&mut self, stack: &RawStack) -> Vec<String> {
         let is_known = |frame: &backtrail::capture::RawFrame| self.known.contains_key(&frame.address);
         if !stack.frames().iter().all(is_known) {
-            for frame in self.capturer.symbolize(stack, &self.symbols) {
+            for frame in backtrail::capture::symbolize(self.capturer, stack, &self.symbols) {
                 let outermost = frame
                     .functions
                     .last()
@@ -342,7 +342,7 @@ fn churn(rounds: usize, captures: usize) {
     let (mut seen, mut held) = (Seen::default(), Vec::with_capacity(rounds));
     for round in 0.. {
         let threads = Threads::begin(churn, &plugin);
-        let mut names = Names { capturer: &capturer, symbols: Symbols::none(), known: HashMap::new() };
+        let mut names = Names { capturer: &capturer, symbols: Symbols::new(), known: HashMap::new() };
         for number in 0..captures {
             let captured = capturer.all();
             assert!(captured.len() >= 6, "{captured:?}");
@@ -417,7 +417,7 @@ fn while_held<T>(work: impl FnOnce() + Send, check: impl FnOnce(ThreadId) -> T) 
 }
 
 fn names_of(capturer: &Capturer, stack: &RawStack) -> Vec<String> {
-    Names { capturer, symbols: Symbols::none(), known: HashMap::new() }.of(stack)
+    Names { capturer, symbols: Symbols::new(), known: HashMap::new() }.of(stack)
 }
 
 /// Captures a thread by itself and with all others while it holds something, and wants a function in its stack. Frames
@@ -499,9 +499,10 @@ fn libraries_with_a_relative_path_are_named_wherever_the_process_is() {
     let library = open(&Path::new(".").join(plugin.file_name().unwrap()));
     std::env::set_current_dir(before).unwrap();
     let capturer = patient(Options::default());
-    let frame = capturer.symbolize_address(
+    let frame = backtrail::capture::symbolize_address(
+        &capturer,
         FrameAddress::Exact(Avma::new(symbol(library, "plugin_work") as u64)),
-        &Symbols::none(),
+        &Symbols::new(),
     );
     let function = frame.functions.first().unwrap_or_else(|| panic!("no debug info: {frame:?}"));
     assert_eq!(function.name, "plugin_work");
@@ -515,7 +516,7 @@ fn the_kernels_image_is_named() {
     let Some(line) = vdso.lines().find(|line| line.ends_with("[vdso]")) else { return };
     let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
     let at = FrameAddress::Exact(Avma::new(start + 4));
-    let frame = capturer.symbolize_address(at, &Symbols::none());
+    let frame = backtrail::capture::symbolize_address(&capturer, at, &Symbols::new());
     assert_eq!(frame.image_name.as_deref(), Some("[vdso]"), "{frame:?}");
 }
 

@@ -22,7 +22,7 @@ fn every_application_frame_gets_its_functions() {
     }
     assert_eq!(reports, 128);
     assert!(frames > 500, "{frames} frames compared");
-    assert_eq!(symbols.problems(), Vec::<String>::new());
+    assert_eq!(symbols.problems(), []);
     assert_eq!(symbols.late_problems(), Vec::<String>::new());
 }
 

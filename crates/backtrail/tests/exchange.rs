@@ -118,7 +118,7 @@ fn symbol_files_of_dump_syms_say_what_the_binary_says() {
         let bytes = std::fs::read(&file).unwrap();
         let file = Breakpad::open(&bytes).unwrap();
         let binary = Binary::open(&path, None).unwrap();
-        let base = binary.facts().image_base;
+        let base = binary.info().image_base;
         for address in addresses(&path) {
             let located = binary.lookup(Svma::new(address));
             if located.functions.last().is_none_or(|function| function.name.is_empty()) {
@@ -179,7 +179,7 @@ fn what_is_converted_answers_as_the_binary_does() {
     {
         let file = Binary::open(&converted(&folder, name, format), None).unwrap();
         let binary = Binary::open(&fixture(name), None).unwrap();
-        let base = if format == TableFormat::Breakpad { binary.facts().image_base.get() } else { 0 };
+        let base = if format == TableFormat::Breakpad { binary.info().image_base.get() } else { 0 };
         for address in addresses(&fixture(name)) {
             let wanted = binary.lookup(Svma::new(address));
             if wanted.functions.last().is_none_or(|function| function.name.is_empty()) {

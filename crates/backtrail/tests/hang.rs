@@ -66,7 +66,7 @@ fn ended(told: &Receiver<Told>) -> Hang {
 }
 
 fn names(hang: &mut Hang) -> Vec<String> {
-    hang.name(&Symbols::none());
+    hang.name(&Symbols::new());
     let heaviest = hang.heaviest().expect("a stack");
     hang.stack(heaviest).flat_map(|frame| frame.names().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
@@ -74,7 +74,7 @@ fn names(hang: &mut Hang) -> Vec<String> {
 /// The document of a hang, as it is written.
 fn keeps_to_the_schema(hang: &Hang, schema: &mut Schema) {
     let mut line = Vec::new();
-    hang.write_json(&mut line).unwrap();
+    backtrail::json::write_hang(&mut line, hang).unwrap();
     schema.check("hang", &serde_json::from_slice(&line).unwrap()).unwrap();
 }
 

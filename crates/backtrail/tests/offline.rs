@@ -114,7 +114,7 @@ fn agree(case: &str, want: &Expected, have: &Expected, frame: &Frame) -> bool {
 
 fn compare(case: &Path, name: &str) -> Result<usize, String> {
     let want = expected(&fs::read_to_string(case.join("output.txt")).unwrap());
-    let stacks = Stacks::offline(case, &Symbols::none(), &StackOptions::default())
+    let stacks = Stacks::offline(case, &Symbols::new(), &StackOptions::default())
         .map_err(|error| error.to_string())?;
     let thread = &stacks.report.process.threads[0];
     let have: Vec<_> = thread.frames.iter().map(|frame| ours(&stacks, frame)).collect();

@@ -66,8 +66,8 @@ fn text(thread: &Thread) -> String {
 
 /// No frame is a guess, and the walk knows why it ended.
 fn check(stacks: &Stacks) {
-    assert!(stacks.report.threads.len() > 4);
-    for thread in &stacks.report.threads {
+    assert!(stacks.report.process.threads.len() > 4);
+    for thread in &stacks.report.process.threads {
         let ended = thread.ended.as_ref().unwrap();
         assert!(matches!(ended.kind, backtrail::EndKind::EndOfStack), "{}", text(thread));
         assert!(thread.frames.iter().all(|frame| frame.trust != Trust::Scan), "{}", text(thread));
@@ -80,7 +80,7 @@ fn find<'s>(stacks: &'s Stacks, name: &str) -> (&'s Thread, usize) {
         let is_it = |frame: &Frame| frame.names().any(|other| other == name);
         Some((thread, thread.frames.iter().position(is_it)?))
     };
-    stacks.report.threads.iter().find_map(position).unwrap()
+    stacks.report.process.threads.iter().find_map(position).unwrap()
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn javas_frames_are_those_of_the_chain() {
             thread.frames.iter().any(|frame| from_java(&frame))
         };
         // Each of the program's own threads was called from the JVM, once.
-        let own = stacks.report.threads.iter().filter(|thread| {
+        let own = stacks.report.process.threads.iter().filter(|thread| {
             thread.name.as_deref().is_some_and(|name| {
                 ["sleeps-", "waits-", "computes", "accepts"].iter().any(|start| name.starts_with(start))
             })

@@ -27,7 +27,7 @@ fn each_report(symbols: &str, mut check: impl FnMut(&Path, &[u8], &Analysis, &Va
     }
     let there = std::fs::read_dir(sample().join("reports")).unwrap().count();
     assert_eq!(count, there, "every report has answers");
-    assert_eq!(symbols.problems(), Vec::<String>::new());
+    assert_eq!(symbols.problems(), []);
 }
 
 /// The frame that an answer speaks of; those of no thread belong to the uncaught exception.
@@ -69,7 +69,7 @@ fn every_frame_of_ours_gets_its_functions() {
             assert_eq!(report.process.images[image].name, wanted["image"].as_str().unwrap(), "{place}");
             let avma = frame.address.unwrap().raw();
             assert_eq!(avma.get(), number(&wanted["avma"]), "{place}");
-            let svma = analysis.images[image].bias.and_then(|bias: Bias| bias.to_svma(avma));
+            let svma = analysis.report.process.images[image].symbols.bias.and_then(|bias: Bias| bias.to_svma(avma));
             assert_eq!(svma, Some(Svma::new(number(&wanted["svma"]))), "{place}");
         }
         let ours = all_frames(report).filter(|frame| !frame.functions.is_empty()).count();
@@ -108,7 +108,7 @@ fn reports_are_read_whole_and_attributed() {
         };
         assert_eq!(analysis.attribution.verdict, verdict, "{place}");
         assert_eq!(analysis.attribution.name.as_deref(), case["attribution"]["name"].as_str(), "{place}");
-        assert!(!analysis.is_incomplete(), "{place}: {:?}", analysis.images);
+        assert!(!analysis.is_incomplete(), "{place}: {:?}", analysis.report.process.images);
     });
 }
 

@@ -294,7 +294,7 @@ pub unsafe extern "C" fn backtrail_hang_format(
         let mut hang = unsafe { pass::handle(hang, "hang") }?.0.clone();
         // SAFETY: the header's demand.
         let out = unsafe { out.as_mut() }.ok_or_else(|| Failure::null("out"))?;
-        hang.name(&Symbols::none());
+        hang.name(&Symbols::new());
         let mut text = Vec::new();
         let written = match format {
             BACKTRAIL_TEXT => hang.write_text(&mut text),

@@ -1,7 +1,8 @@
 //! Inputs made to hurt: none may panic, take long, or take memory beyond a small multiple of their size.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails")]
 
-use backtrail_report::{ErrorKind, Limits, Report, emit, parse};
+use backtrail_model::Report;
+use backtrail_report::{ErrorKind, Limits, emit, parse};
 use std::time::{Duration, Instant};
 
 fn read(input: &[u8]) -> Result<Report, backtrail_report::Error> {

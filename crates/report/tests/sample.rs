@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails")]
 
 use backtrail_core::FrameAddress;
-use backtrail_report::{Frame, Limits, Report, emit, parse};
+use backtrail_model::{Frame, Report};
+use backtrail_report::{Limits, emit, parse};
 use std::path::Path;
 
 fn read(path: &Path) -> Report {
@@ -32,10 +33,10 @@ fn both_forms_of_each_report_agree() {
         }
         let (text, json) = (read(&path), read(&path.with_extension("ips")));
         let place = path.display();
-        for (a, b) in text.threads.iter().zip(&json.threads) {
+        for (a, b) in text.process.threads.iter().zip(&json.process.threads) {
             assert_eq!(rows(&text, &a.frames), rows(&json, &b.frames), "{place}");
             assert_eq!((&a.name, &a.queue, a.crashed), (&b.name, &b.queue, b.crashed), "{place}");
-            let values = |thread: &backtrail_report::Thread| -> Vec<(String, u64)> {
+            let values = |thread: &backtrail_model::Thread| -> Vec<(String, u64)> {
                 let mut values: Vec<_> = thread.registers.iter().map(|r| (r.name.clone(), r.value)).collect();
                 values.sort();
                 values
@@ -43,9 +44,9 @@ fn both_forms_of_each_report_agree() {
             let (a, b) = (values(a), values(b));
             assert!(a.iter().all(|value| b.contains(value) || value.0 == "rfl"), "{place}: {a:?} {b:?}");
         }
-        assert_eq!(text.threads.len(), json.threads.len(), "{place}");
-        assert_eq!(text.backtraces.len(), json.backtraces.len(), "{place}");
-        for (a, b) in text.backtraces.iter().zip(&json.backtraces) {
+        assert_eq!(text.process.threads.len(), json.process.threads.len(), "{place}");
+        assert_eq!(text.process.backtraces.len(), json.process.backtraces.len(), "{place}");
+        for (a, b) in text.process.backtraces.iter().zip(&json.process.backtraces) {
             assert_eq!(rows(&text, &a.frames), rows(&json, &b.frames), "{place}");
             assert_eq!(a.is_exception, b.is_exception, "{place}");
         }

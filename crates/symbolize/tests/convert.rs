@@ -6,7 +6,7 @@ mod common;
 use backtrail_core::Svma;
 use backtrail_object::Object;
 use backtrail_symbolize::convert::{ConvertOptions, convert, verify};
-use backtrail_symbolize::{Answer, FileRequest, Symbolizer, table_lookup};
+use backtrail_symbolize::{FileRequest, Symbolizer, table_lookup};
 use backtrail_table::Table;
 use common::{Files, lookup, symbolizer};
 use std::io::Cursor;

@@ -108,3 +108,37 @@ fn node<'a>(node: &'a TreeNode, images: &'a [Image]) -> NodeJson<'a> {
         frame: frame(&node.frame, images),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_core::Function;
+    use backtrail_model::{Tree, Unit};
+
+    fn node(parent: Option<usize>, index: u32, name: &str, own_weight: u64) -> TreeNode {
+        let mut node = TreeNode::new(parent, Frame::new(index));
+        node.frame.functions.push(Function { name: name.to_owned(), ..Function::default() });
+        (node.own_samples, node.own_weight) = (own_weight.min(1), own_weight);
+        node
+    }
+
+    #[test]
+    fn json_has_the_tree_and_the_heaviest_stack() {
+        let nodes = vec![node(None, 0, "main", 0), node(Some(0), 1, "hash", 9_000_000), node(Some(0), 1, "read", 1)];
+        let mut tree = Tree { unit: Unit::Nanoseconds, nodes, ..Tree::default() };
+        tree.add_up();
+        let mut shown = Hang::default();
+        shown.process.trees.push(tree);
+        (shown.lasted, shown.end) = (Duration::from_millis(330), Some(End::Recovered));
+        let json = serde_json::to_value(hang(&shown)).unwrap();
+        assert_eq!(json["schema"], "backtrail-hang/1");
+        assert_eq!((&json["lasted_ms"], &json["ended"]), (&330.0.into(), &"recovered".into()));
+        assert_eq!(json["heaviest"].as_array().unwrap().len(), 2);
+        assert_eq!(json["heaviest"][0]["functions"][0]["name"], "hash");
+        assert_eq!((&json["heaviest"][0]["index"], &json["heaviest"][1]["index"]), (&0.into(), &1.into()));
+        let tree = json["tree"].as_array().unwrap();
+        assert_eq!(tree.len(), 3);
+        assert_eq!((&tree[0]["parent"], &tree[1]["parent"]), (&serde_json::Value::Null, &0.into()));
+        assert_eq!((&tree[0]["samples"], &tree[1]["time_ms"]), (&2.into(), &9.0.into()));
+    }
+}

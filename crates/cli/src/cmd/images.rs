@@ -1,47 +1,53 @@
 //! `backtrail images`: what files hold, and what a process has mapped.
 
-use crate::args::{Images, PlainFormat};
-use crate::output::{Failure, Outcome};
-use crate::progress::Meter;
-use crate::render::mapped;
-use backtrail::{Inspected, Stacks, Symbols, inspect};
-use std::io::{self, Write};
-use std::path::Path;
+use super::options::{PlainFormat, symbols};
+use crate::io::console::Console;
+use crate::io::file::refuse_pipe;
+use crate::io::json::SafeJson;
+use crate::io::text::{Style, Text};
+use crate::outcome::{Failure, Outcome};
+use crate::render::images::{write_file, write_process};
+use crate::tally::Tally;
+use backtrail::{Stacks, inspect};
+use clap::Args;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-pub(crate) fn run(args: &Images) -> Result<Outcome, Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut outcome = Outcome::Done;
+/// Shows the images of a running process, or what binaries hold.
+///
+/// Of a process (Linux): each image's addresses, bias, identity, and where its symbols are or were looked for. Of files:
+/// slices, identities, segments, load commands, debug info.
+#[derive(Args, Debug)]
+pub(crate) struct Images {
+    /// Mach-O or ELF files, archives, dSYM bundles; or a process id. A file with such a name is given as ./NAME.
+    #[arg(required = true, value_name = "PID|FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Where to look for the symbols of a process: a file, or a directory searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    pub(crate) format: PlainFormat,
+}
+
+pub(crate) fn run(args: &Images, console: &Console) -> Result<Outcome, Failure> {
+    let mut out = console.stdout();
+    let mut tally = Tally::default();
     for path in &args.files {
-        if let Some(pid) = process(path) {
-            match images_of(pid, args) {
-                Ok(stacks) => match args.format {
-                    PlainFormat::Text => mapped::write(&mut out, &stacks)?,
-                    PlainFormat::Json => backtrail::json::write_images(&mut out, &stacks)?,
-                },
-                Err(problem) => {
-                    eprintln!("backtrail: {problem}");
-                    outcome = Outcome::BadInput;
-                }
-            }
-            continue;
-        }
-        match inspect(path) {
-            Ok(slices) => {
-                for slice in &slices {
-                    match args.format {
-                        PlainFormat::Text => write_text(&mut out, slice)?,
-                        PlainFormat::Json => backtrail::json::write_line(&mut out, slice)?,
-                    }
-                }
-            }
+        let shown = match process(path) {
+            Some(pid) => show_process(&mut out, pid, args, console)?,
+            None => show_file(&mut out, path, args.format)?,
+        };
+        match shown {
+            Ok(()) => tally.read(Outcome::Done),
             Err(problem) => {
-                eprintln!("backtrail: {problem}");
-                outcome = Outcome::BadInput;
+                console.warn(problem);
+                tally.failed(path.display().to_string());
             }
         }
     }
     out.flush()?;
-    Ok(outcome)
+    Ok(tally.finish("inputs", console))
 }
 
 /// A process id: nothing but digits.
@@ -49,47 +55,46 @@ fn process(path: &Path) -> Option<u32> {
     path.to_str()?.parse().ok()
 }
 
-#[cfg(target_os = "linux")]
-fn images_of(pid: u32, args: &Images) -> Result<Stacks, String> {
-    let symbols = Symbols::scan(&args.symbols, &Meter::new());
-    for problem in symbols.problems() {
-        eprintln!("backtrail: {problem}");
+/// Shows the slices of a file, or says what is wrong with it.
+fn show_file(out: &mut dyn Write, path: &Path, format: PlainFormat) -> Result<Result<(), String>, Failure> {
+    let slices = match refuse_pipe(path).and_then(|()| inspect(path)) {
+        Ok(slices) => slices,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    for slice in &slices {
+        match format {
+            PlainFormat::Text => write_file(&mut Text::new(out, Style::PLAIN), slice)?,
+            PlainFormat::Json => backtrail::json::write_line(SafeJson::new(&mut *out), slice)?,
+        }
     }
-    Stacks::images_of(pid, &symbols).map_err(|error| error.to_string())
+    Ok(Ok(()))
+}
+
+/// Shows the images of a process, or says why they cannot be read.
+fn show_process(
+    out: &mut dyn Write,
+    pid: u32,
+    args: &Images,
+    console: &Console,
+) -> Result<Result<(), String>, Failure> {
+    let symbols = symbols(&args.symbols, None, console)?;
+    let stacks = match images_of(pid, &symbols) {
+        Ok(stacks) => stacks,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    match args.format {
+        PlainFormat::Text => write_process(&mut Text::new(out, Style::PLAIN), &stacks)?,
+        PlainFormat::Json => backtrail::json::write_images(SafeJson::new(&mut *out), &stacks)?,
+    }
+    Ok(Ok(()))
+}
+
+#[cfg(target_os = "linux")]
+fn images_of(pid: u32, symbols: &backtrail::Symbols) -> Result<Stacks, String> {
+    Stacks::images_of(pid, symbols).map_err(|error| error.to_string())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn images_of(_: u32, _: &Images) -> Result<Stacks, String> {
-    Err("processes that run are looked at on Linux only".to_owned())
-}
-
-fn write_text(out: &mut dyn Write, slice: &Inspected) -> io::Result<()> {
-    let member = slice.member.as_ref().map(|member| format!("({member})")).unwrap_or_default();
-    let words = [slice.format, slice.kind, slice.arch].map(|word| word.unwrap_or("unknown")).join(" ");
-    writeln!(out, "{}{member}: {words}", slice.path)?;
-    writeln!(out, "  id           {}", slice.id.as_deref().unwrap_or("none"))?;
-    writeln!(out, "  image base   {}", slice.image_base.as_deref().unwrap_or("unknown"))?;
-    let debug_info = match (slice.debug_info, slice.debug_map_objects, &slice.debug_link) {
-        (true, ..) => "DWARF".to_owned(),
-        (false, objects @ 1.., _) => format!("none; a debug map names {objects} object files"),
-        (false, 0, Some(link)) => format!("none; in {link}"),
-        (false, 0, None) => "none".to_owned(),
-    };
-    writeln!(out, "  debug info   {debug_info}")?;
-    writeln!(out, "  symbols      {}; {} function starts", slice.symbols, slice.function_starts)?;
-    for segment in &slice.segments {
-        let (address, size) = (&segment.address, segment.size);
-        writeln!(
-            out,
-            "  segment      {address:<18} {size:>12} bytes  {}  {}",
-            segment.permissions, segment.name
-        )?;
-    }
-    for command in &slice.load_commands {
-        writeln!(out, "  {:<28} {}", command.name, command.text)?;
-    }
-    for problem in &slice.problems {
-        writeln!(out, "  problem      {problem}")?;
-    }
-    Ok(())
+fn images_of(_: u32, _: &backtrail::Symbols) -> Result<Stacks, String> {
+    Err("the images of running processes are read on Linux only".to_owned())
 }

@@ -1,18 +1,71 @@
 //! `backtrail lookup`: addresses of one binary into functions.
 
-use super::named_arch;
-use crate::args::{Lookup, LookupFormat, parse_address};
-use crate::batches::LineBatches;
-use crate::output::{Failure, Outcome};
+use super::options::{Cache, named_arch, parse_address};
+use crate::io::console::Console;
+use crate::io::file::refuse_pipe;
+use crate::io::json::SafeJson;
+use crate::io::lines::LineBatches;
+use crate::io::text::{Style, Text};
+use crate::outcome::{Failure, Outcome};
 use crate::render::llvm;
-use backtrail::{Avma, Binary, Details, SymbolInfo, OpenOptions, AddressKind, SymbolInfoRef, Svma};
+use backtrail::{AddressKind, Avma, Binary, Details, OpenOptions, Reason, Svma, SymbolInfo, SymbolInfoRef};
+use clap::{Args, ValueEnum};
 use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Turns addresses of one binary into functions, inline chains, files and lines.
+///
+/// Addresses are hexadecimal, with or without 0x. They are looked up as they are: for a return address pass the
+/// address minus one.
+#[derive(Args, Debug)]
+pub(crate) struct Lookup {
+    /// The binary, dSYM bundle or debug file.
+    #[arg(short = 'e', long = "exe", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Where to look for its debug file, table or symbol file, by its identity: a file, or a directory searched recursively.
+    /// Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
+    /// Which slice of a fat file.
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Addresses are of a process that has the file mapped at X.
+    #[arg(long, value_name = "X", value_parser = parse_address, conflicts_with = "slide")]
+    pub(crate) load_address: Option<u64>,
+    /// Addresses are of a process that has the file mapped X bytes above its stated address.
+    #[arg(long, value_name = "X", value_parser = parse_address)]
+    pub(crate) slide: Option<u64>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = LookupFormat::Text)]
+    pub(crate) format: LookupFormat,
+    /// The addresses; read from standard input, one a line, where none are given.
+    #[arg(value_name = "ADDR")]
+    pub(crate) addresses: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LookupFormat {
+    /// For people.
+    Text,
+    /// For programs; one line each.
+    Json,
+    /// As llvm-symbolizer prints it.
+    Llvm,
+    /// As llvm-symbolizer --output-style=JSON prints it.
+    LlvmJson,
+}
 
 /// Answers that are held at a time.
 const MAX_BATCH: usize = 1 << 14;
 
-pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &Lookup, console: &Console) -> Result<Outcome, Failure> {
     let arch = args.arch.as_deref().map(named_arch).transpose()?;
+    std::iter::once(&args.file)
+        .chain(&args.symbols)
+        .try_for_each(|path| refuse_pipe(path))
+        .map_err(Failure::Input)?;
     let cache = args.cache.tables();
     let options = OpenOptions { symbols: &args.symbols, cache: cache.as_ref(), section: None };
     let binary = Binary::open_with(&args.file, arch, &options);
@@ -22,14 +75,15 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
         (None, Some(slide)) => AddressKind::WithSlide(slide),
         (None, None) => AddressKind::AsStated,
     };
-    let mut answers = Answers { args, binary: &binary, placement, outcome: Outcome::Done, answered: 0 };
-    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut answers =
+        Answers { args, binary: &binary, placement, console, outcome: Outcome::Done, answered: 0 };
+    let mut out = console.stdout();
     answers.all(&mut out, &args.addresses)?;
     if args.format == LookupFormat::LlvmJson && answers.answered > 0 {
         writeln!(out, "]")?;
     }
     if args.addresses.is_empty() {
-        let mut lines = LineBatches::new(io::stdin().lock());
+        let mut lines = LineBatches::new(console.stdin());
         while let Some(batch) = lines.next_batch()? {
             answers.all(&mut out, &batch)?;
             out.flush()?;
@@ -37,7 +91,7 @@ pub(crate) fn run(args: &Lookup) -> Result<Outcome, Failure> {
     }
     out.flush()?;
     for problem in binary.problems() {
-        eprintln!("backtrail: {problem}");
+        console.warn(problem);
     }
     Ok(answers.outcome)
 }
@@ -46,6 +100,7 @@ struct Answers<'a> {
     args: &'a Lookup,
     binary: &'a Binary,
     placement: AddressKind,
+    console: &'a Console,
     outcome: Outcome,
     answered: usize,
 }
@@ -58,7 +113,7 @@ impl Answers<'_> {
             match parse_address(text) {
                 Ok(address) => addresses.push(address),
                 Err(problem) => {
-                    eprintln!("backtrail: {problem}");
+                    self.console.warn(problem);
                     self.outcome = Outcome::BadInput;
                 }
             }
@@ -88,14 +143,14 @@ impl Answers<'_> {
         stated: &[Option<Svma>],
         inside: &[Svma],
     ) -> io::Result<()> {
-        let outside = || SymbolInfo::unknown(Reason::OutsideSections)();
+        let outside = SymbolInfo::unknown(Reason::OutsideSections);
         let mut asked = addresses.iter().map(|address| Svma::new(*address)).zip(stated);
         let (binary, outcome) = (self.binary, &mut self.outcome);
         let mut write = |out: &mut dyn Write, address: Svma, shown: &SymbolInfoRef<'_>| {
             if shown.is_unknown() {
                 *outcome = (*outcome).max(Outcome::Incomplete);
             }
-            write_text(out, address, shown)
+            write_text(&mut Text::new(out, Style::PLAIN), address, shown)
         };
         binary.show_all(inside, |shown| {
             for (address, stated) in asked.by_ref() {
@@ -122,7 +177,11 @@ impl Answers<'_> {
         if is_list {
             out.write_all(if self.answered == 0 { b"[" } else { b"," })?;
         }
-        llvm::write_json(out, &self.args.file.to_string_lossy(), address, located, details)?;
+        let module = self.args.file.to_string_lossy();
+        match self.console.stdout_is_terminal() {
+            true => llvm::write_json(&mut SafeJson::new(&mut *out), &module, address, located, details)?,
+            false => llvm::write_json(out, &module, address, located, details)?,
+        }
         if is_list { Ok(()) } else { writeln!(out) }
     }
 
@@ -139,9 +198,11 @@ impl Answers<'_> {
             self.outcome = self.outcome.max(Outcome::Incomplete);
         }
         match self.args.format {
-            LookupFormat::Text => write_text(out, shown, &SymbolInfoRef::from(located))?,
-            LookupFormat::Json => backtrail::json::write_lookup(&mut *out, shown, located)?,
-            LookupFormat::Llvm => llvm::write_text(out, located, &details())?,
+            LookupFormat::Text => write_text(&mut Text::new(out, Style::PLAIN), shown, &SymbolInfoRef::from(located))?,
+            LookupFormat::Json => backtrail::json::write_lookup(SafeJson::new(&mut *out), shown, located)?,
+            LookupFormat::Llvm => {
+                llvm::write_text(&mut Text::new(out, self.console.style_of_tools()), located, &details())?;
+            }
             LookupFormat::LlvmJson => self.write_llvm_json(out, shown, located, &details())?,
         }
         self.answered += 1;
@@ -150,27 +211,26 @@ impl Answers<'_> {
 }
 
 /// The address, then the functions innermost first, each on a line of its own.
-fn write_text(out: &mut dyn Write, address: Svma, shown: &SymbolInfoRef<'_>) -> io::Result<()> {
-    write!(out, "{address}")?;
+fn write_text(out: &mut Text<'_>, address: Svma, shown: &SymbolInfoRef<'_>) -> io::Result<()> {
+    out.put(address)?;
     for (position, function) in shown.functions.iter().enumerate() {
-        out.write_all(if position == 0 { b"  " } else { b"    inlined into " })?;
-        out.write_all(function.name.as_bytes())?;
-        if let Some(file) = function.file {
-            out.write_all(b"  at ")?;
-            out.write_all(file.as_bytes())?;
+        out.put_str(if position == 0 { "  " } else { "    inlined into " })?;
+        out.put_str(function.name)?;
+        if let Some(file) = &function.file {
+            out.put_str("  at ")?;
+            out.put_str(file)?;
             match (function.line, function.column) {
-                (Some(line), Some(column)) => writeln!(out, ":{line}:{column}")?,
-                (Some(line), None) => writeln!(out, ":{line}")?,
-                _ => writeln!(out)?,
+                (Some(line), Some(column)) => out.put(format_args!(":{line}:{column}"))?,
+                (Some(line), None) => out.put(format_args!(":{line}"))?,
+                _ => {}
             }
-        } else {
-            writeln!(out)?;
         }
+        out.end()?;
     }
     match (shown.symbol, shown.reason) {
         _ if !shown.functions.is_empty() => Ok(()),
-        (Some(symbol), _) => writeln!(out, "  {} + {}", symbol.name, symbol.offset),
-        (None, Some(reason)) => writeln!(out, "  ???  ({})", reason.explain()),
-        (None, None) => writeln!(out, "  ???"),
+        (Some(symbol), _) => out.line(format_args!("  {} + {}", symbol.name, symbol.offset)),
+        (None, Some(reason)) => out.line(format_args!("  ???  ({})", reason.explain())),
+        (None, None) => out.line("  ???"),
     }
 }

@@ -1,40 +1,69 @@
-//! One file a command.
+//! The command line. Stable: scripts depend on it; `--help` is under snapshot test. One file a command: its arguments and
+//! what it does.
 
 pub(crate) mod addr2line;
 pub(crate) mod atos;
 mod cfi;
-pub(crate) mod convert;
+mod convert;
 mod demangle;
 mod explain;
 mod generate;
 mod images;
 mod lookup;
+mod options;
 mod stacks;
 mod symbolicate;
 
-use crate::args::{Arguments, Command};
-use crate::output::{Failure, Outcome};
-use backtrail::Arch;
+use crate::io::console::Console;
+use crate::outcome::{Failure, Outcome};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use options::Colour;
 
-/// Does what was asked for.
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let colour = arguments.color;
-    match &arguments.command {
-        Command::Symbolicate(args) => symbolicate::run(args, colour),
-        Command::Explain(args) => explain::run(args, colour),
-        Command::Lookup(args) => lookup::run(args),
-        Command::Stacks(args) => stacks::run(args, colour),
-        Command::Convert(args) => convert::run(args),
-        Command::Images(args) => images::run(args),
-        Command::Cfi(args) => cfi::run(args),
-        Command::Demangle(args) => demangle::run(args),
-        Command::Addr2line(args) => addr2line::run(args),
-        Command::Atos(args) => atos::run(args),
-        Command::Generate(args) => generate::run(args),
-    }
+/// Turns addresses into answers: symbolicates, explains and attributes crash reports, without any Apple tool.
+#[derive(Parser, Debug)]
+#[command(name = "backtrail", version, max_term_width = 110, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    color: Colour,
+    #[command(subcommand)]
+    command: Command,
 }
 
-/// The architecture that `--arch` names.
-fn named_arch(name: &str) -> Result<Arch, Failure> {
-    Arch::from_name(name).ok_or_else(|| Failure::Input(format!("--arch: no architecture is called {name:?}")))
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, but something was not found (missing symbols are listed by id) or one \
+of several inputs could not be read; 2 bad input or usage, or nothing could be read.\nResults go to standard output, \
+diagnostics to standard error.";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Symbolicate(symbolicate::Symbolicate),
+    Explain(explain::Explain),
+    Lookup(lookup::Lookup),
+    Stacks(stacks::Stacks),
+    Convert(convert::Convert),
+    Images(images::Images),
+    Cfi(cfi::Cfi),
+    Demangle(demangle::Demangle),
+    Addr2line(addr2line::Addr2line),
+    Atos(atos::Atos),
+    #[command(hide = true)]
+    Generate(generate::Generate),
+}
+
+/// Does what was asked for.
+pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, Failure> {
+    let colour = arguments.color;
+    match &arguments.command {
+        Command::Symbolicate(args) => symbolicate::run(args, colour, console),
+        Command::Explain(args) => explain::run(args, colour, console),
+        Command::Lookup(args) => lookup::run(args, console),
+        Command::Stacks(args) => stacks::run(args, colour, console),
+        Command::Convert(args) => convert::run(args, console),
+        Command::Images(args) => images::run(args, console),
+        Command::Cfi(args) => cfi::run(args, console),
+        Command::Demangle(args) => demangle::run(args, console),
+        Command::Addr2line(args) => addr2line::run(args, console),
+        Command::Atos(args) => atos::run(args, console),
+        Command::Generate(args) => generate::run(args, Arguments::command()),
+    }
 }

@@ -1,118 +1,199 @@
 //! `backtrail symbolicate`: reports in, answers out.
 
-use crate::args::{Colour, ReportFormat, Symbolicate};
-use crate::input::{self, Input};
-use crate::output::{Failure, Outcome, Sink, style};
-use crate::progress::Meter;
-use crate::render::style::Style;
-use crate::render::{html, text};
+use super::options::{Cache, Colour, symbols};
+use crate::io::console::Console;
+use crate::io::file::InputFiles;
+use crate::io::input::{self, Input};
+use crate::io::json::SafeJson;
+use crate::io::output::{Sink, Target};
+use crate::io::text::{Escaping, Style, Text};
+use crate::outcome::{Failure, Outcome};
+use crate::render::{html, report};
+use crate::tally::Tally;
 use backtrail::{Analysis, Limits, Symbols};
+use clap::{Args, ValueEnum};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Reads crash reports, fills in names from debug files and says what happened, where, why and in whose code.
+///
+/// Symbols are found by UUID or build id below every PATH: dSYM bundles, zips of them, Xcode archives, device-support
+/// directories, Mach-O and ELF files, .build-id trees.
+#[derive(Args, Debug)]
+pub(crate) struct Symbolicate {
+    /// Reports: Apple .crash or .ips. A directory means every report in it, `-` is standard input.
+    #[arg(required = true, value_name = "REPORT")]
+    pub(crate) reports: Vec<PathBuf>,
+    /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: Cache,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// Write to PATH instead of standard output; a directory gets one file for each report.
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people.
+    Text,
+    /// For programs; one line for each report. The schema is docs/report.schema.json.
+    Json,
+    /// One self-contained page.
+    Html,
+    /// The original report with its frames filled in, all else untouched.
+    Crash,
+}
+
+impl ReportFormat {
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Json => "json",
+            Self::Html => "html",
+            Self::Crash => "crash",
+        }
+    }
+}
 
 /// Reports that are worked on at the same time; bounds the memory that waits to be written.
 const BATCH: usize = 32;
 
-pub(crate) fn run(args: &Symbolicate, colour: Colour) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Result<Outcome, Failure> {
     let inputs = input::collect(&args.reports)?;
-    let mut sink = Sink::open(args.output.as_deref())?;
-    if args.format == ReportFormat::Html && inputs.len() > 1 && !matches!(sink, Sink::Folder(_)) {
-        return Err(Failure::Input("several reports as html need a folder: -o FOLDER/".to_owned()));
+    let target = Target::of(args.output.as_deref());
+    if args.format == ReportFormat::Html && inputs.len() > 1 && !matches!(target, Target::Directory(_)) {
+        return Err(Failure::Input("several reports as html need a directory: -o DIRECTORY/".to_owned()));
     }
-    let mut symbols = Symbols::scan(&args.symbols, &Meter::new());
-    if let Some(cache) = args.cache.tables() {
-        symbols = symbols.with_cache(cache);
+    let names = names(&inputs, args.format);
+    let mut files = InputFiles::new(
+        inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path)),
+    );
+    names.iter().try_for_each(|name| target.check(name, &files))?;
+    let symbols = symbols(&args.symbols, Some(&args.cache), console)?;
+    let mut style = colour.style(console, args.output.is_none());
+    if args.format == ReportFormat::Crash {
+        style.escaping = if target.may_be_terminal(console) { Escaping::Whole } else { Escaping::None };
     }
-    for problem in symbols.problems() {
-        eprintln!("backtrail: {problem}");
-    }
-    let work =
-        Work { format: args.format, style: style(colour, args.output.is_some()), many: inputs.len() > 1 };
-    let mut names = HashMap::new();
-    let mut outcome = Outcome::Done;
-    for batch in inputs.chunks(BATCH) {
-        let results = batch.par_iter().map(|input| work.on(input, &symbols)).collect::<Vec<_>>();
-        for (input, result) in batch.iter().zip(results) {
-            outcome = outcome.max(finish(input, result, work.format, &mut sink, &mut names)?);
+    let work = Work { format: args.format, style, many: inputs.len() > 1, console };
+    let mut sink = Sink::new(target.clone(), console);
+    let mut tally = Tally::default();
+    let named: Vec<_> = inputs.iter().zip(&names).collect();
+    for batch in named.chunks(BATCH) {
+        let results = batch.par_iter().map(|(input, _)| work.on(input, &symbols)).collect::<Vec<_>>();
+        for ((input, name), result) in batch.iter().zip(results) {
+            match result {
+                Ok(done) => {
+                    // What answered was read, too, and is as little written over.
+                    done.files.iter().for_each(|file| files.add(file));
+                    target.check(name, &files)?;
+                    sink.write(name, &done.bytes)?;
+                    tally.report(input, done.outcome, done.is_cut);
+                }
+                Err((bytes, problem)) => tally.no_report(input, &bytes, &problem, console),
+            }
         }
     }
     for problem in symbols.late_problems() {
-        eprintln!("backtrail: {problem}");
+        console.warn(problem);
     }
     sink.finish()?;
-    Ok(outcome)
+    Ok(tally.finish("reports", console))
 }
 
-/// Writes a result, or says why there is none.
-fn finish(
-    input: &Input,
-    result: Result<Done, String>,
-    format: ReportFormat,
-    sink: &mut Sink,
-    names: &mut HashMap<String, usize>,
-) -> Result<Outcome, Failure> {
-    match result {
-        Ok(done) => {
-            sink.write(&file_name(input, format, names), &done.bytes)?;
-            Ok(if done.incomplete { Outcome::Incomplete } else { Outcome::Done })
-        }
-        Err(problem) => {
-            eprintln!("backtrail: {}: {problem}", input.name());
-            Ok(if input.found { Outcome::Done } else { Outcome::BadInput })
-        }
+/// The name of each result's file.
+fn names(inputs: &[Input], format: ReportFormat) -> Vec<String> {
+    let names = input::output_names(inputs).into_iter();
+    names.map(|name| format!("{name}.{}", format.extension())).collect()
+}
+
+/// Whether the report ends early or is broken somewhere, so that only a part of it was read.
+pub(crate) fn is_cut(analysis: &Analysis) -> bool {
+    analysis.report.notes.iter().any(|note| note.starts_with("the report is cut or broken"))
+}
+
+/// Whether nothing of what a report is for was found in it: not even its process' path, which stands in its body.
+fn is_empty(analysis: &Analysis) -> bool {
+    let report = &analysis.report;
+    report.process.threads.is_empty()
+        && report.process.backtraces.is_empty()
+        && report.process.images.is_empty()
+        && report.exception.is_none()
+        && report.termination.is_none()
+        && report.app_info.is_empty()
+        && report.process.path.is_none()
+}
+
+/// Reads a report that has something to say.
+pub(crate) fn analyse(bytes: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Analysis, String> {
+    let analysis = Analysis::new(bytes, symbols, limits).map_err(|error| error.to_string())?;
+    if !is_empty(&analysis) {
+        return Ok(analysis);
     }
-}
-
-/// A name for the result that no other result of this run has.
-fn file_name(input: &Input, format: ReportFormat, names: &mut HashMap<String, usize>) -> String {
-    let ending = match format {
-        ReportFormat::Text => "txt",
-        ReportFormat::Json => "json",
-        ReportFormat::Html => "html",
-        ReportFormat::Crash => "crash",
-    };
-    let stem = input.stem();
-    let count = names.entry(stem.clone()).or_insert(0);
-    *count += 1;
-    if *count == 1 { format!("{stem}.{ending}") } else { format!("{stem}-{count}.{ending}") }
+    let note = analysis.report.notes.iter().find_map(|note| note.split_once(" is read: "));
+    let why = note.map_or("expected a process, an exception, threads or images", |(_, why)| why);
+    Err(format!("nothing of the report can be read: {why}"))
 }
 
 /// A finished report.
 struct Done {
     bytes: Vec<u8>,
-    incomplete: bool,
+    outcome: Outcome,
+    is_cut: bool,
+    /// Debug files that answered.
+    files: Vec<PathBuf>,
 }
 
 /// What is done with every report.
-struct Work {
+struct Work<'a> {
     format: ReportFormat,
     style: Style,
     many: bool,
+    console: &'a Console,
 }
 
-impl Work {
-    fn on(&self, input: &Input, symbols: &Symbols) -> Result<Done, String> {
+impl Work<'_> {
+    /// The result, or the bytes that are no report and what is wrong with them.
+    fn on(&self, input: &Input, symbols: &Symbols) -> Result<Done, (Vec<u8>, String)> {
         let limits = Limits::default();
-        let bytes = input.read(limits.max_bytes)?;
-        let analysis = Analysis::new(&bytes, symbols, &limits).map_err(|error| error.to_string())?;
-        let incomplete = analysis.is_incomplete();
-        let bytes = self.render(input, &bytes, &analysis).map_err(|error| error.to_string())?;
-        Ok(Done { bytes, incomplete })
+        let bytes = input.read(limits.max_bytes, self.console).map_err(|problem| (Vec::new(), problem))?;
+        let rendered = analyse(&bytes, symbols, &limits).and_then(|analysis| {
+            let text = self.render(input, &bytes, &analysis).map_err(|error| error.to_string())?;
+            Ok((analysis, text))
+        });
+        let (analysis, text) = rendered.map_err(|problem| (bytes, problem))?;
+        let outcome = if analysis.is_incomplete() { Outcome::Incomplete } else { Outcome::Done };
+        Ok(Done { bytes: text, outcome, is_cut: is_cut(&analysis), files: files(&analysis) })
     }
 
     fn render(&self, input: &Input, original: &[u8], analysis: &Analysis) -> std::io::Result<Vec<u8>> {
         let mut out = Vec::new();
         match self.format {
             ReportFormat::Text => {
+                let mut text = Text::new(&mut out, self.style);
                 if self.many {
-                    text::banner(&mut out, &input.name(), self.style)?;
+                    report::banner(&mut text, &input.name())?;
                 }
-                text::write(&mut out, analysis, self.style)?;
+                report::write(&mut text, analysis)?;
             }
-            ReportFormat::Json => backtrail::json::write_report(&mut out, analysis)?,
+            ReportFormat::Json => backtrail::json::write_report(SafeJson::new(&mut out), analysis)?,
             ReportFormat::Html => html::write(&mut out, analysis)?,
-            ReportFormat::Crash => out = analysis.filled_in(original),
+            ReportFormat::Crash => {
+                Text::new(&mut out, self.style).put_lines(&analysis.filled_in(original))?;
+            }
         }
         Ok(out)
     }
+}
+
+/// The debug files that answered: `archive!member` stands for the archive.
+fn files(analysis: &Analysis) -> Vec<PathBuf> {
+    let files = analysis.report.process.images.iter().flat_map(|image| &image.symbols.files);
+    files
+        .map(|file| Path::new(file.split_once('!').map_or(file.as_str(), |(archive, _)| archive)).to_owned())
+        .collect()
 }

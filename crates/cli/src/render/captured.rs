@@ -1,22 +1,23 @@
 //! Captured processes as text and as collapsed stacks.
 
-use super::paths::common_folder;
-use super::style::{Look, Style, plain};
-use super::text::{folded, id, is_missing, subject, what};
-use super::threads::Threads;
-use backtrail::{Frame, Report, Stacks, Thread};
+use super::facts::{id, is_missing, subject, what};
+use super::stack::common_directory;
+use super::threads::{Threads, folded};
+use crate::io::escape::is_unsafe;
+use crate::io::text::{Look, Text};
+use backtrail::{Frame, Report, Stacks, Thread, Trust};
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 /// Writes the process, its stacks (identical ones once, unless `fold` is off), and what was missing.
-pub(crate) fn write(out: &mut dyn Write, stacks: &Stacks, fold: bool, style: Style) -> io::Result<()> {
+pub(crate) fn write(out: &mut Text<'_>, stacks: &Stacks, fold: bool) -> io::Result<()> {
     let report = &stacks.report;
-    let folder = common_folder(report);
-    head(out, report, style)?;
-    if let Some(folder) = &folder {
-        writeln!(out, "{}", style.paint(Look::Faint, format_args!("Source files are below {folder}")))?;
+    let directory = common_directory(report);
+    head(out, report)?;
+    if let Some(directory) = &directory {
+        out.painted_line(Look::Faint, format_args!("Source files are below {directory}"))?;
     }
-    let threads = Threads { report, style, folder: folder.as_deref() };
+    let threads = Threads { report, directory: directory.as_deref() };
     if let Some(thread) = report.crashed() {
         threads.thread(out, &[thread])?;
         threads.registers(out, thread)?;
@@ -28,65 +29,76 @@ pub(crate) fn write(out: &mut dyn Write, stacks: &Stacks, fold: bool, style: Sty
     for group in groups {
         threads.thread(out, &group)?;
     }
-    missing(out, stacks, style)?;
-    notes(out, report, style)
+    missing(out, stacks)?;
+    notes(out, report)
 }
 
 /// What process this was, and what stopped it.
-fn head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+fn head(out: &mut Text<'_>, report: &Report) -> io::Result<()> {
     let subject = subject(report);
     if !subject.is_empty() {
-        writeln!(out, "{}", style.paint(Look::Title, subject))?;
+        out.painted_line(Look::Title, subject)?;
     }
     let process = &report.process;
     for line in [process.command_line.as_ref().or(process.path.as_ref())].into_iter().flatten() {
-        writeln!(out, "{}", style.paint(Look::Faint, plain(line)))?;
+        out.painted_line(Look::Faint, line)?;
     }
     if let Some(what) = what(report) {
         let address = report.exception.as_ref().and_then(|exception| exception.address);
         let place = address.map(|address| format!(" at {address}")).unwrap_or_default();
-        writeln!(out, "{what}{place}")?;
+        out.line(format_args!("{what}{place}"))?;
     }
     Ok(())
 }
 
-fn missing(out: &mut dyn Write, stacks: &Stacks, style: Style) -> io::Result<()> {
-    let images = stacks.report.process.images.iter().zip(&stacks.images);
+fn missing(out: &mut Text<'_>, stacks: &Stacks) -> io::Result<()> {
+    let images = stacks.report.process.images.iter().map(|image| (image, &image.symbols));
     let mut missing =
         images.filter(|(_, symbols)| is_missing(symbols) && symbols.unnamed_frames > 0).peekable();
     if missing.peek().is_some() {
-        writeln!(out, "\n{}", style.paint(Look::Heading, "Files missing"))?;
+        out.end()?;
+        out.painted_line(Look::Heading, "Files missing")?;
     }
     for (image, symbols) in missing {
         let frames = if symbols.unnamed_frames == 1 { "frame" } else { "frames" };
         let name = image.path.as_ref().unwrap_or(&image.name);
-        writeln!(
-            out,
-            "  {}  {}  {} {frames}",
-            style.paint(Look::Bad, plain(name)),
-            id(image),
-            symbols.unnamed_frames
-        )?;
+        out.put_str("  ")?;
+        out.paint(Look::Bad, name)?;
+        out.line(format_args!("  {}  {} {frames}", id(image), symbols.unnamed_frames))?;
     }
     Ok(())
 }
 
-fn notes(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+fn notes(out: &mut Text<'_>, report: &Report) -> io::Result<()> {
     if !report.notes.is_empty() {
-        writeln!(out, "\n{}", style.paint(Look::Heading, "Notes"))?;
+        out.end()?;
+        out.painted_line(Look::Heading, "Notes")?;
     }
-    report.notes.iter().try_for_each(|note| writeln!(out, "  - {note}"))
+    report.notes.iter().try_for_each(|note| out.line(format_args!("  - {note}")))
 }
 
+/// What stands for the frames that are not known.
+const UNKNOWN: &str = "[unknown]";
+
 /// Writes each distinct stack as `outermost;…;innermost count`, in the order of the names: what flame graphs are made of.
-pub(crate) fn write_collapsed(out: &mut dyn Write, stacks: &Stacks) -> io::Result<()> {
+/// A frame that was found by scanning is a guess, and so are its callers: `[unknown]` stands in their place.
+pub(crate) fn write_collapsed(out: &mut Text<'_>, stacks: &Stacks) -> io::Result<()> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for thread in stacks.report.process.threads.iter().filter(|thread| !thread.frames.is_empty()) {
-        let names: Vec<_> = thread.frames.iter().flat_map(|frame| names(&stacks.report, frame)).collect();
-        let outermost_first: Vec<_> = names.into_iter().rev().collect();
-        *counts.entry(outermost_first.join(";")).or_default() += 1;
+        *counts.entry(collapsed(&stacks.report, &thread.frames)).or_default() += 1;
     }
-    counts.iter().try_for_each(|(stack, count)| writeln!(out, "{stack} {count}"))
+    counts.iter().try_for_each(|(stack, count)| out.line(format_args!("{stack} {count}")))
+}
+
+/// One stack, outermost first.
+fn collapsed(report: &Report, frames: &[Frame]) -> String {
+    let certain = frames.iter().take_while(|frame| frame.trust != Trust::Scan);
+    let mut names: Vec<_> = certain.flat_map(|frame| names(report, frame)).collect();
+    if frames.iter().any(|frame| frame.trust == Trust::Scan) {
+        names.push(UNKNOWN.to_owned());
+    }
+    names.reverse();
+    names.join(";")
 }
 
 /// The names of one frame, innermost first; `image+0x…` where it has none. A semicolon would end the frame, a line break
@@ -102,6 +114,31 @@ fn names(report: &Report, frame: &Frame) -> Vec<String> {
             _ => address(),
         });
     }
-    names.iter_mut().for_each(|name| *name = name.replace(';', ":").replace(char::is_control, " "));
+    names.iter_mut().for_each(|name| *name = name.replace(';', ":").replace(is_unsafe, " "));
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail::Symbol;
+
+    fn frame(name: &str, trust: Trust) -> Frame {
+        let mut frame = Frame::new(0);
+        frame.symbol = Some(Symbol { name: name.to_owned(), linkage_name: None, offset: 0 });
+        frame.trust = trust;
+        frame
+    }
+
+    #[test]
+    fn what_was_scanned_is_not_known() {
+        let of = |frames: &[(&str, Trust)]| {
+            let frames: Vec<_> = frames.iter().map(|(name, trust)| frame(name, *trust)).collect();
+            collapsed(&Report::default(), &frames)
+        };
+        assert_eq!(of(&[("read", Trust::Context), ("work", Trust::Cfi)]), "work;read");
+        let scanned = [("read", Trust::Context), ("phantom", Trust::Scan), ("main", Trust::Cfi)];
+        assert_eq!(of(&scanned), "[unknown];read");
+        assert_eq!(of(&[("a;b\n\u{202e}", Trust::Context)]), "a:b  ");
+    }
 }

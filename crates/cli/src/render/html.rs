@@ -1,8 +1,9 @@
 //! One self-contained page: no scripts, no fonts, nothing fetched. Every text from the report is escaped.
 
-use super::paths::common_folder;
-use super::stack::{Row, rows};
-use super::text::{folded, id, is_missing, subject, thread_title, what, where_lines, whose};
+use super::facts::{id, is_missing, subject, what, where_lines, whose};
+use super::stack::{Row, common_directory, rows};
+use super::threads::{folded, thread_title};
+use crate::io::escape::{is_unsafe, shortened};
 use backtrail::{Analysis, Frame, SymbolStatus, Thread, Verdict};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -11,8 +12,8 @@ const STYLE: &str = include_str!("page.css");
 
 /// Writes the page of one analysed report.
 pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
-    let folder = common_folder(&analysis.report);
-    let page = Page { analysis, folder: folder.as_deref() };
+    let directory = common_directory(&analysis.report);
+    let page = Page { analysis, directory: directory.as_deref() };
     let title = Text(&analysis.explanation.title);
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
@@ -28,7 +29,7 @@ pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> 
 
 struct Page<'a> {
     analysis: &'a Analysis,
-    folder: Option<&'a str>,
+    directory: Option<&'a str>,
 }
 
 impl Page<'_> {
@@ -45,7 +46,7 @@ impl Page<'_> {
         if let Some(what) = what(report) {
             writeln!(out, "<dt>What</dt><dd><code>{}</code></dd>", Text(&what))?;
         }
-        let places = where_lines(report, self.folder);
+        let places = where_lines(report, self.directory);
         if !places.is_empty() {
             writeln!(out, "<dt>Where</dt><dd>")?;
             for place in places {
@@ -76,8 +77,8 @@ impl Page<'_> {
 
     fn stacks(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = &self.analysis.report;
-        if let Some(folder) = self.folder {
-            writeln!(out, "<p class=\"faint\">Source files are below <code>{}</code></p>", Text(folder))?;
+        if let Some(directory) = self.directory {
+            writeln!(out, "<p class=\"faint\">Source files are below <code>{}</code></p>", Text(directory))?;
         }
         for backtrace in &report.process.backtraces {
             self.stack(out, &backtrace.title, &backtrace.frames, true)?;
@@ -106,14 +107,14 @@ impl Page<'_> {
             "{} frames</span></summary>\n<div class=\"scroll\"><table class=\"stack\">",
             frames.len()
         )?;
-        for row in rows(&self.analysis.report, frames, self.folder) {
+        for row in rows(&self.analysis.report, frames, self.directory) {
             frame_row(out, &row)?;
         }
         writeln!(out, "</table></div>\n</details>")
     }
 
     fn images(&self, out: &mut dyn Write) -> io::Result<()> {
-        let images: Vec<_> = self.analysis.report.process.images.iter().zip(&self.analysis.images).collect();
+        let images: Vec<_> = self.analysis.report.process.images.iter().map(|image| (image, &image.symbols)).collect();
         if images.is_empty() {
             return Ok(());
         }
@@ -178,20 +179,29 @@ fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Re
 fn frame_row(out: &mut dyn Write, row: &Row) -> io::Result<()> {
     let index = row.index.map_or_else(String::new, |index| index.to_string());
     let class = match (row.located, row.reason) {
+        _ if row.is_guess => "unnamed",
         (true, _) => "located",
         (false, Some(_)) => "unnamed",
         (false, None) => "",
     };
-    write!(out, "<tr class=\"{class}\"><td class=\"number\">{index}</td><td>{}</td>", Text(&row.image))?;
-    write!(out, "<td><code>{}</code>", Text(&row.what))?;
+    write!(
+        out,
+        "<tr class=\"{class}\"><td class=\"number\">{index}</td><td>{}</td>",
+        Text(&shortened(&row.image))
+    )?;
+    write!(out, "<td><code>{}</code>", Text(&shortened(&row.what)))?;
     if row.inlined {
         write!(out, " <span class=\"faint\">inlined</span>")?;
+    }
+    if let Some(doubt) = &row.doubt {
+        let class = if row.is_guess { "guess" } else { "faint" };
+        write!(out, " <span class=\"{class}\">{doubt}</span>")?;
     }
     if let Some(reason) = row.reason {
         write!(out, " <span class=\"faint\">{reason}</span>")?;
     }
     let place = row.place.as_deref().unwrap_or_default();
-    writeln!(out, "</td><td class=\"place\">{}</td></tr>", Text(place))
+    writeln!(out, "</td><td class=\"place\">{}</td></tr>", Text(&shortened(place)))
 }
 
 fn registers(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
@@ -213,7 +223,8 @@ fn registers(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
     writeln!(out, "</div>\n</details>")
 }
 
-/// Text from a stranger, safe in element content and in quoted attributes.
+/// Text from a stranger, safe in element content and in quoted attributes. What cannot be seen or turns the order of text is
+/// shown escaped; the page isolates the direction of what is left.
 struct Text<'a>(&'a str);
 
 impl Display for Text<'_> {
@@ -226,7 +237,7 @@ impl Display for Text<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\t' | '\n' => write!(f, "{character}")?,
-                control if control.is_control() => write!(f, "&#xfffd;")?,
+                hidden if is_unsafe(hidden) => write!(f, "{}", hidden.escape_default())?,
                 other => write!(f, "{other}")?,
             }
         }
@@ -240,7 +251,28 @@ mod tests {
 
     #[test]
     fn a_strangers_text_stays_text() {
-        let text = Text("<script>alert('1 & \"2\"')</script>\u{1b}[31m").to_string();
-        assert_eq!(text, "&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;&#xfffd;[31m");
+        let text = Text("<script>alert('1 & \"2\"')</script>\u{1b}[31m\u{202e}").to_string();
+        let expected =
+            "&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;\\u{1b}[31m\\u{202e}";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_guess_is_marked() {
+        let row = Row {
+            index: Some(3),
+            image: "libc".to_owned(),
+            what: "read".to_owned(),
+            place: None,
+            inlined: false,
+            reason: None,
+            doubt: Some("by scan, a guess".to_owned()),
+            is_guess: true,
+            located: false,
+        };
+        let mut out = Vec::new();
+        frame_row(&mut out, &row).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("<span class=\"guess\">by scan, a guess</span>"), "{out}");
     }
 }

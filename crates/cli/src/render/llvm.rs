@@ -1,5 +1,6 @@
 //! llvm-symbolizer's two forms of an answer: `--output-style=JSON` and its plain one.
 
+use crate::io::text::Text;
 use backtrail::demangle::{Options, Scheme, demangle};
 use backtrail::{Declaration, Details, Function, SymbolInfo, Svma};
 use serde::Serialize;
@@ -43,13 +44,13 @@ pub(crate) fn write_json(
 }
 
 /// Writes one answer as text: two lines a function, and an empty line behind the last.
-pub(crate) fn write_text(out: &mut dyn Write, located: &SymbolInfo, details: &Details) -> io::Result<()> {
+pub(crate) fn write_text(out: &mut Text<'_>, located: &SymbolInfo, details: &Details) -> io::Result<()> {
     let known = |text: &str| if text.is_empty() { "??".to_owned() } else { text.to_owned() };
     for frame in frames(located, details) {
-        writeln!(out, "{}", known(&frame.function_name))?;
-        writeln!(out, "{}:{}:{}", known(frame.file_name), frame.line, frame.column)?;
+        out.line(known(&frame.function_name))?;
+        out.line(format_args!("{}:{}:{}", known(frame.file_name), frame.line, frame.column))?;
     }
-    writeln!(out)
+    out.end()
 }
 
 fn frames<'a>(located: &'a SymbolInfo, details: &'a Details) -> Vec<Frame<'a>> {

@@ -2,11 +2,10 @@
 
 pub(crate) mod captured;
 pub(crate) mod cfi;
+mod facts;
 pub(crate) mod html;
+pub(crate) mod images;
 pub(crate) mod llvm;
-pub(crate) mod mapped;
-pub(crate) mod paths;
-pub(crate) mod stack;
-pub(crate) mod style;
-pub(crate) mod text;
-pub(crate) mod threads;
+pub(crate) mod report;
+mod stack;
+mod threads;

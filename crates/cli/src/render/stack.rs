@@ -1,6 +1,6 @@
-//! A stack as rows: one row a machine frame, and one for each function inlined there.
+//! A stack as rows: one row a machine frame, and one for each function inlined there. Source paths are shortened by what they
+//! all have in common.
 
-use super::paths::below;
 use backtrail::{Frame, Function, Report, Trust};
 use std::fmt::Write as _;
 
@@ -19,8 +19,10 @@ pub(crate) struct Row {
     pub(crate) inlined: bool,
     /// Why there is no name.
     pub(crate) reason: Option<&'static str>,
-    /// How the frame was found, where that is no sure way.
-    pub(crate) doubt: Option<&'static str>,
+    /// How the frame was found, where that is no sure way: `by frame-pointer`, `by scan, a guess`.
+    pub(crate) doubt: Option<String>,
+    /// Whether the frame was found by scanning, and may be none.
+    pub(crate) is_guess: bool,
     /// Whether backtrail found the name, or the report has it with a line.
     pub(crate) located: bool,
 }
@@ -31,13 +33,13 @@ const MAX_CYCLE: usize = 8;
 const MIN_REPEATS: usize = 3;
 
 /// The rows of `frames`; recursion is shown once, with how often it repeats.
-pub(crate) fn rows(report: &Report, frames: &[Frame], folder: Option<&str>) -> Vec<Row> {
+pub(crate) fn rows(report: &Report, frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut rest = frames;
     while let Some(frame) = rest.first() {
         let (cycle, repeats) = recursion(rest);
         let (shown, after) = rest.split_at(cycle.max(1));
-        rows.extend(shown.iter().flat_map(|frame| frame_rows(report, frame, folder)));
+        rows.extend(shown.iter().flat_map(|frame| frame_rows(report, frame, directory)));
         let folded = cycle * repeats;
         rest = after.get(folded..).unwrap_or_default();
         if folded > 0 {
@@ -49,7 +51,10 @@ pub(crate) fn rows(report: &Report, frames: &[Frame], folder: Option<&str>) -> V
 
 /// The shortest cycle that `frames` begin with, and how often it repeats after its first round; 0 without one.
 fn recursion(frames: &[Frame]) -> (usize, usize) {
-    let same = |a: &Frame, b: &Frame| a.address.is_some() && a.address == b.address && a.image == b.image;
+    // A guess is shown where it stands.
+    let is_certain = |frame: &Frame| frame.address.is_some() && frame.trust != Trust::Scan;
+    let same =
+        |a: &Frame, b: &Frame| is_certain(a) && is_certain(b) && a.address == b.address && a.image == b.image;
     for cycle in 1..=MAX_CYCLE.min(frames.len() / 2) {
         let pairs = frames.iter().zip(frames.get(cycle..).unwrap_or_default());
         let repeats = pairs.take_while(|(a, b)| same(a, b)).count() / cycle;
@@ -72,11 +77,12 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
         inlined: false,
         reason: None,
         doubt: None,
+        is_guess: false,
         located: false,
     }
 }
 
-fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> {
+fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Row> {
     let image = frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
     let image = image.or(frame.image_name.as_deref()).unwrap_or("???").to_owned();
     if frame.functions.is_empty() {
@@ -86,25 +92,22 @@ fn frame_rows(report: &Report, frame: &Frame, folder: Option<&str>) -> Vec<Row> 
         index: (position == 0).then_some(frame.index),
         image: image.clone(),
         what: function.name.clone(),
-        place: place(function, folder),
+        place: place(function, directory),
         inlined: function.inlined,
         reason: None,
-        doubt: doubt(frame).filter(|_| position == 0),
+        doubt: doubt(frame).filter(|_| position == 0 || frame.trust == Trust::Scan),
+        is_guess: frame.trust == Trust::Scan,
         located: function.file.is_some(),
     };
     frame.functions.iter().enumerate().map(row).collect()
 }
 
 /// The word for a way of finding frames that can go wrong. Tables are sure, and of a report's frames it is not known.
-fn doubt(frame: &Frame) -> Option<&'static str> {
+fn doubt(frame: &Frame) -> Option<String> {
     match frame.trust {
-        Trust::Context
-        | Trust::Cfi
-        | Trust::CompactUnwind
-        | Trust::Exidx
-        | Trust::RuntimeTable
-        | Trust::Report => None,
-        trust => Some(trust.as_str()),
+        Trust::Scan => Some("by scan, a guess".to_owned()),
+        Trust::Context | Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::RuntimeTable | Trust::Report => None,
+        trust => Some(format!("by {}", trust.as_str())),
     }
 }
 
@@ -132,6 +135,7 @@ fn plain_row(frame: &Frame, image: String) -> Row {
         inlined: frame.inlined,
         reason,
         doubt: doubt(frame),
+        is_guess: frame.trust == Trust::Scan,
     }
 }
 
@@ -146,8 +150,8 @@ fn bare_address(frame: &Frame) -> String {
 }
 
 /// `file:line:column`, as far as known.
-pub(crate) fn place(function: &Function, folder: Option<&str>) -> Option<String> {
-    let file = below(function.file.as_deref()?, folder);
+pub(crate) fn place(function: &Function, directory: Option<&str>) -> Option<String> {
+    let file = below(function.file.as_deref()?, directory);
     Some(with_line(file, function.line, function.column))
 }
 
@@ -159,10 +163,44 @@ fn with_line(file: &str, line: Option<u32>, column: Option<u32>) -> String {
     }
 }
 
+/// The directory that every source file of a report's frames lies below, with its closing separator.
+///
+/// Build machines' directorys are long and say nothing; they are told once and left out of each line.
+pub(crate) fn common_directory(report: &Report) -> Option<String> {
+    let threads = report.process.threads.iter().flat_map(|thread| &thread.frames);
+    let others = report.process.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
+    let mut files = threads.chain(others).flat_map(files);
+    let mut common = directory(files.next()?);
+    for file in files {
+        while !file.starts_with(common) {
+            common = directory(common.get(..common.len() - 1)?);
+        }
+        if common.is_empty() {
+            return None;
+        }
+    }
+    // A bare root tells nothing and would make absolute paths look relative.
+    (common.matches(['/', '\\']).count() > 1).then(|| common.to_owned())
+}
+
+fn files(frame: &Frame) -> impl Iterator<Item = &str> {
+    frame.functions.iter().filter_map(|function| function.file.as_deref())
+}
+
+/// The path up to and with its last separator.
+fn directory(path: &str) -> &str {
+    path.rfind(['/', '\\']).and_then(|end| path.get(..=end)).unwrap_or_default()
+}
+
+/// `file` below `directory`, or as it is.
+pub(crate) fn below<'a>(file: &'a str, directory: Option<&str>) -> &'a str {
+    directory.and_then(|directory| file.strip_prefix(directory)).unwrap_or(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use backtrail::{Avma, FrameAddress};
+    use backtrail::{Avma, FrameAddress, Process, Thread};
 
     fn shown(addresses: &[u64]) -> Vec<String> {
         let frame = |(index, address): (usize, &u64)| {
@@ -197,5 +235,31 @@ mod tests {
     #[test]
     fn a_few_equal_frames_stay() {
         assert_eq!(shown(&[1, 1, 1, 2]), ["0x1", "0x1", "0x1", "0x2"]);
+    }
+
+    fn report(files: &[&str]) -> Report {
+        let frame = |file: &&str| {
+            let mut frame = Frame::new(0);
+            frame.functions.push(Function { file: Some((*file).to_owned()), ..Function::default() });
+            frame
+        };
+        let thread = Thread { frames: files.iter().map(frame).collect(), ..Thread::default() };
+        Report { process: Process { threads: vec![thread], ..Process::default() }, ..Report::default() }
+    }
+
+    #[test]
+    fn the_deepest_shared_directory_is_found() {
+        let shared = |files: &[&str]| common_directory(&report(files));
+        assert_eq!(shared(&["/b/app/src/a.c", "/b/app/inc/b.h"]).as_deref(), Some("/b/app/"));
+        assert_eq!(shared(&["/b/app/a.c", "/b/apple/b.h"]).as_deref(), Some("/b/"));
+        assert_eq!(shared(&["/a/x.c", "/b/y.c"]), None, "a bare root is no directory to speak of");
+        assert_eq!(shared(&["x.c", "/b/y.c"]), None);
+        assert_eq!(shared(&[]), None);
+    }
+
+    #[test]
+    fn only_the_directory_itself_is_cut() {
+        assert_eq!(below("/b/app/src/a.c", Some("/b/app/")), "src/a.c");
+        assert_eq!(below("/c/a.c", Some("/b/app/")), "/c/a.c");
     }
 }

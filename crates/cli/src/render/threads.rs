@@ -1,10 +1,12 @@
 //! Threads' stacks as text, of reports and of captured processes alike.
 
 use super::stack::{Row, rows};
-use super::style::{Look, Style, plain};
-use super::text::{group_title, thread_title};
-use backtrail::{EndKind, Frame, Report, Thread};
-use std::io::{self, Write};
+use crate::io::escape::escaped;
+use crate::io::text::{Look, Text};
+use backtrail::{EndKind, Frame, Report, Thread, Trust};
+use std::collections::HashMap;
+use std::fmt::{self, Display};
+use std::io;
 
 /// Image names are cut to this many characters in the stacks; the images' list has them in full.
 const MAX_IMAGE_WIDTH: usize = 28;
@@ -12,52 +14,53 @@ const MAX_IMAGE_WIDTH: usize = 28;
 /// The stacks of one report.
 pub(crate) struct Threads<'a> {
     pub(crate) report: &'a Report,
-    pub(crate) style: Style,
     /// What all source files have in common.
-    pub(crate) folder: Option<&'a str>,
+    pub(crate) directory: Option<&'a str>,
 }
 
 impl Threads<'_> {
-    fn heading(&self, out: &mut dyn Write, title: &str) -> io::Result<()> {
-        writeln!(out, "\n{}", self.style.paint(Look::Heading, title))
+    fn heading(&self, out: &mut Text<'_>, title: impl Display) -> io::Result<()> {
+        out.end()?;
+        out.painted_line(Look::Heading, title)
     }
 
     /// How the walk ended, where the stack was walked here.
-    fn end(&self, out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
+    fn end(&self, out: &mut Text<'_>, thread: &Thread) -> io::Result<()> {
         let Some(ended) = &thread.ended else { return Ok(()) };
         let what = match ended.kind {
             EndKind::EndOfStack => "end of stack",
             EndKind::Failed => "could not go on",
             EndKind::Truncated => "cut off",
         };
-        writeln!(out, "      {}", self.style.paint(Look::Faint, format_args!("{what}: {}", ended.why)))
+        out.put_str("      ")?;
+        out.painted_line(Look::Faint, format_args!("{what}: {}", ended.why))
     }
 
     /// One stack under the heads of all threads that share it.
-    pub(crate) fn thread(&self, out: &mut dyn Write, group: &[&Thread]) -> io::Result<()> {
+    pub(crate) fn thread(&self, out: &mut Text<'_>, group: &[&Thread]) -> io::Result<()> {
         if let [first, _, ..] = group {
-            self.heading(out, &group_title(group))?;
+            self.heading(out, Joined(&group_title(group)))?;
             self.frames(out, &first.frames)?;
             return self.end(out, first);
         }
         for thread in group {
-            self.heading(out, &thread_title(thread))?;
+            self.heading(out, thread_title(thread))?;
             self.frames(out, &thread.frames)?;
             self.end(out, thread)?;
             if let Some(recursion) = &thread.recursion {
                 let note =
                     format!("  … the report left frames out; the stack was {} frames deep", recursion.depth);
-                writeln!(out, "{}", self.style.paint(Look::Faint, note))?;
+                out.painted_line(Look::Faint, note)?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn frames(&self, out: &mut dyn Write, frames: &[Frame]) -> io::Result<()> {
+    pub(crate) fn frames(&self, out: &mut Text<'_>, frames: &[Frame]) -> io::Result<()> {
         if frames.is_empty() {
-            return writeln!(out, "{}", self.style.paint(Look::Faint, "  no frames"));
+            return out.painted_line(Look::Faint, "  no frames");
         }
-        let rows = rows(self.report, frames, self.folder);
+        let rows = rows(self.report, frames, self.directory);
         let width = rows.iter().map(|row| row.image.chars().count()).max().unwrap_or(0).min(MAX_IMAGE_WIDTH);
         for row in &rows {
             self.row(out, row, width)?;
@@ -65,47 +68,161 @@ impl Threads<'_> {
         Ok(())
     }
 
-    fn row(&self, out: &mut dyn Write, row: &Row, width: usize) -> io::Result<()> {
+    fn row(&self, out: &mut Text<'_>, row: &Row, width: usize) -> io::Result<()> {
         let index = row.index.map_or_else(String::new, |index| index.to_string());
-        let image: String = plain(&row.image).chars().take(width).collect();
-        let look = if row.located { Look::Strong } else { Look::Faint };
-        write!(out, "{index:>4}  {image:<width$}  ")?;
+        let image: String = escaped(&row.image).chars().take(width).collect();
+        out.put(format_args!("{index:>4}  {image:<width$}  "))?;
         match row.located {
-            true => write!(out, "{}", self.style.paint(look, plain(&row.what)))?,
-            false => write!(out, "{}", plain(&row.what))?,
+            true => out.paint(Look::Strong, &row.what)?,
+            false => out.put_str(&row.what)?,
         }
         if let Some(place) = &row.place {
-            write!(out, "  at {}", plain(place))?;
+            out.put(format_args!("  at {place}"))?;
         }
-        if row.inlined {
-            write!(out, "  {}", self.style.paint(Look::Faint, "[inlined]"))?;
+        let reason = row.reason.map(|reason| format!("({reason})"));
+        let inlined = row.inlined.then(|| "[inlined]".to_owned());
+        let notes = [inlined, row.doubt.as_ref().map(|doubt| format!("[{doubt}]")), reason];
+        for note in notes.into_iter().flatten() {
+            out.put_str("  ")?;
+            out.paint(Look::Faint, note)?;
         }
-        if let Some(trust) = row.doubt {
-            write!(out, "  {}", self.style.paint(Look::Faint, format_args!("[by {trust}]")))?;
-        }
-        if let Some(reason) = row.reason {
-            write!(out, "  {}", self.style.paint(Look::Faint, format_args!("({reason})")))?;
-        }
-        writeln!(out)
+        out.end()
     }
 
     /// The blamed thread's registers, four in a row, with what the report says of them.
-    pub(crate) fn registers(&self, out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
+    pub(crate) fn registers(&self, out: &mut Text<'_>, thread: &Thread) -> io::Result<()> {
         if thread.registers.is_empty() {
             return Ok(());
         }
-        self.heading(out, &format!("Registers of thread {}", thread.number))?;
+        self.heading(out, format_args!("Registers of thread {}", thread.number))?;
         let (plain, noted): (Vec<_>, Vec<_>) = thread.registers.iter().partition(|reg| reg.note.is_none());
         for chunk in plain.chunks(4) {
             for register in chunk {
-                write!(out, "  {:>6} {:#018x}", register.name, register.value)?;
+                out.put(format_args!("  {:>6} {:#018x}", register.name, register.value))?;
             }
-            writeln!(out)?;
+            out.end()?;
         }
         for register in noted {
             let note = register.note.as_deref().unwrap_or_default();
-            writeln!(out, "  {:>6} {:#018x}  {note}", register.name, register.value)?;
+            out.line(format_args!("  {:>6} {:#018x}  {note}", register.name, register.value))?;
         }
         Ok(())
+    }
+}
+
+/// `Thread 3 crashed · name · queue com.apple.main-thread`; of a process that runs also its id, what it is doing and what
+/// time it takes.
+pub(crate) fn thread_title(thread: &Thread) -> String {
+    let crashed = if thread.crashed { " crashed" } else { "" };
+    let name = thread.name.as_deref().map(|name| format!(" · {name}")).unwrap_or_default();
+    let queue = thread.queue.as_deref().map(|queue| format!(" · queue {queue}")).unwrap_or_default();
+    format!("Thread {}{crashed}{name}{queue}{}", thread.number, live(thread))
+}
+
+/// What is known of a thread of a process that runs only.
+fn live(thread: &Thread) -> String {
+    let Some(priority) = thread.priority else { return String::new() };
+    let mut words = Vec::new();
+    words.extend(thread.id.map(|id| match thread.namespace_id {
+        Some(inner) => format!("id {id} ({inner} in its namespace)"),
+        None => format!("id {id}"),
+    }));
+    words.extend(doing(thread));
+    words.extend(thread.cpu_usage.map(|usage| format!("{:.0} % CPU", usage * 100.0)));
+    for (time, what) in [(thread.user_time, "user"), (thread.system_time, "system")] {
+        words.extend(time.filter(|time| *time > 0.0).map(|time| format!("{time:.2} s {what}")));
+    }
+    match (priority, thread.nice) {
+        (..0, _) => words.push(format!("real-time priority {}", -1 - priority)),
+        (_, Some(nice)) if nice != 0 => words.push(format!("nice {nice}")),
+        _ => {}
+    }
+    words.iter().map(|word| format!(" · {word}")).collect()
+}
+
+/// `sleeping in read of pipe:[4242]`.
+fn doing(thread: &Thread) -> Option<String> {
+    let state = thread.state.as_deref()?;
+    let call = thread.waiting_in.as_deref().map(|call| format!(" in {call}")).unwrap_or_default();
+    let file = thread.waiting_on.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
+    Some(format!("{state}{call}{file}"))
+}
+
+/// `37 threads: 1, 2, 5 to 39`; of a process that runs with ids and names: `2 threads: 4711 pool-1, 4712 pool-2`.
+fn group_title(group: &[&Thread]) -> Vec<String> {
+    let is_live = group.iter().any(|thread| thread.priority.is_some());
+    let label = |thread: &&Thread| match (is_live, thread.id) {
+        (true, Some(id)) => {
+            let name = thread.name.as_deref().unwrap_or_default();
+            format!("{id} {name}").trim_end().to_owned()
+        }
+        _ => thread.number.to_string(),
+    };
+    let labels = group.iter().map(label).enumerate();
+    let labels = labels.map(|(position, label)| if position == 0 { label } else { format!(", {label}") });
+    let what = doings(group).map(|what| format!(" · {what}"));
+    std::iter::once(format!("{} threads: ", group.len())).chain(labels).chain(what).collect()
+}
+
+/// Many names in a row, each of which may be cut, but not the row.
+struct Joined<'a>(&'a [String]);
+
+impl Display for Joined<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| f.write_str(part))
+    }
+}
+
+/// What threads with the same stack do, if it is the same, and what time they take together.
+fn doings(group: &[&Thread]) -> Option<String> {
+    group.first()?.priority?;
+    let mut what: Vec<_> = group.iter().filter_map(|thread| doing(thread)).collect();
+    what.sort();
+    what.dedup();
+    let usage: f64 = group.iter().filter_map(|thread| thread.cpu_usage).sum();
+    let what = if what.len() <= 2 { what.join(", ") } else { format!("{} and others", what.first()?) };
+    Some(format!("{what} · {:.0} % CPU", usage * 100.0))
+}
+
+/// Threads with the same stack together, in the order of each group's first. A stack with a frame that was found by scanning
+/// is a guess: it is shown on its own.
+pub(crate) fn folded<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<Vec<&'a Thread>> {
+    let mut groups: Vec<Vec<&Thread>> = Vec::new();
+    let mut seen = HashMap::new();
+    for thread in threads {
+        if thread.frames.iter().any(|frame| frame.trust == Trust::Scan) {
+            groups.push(vec![thread]);
+            continue;
+        }
+        let key: Vec<_> = thread.frames.iter().map(|frame| (frame.address, &frame.image_name)).collect();
+        let position = *seen.entry(key).or_insert(groups.len());
+        match groups.get_mut(position) {
+            Some(group) => group.push(thread),
+            None => groups.push(vec![thread]),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail::{Avma, FrameAddress};
+
+    fn thread(number: u64, trust: Trust) -> Thread {
+        let mut frame = Frame::new(0);
+        frame.address = Some(FrameAddress::Exact(Avma::new(0x10)));
+        frame.trust = trust;
+        Thread { number, frames: vec![frame], ..Thread::default() }
+    }
+
+    #[test]
+    fn guesses_are_not_folded() {
+        let threads =
+            [thread(1, Trust::Cfi), thread(2, Trust::Scan), thread(3, Trust::Cfi), thread(4, Trust::Scan)];
+        let groups = folded(threads.iter());
+        let numbers: Vec<Vec<_>> =
+            groups.iter().map(|group| group.iter().map(|thread| thread.number).collect()).collect();
+        assert_eq!(numbers, [vec![1, 3], vec![2], vec![4]]);
     }
 }

@@ -37,9 +37,10 @@ fn one_unreadable_report_does_not_stop_the_rest() {
         "-s",
         "fixtures/sample/symbols",
     ]);
-    assert_eq!(run.code, 2);
+    assert_eq!(run.code, 1);
     assert_eq!(run.stdout.lines().count(), 1);
-    assert!(run.stderr.contains("bad.crash"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 of 2 reports could not be read: "), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("bad.crash").count(), 2, "{}", run.stderr);
 }
 
 #[test]

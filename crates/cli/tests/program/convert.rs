@@ -111,7 +111,7 @@ fn nothing_is_left_behind_where_there_is_no_table() {
     fails(&["convert", "fixtures/symbolize/bin/macho-arm64.a", "-o", &out], "archive");
     fails(
         &["convert", "fixtures/sample/symbols", "-o", &format!("{out}/one.btsym")],
-        "4 tables need a folder",
+        "4 tables need a directory",
     );
     let binary = "fixtures/symbolize/bin/gcc-dwarf5.elf";
     fails(&["convert", binary, "-o", &format!("{out}/no/such/folder.btsym")], "cannot write");

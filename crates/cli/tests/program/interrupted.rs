@@ -207,11 +207,11 @@ fn several_at_once_leave_one_whole_file() {
 
 #[test]
 fn devices_are_not_replaced() {
-    for device in ["/dev/full", "/dev/null", "/dev/stdout"] {
-        let run = backtrail(&["convert", BINARY, "-o", device]);
-        assert_eq!(run.code, 2, "{}", run.whole());
-        assert!(run.stderr.contains("cannot write"), "{}", run.stderr);
-    }
+    let run = backtrail(&["convert", BINARY, "-o", "/dev/full"]);
+    assert_eq!(run.code, 2, "{}", run.whole());
+    assert!(run.stderr.contains("cannot write"), "{}", run.stderr);
+    let run = backtrail(&["convert", BINARY, "-o", "/dev/null"]);
+    assert_eq!(run.code, 0, "{}", run.whole());
     use std::os::unix::fs::FileTypeExt as _;
     for device in ["/dev/full", "/dev/null"] {
         assert!(std::fs::metadata(device).unwrap().file_type().is_char_device(), "{device}");

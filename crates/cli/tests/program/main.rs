@@ -2,14 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 mod bad_input;
+mod command_line;
+mod command_lines;
 mod convert;
 mod corpus;
+mod exit_codes;
 mod front_ends;
+mod hostile_text;
 mod interrupted;
 #[cfg(target_pointer_width = "64")]
 mod large_files;
+mod outputs;
 mod run;
 mod schema;
 mod snapshots;
 mod stacks;
+mod streams;
 mod symbol_files;

@@ -144,7 +144,7 @@ fn inline_rows_of_macos_version_12() {
 fn line_breaks_and_indentation_change_nothing() {
     let model = |text: &str| {
         let mut report = read(text);
-        report.frames_mut().for_each(|frame| frame.span = None);
+        report.process.frames_mut().for_each(|frame| frame.span = None);
         format!("{report:?}")
     };
     assert_eq!(model(MACOS_12), model(&MACOS_12.replace('\n', "\r\n")));
@@ -152,7 +152,7 @@ fn line_breaks_and_indentation_change_nothing() {
     let squeezed: Vec<String> =
         MACOS_12.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let (plain, squeezed) = (read(MACOS_12), read(&squeezed.join("\n")));
-    for (a, b) in plain.threads.iter().zip(&squeezed.threads) {
+    for (a, b) in plain.process.threads.iter().zip(&squeezed.process.threads) {
         let row = |f: &Frame| (f.index, f.address, f.image, f.reported.clone(), f.inlined);
         assert_eq!(
             a.frames.iter().map(row).collect::<Vec<_>>(),
@@ -160,7 +160,7 @@ fn line_breaks_and_indentation_change_nothing() {
         );
         assert_eq!((&a.name, &a.queue, &a.registers), (&b.name, &b.queue, &b.registers));
     }
-    assert_eq!(plain.images, squeezed.images);
+    assert_eq!(plain.process.images, squeezed.process.images);
 }
 
 #[test]
@@ -372,7 +372,7 @@ Thread 7 crashed with ARM Thread State (64-bit):
     assert_eq!(numbers, [(1, false), (7, true)], "the state tells that thread 7 crashed");
     assert_eq!(report.process.threads[1].registers.len(), 1);
     let images = read("0x1000 - 0x1fff App arm64  <debeff4e26534f38e59bc9de7b8daade> /App\nEOF\n");
-    assert_eq!(images.images.len(), 1);
+    assert_eq!(images.process.images.len(), 1);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn rows_keep_everything_up_to_the_address() {
 #[test]
 fn what_was_emitted_reads_back_with_its_names_and_emits_the_same_again() {
     let once = emitted(TEXT, |report| fill_chain(&mut report.process.threads[0].frames[0]));
-    let frames = &read(&once).threads[0].frames;
+    let frames = &read(&once).process.threads[0].frames;
     assert_eq!(frames.iter().map(|frame| frame.inlined).collect::<Vec<_>>(), [true, false, false, false]);
     assert_eq!(frames[0].address, frames[1].address);
     let symbol = frames[1].reported.as_ref().unwrap();
@@ -190,12 +190,12 @@ fn both_halves_of_a_translated_report_are_filled() {
 #[test]
 fn a_report_of_another_input_does_no_harm() {
     let mut report = read(TEXT);
-    report.frames_mut().for_each(fill_chain);
+    report.process.frames_mut().for_each(fill_chain);
     for other in ["", "x", "Thread 0:\n0 App 0x1000\n", COMPACT] {
         let output = emit(other.as_bytes(), &report);
         assert!(output.len() >= other.len());
     }
     let mut report = read(COMPACT);
-    report.frames_mut().for_each(fill_chain);
+    report.process.frames_mut().for_each(fill_chain);
     emit(TEXT.as_bytes(), &report);
 }

@@ -20,8 +20,8 @@ fn the_other_tools_text_says_the_same() {
     let (Some(json), Some(text)) = (json, text) else { return };
     let ((_, json), (_, text)) = (read(&json), read(&text));
     assert_eq!(stacks(&json), stacks(&text));
-    assert_eq!(json.crashed_thread, text.crashed_thread);
-    for (a, b) in json.threads.iter().zip(&text.threads) {
+    assert_eq!(json.process.crashed_thread, text.process.crashed_thread);
+    for (a, b) in json.process.threads.iter().zip(&text.process.threads) {
         assert_eq!((a.number, &a.name, &a.queue, a.crashed), (b.number, &b.name, &b.queue, b.crashed));
     }
     let values = |report: &Report| {
@@ -32,7 +32,7 @@ fn the_other_tools_text_says_the_same() {
     };
     assert_eq!(values(&json), values(&text));
     assert_eq!(values(&json).len(), 36);
-    for (a, b) in json.images.iter().zip(&text.images) {
+    for (a, b) in json.process.images.iter().zip(&text.process.images) {
         assert_eq!((&a.name, &a.path, a.id, a.arch), (&b.name, &b.path, b.id, b.arch));
         assert_eq!((a.load_address, a.end_address), (b.load_address, b.end_address));
     }

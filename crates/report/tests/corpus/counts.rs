@@ -125,7 +125,7 @@ fn frames_lie_in_the_images_that_they_name() {
     for path in text_reports() {
         let (_, mut report) = read(&path);
         let images = report.process.images.clone();
-        for frame in report.frames_mut() {
+        for frame in report.process.frames_mut() {
             let (Some(name), Some(image)) = (&frame.image_name, frame.image) else { continue };
             let image = &images[image];
             let names = [Some(image.name.as_str()), image.bundle_id.as_deref()];
@@ -140,7 +140,7 @@ fn frames_lie_in_the_images_that_they_name() {
 fn spans_are_the_rows_own_bytes() {
     for path in text_reports().into_iter().chain(json_reports()) {
         let (input, mut report) = read(&path);
-        for frame in report.frames_mut() {
+        for frame in report.process.frames_mut() {
             let row = std::str::from_utf8(&input[frame.span.clone().unwrap()]).unwrap();
             let is_row = row.trim_start().starts_with(&frame.index.to_string()) && !row.contains('\n');
             let is_object = row.starts_with('{') && row.ends_with('}') && row.contains("\"imageOffset\"");

@@ -37,8 +37,8 @@ fn both_formats_of_each_crash_agree() {
         for (a, b) in images(&text).into_iter().zip(images(&json)) {
             assert_eq!(a, b, "{place}");
         }
-        assert_eq!(text.crashed_thread, json.crashed_thread, "{place}");
-        assert_eq!(text.crashed_thread, Some(0), "{place}");
+        assert_eq!(text.process.crashed_thread, json.process.crashed_thread, "{place}");
+        assert_eq!(text.process.crashed_thread, Some(0), "{place}");
         let (a, b) = (exception(&text), exception(&json));
         assert_eq!(
             (a.kind, a.signal, a.raw_codes, a.address),

@@ -4,7 +4,7 @@ use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use backtrail_core::ImageId;
-use backtrail_store::{Index, NoProgress, ScanOptions};
+use backtrail_store::{Index, Locator, NoProgress, Places, ScanOptions};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 pub(crate) const ARM64: u32 = 0x0100_000c;
@@ -152,4 +152,9 @@ pub(crate) fn problems(index: &Index) -> Vec<String> {
 pub(crate) fn places(index: &Index, root: &Path) -> Vec<String> {
     let root = format!("{}/", root.display());
     index.entries().iter().map(|entry| entry.location.to_string().replace(&root, "")).collect()
+}
+
+/// Looks in these places; kept for as long as the test runs.
+pub fn locator_of(places: Places) -> Locator<'static> {
+    Box::leak(Box::new(Index::default().with_places(places))).locator()
 }

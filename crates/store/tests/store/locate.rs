@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use backtrail_store::{DebugLinkCheck, Located, Locator};
+use backtrail_store::{DebugLinkCheck, Located, Places};
 use backtrail_testkit::TempDir;
 use flate2::Crc;
 
@@ -21,7 +21,7 @@ fn build_id_folders_hold_debug_files_and_binaries() {
     let debug = temp.write(format!("usr/.build-id/ab/{rest}.debug"), elf(0xab, true, 64));
     temp.write(format!("wrong/.build-id/ab/{rest}.debug"), elf(1, true, 64));
     let folders = ["none", "wrong", "usr"].map(|name| temp.join(name)).to_vec();
-    let locator = Locator::new().with_debug_folders(folders);
+    let locator = locator_of(Places { debug_directories: folders, ..Places::default() });
     let located = locator.debug_file(&build_id(0xab));
     assert_eq!(found(&located), Some(debug));
     let why: Vec<_> = located.tried.iter().map(|(_, why)| why.as_str()).collect();
@@ -40,7 +40,7 @@ fn debug_links_are_followed_to_the_right_file_alone() {
     let global = temp.join("debug");
     let real = std::fs::canonicalize(temp.path()).unwrap();
     let below = global.join(real.strip_prefix("/").unwrap()).join("bin");
-    let locator = || Locator::new().with_debug_folders(vec![global.clone()]);
+    let locator = || locator_of(Places { debug_directories: vec![global.clone()], ..Places::default() });
     let by_id = DebugLinkCheck::Id(build_id(1));
     let look = |check| locator().debug_link(&binary, "tool.debug", check);
 
@@ -76,13 +76,13 @@ fn alternate_files_are_found_beside_by_id_and_in_the_scan() {
     let temp = TempDir::new("dwz");
     let debug = temp.write("debug/tool.debug", elf(1, true, 64));
     let alternate = temp.write("debug/.dwz/shared", elf(2, true, 64));
-    let locator = Locator::new().with_debug_folders(vec![temp.join("debug")]);
+    let locator = locator_of(Places { debug_directories: vec![temp.join("debug")], ..Places::default() });
     let located = locator.alternate(&debug, Path::new(".dwz/shared"), &build_id(2));
     assert_eq!(found(&located), Some(std::fs::canonicalize(&alternate).unwrap()));
     let located = locator.alternate(&debug, Path::new(".dwz/shared"), &build_id(3));
     assert_eq!((located.found.is_none(), located.tried.len()), (true, 2));
     let index = scan(&[temp.path()]);
-    let located = locator.with_index(&index).alternate(&debug, Path::new("elsewhere"), &build_id(2));
+    let located = index.locator().alternate(&debug, Path::new("elsewhere"), &build_id(2));
     assert_eq!(found(&located), Some(alternate));
 }
 
@@ -98,12 +98,12 @@ fn files_are_found_where_they_were_built_where_they_went_and_by_name() {
     assert_eq!(index.loose("main.o").len(), 2);
 
     let path = Path::new("/build/obj/main.o");
-    assert!(Locator::new().file(path, &[]).found.is_none());
-    let remapped = Locator::new().with_remap("/build", temp.join("moved"));
+    assert!(locator_of(Places::default()).file(path, &[]).found.is_none());
+    let remapped = locator_of(Places { remaps: vec![("/build".into(), temp.join("moved"))], ..Places::default() });
     assert_eq!(found(&remapped.file(path, &[])), Some(temp.join("moved/obj/main.o")));
-    let relative = Locator::new().file(Path::new("main.o"), &[&temp.join("none"), &temp.join("other")]);
+    let relative = locator_of(Places::default()).file(Path::new("main.o"), &[&temp.join("none"), &temp.join("other")]);
     assert_eq!((found(&relative), relative.tried.len()), (Some(temp.join("other/main.o")), 1));
-    let named = Locator::new().with_index(&index);
+    let named = index.locator();
     assert_eq!(found(&named.file(path, &[])), Some(temp.join("moved/obj/main.o")));
     let (location, data) = named.file(Path::new("/gone/obj/zipped.o"), &[]).found.unwrap();
     assert_eq!((location.is_in_zip(), &*data), (true, &object[..]));
@@ -115,7 +115,7 @@ fn object_files_of_another_time_are_another_builds() {
     let path = temp.write("main.o", macho(ARM64, 1, None, 64));
     let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
     let seconds = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let locator = Locator::new();
+    let locator = locator_of(Places::default());
     for time in [0, seconds] {
         assert_eq!(found(&locator.debug_map_object(&path, time)), Some(path.clone()));
     }
@@ -128,7 +128,7 @@ fn packages_lie_beside_their_binary() {
     let temp = TempDir::new("dwp");
     let binary = temp.write("tool", elf(1, false, 64));
     let package = temp.write("tool.dwp", elf(2, true, 64));
-    let locator = Locator::new();
+    let locator = locator_of(Places::default());
     assert_eq!(found(&locator.package(&binary)), Some(package.clone()));
     assert_eq!(found(&locator.package(&temp.join("tool.debug"))), Some(package));
     assert!(locator.package(&temp.join("other")).found.is_none());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use backtrail_store::{ErrorKind, FileData, Locator, truncated_files};
+use backtrail_store::{ErrorKind, FileData, Index, truncated_files};
 use backtrail_testkit::TempDir;
 
 use crate::common::*;
@@ -97,11 +97,11 @@ fn a_file_that_is_replaced_did_not_shrink() {
 fn a_file_that_is_no_object_is_not_taken() {
     let temp = TempDir::new("secret");
     let secret = temp.write("secret", "root:x:0:0\n");
-    for located in [Locator::new().file(&secret, &[]), Locator::new().debug_map_object(&secret, 0)] {
+    for located in [Index::default().locator().file(&secret, &[]), Index::default().locator().debug_map_object(&secret, 0)] {
         assert!(located.found.is_none());
         assert_eq!(located.tried, [(secret.clone(), "expected an object file".to_owned())]);
     }
     let binary = temp.write("tool", elf(1, false, 64));
     temp.write("tool.dwp", "root:x:0:0\n");
-    assert!(Locator::new().package(&binary).found.is_none());
+    assert!(Index::default().locator().package(&binary).found.is_none());
 }

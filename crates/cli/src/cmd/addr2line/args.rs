@@ -1,7 +1,11 @@
 //! The flags of GNU addr2line (binutils 2.40).
 
+use crate::io::file::refuse_pipe;
 use clap::Args;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 /// GNU addr2line: turns addresses into functions, files and lines, in the form that scripts know.
 ///
@@ -16,7 +20,7 @@ pub(crate) struct Addr2line {
     pub(crate) addresses: bool,
     /// Accepted and not needed: the format of the file is detected.
     #[arg(short = 'b', long, value_name = "BFDNAME")]
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<OsString>,
     /// The file to look in.
     #[arg(short = 'e', long = "exe", value_name = "FILE", default_value = "a.out")]
     pub(crate) exe: PathBuf,
@@ -25,11 +29,11 @@ pub(crate) struct Addr2line {
     pub(crate) inlines: bool,
     /// Addresses are offsets from the start of this section.
     #[arg(short = 'j', long, value_name = "NAME")]
-    pub(crate) section: Option<String>,
+    pub(crate) section: Option<OsString>,
     /// One line for each function instead of two.
     #[arg(short = 'p', long)]
     pub(crate) pretty_print: bool,
-    /// Show files without their folders.
+    /// Show files without their directories.
     #[arg(short = 's', long)]
     pub(crate) basenames: bool,
     /// Show the names of functions.
@@ -56,7 +60,7 @@ pub(crate) struct Addr2line {
     pub(crate) version: bool,
     /// The addresses.
     #[arg(value_name = "ADDR", allow_hyphen_values = false)]
-    pub(crate) words: Vec<String>,
+    pub(crate) words: Vec<OsString>,
 }
 
 /// The styles that GNU's tools know. All but `none` let the name itself say how it is mangled.
@@ -92,15 +96,15 @@ pub(crate) fn address(text: &str) -> u64 {
 
 /// Replaces every `@FILE` by the words in that file, as GNU's tools do: words are separated by white space, quotes
 /// and backslashes protect it. A file that cannot be read leaves its word as it is.
-pub(crate) fn expand(words: Vec<String>) -> Vec<String> {
+pub(crate) fn expand(words: Vec<OsString>) -> Vec<OsString> {
     /// Files that name further files; GNU stops a little later, at 2000.
     const MAX_FILES: usize = 64;
     let mut files = 0;
     let mut pending: Vec<_> = words.into_iter().rev().collect();
     let mut expanded = Vec::new();
     while let Some(word) = pending.pop() {
-        let text = word.strip_prefix('@').filter(|_| files < MAX_FILES);
-        match text.and_then(|path| std::fs::read_to_string(path).ok()) {
+        let path = word.as_encoded_bytes().strip_prefix(b"@").filter(|_| files < MAX_FILES).map(native);
+        match path.and_then(|path| read_options(path.as_ref())) {
             Some(text) => {
                 files += 1;
                 pending.extend(split(&text).into_iter().rev());
@@ -111,25 +115,46 @@ pub(crate) fn expand(words: Vec<String>) -> Vec<String> {
     expanded
 }
 
-fn split(text: &str) -> Vec<String> {
+/// The text of a file of options; none of a pipe, which may never end, nor of what is larger than options are.
+fn read_options(path: &Path) -> Option<Vec<u8>> {
+    const MAX_BYTES: u64 = 1 << 24;
+    refuse_pipe(path).ok()?;
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
+    (text.len() as u64 <= MAX_BYTES).then_some(text)
+}
+
+/// Bytes as the system has them in paths, where they need not be UTF-8.
+#[cfg(unix)]
+fn native(bytes: &[u8]) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
+}
+
+#[cfg(not(unix))]
+fn native(bytes: &[u8]) -> OsString {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+fn split(text: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
+    let mut word: Option<Vec<u8>> = None;
     let mut quote = None;
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match (character, quote) {
-            ('\\', _) => word.get_or_insert_default().extend(characters.next()),
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
             (mark, Some(open)) if mark == open => quote = None,
-            ('\'' | '"', None) => {
-                quote = Some(character);
+            (b'\'' | b'"', None) => {
+                quote = Some(byte);
                 word.get_or_insert_default();
             }
-            (space, None) if space.is_whitespace() => words.extend(word.take()),
+            // As `isspace` has it.
+            (b' ' | b'\t'..=b'\r', None) => words.extend(word.take()),
             (other, _) => word.get_or_insert_default().push(other),
         }
     }
     words.extend(word);
-    words
+    words.iter().map(|word| native(word)).collect()
 }
 
 #[cfg(test)]
@@ -156,7 +181,7 @@ mod tests {
 
     #[test]
     fn words_of_a_file_are_split_as_the_shell_would() {
-        assert_eq!(split(" -e  'a b' \"c'd\" e\\ f ''\n0x1"), ["-e", "a b", "c'd", "e f", "", "0x1"]);
+        assert_eq!(split(b" -e  'a b' \"c'd\" e\\ f ''\n0x1"), ["-e", "a b", "c'd", "e f", "", "0x1"]);
         assert_eq!(expand(vec!["@/nowhere/at/all".into(), "1".into()]), ["@/nowhere/at/all", "1"]);
     }
 }

@@ -6,21 +6,28 @@ mod render;
 
 pub(crate) use args::{Addr2line, expand};
 
-use crate::batches::LineBatches;
-use crate::output::{Failure, Outcome};
-use backtrail::{AddrRange, Arch, Binary, Details, SymbolInfo, OpenError, OpenOptions, Svma};
+use crate::io::console::Console;
+use crate::io::file::refuse_pipe;
+use crate::io::lines::LineBatches;
+use crate::io::text::Text;
+use crate::outcome::{Failure, Outcome};
+use backtrail::{AddrRange, Arch, Binary, Details, OpenError, OpenOptions, Reason, Svma, SymbolInfo};
 use render::Form;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
-pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &Addr2line, console: &Console) -> Result<Outcome, Failure> {
+    let mut out = console.stdout();
+    let mut out = Text::new(&mut out, console.style_of_tools());
     if args.version {
-        println!("addr2line (backtrail) {}", env!("CARGO_PKG_VERSION"));
+        out.line(format_args!("addr2line (backtrail) {}", env!("CARGO_PKG_VERSION")))?;
+        out.flush()?;
         return Ok(Outcome::Done);
     }
     let demangles = args.demangles().map_err(Failure::Input)?;
-    let binary = open(&args.exe, args.section.as_deref())?;
-    let section = args.section.as_deref().map(|name| section(&binary, &args.exe, name)).transpose()?;
+    let name = args.section.as_ref().map(|name| name.to_string_lossy());
+    let binary = open(&args.exe, name.as_deref())?;
+    let section = name.as_deref().map(|name| section(&binary, &args.exe, name)).transpose()?;
     let form = Form {
         addresses: args.addresses,
         functions: args.functions,
@@ -31,14 +38,14 @@ pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
         digits: if binary.info().is_64 { 16 } else { 8 },
     };
     let answers = Answers { binary: &binary, section, form };
-    let mut out = io::BufWriter::new(io::stdout().lock());
     if args.words.is_empty() {
-        answers.of_stdin(&mut out)?;
+        answers.of_stdin(&mut out, console)?;
     } else {
-        answers.of_words(&mut out, &args.words)?;
+        let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        answers.of_words(&mut out, &words)?;
     }
     for problem in binary.problems() {
-        eprintln!("addr2line: {problem}");
+        console.warn(problem);
     }
     Ok(Outcome::Done)
 }
@@ -47,6 +54,7 @@ pub(crate) fn run(args: &Addr2line) -> Result<Outcome, Failure> {
 fn open(path: &Path, section: Option<&str>) -> Result<Binary, Failure> {
     let options = OpenOptions { section, ..OpenOptions::default() };
     let shown = path.display();
+    refuse_pipe(path).map_err(Failure::Input)?;
     if !path.exists() {
         return Err(Failure::Input(format!("'{shown}': No such file")));
     }
@@ -81,7 +89,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    fn of_words(&self, out: &mut dyn Write, words: &[String]) -> io::Result<()> {
+    fn of_words(&self, out: &mut Text<'_>, words: &[String]) -> io::Result<()> {
         let addresses: Vec<_> = words.iter().map(|word| self.address(word)).collect();
         let stated: Vec<_> = addresses.iter().filter_map(|address| self.stated(*address)).collect();
         self.binary.prepare(&stated);
@@ -90,8 +98,8 @@ impl Answers<'_> {
     }
 
     /// The lines that are there are answered before the next ones are read, so that another program can talk to this one.
-    fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut lines = LineBatches::new(io::stdin().lock());
+    fn of_stdin(&self, out: &mut Text<'_>, console: &Console) -> Result<(), Failure> {
+        let mut lines = LineBatches::new(console.stdin());
         while let Some(batch) = lines.next_batch()? {
             self.of_words(out, &batch)?;
         }
@@ -104,7 +112,7 @@ impl Answers<'_> {
         Svma::new(if self.form.digits == 8 { address & u64::from(u32::MAX) } else { address })
     }
 
-    fn one(&self, out: &mut dyn Write, address: Svma) -> io::Result<()> {
+    fn one(&self, out: &mut Text<'_>, address: Svma) -> io::Result<()> {
         self.form.address(out, address)?;
         let (located, details) = match self.stated(address) {
             Some(stated) => {
@@ -112,7 +120,7 @@ impl Answers<'_> {
                 let is_known = !located.is_unknown();
                 (located, if is_known { self.binary.details(stated) } else { Details::default() })
             }
-            None => (|| SymbolInfo::unknown(Reason::OutsideSections)(), Details::default()),
+            None => (SymbolInfo::unknown(Reason::OutsideSections), Details::default()),
         };
         self.form.answer(out, &located, &details)
     }

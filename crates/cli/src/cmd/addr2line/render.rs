@@ -1,10 +1,11 @@
 //! GNU's form of an answer.
 
 use super::gnu;
+use crate::io::text::Text;
 use backtrail::demangle::{Options, demangle};
 use backtrail::{Details, Function, SymbolInfo, Svma};
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 
 /// What is shown of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -21,28 +22,28 @@ pub(crate) struct Form {
 
 impl Form {
     /// The address itself, where it is asked for.
-    pub(crate) fn address(&self, out: &mut dyn Write, address: Svma) -> io::Result<()> {
+    pub(crate) fn address(&self, out: &mut Text<'_>, address: Svma) -> io::Result<()> {
         if !self.addresses {
             return Ok(());
         }
-        let end = if self.pretty { ": " } else { "\n" };
-        write!(out, "0x{:0width$x}{end}", address.get(), width = self.digits)
+        out.put(format_args!("0x{:0width$x}", address.get(), width = self.digits))?;
+        if self.pretty { out.put_str(": ") } else { out.end() }
     }
 
     /// What lies there.
-    pub(crate) fn answer(&self, out: &mut dyn Write, located: &SymbolInfo, details: &Details) -> io::Result<()> {
+    pub(crate) fn answer(&self, out: &mut Text<'_>, located: &SymbolInfo, details: &Details) -> io::Result<()> {
         if located.is_unknown() {
             return self.unknown(out);
         }
         if let Some(symbol) = &located.symbol {
             let name = symbol.linkage_name.as_deref().unwrap_or(&symbol.name);
             self.function(out, name)?;
-            return writeln!(out, "{}:?", details.symbol_source.as_deref().unwrap_or("??"));
+            return out.line(format_args!("{}:?", details.symbol_source.as_deref().unwrap_or("??")));
         }
         let shown = if self.inlines { located.functions.len() } else { 1 };
         for (position, function) in located.functions.iter().take(shown).enumerate() {
             if self.pretty && position > 0 {
-                write!(out, " (inlined by) ")?;
+                out.put_str(" (inlined by) ")?;
             }
             self.function(out, linkage_name(function))?;
             self.place(out, function, details.discriminator)?;
@@ -50,15 +51,15 @@ impl Form {
         Ok(())
     }
 
-    fn unknown(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn unknown(&self, out: &mut Text<'_>) -> io::Result<()> {
         match (self.functions, self.pretty) {
-            (false, _) => writeln!(out, "??:0"),
-            (true, false) => writeln!(out, "??\n??:0"),
-            (true, true) => writeln!(out, "?? ??:0"),
+            (false, _) => out.line("??:0"),
+            (true, false) => out.line("??").and_then(|()| out.line("??:0")),
+            (true, true) => out.line("?? ??:0"),
         }
     }
 
-    fn function(&self, out: &mut dyn Write, name: &str) -> io::Result<()> {
+    fn function(&self, out: &mut Text<'_>, name: &str) -> io::Result<()> {
         if !self.functions {
             return Ok(());
         }
@@ -67,18 +68,19 @@ impl Form {
             name if self.demangles => readable(name),
             name => Cow::Borrowed(name),
         };
-        write!(out, "{name}{}", if self.pretty { " at " } else { "\n" })
+        out.put_str(&name)?;
+        if self.pretty { out.put_str(" at ") } else { out.end() }
     }
 
     /// GNU shows the discriminator of the address with every function of the chain, callers included.
-    fn place(&self, out: &mut dyn Write, function: &Function, discriminator: u32) -> io::Result<()> {
+    fn place(&self, out: &mut Text<'_>, function: &Function, discriminator: u32) -> io::Result<()> {
         let file = function.file.as_deref().unwrap_or("??");
         let name = file.rsplit('/').next().filter(|_| self.basenames);
-        write!(out, "{}:", name.unwrap_or(file))?;
+        out.put(format_args!("{}:", name.unwrap_or(file)))?;
         match (function.line, discriminator) {
-            (None, _) => writeln!(out, "?"),
-            (Some(line), 0) => writeln!(out, "{line}"),
-            (Some(line), discriminator) => writeln!(out, "{line} (discriminator {discriminator})"),
+            (None, _) => out.line("?"),
+            (Some(line), 0) => out.line(line),
+            (Some(line), discriminator) => out.line(format_args!("{line} (discriminator {discriminator})")),
         }
     }
 }

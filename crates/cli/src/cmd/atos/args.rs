@@ -1,6 +1,7 @@
 //! The flags of Apple's atos (manual page of macOS 14; usage text of macOS 26).
 
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Apple's atos: turns addresses into symbols, in the form that scripts know.
@@ -13,9 +14,9 @@ pub(crate) struct Atos {
     /// The binary, dSYM bundle or debug file to look in.
     #[arg(short = 'o', value_name = "FILE")]
     pub(crate) object: Option<PathBuf>,
-    /// Not to be had: a running process.
+    /// Refused: running processes are not read.
     #[arg(short = 'p', value_name = "PID")]
-    pub(crate) process: Option<String>,
+    pub(crate) process: Option<OsString>,
     /// Which slice of a fat file; arm64 or else the first one without it.
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
@@ -34,12 +35,12 @@ pub(crate) struct Atos {
     /// Show the functions that were inlined at the address, innermost first, and an empty line behind each answer.
     #[arg(short = 'i', long = "inlineFrames")]
     pub(crate) inline_frames: bool,
-    /// Show files with their folders.
+    /// Show files with their directories.
     #[arg(long = "fullPath")]
     pub(crate) full_path: bool,
     /// What stands between the functions of one address.
     #[arg(short = 'd', long, value_name = "TEXT", default_value = "\n", hide_default_value = true)]
-    pub(crate) delimiter: String,
+    pub(crate) delimiter: OsString,
     /// Read addresses from a file; white space separates them.
     #[arg(short = 'f', value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -51,7 +52,7 @@ pub(crate) struct Atos {
     pub(crate) dedup: bool,
     /// The addresses.
     #[arg(value_name = "ADDRESS")]
-    pub(crate) addresses: Vec<String>,
+    pub(crate) addresses: Vec<OsString>,
 }
 
 /// The flags that atos takes with one dash.
@@ -69,12 +70,21 @@ const LONG: [&str; 10] = [
 ];
 
 /// Gives long flags the second dash that atos does not need.
-pub(crate) fn with_two_dashes(words: Vec<String>) -> Vec<String> {
-    let is_long = |word: &str| {
-        let name = word.strip_prefix('-').map(|name| name.split_once('=').map_or(name, |(name, _)| name));
-        name.is_some_and(|name| LONG.contains(&name))
+pub(crate) fn with_two_dashes(argv: Vec<OsString>) -> Vec<OsString> {
+    let is_long = |word: &OsString| {
+        let name = word.as_encoded_bytes().strip_prefix(b"-");
+        let name = name.map(|name| name.split(|byte| *byte == b'=').next().unwrap_or(name));
+        name.is_some_and(|name| LONG.iter().any(|long| long.as_bytes() == name))
     };
-    words.into_iter().map(|word| if is_long(&word) { format!("-{word}") } else { word }).collect()
+    let with_dash = |word: OsString| match is_long(&word) {
+        true => {
+            let mut longer = OsString::from("-");
+            longer.push(word);
+            longer
+        }
+        false => word,
+    };
+    argv.into_iter().map(with_dash).collect()
 }
 
 /// Reads an address: hexadecimal with `0x` or with a digit that only hexadecimal numbers have, else decimal.
@@ -93,7 +103,7 @@ mod tests {
     fn long_flags_need_one_dash_only() {
         let words =
             ["-arch", "arm64", "-fullPath", "-i", "--offset", "-o", "x", "-d=;", "-delimiter=;", "-archive"];
-        let words = with_two_dashes(words.map(str::to_owned).into());
+        let words = with_two_dashes(words.map(OsString::from).into());
         let wanted = [
             "--arch",
             "arm64",

@@ -5,49 +5,76 @@ mod render;
 
 pub(crate) use args::{Atos, with_two_dashes};
 
-use crate::args::parse_address;
-use crate::batches::LineBatches;
-use crate::output::{Failure, Outcome};
-use backtrail::{Arch, Avma, Binary, SymbolInfo, OpenError, AddressKind, Svma};
+use super::options::parse_address;
+use crate::io::console::Console;
+use crate::io::file::refuse_pipe;
+use crate::io::lines::LineBatches;
+use crate::io::text::Text;
+use crate::outcome::{Failure, Outcome};
+use backtrail::{AddressKind, Arch, Avma, Binary, OpenError, Reason, Svma, SymbolInfo};
 use render::Form;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
-pub(crate) fn run(args: &Atos) -> Result<Outcome, Failure> {
+/// As atos prints it, behind an empty line.
+const USAGE: &str = "\nUsage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | \
+                     -textExecAddress addr | -offset] [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] \
+                     [-d delimiter] [address ...]\n";
+
+pub(crate) fn run(args: &Atos, console: &Console) -> Result<Outcome, Failure> {
     if let Some(process) = &args.process {
         let message =
             "running processes cannot be read; pass the binary or its dSYM with -o, and -l with the load";
-        return Err(Failure::Input(format!("-p {process}: {message} address")));
+        return Err(Failure::Input(format!("-p {}: {message} address", process.display())));
     }
     let Some(path) = &args.object else {
-        let usage = "Usage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | \
-                     -textExecAddress addr | -offset] [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] [-d delimiter] [address ...]";
-        let problem = "[invalid usage]: no processes or executables specified";
-        return Err(Failure::Verbatim(format!("{problem}\n\n{usage}")));
+        let message = "[invalid usage]: no processes or executables specified".to_owned();
+        return Err(Failure::OfTool { message, usage: USAGE });
     };
+    [Some(path), args.file.as_ref()]
+        .into_iter()
+        .flatten()
+        .try_for_each(|path| refuse_pipe(path))
+        .map_err(Failure::Input)?;
     let binary = open(path, args.arch.as_deref())?;
+    let delimiter = args.delimiter.to_string_lossy();
     let form = Form {
         image: &binary.info().name,
         inlines: args.inline_frames,
         full_path: args.full_path,
-        delimiter: &args.delimiter,
+        delimiter: &delimiter,
     };
     let answers = Answers { binary: &binary, origin: Origin::of(args, &binary)?, form };
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = console.stdout();
+    let mut out = Text::new(&mut out, console.style_of_tools());
     if let Some(file) = &args.file {
-        let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        let text = read(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        let text = String::from_utf8_lossy(&text);
         answers.all(&mut out, &text.split_whitespace().collect::<Vec<_>>())?;
     }
     if !args.addresses.is_empty() {
-        answers.all(&mut out, &args.addresses.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let words: Vec<_> = args.addresses.iter().map(|word| word.to_string_lossy()).collect();
+        answers.all(&mut out, &words.iter().map(AsRef::as_ref).collect::<Vec<_>>())?;
     } else if args.file.is_none() {
-        answers.of_stdin(&mut out)?;
+        answers.of_stdin(&mut out, console)?;
     }
     for problem in binary.problems() {
-        eprintln!("atos: {problem}");
+        console.warn(problem);
     }
     Ok(Outcome::Done)
+}
+
+/// A file of addresses.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    /// Ten million addresses and more.
+    const MAX_BYTES: u64 = 1 << 28;
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        0..=MAX_BYTES => Ok(bytes),
+        _ => Err(io::Error::other(format!("larger than {} MiB", MAX_BYTES >> 20))),
+    }
 }
 
 /// Opens the file; the message is that of atos, with the reason behind it.
@@ -72,7 +99,8 @@ fn open(path: &Path, arch: Option<&str>) -> Result<Binary, Failure> {
         let arch = arch.unwrap_or("arm64");
         let shown = path.display();
         let problem = "atos cannot load symbols for the file";
-        Failure::Verbatim(format!("{problem} {shown} for architecture {arch}. ({error})"))
+        let message = format!("{problem} {shown} for architecture {arch}. ({error})");
+        Failure::OfTool { message, usage: "" }
     })
 }
 
@@ -109,7 +137,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    fn all(&self, out: &mut dyn Write, words: &[&str]) -> io::Result<()> {
+    fn all(&self, out: &mut Text<'_>, words: &[&str]) -> io::Result<()> {
         let stated: Vec<_> = words.iter().filter_map(|word| self.stated(args::address(word)?)).collect();
         self.binary.prepare(&stated);
         words.iter().try_for_each(|word| self.one(out, word))?;
@@ -117,8 +145,8 @@ impl Answers<'_> {
     }
 
     /// The lines that are there are answered before the next ones are read, so that another program can talk to this one.
-    fn of_stdin(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let mut lines = LineBatches::new(io::stdin().lock());
+    fn of_stdin(&self, out: &mut Text<'_>, console: &Console) -> Result<(), Failure> {
+        let mut lines = LineBatches::new(console.stdin());
         while let Some(batch) = lines.next_batch()? {
             let words: Vec<&str> = batch.iter().flat_map(|line| line.split_whitespace()).collect();
             self.all(out, &words)?;
@@ -126,7 +154,7 @@ impl Answers<'_> {
         Ok(())
     }
 
-    fn one(&self, out: &mut dyn Write, word: &str) -> io::Result<()> {
+    fn one(&self, out: &mut Text<'_>, word: &str) -> io::Result<()> {
         let address = args::address(word).filter(|address| *address != 0);
         let stated = address.and_then(|address| self.stated(address));
         let located = stated.map_or_else(|| SymbolInfo::unknown(Reason::OutsideSections), |stated| self.binary.lookup(stated));

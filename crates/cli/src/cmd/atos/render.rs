@@ -3,10 +3,11 @@
 //! atos has no Linux build to compare with. The forms are those of its manual page, of Apple's "Adding identifiable
 //! symbol names to a crash report", and of outputs recorded on macOS 26.5.2 that several projects keep as test data.
 
+use crate::io::text::Text;
 use backtrail::demangle::{Options, SwiftStyle, demangle};
 use backtrail::{Function, SymbolInfo, Symbol};
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 
 /// What is shown of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -23,48 +24,51 @@ impl Form<'_> {
     /// image has it.
     pub(crate) fn answer(
         &self,
-        out: &mut dyn Write,
+        out: &mut Text<'_>,
         located: &SymbolInfo,
         (typed, address): (&str, u64),
         is_inside: bool,
     ) -> io::Result<()> {
         match (located.functions.as_slice(), &located.symbol) {
-            ([], None) if !is_inside => writeln!(out, "{typed}")?,
+            ([], None) if !is_inside => out.line(typed)?,
             ([], None) => self.nameless(out, located, address)?,
             ([], Some(symbol)) => {
-                writeln!(out, "{} (in {}) + {}", symbol_name(symbol), self.image, symbol.offset)?;
+                out.line(format_args!("{} (in {}) + {}", symbol_name(symbol), self.image, symbol.offset))?;
             }
             (functions, _) => self.functions(out, functions, located.function_offset)?,
         }
-        if self.inlines { writeln!(out) } else { Ok(()) }
+        if self.inlines { out.end() } else { Ok(()) }
     }
 
     /// The address with eight digits or sixteen, and how far into a function it lies if that is known.
-    fn nameless(&self, out: &mut dyn Write, located: &SymbolInfo, address: u64) -> io::Result<()> {
+    fn nameless(&self, out: &mut Text<'_>, located: &SymbolInfo, address: u64) -> io::Result<()> {
         let digits = if address > u64::from(u32::MAX) { 16 } else { 8 };
-        write!(out, "0x{address:0digits$x} (in {})", self.image)?;
+        out.put(format_args!("0x{address:0digits$x} (in {})", self.image))?;
         match located.function_offset {
-            Some(offset) => writeln!(out, " + {offset}"),
-            None => writeln!(out),
+            Some(offset) => out.line(format_args!(" + {offset}")),
+            None => out.end(),
         }
     }
 
     /// The function that the code belongs to; if asked for, those that were inlined there before it.
-    fn functions(&self, out: &mut dyn Write, functions: &[Function], offset: Option<u64>) -> io::Result<()> {
+    fn functions(&self, out: &mut Text<'_>, functions: &[Function], offset: Option<u64>) -> io::Result<()> {
         let first = if self.inlines { 0 } else { functions.len() - 1 };
         for (position, function) in functions.iter().skip(first).enumerate() {
-            let delimiter = if position > 0 { self.delimiter } else { "" };
-            write!(out, "{delimiter}{} (in {})", function_name(function), self.image)?;
+            if position > 0 {
+                // Whoever called chose it, line ends and all.
+                out.put_lines(self.delimiter.as_bytes())?;
+            }
+            out.put(format_args!("{} (in {})", function_name(function), self.image))?;
             match (&function.file, offset) {
                 (Some(file), _) => {
                     let name = if self.full_path { file } else { file_name(file) };
-                    write!(out, " ({name}:{})", function.line.unwrap_or(0))?;
+                    out.put(format_args!(" ({name}:{})", function.line.unwrap_or(0)))?;
                 }
-                (None, Some(offset)) => write!(out, " + {offset}")?,
+                (None, Some(offset)) => out.put(format_args!(" + {offset}"))?,
                 (None, None) => {}
             }
         }
-        writeln!(out)
+        out.end()
     }
 }
 

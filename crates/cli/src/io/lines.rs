@@ -3,7 +3,7 @@
 //! Many addresses together are answered faster than one by one, while somebody who writes one address and waits for
 //! its answer must not wait for more.
 
-use crate::output::Failure;
+use crate::outcome::Failure;
 use std::io::{BufRead as _, BufReader, Read};
 
 /// Bytes of lines that are taken in at a time.

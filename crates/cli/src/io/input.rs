@@ -1,0 +1,216 @@
+//! Reports from files, directories and standard input.
+
+use super::console::Console;
+use super::file::refuse_pipe;
+use crate::outcome::Failure;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+/// A report that is yet to be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Input {
+    source: Source,
+    /// Found in a directory rather than named: what is no report, and is not called like one, is passed over.
+    found: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Source {
+    Stdin,
+    File(PathBuf),
+}
+
+/// How deep directories of reports are searched.
+const MAX_DEPTH: usize = 16;
+
+/// What reports are called.
+const EXTENSIONS: [&str; 7] = ["crash", "ips", "hang", "spin", "diag", "panic", "beta"];
+
+/// How much of a file is looked at to find out whether it is meant to be a report.
+const HEAD: usize = 4096;
+
+impl Input {
+    /// The name to show.
+    pub(crate) fn name(&self) -> String {
+        match &self.source {
+            Source::Stdin => "standard input".to_owned(),
+            Source::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// Its file, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Stdin => None,
+            Source::File(path) => Some(path),
+        }
+    }
+
+    /// Whether somebody said that this is a report: by naming it, by its extension, or it says so itself.
+    pub(crate) fn is_meant(&self, bytes: &[u8]) -> bool {
+        let extension = self.path().and_then(Path::extension).and_then(|extension| extension.to_str());
+        let is_called =
+            extension.is_some_and(|extension| EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str()));
+        let head = bytes.get(..bytes.len().min(HEAD)).unwrap_or_default();
+        let says = |word: &[u8]| head.windows(word.len()).any(|window| window == word);
+        !self.found
+            || is_called
+            || head.starts_with(b"{")
+            || says(b"Incident Identifier:")
+            || says(b"\nProcess:")
+    }
+
+    /// The bytes, or why there are none. Nothing above `max_bytes` is taken in.
+    pub(crate) fn read(&self, max_bytes: usize, console: &Console) -> Result<Vec<u8>, String> {
+        match &self.source {
+            Source::Stdin => read_limited(console.stdin(), max_bytes),
+            Source::File(path) => {
+                refuse_pipe(path)?;
+                let file = File::open(path).map_err(|error| error.to_string())?;
+                if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+                    return Err("is a directory".to_owned());
+                }
+                read_limited(file, max_bytes)
+            }
+        }
+    }
+
+    /// Names for its output, from the shortest to those that more inputs differ in: the name without extension, with it,
+    /// and with ever more of the directories that it lies in.
+    fn names(&self, level: usize) -> String {
+        let Source::File(path) = &self.source else { return "stdin".to_owned() };
+        let text = |text: Option<&std::ffi::OsStr>| text.unwrap_or_default().to_string_lossy().into_owned();
+        if level == 0 {
+            return text(path.file_stem());
+        }
+        let parents = path.parent().into_iter().flat_map(Path::components).rev();
+        let parents = parents.filter_map(|part| match part {
+            Component::Normal(name) => Some(text(Some(name))),
+            Component::ParentDir => Some("up".to_owned()),
+            _ => None,
+        });
+        let mut parts: Vec<_> =
+            std::iter::once(text(path.file_name())).chain(parents.take(level - 1)).collect();
+        parts.reverse();
+        parts.join("-")
+    }
+}
+
+/// Names of the inputs' outputs, without extension, no two of them alike: not even where upper and lower case are one, and
+/// each says which input it is of.
+pub(crate) fn output_names(inputs: &[Input]) -> Vec<String> {
+    /// Directories that a name tells before numbers do.
+    const MAX_LEVEL: usize = 8;
+    let mut levels = vec![0; inputs.len()];
+    loop {
+        let names: Vec<_> = inputs.iter().zip(&levels).map(|(input, level)| input.names(*level)).collect();
+        let mut positions: HashMap<String, Vec<usize>> = HashMap::new();
+        for (position, name) in names.iter().enumerate() {
+            positions.entry(name.to_lowercase()).or_default().push(position);
+        }
+        let alike = positions.into_values().filter(|positions| positions.len() > 1).flatten();
+        let deeper: Vec<_> =
+            alike.filter(|position| levels.get(*position).is_some_and(|level| *level < MAX_LEVEL)).collect();
+        if deeper.is_empty() {
+            // The same file was given twice.
+            return numbered(names);
+        }
+        for position in deeper {
+            levels.get_mut(position).into_iter().for_each(|level| *level += 1);
+        }
+    }
+}
+
+/// Adds numbers to names that are alike.
+pub(crate) fn numbered(names: Vec<String>) -> Vec<String> {
+    let mut taken: HashSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let number = |name: String| {
+        let count = seen.entry(name.to_lowercase()).or_default();
+        *count += 1;
+        if *count == 1 {
+            return name;
+        }
+        loop {
+            let numbered = format!("{name}-{count}");
+            if taken.insert(numbered.to_lowercase()) {
+                return numbered;
+            }
+            *count += 1;
+        }
+    };
+    names.into_iter().map(number).collect()
+}
+
+fn read_limited(reader: impl Read, max_bytes: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    reader.take(max_bytes as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() > max_bytes {
+        return Err(format!("larger than {} MiB: no crash report is", max_bytes >> 20));
+    }
+    Ok(bytes)
+}
+
+/// The inputs that `paths` stand for: directories are searched, in the order of their names.
+pub(crate) fn collect(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            inputs.push(Input { source: Source::Stdin, found: false });
+        } else if path.is_dir() {
+            search(path, MAX_DEPTH, &mut inputs);
+        } else {
+            inputs.push(Input { source: Source::File(path.clone()), found: false });
+        }
+    }
+    if inputs.is_empty() {
+        return Err(Failure::Input("there are no files in the given directories".to_owned()));
+    }
+    Ok(inputs)
+}
+
+fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        // Kept as an input, so that reading it says what is wrong.
+        inputs.push(Input { source: Source::File(folder.to_owned()), found: false });
+        return;
+    };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| (entry.path(), entry.file_type())).collect();
+    paths.sort_by(|a, b| a.0.cmp(&b.0));
+    for (path, kind) in paths {
+        let Ok(kind) = kind else { continue };
+        // A dSYM may lie beside the reports; there are none inside it.
+        if kind.is_dir() && depth > 0 && path.extension().is_none_or(|extension| extension != "dSYM") {
+            search(&path, depth - 1, inputs);
+        } else if kind.is_file() {
+            inputs.push(Input { source: Source::File(path), found: true });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(paths: &[&str]) -> Vec<String> {
+        let input = |path: &&str| Input { source: Source::File(PathBuf::from(path)), found: false };
+        output_names(&paths.iter().map(input).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn each_output_has_a_name_of_its_own() {
+        assert_eq!(names(&["x/a.crash", "y/b.ips"]), ["a", "b"]);
+        assert_eq!(names(&["x/a.crash", "x/a.ips"]), ["a.crash", "a.ips"]);
+        assert_eq!(names(&["x/a.crash", "y/a.crash", "z/a-2.crash"]), ["x-a.crash", "y-a.crash", "a-2"]);
+        assert_eq!(names(&["w/x/a.crash", "v/x/a.crash"]), ["w-x-a.crash", "v-x-a.crash"]);
+        assert_eq!(names(&["x/a.crash", "x/A.crash"]).len(), 2);
+    }
+
+    #[test]
+    fn the_same_input_twice_is_numbered() {
+        let names = names(&["a.crash", "a.crash", "a.crash-2.x", "../a.crash"]);
+        assert_eq!(names, ["a.crash", "a.crash-3", "a.crash-2", "up-a.crash"]);
+    }
+}

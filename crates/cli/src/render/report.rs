@@ -1,0 +1,172 @@
+//! The text that a person reads first: what, where, why, whose; then the stacks.
+
+use super::facts::{id, is_missing, subject, what, where_lines, whose};
+use super::stack::common_directory;
+use super::threads::{Threads, folded};
+use crate::io::text::{Look, Text};
+use backtrail::{Analysis, Image, ImageSymbols, Report, SymbolStatus};
+use std::io;
+
+/// Writes one analysed report.
+pub(crate) fn write(out: &mut Text<'_>, analysis: &Analysis) -> io::Result<()> {
+    let directory = common_directory(&analysis.report);
+    let page = Page { analysis, directory: directory.as_deref() };
+    page.summary(out)?;
+    page.advice(out)?;
+    page.stacks(out)?;
+    page.symbols(out)?;
+    page.notes(out)
+}
+
+/// Writes the explanation alone.
+pub(crate) fn write_explanation(out: &mut Text<'_>, analysis: &Analysis) -> io::Result<()> {
+    let page = Page { analysis, directory: None };
+    page.summary(out)?;
+    page.advice(out)?;
+    page.notes(out)
+}
+
+/// Tells where the next of several reports begins.
+pub(crate) fn banner(out: &mut Text<'_>, name: &str) -> io::Result<()> {
+    out.painted_line(Look::Faint, format_args!("==> {name} <=="))
+}
+
+struct Page<'a> {
+    analysis: &'a Analysis,
+    directory: Option<&'a str>,
+}
+
+impl Page<'_> {
+    fn report(&self) -> &Report {
+        &self.analysis.report
+    }
+
+    /// What happened, to whom, where, whose code it was, and why.
+    fn summary(&self, out: &mut Text<'_>) -> io::Result<()> {
+        let explanation = &self.analysis.explanation;
+        out.painted_line(Look::Title, &explanation.title)?;
+        let subject = subject(self.report());
+        if !subject.is_empty() {
+            out.painted_line(Look::Faint, subject)?;
+        }
+        out.end()?;
+        if let Some(what) = what(self.report()) {
+            self.labelled(out, "what", &what)?;
+        }
+        for (position, line) in where_lines(self.report(), self.directory).iter().enumerate() {
+            self.labelled(out, if position == 0 { "where" } else { "" }, line)?;
+        }
+        self.labelled(out, "whose", &whose(self.analysis))?;
+        // The explanation makes lines of its own, and none of what it quotes.
+        for (position, line) in explanation.summary.lines().enumerate() {
+            self.labelled(out, if position == 0 { "why" } else { "" }, line)?;
+        }
+        Ok(())
+    }
+
+    fn labelled(&self, out: &mut Text<'_>, label: &str, text: &str) -> io::Result<()> {
+        out.paint(Look::Strong, format_args!("{label:>6}"))?;
+        out.line(format_args!("  {text}"))
+    }
+
+    /// Evidence, causes, next steps: each list only where there is something to say.
+    fn advice(&self, out: &mut Text<'_>) -> io::Result<()> {
+        let explanation = &self.analysis.explanation;
+        self.list(out, "Evidence", &explanation.evidence, |_| "-".to_owned())?;
+        self.list(out, "Whose code", &self.analysis.attribution.evidence, |_| "-".to_owned())?;
+        self.list(out, "Likely causes", &explanation.causes, |position| format!("{}.", position + 1))?;
+        self.list(out, "What to do next", &explanation.next_steps, |position| format!("{}.", position + 1))
+    }
+
+    fn list(
+        &self,
+        out: &mut Text<'_>,
+        title: &str,
+        items: &[String],
+        bullet: impl Fn(usize) -> String,
+    ) -> io::Result<()> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.heading(out, title)?;
+        for (position, item) in items.iter().enumerate() {
+            out.line(format_args!("  {} {item}", bullet(position)))?;
+        }
+        Ok(())
+    }
+
+    fn heading(&self, out: &mut Text<'_>, title: &str) -> io::Result<()> {
+        out.end()?;
+        out.painted_line(Look::Heading, title)
+    }
+
+    /// The blamed thread first, then the stacks that are no thread's, then the rest, identical ones folded.
+    fn stacks(&self, out: &mut Text<'_>) -> io::Result<()> {
+        let report = self.report();
+        let threads = Threads { report, directory: self.directory };
+        if let Some(directory) = self.directory {
+            out.end()?;
+            out.painted_line(Look::Faint, format_args!("Source files are below {directory}"))?;
+        }
+        for backtrace in report.process.backtraces.iter().filter(|backtrace| backtrace.is_exception) {
+            self.heading(out, &backtrace.title)?;
+            threads.frames(out, &backtrace.frames)?;
+        }
+        if let Some(thread) = report.crashed() {
+            threads.thread(out, &[thread])?;
+            threads.registers(out, thread)?;
+        }
+        for backtrace in report.process.backtraces.iter().filter(|backtrace| !backtrace.is_exception) {
+            self.heading(out, &backtrace.title)?;
+            threads.frames(out, &backtrace.frames)?;
+        }
+        let others = report.process.threads.iter().enumerate();
+        let others =
+            others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
+        for group in folded(others) {
+            threads.thread(out, &group)?;
+        }
+        Ok(())
+    }
+
+    /// Which images were found, which are missing, and where backtrail looked.
+    fn symbols(&self, out: &mut Text<'_>) -> io::Result<()> {
+        let images: Vec<_> = self.report().process.images.iter().map(|image| (image, &image.symbols)).collect();
+        let found: Vec<_> =
+            images.iter().filter(|(_, symbols)| symbols.status == SymbolStatus::Found).collect();
+        if !found.is_empty() {
+            self.heading(out, "Symbols found")?;
+            for (image, symbols) in found {
+                out.line(format_args!("  {}  {}  {}", image.name, id(image), symbols.files.join(", ")))?;
+            }
+        }
+        let missing: Vec<_> = images.iter().filter(|(_, symbols)| is_missing(symbols)).collect();
+        if !missing.is_empty() {
+            self.heading(out, "Symbols missing")?;
+            for (image, symbols) in missing {
+                self.missing(out, image, symbols)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self, out: &mut Text<'_>, image: &Image, symbols: &ImageSymbols) -> io::Result<()> {
+        let frames = match symbols.unnamed_frames {
+            1 => "1 frame".to_owned(),
+            count => format!("{count} frames"),
+        };
+        let arch = image.arch.map_or("", backtrail::Arch::name);
+        out.put_str("  ")?;
+        out.paint(Look::Bad, &image.name)?;
+        out.line(format_args!("  {}  {arch}  {frames}", id(image)))?;
+        for tried in &symbols.tried {
+            out.put_str("      ")?;
+            out.painted_line(Look::Faint, tried)?;
+        }
+        Ok(())
+    }
+
+    fn notes(&self, out: &mut Text<'_>) -> io::Result<()> {
+        self.list(out, "Notes", &self.report().notes, |_| "-".to_owned())
+    }
+}
