@@ -7,7 +7,6 @@
 
 pub(crate) mod auxv;
 mod dynamic;
-mod files;
 pub(crate) mod header;
 pub(crate) mod images;
 mod memory_elf;
@@ -57,8 +56,8 @@ pub fn read<'d>(data: &'d [u8], program: Option<&[u8]>, limits: &Limits) -> Resu
     let vector = notes::find(&notes, notes::NT_AUXV)
         .map(|note| AuxVector::parse(note.data, header.is_64))
         .unwrap_or_default();
-    let files =
-        notes::find(&notes, notes::NT_FILE).map(|note| files::parse(note, header.is_64, limits, &mut told));
+    let files = notes::find(&notes, notes::NT_FILE)
+        .map(|note| process::mapped_files(note, header.is_64, limits, &mut told));
     let mappings = mappings(&header, files.as_deref().unwrap_or_default(), limits);
     let mut process = process::read(&header, &notes);
     let mut images = images::find(

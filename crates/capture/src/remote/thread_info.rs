@@ -151,16 +151,21 @@ impl ThreadInfo {
         if let Some(name) = waiting.called_by_code(target, names) {
             return Some(name);
         }
-        let is_still_there =
-            || target.of_thread(self.id, "syscall", Waiting::parse).as_ref() == Some(waiting);
+        let now = || target.of_thread(self.id, "syscall", parse_syscall);
+        let is_there = |calling: &Calling| Waiting::of(calling).as_ref() == Some(waiting);
         loop {
-            // It may wait in something else by now.
-            if is_still_there()
-                && let Some(channel) = target.wait_channel(self.id)
-                && let Some(name) = restarted_call(&waiting.call, &channel)
-                && is_still_there()
-            {
-                return Some(name);
+            match now()? {
+                // It has to come to sleep first.
+                Calling::Running => {}
+                calling if is_there(&calling) => {
+                    if let Some(channel) = target.wait_channel(self.id)
+                        && now().as_ref().is_some_and(is_there)
+                    {
+                        return restarted_call(&waiting.call, &channel);
+                    }
+                }
+                // It waits in something else by now.
+                Calling::Waiting { .. } => return None,
             }
             if Instant::now() >= until {
                 return None;
@@ -174,7 +179,8 @@ impl ThreadInfo {
         if !self.is_asked() {
             return;
         }
-        if let Some(waiting) = target.of_thread(self.id, "syscall", Waiting::parse) {
+        let calling = target.of_thread(self.id, "syscall", parse_syscall);
+        if let Some(waiting) = calling.as_ref().and_then(Waiting::of) {
             self.name_call(&waiting, target, names, Instant::now());
         } else if self.state == ThreadState::Uninterruptible {
             self.waiting_in = target.wait_channel(self.id);
@@ -190,8 +196,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    fn parse(line: &[u8]) -> Option<Self> {
-        match parse_syscall(line)? {
+    fn of(calling: &Calling) -> Option<Self> {
+        match *calling {
             Calling::Waiting { call, program_counter, .. } => Some(Self { call: call?, program_counter }),
             Calling::Running => None,
         }
