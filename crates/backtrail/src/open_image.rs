@@ -70,7 +70,7 @@ impl<'files> Parsed<'files> {
             let mut object =
                 Object::parse_with(bytes, &Limits::default()).map_err(|error| error.to_string())?;
             if let Some(section) = &self.section {
-                object.mean_section(section);
+                object.select_section(section);
             }
             self.objects.push(object);
             return Ok(());
