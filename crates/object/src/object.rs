@@ -102,8 +102,8 @@ pub struct Object<'d> {
     tables: Arc<Tables<'d>>,
     share: Share,
     budget: Arc<OnceLock<Budget>>,
-    /// The section that addresses mean, where several lie one over the other.
-    meant: Option<usize>,
+    /// The section that addresses belong to, where several have the same ones.
+    selected: Option<usize>,
 }
 
 /// Objects parsed by this process.
@@ -159,7 +159,7 @@ impl<'d> Object<'d> {
         };
         headers.check_extent(view);
         let (headers, tables, budget) = (Arc::new(headers), Arc::new(tables), Arc::default());
-        Ok(Self { view, headers, limits: limits.clone(), tables, share, budget, meant: None })
+        Ok(Self { view, headers, limits: limits.clone(), tables, share, budget, selected: None })
     }
 
     /// The container format.
@@ -303,16 +303,17 @@ impl<'d> Object<'d> {
         Ok(data)
     }
 
-    /// Makes addresses mean the first section of this name in an ELF `.o` or kernel module, whatever the others have there.
-    /// In other files, and where there is none of this name, nothing changes.
-    pub fn mean_section(&mut self, name: &str) {
+    /// Selects the section that addresses of an ELF `.o` or kernel module belong to, where several sections have them: the
+    /// first of this name. In other files, and where there is none of this name, nothing changes. Clones that were made
+    /// before are not concerned.
+    pub fn select_section(&mut self, name: &str) {
         let mut sections = self.headers.sections.iter();
-        self.meant = sections.position(|section| section.name == name && section.is_loaded);
+        self.selected = sections.position(|section| section.name == name && section.is_loaded);
     }
 
     /// For each section of an ELF `.o` or kernel module, the end of the addresses that do not mean it: there code
     /// sections lie one over the other from zero on, and an address means the first that is long enough to have it,
-    /// if not another one [is meant](Self::mean_section). Zero for sections that are no code, and in files where each has
+    /// if not another one [is selected](Self::select_section). Zero for sections that are no code, and in files where each has
     /// addresses of its own.
     pub fn shadow_ends(&self) -> Vec<Svma> {
         let is_stacked = self.kind() == Kind::Relocatable && self.format() == Format::Elf;
@@ -321,8 +322,8 @@ impl<'d> Object<'d> {
             if !(is_stacked && section.is_code && section.is_loaded) {
                 return Svma::new(0);
             }
-            if let Some(meant) = self.meant {
-                return Svma::new(if meant == index { 0 } else { u64::MAX });
+            if let Some(selected) = self.selected {
+                return Svma::new(if selected == index { 0 } else { u64::MAX });
             }
             let before = end;
             end = end.max(section.address.end());

@@ -194,7 +194,7 @@ fn content<'d>(bytes: &'d [u8], section: Option<&str>) -> Result<Content<'d>, St
     }
     let mut object = Object::parse_with(bytes, &Limits::default()).map_err(|error| error.to_string())?;
     if let Some(section) = section {
-        object.mean_section(section);
+        object.select_section(section);
     }
     Ok(Content::Object(Arc::new(object)))
 }

@@ -9,7 +9,6 @@
 //! empty.
 #![allow(unsafe_code)]
 
-mod here;
 #[cfg(target_os = "linux")]
 pub mod linux;
 pub mod mach_state;
@@ -17,9 +16,10 @@ pub mod mach_state;
 pub mod macos;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod mapped;
+mod registers;
 mod shared;
 
-pub use here::{FAMILY, registers_here};
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use mapped::{MappedRange, handle_bus_errors};
+pub use registers::{FAMILY, capture_registers};
 pub use shared::Shared;

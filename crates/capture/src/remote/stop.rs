@@ -43,7 +43,7 @@ pub(super) fn run(
     // The end of this thread makes the kernel let go of threads that were asked to stop and have not.
     let worked = thread::scope(|scope| {
         let work = || {
-            ptrace::hurry();
+            ptrace::raise_nice();
             let mut work = Work::new(target, maps, options);
             work.outcomes.reserve(threads.len());
             work.is_crowded = is_crowded;
@@ -53,7 +53,7 @@ pub(super) fn run(
                     if hurries_most {
                         // Only where it must: threads that are about to stop are put to run beside one like that, of all
                         // processors, and come to run there only while it sleeps. Linux 6.18: its place looks free.
-                        ptrace::hurry_most();
+                        ptrace::set_sched_fifo();
                     }
                     work.one_by_one(threads);
                 }

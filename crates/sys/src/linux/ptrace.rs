@@ -150,9 +150,9 @@ impl Drop for Tracee {
     }
 }
 
-/// Has the calling thread, and no other, go before others where it may (`CAP_SYS_NICE`), and sleep no longer than it asks
-/// for: for threads that hold up others while they work. What it waits for still comes to run beside it.
-pub fn hurry() {
+/// Gives the calling thread, and no other, the most urgent nice value, where it may have it (`CAP_SYS_NICE`), and the
+/// smallest timer slack. For threads that keep others stopped while they work. Threads that it waits for still get to run.
+pub fn raise_nice() {
     const MOST_URGENT: i32 = -20;
     const ONE_NANOSECOND: libc::c_ulong = 1;
     // SAFETY: takes numbers only. 0 is the calling thread. Not being allowed to is fine.
@@ -161,11 +161,11 @@ pub fn hurry() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ONE_NANOSECOND) };
 }
 
-/// Has the calling thread, and no other, take its processor from whatever else is there as soon as it wants to, where it may
-/// (`CAP_SYS_NICE`). A nice value counts among the threads of one session only, where sessions are scheduled in groups
-/// (sched(7), "The autogroup feature"): beside another session that is busy, [`hurry`] does not keep a thread from waiting for
-/// milliseconds while it holds others. To be asked for by threads that sleep again and again.
-pub fn hurry_most() {
+/// Gives the calling thread, and no other, a real-time priority (`SCHED_FIFO`), where it may have it (`CAP_SYS_NICE`): it
+/// runs as soon as it is ready. A nice value counts among the threads of one session only, where sessions are scheduled in
+/// groups (sched(7), "The autogroup feature"). Beside another busy session a thread waits for milliseconds in spite of
+/// [`raise_nice`], while it keeps others stopped. Only for threads that sleep often.
+pub fn set_sched_fifo() {
     const LOWEST_OF_THEM: libc::c_int = 1;
     // SAFETY: a structure of numbers, for which zeros are numbers.
     let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -6,7 +6,7 @@
 
 use super::slots;
 use super::{OsError, OwnMemory, OwnStack, ThreadId};
-use crate::registers_here;
+use crate::capture_registers;
 use backtrail_core::Registers;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -26,7 +26,7 @@ impl Stopped {
     /// Safe.
     #[inline(always)]
     pub fn here() -> Self {
-        let registers = registers_here();
+        let registers = capture_registers();
         Self { memory: OwnMemory::around_here(registers.sp().unwrap_or_default()), registers }
     }
 
@@ -37,7 +37,7 @@ impl Stopped {
     /// Safe.
     #[inline(always)]
     pub fn here_on(stack: &OwnStack) -> Self {
-        let registers = registers_here();
+        let registers = capture_registers();
         Self { memory: stack.memory(registers.sp().unwrap_or_default()), registers }
     }
 

@@ -3,11 +3,11 @@
 
 use super::error::check;
 use super::{OsError, OwnMemory, OwnStack, ThreadId, ffi};
+use crate::capture_registers;
 #[cfg(target_arch = "aarch64")]
 use crate::mach_state::{ARM64_WORDS, arm64_registers};
 #[cfg(target_arch = "x86_64")]
 use crate::mach_state::{X86_64_WORDS, x86_64_registers};
-use crate::registers_here;
 use backtrail_core::Registers;
 use std::ffi::c_void;
 use std::fmt;
@@ -27,13 +27,13 @@ impl Stopped {
     /// The place that this is inlined into.
     #[inline(always)]
     pub fn here() -> Self {
-        Self { registers: registers_here(), memory: OwnMemory::without_stack() }
+        Self { registers: capture_registers(), memory: OwnMemory::without_stack() }
     }
 
     /// The same on a stack whose bounds are known.
     #[inline(always)]
     pub fn here_on(stack: &OwnStack) -> Self {
-        let registers = registers_here();
+        let registers = capture_registers();
         Self { memory: stack.memory(registers.sp().unwrap_or_default()), registers }
     }
 

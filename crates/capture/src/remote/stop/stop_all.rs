@@ -46,7 +46,7 @@ impl Work<'_> {
             self.interrupt_all(new_resting, &mut resting);
             if !new_running.is_empty() && self.options.real_time {
                 // The others had to come to run in order to stop, and do no more; these are stopped at once.
-                ptrace::hurry_most();
+                ptrace::set_sched_fifo();
             }
             self.interrupt_all(new_running, &mut running);
             if self.has_all(threads) || !self.add_new(threads) {

@@ -55,10 +55,10 @@ fn an_address_means_the_first_section_that_has_it() {
     assert_eq!(ends[..4], [0, 0, 0x20, 0]);
     // Unless another section is asked for.
     let mut object = Object::parse(&data).unwrap();
-    object.mean_section(".text.second");
+    object.select_section(".text.second");
     let info = object.relocated_section_data(object.section(".debug_info").unwrap()).unwrap();
     assert_eq!(*info, *[4u64, 0x30].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>());
-    object.mean_section(".text");
+    object.select_section(".text");
     let info = object.relocated_section_data(object.section(".debug_info").unwrap()).unwrap();
     assert_eq!(*info, *[u64::MAX - 1; 2].into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>());
 }

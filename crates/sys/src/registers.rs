@@ -1,4 +1,4 @@
-//! The registers of the place that asks for them.
+//! The registers of the calling function.
 
 use backtrail_core::{Arch, Family, Register, Registers};
 
@@ -8,8 +8,8 @@ const WORDS: usize = 33;
 /// The family of this program's code.
 pub const FAMILY: Family = Arch::HOST.family();
 
-/// Numbers of the registers that a call leaves as they are, with the stack pointer and the program counter.
-const KEPT: &[u8] = match FAMILY {
+/// DWARF numbers of the callee-saved registers, the stack pointer and the program counter.
+const CALLEE_SAVED: &[u8] = match FAMILY {
     Family::X86_64 => &[3, 6, 7, 12, 13, 14, 15, 16],
     Family::X86 => &[3, 4, 5, 6, 7, 8],
     Family::Aarch64 => &[19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 31, 32],
@@ -17,19 +17,19 @@ const KEPT: &[u8] = match FAMILY {
     _ => &[],
 };
 
-/// The registers of the function that this is inlined into, as they are behind a call in its body: those that a callee
-/// keeps, the stack pointer, the program counter. On a processor that is not known, none.
+/// The registers of the function that this is inlined into, as they are after a call in its body: those that a callee
+/// saves, the stack pointer, the program counter. None on an unknown processor.
 ///
 /// # Signal safety
 ///
 /// Safe anywhere: it only stores registers.
 #[inline(always)]
-pub fn registers_here() -> Registers {
+pub fn capture_registers() -> Registers {
     let mut words = [0usize; WORDS];
     // SAFETY: every place that is stored to lies within the words.
     unsafe { store(&mut words) };
     let mut registers = Registers::new(FAMILY);
-    for number in KEPT {
+    for number in CALLEE_SAVED {
         let word = words.get(usize::from(*number)).copied().unwrap_or_default();
         registers.set(Register(*number), word as u64);
     }
@@ -113,13 +113,13 @@ mod tests {
     #[test]
     #[inline(never)]
     fn the_registers_are_those_of_the_asking_function() {
-        let registers = registers_here();
+        let registers = capture_registers();
         let here = the_registers_are_those_of_the_asking_function as *const () as u64;
         let pc = registers.pc().map_or(0, Avma::get);
         assert!((here..here + 4096).contains(&(pc & !1)), "{pc:#x} is not behind {here:#x}");
         let local = &raw const registers as u64;
         let sp = registers.sp().map_or(0, Avma::get);
         assert!(sp <= local && local - sp < 1 << 16, "{sp:#x} is not below {local:#x}");
-        assert_eq!(registers.iter().count(), KEPT.len());
+        assert_eq!(registers.iter().count(), CALLEE_SAVED.len());
     }
 }
