@@ -156,3 +156,48 @@ fn javas_frames_are_those_of_the_chain() {
         }
     }
 }
+
+#[test]
+fn generated_code_of_v8_and_its_copied_builtins_are_left() {
+    let mut node = Command::new("node");
+    node.arg(workspace_root().join("fixtures/runtimes/builtins.js"));
+    let Some(running) = Running::start(&mut node) else {
+        eprintln!("node's frames not checked: there is no node with worker threads");
+        return;
+    };
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let Some(stacks) = running.stacks() else { return };
+    check(&stacks);
+    // Generated code is in no image's range.
+    for image in &stacks.report.images {
+        let size = image.end_address.unwrap().get() - image.load_address.get();
+        assert!(size < 1 << 30, "{} has {size} bytes", image.name);
+    }
+}
+
+#[test]
+fn coroutines_end_where_they_began() {
+    for flags in [&["-g"][..], &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]] {
+        let folder = TempDir::new("runtimes-coroutine");
+        let program = folder.join("coroutine");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-fomit-frame-pointer"]).args(flags).arg("-o").arg(&program);
+        compiler.arg(workspace_root().join("fixtures/runtimes/coroutine.c"));
+        if !compiler.status().is_ok_and(|status| status.success()) {
+            eprintln!("coroutines not checked: there is no C compiler (cc)");
+            return;
+        }
+        let running = Running::start(&mut Command::new(&program)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let Some(stacks) = running.stacks() else { return };
+        let thread = &stacks.report.threads[0];
+        let ended = thread.ended.as_ref().unwrap();
+        assert!(matches!(ended.kind, backtrail::EndKind::EndOfStack), "{}", text(thread));
+        // `pause`, four of `deep`, the coroutine, and what it returns to.
+        assert_eq!(thread.frames.len(), 7, "{}", text(thread));
+        assert!(thread.frames.iter().all(|frame| frame.trust != Trust::Scan), "{}", text(thread));
+        assert!(matches!(thread.frames[6].address, Some(FrameAddress::Exact(_))), "{}", text(thread));
+        let names: Vec<_> = thread.frames[1..6].iter().flat_map(Frame::names).collect();
+        assert_eq!(names, ["deep", "deep", "deep", "deep", "coroutine"], "{}", text(thread));
+    }
+}

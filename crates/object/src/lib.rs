@@ -10,6 +10,9 @@
 //! apart into single objects, [`Slice::parse`] reads the headers of one; the methods of [`Object`] read the rest when
 //! asked.
 //!
+//! [`GoTable`] reads the table that Go's runtime has of its functions: names, files, lines, and how deep the stack is at each
+//! instruction.
+//!
 //! # What the caller does
 //! Supplies the bytes: this crate opens no file. Maps the file, or reads it, or implements [`ReadAt`].
 //!

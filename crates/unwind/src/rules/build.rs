@@ -50,7 +50,7 @@ fn tables_in_order<'t, 'd>(tables: &'t Tables<'d>) -> impl Iterator<Item = Table
     let debug_frame = tables.debug_frame.as_ref().map(Table::Frames);
     let eh_frame = tables.eh_frame.as_ref().map(Table::Frames);
     let exidx = tables.exidx.as_ref().map(Table::Exidx);
-    let runtime = tables.sections.runtime.map(|table| Table::Runtime(table));
+    let runtime = tables.sections.runtime.map(Table::Runtime);
     [runtime, compact, debug_frame, eh_frame, exidx].into_iter().flatten()
 }
 

@@ -9,7 +9,7 @@ use crate::execute;
 use crate::image::Image;
 use crate::row::{Cfa, Found, Rule};
 use crate::runtime::{RuntimeFrame, RuntimeFunction};
-use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Register, Trust};
+use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Register, Registers, Trust};
 
 type Stepped = Result<Result<Next, End>, Failure>;
 
@@ -76,7 +76,24 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let found = Found { trust: Trust::Cfi, ..self.without_unsaved_frame_pointer(&found) };
         let stepped = self.by_row(here, image, &found, Expressions::None)?;
         let trust = Trust::RuntimeTable;
-        Ok(stepped.map(|next| Next { address: FrameAddress::Exact(next.address.raw()), trust, ..next }))
+        Ok(stepped.map(|next| {
+            let registers = self.without_injected_link(next.registers);
+            Next { address: FrameAddress::Exact(next.address.raw()), registers, trust, ..next }
+        }))
+    }
+
+    /// With a link register, the handler has pushed that of the interrupted function before it faked the call: a word, and
+    /// on arm64 another one for the stack's alignment (`sighandler`'s `preparePanic` in `src/runtime/signal_arm64.go`).
+    fn without_injected_link(&self, mut registers: Registers) -> Registers {
+        let family = registers.family();
+        let (Some(lr), Some(sp)) = (family.lr(), registers.sp()) else { return registers };
+        let words = if family == Family::Aarch64 { 2 } else { 1 };
+        match self.memory.read_pointer(sp, family.word_size()) {
+            Ok(link) => registers.set(lr, link),
+            Err(_) => registers.clear(lr),
+        }
+        registers.set(family.sp(), sp.get().wrapping_add(words * u64::from(family.word_size())));
+        registers
     }
 
     fn without_unsaved_frame_pointer(&self, found: &Found) -> Found {

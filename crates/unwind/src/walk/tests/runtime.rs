@@ -98,6 +98,28 @@ fn the_caller_of_an_injected_call_is_where_it_was_interrupted() {
 }
 
 #[test]
+fn an_injected_call_of_arm64_has_saved_the_link_register() {
+    let table = Table(vec![
+        (RuntimeFunction::Plain, 16),
+        (RuntimeFunction::Injected, 16),
+        (RuntimeFunction::Plain, 0),
+        (RuntimeFunction::Plain, 32),
+        GOEXIT,
+    ]);
+    // `bl` at byte 16 of each function.
+    let function = [[0xd5; 16], [0, 0, 0, 0x94, 0xd5, 0xd5, 0xd5, 0xd5, 0, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let code = function.repeat(5);
+    let mut case = Case::new(Arch::Arm64, &code).at(LOADED + 8);
+    case.sections.runtime = Some(&table);
+    // A leaf faulted before it had saved anything: its caller is in the pushed link register alone.
+    case.stack = vec![LOADED + 52, 0, LOADED + 68, 0, LOADED + 96 + 20, 0, LOADED + 128 + 4, 0, 0, 0, 0];
+    let (frames, ended) = case.walk();
+    let frames: Vec<_> = frames.iter().map(|frame| frame.0 - LOADED).collect();
+    assert_eq!(frames, [8, 52, 68, 96 + 20, 128 + 4]);
+    assert_eq!(ended, Ended::EndOfStack(End::ThreadStart));
+}
+
+#[test]
 fn a_switch_of_stacks_leads_back_to_the_goroutine() {
     // 0 runs on the thread's stack, called by the switch 1, which 2 called from the goroutine's stack.
     let table = Table(vec![PLAIN, (RuntimeFunction::Switch, 0), (RuntimeFunction::Plain, 40), GOEXIT]);
