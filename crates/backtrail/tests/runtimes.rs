@@ -169,7 +169,7 @@ fn generated_code_of_v8_and_its_copied_builtins_are_left() {
     let Some(stacks) = running.stacks() else { return };
     check(&stacks);
     // Generated code is in no image's range.
-    for image in &stacks.report.images {
+    for image in &stacks.report.process.images {
         let size = image.end_address.unwrap().get() - image.load_address.get();
         assert!(size < 1 << 30, "{} has {size} bytes", image.name);
     }
@@ -190,7 +190,7 @@ fn coroutines_end_where_they_began() {
         let running = Running::start(&mut Command::new(&program)).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(100));
         let Some(stacks) = running.stacks() else { return };
-        let thread = &stacks.report.threads[0];
+        let thread = &stacks.report.process.threads[0];
         let ended = thread.ended.as_ref().unwrap();
         assert!(matches!(ended.kind, backtrail::EndKind::EndOfStack), "{}", text(thread));
         // `pause`, four of `deep`, the coroutine, and what it returns to.
