@@ -92,7 +92,9 @@ impl Budget {
         }
         let detail = format!(
             "section {} takes {bytes} bytes of memory, expected at most {} for all sections of these {} bytes",
-            section.name, self.allowed, self.object_size
+            section.name.escape_debug(),
+            self.allowed,
+            self.object_size
         );
         Err(Error::new(ErrorKind::LimitExceeded, offset, detail))
     }

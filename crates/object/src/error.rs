@@ -56,7 +56,7 @@ impl Error {
 
     /// The same, with the section's name in front of what was expected.
     pub(crate) fn in_section(mut self, name: &str) -> Self {
-        self.detail = format!("section {name}: {}", self.detail).into();
+        self.detail = format!("section {}: {}", name.escape_debug(), self.detail).into();
         self
     }
 

@@ -10,10 +10,13 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// One demangler: its label, and what writes the readable name into the text and tells whether it was read.
+/// Writes a name's readable form into the text, and says whether it was read.
+type Read = dyn FnMut(&str, &mut String) -> bool;
+
+/// One demangler, by its label.
 struct Peer {
     label: &'static str,
-    read: Box<dyn FnMut(&str, &mut String) -> bool>,
+    read: Box<Read>,
     quickest: Duration,
     count: usize,
 }

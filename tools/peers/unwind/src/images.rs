@@ -9,8 +9,6 @@ pub struct Mapped {
     pub start: u64,
     pub end: u64,
     pub data: &'static [u8],
-    /// Address in the process less that in the file.
-    pub bias: u64,
     pub base_svma: u64,
 }
 
@@ -54,5 +52,5 @@ fn mapped(path: String, start: u64, end: u64) -> Option<Mapped> {
     let file = object::File::parse(data).ok()?;
     let base_svma = file.segments().map(|segment| segment.address()).min()? & !0xfff;
     file.section_by_name(".text")?;
-    Some(Mapped { path, start, end, data, bias: start.wrapping_sub(base_svma), base_svma })
+    Some(Mapped { path, start, end, data, base_svma })
 }

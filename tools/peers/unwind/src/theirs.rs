@@ -149,7 +149,7 @@ impl Walker for FramePointers {
         let mut fp = state.rbp;
         let mut count = 1;
         let mut last = state.rsp;
-        while fp > last && fp - last < 1 << 20 && fp % 8 == 0 {
+        while fp > last && fp - last < 1 << 20 && fp.is_multiple_of(8) {
             last = fp;
             // SAFETY: between the stack pointer and a megabyte above, which this stack has.
             fp = unsafe { (fp as *const u64).read() };
