@@ -15,23 +15,34 @@ const EDGES: &[(&str, &[&str])] = &[
     // L0
     ("core", &[]),
     // L1
+    ("model", &["core"]),
     ("object", &["core"]),
     ("unwind", &["core"]),
     ("table", &["core"]),
-    ("report", &["core"]),
     ("demangle", &[]),
     ("sys", &["core"]),
     // L2
+    ("report", &["model", "core"]),
     ("symbolize", &["object", "table", "demangle", "core"]),
+    // Its tests read reports.
+    ("diagnose", &["report", "model", "core"]),
     ("capture", &["sys", "core"]),
     // L3
-    ("store", &["symbolize", "object", "table", "sys", "core"]),
+    ("store", &["model", "object", "table", "unwind", "sys", "core"]),
     // L4
+    ("resolve", &["store", "symbolize", "model", "object", "table", "unwind", "demangle", "core"]),
+    ("stacks", &["store", "capture", "model", "object", "unwind", "core"]),
+    // L5
+    ("hang", &["stacks", "resolve", "capture", "model", "sys", "core"]),
+    // L6. Its tests look into captures, files and tables themselves.
     (
         "backtrail",
-        &["store", "capture", "symbolize", "unwind", "table", "report", "demangle", "object", "core"],
+        &[
+            "hang", "stacks", "resolve", "diagnose", "store", "report", "model", "demangle", "core", "capture",
+            "object", "table", "unwind",
+        ],
     ),
-    // L5
+    // L7
     ("cli", &["backtrail"]),
     ("ffi", &["backtrail"]),
     // For tests only.
