@@ -47,7 +47,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has
         // called the first function: a return address on top of the stack tells that this is another one.
-        let next = self.by_ways_out(here, site).or_else(|| self.by_ways_out_of_generated_code(here, site));
+        let next =
+            self.by_return_path(here, site).or_else(|| self.by_return_path_of_generated_code(here, site));
         if let Some(next) = next {
             return Ok(Ok(next));
         }

@@ -13,14 +13,14 @@ const MAX_FUNCTION: u64 = 1 << 20;
 
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// The caller, by following the code to the return. It must lie behind a call, which, if its target is told, must lead to
-    /// a function that can be the one at hand: else the ways led through a call that never comes back.
-    pub(super) fn by_ways_out(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
+    /// a function that can be the one at hand: else the paths led through a call that never comes back.
+    pub(super) fn by_return_path(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
         let (image, lookup) = site.image.zip(site.svma)?;
         let at = if site.is_exact { lookup } else { lookup.checked_add(1)? };
         let text = *image.module?.text_at(lookup)?;
         let code = Code { text, at, function: None, thumb: false, is_described: false };
-        let row = arch::by_ways_out(self.registers.family(), &code, false)?;
-        self.by_way_out_row(here, site, &row, image.bias, |address| {
+        let row = arch::by_return_path(self.registers.family(), &code, false)?;
+        self.by_return_path_row(here, site, &row, image.bias, |address| {
             let is_start = || matches!(self.caller_address(address), FrameAddress::Exact(_));
             self.is_return_address(address) && self.may_call(address, here.address.raw()) || is_start()
         })
@@ -31,7 +31,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     // A function of its own for the bytes that it takes of the stack: where walks run in signal handlers, generated code is
     // in no image.
     #[inline(never)]
-    pub(super) fn by_ways_out_of_generated_code(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
+    pub(super) fn by_return_path_of_generated_code(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
         const BEHIND: u64 = 6 << 10;
         const AHEAD: u64 = 10 << 10;
         const PAGE: u64 = 4 << 10;
@@ -50,9 +50,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let svma = |avma: Avma| Svma::new(avma.get());
         let text = Section::new(svma(start), bytes.get(..size)?);
         let code = Code { text, at: svma(at), function: None, thumb: false, is_described: false };
-        let row = arch::by_ways_out(self.registers.family(), &code, true);
+        let row = arch::by_return_path(self.registers.family(), &code, true);
         let row = row.or_else(|| arch::frame_of_generated(self.registers.family(), &code))?;
-        self.by_way_out_row(here, site, &row, Bias::default(), |address| {
+        self.by_return_path_row(here, site, &row, Bias::default(), |address| {
             // A part of the code that calls another part of it is no function that calls another.
             !self.is_call_over_jump(address)
                 && (self.is_generated(address) || self.is_return_address(address))
@@ -72,7 +72,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Applies the row that the code to the return has given.
-    fn by_way_out_row(
+    fn by_return_path_row(
         &self,
         here: &Here,
         site: &Site<'a>,
