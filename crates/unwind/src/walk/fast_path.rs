@@ -51,13 +51,15 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
         let mut here = Pointers { sp, fp, address: at.raw() };
         let mut is_exact = matches!(at, FrameAddress::Exact(_));
         let mut trail_here = trail;
-        let mut found = if is_exact {
-            cache.find_fast(&mut trail_here, here.address)
+        let mut place = if is_exact {
+            cache.find_place(&mut trail_here, here.address)
         } else {
-            cache.follow_fast(&mut trail_here, here.address)
+            cache.follow_place(&mut trail_here, here.address)
         };
         while goes_on && remaining > 0 {
-            let Some((fast, slot)) = found else { break };
+            let Some(place_here) = place else { break };
+            let Some((fast, _)) = cache.at(place_here, is_exact) else { break };
+            let fast = *fast;
             if fast.base == Base::Outermost {
                 (self.ended, remaining, goes_on) = (Some(Ended::EndOfStack(End::Undefined)), 0, false);
                 break;
@@ -65,12 +67,12 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
             let Some((caller, cfa)) = here.step(&fast, self.memory, family) else { break };
             // A frame is given once its own rule is at hand, and so is known to be in code; else it is looked at closer.
             let mut trail_there = trail_here;
-            found = cache.follow_fast(&mut trail_there, caller.address);
-            if found.is_none() {
+            place = cache.follow_place(&mut trail_there, caller.address);
+            if place.is_none() {
                 break;
             }
             if fast.others & others != 0
-                && let Some(rule) = cache.rule(slot)
+                && let Some((_, rule)) = cache.at(place_here, is_exact)
             {
                 rule.recover(&mut self.registers, self.memory, cfa, others, family);
             }

@@ -7,8 +7,10 @@ mod common;
 mod fallback;
 mod fast_path;
 mod fold;
+mod generated;
 mod return_path;
 mod runtime;
+mod scan;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Where the return address lies, by the paths that lead from an address to the function's return: for code without tables.
 //!
-//! Jumps whose targets the instructions tell are followed both paths, calls are taken to leave the stack as it was (as they do
+//! Jumps whose targets the instructions tell are followed and passed by, calls are taken to leave the stack as it was (as they do
 //! on `x86_64`), a jump through a table and what is not understood end a path. Paths that disagree prove the reading wrong. What
 //! a call that never comes back is followed by is another function: who calls this checks what comes out.
 
@@ -23,7 +23,7 @@ struct Place {
     offset: i32,
 }
 
-/// A register on the path out.
+/// A register on a path to the return.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Restored {
     /// No path has touched it.
@@ -156,7 +156,7 @@ impl Machine {
         for (number, restored) in self.callee_saved.iter().zip(state.restored) {
             let rule = match restored {
                 Restored::Kept => continue,
-                // Pushed on the path, so that it still has its value.
+                // Pushed on a path, so that it still has its value.
                 Restored::Popped(Place { from_fp: false, offset: i32::MIN..0 }) => continue,
                 Restored::Popped(from) if from.from_fp == state.sp.from_fp => {
                     Rule::Offset(from.offset.checked_sub(above)?)
