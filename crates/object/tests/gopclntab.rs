@@ -8,7 +8,6 @@
 )]
 
 #[path = "../../symbolize/tests/common/go.rs"]
-#[expect(dead_code, reason = "symbolize's tests need more of it")]
 mod small;
 
 use backtrail_core::Svma;

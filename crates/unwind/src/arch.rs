@@ -55,22 +55,22 @@ pub(crate) fn analyse(family: Family, code: &Code<'_>, body: Option<&Row>) -> Op
     }
 }
 
-/// The row at an exact address, wherever in a function, by the pushes and pops on the ways that lead there from the
-/// function's start; `None` where no way that can be followed does. For tables that are known to be wrong.
-pub(crate) fn by_all_ways(family: Family, code: &Code<'_>) -> Option<Row> {
+/// The row at an exact address, wherever in a function, by the pushes and pops on the paths that lead there from the
+/// function's start; `None` where no path that can be followed does. For tables that are known to be wrong.
+pub(crate) fn by_stack_depth(family: Family, code: &Code<'_>) -> Option<Row> {
     match family {
-        Family::X86 => x86::prologue::by_all_ways(code),
-        Family::X86_64 => x86_64::prologue::by_all_ways(code),
+        Family::X86 => x86::prologue::by_stack_depth(code),
+        Family::X86_64 => x86_64::prologue::by_stack_depth(code),
         _ => None,
     }
 }
 
-/// The row at an address, wherever in a function without a table, by the ways that lead to its return; `None` where none does
+/// The row at an address, wherever in a function without a table, by the paths that lead to its return; `None` where none does
 /// that can be followed. Right as long as the call before `code.at` comes back. Code that `is_generated` at run time may be
-/// long, so that not all of its ways need be seen, and may leave by a jump out of `code.text` once its frame is undone.
-pub(crate) fn by_ways_out(family: Family, code: &Code<'_>, is_generated: bool) -> Option<Row> {
+/// long, so that not all of its paths need be seen, and may leave by a jump out of `code.text` once its frame is undone.
+pub(crate) fn by_return_path(family: Family, code: &Code<'_>, is_generated: bool) -> Option<Row> {
     match family {
-        Family::X86_64 => x86_64::prologue::by_ways_out(code, is_generated),
+        Family::X86_64 => x86_64::prologue::by_return_path(code, is_generated),
         _ => None,
     }
 }

@@ -103,7 +103,7 @@ impl<'d> Module<'d> {
 
     /// The row at `at`, the next instruction to run, by the pushes and pops between the function's start and it: for
     /// where the table cannot be right.
-    pub(crate) fn find_by_ways(&self, at: Svma) -> Option<Row> {
+    pub(crate) fn find_by_stack_depth(&self, at: Svma) -> Option<Row> {
         let text = *self.text_at(at)?;
         // What a cold part of a function begins with is not known.
         let start = |frames: &Frames<'_>| {
@@ -113,7 +113,7 @@ impl<'d> Module<'d> {
         let all = self.tables.iter().flat_map(|tables| [&tables.debug_frame, &tables.eh_frame]).flatten();
         let function = Some(all.filter_map(start).next()?);
         let code = Code { text, at, function, thumb: false, is_described: true };
-        arch::by_all_ways(self.family, &code)
+        arch::by_stack_depth(self.family, &code)
     }
 
     /// The last known function start at or before `at`.

@@ -5,7 +5,7 @@ pub(crate) mod call;
 mod effect;
 mod frame;
 pub(crate) mod frame_pointer;
+mod frame_setup;
 pub(crate) mod prologue;
 pub(crate) mod signal;
 mod t32;
-mod ways;

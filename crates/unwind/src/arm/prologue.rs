@@ -7,7 +7,7 @@
 use super::a32::{self, PLT_PUSH};
 use super::effect::{Effect, LR, MEMORY, PC, SP, Transfer};
 use super::frame::Frame;
-use super::{t32, ways};
+use super::{frame_setup, t32};
 use crate::arch::Code;
 use crate::read;
 use crate::row::{Cfa, Row, Rule};
@@ -35,7 +35,7 @@ pub(crate) fn analyse(code: &Code<'_>, body: Option<&Row>) -> Option<Row> {
         return certain;
     }
     let known = certain.or_else(|| from_start(&reader)).or_else(|| from_body(&reader, body?));
-    known.or_else(|| ways::before_frame(&reader).map(|()| link_row()))
+    known.or_else(|| frame_setup::before_frame(&reader).map(|()| link_row()))
 }
 
 /// Nothing was done yet: the caller is where the link register says.

@@ -7,7 +7,7 @@
 mod build;
 mod packed;
 
-pub(crate) use packed::{Base, Packed, Place, Quick, frame_pointer_slot, packed_registers};
+pub(crate) use packed::{Base, FastRule, Packed, Place, frame_pointer_slot, packed_registers};
 
 use crate::Module;
 use crate::row::{Expression, Found, Row};

@@ -40,7 +40,7 @@ const fn slots(family: Family) -> &'static [u8] {
 
 /// What stepping by a packed rule needs where only the stack pointer and the frame pointer matter: places in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Quick {
+pub(crate) struct FastRule {
     pub(crate) trust: Trust,
     pub(crate) base: Base,
     pub(crate) cfa: i32,
@@ -52,19 +52,19 @@ pub(crate) struct Quick {
     pub(crate) others: u16,
 }
 
-/// What a quick rule's CFA is counted from.
+/// What a fast rule's CFA is counted from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Base {
     StackPointer,
     FramePointer,
     /// Nothing: the frame is the outermost one, whatever the CFA.
     Outermost,
-    /// Something else: the rule has no quick form.
+    /// Something else: the rule has no fast form.
     Other,
 }
 
-impl Quick {
-    /// No quick form.
+impl FastRule {
+    /// No fast form.
     pub(crate) const NONE: Self =
         Self { trust: Trust::Cfi, base: Base::Other, cfa: 0, return_address: 0, frame_pointer: 0, others: 0 };
 }
@@ -253,8 +253,8 @@ impl Packed {
         Some((Avma::new(address), Avma::new(place.cfa)))
     }
 
-    /// The quick form, where the family's words have eight bytes.
-    pub(crate) fn quick(&self, family: Family) -> Quick {
+    /// The fast form, where the family's words have eight bytes.
+    pub(crate) fn fast(&self, family: Family) -> FastRule {
         let base = match Register(self.register) {
             register if register == family.sp() => Base::StackPointer,
             register if register == family.fp() => Base::FramePointer,
@@ -262,23 +262,23 @@ impl Packed {
         };
         let fits = self.kind & WIDE == 0 && self.return_address > IN_LINK_REGISTER && family.word_size() == 8;
         if !fits {
-            return Quick::NONE;
+            return FastRule::NONE;
         }
         if self.return_address == UNDEFINED {
             // The CFA must be known, though nothing is done with it.
             return if base == Base::Other {
-                Quick::NONE
+                FastRule::NONE
             } else {
-                Quick { base: Base::Outermost, ..Quick::NONE }
+                FastRule { base: Base::Outermost, ..FastRule::NONE }
             };
         }
         let fp = frame_pointer_slot(family);
         let words = self.saved.get(fp.trailing_zeros() as usize).copied().unwrap_or_default();
         let is_saved = self.mask & fp != 0;
         if is_saved && words == 0 {
-            return Quick::NONE;
+            return FastRule::NONE;
         }
-        Quick {
+        FastRule {
             trust: self.trust(),
             base,
             cfa: self.offset,

@@ -1,6 +1,6 @@
 //! Rules found before, by return address.
 
-use crate::rules::{Packed, Quick};
+use crate::rules::{FastRule, Packed};
 use backtrail_core::{Avma, Family, FrameAddress};
 
 const ENTRIES: usize = 512;
@@ -29,7 +29,7 @@ struct Entry {
     address: u64,
     /// The caller's entry, as far as the last walk that came here tells.
     next: u16,
-    quick: Quick,
+    fast: FastRule,
     rule: Packed,
 }
 
@@ -49,19 +49,12 @@ pub(super) struct Trail {
 
 const NOWHERE: u16 = u16::MAX;
 
-/// Where a rule is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Slot {
-    Return(u16),
-    Exact(u16),
-}
-
 impl Trail {
     pub(super) const START: Self = Self { last: NOWHERE, next: 0 };
 }
 
 impl Entry {
-    const EMPTY: Self = Self { address: 0, next: 0, quick: Quick::NONE, rule: Packed::NONE };
+    const EMPTY: Self = Self { address: 0, next: 0, fast: FastRule::NONE, rule: Packed::NONE };
 }
 
 impl Cache {
@@ -79,30 +72,38 @@ impl Cache {
     /// The rule of the return address that a walk has come to.
     #[inline]
     pub(super) fn follow(&mut self, trail: &mut Trail, address: Avma) -> Option<&Packed> {
-        let (_, slot) = self.follow_quickly(trail, address)?;
-        self.rule(slot)
+        let place = self.follow_place(trail, address)?;
+        self.at(place, false).map(|(_, rule)| rule)
     }
 
-    /// The same as the rule's form for the shortest way, and where the rule is.
+    /// The place of the entry of the return address that a walk has come to.
     #[inline(always)]
-    pub(super) fn follow_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, Slot)> {
+    pub(super) fn follow_place(&mut self, trail: &mut Trail, address: Avma) -> Option<u16> {
         let mut place = usize::from(trail.next) % ENTRIES;
         if self.entries.get(place)?.address != address.get() {
             place = self.turn(trail.last, address)?;
         }
         let entry = self.entries.get(place)?;
         *trail = Trail { last: place as u16, next: entry.next };
-        Some((entry.quick, Slot::Return(place as u16)))
+        Some(place as u16)
     }
 
-    /// The rule in a slot.
-    #[inline]
-    pub(super) fn rule(&self, slot: Slot) -> Option<&Packed> {
-        let entry = match slot {
-            Slot::Return(place) => self.entries.get(usize::from(place)),
-            Slot::Exact(place) => self.exact.get(usize::from(place)),
-        };
-        entry.map(|entry| &entry.rule)
+    /// The same of an exact address, where a walk begins.
+    #[inline(always)]
+    pub(super) fn find_place(&self, trail: &mut Trail, address: Avma) -> Option<u16> {
+        let place = index(address.get()) % EXACT;
+        let entry = self.exact.get(place)?;
+        *trail = Trail::START;
+        // What was never used has the address zero, where wild jumps lead to; and no fast form.
+        (entry.address == address.get()).then_some(place as u16)
+    }
+
+    /// The rule at a place, and its form for the shortest path.
+    #[inline(always)]
+    pub(super) fn at(&self, place: u16, is_exact: bool) -> Option<(&FastRule, &Packed)> {
+        let place = usize::from(place);
+        let entry = if is_exact { self.exact.get(place) } else { self.entries.get(place % ENTRIES) };
+        entry.map(|entry| (&entry.fast, &entry.rule))
     }
 
     /// Whether a rule is known for the return address: a walk has come there before, and found code.
@@ -110,16 +111,6 @@ impl Cache {
     pub(super) fn knows(&self, trail: Trail, address: Avma) -> bool {
         let expected = self.entries.get(usize::from(trail.next) % ENTRIES);
         expected.is_some_and(|entry| entry.address == address.get()) || self.place(address).is_some()
-    }
-
-    /// The same of an exact address, where a walk begins.
-    #[inline(always)]
-    pub(super) fn find_quickly(&mut self, trail: &mut Trail, address: Avma) -> Option<(Quick, Slot)> {
-        let place = index(address.get()) % EXACT;
-        let entry = self.exact.get(place)?;
-        *trail = Trail::START;
-        // What was never used has the address zero, where wild jumps lead to; and no quick form.
-        (entry.address == address.get()).then_some((entry.quick, Slot::Exact(place as u16)))
     }
 
     /// The entry of an address that another led to than expected, which is expected there from now on.
@@ -162,7 +153,7 @@ impl Cache {
 
     /// Remembers a rule, and that the walk has come to it here.
     pub(super) fn put(&mut self, trail: &mut Trail, address: FrameAddress, rule: Packed, family: Family) {
-        let quick = rule.quick(family);
+        let fast = rule.fast(family);
         let (entries, place) = match address {
             FrameAddress::Return(address) => {
                 let room = self.room(address);
@@ -171,7 +162,7 @@ impl Cache {
             FrameAddress::Exact(address) => (&mut self.exact[..], index(address.get()) % EXACT),
         };
         let Some(entry) = entries.get_mut(place) else { return };
-        *entry = Entry { address: address.raw().get(), next: 0, quick, rule };
+        *entry = Entry { address: address.raw().get(), next: 0, fast, rule };
         let last = core::mem::replace(trail, Trail::START).last;
         if let FrameAddress::Return(address) = address {
             self.turn(last, address);

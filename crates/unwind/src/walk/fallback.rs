@@ -16,16 +16,9 @@ const MAX_FRAME: u64 = 8 << 20;
 /// How many bytes in front of a return address a call instruction is looked for in.
 pub(super) const CALL_BYTES: usize = 16;
 
-/// How many frames may be found by scanning: in all, and without one between them that was found otherwise.
-const MAX_SCANNED: u8 = 8;
-const MAX_SCANNED_IN_A_ROW: u8 = 3;
-
-/// How many frames of generated code are followed to where they were entered from an image.
-const MAX_CHAIN: u32 = 1 << 16;
-
 /// What lies before a return address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+pub(super) enum Before {
     Call,
     /// Code that is no call.
     Other,
@@ -47,7 +40,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         // What follows the entry point may be the next function, as `deregister_tm_clones` does `_start`. Nothing has
         // called the first function: a return address on top of the stack tells that this is another one.
-        let next = self.by_ways_out(here, site).or_else(|| self.by_ways_out_of_generated_code(here, site));
+        let next =
+            self.by_return_path(here, site).or_else(|| self.by_return_path_of_generated_code(here, site));
         if let Some(next) = next {
             return Ok(Ok(next));
         }
@@ -73,12 +67,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.is_end_of_chain(here) {
             return Ok(Err(End::ZeroFramePointer));
         }
-        if self.options.scan_words > 0
-            && (self.scanned >= MAX_SCANNED || self.scanned_in_a_row >= MAX_SCANNED_IN_A_ROW)
-        {
-            return Err(Failure::NothingCertain(site.lookup));
-        }
-        self.by_scan(here, self.options.scan_words)?.map_or(Err(failure), |next| Ok(Ok(next)))
+        self.by_scan(here, site)?.map_or(Err(failure), |next| Ok(Ok(next)))
     }
 
     /// Whether a chain of frame pointers ends here. On x86 and ARM, code that was compiled without frame pointers leaves
@@ -192,7 +181,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// What the bytes before a return address are.
-    fn before(&self, address: Avma) -> Before {
+    pub(super) fn before(&self, address: Avma) -> Before {
         let family = self.registers.family();
         let at = self.without_thumb_bit(address);
         let image = self.images.at(Avma::new(at.get().saturating_sub(1)));
@@ -274,7 +263,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if !moves || !self.may_be_return_address(address) || self.has_stale_link(here, site) {
             return None;
         }
-        Some(self.next(self.registers, address, Trust::LinkRegister))
+        Some(self.next_frame(self.registers, address, Trust::LinkRegister))
     }
 
     /// Whether the code at hand does without the link register: a call that has returned has left something in it, which
@@ -299,7 +288,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let mut registers = self.registers;
         registers.set(family.sp(), here.stack_pointer.checked_add(family.word_size().into())?.get());
-        Some(self.next(registers, address, Trust::Scan))
+        Some(self.next_frame(registers, address, Trust::Scan))
     }
 
     /// Whether code lies there, and a call before it where that can be told: for a word that is in the right place.
@@ -307,7 +296,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         self.is_code(address) == Some(true) && self.before(address) != Before::Other
     }
 
-    fn next(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
+    pub(super) fn next_frame(&self, registers: Registers, address: Avma, trust: Trust) -> Next {
         let address = FrameAddress::Return(address);
         Next { registers, address, trust, is_after_signal: false, bytecode: None, is_odd: false }
     }
@@ -343,49 +332,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             Some(outer) if outer > fp || outer == 0 => registers.set(register, outer),
             _ => registers.clear(register),
         }
-        Some(self.next(registers, address, Trust::FramePointer))
-    }
-
-    /// Whether `address`, which no call precedes, lies in code that was generated at run time, and the chain of frame
-    /// pointers from the caller on leads outwards, through executable memory only, back to a call in an image.
-    /// Interpreters enter what they run by jumps through tables and push return addresses of their own: so does HotSpot's.
-    fn is_chain_in_generated_code(&self, row: &Row, fp: u64, address: Avma, caller: &Registers) -> bool {
-        if !self.is_generated(address) {
-            return false;
-        }
-        if self.known_chain.get().contains(Avma::new(fp)) {
-            return true;
-        }
-        let Cfa::RegisterOffset(register, _) = row.cfa else { return false };
-        let word = u64::from(self.registers.family().word_size());
-        let (mut last, mut registers) = (fp, self.forget_all_but_pointers(caller));
-        for _ in 0..MAX_CHAIN {
-            let next = registers.get(register).filter(|next| *next > last && *next % word == 0);
-            let Some(next) = next.filter(|next| self.stack_above(Avma::new(fp)).contains(Avma::new(*next)))
-            else {
-                return false;
-            };
-            let outer = execute::apply(row, &registers, self.memory, <_>::default(), |_| None).ok();
-            let Some((outer, found)) = outer.and_then(|outer| Some((outer, outer.return_address?))) else {
-                return false;
-            };
-            let found = self.strip(found);
-            if !self.is_generated(found) {
-                // Each frame on the way has been looked at, and need not be once more.
-                let whole = AddrRange::new(Avma::new(fp), Avma::new(next));
-                let is_known = self.is_return_address(found);
-                self.known_chain.set(if is_known { whole } else { self.known_chain.get() });
-                return is_known;
-            }
-            (last, registers) = (next, self.forget_all_but_pointers(&outer.registers));
-        }
-        false
-    }
-
-    /// Whether executable memory lies there that belongs to no image.
-    pub(super) fn is_generated(&self, address: Avma) -> bool {
-        let before = Avma::new(address.get().saturating_sub(1));
-        self.images.at(before).is_some_and(|image| image.module.is_none() && image.rules.is_none())
+        Some(self.next_frame(registers, address, Trust::FramePointer))
     }
 
     /// Where the rest of the stack may be.
@@ -406,76 +353,5 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             }
         }
         kept
-    }
-
-    /// The first of `words` on the stack that is the address behind a call. A word that points to code which is missing
-    /// may be one too, and nothing tells: what lies behind it would leave out its frames, so the walk fails there.
-    fn by_scan(&self, here: &Here, words: u32) -> Result<Option<Next>, Failure> {
-        let family = self.registers.family();
-        let size = family.word_size();
-        let sp = here.stack_pointer;
-        let range = self.stack_above(sp);
-        let places = (0..words).map_while(|index| sp.checked_add(u64::from(index) * u64::from(size)));
-        for place in places.take_while(|place| range.contains(*place)) {
-            let Ok(word) = self.memory.read_pointer(place, size) else { break };
-            let address = self.strip(Avma::new(word));
-            let above = place.get().saturating_add(size.into());
-            if self.is_signal_return(address, Avma::new(above)) {
-                return Ok(self.found_at(place, address));
-            }
-            match self.before(address) {
-                _ if self.is_code(address) != Some(true) => {}
-                Before::Call if !self.may_be_caller(here, place, address) => {}
-                Before::Call => return Ok(self.found_at(place, address)),
-                Before::Missing => return Err(Failure::MissingCode(address)),
-                Before::Other | Before::Emptied => {}
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether a word that looks like a return address can be the caller's: a call of code in another image leads there by
-    /// a stub or a register, and where a table covers the call, it must lead on to another one.
-    fn may_be_caller(&self, here: &Here, place: Avma, address: Avma) -> bool {
-        let target = self.direct_target(address);
-        let around = self.image_at(here.address.raw());
-        let is_elsewhere = target
-            .zip(around)
-            .is_some_and(|(target, around)| !around.range.contains(target) && !self.is_stub(target));
-        !is_elsewhere && !self.is_contradicted(place, address)
-    }
-
-    /// Whether the table at a return address found at `place` leads to what is no caller.
-    fn is_contradicted(&self, place: Avma, address: Avma) -> bool {
-        let Some(call) = address.checked_sub(1) else { return true };
-        let Some(image) = self.image_at(call) else { return false };
-        let found = image.bias.to_svma(call).and_then(|svma| match (image.rules, image.module) {
-            (Some(rules), _) => rules.find(svma),
-            (None, module) => module?.find(svma).ok(),
-        });
-        let next = found.zip(self.found_at(place, address));
-        let Some((found, next)) = next else { return false };
-        match execute::apply(&found.row, &next.registers, self.memory, image.bias, |_| None) {
-            Ok(caller) => caller.return_address.is_some_and(|address| {
-                let address = self.strip(address);
-                let above = caller.registers.sp().unwrap_or_default();
-                let is_caller = self.is_code(address) == Some(true) && self.before(address) != Before::Other;
-                address.get() != 0 && !is_caller && !self.is_signal_return(address, above)
-            }),
-            Err(Failure::Unreadable(_)) => true,
-            Err(_) => false,
-        }
-    }
-
-    /// The caller whose return address was found at `place`.
-    fn found_at(&self, place: Avma, address: Avma) -> Option<Next> {
-        let family = self.registers.family();
-        let mut registers = self.forget_all_but_pointers(&self.registers);
-        let above = place.checked_add(family.word_size().into())?;
-        registers.set(family.sp(), above.get());
-        if registers.fp().is_some_and(|fp| fp < above) {
-            registers.clear(family.fp());
-        }
-        Some(self.next(registers, address, Trust::Scan))
     }
 }

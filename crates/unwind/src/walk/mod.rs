@@ -1,18 +1,20 @@
 //! The walk from frame to frame: which method is tried when, and what ends it.
 
 mod cache;
+mod cfi_repair;
 mod chain;
 mod common;
 mod fallback;
+mod fast_path;
 mod fold;
-mod mend;
-mod quick;
+mod generated;
+mod return_path;
 mod runtime;
+mod scan;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod types;
-mod ways_out;
 
 pub use cache::Cache;
 pub use chain::FramePointers;

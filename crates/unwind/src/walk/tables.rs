@@ -54,7 +54,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         match found {
             Ok((mut found, expressions)) => {
                 let stated = found.row.cfa;
-                self.mend(&mut found, site);
+                self.repair(&mut found, site);
                 let next = self.by_row(here, image, &found, expressions);
                 if matches!(next, Ok(Ok(_))) && found.row.cfa == stated {
                     self.remember(here, svma, &found);

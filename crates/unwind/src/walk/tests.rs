@@ -1,5 +1,5 @@
+mod cfi_repair;
 mod generated;
-mod mended;
 mod runtime;
 
 use super::*;

@@ -19,7 +19,7 @@ pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
     MACHINE.analyse(code)
 }
 
-/// See [`crate::arch::by_all_ways`].
-pub(crate) fn by_all_ways(code: &Code<'_>) -> Option<Row> {
-    MACHINE.by_all_ways(code)
+/// See [`crate::arch::by_stack_depth`].
+pub(crate) fn by_stack_depth(code: &Code<'_>) -> Option<Row> {
+    MACHINE.by_stack_depth(code)
 }

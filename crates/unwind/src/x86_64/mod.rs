@@ -5,6 +5,6 @@ pub(crate) mod frame_pointer;
 pub(crate) mod generated;
 pub(crate) mod instruction;
 pub(crate) mod prologue;
+pub(crate) mod return_path;
 pub(crate) mod signal;
-pub(crate) mod ways;
-pub(crate) mod ways_out;
+pub(crate) mod stack_depth;

@@ -39,14 +39,14 @@ pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
     MACHINE.analyse(code)
 }
 
-/// See [`crate::arch::by_all_ways`].
-pub(crate) fn by_all_ways(code: &Code<'_>) -> Option<Row> {
-    MACHINE.by_all_ways(code)
+/// See [`crate::arch::by_stack_depth`].
+pub(crate) fn by_stack_depth(code: &Code<'_>) -> Option<Row> {
+    MACHINE.by_stack_depth(code)
 }
 
-/// See [`crate::arch::by_ways_out`].
-pub(crate) fn by_ways_out(code: &Code<'_>, is_generated: bool) -> Option<Row> {
-    MACHINE.by_ways_out(code, is_generated)
+/// See [`crate::arch::by_return_path`].
+pub(crate) fn by_return_path(code: &Code<'_>, is_generated: bool) -> Option<Row> {
+    MACHINE.by_return_path(code, is_generated)
 }
 
 impl Machine {

@@ -239,7 +239,7 @@ fn are_before_the_frame(code: &[u8], thumb: bool, expected: &[(u64, bool)]) {
         let is_link = row.is_some_and(|row| row.return_address == LINK);
         assert_eq!(is_link, *is_before, "{offset}: {row:?}");
         let reader = Reader { code: &code, thumb };
-        assert_eq!(ways::before_frame(&reader).is_some(), *is_before, "{offset}");
+        assert_eq!(frame_setup::before_frame(&reader).is_some(), *is_before, "{offset}");
     }
 }
 

@@ -13,7 +13,7 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// Else the mirrored distance is taken if it leads to the address behind a call: there the places of saved registers
     /// are right, since they are stated from the stack pointer. Else the row stays, and the walk fails by it: where the
     /// caller is, is not known.
-    pub(super) fn mend(&self, found: &mut Found, site: &Site<'_>) {
+    pub(super) fn repair(&self, found: &mut Found, site: &Site<'_>) {
         let family = self.registers.family();
         let word = i32::from(family.word_size());
         let row = &found.row;
@@ -23,9 +23,9 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
             return;
         }
         let module = site.image.and_then(|image| image.module).filter(|_| site.is_exact);
-        let by_ways = module.zip(site.svma).and_then(|(module, svma)| module.find_by_ways(svma));
+        let by_depth = module.zip(site.svma).and_then(|(module, svma)| module.find_by_stack_depth(svma));
         let mirrored = (2 * word).saturating_sub(offset);
-        if let Some(row) = by_ways {
+        if let Some(row) = by_depth {
             (found.row, found.trust) = (row, Trust::Analysis);
         } else if self.returns_by(mirrored - word) {
             self.move_cfa(&mut found.row, offset, mirrored);

@@ -1,4 +1,4 @@
-//! Where a function has not made its frame yet, by the ways that lead there from its start.
+//! Where a function has not made its frame yet, by the paths that lead there from its start.
 //!
 //! Compilers put the push behind a switch if only some of its cases need it: the cases before it look like code in the
 //! body, whose frame the table describes.
@@ -30,7 +30,7 @@ impl Places {
     }
 }
 
-/// Whether a way leads from the function's start to the code at hand on which neither the stack pointer nor the link
+/// Whether a path leads from the function's start to the code at hand on which neither the stack pointer nor the link
 /// register changes.
 pub(super) fn before_frame(reader: &Reader<'_, '_>) -> Option<()> {
     let mut places = Places { all: [reader.code.function?; MAX_PLACES], count: 1 };
@@ -54,7 +54,7 @@ pub(super) fn before_frame(reader: &Reader<'_, '_>) -> Option<()> {
     None
 }
 
-/// Whether the way ends at an instruction, or the stack pointer or the link register is another one behind it.
+/// Whether the path ends at an instruction, or the stack pointer or the link register is another one behind it.
 fn changes(effect: Effect) -> bool {
     match effect {
         Effect::Call | Effect::Jump(_) | Effect::JumpRegister(_) | Effect::Trap => true,

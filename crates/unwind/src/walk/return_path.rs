@@ -5,74 +5,28 @@ use super::{Here, Next, Site, Walk};
 use crate::arch::{self, Code};
 use crate::execute;
 use crate::row::{Cfa, Row};
-use crate::sections::Section;
-use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Svma, Trust};
+use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Trust};
 
 /// How far behind a function's start code of it is believed to lie, if a call leads to that start.
 const MAX_FUNCTION: u64 = 1 << 20;
 
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// The caller, by following the code to the return. It must lie behind a call, which, if its target is told, must lead to
-    /// a function that can be the one at hand: else the ways led through a call that never comes back.
-    pub(super) fn by_ways_out(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
+    /// a function that can be the one at hand: else the paths led through a call that never comes back.
+    pub(super) fn by_return_path(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
         let (image, lookup) = site.image.zip(site.svma)?;
         let at = if site.is_exact { lookup } else { lookup.checked_add(1)? };
         let text = *image.module?.text_at(lookup)?;
         let code = Code { text, at, function: None, thumb: false, is_described: false };
-        let row = arch::by_ways_out(self.registers.family(), &code, false)?;
-        self.by_way_out_row(here, site, &row, image.bias, |address| {
+        let row = arch::by_return_path(self.registers.family(), &code, false)?;
+        self.by_return_path_row(here, site, &row, image.bias, |address| {
             let is_start = || matches!(self.caller_address(address), FrameAddress::Exact(_));
             self.is_return_address(address) && self.may_call(address, here.address.raw()) || is_start()
         })
     }
 
-    /// The same in code that was generated at run time, which is read from the target's memory. What enters it need not be
-    /// a call, but lies in executable memory.
-    // A function of its own for the bytes that it takes of the stack: where walks run in signal handlers, generated code is
-    // in no image.
-    #[inline(never)]
-    pub(super) fn by_ways_out_of_generated_code(&self, here: &Here, site: &Site<'a>) -> Option<Next> {
-        const BEHIND: u64 = 6 << 10;
-        const AHEAD: u64 = 10 << 10;
-        const PAGE: u64 = 4 << 10;
-        let image = site.image.filter(|image| image.module.is_none() && image.rules.is_none())?;
-        let at = if site.is_exact { site.lookup } else { site.lookup.checked_add(1)? };
-        let mut bytes = [0; (BEHIND + AHEAD) as usize];
-        let mut read = |behind: u64, ahead: u64| {
-            let start = Avma::new(at.get().saturating_sub(behind)).max(image.range.start());
-            let end = Avma::new(at.get().saturating_add(ahead)).min(image.range.end());
-            let size = usize::try_from(end.offset_from(start)?).ok()?;
-            self.memory.read(start, bytes.get_mut(..size)?).ok()?;
-            Some((start, size))
-        };
-        let within = at.get() % PAGE;
-        let (start, size) = read(BEHIND, AHEAD).or_else(|| read(within, PAGE - within))?;
-        let svma = |avma: Avma| Svma::new(avma.get());
-        let text = Section::new(svma(start), bytes.get(..size)?);
-        let code = Code { text, at: svma(at), function: None, thumb: false, is_described: false };
-        let row = arch::by_ways_out(self.registers.family(), &code, true);
-        let row = row.or_else(|| arch::frame_of_generated(self.registers.family(), &code))?;
-        self.by_way_out_row(here, site, &row, Bias::default(), |address| {
-            // A part of the code that calls another part of it is no function that calls another.
-            !self.is_call_over_jump(address)
-                && (self.is_generated(address) || self.is_return_address(address))
-        })
-    }
-
-    /// Whether the call before an address goes behind the jump that lies there: HotSpot's interpreter calls out so.
-    fn is_call_over_jump(&self, address: Avma) -> bool {
-        let mut copy = [0; CALL_BYTES];
-        let code = self.code_from(address, self.images.at(address), &mut copy);
-        let jump = match code {
-            Some([0xeb, ..]) => 2,
-            Some([0xe9, ..]) => 5,
-            _ => return false,
-        };
-        self.direct_target(address).is_some_and(|target| target.offset_from(address) == Some(jump))
-    }
-
     /// Applies the row that the code to the return has given.
-    fn by_way_out_row(
+    pub(super) fn by_return_path_row(
         &self,
         here: &Here,
         site: &Site<'a>,

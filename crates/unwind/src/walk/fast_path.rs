@@ -1,7 +1,7 @@
 //! The shortest way along a stack: rules from the cache, with the registers that count at hand.
 
 use super::{End, Ended, Frame, Step, Walk};
-use crate::rules::{Base, Quick, frame_pointer_slot};
+use crate::rules::{Base, FastRule, frame_pointer_slot};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory};
 
 /// Above lies authentication on 64-bit ARM, which takes a closer look.
@@ -51,32 +51,34 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
         let mut here = Pointers { sp, fp, address: at.raw() };
         let mut is_exact = matches!(at, FrameAddress::Exact(_));
         let mut trail_here = trail;
-        let mut found = if is_exact {
-            cache.find_quickly(&mut trail_here, here.address)
+        let mut place = if is_exact {
+            cache.find_place(&mut trail_here, here.address)
         } else {
-            cache.follow_quickly(&mut trail_here, here.address)
+            cache.follow_place(&mut trail_here, here.address)
         };
         while goes_on && remaining > 0 {
-            let Some((quick, slot)) = found else { break };
-            if quick.base == Base::Outermost {
+            let Some(place_here) = place else { break };
+            let Some((fast, _)) = cache.at(place_here, is_exact) else { break };
+            let fast = *fast;
+            if fast.base == Base::Outermost {
                 (self.ended, remaining, goes_on) = (Some(Ended::EndOfStack(End::Undefined)), 0, false);
                 break;
             }
-            let Some((caller, cfa)) = here.step(&quick, self.memory, family) else { break };
+            let Some((caller, cfa)) = here.step(&fast, self.memory, family) else { break };
             // A frame is given once its own rule is at hand, and so is known to be in code; else it is looked at closer.
             let mut trail_there = trail_here;
-            found = cache.follow_quickly(&mut trail_there, caller.address);
-            if found.is_none() {
+            place = cache.follow_place(&mut trail_there, caller.address);
+            if place.is_none() {
                 break;
             }
-            if quick.others & others != 0
-                && let Some(rule) = cache.rule(slot)
+            if fast.others & others != 0
+                && let Some((_, rule)) = cache.at(place_here, is_exact)
             {
                 rule.recover(&mut self.registers, self.memory, cfa, others, family);
             }
             (trail, trail_here, here, remaining, is_exact) =
                 (trail_here, trail_there, caller, remaining - 1, false);
-            let (address, trust) = (FrameAddress::Return(here.address), quick.trust);
+            let (address, trust) = (FrameAddress::Return(here.address), fast.trust);
             goes_on = give(&Frame {
                 address,
                 stack_pointer: here.sp,
@@ -120,19 +122,24 @@ struct Pointers {
 impl Pointers {
     /// The caller's, and the CFA.
     #[inline(always)]
-    fn step<M: ReadMemory + ?Sized>(self, quick: &Quick, memory: &M, family: Family) -> Option<(Self, u64)> {
-        let base = match quick.base {
+    fn step<M: ReadMemory + ?Sized>(
+        self,
+        fast: &FastRule,
+        memory: &M,
+        family: Family,
+    ) -> Option<(Self, u64)> {
+        let base = match fast.base {
             Base::StackPointer => self.sp,
             Base::FramePointer => self.fp,
             Base::Outermost | Base::Other => return None,
         };
-        let cfa = base.get().wrapping_add_signed(quick.cfa.into());
+        let cfa = base.get().wrapping_add_signed(fast.cfa.into());
         let at = |offset: i32| Avma::new(cfa.wrapping_add_signed(offset.into()));
-        let address = memory.read_u64(at(quick.return_address)).ok()?;
+        let address = memory.read_u64(at(fast.return_address)).ok()?;
         if cfa <= self.sp.get() || address == 0 || address > highest(family) {
             return None;
         }
-        let fp = match quick.frame_pointer {
+        let fp = match fast.frame_pointer {
             0 => self.fp,
             offset => Avma::new(memory.read_u64(at(offset)).ok()?),
         };

@@ -1,8 +1,8 @@
-//! How much lies on the stack at an address, by the ways that lead there from the function's start.
+//! How much lies on the stack at an address, by the paths that lead there from the function's start.
 //!
 //! Straight code and jumps whose targets the instructions tell are followed; a call, a return, a jump through a table and
-//! what is not understood end a way. A function has the same amount on the stack however an instruction is reached, so
-//! that ways which disagree prove the reading wrong. For tables of hand-written code that cannot be right.
+//! what is not understood end a path. A function has the same amount on the stack however an instruction is reached, so
+//! that paths which disagree prove the reading wrong. For tables of hand-written code that cannot be right.
 
 use super::instruction::{Effect, decode};
 use super::prologue::Machine;
@@ -25,7 +25,7 @@ struct Stack {
     saved: [i32; MAX_SAVED],
 }
 
-/// Where ways begin: the place that was asked for, and what jumps lead to; each with its state.
+/// Where paths begin: the place that was asked for, and what jumps lead to; each with its state.
 pub(super) struct Places<S, const MOST: usize> {
     all: [(Svma, S); MOST],
     count: usize,
@@ -58,8 +58,8 @@ impl<S: Copy, const MOST: usize> Places<S, MOST> {
 }
 
 impl Machine {
-    /// The row at `code.at`; `None` where no way leads there, or ways disagree.
-    pub(crate) fn by_all_ways(&self, code: &Code<'_>) -> Option<Row> {
+    /// The row at `code.at`; `None` where no path leads there, or paths disagree.
+    pub(crate) fn by_stack_depth(&self, code: &Code<'_>) -> Option<Row> {
         let first = Stack { above_sp: self.word, ..Stack::default() };
         let mut places = Places::<_, MAX_PLACES>::new(code.function?, first);
         let mut found = None;
@@ -163,7 +163,7 @@ mod tests {
             thumb: false,
             is_described: true,
         };
-        let row = arch::by_all_ways(Family::X86, &code)?;
+        let row = arch::by_stack_depth(Family::X86, &code)?;
         Some((row.cfa, row.rules().map(|(register, rule)| (register.0, rule)).collect()))
     }
 

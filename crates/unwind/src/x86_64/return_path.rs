@@ -1,12 +1,12 @@
-//! Where the return address lies, by the ways that lead from an address to the function's return: for code without tables.
+//! Where the return address lies, by the paths that lead from an address to the function's return: for code without tables.
 //!
-//! Jumps whose targets the instructions tell are followed both ways, calls are taken to leave the stack as it was (as they do
-//! on `x86_64`), a jump through a table and what is not understood end a way. Ways that disagree prove the reading wrong. What
+//! Jumps whose targets the instructions tell are followed and passed by, calls are taken to leave the stack as it was (as they do
+//! on `x86_64`), a jump through a table and what is not understood end a path. Paths that disagree prove the reading wrong. What
 //! a call that never comes back is followed by is another function: who calls this checks what comes out.
 
 use super::instruction::{Effect, decode};
 use super::prologue::Machine;
-use super::ways::{MAX_SAVED, Places, target};
+use super::stack_depth::{MAX_SAVED, Places, target};
 use crate::arch::Code;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::Register;
@@ -23,14 +23,14 @@ struct Place {
     offset: i32,
 }
 
-/// A register on the way out.
+/// A register on a path to the return.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Restored {
-    /// No way has touched it.
+    /// No path has touched it.
     Kept,
     /// Popped from there.
     Popped(Place),
-    /// Loaded from somewhere, or ways differ.
+    /// Loaded from somewhere, or paths differ.
     Lost,
 }
 
@@ -44,11 +44,11 @@ struct State {
 }
 
 impl Machine {
-    /// The row at `code.at`; `None` where no way leads to a return, or ways disagree.
+    /// The row at `code.at`; `None` where no path leads to a return, or paths disagree.
     // A function of its own: the places take 9 kB of stack, which walks in a signal handler, having no code to follow, must
     // not pay for.
     #[inline(never)]
-    pub(crate) fn by_ways_out(&self, code: &Code<'_>, is_generated: bool) -> Option<Row> {
+    pub(crate) fn by_return_path(&self, code: &Code<'_>, is_generated: bool) -> Option<Row> {
         // Nothing falls into a function, nor, with a call before it, into what is there to align one.
         if matches!(
             code.ahead(),
@@ -62,14 +62,14 @@ impl Machine {
         let mut found: Option<State> = None;
         let mut budget = MAX_INSTRUCTIONS;
         let mut next = 0;
-        'ways: while let Some((mut at, mut state)) = places.get(next) {
+        'paths: while let Some((mut at, mut state)) = places.get(next) {
             next += 1;
             let mut is_undone = false;
             while let Some((length, effect)) =
                 code.text.from(at).and_then(|bytes| self.decode_with_calls(bytes))
             {
                 if budget == 0 {
-                    break 'ways;
+                    break 'paths;
                 }
                 budget -= 1;
                 let after = at.checked_add(u64::try_from(length).ok()?)?;
@@ -84,7 +84,7 @@ impl Machine {
                 if let Some(target) = target {
                     let is_new = places.add(target, state, |known, other| known.sp == other.sp);
                     if is_new.is_none() && is_generated && places.is_full() {
-                        break 'ways;
+                        break 'paths;
                     }
                     is_new?;
                 }
@@ -156,7 +156,7 @@ impl Machine {
         for (number, restored) in self.callee_saved.iter().zip(state.restored) {
             let rule = match restored {
                 Restored::Kept => continue,
-                // Pushed on the way, so that it still has its value.
+                // Pushed on a path, so that it still has its value.
                 Restored::Popped(Place { from_fp: false, offset: i32::MIN..0 }) => continue,
                 Restored::Popped(from) if from.from_fp == state.sp.from_fp => {
                     Rule::Offset(from.offset.checked_sub(above)?)
@@ -169,7 +169,7 @@ impl Machine {
     }
 }
 
-/// What two ways agree on; `None` where they disagree on where the return address lies.
+/// What two paths agree on; `None` where they disagree on where the return address lies.
 fn joined(found: Option<State>, state: &State) -> Option<State> {
     let Some(mut found) = found else { return Some(*state) };
     for (one, other) in found.restored.iter_mut().zip(state.restored) {
@@ -198,7 +198,7 @@ mod tests {
             thumb: false,
             is_described: false,
         };
-        let row = arch::by_ways_out(Family::X86_64, &code, false)?;
+        let row = arch::by_return_path(Family::X86_64, &code, false)?;
         Some((row.cfa, row.rules().map(|(register, rule)| (register.0, rule)).collect()))
     }
 
