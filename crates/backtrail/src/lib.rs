@@ -46,7 +46,7 @@ pub use backtrail_resolve::{
     TableCache, TableFormat, TableStats, Verified, cfi, inspect,
 };
 pub use backtrail_stacks::{StackOptions, StacksError};
-pub use backtrail_store::{Counts, NoProgress, Progress, UnwindTables};
+pub use backtrail_store::{Counts, NoProgress, Progress, UnwindTables, handle_bus_errors, truncated_files};
 pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;

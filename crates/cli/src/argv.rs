@@ -36,7 +36,13 @@ fn run_command(argv: &[OsString], failed: u8, console: &Console) -> u8 {
             return failed;
         }
     };
+    // What a file had behind its new end was read as zeros: nothing that was said can be relied on.
+    let truncated = backtrail::truncated_files();
+    for file in &truncated {
+        console.warn(format_args!("{}: shrank while it was read", file.display()));
+    }
     match result {
+        Ok(_) if !truncated.is_empty() => failed,
         Ok(outcome) => outcome.code(),
         // The reader went away, as `head` does: what it wanted it has. SIGPIPE is ignored, as every Rust program has it,
         // so that a pipe that is closed elsewhere never ends the program.

@@ -218,7 +218,9 @@ impl ImageSymbolizer {
         #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is for one lifetime")]
         let problems = self.with_symbolizer(|symbolizer| symbolizer.problems()).unwrap_or_default();
         let name = self.given_files().first().map_or("", |file| file.name());
-        problems.iter().map(|problem| format!("{name}: {problem}")).collect()
+        let mut problems: Vec<_> = problems.iter().map(|problem| format!("{name}: {problem}")).collect();
+        problems.extend(self.given_files().iter().filter_map(|file| file.bytes().check().err()).map(|error| error.to_string()));
+        problems
     }
 }
 

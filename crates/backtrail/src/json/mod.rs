@@ -70,9 +70,11 @@ pub fn write_line<T: Serialize>(mut out: impl Write, value: &T) -> io::Result<()
     out.write_all(b"\n")
 }
 
-/// Writes an analysed report as one line.
-pub fn write_report(out: impl Write, analysis: &Analysis) -> io::Result<()> {
-    write_line(out, &report(analysis))
+/// Writes an analysed report as one line; `file` names the file that it was read from.
+pub fn write_report(out: impl Write, analysis: &Analysis, file: Option<&str>) -> io::Result<()> {
+    let mut document = report(analysis);
+    document.file = file;
+    write_line(out, &document)
 }
 
 /// Writes the stacks of a captured process as one line.

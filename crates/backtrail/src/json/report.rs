@@ -65,12 +65,12 @@ struct OtherProcessJson<'a> {
 struct TreeJson<'a> {
     title: &'a str,
     unit: &'static str,
-    roots: Vec<TreeNodeJson<'a>>,
+    root: TreeNodeJson<'a>,
 }
 
 #[derive(Debug, Serialize)]
 struct TreeNodeJson<'a> {
-    frame: FrameJson<'a>,
+    frame: Option<FrameJson<'a>>,
     weight: u64,
     #[serde(rename = "self")]
     own_weight: u64,
@@ -239,7 +239,16 @@ fn tree_json<'a>(tree: &'a Tree, process: &'a Process) -> TreeJson<'a> {
         }
     }
     let walk = TreeWalk { nodes: &tree.nodes, children: &children, process };
-    TreeJson { title: &tree.title, unit: tree.unit.as_str(), roots: walk.nodes_json(&roots, 0) }
+    let mut roots = walk.nodes_json(&roots, 0);
+    let root = match roots.pop() {
+        Some(only) if roots.is_empty() => only,
+        last => {
+            roots.extend(last);
+            let weight = roots.iter().map(|root| root.weight).fold(0, u64::saturating_add);
+            TreeNodeJson { frame: None, weight, own_weight: 0, children: roots }
+        }
+    };
+    TreeJson { title: &tree.title, unit: tree.unit.as_str(), root }
 }
 
 struct TreeWalk<'a, 'c> {
@@ -253,7 +262,7 @@ impl<'a> TreeWalk<'a, '_> {
         let nodes = positions.iter().filter_map(|position| Some((*position, self.nodes.get(*position)?)));
         let below = |position: usize| self.children.get(position).filter(|_| depth < MAX_TREE_DEPTH);
         let json = |(position, node): (usize, &'a TreeNode)| TreeNodeJson {
-            frame: frame(&node.frame, &self.process.images),
+            frame: Some(frame(&node.frame, &self.process.images)),
             weight: node.weight,
             own_weight: node.own_weight,
             children: below(position).map(|below| self.nodes_json(below, depth + 1)).unwrap_or_default(),

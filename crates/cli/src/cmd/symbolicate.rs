@@ -180,7 +180,10 @@ impl Work<'_> {
                 }
                 report::write(&mut text, analysis)?;
             }
-            ReportFormat::Json => backtrail::json::write_report(SafeJson::new(&mut out), analysis)?,
+            ReportFormat::Json => {
+                let file = input.name();
+                backtrail::json::write_report(SafeJson::new(&mut out), analysis, Some(&file))?;
+            },
             ReportFormat::Html => html::write(&mut out, analysis)?,
             ReportFormat::Crash => {
                 Text::new(&mut out, self.style).put_lines(&analysis.filled_in(original))?;
