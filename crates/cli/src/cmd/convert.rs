@@ -62,7 +62,9 @@ pub(crate) fn run(args: &Convert, console: &Console) -> Result<Outcome, Failure>
     let mut tally = Tally::default();
     for problem in &sources.problems {
         console.warn(problem);
-        tally.failed(problem.clone());
+        // The message begins with the path.
+        let path = problem.split_once(": ").map_or(problem.as_str(), |(path, _)| path);
+        tally.failed(path.to_owned());
     }
     let settings = ConvertSettings {
         jobs: args.jobs.map(usize::from),

@@ -54,8 +54,7 @@ fn is_unsafe(character: char) -> bool {
 
 fn assert_safe(arguments: &[&str], shown: &str) {
     if let Some(at) = shown.find(is_unsafe) {
-        let from =
-            shown.char_indices().map(|(at, _)| at).filter(|start| *start + 200 < at).next_back().unwrap_or(0);
+        let from = shown.char_indices().map(|(at, _)| at).rfind(|start| *start + 200 < at).unwrap_or(0);
         panic!("{arguments:?}: {:?}", &shown[from..at + 1]);
     }
     assert!(!shown.lines().any(|line| line.trim_start().starts_with("FORGED")), "{arguments:?}: {shown}");
