@@ -29,15 +29,16 @@ mod stacks;
 
 pub use analysis::Analysis;
 pub use backtrail_core::{
-    AddrRange, Address, Arch, Avma, Bias, Family, FileOffset, FrameAddress, Function, FunctionRef, ImageId, Reason,
-    Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
+    AddrRange, Address, Arch, Avma, Bias, Family, FileOffset, FrameAddress, Function, FunctionRef, ImageId,
+    Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{Attribution, Explanation, Verdict};
 pub use backtrail_hang as hang;
 pub use backtrail_model::{
-    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Process, Recursion,
-    Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode, Unit,
+    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Process,
+    Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree,
+    TreeNode, Unit,
 };
 pub use backtrail_report::{Error as ReportError, Limits};
 pub use backtrail_resolve::{

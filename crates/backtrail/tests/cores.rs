@@ -53,7 +53,7 @@ fn stacks(folder: &TempDir, core: &str, program: Option<&str>) -> Stacks {
     options.use_mapped_paths = false;
     let symbols = Symbols::scan(&[folder.path().to_owned()], &NoProgress);
     let program = program.map(|program| folder.join(program));
-    Stacks::core(&folder.join(core), program.as_deref(), &symbols, &options).unwrap()
+    Stacks::core(folder.join(core), program.as_deref(), &symbols, &options).unwrap()
 }
 
 fn pc(frame: &Frame) -> u64 {

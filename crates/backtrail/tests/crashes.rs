@@ -48,12 +48,18 @@ impl Crash {
     fn stacks(&self, core: &[u8], program: Option<&Path>) -> Stacks {
         self.folder.write("other.core", core);
         let symbols = Symbols::scan(&[], &NoProgress);
-        Stacks::core(&self.folder.join("other.core"), program, &symbols, &StackOptions::default()).unwrap()
+        Stacks::core(self.folder.join("other.core"), program, &symbols, &StackOptions::default()).unwrap()
     }
 }
 
 fn crashed(stacks: &Stacks) -> &Thread {
-    stacks.report.process.threads.iter().find(|thread| thread.crashed).unwrap_or(&stacks.report.process.threads[0])
+    stacks
+        .report
+        .process
+        .threads
+        .iter()
+        .find(|thread| thread.crashed)
+        .unwrap_or(&stacks.report.process.threads[0])
 }
 
 fn names(thread: &Thread) -> Vec<String> {
@@ -151,7 +157,8 @@ fn every_thread_has_its_stack() {
 fn less_of_a_core_gives_less_of_the_same_stack() {
     let Some(crash) = crash(&["-O2"], &["threads", "3"]) else { return };
     let whole = crash.stacks(&crash.core, Some(&crash.program));
-    let whole: Vec<_> = whole.report.process.threads.iter().map(|thread| (thread.id, addresses(thread))).collect();
+    let whole: Vec<_> =
+        whole.report.process.threads.iter().map(|thread| (thread.id, addresses(thread))).collect();
     for hundredths in (0..100).step_by(7) {
         let part = &crash.core[..crash.core.len() * hundredths / 100];
         crash.folder.write("other.core", part);

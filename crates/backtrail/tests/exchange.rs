@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{
-    Binary, ConvertProgress, ConvertSettings, ConvertSources, Function, SymbolInfo, Svma, TableFormat,
+    Binary, ConvertProgress, ConvertSettings, ConvertSources, Function, Svma, SymbolInfo, TableFormat,
 };
 use backtrail_table::breakpad::Breakpad;
 use backtrail_table::exchange::{PlainAnswer, PlainFrame};
@@ -177,8 +177,8 @@ fn what_is_converted_answers_as_the_binary_does() {
     for (name, format) in
         CONVERTED.iter().flat_map(|name| [(name, TableFormat::Gsym), (name, TableFormat::Breakpad)])
     {
-        let file = Binary::open(&converted(&folder, name, format), None).unwrap();
-        let binary = Binary::open(&fixture(name), None).unwrap();
+        let file = Binary::open(converted(&folder, name, format), None).unwrap();
+        let binary = Binary::open(fixture(name), None).unwrap();
         let base = if format == TableFormat::Breakpad { binary.info().image_base.get() } else { 0 };
         for address in addresses(&fixture(name)) {
             let wanted = binary.lookup(Svma::new(address));
@@ -228,7 +228,7 @@ fn llvm_reads_our_gsym() {
     let folder = TempDir::new("our-gsym");
     for name in CONVERTED.iter().filter(|name| !name.contains("names")) {
         let path = converted(&folder, name, TableFormat::Gsym);
-        let binary = Binary::open(&fixture(name), None).unwrap();
+        let binary = Binary::open(fixture(name), None).unwrap();
         let mut wanted = String::new();
         let mut arguments = Vec::new();
         for address in addresses(&fixture(name)) {

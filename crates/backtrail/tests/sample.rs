@@ -35,7 +35,9 @@ fn frame<'r>(report: &'r Report, wanted: &Value) -> &'r Frame {
     let index = usize::try_from(wanted["frame"].as_u64().unwrap()).unwrap();
     match wanted["thread"].as_u64() {
         Some(thread) => &report.process.threads[usize::try_from(thread).unwrap()].frames[index],
-        None => &report.process.backtraces.iter().find(|backtrace| backtrace.is_exception).unwrap().frames[index],
+        None => {
+            &report.process.backtraces.iter().find(|backtrace| backtrace.is_exception).unwrap().frames[index]
+        }
     }
 }
 
@@ -69,7 +71,8 @@ fn every_frame_of_ours_gets_its_functions() {
             assert_eq!(report.process.images[image].name, wanted["image"].as_str().unwrap(), "{place}");
             let avma = frame.address.unwrap().raw();
             assert_eq!(avma.get(), number(&wanted["avma"]), "{place}");
-            let svma = analysis.report.process.images[image].symbols.bias.and_then(|bias: Bias| bias.to_svma(avma));
+            let svma =
+                analysis.report.process.images[image].symbols.bias.and_then(|bias: Bias| bias.to_svma(avma));
             assert_eq!(svma, Some(Svma::new(number(&wanted["svma"]))), "{place}");
         }
         let ours = all_frames(report).filter(|frame| !frame.functions.is_empty()).count();
@@ -94,7 +97,11 @@ fn reports_are_read_whole_and_attributed() {
         let counts: Vec<usize> = report.process.threads.iter().map(|thread| thread.frames.len()).collect();
         assert_eq!(serde_json::json!(counts), case["threads"], "{place}");
         assert_eq!(report.process.images.len() as u64, case["images"].as_u64().unwrap(), "{place}");
-        assert_eq!(report.process.crashed_thread.map(|it| it as u64), case["crashed_thread"].as_u64(), "{place}");
+        assert_eq!(
+            report.process.crashed_thread.map(|it| it as u64),
+            case["crashed_thread"].as_u64(),
+            "{place}"
+        );
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(exception.kind.as_deref(), case["exception"]["type"].as_str(), "{place}");
         assert_eq!(exception.signal.as_deref(), case["exception"]["signal"].as_str(), "{place}");

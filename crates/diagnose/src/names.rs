@@ -1,7 +1,7 @@
 //! How explaining and attributing read a frame: its names, and the words by which a sentence cites it.
 
-use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
 use backtrail_core::Trust;
+use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
 
 /// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes.
 ///
@@ -91,8 +91,11 @@ pub(crate) fn thread_label(thread: &Thread) -> String {
 /// was thrown if the report has that, else the blamed thread, else the only one, else a bare backtrace.
 pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
     let labelled = |backtrace: &'_ Backtrace| backtrace.title.clone();
-    let thrown =
-        report.process.backtraces.iter().find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
+    let thrown = report
+        .process
+        .backtraces
+        .iter()
+        .find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
     let thrown = thrown.map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice()));
     let crashed = || {
         report

@@ -13,9 +13,9 @@
 mod tests;
 
 use crate::explain::registers::Registers;
-use backtrail_model::{Frame, Image, Report, Thread};
-use backtrail_model::ImageIndex;
 use backtrail_core::{Arch, Avma, Family, FrameAddress, Trust};
+use backtrail_model::ImageIndex;
+use backtrail_model::{Frame, Image, Report, Thread};
 
 /// Adds the frames that the threads' registers tell and the report lacks; [`Report::notes`] says which and why.
 ///

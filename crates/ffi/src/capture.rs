@@ -7,8 +7,7 @@ use crate::status::{
     quiet,
 };
 use backtrail::capture::{
-    self,
-    CaptureError, Capturer, Ended, Method, Options, RawFrame, RawStack, Stopped, ThreadId,
+    self, CaptureError, Capturer, Ended, Method, Options, RawFrame, RawStack, Stopped, ThreadId,
 };
 use backtrail::{Avma, FrameAddress, Symbols, Trust};
 use std::ffi::c_void;

@@ -2,7 +2,7 @@
 
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_GONE, BACKTRAIL_INVALID, BACKTRAIL_UNREADABLE, Failure, guard, quiet};
-use backtrail::{Arch, Avma, Binary, Frame, Function, SymbolInfo, AddressKind, Reason, Symbol};
+use backtrail::{AddressKind, Arch, Avma, Binary, Frame, Function, Reason, Symbol, SymbolInfo};
 use std::ffi::{CString, c_char};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! Writes a hang down while it lasts.
 
 use crate::log::{Head, Line, NodeLine};
-use crate::watched_thread::WatchedThread;
+use crate::monitor as core;
 use crate::time::rfc3339;
 use crate::unfinished::{OPEN, PREFIX};
-use crate::monitor as core;
+use crate::watched_thread::WatchedThread;
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -62,19 +62,19 @@ mod options;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod run;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
-mod watched_thread;
-#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod thread;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod watch;
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+mod watched_thread;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use beat::{Beat, Work};
 pub use model::{Activity, End, Excused, Hang};
-pub use time::millis;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use options::Options;
 pub use read::ReadError;
+pub use time::millis;
 pub use unfinished::{Unfinished, unfinished};
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use watch::{Event, Watch, WatchError};

@@ -1,16 +1,21 @@
 //! What is written into a hang's file.
 
 use crate::log::{Head, ImageLine, Line, NodeLine, ProcessLine, SCHEMA, ThreadLine};
-use crate::watched_thread::WatchedThread;
-use crate::time::millis;
 use crate::monitor as core;
+use crate::time::millis;
+use crate::watched_thread::WatchedThread;
 use backtrail_core::{Arch, Avma, FrameAddress, ImageId, Trust};
 use backtrail_model::Image;
 use std::borrow::Cow;
 use std::time::Duration;
 
 impl<'a> Head<'a> {
-    pub(crate) fn of(subject: &'a WatchedThread, hang: &core::Hang, time: &'a str, threshold: Duration) -> Self {
+    pub(crate) fn of(
+        subject: &'a WatchedThread,
+        hang: &core::Hang,
+        time: &'a str,
+        threshold: Duration,
+    ) -> Self {
         let process = &subject.process;
         Self {
             schema: SCHEMA.into(),
@@ -37,7 +42,7 @@ impl<'a> From<&'a Image> for Line<'a> {
             id: image.id.map(|id| id.to_string().into()),
             id_kind: image.id.as_ref().map(|id| ImageId::kind(id).into()),
             load_address: hex(image.load_address),
-            end_address: image.end_address.map(|end| hex(end)),
+            end_address: image.end_address.map(hex),
         };
         Self { image: Some(line), ..Self::default() }
     }

@@ -106,11 +106,10 @@ impl Hang {
 
     /// The tree of all stacks.
     pub(crate) fn tree_mut(&mut self) -> &mut Tree {
-        if self.process.trees.is_empty() {
-            self.process.trees.push(Tree { unit: Unit::Nanoseconds, ..Tree::default() });
-        }
-        let last = self.process.trees.len() - 1;
-        &mut self.process.trees[last]
+        let trees = &mut self.process.trees;
+        trees.resize_with(1, || Tree { unit: Unit::Nanoseconds, ..Tree::default() });
+        #[expect(clippy::indexing_slicing, reason = "there is one")]
+        &mut trees[0]
     }
 
     /// Finds the image of every frame.

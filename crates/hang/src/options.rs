@@ -1,7 +1,7 @@
 //! How a thread is watched.
 
-use backtrail_stacks::own::Capturer;
 use crate::monitor::Settings;
+use backtrail_stacks::own::Capturer;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,11 +53,12 @@ impl Default for Options {
 
 impl Options {
     pub(crate) fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
-        settings.threshold = self.threshold;
-        settings.interval = self.interval;
-        settings.max_samples = self.max_samples;
-        settings.max_nodes = self.max_nodes;
-        settings
+        Settings {
+            threshold: self.threshold,
+            interval: self.interval,
+            max_samples: self.max_samples,
+            max_nodes: self.max_nodes,
+            ..Settings::default()
+        }
     }
 }

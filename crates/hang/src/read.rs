@@ -1,8 +1,8 @@
 //! Reads what is left of a hang's file.
 
 use crate::log::{Head, ImageLine, Line, NodeLine, SCHEMA};
-use crate::{End, Hang};
 use crate::time::nanoseconds;
+use crate::{End, Hang};
 use backtrail_core::{Arch, Avma, FrameAddress, ImageId, Trust};
 use backtrail_model::{Frame, Image, Process, TreeNode};
 use std::borrow::Cow;
@@ -139,7 +139,8 @@ impl Reader {
     }
 
     fn image(&mut self, line: &ImageLine<'_>) {
-        let Some(load_address) = address(&line.load_address).filter(|_| self.hang.process.images.len() < MAX_IMAGES)
+        let Some(load_address) =
+            address(&line.load_address).filter(|_| self.hang.process.images.len() < MAX_IMAGES)
         else {
             return self.note(format!("image {} is left out", line.name));
         };
@@ -160,7 +161,8 @@ impl Reader {
             return self.note(format!("only {MAX_NODES} frames of the tree were read"));
         }
         // A broken line may have had the parent; what it calls is a root then, not lost.
-        let parent = line.parent.and_then(|parent| Some((parent, self.hang.nodes().get(parent)?.frame.index)));
+        let parent =
+            line.parent.and_then(|parent| Some((parent, self.hang.nodes().get(parent)?.frame.index)));
         let (parent, depth) = parent.filter(|(_, depth)| *depth < MAX_DEPTH).unzip();
         let mut frame = Frame::new(depth.map_or(0, |depth| depth.saturating_add(1)));
         frame.address = address(&line.address)

@@ -1,6 +1,6 @@
 use super::journal::{Journal, Rules};
-use super::watched_thread::WatchedThread;
 use super::unfinished::{OPEN, incarnation};
+use super::watched_thread::WatchedThread;
 use super::{Activity, End, Hang, unfinished};
 use crate::monitor as core;
 use backtrail_core::{Arch, Avma, FrameAddress, Function, ImageId, Trust};

@@ -1,8 +1,8 @@
 //! The watched thread, as the monitor asks for it.
 
 use crate::beat::Beat;
-use backtrail_stacks::own::{CaptureError, Capturer, Ended, RawStack, ThreadId};
 use crate::monitor::{Beat as LastBeat, Missed, Sample, Usage, Watched};
+use backtrail_stacks::own::{CaptureError, Capturer, Ended, RawStack, ThreadId};
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Whose hang it is: what is known of process and thread before anything hangs.
 
-use crate::time::nanoseconds;
-use crate::unfinished::incarnation;
 use crate::Hang;
 use crate::monitor as core;
+use crate::time::nanoseconds;
+use crate::unfinished::incarnation;
 use backtrail_capture::local::{Status, ThreadId};
 use backtrail_core::Arch;
 use backtrail_model::{Frame, Process, TreeNode};

@@ -59,12 +59,7 @@ impl<'i> ImageIndex<'i> {
     /// The image that `address` lies in. Where several claim it, the one that the frame names; else the one that
     /// begins nearest below. Where none claims it, the one that begins at the load address which the frame states,
     /// then one of that name which states no end.
-    pub fn find(
-        &self,
-        address: Avma,
-        name: Option<&str>,
-        load_address: Option<Avma>,
-    ) -> Option<usize> {
+    pub fn find(&self, address: Avma, name: Option<&str>, load_address: Option<Avma>) -> Option<usize> {
         let named = name.map(|name| self.named(name)).unwrap_or_default();
         let claims = |position: &&usize| self.range(**position).is_some_and(|range| range.contains(address));
         if let Some(position) = named.iter().find(claims) {

@@ -164,4 +164,3 @@ pub struct Register {
     /// What the report says of the value: `(Data Abort) byte read Translation fault`, a symbol.
     pub note: Option<String>,
 }
-

@@ -1,8 +1,8 @@
 //! From bytes to a report, whatever the format.
 
 use crate::detect::BYTE_ORDER_MARK;
-use backtrail_model::{Report, Section};
 use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect};
+use backtrail_model::{Report, Section};
 use std::ops::Range;
 
 /// Reads a crash report of any format that backtrail reads.
@@ -53,7 +53,8 @@ fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         return accept(apple_text::read(input, start..input.len(), 1, limits), input);
     };
     let text = apple_text::read(input, start..json, 1, limits);
-    let frames = |report: &Report| report.process.threads.iter().map(|thread| thread.frames.len()).sum::<usize>();
+    let frames =
+        |report: &Report| report.process.threads.iter().map(|thread| thread.frames.len()).sum::<usize>();
     match apple_ips::read(input, json, limits) {
         Ok(mut full) if frames(&full) >= frames(&text) => {
             let translation = String::from_utf8_lossy(input.get(start..json).unwrap_or_default());

@@ -1,7 +1,7 @@
 //! What a row of a stack means: which instruction its address states.
 
-use backtrail_model::Frame;
 use backtrail_core::{Avma, FrameAddress};
+use backtrail_model::Frame;
 
 /// Where a stack comes from, which decides what its first address is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

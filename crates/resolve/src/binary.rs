@@ -102,7 +102,8 @@ impl Binary {
         let file = debug_files_in(path).into_iter().next();
         let file =
             file.ok_or_else(|| OpenError::Unreadable(format!("{}: no debug file in it", path.display())))?;
-        let unreadable = |error: &dyn fmt::Display| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let unreadable =
+            |error: &dyn fmt::Display| OpenError::Unreadable(format!("{}: {error}", file.display()));
         let places: Vec<_> = neighbours(path).into_iter().chain(options.symbols.iter().cloned()).collect();
         let index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
         let data = FileData::map(&file).map_err(|error| OpenError::Unreadable(error.to_string()))?;
@@ -110,7 +111,8 @@ impl Binary {
         if let Some(problem) = binary.problem() {
             return Err(unreadable(&problem));
         }
-        let info = ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable(&"expected a binary or debug file"))?;
+        let info =
+            ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable(&"expected a binary or debug file"))?;
         let mut files = ImageFiles { main_file: file.clone(), ..ImageFiles::default() };
         if binary.object().is_some() {
             files.binary = Some(binary);

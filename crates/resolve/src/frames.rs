@@ -45,6 +45,9 @@ struct Wanted<'f> {
     frame: &'f mut Frame,
 }
 
+/// What answers for an image, and where it lies; else why nothing does.
+type Placed = Result<(Arc<ImageSymbolizer>, Bias), String>;
+
 struct Naming<'s> {
     symbols: &'s Symbols,
     detail: Detail,
@@ -54,7 +57,7 @@ struct Naming<'s> {
     is_given: bool,
     loaded: Vec<LoadedFiles>,
     /// What answers for each of `loaded`, once asked for.
-    opened: Vec<Option<Result<(Arc<ImageSymbolizer>, Bias), String>>>,
+    opened: Vec<Option<Placed>>,
     by_image: HashMap<usize, Vec<usize>>,
 }
 
@@ -150,7 +153,8 @@ impl<'s> Naming<'s> {
             let opened = self.symbols.symbolizer(&loaded.files);
             report_files(&mut image.symbols, &opened);
             let at = |open: Arc<ImageSymbolizer>| {
-                let bias = loaded.bias.unwrap_or_else(|| Bias::between(image.load_address, open.image_base()));
+                let bias =
+                    loaded.bias.unwrap_or_else(|| Bias::between(image.load_address, open.image_base()));
                 image.symbols.bias = Some(bias);
                 (open, bias)
             };
@@ -193,7 +197,7 @@ impl<'s> Naming<'s> {
 /// Says which files answered, or why none could.
 fn report_files(symbols: &mut ImageSymbols, opened: &Result<Arc<ImageSymbolizer>, String>) {
     match opened {
-        Ok(open) => symbols.files = open.file_names(),
+        Ok(open) => symbols.files = open.file_names().to_vec(),
         Err(problem) if problem.is_empty() => {}
         Err(problem) => {
             symbols.tried.push(problem.clone());

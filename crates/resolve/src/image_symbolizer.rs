@@ -40,6 +40,8 @@ self_cell!(
 /// One image, ready to answer addresses. Further files (split DWARF, dwz, object files) are opened when needed.
 pub(crate) struct ImageSymbolizer {
     joined: Joined,
+    /// The names of the files that answer, for people. A table that was made of them is not told.
+    file_names: Vec<String>,
     /// The file that further files are named by.
     main_file: PathBuf,
     /// Names and paths of the table.
@@ -80,13 +82,13 @@ impl ImageSymbolizer {
     }
 
     fn join(given: Vec<Arc<OpenFile>>, main_file: PathBuf) -> Result<Self, String> {
-        let problems: Vec<_> = given
-            .iter()
-            .filter_map(|file| Some(format!("{}: {}", file.name(), file.problem()?)))
-            .collect();
+        let problems: Vec<_> =
+            given.iter().filter_map(|file| Some(format!("{}: {}", file.name(), file.problem()?))).collect();
+        let answering = given.iter().filter(|file| file.problem().is_none());
+        let file_names = answering.map(|file| file.name().to_owned()).collect();
         let files = Files { given, further: FrozenVec::new() };
         match Joined::try_new(files, |files| join(&files.given)) {
-            Ok(joined) => Ok(Self { joined, main_file, texts: Mutex::default() }),
+            Ok(joined) => Ok(Self { joined, file_names, main_file, texts: Mutex::default() }),
             Err(error) if error.is_empty() => Err(problems.join("; ")),
             Err(error) => Err(error),
         }
@@ -95,7 +97,8 @@ impl ImageSymbolizer {
     /// The same image with a table that answers in the place of its files.
     pub(crate) fn with_table(&self, table: Arc<OpenFile>) -> Option<Self> {
         let given = std::iter::once(table).chain(self.given_files().iter().cloned()).collect();
-        Self::join(given, self.main_file.clone()).ok()
+        let with_table = Self::join(given, self.main_file.clone()).ok()?;
+        Some(Self { file_names: self.file_names.clone(), ..with_table })
     }
 
     /// The files that it was opened from.
@@ -104,9 +107,8 @@ impl ImageSymbolizer {
     }
 
     /// The names of the files that answer, for people.
-    pub(crate) fn file_names(&self) -> Vec<String> {
-        let answering = self.given_files().iter().filter(|file| file.problem().is_none());
-        answering.map(|file| file.name().to_owned()).collect()
+    pub(crate) fn file_names(&self) -> &[String] {
+        &self.file_names
     }
 
     /// Identity and architecture, where debug info answers.
@@ -148,7 +150,8 @@ impl ImageSymbolizer {
                 match symbolizer.lookup(address) {
                     Step::Answer(answer) => return answer.to_symbol_info(address),
                     Step::NeedFile(request) => {
-                        let found = self.find(index, &request).map(|data| &**files.further.push_get(Box::new(data)));
+                        let found =
+                            self.find(index, &request).map(|data| &**files.further.push_get(Box::new(data)));
                         symbolizer.provide(&request, found);
                     }
                 }
@@ -219,7 +222,12 @@ impl ImageSymbolizer {
         let problems = self.with_symbolizer(|symbolizer| symbolizer.problems()).unwrap_or_default();
         let name = self.given_files().first().map_or("", |file| file.name());
         let mut problems: Vec<_> = problems.iter().map(|problem| format!("{name}: {problem}")).collect();
-        problems.extend(self.given_files().iter().filter_map(|file| file.bytes().check().err()).map(|error| error.to_string()));
+        problems.extend(
+            self.given_files()
+                .iter()
+                .filter_map(|file| file.bytes().check().err())
+                .map(|error| error.to_string()),
+        );
         problems
     }
 }

@@ -159,9 +159,7 @@ impl<'s, 'd> Builder<'s, 'd> {
     }
 
     fn jit_files(&self, part: &Part) -> Vec<JitFile> {
-        let descriptor = || {
-            jit::descriptor(part.file.as_ref()?.object()?, part.headers()?.bias)
-        };
+        let descriptor = || jit::descriptor(part.file.as_ref()?.object()?, part.headers()?.bias);
         let descriptor = descriptor();
         descriptor.map(|at| jit::files(&self.memory, at, self.snapshot.arch)).unwrap_or_default()
     }

@@ -28,10 +28,10 @@ mod unwind_image;
 mod walk;
 
 pub use crate::core::core;
-#[cfg(target_os = "linux")]
-pub use live::{images_of, process};
 #[cfg(feature = "minidump")]
 pub use crate::minidump::minidump;
+#[cfg(target_os = "linux")]
+pub use live::{images_of, process};
 pub use offline::offline;
 
 use backtrail_model::{Detail, Report};

@@ -2,21 +2,21 @@
 
 use backtrail_capture::mach::{MappedImage, MappedSection};
 use backtrail_core::{Arch, Family, ReadMemory, Svma};
-use backtrail_unwind::Sections;
 use backtrail_store::{UnwindSection, UnwindTables};
+use backtrail_unwind::Sections;
 
 /// Larger sections are not copied: the largest libraries of iOS have some 50 MB of code.
 const MOST: u64 = 512 << 20;
 
 /// Copies what the image's `__TEXT` has of tables; its code only where tables leave stack sizes to an instruction
 /// (`UNWIND_X86_64_MODE_STACK_IND` of Apple's `compact_unwind_encoding.h`).
-pub(crate) fn read<M: ReadMemory + ?Sized>(memory: &M, image: &MappedImage, arch: Arch) -> UnwindTables<'static> {
-    let head = Sections {
-        arch: Some(arch),
-        is_mach_o: true,
-        image_base: image.text.start(),
-        ..Sections::default()
-    };
+pub(crate) fn read<M: ReadMemory + ?Sized>(
+    memory: &M,
+    image: &MappedImage,
+    arch: Arch,
+) -> UnwindTables<'static> {
+    let head =
+        Sections { arch: Some(arch), is_mach_o: true, image_base: image.text.start(), ..Sections::default() };
     let (mut tables, mut problems) = (Vec::new(), Vec::new());
     for section in &image.sections {
         let Some(table) = table(section, arch) else { continue };
@@ -69,7 +69,8 @@ mod tests {
         let tables = read(&memory, &image, object.arch());
         assert_eq!(tables.problems(), [""; 0]);
         let of_memory = UnwindImage::from_tables(tables).unwrap().module().compile();
-        let of_file = UnwindImage::open([&OpenFile::new(name, &path, file.clone())]).unwrap().module().compile();
+        let of_file =
+            UnwindImage::open([&OpenFile::new(name, &path, file.clone())]).unwrap().module().compile();
         let all =
             |rules: &backtrail_unwind::Rules| rules.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
         assert!(!all(&of_file).is_empty());

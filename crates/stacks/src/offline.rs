@@ -23,8 +23,7 @@ pub fn offline(path: &Path, index: &Index, options: &StackOptions) -> Result<Cap
     let limits = Limits::default();
     let arch = arch_of_binaries(&maps, &mut folder, &limits);
     let parts = reader::Parts { registers: &registers, maps: &maps, memory: folder.memory(), arch };
-    let snapshot =
-        reader::read(parts, &limits).map_err(|error| StacksError::of(path.display(), error))?;
+    let snapshot = reader::read(parts, &limits).map_err(|error| StacksError::of(path.display(), error))?;
     let arch = snapshot.arch;
     let mut open = |name: &str| folder.mapped(name);
     let parts = place::parts(&snapshot.mappings, arch, &snapshot.memory, &mut open);

@@ -131,8 +131,10 @@ impl Part {
         if self.is_from_memory {
             return true;
         }
-        let mut begins_here =
-            || open(&mapping.name).is_some_and(|file| image_at(&mapping.name, &file, mapping.offset, arch).is_some());
+        let mut begins_here = || {
+            open(&mapping.name)
+                .is_some_and(|file| image_at(&mapping.name, &file, mapping.offset, arch).is_some())
+        };
         let into = mapping.offset.offset_from(self.file_offset).unwrap_or_default();
         mapping.offset.get() == 0 || into < own.bytes().len() as u64 && !begins_here()
     }

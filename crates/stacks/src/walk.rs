@@ -109,8 +109,8 @@ impl<'w> Walker<'w> {
     /// Data that an interpreter runs is named by what was mapped there.
     fn set_mapping(&self, frame: &mut Frame, address: Avma) {
         let mapping = self.mapping_at(address).filter(|mapping| !mapping.name.is_empty());
-        frame.image_name = mapping
-            .map(|mapping| mapping.name.rsplit('/').next().unwrap_or(&mapping.name).to_owned());
+        frame.image_name =
+            mapping.map(|mapping| mapping.name.rsplit('/').next().unwrap_or(&mapping.name).to_owned());
         frame.reason =
             Some(if frame.image_name.is_some() { Reason::MissingSymbols } else { Reason::NoImage });
     }

@@ -127,7 +127,7 @@ impl Index {
         if found.binary.is_some() || !found.debug.is_empty() {
             found.status = SymbolStatus::Found;
         } else if !matches!(found.status, SymbolStatus::IdMismatch(_)) {
-            self.explain_absence(wanted, &mut found);
+            self.explain_absence(wanted, search, &mut found);
         }
         found
     }
@@ -206,9 +206,8 @@ impl Index {
     /// Without an identity a scanned file counts by its name, if it is the only one of that name.
     fn add_by_name(&self, wanted: &Wanted, found: &mut ImageFiles) {
         let name = wanted.file_name();
-        let of_arch = |entry: &&Entry| {
-            wanted.arch.is_none_or(|arch| entry.identity.arch.family() == arch.family())
-        };
+        let of_arch =
+            |entry: &&Entry| wanted.arch.is_none_or(|arch| entry.identity.arch.family() == arch.family());
         let mut named: Vec<_> = self.named(name).into_iter().filter(of_arch).collect();
         if named.is_empty() {
             // Processes load libraries by links, whose names a scan does not keep.
@@ -264,7 +263,7 @@ impl Index {
     }
 
     /// Says why there is no file: another build of it, no identity to go by, or nothing.
-    fn explain_absence(&self, wanted: &Wanted, found: &mut ImageFiles) {
+    fn explain_absence(&self, wanted: &Wanted, search: &Search<'_>, found: &mut ImageFiles) {
         let id = wanted.id.map(|id| format!("{} {id}", id.kind())).unwrap_or_default();
         if found.is_unreadable {
             return;
@@ -275,8 +274,11 @@ impl Index {
                 let mut others = Vec::new();
                 for entry in entries {
                     let Some(other) = entry.identity.id else { continue };
-                    let what =
-                        format!("{} has the name but {} {other}; wanted is {id}", entry.location, other.kind());
+                    let what = format!(
+                        "{} has the name but {} {other}; wanted is {id}",
+                        entry.location,
+                        other.kind()
+                    );
                     found.tried.push(what);
                     others.push(other);
                 }
@@ -290,8 +292,11 @@ impl Index {
             }
             _ => {}
         }
-        found.tried.extend(resolution.tried.iter().map(|root| format!("nothing with {id} below {}", root.display())));
-        if resolution.tried.is_empty() && !id.is_empty() {
+        found.tried.extend(
+            resolution.tried.iter().map(|root| format!("nothing with {id} below {}", root.display())),
+        );
+        // Of a report that was read without symbols nothing was looked for.
+        if resolution.tried.is_empty() && !id.is_empty() && (search.use_path || search.needs_binary) {
             found.tried.push(format!("no file with {id} was found for {}", wanted.shown()));
         }
     }

@@ -170,7 +170,8 @@ impl<'i> Locator<'i> {
     }
 
     fn remap(&self, path: &Path) -> PathBuf {
-        let mapped = self.places.remaps.iter().find_map(|(from, to)| Some(to.join(path.strip_prefix(from).ok()?)));
+        let mapped =
+            self.places.remaps.iter().find_map(|(from, to)| Some(to.join(path.strip_prefix(from).ok()?)));
         mapped.unwrap_or_else(|| path.to_owned())
     }
 

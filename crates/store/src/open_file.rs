@@ -175,7 +175,11 @@ impl OpenFile {
         match self.content() {
             Content::Table(table) if table.header().has_debug_info() => 0,
             Content::Object(object) if object.has_debug_info() => {
-                if object.kind() == Kind::DebugCompanion { 1 } else { 2 }
+                if object.kind() == Kind::DebugCompanion {
+                    1
+                } else {
+                    2
+                }
             }
             Content::Symbols(_) => 3,
             Content::Table(_) => 4,

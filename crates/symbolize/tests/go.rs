@@ -163,7 +163,8 @@ fn converted(program: &Symbolizer<'_>, addresses: impl Iterator<Item = u64>) {
     assert!(verified.rows > 0);
     for address in addresses {
         let direct = answer(program, address);
-        let (packed, direct) = (table_lookup(&table, Svma::new(address)), direct.to_symbol_info(Svma::new(address)));
+        let (packed, direct) =
+            (table_lookup(&table, Svma::new(address)), direct.to_symbol_info(Svma::new(address)));
         assert_eq!(packed.functions, direct.functions, "{address:#x}");
         assert_eq!(packed.function_offset, direct.function_offset, "{address:#x}");
     }

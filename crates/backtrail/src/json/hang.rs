@@ -84,7 +84,10 @@ pub fn hang(hang: &Hang) -> HangJson<'_> {
         missed: hang.missed,
         missed_because: hang.missed_because.as_deref(),
         ended: hang.end.map(End::as_str),
-        heaviest: heaviest.zip(0..).map(|(item, index)| at_place(index, item, &hang.process.images)).collect(),
+        heaviest: heaviest
+            .zip(0..)
+            .map(|(item, index)| at_place(index, item, &hang.process.images))
+            .collect(),
         tree: hang.nodes().iter().map(|item| node(item, &hang.process.images)).collect(),
         images: hang.process.images.iter().map(mapped).collect(),
         notes: &hang.notes,
@@ -124,7 +127,8 @@ mod tests {
 
     #[test]
     fn json_has_the_tree_and_the_heaviest_stack() {
-        let nodes = vec![node(None, 0, "main", 0), node(Some(0), 1, "hash", 9_000_000), node(Some(0), 1, "read", 1)];
+        let nodes =
+            vec![node(None, 0, "main", 0), node(Some(0), 1, "hash", 9_000_000), node(Some(0), 1, "read", 1)];
         let mut tree = Tree { unit: Unit::Nanoseconds, nodes, ..Tree::default() };
         tree.add_up();
         let mut shown = Hang::default();

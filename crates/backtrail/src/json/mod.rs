@@ -15,8 +15,8 @@ pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
 use crate::{Analysis, Stacks};
 use backtrail_core::SymbolInfo;
-use backtrail_hang::Hang;
 use backtrail_core::{Avma, Svma};
+use backtrail_hang::Hang;
 use serde::Serialize;
 use std::io::{self, Write};
 

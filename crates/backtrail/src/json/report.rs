@@ -442,3 +442,44 @@ fn field(field: &Field) -> FieldJson<'_> {
 fn section(section: &Section) -> SectionJson<'_> {
     SectionJson { title: &section.title, text: &section.text }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_diagnose::{Attribution, Explanation};
+    use backtrail_model::{Frame, Report, Unit};
+    use backtrail_testkit::Schema;
+
+    fn tree(names: &[(Option<usize>, u64)]) -> Tree {
+        let node = |(parent, own): &(Option<usize>, u64)| {
+            let mut node = TreeNode::new(*parent, Frame::new(u32::from(parent.is_some())));
+            node.own_weight = *own;
+            node
+        };
+        let nodes = names.iter().map(node).collect();
+        let mut tree = Tree { title: "main".to_owned(), unit: Unit::Samples, nodes };
+        tree.add_up();
+        tree
+    }
+
+    #[test]
+    fn trees_and_further_processes_keep_to_the_schema() {
+        let one = tree(&[(None, 1), (Some(0), 2), (Some(1), 4)]);
+        let two = tree(&[(None, 3), (None, 5)]);
+        let other = Process { trees: vec![two], ..Process::default() };
+        let report = Report {
+            process: Process { trees: vec![one], ..Process::default() },
+            processes: vec![other],
+            ..Report::default()
+        };
+        let (explanation, attribution) = (Explanation::default(), Attribution::default());
+        let analysis = Analysis { report, explanation, attribution };
+        let json = serde_json::to_value(super::report(&analysis)).unwrap();
+        Schema::new().check("report", &json).unwrap();
+        let root = &json["trees"][0]["root"];
+        assert_eq!((&root["weight"], &root["self"]), (&7.into(), &1.into()));
+        assert_eq!(root["children"][0]["children"][0]["weight"], 4);
+        let root = &json["processes"][0]["trees"][0]["root"];
+        assert_eq!((&root["frame"], &root["weight"]), (&serde_json::Value::Null, &8.into()));
+    }
+}

@@ -86,7 +86,8 @@ pub(crate) fn run(args: &Convert, console: &Console) -> Result<Outcome, Failure>
     let names = sources.sources.iter().map(|source| source.name.clone()).collect();
     let names: Vec<_> =
         numbered(names).into_iter().map(|name| format!("{name}.{}", settings.format.ending())).collect();
-    let read: Vec<_> = sources.sources.iter().flat_map(ConvertSource::file_names).map(PathBuf::from).collect();
+    let read: Vec<_> =
+        sources.sources.iter().flat_map(ConvertSource::file_names).map(PathBuf::from).collect();
     let inputs = InputFiles::new(args.files.iter().chain(&read).map(PathBuf::as_path));
     names.iter().try_for_each(|name| target.check(name, &inputs))?;
     for (source, name) in sources.sources.iter().zip(&names) {

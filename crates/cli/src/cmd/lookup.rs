@@ -128,7 +128,9 @@ impl Answers<'_> {
             }
             let mut located = self.binary.lookup_all(&inside).into_iter();
             for (address, stated) in part.iter().zip(stated) {
-                let located = stated.and_then(|_| located.next()).unwrap_or_else(|| SymbolInfo::unknown(Reason::OutsideSections));
+                let located = stated
+                    .and_then(|_| located.next())
+                    .unwrap_or_else(|| SymbolInfo::unknown(Reason::OutsideSections));
                 self.one(out, *address, stated, &located)?;
             }
         }
@@ -198,7 +200,9 @@ impl Answers<'_> {
             self.outcome = self.outcome.max(Outcome::Incomplete);
         }
         match self.args.format {
-            LookupFormat::Text => write_text(&mut Text::new(out, Style::PLAIN), shown, &SymbolInfoRef::from(located))?,
+            LookupFormat::Text => {
+                write_text(&mut Text::new(out, Style::PLAIN), shown, &SymbolInfoRef::from(located))?;
+            }
             LookupFormat::Json => backtrail::json::write_lookup(SafeJson::new(&mut *out), shown, located)?,
             LookupFormat::Llvm => {
                 llvm::write_text(&mut Text::new(out, self.console.style_of_tools()), located, &details())?;

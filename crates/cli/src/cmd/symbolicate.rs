@@ -183,7 +183,7 @@ impl Work<'_> {
             ReportFormat::Json => {
                 let file = input.name();
                 backtrail::json::write_report(SafeJson::new(&mut out), analysis, Some(&file))?;
-            },
+            }
             ReportFormat::Html => html::write(&mut out, analysis)?,
             ReportFormat::Crash => {
                 Text::new(&mut out, self.style).put_lines(&analysis.filled_in(original))?;

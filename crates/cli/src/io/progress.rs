@@ -24,7 +24,8 @@ struct SymbolInfoRef {
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(console: &'a Console) -> Self {
-        let shown = console.shows_progress().then(|| Mutex::new(SymbolInfoRef { changed: Instant::now(), width: 0 }));
+        let shown =
+            console.shows_progress().then(|| Mutex::new(SymbolInfoRef { changed: Instant::now(), width: 0 }));
         Self { console, shown }
     }
 

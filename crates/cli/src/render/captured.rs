@@ -23,7 +23,8 @@ pub(crate) fn write(out: &mut Text<'_>, stacks: &Stacks, fold: bool) -> io::Resu
         threads.registers(out, thread)?;
     }
     let others = report.process.threads.iter().enumerate();
-    let others = others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
+    let others =
+        others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
     let groups: Vec<Vec<&Thread>> =
         if fold { folded(others) } else { others.map(|thread| vec![thread]).collect() };
     for group in groups {
@@ -106,7 +107,8 @@ fn collapsed(report: &Report, frames: &[Frame]) -> String {
 fn names(report: &Report, frame: &Frame) -> Vec<String> {
     let mut names: Vec<_> = frame.names().map(str::to_owned).collect();
     if names.is_empty() {
-        let image = frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
+        let image =
+            frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
         let place = frame.relative_pc.map(|pc| pc.to_string());
         let address = || frame.address.map(|address| address.raw().to_string()).unwrap_or_default();
         names.push(match (image.or(frame.image_name.as_deref()), place) {

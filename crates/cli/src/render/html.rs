@@ -88,8 +88,9 @@ impl Page<'_> {
             registers(out, thread)?;
         }
         let others = report.process.threads.iter().enumerate();
-        let others =
-            others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
+        let others = others
+            .filter(|(index, _)| Some(*index) != report.process.crashed_thread)
+            .map(|(_, thread)| thread);
         for group in folded(others) {
             let titles: Vec<_> = group.iter().map(|thread| thread_title(thread)).collect();
             if let Some(first) = group.first() {
@@ -114,7 +115,8 @@ impl Page<'_> {
     }
 
     fn images(&self, out: &mut dyn Write) -> io::Result<()> {
-        let images: Vec<_> = self.analysis.report.process.images.iter().map(|image| (image, &image.symbols)).collect();
+        let images: Vec<_> =
+            self.analysis.report.process.images.iter().map(|image| (image, &image.symbols)).collect();
         if images.is_empty() {
             return Ok(());
         }

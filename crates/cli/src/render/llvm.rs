@@ -2,7 +2,7 @@
 
 use crate::io::text::Text;
 use backtrail::demangle::{Options, Scheme, demangle};
-use backtrail::{Declaration, Details, Function, SymbolInfo, Svma};
+use backtrail::{Declaration, Details, Function, Svma, SymbolInfo};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, Write};

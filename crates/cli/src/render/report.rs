@@ -121,8 +121,9 @@ impl Page<'_> {
             threads.frames(out, &backtrace.frames)?;
         }
         let others = report.process.threads.iter().enumerate();
-        let others =
-            others.filter(|(index, _)| Some(*index) != report.process.crashed_thread).map(|(_, thread)| thread);
+        let others = others
+            .filter(|(index, _)| Some(*index) != report.process.crashed_thread)
+            .map(|(_, thread)| thread);
         for group in folded(others) {
             threads.thread(out, &group)?;
         }
@@ -131,7 +132,8 @@ impl Page<'_> {
 
     /// Which images were found, which are missing, and where backtrail looked.
     fn symbols(&self, out: &mut Text<'_>) -> io::Result<()> {
-        let images: Vec<_> = self.report().process.images.iter().map(|image| (image, &image.symbols)).collect();
+        let images: Vec<_> =
+            self.report().process.images.iter().map(|image| (image, &image.symbols)).collect();
         let found: Vec<_> =
             images.iter().filter(|(_, symbols)| symbols.status == SymbolStatus::Found).collect();
         if !found.is_empty() {

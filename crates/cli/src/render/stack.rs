@@ -83,7 +83,8 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
 }
 
 fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Row> {
-    let image = frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
+    let image =
+        frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
     let image = image.or(frame.image_name.as_deref()).unwrap_or("???").to_owned();
     if frame.functions.is_empty() {
         return vec![plain_row(frame, image)];
@@ -106,7 +107,12 @@ fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Ro
 fn doubt(frame: &Frame) -> Option<String> {
     match frame.trust {
         Trust::Scan => Some("by scan, a guess".to_owned()),
-        Trust::Context | Trust::Cfi | Trust::CompactUnwind | Trust::Exidx | Trust::RuntimeTable | Trust::Report => None,
+        Trust::Context
+        | Trust::Cfi
+        | Trust::CompactUnwind
+        | Trust::Exidx
+        | Trust::RuntimeTable
+        | Trust::Report => None,
         trust => Some(format!("by {}", trust.as_str())),
     }
 }

@@ -28,8 +28,20 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
         let value: Value = serde_json::from_str(line).unwrap();
         schema.check("report", &value).unwrap();
     }
-    let elsewhere =
-        ["group", "report", "stacks", "hang", "hangExcused", "hangImage", "hangNode", "hangThread"];
+    // Trees and further processes come from kinds of reports that are not read yet: the library's tests print them.
+    let elsewhere = [
+        "group",
+        "report",
+        "stacks",
+        "hang",
+        "hangExcused",
+        "hangImage",
+        "hangNode",
+        "hangThread",
+        "otherProcess",
+        "tree",
+        "treeNode",
+    ];
     let words = ["address", "maybeAddress", "maybeString", "maybeInteger", "maybeNumber", "strings"];
     let is_printed = |name: &str| {
         elsewhere.contains(&name) || words.contains(&name) || schema.has_seen(&format!("{name})"))

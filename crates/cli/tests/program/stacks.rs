@@ -35,8 +35,12 @@ fn cores_of_other_processors_with_threads() {
 #[test]
 fn the_readme_shows_what_is_printed() {
     let readme = std::fs::read_to_string(workspace_root().join("README.md")).unwrap();
-    let command = format!("$ backtrail stacks --core {CORE} -e {PROGRAM}");
-    let shown = readme.lines().map(str::trim_start).skip_while(|line| *line != command).skip(1);
+    let command = format!("backtrail stacks --core {CORE} -e {PROGRAM}");
+    let shown = readme
+        .lines()
+        .map(str::trim_start)
+        .skip_while(|line| line.trim_start_matches("$ ") != command)
+        .skip(1);
     let printed = backtrail(&["stacks", "--core", CORE, "-e", PROGRAM]).stdout;
     let printed = printed.lines().map(str::trim_start);
     let same = shown.zip(printed).take_while(|(shown, printed)| shown == printed);

@@ -7,8 +7,8 @@ use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
     base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
 };
-use backtrail_model::{Frame, Image, Report};
 use backtrail_core::Avma;
+use backtrail_model::{Frame, Image, Report};
 
 /// Deeper frames have no say: whatever lies there called half of the program.
 const MAX_FRAMES: usize = 4096;

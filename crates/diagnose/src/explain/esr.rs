@@ -3,8 +3,8 @@
 use super::registers::Registers;
 use super::tables::esr::{BREAKS, CLASSES, FAULTS, PAGE_FAULT_BITS};
 use super::words::number;
-use backtrail_model::Report;
 use backtrail_core::Family;
+use backtrail_model::Report;
 
 /// What an access was for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

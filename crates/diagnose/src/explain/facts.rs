@@ -6,8 +6,8 @@ use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
 use crate::attribute::{Suspect, suspect_on};
 use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, thread_label};
-use backtrail_model::{Exception, Frame, Report, Thread};
 use backtrail_core::{Arch, Family};
+use backtrail_model::{Exception, Frame, Report, Thread};
 
 /// The families of exceptions and signals that rules distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

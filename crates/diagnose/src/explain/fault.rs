@@ -3,8 +3,8 @@
 use super::registers::Registers;
 use super::tables::access::{AccessCode, Failure, PTRAUTH_BIT, by_name, by_number};
 use super::words::{hex_after, leading_hex, one_line};
-use backtrail_model::{Exception, Report};
 use backtrail_core::{Avma, Family};
+use backtrail_model::{Exception, Report};
 
 /// A failed access to memory.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::words::hex;
 use crate::names::{image_name, is_any_of};
-use backtrail_model::{Frame, Register};
 use backtrail_core::{Avma, Family};
+use backtrail_model::{Frame, Register};
 
 const MSG_SEND: [&str; 7] = [
     "objc_msgSend",

@@ -3,9 +3,9 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
-use backtrail_model::Frame;
 use crate::names::{cite, describe, image_name, image_of, is_any_of, main_thread};
 use backtrail_core::Trust;
+use backtrail_model::Frame;
 
 /// Adds the place, for all but what was ended from outside.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {

@@ -1,7 +1,7 @@
 //! The blamed thread's registers by meaning, whatever the architecture calls them.
 
-use backtrail_model::{Register, Report, Thread};
 use backtrail_core::{Avma, Family, FrameAddress};
+use backtrail_model::{Register, Report, Thread};
 
 const PC: [&str; 4] = ["pc", "rip", "eip", "r15"];
 const SP: [&str; 3] = ["sp", "rsp", "esp"];

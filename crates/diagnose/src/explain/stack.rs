@@ -6,8 +6,8 @@ use super::fault::FaultAddress;
 use super::region::{self, Region};
 use super::tables::access::Failure;
 use crate::names::describe;
-use backtrail_model::{Frame, Recursion, Report};
 use backtrail_core::Avma;
+use backtrail_model::{Frame, Recursion, Report};
 
 /// Frames that repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

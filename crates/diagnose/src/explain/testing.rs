@@ -1,7 +1,10 @@
 //! Reports made by hand, for tests.
 
-use backtrail_model::{AppInfo, Backtrace, Exception, Field, Frame, Image, Register, Report, ReportedSymbol, Section, Termination, Thread};
 use backtrail_core::{Arch, Avma, FrameAddress, Function};
+use backtrail_model::{
+    AppInfo, Backtrace, Exception, Field, Frame, Image, Register, Report, ReportedSymbol, Section,
+    Termination, Thread,
+};
 
 /// A report under construction.
 #[derive(Clone)]

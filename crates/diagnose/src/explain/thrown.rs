@@ -281,7 +281,8 @@ mod tests {
             from_field(&field(value)),
             thrown("NSInvalidArgumentException", Some("-[NSNull length]: unrecognized selector"))
         );
-        let section = backtrail_model::Section { title: "exceptionReason".to_owned(), text: value.to_owned() };
+        let section =
+            backtrail_model::Section { title: "exceptionReason".to_owned(), text: value.to_owned() };
         let report = Report { sections: vec![section], ..Report::default() };
         assert_eq!(from_field(&report), from_field(&field(value)));
         assert_eq!(from_field(&field("not json")), None);

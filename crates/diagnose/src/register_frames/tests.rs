@@ -1,9 +1,9 @@
 //! Small reports of our own, one for each way in which registers and frames disagree.
 
 use super::{add_register_frames, settle_register_frames};
+use backtrail_core::{Avma, FrameAddress, Symbol};
 use backtrail_model::Report;
 use backtrail_report::{Limits, emit, parse};
-use backtrail_core::{Avma, FrameAddress, Symbol};
 
 /// A text report of one thread: code type, rows of the stack, rows of the state.
 fn text(code: &str, frames: &str, state: &str) -> String {

@@ -26,18 +26,18 @@
 
 mod beat;
 mod clock;
-mod state;
 mod record;
 mod settings;
+mod state;
 mod system;
 mod tree;
 mod watched;
 
 pub use beat::{Beat, Pulse};
 pub use clock::{Clock, Moment};
-pub use state::{Event, Monitor, Taken};
 pub use record::{Activity, End, Excused, Hang, SampleCounts};
 pub use settings::Settings;
+pub use state::{Event, Monitor, Taken};
 pub use system::SystemClock;
 pub use tree::{Node, NodeId, Tree};
 pub use watched::{Missed, Sample, Usage, Watched};

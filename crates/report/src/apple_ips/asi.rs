@@ -4,8 +4,8 @@ use super::body::Body;
 use super::leftovers::text;
 use crate::apple_text::FrameRow;
 use crate::json::{Json, Value, decode};
-use backtrail_model::{AppInfo, Backtrace, Frame, Section};
 use crate::stack::{Origin, settle};
+use backtrail_model::{AppInfo, Backtrace, Frame, Section};
 use std::ops::Range;
 
 /// `{"libswiftCore.dylib": ["Fatal error: …"]}`; a list or a single text without images occurs too.

@@ -5,9 +5,9 @@ use super::{asi, exception, images, threads};
 use crate::Limits;
 use crate::apple_text::mark_throw;
 use crate::json::{Json, Member};
-use backtrail_model::{Exception, Report, Source, Section};
 use crate::notes::Notes;
 use backtrail_core::Arch;
+use backtrail_model::{Exception, Report, Section, Source};
 
 /// Whether a JSON object is a crash report's body, possibly cut.
 pub(super) fn looks_like_crash(document: &Json<'_>) -> bool {

@@ -3,8 +3,8 @@
 use super::body::Body;
 use super::leftovers::{fill, text};
 use crate::json::Json;
-use backtrail_model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
+use backtrail_model::Image;
 
 pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) {
     for (position, item) in value.items().iter().enumerate() {

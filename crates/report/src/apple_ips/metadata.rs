@@ -2,8 +2,8 @@
 
 use super::{bug_types, raw};
 use crate::json::Json;
-use backtrail_model::{Field, Report};
 use crate::{Error, ErrorKind};
+use backtrail_model::{Field, Report};
 
 /// The metadata as names and texts.
 #[derive(Debug, Default)]

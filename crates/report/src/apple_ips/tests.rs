@@ -1,8 +1,8 @@
 //! Members that real reports have and the shapes they come in, in small reports of our own.
 
-use backtrail_model::{Recursion, Report, Source};
 use crate::{Error, ErrorKind, Limits, parse};
 use backtrail_core::{Arch, Avma, FrameAddress};
+use backtrail_model::{Recursion, Report, Source};
 
 const METADATA: &str = r#"{"app_name":"Demo","timestamp":"2022-03-16 11:45:14.00 +0800","bug_type":"309","os_version":"iPhone OS 15.2.1 (19C63)","incident_id":"4904A8AF","name":"Demo"}"#;
 
@@ -152,7 +152,9 @@ fn messages_and_backtraces_of_libraries() {
     assert_eq!(report.app_info[0].image.as_deref(), Some("libswiftCore.dylib"));
     assert_eq!(report.app_info[0].lines, ["Fatal error: a", "more"]);
     assert_eq!(report.app_info[1].lines, ["*** Terminating"]);
-    let [thrown, asi] = report.process.backtraces.as_slice() else { panic!("{:?}", report.process.backtraces) };
+    let [thrown, asi] = report.process.backtraces.as_slice() else {
+        panic!("{:?}", report.process.backtraces)
+    };
     assert_eq!((thrown.title.as_str(), thrown.is_exception), ("Last Exception Backtrace", true));
     assert_eq!(thrown.frames[0].address, Some(FrameAddress::Return(Avma::new(6_450_593_808))));
     assert_eq!((asi.title.as_str(), asi.is_exception), ("Application Specific Backtrace 0", false));
@@ -209,7 +211,10 @@ fn bodies_without_metadata_and_with_something_behind() {
         "{{\"procName\":\"D\",\"threads\":[{{\"frames\":[]}}],{IMAGES}}}\n\nModel: Mac, BootROM 1\n"
     ))
     .unwrap();
-    assert_eq!((report.source, report.process.threads.len(), report.process.images.len()), (Source::AppleIps, 1, 3));
+    assert_eq!(
+        (report.source, report.process.threads.len(), report.process.images.len()),
+        (Source::AppleIps, 1, 3)
+    );
     assert_eq!(section(&report, "Text behind the report"), Some("Model: Mac, BootROM 1"));
 }
 

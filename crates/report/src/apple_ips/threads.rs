@@ -4,9 +4,9 @@ use super::body::Body;
 use super::leftovers::{fill, text};
 use super::state;
 use crate::json::Json;
-use backtrail_model::{Backtrace, Frame, Recursion, ReportedSymbol, Section, Thread};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
+use backtrail_model::{Backtrace, Frame, Recursion, ReportedSymbol, Section, Thread};
 
 pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) -> bool {
     if !body.report.process.threads.is_empty() {

@@ -72,7 +72,11 @@ impl Reader<'_> {
             return self.open_section(title, "");
         }
         let position = self.report.process.backtraces.len();
-        self.report.process.backtraces.push(Backtrace { title: title.to_owned(), is_exception, frames: Vec::new() });
+        self.report.process.backtraces.push(Backtrace {
+            title: title.to_owned(),
+            is_exception,
+            frames: Vec::new(),
+        });
         self.open(Block::Backtrace(position))
     }
 

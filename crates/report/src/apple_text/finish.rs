@@ -2,8 +2,8 @@
 
 use super::header::fault_address;
 use super::reader::Reader;
-use backtrail_model::{Recursion, Report, Termination, Thread};
 use crate::stack::{Origin, settle};
+use backtrail_model::{Recursion, Report, Termination, Thread};
 
 impl Reader<'_> {
     pub(super) fn finish(mut self) -> Report {
@@ -42,7 +42,9 @@ impl Reader<'_> {
             });
         }
         self.report.process.crashed_thread = marked.or(named).or(self.blamed.state);
-        if let Some(thread) = self.report.process.crashed_thread.and_then(|position| threads.get_mut(position)) {
+        if let Some(thread) =
+            self.report.process.crashed_thread.and_then(|position| threads.get_mut(position))
+        {
             thread.crashed = true;
         }
     }

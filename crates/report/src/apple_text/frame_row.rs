@@ -11,9 +11,9 @@
 //! - `symbol (in Image) + 12`, `symbol (in Image) (main.m:14)`: what `atos` prints, pasted in
 
 use super::words::{Hex, hex, hex_value, words};
-use backtrail_model::{Frame, ReportedSymbol};
 use crate::stack::unsettled;
 use backtrail_core::Avma;
+use backtrail_model::{Frame, ReportedSymbol};
 use std::ops::Range;
 
 /// A row as it is written.

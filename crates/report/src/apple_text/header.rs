@@ -1,8 +1,8 @@
 //! `Key: value` lines: the header, and the block that says what was raised and who ended the process.
 
 use super::words::{hex_value, name_and_pid};
-use backtrail_model::{Exception, Field, Report, Termination};
 use backtrail_core::{Arch, Avma};
+use backtrail_model::{Exception, Field, Report, Termination};
 
 /// A line `Key: value`.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]

@@ -5,8 +5,8 @@
 //! macOS up to 10.6 puts the first version before the brackets (`com.example.id 1.0 (12)`), older ones have no id at all. Names and paths hold blanks. The upper address is inside the image.
 
 use super::words::{Hex, hex, words};
-use backtrail_model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
+use backtrail_model::Image;
 
 /// A row as an image, with what is odd about it.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use super::image_row::ImageRow;
 use super::lines::Line;
 use super::state;
 use crate::Limits;
-use backtrail_model::{Report, Termination};
 use crate::notes::Notes;
+use backtrail_model::{Report, Termination};
 use std::collections::HashMap;
 
 /// The block that the reader is inside of.

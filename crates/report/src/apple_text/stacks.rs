@@ -5,9 +5,9 @@ use super::frame_row::FrameRow;
 use super::lines::Line;
 use super::reader::{Block, Reader};
 use super::words::{Hex, hex, words};
-use backtrail_model::{Frame, Recursion};
 use crate::stack::unsettled;
 use backtrail_core::Avma;
+use backtrail_model::{Frame, Recursion};
 use std::ops::Range;
 
 /// What a stack is called that has no title: the file begins in its middle, or is a bare backtrace.
@@ -56,8 +56,12 @@ impl Reader<'_> {
 
     fn push(&mut self, frame: Frame) -> bool {
         let frames = match self.block {
-            Block::Thread(position) => self.report.process.threads.get_mut(position).map(|thread| &mut thread.frames),
-            Block::Backtrace(position) => self.report.process.backtraces.get_mut(position).map(|b| &mut b.frames),
+            Block::Thread(position) => {
+                self.report.process.threads.get_mut(position).map(|thread| &mut thread.frames)
+            }
+            Block::Backtrace(position) => {
+                self.report.process.backtraces.get_mut(position).map(|b| &mut b.frames)
+            }
             _ => None,
         };
         let Some(frames) = frames else { return false };

@@ -1,8 +1,8 @@
 //! Grammar that real reports show, in small reports of our own.
 
 use super::*;
-use backtrail_model::{Frame, Thread};
 use backtrail_core::{Arch, Avma, FrameAddress, ImageId};
+use backtrail_model::{Frame, Thread};
 
 fn read(text: &str) -> Report {
     super::read(text.as_bytes(), 0..text.len(), 1, &Limits::default())
@@ -260,8 +260,12 @@ Thread 0 Crashed:
 ",
     );
     assert_eq!(report.app_info[0].lines.len(), 4, "the text stays whole: {:?}", report.app_info);
-    let titles: Vec<_> =
-        report.process.backtraces.iter().map(|b| (b.title.as_str(), b.frames.len(), b.is_exception)).collect();
+    let titles: Vec<_> = report
+        .process
+        .backtraces
+        .iter()
+        .map(|b| (b.title.as_str(), b.frames.len(), b.is_exception))
+        .collect();
     let expected = [("First throw call stack", 2, false), ("Application Specific Backtrace 1", 2, true)];
     assert_eq!(titles, expected);
 }
@@ -468,7 +472,8 @@ Thread 0 Crashed:
 3   App  0x100003000 main + 4
 ",
     );
-    let exact = report.process.threads[0].frames.iter().map(|f| matches!(f.address, Some(FrameAddress::Exact(_))));
+    let exact =
+        report.process.threads[0].frames.iter().map(|f| matches!(f.address, Some(FrameAddress::Exact(_))));
     assert_eq!(exact.collect::<Vec<_>>(), [true, false, true, false]);
 }
 
@@ -492,7 +497,11 @@ Binary Images:
     let frames = &report.process.threads[0].frames;
     assert_eq!((frames[0].address, name_of(&frames[0])), (None, "main"));
     assert_eq!(raw(&frames[1]), u64::MAX);
-    assert_eq!(report.process.images[frames[2].image.unwrap()].name, "Lib", "two claim it, the row names one");
+    assert_eq!(
+        report.process.images[frames[2].image.unwrap()].name,
+        "Lib",
+        "two claim it, the row names one"
+    );
     assert_eq!(report.process.images.len(), 5);
     let notes = report.notes.join("\n");
     for word in

@@ -24,7 +24,8 @@ impl Reader<'_> {
                 self.stray(&format!("Thread {number}"), text)
             }
             Block::Backtrace(position) => {
-                let title = self.report.process.backtraces.get(position).map(|backtrace| backtrace.title.clone());
+                let title =
+                    self.report.process.backtraces.get(position).map(|backtrace| backtrace.title.clone());
                 self.stray(&title.unwrap_or_default(), text)
             }
             Block::Images => self.stray("Binary Images", text),

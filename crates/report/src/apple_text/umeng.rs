@@ -2,8 +2,8 @@
 
 use super::reader::Reader;
 use super::words::hex_value;
-use backtrail_model::Image;
 use backtrail_core::{Arch, Avma, ImageId};
+use backtrail_model::Image;
 
 impl Reader<'_> {
     /// Umeng's reports state one image, in lines of their own. Once Umeng's tool has put names into the rows, their

@@ -9,10 +9,10 @@ mod json;
 mod tests;
 mod text;
 
-use backtrail_model::{Frame, Report, Source};
 use crate::read::translated_part;
 use crate::{Limits, apple_text};
 use backtrail_core::{FrameAddress, Function};
+use backtrail_model::{Frame, Report, Source};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -63,8 +63,7 @@ fn stack_edits(input: &[u8], report: &Report, stack: &[Frame], edits: &mut Vec<E
         } else if is_filled(frame) && bytes.starts_with(b"{") {
             json::object(input, &inlined, frame, edits);
         } else if is_filled(frame) {
-            let form =
-                if report.source == Source::AppleIps { text::Form::InJson } else { text::Form::Plain };
+            let form = if report.source == Source::AppleIps { text::Form::InJson } else { text::Form::Plain };
             text::row(input, &inlined, frame, form, edits);
         }
         inlined.clear();

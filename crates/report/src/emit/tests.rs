@@ -1,6 +1,6 @@
-use backtrail_model::{Frame, Report};
 use crate::{Limits, emit, parse};
 use backtrail_core::{Function, Symbol};
+use backtrail_model::{Frame, Report};
 
 fn read(text: &str) -> Report {
     parse(text.as_bytes(), &Limits::default()).unwrap()
@@ -76,7 +76,8 @@ fn what_was_emitted_reads_back_with_its_names_and_emits_the_same_again() {
 
 #[test]
 fn rows_at_the_end_of_the_file_and_without_a_tail() {
-    let text = emitted("Thread 0:\n0 App 0x1000", |report| fill_chain(&mut report.process.threads[0].frames[0]));
+    let text =
+        emitted("Thread 0:\n0 App 0x1000", |report| fill_chain(&mut report.process.threads[0].frames[0]));
     assert_eq!(
         text,
         "Thread 0:\n0 App 0x1000 Brush.stroke(at:) (Brush.swift:31) [inlined]\n\
@@ -149,7 +150,8 @@ fn objects_keep_the_style_of_their_file() {
 fn members_that_no_longer_hold_go() {
     let text = r#"{"procName":"D","threads":[{"frames":[{"symbolLocation":7,"sourceLine":5,"symbol":"old","imageIndex":0,"imageOffset":16,"x":[1, 2]}]}],"usedImages":[]}"#;
     let emitted = emitted(text, |report| {
-        report.process.threads[0].frames[0].functions = vec![function("new \"q\"", Some("a\\b.c"), None, false)];
+        report.process.threads[0].frames[0].functions =
+            vec![function("new \"q\"", Some("a\\b.c"), None, false)];
     });
     let expected = r#"{"imageIndex":0,"imageOffset":16,"x":[1, 2],"symbol":"new \"q\"","sourceFile":"b.c"}"#;
     assert!(emitted.contains(expected), "{emitted}");

@@ -3,8 +3,8 @@
 use super::{Edit, Written, is_filled, written};
 use crate::apple_text::{self, FrameRow};
 use crate::json::{decode, encode};
-use backtrail_model::{Frame, Report};
 use backtrail_core::{Avma, FrameAddress};
+use backtrail_model::{Frame, Report};
 use std::fmt::Write as _;
 use std::ops::Range;
 

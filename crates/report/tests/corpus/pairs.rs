@@ -70,8 +70,11 @@ fn application_frames_have_the_offsets_of_the_known_answer() {
             for frame in answer["frames"].as_array().unwrap() {
                 let thread = usize::try_from(frame["thread"].as_u64().unwrap()).unwrap();
                 let index = frame["frame"].as_u64().unwrap();
-                let found =
-                    report.process.threads[thread].frames.iter().find(|f| u64::from(f.index) == index).unwrap();
+                let found = report.process.threads[thread]
+                    .frames
+                    .iter()
+                    .find(|f| u64::from(f.index) == index)
+                    .unwrap();
                 let image = &report.process.images[found.image.unwrap()];
                 assert_eq!(frame["image"], image.name.as_str(), "{name} {frame}");
                 let offset = found.address.unwrap().raw().offset_from(image.load_address).unwrap();

@@ -19,8 +19,8 @@ fn describe(compact: &Compact<'_>, entry: &Entry) -> Function {
     let encoding = entry.encoding;
     let mut function = Function::new("compact-unwind", entry.range);
     function.entry = Some(format!("{:#010x} {encoding}", encoding.raw()));
-    function.lsda = entry.lsda.map(Into::into);
-    function.personality = entry.personality.map(Into::into);
+    function.lsda = entry.lsda;
+    function.personality = entry.personality;
     match compact.row_of(entry) {
         Ok(CompactFound::Row(found)) => {
             function.rows.push(Row::new(compact.family(), entry.range, &found.row, &no_expressions));

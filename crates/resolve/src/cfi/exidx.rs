@@ -22,7 +22,7 @@ fn describe(entry: &Entry<'_>) -> Function {
         Ok(Content::CannotUnwind) => function.entry = Some("cannot unwind".to_owned()),
         Ok(Content::Unwind { model, code, data }) => {
             function.entry = Some(listing(model, code));
-            function.lsda = data.map(Into::into);
+            function.lsda = data;
             if let Model::Generic(routine) = model {
                 function.personality = Some(routine);
             }

@@ -231,7 +231,11 @@ fn engine_run(
     Ok(summary)
 }
 
-fn verify(image: &ImageSymbolizer, pending: &Pending, settings: &ConvertSettings) -> Result<Verified, String> {
+fn verify(
+    image: &ImageSymbolizer,
+    pending: &Pending,
+    settings: &ConvertSettings,
+) -> Result<Verified, String> {
     let data = backtrail_store::FileData::map(pending.temporary()).map_err(|error| error.to_string())?;
     let table = backtrail_table::Table::open(&data).map_err(|error| error.to_string())?;
     table.check().map_err(|error| error.to_string())?;

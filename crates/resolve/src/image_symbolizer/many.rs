@@ -39,8 +39,7 @@ impl ImageSymbolizer {
 
     /// What lies at each of the addresses, in their order.
     pub(crate) fn lookup_all(&self, index: &Index, addresses: &[Svma]) -> Vec<SymbolInfo> {
-        if let Some(located) =
-            self.joined.with_dependent(|_, parts| Some(self.ask(parts.table?, addresses)))
+        if let Some(located) = self.joined.with_dependent(|_, parts| Some(self.ask(parts.table?, addresses)))
         {
             return located;
         }
@@ -73,9 +72,7 @@ impl ImageSymbolizer {
     fn ask(&self, table: &Table<'_>, addresses: &[Svma]) -> Vec<SymbolInfo> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let answers = table.lookup_many(addresses.iter().copied());
-        let located = answers.map(|(address, answer)| {
-            table_answer(&answer, address, &mut texts)
-        });
+        let located = answers.map(|(address, answer)| table_answer(&answer, address, &mut texts));
         located.collect()
     }
 

@@ -1,7 +1,7 @@
 //! The capturer: everything that capturing needs, made ahead of time.
 
-use super::snapshot::Kept;
 use super::job::{Job, slots};
+use super::snapshot::Kept;
 use super::walk::{self, ThreadCache};
 use super::{CaptureError, OsError, RawStack, Stopped, ThreadId};
 use backtrail_capture::local::{self, BackgroundRefresher, Claim, DirectedSignal, Sent};

@@ -1,7 +1,7 @@
 //! An image's file, where there is one: libraries of the shared cache have none. Nobody has run this yet.
 
-use crate::unwind_image::UnwindImage;
 use crate::mapped_tables;
+use crate::unwind_image::UnwindImage;
 use backtrail_capture::local::{FAMILY, LoadedImage, OwnMemory};
 use backtrail_core::Arch;
 use backtrail_object::{Limits, slices};

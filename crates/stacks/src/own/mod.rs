@@ -48,11 +48,11 @@ mod file;
 #[cfg(not(target_os = "linux"))]
 #[path = "file_apple.rs"]
 mod file;
-mod snapshot;
 mod job;
 mod listed;
 mod open;
 mod raw;
+mod snapshot;
 mod thread;
 mod walk;
 

@@ -155,6 +155,6 @@ pub(crate) fn places(index: &Index, root: &Path) -> Vec<String> {
 }
 
 /// Looks in these places; kept for as long as the test runs.
-pub fn locator_of(places: Places) -> Locator<'static> {
+pub(crate) fn locator_of(places: Places) -> Locator<'static> {
     Box::leak(Box::new(Index::default().with_places(places))).locator()
 }

@@ -99,9 +99,11 @@ fn files_are_found_where_they_were_built_where_they_went_and_by_name() {
 
     let path = Path::new("/build/obj/main.o");
     assert!(locator_of(Places::default()).file(path, &[]).found.is_none());
-    let remapped = locator_of(Places { remaps: vec![("/build".into(), temp.join("moved"))], ..Places::default() });
+    let remapped =
+        locator_of(Places { remaps: vec![("/build".into(), temp.join("moved"))], ..Places::default() });
     assert_eq!(found(&remapped.file(path, &[])), Some(temp.join("moved/obj/main.o")));
-    let relative = locator_of(Places::default()).file(Path::new("main.o"), &[&temp.join("none"), &temp.join("other")]);
+    let relative =
+        locator_of(Places::default()).file(Path::new("main.o"), &[&temp.join("none"), &temp.join("other")]);
     assert_eq!((found(&relative), relative.tried.len()), (Some(temp.join("other/main.o")), 1));
     let named = index.locator();
     assert_eq!(found(&named.file(path, &[])), Some(temp.join("moved/obj/main.o")));

@@ -97,7 +97,10 @@ fn a_file_that_is_replaced_did_not_shrink() {
 fn a_file_that_is_no_object_is_not_taken() {
     let temp = TempDir::new("secret");
     let secret = temp.write("secret", "root:x:0:0\n");
-    for located in [Index::default().locator().file(&secret, &[]), Index::default().locator().debug_map_object(&secret, 0)] {
+    for located in [
+        Index::default().locator().file(&secret, &[]),
+        Index::default().locator().debug_map_object(&secret, 0),
+    ] {
         assert!(located.found.is_none());
         assert_eq!(located.tried, [(secret.clone(), "expected an object file".to_owned())]);
     }

@@ -3,7 +3,7 @@
 use super::gnu;
 use crate::io::text::Text;
 use backtrail::demangle::{Options, demangle};
-use backtrail::{Details, Function, SymbolInfo, Svma};
+use backtrail::{Details, Function, Svma, SymbolInfo};
 use std::borrow::Cow;
 use std::io;
 
@@ -31,7 +31,12 @@ impl Form {
     }
 
     /// What lies there.
-    pub(crate) fn answer(&self, out: &mut Text<'_>, located: &SymbolInfo, details: &Details) -> io::Result<()> {
+    pub(crate) fn answer(
+        &self,
+        out: &mut Text<'_>,
+        located: &SymbolInfo,
+        details: &Details,
+    ) -> io::Result<()> {
         if located.is_unknown() {
             return self.unknown(out);
         }

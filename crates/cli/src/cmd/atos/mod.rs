@@ -157,7 +157,10 @@ impl Answers<'_> {
     fn one(&self, out: &mut Text<'_>, word: &str) -> io::Result<()> {
         let address = args::address(word).filter(|address| *address != 0);
         let stated = address.and_then(|address| self.stated(address));
-        let located = stated.map_or_else(|| SymbolInfo::unknown(Reason::OutsideSections), |stated| self.binary.lookup(stated));
+        let located = stated.map_or_else(
+            || SymbolInfo::unknown(Reason::OutsideSections),
+            |stated| self.binary.lookup(stated),
+        );
         let is_inside = stated.is_some_and(|stated| self.binary.info().contains(stated));
         // With -offset the address itself is shown, not the offset.
         let shown = match (self.origin, stated) {

@@ -5,7 +5,7 @@
 
 use crate::io::text::Text;
 use backtrail::demangle::{Options, SwiftStyle, demangle};
-use backtrail::{Function, SymbolInfo, Symbol};
+use backtrail::{Function, Symbol, SymbolInfo};
 use std::borrow::Cow;
 use std::io;
 

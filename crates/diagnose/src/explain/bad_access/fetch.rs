@@ -2,7 +2,6 @@
 
 use super::details::cite_fill;
 use super::{ADDRESS_SANITIZER, Accessing, NULL_PAGE, holds};
-use backtrail_model::Register;
 use crate::explain::draft::Draft;
 use crate::explain::esr::Access;
 use crate::explain::facts::Facts;
@@ -11,6 +10,7 @@ use crate::explain::registers;
 use crate::explain::stack::lies_in_image;
 use crate::explain::tables::access::Failure;
 use backtrail_core::Avma;
+use backtrail_model::Register;
 
 /// The processor was sent to an address that is no code.
 pub(in crate::explain) fn code_fetch(facts: &Facts<'_>, draft: &mut Draft) -> bool {

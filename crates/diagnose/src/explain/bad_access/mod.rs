@@ -20,8 +20,8 @@ use super::esr::{self, Access, Syndrome};
 use super::facts::Facts;
 use super::fault::Fault;
 use super::words::hex;
-use backtrail_model::Image;
 use backtrail_core::Avma;
+use backtrail_model::Image;
 
 /// No object, struct or table is reached at a larger offset from null by ordinary code; the first page of a 16 KB
 /// system is never mapped.

@@ -1,7 +1,6 @@
 //! Pages that are there and cannot be used: by their protection, their signature, their alignment, their file.
 
 use super::{ADDRESS_SANITIZER, Accessing, GARBAGE, holds};
-use backtrail_model::Image;
 use crate::explain::draft::Draft;
 use crate::explain::esr::Access;
 use crate::explain::facts::Facts;
@@ -9,6 +8,7 @@ use crate::explain::region::{self, Region};
 use crate::explain::stack::guards_another_thread;
 use crate::explain::tables::access::Failure;
 use backtrail_core::Avma;
+use backtrail_model::Image;
 
 /// A page whose signature was refused.
 pub(in crate::explain) fn codesign(facts: &Facts<'_>, draft: &mut Draft) -> bool {

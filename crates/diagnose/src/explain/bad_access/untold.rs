@@ -2,13 +2,13 @@
 
 use super::details::cite_fill;
 use super::{ADDRESS_SANITIZER, Accessing, DANGLING, GARBAGE, NULL_PAGE};
-use backtrail_model::Register;
 use crate::explain::draft::Draft;
 use crate::explain::facts::Facts;
 use crate::explain::fault::FaultAddress;
 use crate::explain::stack::broken_frame_pointer;
 use crate::explain::tables::access::Failure;
 use backtrail_core::{Avma, Family};
+use backtrail_model::Register;
 
 /// The address is not told.
 pub(in crate::explain) fn untold(facts: &Facts<'_>, draft: &mut Draft) -> bool {

@@ -2,9 +2,12 @@
 
 use super::super::testing::report;
 use super::super::{Explanation, LEADING, explain};
-use backtrail_model::{AppInfo, Backtrace, Exception, Field, Frame, Image, Recursion, Register, Report, ReportedSymbol, Section, Termination, Thread};
 use crate::attribute;
 use backtrail_core::{Arch, Avma, FrameAddress, Function, Symbol};
+use backtrail_model::{
+    AppInfo, Backtrace, Exception, Field, Frame, Image, Recursion, Register, Report, ReportedSymbol, Section,
+    Termination, Thread,
+};
 
 /// A sequence of numbers without any rhyme: SplitMix64.
 struct Dice(u64);

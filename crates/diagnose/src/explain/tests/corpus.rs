@@ -1,10 +1,10 @@
 //! Real reports: CrashProbe's crashes, whose kind is the file's name, and Apple's own.
 
 use super::super::{Explanation, explain};
-use backtrail_model::Report;
 use crate::{Attribution, Verdict, attribute};
-use backtrail_report::{Limits, parse};
 use backtrail_core::Function;
+use backtrail_model::Report;
+use backtrail_report::{Limits, parse};
 use backtrail_testkit::corpus_file;
 use serde_json::Value;
 use std::path::Path;

@@ -676,8 +676,11 @@ fn recursion_is_told_by_repeating_frames() {
     )]);
     let depth = |build: Build| {
         build.with(|report| {
-            report.process.threads[0].recursion =
-                Some(backtrail_model::Recursion { depth: 58_038, first_elided: Some(10), last_elided: Some(58_000) });
+            report.process.threads[0].recursion = Some(backtrail_model::Recursion {
+                depth: 58_038,
+                first_elided: Some(10),
+                last_elided: Some(58_000),
+            });
         })
     };
     let message =
