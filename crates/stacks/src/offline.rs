@@ -25,7 +25,10 @@ pub fn offline(path: &Path, index: &Index, options: &StackOptions) -> Result<Cap
     let parts = reader::Parts { registers: &registers, maps: &maps, memory: folder.memory(), arch };
     let snapshot = reader::read(parts, &limits).map_err(|error| StacksError::of(path.display(), error))?;
     let arch = snapshot.arch;
-    let mut open = |name: &str| folder.mapped(name);
+    let mut open = |name: &str| {
+        let base = name.rsplit('/').next().unwrap_or(name);
+        Some((path.join(base).display().to_string(), folder.mapped(name)?))
+    };
     let parts = place::parts(&snapshot.mappings, arch, &snapshot.memory, &mut open);
     let mut builder = Builder::new(&snapshot);
     for part in &parts {

@@ -50,6 +50,9 @@ pub(crate) struct Placed {
 /// Pages of the smallest size that a loader maps by.
 const PAGE: u64 = 4096;
 
+/// Gives the file that was mapped under a name, with what it is called for people.
+pub(crate) type Opener<'o> = dyn FnMut(&str) -> Option<(String, FileData)> + 'o;
+
 /// Joins the mapped ranges of one image; `open` gives the file that was mapped under a name. Ranges that are neither
 /// code nor part of an image that has code are left out.
 ///
@@ -59,7 +62,7 @@ pub(crate) fn parts(
     mappings: &[Mapping],
     arch: Arch,
     memory: &Memory<'_>,
-    open: &mut dyn FnMut(&str) -> Option<FileData>,
+    open: &mut Opener<'_>,
 ) -> Vec<Part> {
     let in_memory = InMemory::new(memory);
     let mut parts: Vec<Part> = Vec::new();
@@ -77,12 +80,7 @@ pub(crate) fn parts(
 }
 
 impl Part {
-    fn begin(
-        mapping: &Mapping,
-        arch: Arch,
-        in_memory: &InMemory<'_, '_>,
-        open: &mut dyn FnMut(&str) -> Option<FileData>,
-    ) -> Self {
+    fn begin(mapping: &Mapping, arch: Arch, in_memory: &InMemory<'_, '_>, open: &mut Opener<'_>) -> Self {
         let named = || (!mapping.name.is_empty()).then(|| mapping.name.clone());
         let mut part = Self {
             name: mapping.name.clone(),
@@ -91,10 +89,10 @@ impl Part {
             file: None,
             is_from_memory: false,
         };
-        if let Some(file) = named().and_then(|name| open(&name)) {
+        if let Some((shown, file)) = named().and_then(|name| open(&name)) {
             // Either the image begins where the range does, or the whole file is the image.
             let starts = [mapping.offset, FileOffset::new(0)];
-            let image = |start: &FileOffset| Some((*start, image_at(&mapping.name, &file, *start, arch)?));
+            let image = |start: &FileOffset| Some((*start, image_at(&shown, &file, *start, arch)?));
             if let Some((start, file)) = starts.iter().find_map(image) {
                 part.file_offset = start;
                 part.file = Some(file);
@@ -102,19 +100,16 @@ impl Part {
             }
         }
         if let Some(bytes) = in_memory.image(mapping.range.start(), arch) {
-            part.file = Some(OpenFile::new(part.name.clone(), part.name.clone(), FileData::from(bytes)));
+            let base = part.name.rsplit('/').next().unwrap_or(&part.name);
+            let shown = format!("memory of {base}");
+            part.file = Some(OpenFile::new(shown, &part.name, FileData::from(bytes)));
             part.is_from_memory = true;
         }
         part
     }
 
     /// Whether `mapping` is a further range of this image.
-    fn goes_on_with(
-        &self,
-        mapping: &Mapping,
-        arch: Arch,
-        open: &mut dyn FnMut(&str) -> Option<FileData>,
-    ) -> bool {
+    fn goes_on_with(&self, mapping: &Mapping, arch: Arch, open: &mut Opener<'_>) -> bool {
         let Some(last) = self.mappings.last() else { return false };
         if mapping.name.is_empty() || mapping.name != self.name || mapping.offset < last.offset {
             return false;
@@ -133,7 +128,7 @@ impl Part {
         }
         let mut begins_here = || {
             open(&mapping.name)
-                .is_some_and(|file| image_at(&mapping.name, &file, mapping.offset, arch).is_some())
+                .is_some_and(|(shown, file)| image_at(&shown, &file, mapping.offset, arch).is_some())
         };
         let into = mapping.offset.offset_from(self.file_offset).unwrap_or_default();
         mapping.offset.get() == 0 || into < own.bytes().len() as u64 && !begins_here()

@@ -40,7 +40,9 @@ fn the_readme_shows_what_is_printed() {
         .lines()
         .map(str::trim_start)
         .skip_while(|line| line.trim_start_matches("$ ") != command)
-        .skip(1);
+        .skip(1)
+        .filter(|line| !line.starts_with("```"))
+        .skip_while(|line| line.is_empty());
     let printed = backtrail(&["stacks", "--core", CORE, "-e", PROGRAM]).stdout;
     let printed = printed.lines().map(str::trim_start);
     let same = shown.zip(printed).take_while(|(shown, printed)| shown == printed);
