@@ -50,6 +50,6 @@ fn check_register_frames(report: &Report) {
     let mut twice = with.clone();
     add_register_frames(&mut twice);
     settle_register_frames(&mut twice);
-    let again: usize = twice.threads.iter().map(|thread| thread.frames.len()).sum();
+    let again: usize = twice.process.threads.iter().map(|thread| thread.frames.len()).sum();
     assert!(again <= before, "asking twice adds nothing");
 }
