@@ -5,6 +5,7 @@ mod many;
 use crate::details::Details;
 use crate::external;
 use backtrail_core::{Arch, ImageId, Reason, Svma, Symbol, SymbolInfo};
+use backtrail_object::Format;
 use backtrail_store::{ExternalSymbolFile, FileData, ImageFiles, Index, OpenFile};
 use backtrail_symbolize::{FileRequest, Step, Symbolizer, TableTexts, table_answer, table_lookup};
 use backtrail_table::Table;
@@ -26,6 +27,7 @@ struct Parts<'files> {
     table: Option<&'files Table<'files>>,
     external: Option<&'files ExternalSymbolFile<'files>>,
     symbolizer: Option<Symbolizer<'files>>,
+    has_sized_symbols: bool,
     image_base: Svma,
 }
 
@@ -61,11 +63,13 @@ fn join(files: &[Arc<OpenFile>]) -> Result<Parts<'_>, String> {
         external.map(ExternalSymbolFile::image_base),
     ];
     let image_base = bases.into_iter().flatten().next().ok_or("")?;
+    let is_elf = objects.iter().any(|object| object.format() == Format::Elf);
+    let has_sized_symbols = table.is_none() && is_elf;
     let symbolizer = match objects.is_empty() {
         true => None,
         false => Some(Symbolizer::new(objects).map_err(|error| error.to_string())?),
     };
-    Ok(Parts { table, external, symbolizer, image_base })
+    Ok(Parts { table, external, symbolizer, has_sized_symbols, image_base })
 }
 
 /// Further files asked for by one lookup; more than any compiler's output needs.
@@ -160,20 +164,12 @@ impl ImageSymbolizer {
         })
     }
 
-    /// The symbol of the function that runs at an address, which is not always the nearest one.
+    /// The symbol of the function that runs at an address, which is not always the nearest one. Only ELF's symbols have
+    /// sizes, so that only they can tell; a table has the same answer as a lookup already.
     pub(crate) fn enclosing_function(&self, address: Svma) -> Option<Symbol> {
         self.joined.with_dependent(|_, parts| {
-            if let Some(symbolizer) = &parts.symbolizer {
-                return symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned());
-            }
-            let answer = table_lookup(parts.table?, address);
-            let offset = answer.function_offset?;
-            let outermost = answer.functions.into_iter().last().map(|function| Symbol {
-                name: function.name,
-                linkage_name: function.linkage_name,
-                offset,
-            });
-            answer.symbol.or(outermost)
+            let symbolizer = parts.symbolizer.as_ref().filter(|_| parts.has_sized_symbols)?;
+            symbolizer.enclosing_function(address).map(|symbol| symbol.to_owned())
         })
     }
 
