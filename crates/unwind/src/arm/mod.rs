@@ -7,5 +7,6 @@ mod frame;
 pub(crate) mod frame_pointer;
 pub(crate) mod prologue;
 pub(crate) mod signal;
+mod sweep;
 mod t32;
 mod ways;

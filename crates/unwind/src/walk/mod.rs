@@ -2,7 +2,6 @@
 
 mod cache;
 mod chain;
-mod common;
 mod fallback;
 mod fold;
 mod mend;
@@ -16,11 +15,10 @@ mod ways_out;
 
 pub use cache::Cache;
 pub use chain::FramePointers;
-pub use common::ImageList;
-pub(crate) use common::Notes;
 pub use fold::{Folded, Repeat, fold};
-pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
+pub use types::{End, Ended, Frame, Options, Recover, Step};
 
+use crate::failure::Failure;
 use crate::image::{Image, Images};
 use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
 use backtrail_core::{AddrRange, Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
