@@ -10,6 +10,7 @@ mod bug_types;
 mod exception;
 mod images;
 mod leftovers;
+mod members;
 mod metadata;
 mod state;
 #[cfg(test)]
@@ -17,8 +18,8 @@ mod tests;
 mod threads;
 
 use crate::json::{self, Json, Outcome};
-use backtrail_model::{Report, Source, Section};
 use crate::{Error, ErrorKind, Limits, apple_text};
+use backtrail_model::{Report, Section, Source};
 use metadata::Metadata;
 
 /// Reads the report that begins at `start` with a JSON value.
