@@ -2,8 +2,8 @@
 
 use crate::cache::TableCache;
 use crate::details::Details;
+use crate::files::{debug_files_in, neighbours};
 use crate::image_symbolizer::ImageSymbolizer;
-use crate::inspect::debug_files_in;
 use crate::object_info::ObjectInfo;
 use backtrail_core::{Arch, Avma, Bias, Svma, SymbolInfo, SymbolInfoRef};
 use backtrail_object::{Limits, Slice, slices};
@@ -102,7 +102,8 @@ impl Binary {
         let file = debug_files_in(path).into_iter().next();
         let file =
             file.ok_or_else(|| OpenError::Unreadable(format!("{}: no debug file in it", path.display())))?;
-        let unreadable = |error: &dyn fmt::Display| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let unreadable =
+            |error: &dyn fmt::Display| OpenError::Unreadable(format!("{}: {error}", file.display()));
         let places: Vec<_> = neighbours(path).into_iter().chain(options.symbols.iter().cloned()).collect();
         let index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
         let data = FileData::map(&file).map_err(|error| OpenError::Unreadable(error.to_string()))?;
@@ -110,7 +111,8 @@ impl Binary {
         if let Some(problem) = binary.problem() {
             return Err(unreadable(&problem));
         }
-        let info = ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable(&"expected a binary or debug file"))?;
+        let info =
+            ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable(&"expected a binary or debug file"))?;
         let mut files = ImageFiles { main_file: file.clone(), ..ImageFiles::default() };
         if binary.object().is_some() {
             files.binary = Some(binary);
@@ -226,17 +228,4 @@ fn choose<'s, 'd>(
             slice.ok_or_else(|| OpenError::NoSuchArch(path.to_owned(), arch, archs()))
         }
     }
-}
-
-/// Where a binary's dSYM and tables are by custom: `Foo.dSYM`, `Foo.btsym`, `Foo.gsym` and `Foo.sym` beside `Foo`,
-/// `Foo.app.dSYM` beside `Foo.app/Foo`.
-pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
-    let named = |path: &Path, ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let bundles = path.ancestors().take(2).map(|part| named(part, ".dSYM")).filter(|path| path.is_dir());
-    let tables = [".btsym", ".gsym", ".sym"].map(|ending| named(path, ending));
-    bundles.chain(tables.into_iter().filter(|path| path.is_file())).collect()
 }
