@@ -1,14 +1,14 @@
 //! The watching thread, from inside.
 
 use crate::beat::Beat;
+use crate::event::{Event, WatchError};
 use crate::journal::{Journal, Rules};
-use crate::watched_thread::WatchedThread;
-use crate::thread::OwnThread;
-use crate::watch::{Event, WatchError};
-use crate::{Hang, Options};
-use backtrail_stacks::own::{Capturer, ThreadId};
 use crate::monitor as core;
 use crate::monitor::SystemClock;
+use crate::thread::OwnThread;
+use crate::watched_thread::WatchedThread;
+use crate::{Hang, Options};
+use backtrail_stacks::own::{Capturer, ThreadId};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
