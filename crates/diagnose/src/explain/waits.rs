@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::waits::{WAITS, Wait};
-use crate::attribute::suspect_on;
 use crate::names::{cite, describe, is_any_of, thread_label};
+use crate::suspect::suspect_on;
 use backtrail_model::{Frame, Thread};
 
 /// Deeper frames are not what a thread waits in.
@@ -72,7 +72,8 @@ pub(super) fn others_waiting(facts: &Facts<'_>, draft: &mut Draft) {
     if !is_blocked {
         return;
     }
-    let candidates = facts.report.process.threads.iter().filter(|thread| !std::ptr::eq(*thread, main)).take(512);
+    let candidates =
+        facts.report.process.threads.iter().filter(|thread| !std::ptr::eq(*thread, main)).take(512);
     let mut found = 0;
     for thread in candidates {
         if let Some(line) = waiter(facts, thread).filter(|_| found < MAX_OTHERS) {

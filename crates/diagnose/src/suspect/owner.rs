@@ -199,7 +199,8 @@ fn owner_by_name(report: &Report, name: Option<&str>) -> Ownership {
 /// Whether a stack of the report runs through `main` in the image of that name.
 fn has_main(report: &Report, name: &str) -> bool {
     let stacks = report.process.threads.iter().map(|thread| &thread.frames);
-    let stacks = stacks.chain(report.process.backtraces.iter().map(|backtrace| &backtrace.frames)).take(MAX_STACKS);
+    let stacks =
+        stacks.chain(report.process.backtraces.iter().map(|backtrace| &backtrace.frames)).take(MAX_STACKS);
     // `main` is among the outermost frames.
     let outermost = stacks.flat_map(|frames| frames.iter().rev().take(4));
     outermost.into_iter().any(|frame| is_any_of(frame, &["main"]) && image_name(report, frame) == Some(name))
