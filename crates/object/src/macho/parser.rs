@@ -13,11 +13,11 @@ use object::read::macho::{Section as RawSection, Segment as RawSegment};
 use object::{Endianness, ReadRef};
 
 use super::header::{self, Command, Commands, Header, kind};
+use super::placement::Placement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
 use crate::object::{Endian, Format, Headers, Object};
 use crate::section::{FileRange, Section, Segment};
-use crate::slice::Placement;
 use crate::symbol::text;
 use crate::view::View;
 

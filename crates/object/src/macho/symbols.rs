@@ -6,6 +6,7 @@ use object::read::macho::Nlist;
 use object::{Endianness, ReadRef};
 
 use super::exports;
+use super::local_symbols::local_symbols;
 use super::parser::{Symtab, Tables, code_address, too_many};
 use crate::error::{Error, Result};
 use crate::object::Object;
@@ -16,7 +17,7 @@ use crate::view::View;
 /// apart. A table that is broken is left out.
 pub(crate) fn read<'d>(object: &Object<'d>, tables: &Tables<'d>) -> (Vec<Symbol<'d>>, Vec<Error>) {
     let (mut symbols, mut problems) = (Vec::new(), Vec::new());
-    let locals = super::cache::local_symbols(object, tables).unwrap_or_else(|error| {
+    let locals = local_symbols(object, tables).unwrap_or_else(|error| {
         problems.push(error);
         None
     });
