@@ -1,9 +1,8 @@
 //! The namespaces and types around functions whose debug info states no linkage name: what gcc leaves out of C++ for
 //! everything that the linker does not see.
 
-use super::functions::next_die;
-use super::names::{follow, read_stated};
 use super::reader::Reader;
+use super::stated::{follow, read_stated};
 use super::value::Value;
 use super::view::View;
 use gimli::constants as dw;
@@ -101,7 +100,7 @@ enum Step {
 fn step(view: View<'_, '_>, reader: &mut Reader<'_>, until: u64) -> Option<Step> {
     let abbrevs = &*view.body.abbrevs;
     let start = reader.offset();
-    let Some(abbrev) = next_die(reader, abbrevs).ok()? else { return Some(Step::Up) };
+    let Some(abbrev) = abbrevs.next_die(reader).ok()? else { return Some(Step::Up) };
     if !abbrev.has_children {
         abbrevs.skip(abbrev, reader)?;
         return Some(Step::Over);

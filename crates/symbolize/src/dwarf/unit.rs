@@ -7,7 +7,7 @@ use super::lines::LineTable;
 use super::reader::Reader;
 use super::scopes::ScopeCache;
 use super::split::SplitUnit;
-use super::value::{self, Value};
+use super::value::Value;
 use crate::malformed::Malformed;
 use gimli::constants as dw;
 use std::sync::{Arc, OnceLock};
@@ -85,7 +85,7 @@ impl Root {
         let mut root = Self { tag: abbrev.tag, ..Self::default() };
         for spec in abbrevs.specs(abbrev) {
             let at = *reader;
-            let value = value::read(abbrevs, *spec, reader);
+            let value = abbrevs.value(*spec, reader);
             let value =
                 value.ok_or_else(|| at.malformed(SECTION, "an attribute of a root DIE in a known form"))?;
             root.set(gimli::DwAt(spec.name), value);
