@@ -3,8 +3,7 @@
 //! gimli reads the header; the opcodes are run here, since of the rows only address, file, line and column are wanted, and
 //! since a program has to be entered in its middle.
 
-use super::reader::Reader;
-use super::view::Slice;
+use super::reader::{Reader, Slice};
 use gimli::constants as dw;
 
 /// Where a row says that its instructions come from.

@@ -2,10 +2,10 @@
 
 use super::files::{FileEntry, FileTable};
 use super::line_program::{Event, Location, Machine, Opcodes, State, number};
-use super::reader::Reader;
+use super::reader::{Reader, Slice};
 use super::sections::SectionId;
 use super::value::Value;
-use super::view::{Slice, View, as_offset};
+use super::view::{View, as_offset};
 use crate::malformed::Malformed;
 
 /// A line program, ready to be run.

@@ -6,13 +6,8 @@ use super::stated::{follow, read_stated};
 use super::value::Value;
 use super::view::View;
 use gimli::constants as dw;
-use std::collections::HashMap;
 use std::iter::Peekable;
-use std::sync::{Mutex, PoisonError};
-
-/// Names with their scopes, by DIE (counted from the unit's start): finding the scopes means walking the unit up to there.
-#[derive(Default)]
-pub(crate) struct ScopeCache(Mutex<HashMap<u32, String>>);
+use std::sync::PoisonError;
 
 /// A name with the scopes of its DIE (a section offset of the view's file) before it.
 pub(crate) fn qualify(view: View<'_, '_>, die: u64, name: &[u8]) -> Option<String> {

@@ -7,7 +7,6 @@ use super::sections::SectionId;
 use super::spans::Span;
 use super::unit::{Body, Root, Unit};
 use super::value::{Pcs, Value};
-use gimli::EndianSlice;
 
 /// A unit together with the file that it stands in.
 #[derive(Clone, Copy)]
@@ -19,8 +18,6 @@ pub(crate) struct View<'a, 'd> {
     pub(crate) unit: &'a Unit<'d>,
     pub(crate) body: &'a Body,
 }
-
-pub(crate) type Slice<'a> = EndianSlice<'a, gimli::RunTimeEndian>;
 
 impl<'a, 'd> View<'a, 'd> {
     pub(crate) fn root(&self) -> &'a Root {
