@@ -9,6 +9,7 @@ mod attribute;
 mod explain;
 mod names;
 mod register_frames;
+mod suspect;
 
 pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
 pub use explain::{Explanation, explain};

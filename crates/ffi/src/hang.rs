@@ -3,6 +3,7 @@
 use crate::capture::BacktrailCapturer;
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_INVALID, BACKTRAIL_SYSTEM, Failure, guard};
+use crate::text;
 use backtrail::Symbols;
 use backtrail::capture::ThreadId;
 use backtrail::hang::{Activity, Beat, End, Event, Hang, Options, Watch, unfinished};
@@ -121,10 +122,10 @@ impl Handler {
     fn call(&self, event: u32, hang: Option<&Hang>, problem: Option<&str>) {
         let Some(function) = self.function else { return };
         let hang = hang.map(|hang| BacktrailHang(hang.clone()));
-        let problem = problem.map(pass::text);
+        let problem = problem.map(text::text);
         let told = hang.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the header demands a function of this type; both pointers last for the call.
-        unsafe { function(self.context, event, told, pass::pointer(problem.as_ref())) }
+        unsafe { function(self.context, event, told, text::pointer(problem.as_ref())) }
     }
 
     fn tell(&self, event: &Event<'_>) {
@@ -303,7 +304,7 @@ pub unsafe extern "C" fn backtrail_hang_format(
             other => return Err(Failure::new(BACKTRAIL_INVALID, format!("{other} is no format"))),
         };
         written.map_err(|error| Failure::new(BACKTRAIL_SYSTEM, error.to_string()))?;
-        *out = pass::text(&String::from_utf8_lossy(&text)).into_raw();
+        *out = text::text(&String::from_utf8_lossy(&text)).into_raw();
         Ok(())
     })
 }
@@ -324,13 +325,13 @@ pub unsafe extern "C" fn backtrail_hang_unfinished(
         let handler = handler.ok_or_else(|| Failure::null("handler"))?;
         let system = |error: std::io::Error| Failure::new(BACKTRAIL_SYSTEM, error.to_string());
         for found in unfinished(Path::new(folder)).map_err(system)? {
-            let path = pass::text(&found.path.display().to_string());
+            let path = text::text(&found.path.display().to_string());
             let problem: Option<CString> =
-                found.hang.as_ref().err().map(|error| pass::text(&error.to_string()));
+                found.hang.as_ref().err().map(|error| text::text(&error.to_string()));
             let hang = found.hang.as_ref().ok().map(|hang| BacktrailHang(hang.clone()));
             let told = hang.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
             // SAFETY: the header demands a function of this type; the pointers last for the call.
-            let remove = unsafe { handler(context, path.as_ptr(), told, pass::pointer(problem.as_ref())) };
+            let remove = unsafe { handler(context, path.as_ptr(), told, text::pointer(problem.as_ref())) };
             if remove != 0 {
                 found.remove().map_err(system)?;
             }

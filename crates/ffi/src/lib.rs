@@ -21,5 +21,6 @@ pub mod hang;
 pub mod names;
 mod pass;
 pub mod status;
+mod text;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod threads;

@@ -2,6 +2,7 @@
 
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_GONE, BACKTRAIL_INVALID, BACKTRAIL_UNREADABLE, Failure, guard, quiet};
+use crate::text;
 use backtrail::{AddressKind, Arch, Avma, Binary, Frame, Function, Reason, Symbol, SymbolInfo};
 use std::ffi::{CString, c_char};
 use std::path::Path;
@@ -85,7 +86,7 @@ impl BacktrailNames {
             let row = Row {
                 frame: position,
                 address: frame.address.map_or(0, |address| address.raw().get()),
-                image: frame.image_name.as_deref().map(pass::text),
+                image: frame.image_name.as_deref().map(text::text),
                 ..Row::default()
             };
             names.add(&row, &frame.functions, frame.symbol.as_ref(), frame.reason, frame.function_offset);
@@ -118,9 +119,9 @@ impl BacktrailNames {
         };
         for function in functions {
             self.0.push(Row {
-                name: Some(pass::text(&function.name)),
-                linkage_name: function.linkage_name.as_deref().map(pass::text),
-                file: function.file.as_deref().map(pass::text),
+                name: Some(text::text(&function.name)),
+                linkage_name: function.linkage_name.as_deref().map(text::text),
+                file: function.file.as_deref().map(text::text),
                 line: function.line.unwrap_or(0),
                 column: function.column.unwrap_or(0),
                 inlined: function.inlined,
@@ -131,14 +132,14 @@ impl BacktrailNames {
         match symbol {
             _ if !functions.is_empty() => {}
             Some(symbol) => self.0.push(Row {
-                name: Some(pass::text(&symbol.name)),
-                linkage_name: symbol.linkage_name.as_deref().map(pass::text),
+                name: Some(text::text(&symbol.name)),
+                linkage_name: symbol.linkage_name.as_deref().map(text::text),
                 offset: symbol.offset,
                 ..row()
             }),
             None => {
                 let reason = reason.unwrap_or(Reason::NoSymbol);
-                self.0.push(Row { reason: Some(pass::text(reason.as_str())), ..row() });
+                self.0.push(Row { reason: Some(text::text(reason.as_str())), ..row() });
             }
         }
     }
@@ -149,11 +150,11 @@ impl Row {
         BacktrailName {
             frame: self.frame,
             address: self.address,
-            image: pass::pointer(self.image.as_ref()),
-            name: pass::pointer(self.name.as_ref()),
-            linkage_name: pass::pointer(self.linkage_name.as_ref()),
-            file: pass::pointer(self.file.as_ref()),
-            reason: pass::pointer(self.reason.as_ref()),
+            image: text::pointer(self.image.as_ref()),
+            name: text::pointer(self.name.as_ref()),
+            linkage_name: text::pointer(self.linkage_name.as_ref()),
+            file: text::pointer(self.file.as_ref()),
+            reason: text::pointer(self.reason.as_ref()),
             line: self.line,
             column: self.column,
             offset: self.offset,

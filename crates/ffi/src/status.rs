@@ -1,5 +1,6 @@
 //! How calls end.
 
+use crate::text;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,7 +56,7 @@ pub(crate) fn guard(act: impl FnOnce() -> Result<(), Failure>) -> i32 {
         }
     };
     // A thread that is ending may have no place for the message any more.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = crate::pass::text(&failure.message));
+    let _ = LAST.try_with(|last| *last.borrow_mut() = text::text(&failure.message));
     failure.status
 }
 

@@ -3,6 +3,7 @@
 use crate::capture::{BacktrailCapturer, BacktrailStack};
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_GONE, Failure, guard};
+use crate::text;
 use backtrail::capture::ThreadStack;
 use std::ffi::{CString, c_char};
 
@@ -68,13 +69,13 @@ impl From<ThreadStack> for Thread {
     fn from(thread: ThreadStack) -> Self {
         let (stack, problem) = match thread.stack {
             Ok(stack) => (Some(BacktrailStack::new(stack)), None),
-            Err(error) => (None, Some(pass::text(&error.to_string()))),
+            Err(error) => (None, Some(text::text(&error.to_string()))),
         };
         Self {
             id: thread.id.get(),
             is_main: thread.is_main,
-            name: pass::text(&thread.name),
-            state: thread.state.map(|state| pass::text(&state.to_string())),
+            name: text::text(&thread.name),
+            state: thread.state.map(|state| text::text(&state.to_string())),
             cpu_seconds: thread.cpu.map_or(-1.0, |cpu| cpu.time.as_secs_f64()),
             cpu_usage: thread.cpu.and_then(|cpu| cpu.usage).unwrap_or(-1.0),
             stack,
@@ -129,9 +130,9 @@ pub unsafe extern "C" fn backtrail_threads_get(
         let for_c = BacktrailThread {
             id: thread.id,
             name: thread.name.as_ptr(),
-            state: pass::pointer(thread.state.as_ref()),
+            state: text::pointer(thread.state.as_ref()),
             stack: thread.stack.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-            problem: pass::pointer(thread.problem.as_ref()),
+            problem: text::pointer(thread.problem.as_ref()),
             cpu_seconds: thread.cpu_seconds,
             cpu_usage: thread.cpu_usage,
             is_main: u32::from(thread.is_main),

@@ -54,6 +54,8 @@ mod unfinished;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod beat;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+mod event;
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod journal;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 mod lines;
@@ -70,6 +72,8 @@ mod watched_thread;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use beat::{Beat, Work};
+#[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
+pub use event::{Event, WatchError};
 pub use model::{Activity, End, Excused, Hang};
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use options::Options;
@@ -77,7 +81,7 @@ pub use read::ReadError;
 pub use time::millis;
 pub use unfinished::{Unfinished, unfinished};
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
-pub use watch::{Event, Watch, WatchError};
+pub use watch::Watch;
 
 #[cfg(test)]
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]

@@ -94,27 +94,34 @@ impl MergedTree {
     }
 }
 
-/// The hang's node for the heaviest stack.
-pub(crate) fn heaviest(hang: &Hang) -> Option<usize> {
-    let tree = MergedTree::of(hang);
-    Some(tree.nodes.get(tree.heaviest()?)?.sample)
-}
-
-/// One line a stack, callers before what they call and the heaviest first.
-pub(crate) fn write_collapsed(hang: &Hang, out: &mut dyn Write) -> io::Result<()> {
-    let tree = MergedTree::of(hang);
-    let mut open: Vec<usize> = tree.roots.iter().rev().copied().collect();
-    let mut stack: Vec<&str> = Vec::new();
-    while let Some(node) = open.pop().and_then(|place| tree.nodes.get(place)) {
-        stack.truncate(node.depth);
-        stack.push(&node.label);
-        if !node.own_time.is_zero() {
-            let millis = (node.own_time.as_secs_f64() * 1000.0).round().max(1.0);
-            writeln!(out, "{} {millis}", stack.join(";"))?;
-        }
-        open.extend(node.children.iter().rev());
+impl Hang {
+    /// The position in [`Hang::nodes`] of the innermost frame of the heaviest stack: the one whose functions most time
+    /// was spent in, from the outermost on. `None` without samples.
+    pub fn heaviest(&self) -> Option<usize> {
+        let tree = MergedTree::of(self);
+        Some(tree.nodes.get(tree.heaviest()?)?.sample)
     }
-    Ok(())
+
+    /// Writes each stack as `outermost;…;innermost N`, N in milliseconds: what flame graphs are made of. Callers come
+    /// before what they call, and the heaviest first.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_collapsed(&self, out: &mut dyn Write) -> io::Result<()> {
+        let tree = MergedTree::of(self);
+        let mut open: Vec<usize> = tree.roots.iter().rev().copied().collect();
+        let mut stack: Vec<&str> = Vec::new();
+        while let Some(node) = open.pop().and_then(|place| tree.nodes.get(place)) {
+            stack.truncate(node.depth);
+            stack.push(&node.label);
+            if !node.own_time.is_zero() {
+                let millis = (node.own_time.as_secs_f64() * 1000.0).round().max(1.0);
+                writeln!(out, "{} {millis}", stack.join(";"))?;
+            }
+            open.extend(node.children.iter().rev());
+        }
+        Ok(())
+    }
 }
 
 /// The names of one frame, innermost first; `image+0x…` where it has none. A semicolon would end the frame, a line break

@@ -4,8 +4,6 @@ use crate::monitor as core;
 use backtrail_core::Arch;
 use backtrail_model::{Frame, ImageIndex, Process, Tree, TreeNode, Unit};
 use backtrail_resolve::Symbols;
-use std::fmt;
-use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 pub use crate::monitor::{Activity, End, Excused};
@@ -65,12 +63,6 @@ impl Hang {
         symbols.symbolize(&mut self.process, true);
     }
 
-    /// The position in [`Hang::nodes`] of the innermost frame of the heaviest stack: the one whose functions most time
-    /// was spent in, from the outermost on. `None` without samples.
-    pub fn heaviest(&self) -> Option<usize> {
-        crate::merge::heaviest(self)
-    }
-
     /// The frames of all stacks; callers come before what they call. Weights are nanoseconds.
     pub fn nodes(&self) -> &[TreeNode] {
         self.process.trees.first().map(|tree| tree.nodes.as_slice()).unwrap_or_default()
@@ -81,24 +73,6 @@ impl Hang {
         self.process.trees.first().into_iter().flat_map(move |tree| tree.stack(node))
     }
 
-    /// Writes it for people: what happened, the heaviest stack, the tree of all.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        crate::text::write(self, out)
-    }
-
-    /// Writes each stack as `outermost;…;innermost N`, N in milliseconds: what flame graphs are made of.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_collapsed(&self, out: &mut dyn Write) -> io::Result<()> {
-        crate::merge::write_collapsed(self, out)
-    }
-}
-
-impl Hang {
     /// [`Hang::began`] by RFC 3339, in UTC.
     pub fn time(&self) -> Option<String> {
         self.began.map(crate::time::rfc3339)
@@ -122,14 +96,5 @@ impl Hang {
             frame.image = address.and_then(|address| index.find(address, None, None));
         }
         self.process.images = images;
-    }
-}
-
-/// The text form.
-impl fmt::Display for Hang {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = Vec::new();
-        self.write_text(&mut text).map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(&text))
     }
 }

@@ -1,11 +1,11 @@
 //! The watching thread, from inside.
 
 use crate::beat::Beat;
+use crate::event::{Event, WatchError};
 use crate::journal::{Journal, Rules};
 use crate::monitor as core;
 use crate::monitor::SystemClock;
 use crate::thread::OwnThread;
-use crate::watch::{Event, WatchError};
 use crate::watched_thread::WatchedThread;
 use crate::{Hang, Options};
 use backtrail_stacks::own::{Capturer, ThreadId};

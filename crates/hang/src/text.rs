@@ -4,31 +4,47 @@ use crate::merge::{MergedTree, names, place};
 use crate::{Activity, End, Hang};
 use backtrail_core::Function;
 use backtrail_model::Frame;
+use std::fmt;
 use std::io::{self, Write};
 use std::time::Duration;
 
 /// Lines of the tree; what is further down has few samples.
 const MAX_ROWS: usize = 400;
 
-pub(crate) fn write(hang: &Hang, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", title(hang))?;
-    writeln!(out, "{}", circumstances(hang))?;
-    if let Some(line) = excused(hang) {
-        writeln!(out, "{line}")?;
+impl Hang {
+    /// Writes it for people: what happened, the heaviest stack, the tree of all.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", title(self))?;
+        writeln!(out, "{}", circumstances(self))?;
+        if let Some(line) = excused(self) {
+            writeln!(out, "{line}")?;
+        }
+        let tree = MergedTree::of(self);
+        if let Some(place) = tree.heaviest()
+            && let Some(node) = tree.nodes.get(place)
+        {
+            writeln!(out, "\nHeaviest stack ({} of {} samples)", node.samples, self.samples)?;
+            stack(self, node.sample, out)?;
+            writeln!(out, "\nAll samples")?;
+            all(self, &tree, out)?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(out, "\nNotes")?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(out, "  - {note}"))
     }
-    let tree = MergedTree::of(hang);
-    if let Some(place) = tree.heaviest()
-        && let Some(node) = tree.nodes.get(place)
-    {
-        writeln!(out, "\nHeaviest stack ({} of {} samples)", node.samples, hang.samples)?;
-        stack(hang, node.sample, out)?;
-        writeln!(out, "\nAll samples")?;
-        all(hang, &tree, out)?;
+}
+
+/// The text form.
+impl fmt::Display for Hang {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        self.write_text(&mut text).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&text))
     }
-    if !hang.notes.is_empty() {
-        writeln!(out, "\nNotes")?;
-    }
-    hang.notes.iter().try_for_each(|note| writeln!(out, "  - {note}"))
 }
 
 fn title(hang: &Hang) -> String {

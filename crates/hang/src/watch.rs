@@ -1,10 +1,10 @@
 //! The watching thread, from outside.
 
+use crate::Options;
 use crate::beat::Beat;
+use crate::event::{Event, WatchError};
 use crate::run::Run;
-use crate::{Hang, Options};
 use backtrail_stacks::own::ThreadId;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -18,30 +18,6 @@ pub struct Watch {
     stop: Arc<AtomicBool>,
     watcher: Option<JoinHandle<()>>,
 }
-
-/// What a watch tells, on its own thread.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Event<'h> {
-    /// The thread hangs; this is its first stack. What is done about it delays the next.
-    Began(&'h Hang),
-    /// The thread got on, or ended, or is no longer watched.
-    Ended(&'h Hang),
-    /// Something does not work, in one sentence: the file cannot be written.
-    Problem(&'h str),
-}
-
-/// Why a thread cannot be watched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WatchError(pub(crate) String);
-
-impl fmt::Display for WatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WatchError {}
 
 impl Watch {
     /// Watches the calling thread. It rests until its first beat. `handler` is called on the watching thread.

@@ -7,9 +7,10 @@ use object::ReadRef;
 use object::archive::{Header, TERMINATOR, THIN_MAGIC};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::found::{Found, too_many};
 use crate::limits::Limits;
+use crate::macho::Placement;
 use crate::section::FileRange;
-use crate::slice::{Found, Placement};
 use crate::sniff::{ENOUGH, Sniffed, sniff};
 use crate::view::{View, until_nul};
 use crate::{elf, macho};
@@ -56,11 +57,6 @@ pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result
         }
     }
     Ok(found)
-}
-
-pub(crate) fn too_many(offset: u64, limits: &Limits) -> Error {
-    let detail = format!("more than {} members", limits.slices);
-    Error::new(ErrorKind::LimitExceeded, offset, detail)
 }
 
 fn is_index(name: &str) -> bool {

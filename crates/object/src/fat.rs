@@ -5,8 +5,8 @@ use object::read::macho::FatArch;
 use object::{BigEndian, ReadRef};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::found::Found;
 use crate::macho;
-use crate::slice::Found;
 use crate::view::View;
 
 /// The slices that a fat header lists. Those that leave the file are cut at its end; those that begin behind it have a

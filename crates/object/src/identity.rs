@@ -1,15 +1,18 @@
 //! What a scan of many files needs to know of each, from its headers alone.
 
-use backtrail_core::{Arch, ImageId};
+use backtrail_core::{Arch, FileOffset, ImageId};
 use object::ReadRef;
 use object::read::ReadCache;
 
 use crate::error::{Error, Result};
+use crate::found::Found;
 use crate::limits::Limits;
+use crate::macho::Placement;
+use crate::macho::cache::SharedCache;
 use crate::object::{Format, Headers, Kind};
 use crate::read_at::{Fetch, ReadAt};
 use crate::section::FileRange;
-use crate::slice::{Found, Placement, find};
+use crate::slice::find;
 use crate::view::View;
 use crate::{elf, macho};
 
@@ -86,11 +89,11 @@ pub fn identify_each(data: &dyn ReadAt, limits: &Limits) -> Result<Vec<Result<Id
     let cache = ReadCache::new(Fetch::new(data, 0, len, budget.max(len / 64), DIRECTORY_BLOCK));
     let found = find(View::new(&cache, 0, budget), limits);
     let found = found.map_err(|error| cache.into_inner().failure.unwrap_or(error))?;
-    let whole_cache = found.iter().find_map(|found| match &found.placement {
-        Placement::Cached { cache, .. } => Some(Ok(cache.identity(len))),
+    let whole = found.iter().find_map(|found| match &found.placement {
+        Placement::Cached { cache, .. } => Some(Ok(whole_cache(cache, len))),
         _ => None,
     });
-    Ok(whole_cache.into_iter().chain(found.into_iter().map(|found| one(data, found, limits))).collect())
+    Ok(whole.into_iter().chain(found.into_iter().map(|found| one(data, found, limits))).collect())
 }
 
 fn one(data: &dyn ReadAt, found: Found, limits: &Limits) -> Result<Identity> {
@@ -135,6 +138,20 @@ fn identity(headers: &Headers<'_>, found: Found) -> Identity {
         has_debug_info: headers.has_debug_info,
         has_symbols: headers.has_symbols,
         member: found.member,
+    }
+}
+
+/// A shared cache as a whole.
+fn whole_cache(cache: &SharedCache, len: u64) -> Identity {
+    Identity {
+        format: Format::MachO,
+        kind: Kind::SharedCache,
+        arch: cache.arch,
+        id: cache.id,
+        range: FileRange::from_size(FileOffset::new(0), len),
+        has_debug_info: false,
+        has_symbols: true,
+        member: None,
     }
 }
 

@@ -27,6 +27,7 @@ mod compress;
 mod elf;
 mod error;
 mod fat;
+mod found;
 mod gopclntab;
 mod identity;
 mod limits;

@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use backtrail_core::{Arch, FileOffset, ImageId};
+use backtrail_core::{Arch, FileOffset};
 use object::ReadRef;
 
 use crate::budget::Share;
 use crate::error::{Error, ErrorKind, Result};
+use crate::found::{Found, too_many};
 use crate::limits::Limits;
-use crate::macho::cache::SharedCache;
+use crate::macho::Placement;
+use crate::macho::cache::{CacheImage, SharedCache};
+use crate::macho::fileset::FilesetEntry;
 use crate::object::Object;
 use crate::section::FileRange;
 use crate::view::View;
@@ -53,47 +56,6 @@ impl<'d> Slice<'d> {
     /// Why there is nothing to [`parse`](Self::parse), where the container already shows it.
     pub fn problem(&self) -> Option<&Error> {
         self.problem.as_ref()
-    }
-}
-
-/// How the parts of an object lie in its bytes.
-#[derive(Clone, Debug)]
-pub(crate) enum Placement {
-    /// The header comes first, and all offsets count from it.
-    Whole,
-    /// The header lies at this offset, and all offsets count from the start of the file: kernel collections.
-    Entry { header: u64 },
-    /// The header lies at this offset; segments are found by address in the cache's mappings.
-    Cached { header: u64, cache: Arc<SharedCache> },
-}
-
-impl Placement {
-    pub(crate) fn header(&self) -> u64 {
-        match self {
-            Self::Whole => 0,
-            Self::Entry { header } | Self::Cached { header, .. } => *header,
-        }
-    }
-}
-
-/// One object as its container lists it.
-#[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) arch: Arch,
-    pub(crate) member: Option<String>,
-    pub(crate) modified: Option<u64>,
-    pub(crate) range: FileRange,
-    pub(crate) placement: Placement,
-    /// The identity, where the container states it.
-    pub(crate) id: Option<ImageId>,
-    pub(crate) problem: Option<Error>,
-}
-
-impl Found {
-    pub(crate) fn whole(arch: Arch, offset: u64, size: u64) -> Self {
-        let range = FileRange::from_size(FileOffset::new(offset), size);
-        let (member, modified, id, problem) = (None, None, None, None);
-        Self { arch, member, modified, range, placement: Placement::Whole, id, problem }
     }
 }
 
@@ -167,7 +129,7 @@ fn find_fat<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Fo
             all.push(slice);
         }
         if all.len() > limits.slices {
-            return Err(archive::too_many(offset, limits));
+            return Err(too_many(offset, limits));
         }
     }
     Ok(all)
@@ -176,8 +138,20 @@ fn find_fat<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Fo
 fn find_macho<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
     let start = view.bytes_up_to(0, sniff::ENOUGH, "the start of the file")?;
     let mut all = vec![Found::whole(macho::arch_of(start), 0, view.len())];
-    all.extend(macho::fileset::entries(view, limits)?);
+    all.extend(macho::fileset::entries(view, limits)?.into_iter().map(collection_entry));
     Ok(all)
+}
+
+fn collection_entry(entry: FilesetEntry) -> Found {
+    Found {
+        arch: entry.arch,
+        member: Some(entry.name),
+        modified: None,
+        range: entry.range,
+        placement: Placement::Entry { header: entry.range.start().get() },
+        id: None,
+        problem: entry.problem,
+    }
 }
 
 fn find_cached<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
@@ -185,7 +159,7 @@ fn find_cached<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec
     Ok(cache.images.iter().map(|image| cache_image(&cache, image)).collect())
 }
 
-fn cache_image(cache: &Arc<SharedCache>, image: &crate::macho::cache::CacheImage) -> Found {
+fn cache_image(cache: &Arc<SharedCache>, image: &CacheImage) -> Found {
     let header = cache.file_offset(image.address);
     let elsewhere = || {
         let detail = format!("{} lies in another file of the shared cache", image.path);

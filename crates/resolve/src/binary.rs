@@ -2,8 +2,8 @@
 
 use crate::cache::TableCache;
 use crate::details::Details;
+use crate::files::{debug_files_in, neighbours};
 use crate::image_symbolizer::ImageSymbolizer;
-use crate::inspect::debug_files_in;
 use crate::object_info::ObjectInfo;
 use backtrail_core::{Arch, Avma, Bias, Svma, SymbolInfo, SymbolInfoRef};
 use backtrail_object::{Limits, Slice, slices};
@@ -228,17 +228,4 @@ fn choose<'s, 'd>(
             slice.ok_or_else(|| OpenError::NoSuchArch(path.to_owned(), arch, archs()))
         }
     }
-}
-
-/// Where a binary's dSYM and tables are by custom: `Foo.dSYM`, `Foo.btsym`, `Foo.gsym` and `Foo.sym` beside `Foo`,
-/// `Foo.app.dSYM` beside `Foo.app/Foo`.
-pub(crate) fn neighbours(path: &Path) -> Vec<PathBuf> {
-    let named = |path: &Path, ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let bundles = path.ancestors().take(2).map(|part| named(part, ".dSYM")).filter(|path| path.is_dir());
-    let tables = [".btsym", ".gsym", ".sym"].map(|ending| named(path, ending));
-    bundles.chain(tables.into_iter().filter(|path| path.is_file())).collect()
 }

@@ -1,10 +1,11 @@
 //! What a file holds, for people who wonder why it does not answer.
 
+use crate::files::debug_files_in;
 use backtrail_core::{Arch, ImageId, Svma};
 use backtrail_object::{Format, Kind, Limits, Object, Slice, slices};
 use backtrail_store::FileData;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One slice of a fat file, one member of an archive, or the whole of a plain file.
 #[derive(Clone, Debug, Serialize)]
@@ -78,20 +79,6 @@ pub fn inspect(path: &Path) -> Result<Vec<Inspected>, String> {
         return Err(format!("{}: no object files in it", path.display()));
     }
     Ok(all)
-}
-
-/// The file itself, or the debug files of a dSYM bundle.
-pub(crate) fn debug_files_in(path: &Path) -> Vec<PathBuf> {
-    if !path.is_dir() {
-        return vec![path.to_owned()];
-    }
-    let folder = path.join("Contents/Resources/DWARF");
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let hidden =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"._"));
-    let mut files: Vec<_> = entries.filter(|path| path.is_file() && !hidden(path)).collect();
-    files.sort();
-    files
 }
 
 fn inspect_slice(path: &Path, slice: &Slice<'_>) -> Inspected {

@@ -12,6 +12,7 @@ pub mod cfi;
 mod convert;
 mod details;
 mod external;
+mod files;
 mod frames;
 mod image_symbolizer;
 mod inspect;

@@ -11,7 +11,6 @@ use backtrail_object::{Identity, Kind};
 use crate::data::{Backing, FileData};
 use crate::entry::{Entry, Location};
 use crate::error::{Error, ErrorKind, Fault};
-use crate::locate::Locator;
 use crate::open_file::OpenFile;
 use crate::progress::{Counts, Progress};
 use crate::scan::{self, Findings, ScanOptions};
@@ -38,7 +37,7 @@ pub struct Index {
     opened: Mutex<HashMap<Location, Weak<Backing>>>,
     /// What is parsed somewhere is not parsed a second time.
     parsed: Mutex<HashMap<FileKey, Arc<Mutex<Weak<OpenFile>>>>>,
-    places: Places,
+    pub(crate) places: Places,
 }
 
 /// Where files are that others name.
@@ -268,11 +267,6 @@ impl Index {
         let file = OpenFile::new(name, location.path(), open()?);
         *slot = Arc::downgrade(&file);
         Ok(file)
-    }
-
-    /// Looks where files name others, and among the scanned files.
-    pub fn locator(&self) -> Locator<'_> {
-        Locator::new(self, &self.places)
     }
 
     /// Where files are that others name.

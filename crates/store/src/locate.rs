@@ -39,11 +39,14 @@ pub enum DebugLinkCheck {
     Crc(u32),
 }
 
-impl<'i> Locator<'i> {
-    pub(crate) fn new(index: &'i Index, places: &'i Places) -> Self {
-        Self { index, places }
+impl Index {
+    /// Looks where files name others, and among the scanned files.
+    pub fn locator(&self) -> Locator<'_> {
+        Locator { index: self, places: &self.places }
     }
+}
 
+impl Locator<'_> {
     /// The debug file of a build id: `.build-id/nn/rest.debug` in each debug folder, as [GDB] and elfutils have it.
     ///
     /// [GDB]: https://sourceware.org/gdb/current/onlinedocs/gdb.html/Separate-Debug-Files.html

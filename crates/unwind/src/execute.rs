@@ -1,8 +1,8 @@
 //! Applying a row to a frame's registers: what makes them the caller's.
 
 use crate::expression::{Context, evaluate};
+use crate::failure::Failure;
 use crate::row::{Cfa, Expression, Row, Rule};
-use crate::walk::Failure;
 use backtrail_core::{Avma, Bias, Family, ReadMemory, Register, Registers};
 
 /// The caller's state.

@@ -1,9 +1,13 @@
 //! Where images lie in the target.
 
 use crate::runtime::RuntimeFrame;
-use crate::walk::Notes;
 use crate::{Module, Rules};
 use backtrail_core::{AddrRange, Avma, Bias, Svma};
+use list::Notes;
+
+mod list;
+
+pub use list::ImageList;
 
 /// One image, or one executable mapping that belongs to none.
 #[derive(Clone, Copy, Debug)]

@@ -83,10 +83,12 @@ mod aarch64;
 mod arch;
 mod arm;
 pub mod cfi;
+mod code;
 pub mod compact;
 mod execute;
 pub mod exidx;
 mod expression;
+mod failure;
 mod image;
 mod module;
 mod read;
@@ -99,13 +101,11 @@ mod x86;
 mod x86_64;
 
 pub use expression::ExpressionError;
-pub use image::{Image, Images};
+pub use failure::Failure;
+pub use image::{Image, ImageList, Images};
 pub use module::Module;
 pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
 pub use rules::{Rules, Size};
 pub use runtime::{RuntimeFrame, RuntimeFunction, RuntimeTable};
 pub use sections::{Section, Sections};
-pub use walk::{
-    Cache, End, Ended, Failure, Folded, Frame, FramePointers, ImageList, Options, Recover, Repeat, Step,
-    Walk, fold,
-};
+pub use walk::{Cache, End, Ended, Folded, Frame, FramePointers, Options, Recover, Repeat, Step, Walk, fold};

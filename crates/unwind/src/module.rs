@@ -1,11 +1,11 @@
 //! All methods of one image that need no memory of the target: an address in, a row out.
 
-use crate::arch::{self, Code};
+use crate::arch;
 use crate::cfi::{Flavour, Frames};
+use crate::code::Code;
 use crate::compact::{Compact, CompactFound};
 use crate::exidx::Exidx;
 use crate::row::{Cfa, Expression, Found, Miss, Row, Rule};
-use crate::rules::Rules;
 use crate::runtime::RuntimeFrame;
 use crate::sections::{Section, Sections};
 use alloc::vec::Vec;
@@ -206,11 +206,6 @@ impl<'d> Module<'d> {
     pub(crate) fn is_thread_start(&self, at: Svma) -> bool {
         let mut starts = self.tables.iter().flat_map(|tables| &tables.sections.thread_starts);
         starts.any(|range| range.contains(at))
-    }
-
-    /// Compiles all tables into rows of fixed size.
-    pub fn compile(&self) -> Rules {
-        Rules::compile(self)
     }
 
     /// The bytes of an expression in a row of this module.

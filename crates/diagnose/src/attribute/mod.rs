@@ -1,23 +1,19 @@
 //! Whose code a report points at.
 //!
 //! The innermost frame that is not the system's decides. Frames are passed over from the innermost outwards while
-//! they lie in system images, or are functions that end up on top without being at fault (`skip`: abort, throw,
+//! they lie in system images, or are functions that end up on top without being at fault ([`crate::suspect`]: abort, throw,
 //! reference counting, locks, allocators, crash reporters). The first frame left belongs to the app's own binary, or
 //! to a library that the app ships or loads, named by its image; where none is left, it was the system.
 //!
 //! That is where to look first, not proof of guilt: a damaged heap breaks whoever uses it next. The evidence says
 //! what the verdict rests on.
 
-mod owner;
-pub(crate) mod paths;
-pub(crate) mod skip;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
 use backtrail_model::{Image, Report};
-pub(crate) use walk::{Suspect, suspect_on};
 
 /// Whose code it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,83 +1,15 @@
-//! The walk from the innermost frame outwards, and the cases in which a stack does not tell.
+//! The verdict by the frame to suspect, and the cases in which a stack does not tell.
 
-use super::owner::{Owner, Ownership, owner_of, owner_of_image};
-use super::skip::{REPORTER_IMAGES, skip_reason};
 use super::{Attribution, StaticOwner, StaticOwners, Verdict};
 use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
     base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
 };
+use crate::suspect::owner::{Owner, owner_of, owner_of_image};
+use crate::suspect::skip::skip_reason;
+use crate::suspect::{Suspect, suspect_on};
 use backtrail_core::Avma;
 use backtrail_model::{Frame, Image, Report};
-
-/// Deeper frames have no say: whatever lies there called half of the program.
-const MAX_FRAMES: usize = 4096;
-
-/// How many frames that were passed over the evidence cites.
-const MAX_CITED: usize = 4;
-
-/// The first frame that is not passed over.
-pub(crate) struct Suspect<'r> {
-    /// The frame.
-    pub(crate) frame: &'r Frame,
-    /// How many frames lie further in.
-    pub(crate) position: usize,
-    /// Whose its image is.
-    pub(crate) ownership: Ownership,
-    /// Sentences on the frames that were passed over.
-    passed: Vec<String>,
-}
-
-/// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
-pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame]) -> Option<Suspect<'r>> {
-    let mut passed = Vec::new();
-    let start = behind_signal_handler(report, stack, frames, &mut passed);
-    let mut unknown = None;
-    for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
-        let ownership = owner_of(report, frame);
-        match ownership.owner {
-            Owner::System => continue,
-            Owner::Unknown => {
-                unknown = unknown.or(Some((position, frame, ownership)));
-                continue;
-            }
-            Owner::App | Owner::Sdk => {}
-        }
-        if let Some(reason) = passing_reason(report, frame) {
-            if passed.len() < MAX_CITED {
-                passed.push(format!("{}: passed over, it {reason}", cite(report, stack, frame)));
-            }
-            continue;
-        }
-        return Some(Suspect { frame, position, ownership, passed });
-    }
-    // A frame whose image nobody knows counts only where nothing better is found.
-    let named = |(_, frame, _): &(usize, &Frame, Ownership)| image_name(report, frame).is_some();
-    let (position, frame, ownership) = unknown.filter(named)?;
-    Some(Suspect { frame, position, ownership, passed })
-}
-
-/// Frames inside of `_sigtramp` are the crash reporter at work: what was interrupted begins behind it.
-fn behind_signal_handler(report: &Report, stack: &str, frames: &[Frame], passed: &mut Vec<String>) -> usize {
-    let trampoline = frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"]));
-    let Some((at, frame)) = trampoline.and_then(|at| Some((at, frames.get(at)?))) else { return 0 };
-    passed.push(format!("{}: the frames up to here are a signal handler", cite(report, stack, frame)));
-    at + 1
-}
-
-/// Why the code at `frame` is no suspect although its image is the app's or an SDK's. Every function inlined there
-/// has to be passed over; otherwise the frame stays.
-fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
-    let image = image_name(report, frame).unwrap_or_default();
-    if REPORTER_IMAGES.iter().any(|name| image.starts_with(name)) {
-        return Some("is a crash reporter's");
-    }
-    let mut reason = None;
-    for name in frame.names() {
-        reason = Some(skip_reason(base_name(name))?);
-    }
-    reason
-}
 
 /// The verdict on `report`.
 pub(super) fn attribute(report: &Report, owners: &dyn StaticOwners) -> Attribution {

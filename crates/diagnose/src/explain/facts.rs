@@ -2,37 +2,13 @@
 
 use super::fault::Fault;
 use super::registers::Registers;
+pub(crate) use super::tables::exceptions::Class;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
-use crate::attribute::{Suspect, suspect_on};
 use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, thread_label};
+use crate::suspect::{Suspect, suspect_on};
 use backtrail_core::{Arch, Family};
 use backtrail_model::{Exception, Frame, Report, Thread};
-
-/// The families of exceptions and signals that rules distinguish.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
-    /// EXC_BAD_ACCESS; SIGSEGV and SIGBUS where the reporter knew the signal only.
-    BadAccess,
-    /// EXC_BAD_INSTRUCTION; SIGILL.
-    BadInstruction,
-    /// EXC_ARITHMETIC; SIGFPE.
-    Arithmetic,
-    /// EXC_BREAKPOINT; SIGTRAP.
-    Breakpoint,
-    /// The process ended itself: SIGABRT.
-    Abort,
-    /// The process was ended from outside: SIGKILL.
-    Kill,
-    /// EXC_RESOURCE.
-    Resource,
-    /// EXC_GUARD.
-    Guard,
-    /// Another signal.
-    Signal,
-    /// Nothing that this crate knows.
-    Unknown,
-}
 
 /// A line that a library, the loader or the kernel left in the report.
 pub(crate) struct Said {

@@ -1,7 +1,7 @@
 //! Why a process was ended from outside, and what that makes of its stacks. Shared by explaining and attributing.
 
 use super::facts::{Class, class_of};
-use super::resource;
+use super::resource::resource_type;
 pub(crate) use super::tables::kill::Blame;
 use super::tables::kill::{KillCode, kill_code};
 use super::tables::namespaces::{Namespace, namespace};
@@ -30,7 +30,7 @@ pub(crate) fn killing(report: &Report) -> Option<Killing> {
     by_termination(report)
         .or_else(|| by_loaders_words(report))
         .or_else(|| by_exception_code(report))
-        .or_else(|| resource::killing(report))
+        .or_else(|| by_resource_limit(report))
 }
 
 /// The note of a report that was made without a crash.
@@ -117,6 +117,21 @@ fn by_exception_code(report: &Report) -> Option<Killing> {
     let evidence = format!("Exception Codes: {}", exception.codes.as_deref().unwrap_or_default());
     let meaning = code.meaning.to_owned();
     Some(Killing { namespace: None, code: Some(code), meaning, evidence, blame: code.blame })
+}
+
+/// What a resource limit makes of the stacks.
+fn by_resource_limit(report: &Report) -> Option<Killing> {
+    let exception = report.exception.as_ref()?;
+    if class_of(report) != Class::Resource {
+        return None;
+    }
+    let known = resource_type(exception);
+    let meaning =
+        known.map_or("A limit on a resource was exceeded.".to_owned(), |known| format!("{}.", known.title));
+    let subtype = exception.subtype.as_deref().map(|subtype| format!(" {subtype}")).unwrap_or_default();
+    let evidence = format!("Exception Type: EXC_RESOURCE{subtype}");
+    let blame = known.map_or(Blame::Untold, |known| known.blame);
+    Some(Killing { namespace: None, code: None, meaning, evidence, blame })
 }
 
 /// The code, from the text where the report has it only there: `<RBSTerminateContext| domain:10 code:0x8BADF00D …`.

@@ -1,18 +1,18 @@
 //! EXC_RESOURCE: a limit that was exceeded.
 
 use super::draft::Draft;
-use super::facts::{Class, Facts, class_of};
+use super::facts::{Class, Facts};
 use super::fault::code_numbers;
-use super::kill::{Blame, Killing};
+use super::tables::kill::Blame;
 use super::tables::resource::{Bits, RESOURCE_TYPES, ResourceType};
-use backtrail_model::{Exception, Report};
+use backtrail_model::Exception;
 
 fn field(value: u64, (low, width): Bits) -> u64 {
     value >> low & ((1 << width) - 1)
 }
 
 /// The type of resource: from the codes, else by the word in type or subtype.
-fn resource_type(exception: &Exception) -> Option<&'static ResourceType> {
+pub(super) fn resource_type(exception: &Exception) -> Option<&'static ResourceType> {
     let number = code_numbers(exception).first().map(|code| code >> 61);
     let by_number = RESOURCE_TYPES.iter().find(|known| Some(known.number) == number);
     let texts = [exception.subtype.as_deref(), exception.kind.as_deref()];
@@ -23,21 +23,6 @@ fn resource_type(exception: &Exception) -> Option<&'static ResourceType> {
             .any(|text| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == known.name))
     };
     by_number.or_else(|| RESOURCE_TYPES.iter().find(named))
-}
-
-/// What a resource limit makes of the stacks.
-pub(crate) fn killing(report: &Report) -> Option<Killing> {
-    let exception = report.exception.as_ref()?;
-    if class_of(report) != Class::Resource {
-        return None;
-    }
-    let known = resource_type(exception);
-    let meaning =
-        known.map_or("A limit on a resource was exceeded.".to_owned(), |known| format!("{}.", known.title));
-    let subtype = exception.subtype.as_deref().map(|subtype| format!(" {subtype}")).unwrap_or_default();
-    let evidence = format!("Exception Type: EXC_RESOURCE{subtype}");
-    let blame = known.map_or(Blame::Untold, |known| known.blame);
-    Some(Killing { namespace: None, code: None, meaning, evidence, blame })
 }
 
 /// What the codes hold.

@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::waits::{WAITS, Wait};
-use crate::attribute::suspect_on;
 use crate::names::{cite, describe, is_any_of, thread_label};
+use crate::suspect::suspect_on;
 use backtrail_model::{Frame, Thread};
 
 /// Deeper frames are not what a thread waits in.

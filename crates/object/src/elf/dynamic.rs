@@ -8,7 +8,7 @@ use object::elf::{
 use object::read::elf::Dyn;
 use object::{Endianness, ReadRef, U32};
 
-use super::parser::Tables;
+use super::tables::Tables;
 use crate::error::Result;
 use crate::object::Object;
 use crate::section::{FileRange, Section};

@@ -5,7 +5,7 @@ use backtrail_core::{AddrRange, Family, Svma};
 use object::Endianness;
 use object::endian::Endian;
 
-use super::parser::Tables;
+use super::tables::Tables;
 use crate::error::Result;
 use crate::object::Object;
 use crate::section::FileRange;

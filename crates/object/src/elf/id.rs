@@ -4,7 +4,7 @@ use backtrail_core::ImageId;
 use object::elf::{NT_GNU_BUILD_ID, NoteHeader32, PT_LOAD, PT_NOTE, SHT_NOTE};
 use object::{Endianness, ReadRef};
 
-use super::parser::Tables;
+use super::tables::Tables;
 use crate::object::Kind;
 use crate::section::{FileRange, Section};
 use crate::view::{View, pod_at};
@@ -25,7 +25,7 @@ pub(super) fn read<'d, R: ReadRef<'d>>(
         return None;
     }
     // Sections first: a debug file's program headers point to where the notes were in the other file.
-    let is_note = |(_, raw): &(&Section<'_>, &super::sections::RawSection)| raw.kind == SHT_NOTE;
+    let is_note = |(_, raw): &(&Section<'_>, &super::tables::RawSection)| raw.kind == SHT_NOTE;
     let by_section = sections.iter().zip(&tables.raw_sections).filter(is_note);
     let by_section = by_section.filter_map(|(section, _)| section.file.map(|file| (file, 4)));
     let by_program = tables.programs.iter().filter(|program| program.kind == PT_NOTE);

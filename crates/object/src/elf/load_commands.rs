@@ -3,8 +3,8 @@
 use object::elf::*;
 
 use super::dynamic;
-use super::parser::{Program, Tables};
 use super::sections::EXCEPTION_INDEX;
+use super::tables::{Program, Tables};
 use crate::load_command::LoadCommand;
 use crate::object::{Kind, Object};
 use crate::symbol::text;

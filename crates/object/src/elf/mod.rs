@@ -11,7 +11,9 @@ mod parser;
 pub(crate) mod relocations;
 pub(crate) mod sections;
 mod symbols;
+mod tables;
 
 pub(crate) use header::{arch_of, is_elf};
-pub(crate) use parser::{Tables, parse};
+pub(crate) use parser::parse;
 pub(crate) use symbols::read as symbols;
+pub(crate) use tables::Tables;

@@ -3,40 +3,19 @@
 use backtrail_core::{AddrRange, FileOffset, Svma};
 use object::elf::{
     DF_1_PIE, DT_FLAGS_1, DT_SONAME, DT_SYMTAB, ET_CORE, ET_DYN, ET_EXEC, ET_REL, FileHeader32, FileHeader64,
-    PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, ProgramType, SHT_DYNSYM, SHT_SYMTAB,
+    PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB,
 };
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, ReadRef};
 
 use super::header::{self, Header, table};
-use super::sections::RawSection;
+use super::tables::{Program, RawSection, Tables};
 use super::{dynamic, id, sections};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::object::{Endian, Format, Headers, Kind};
 use crate::section::{FileRange, Section, Segment};
 use crate::view::View;
-
-/// What of the headers the lazy parts need again.
-#[derive(Debug)]
-pub(crate) struct Tables {
-    pub(super) header: Header,
-    pub(super) programs: Vec<Program>,
-    /// In step with the sections.
-    pub(super) raw_sections: Vec<RawSection>,
-}
-
-/// A program header.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Program {
-    pub(super) kind: ProgramType,
-    pub(super) address: AddrRange<Svma>,
-    pub(super) file: FileRange,
-    pub(super) align: u64,
-    pub(super) readable: bool,
-    pub(super) writable: bool,
-    pub(super) executable: bool,
-}
 
 pub(crate) fn parse<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<(Headers<'d>, Tables)> {
     let header = header::read(view)?;

@@ -11,7 +11,7 @@ use object::elf::*;
 use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use object::{Endianness, U32};
 
-use super::parser::Tables;
+use super::tables::Tables;
 use crate::error::{Error, ErrorKind, Result};
 use crate::object::Object;
 use crate::section::Section;

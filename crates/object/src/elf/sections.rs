@@ -4,14 +4,14 @@ use backtrail_core::{AddrRange, FileOffset, Svma};
 use object::elf::{
     CompressionHeader32, CompressionHeader64, CompressionType, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, EM_ARM,
     PT_DYNAMIC, PT_GNU_EH_FRAME, ProgramType, SHF_ALLOC, SHF_COMPRESSED, SHF_EXECINSTR, SHT_DYNAMIC,
-    SHT_NOBITS, SHT_NULL, SHT_PROGBITS, SectionType,
+    SHT_NOBITS, SHT_NULL, SHT_PROGBITS,
 };
 use object::pod::Pod;
 use object::read::elf::{CompressionHeader, FileHeader, SectionHeader};
 use object::{Endianness, ReadRef};
 
 use super::header::{Header, table};
-use super::parser::Program;
+use super::tables::{Program, RawSection};
 use crate::compress::{Compressed, Format};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
@@ -22,14 +22,6 @@ use crate::view::{View, pod_at};
 
 /// `PT_ARM_EXIDX`; other processors give the number other meanings.
 pub(super) const EXCEPTION_INDEX: ProgramType = ProgramType(0x7000_0001);
-
-/// What a section header says to linkers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RawSection {
-    pub(super) kind: SectionType,
-    pub(super) link: u32,
-    pub(super) info: u32,
-}
 
 /// The sections, in the file's order. Without their names where those are broken; none where the table itself is.
 pub(super) fn read<'d, E, R>(

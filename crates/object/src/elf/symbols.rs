@@ -10,7 +10,7 @@ use object::read::elf::Sym;
 use object::{Endianness, U32, U64};
 
 use super::dynamic;
-use super::parser::Tables;
+use super::tables::{RawSection, Tables};
 use crate::error::{Error, ErrorKind, Result};
 use crate::object::Object;
 use crate::symbol::{Binding, Names, Symbol, SymbolTable, add_unknown, text};
@@ -119,7 +119,7 @@ pub(super) fn wide_indices<'d>(
     tables: &Tables,
     index: usize,
 ) -> Result<&'d [U32<Endianness>]> {
-    let is_wide = |raw: &super::sections::RawSection| {
+    let is_wide = |raw: &RawSection| {
         raw.kind == SHT_SYMTAB_SHNDX && usize::try_from(raw.link).is_ok_and(|link| link == index)
     };
     let wide = tables.raw_sections.iter().position(is_wide);

@@ -8,16 +8,11 @@ use object::macho::{
     DyldCacheHeader, DyldCacheImageInfo, DyldCacheMappingInfo, DyldSubCacheEntryV1, DyldSubCacheEntryV2,
     VM_PROT_EXECUTE, VM_PROT_READ, VM_PROT_WRITE,
 };
-use object::macho::{Nlist32, Nlist64};
 use object::{LittleEndian as LE, ReadRef, U32, U64};
 
-use super::parser::{Symtab, Tables};
 use crate::error::Result;
-use crate::identity::Identity;
 use crate::limits::Limits;
-use crate::object::{Format, Kind, Object};
 use crate::section::FileRange;
-use crate::slice::Placement;
 use crate::symbol::text;
 use crate::view::{View, pod_at, until_nul};
 
@@ -37,8 +32,8 @@ pub struct SharedCache {
     pub sub_caches: Vec<SubCache>,
     /// The UUID of the `.symbols` file, to which newer caches move all local symbols.
     pub symbols_file: Option<ImageId>,
-    local_symbols: FileRange,
-    has_wide_locals: bool,
+    pub(super) local_symbols: FileRange,
+    pub(super) has_wide_locals: bool,
 }
 
 /// Bytes of a shared cache file that are mapped together.
@@ -134,20 +129,6 @@ impl SharedCache {
         };
         let there = mapping.address.end().offset_from(address).unwrap_or(0);
         self.file_offset(address).map_or(nothing, |offset| FileRange::from_size(offset, size.min(there)))
-    }
-
-    /// What a scan says of the cache as a whole.
-    pub(crate) fn identity(&self, len: u64) -> Identity {
-        Identity {
-            format: Format::MachO,
-            kind: Kind::SharedCache,
-            arch: self.arch,
-            id: self.id,
-            range: FileRange::from_size(FileOffset::new(0), len),
-            has_debug_info: false,
-            has_symbols: true,
-            member: None,
-        }
     }
 }
 
@@ -299,43 +280,6 @@ fn sub_caches<'d, R: ReadRef<'d>>(view: View<R>, header: &Header, limits: &Limit
         suffix: text(until_nul(&entry.file_suffix)).into_owned(),
     };
     Ok(raw.iter().map(named).collect())
-}
-
-/// Where a shared cache keeps the local symbols of one of its images; `dyld_cache_local_symbols_info`.
-pub(super) fn local_symbols(object: &Object<'_>, tables: &Tables<'_>) -> Result<Option<Symtab>> {
-    let Placement::Cached { header, cache } = &tables.placement else { return Ok(None) };
-    let start = cache.local_symbols.start().get();
-    if cache.local_symbols.is_empty() {
-        return Ok(None);
-    }
-    let info = object.view.table::<U32<LE>>(start, 6, "the header of a shared cache's local symbols")?;
-    let field = |index: usize| info.get(index).map_or(0, |value| u64::from(value.get(LE)));
-    let (nlists, strings, strings_size) = (field(0), field(2), field(3));
-    let (entries, count) = (start.saturating_add(field(4)), field(5));
-    let found = if cache.has_wide_locals {
-        let base = cache.mappings.first().map_or(Svma::new(0), |mapping| mapping.address.start());
-        let wanted = object.image_base().offset_from(base);
-        let table = object.view.table::<[U32<LE>; 4]>(entries, count, "local symbols of images")?;
-        let entries = table.iter().map(|[low, high, first, count]| {
-            (u64::from(high.get(LE)) << 32 | u64::from(low.get(LE)), first.get(LE), count.get(LE))
-        });
-        find_entry(entries, wanted)
-    } else {
-        let table = object.view.table::<[U32<LE>; 3]>(entries, count, "local symbols of images")?;
-        let entries =
-            table.iter().map(|[at, first, count]| (at.get(LE).into(), first.get(LE), count.get(LE)));
-        find_entry(entries, Some(*header))
-    };
-    Ok(found.map(|(first, count)| {
-        let size =
-            if tables.header.is_64 { size_of::<Nlist64<LE>>() } else { size_of::<Nlist32<LE>>() } as u64;
-        let symoff = start.saturating_add(nlists).saturating_add(u64::from(first) * size);
-        Symtab { symoff, nsyms: count.into(), stroff: start.saturating_add(strings), strsize: strings_size }
-    }))
-}
-
-fn find_entry(mut entries: impl Iterator<Item = (u64, u32, u32)>, wanted: Option<u64>) -> Option<(u32, u32)> {
-    entries.find(|(at, _, _)| Some(*at) == wanted).map(|(_, first, count)| (first, count))
 }
 
 #[cfg(test)]

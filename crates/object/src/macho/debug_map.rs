@@ -9,8 +9,8 @@ use object::Endianness;
 use object::macho::{N_FUN, N_GSYM, N_LCSYM, N_OSO, N_SECT, N_SO, N_STSYM, Nlist32, Nlist64};
 use object::read::macho::Nlist;
 
-use super::parser::{Symtab, Tables};
-use super::symbols::{code_address, entries};
+use super::parser::{Symtab, Tables, code_address};
+use super::symbols::entries;
 use crate::object::Object;
 use crate::symbol::{Names, text};
 

@@ -5,8 +5,7 @@ use object::macho::{
     ExportSymbolFlags,
 };
 
-use super::parser::Tables;
-use super::symbols::{code_address, too_many};
+use super::parser::{Tables, code_address, too_many};
 use crate::error::{Error, ErrorKind, Result};
 use crate::object::Object;
 use crate::section::SectionMap;
@@ -23,7 +22,7 @@ pub(super) fn read<'d>(object: &Object<'d>, tables: &Tables<'_>) -> Result<Vec<S
     let mut walk = Walk::new(bytes, object.view.absolute(offset), object.limits.trie_depth);
     while let Some(export) = walk.next()? {
         if symbols.len() >= object.limits.symbols {
-            return Err(too_many(object, offset));
+            return Err(too_many(object.view.absolute(offset), "symbols", object.limits.symbols));
         }
         symbols.extend(symbol(object, &sections, &export));
     }

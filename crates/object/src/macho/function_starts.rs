@@ -2,8 +2,7 @@
 
 use backtrail_core::Svma;
 
-use super::parser::Tables;
-use super::symbols::code_address;
+use super::parser::{Tables, code_address, too_many};
 use crate::error::Result;
 use crate::object::Object;
 use crate::view::uleb128;
@@ -21,7 +20,8 @@ pub(crate) fn read(object: &Object<'_>, tables: &Tables<'_>) -> Result<Vec<Svma>
         address = next;
         starts.push(code_address(object, address, true));
         if starts.len() > object.limits.symbols {
-            return Err(super::symbols::too_many(object, range.start().get()));
+            let offset = object.view.absolute(range.start().get());
+            return Err(too_many(offset, "symbols", object.limits.symbols));
         }
     }
     starts.dedup();

@@ -7,9 +7,12 @@ pub(crate) mod fileset;
 pub(crate) mod function_starts;
 mod header;
 pub(crate) mod load_commands;
+mod local_symbols;
 mod parser;
+mod placement;
 mod symbols;
 
 pub(crate) use header::{arch, arch_of};
 pub(crate) use parser::{Tables, parse};
+pub(crate) use placement::Placement;
 pub(crate) use symbols::read as symbols;

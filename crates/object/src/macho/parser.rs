@@ -1,6 +1,6 @@
 //! From load commands to segments, sections, identity, and where the other tables lie.
 
-use backtrail_core::{AddrRange, FileOffset, ImageId, Svma};
+use backtrail_core::{AddrRange, Family, FileOffset, ImageId, Svma};
 use object::macho::{
     DyldInfoCommand, DysymtabCommand, FileType, LC_DYLD_EXPORTS_TRIE, LC_DYLD_INFO, LC_DYLD_INFO_ONLY,
     LC_DYSYMTAB, LC_FUNCTION_STARTS, LC_SEGMENT, LC_SEGMENT_64, LC_SYMTAB, LC_UUID, LinkeditDataCommand,
@@ -13,11 +13,11 @@ use object::read::macho::{Section as RawSection, Segment as RawSegment};
 use object::{Endianness, ReadRef};
 
 use super::header::{self, Command, Commands, Header, kind};
+use super::placement::Placement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::Limits;
-use crate::object::{Endian, Format, Headers};
+use crate::object::{Endian, Format, Headers, Object};
 use crate::section::{FileRange, Section, Segment};
-use crate::slice::Placement;
 use crate::symbol::text;
 use crate::view::View;
 
@@ -258,8 +258,14 @@ fn linkedit(command: Command<'_>) -> Result<Option<FileRange>> {
     Ok(Some(range).filter(|range| !range.is_empty()))
 }
 
-fn too_many(offset: u64, what: &str, limit: usize) -> Error {
+pub(super) fn too_many(offset: u64, what: &str, limit: usize) -> Error {
     Error::new(ErrorKind::LimitExceeded, offset, format!("more than {limit} {what}"))
+}
+
+/// Where code starts: 32-bit ARM marks Thumb code by the lowest bit in some tables.
+pub(super) fn code_address(object: &Object<'_>, value: u64, is_code: bool) -> Svma {
+    let is_thumb = is_code && object.headers.arch.family() == Family::Arm;
+    Svma::new(if is_thumb { value & !1 } else { value })
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! `LC_SYMTAB`, and the merge with the exports trie.
 
-use backtrail_core::{Family, Svma};
+use backtrail_core::Svma;
 use object::macho::{N_ABS, N_ARM_THUMB_DEF, N_SECT, N_WEAK_DEF, Nlist32, Nlist64};
 use object::read::macho::Nlist;
 use object::{Endianness, ReadRef};
 
 use super::exports;
-use super::parser::{Symtab, Tables};
-use crate::error::{Error, ErrorKind, Result};
+use super::local_symbols::local_symbols;
+use super::parser::{Symtab, Tables, code_address, too_many};
+use crate::error::{Error, Result};
 use crate::object::Object;
 use crate::symbol::{Binding, Names, Symbol, SymbolTable, add_unknown, text};
 use crate::view::View;
@@ -16,7 +17,7 @@ use crate::view::View;
 /// apart. A table that is broken is left out.
 pub(crate) fn read<'d>(object: &Object<'d>, tables: &Tables<'d>) -> (Vec<Symbol<'d>>, Vec<Error>) {
     let (mut symbols, mut problems) = (Vec::new(), Vec::new());
-    let locals = super::cache::local_symbols(object, tables).unwrap_or_else(|error| {
+    let locals = local_symbols(object, tables).unwrap_or_else(|error| {
         problems.push(error);
         None
     });
@@ -53,7 +54,8 @@ impl<'d> Table<'_, 'd> {
         let (entries, strings) = entries::<N, _>(self.object.view, self.symtab)?;
         let mut names = Names::new(strings, entries.len());
         if entries.len().saturating_add(symbols.len()) > self.object.limits.symbols {
-            return Err(too_many(self.object, self.symtab.symoff));
+            let offset = self.object.view.absolute(self.symtab.symoff);
+            return Err(too_many(offset, "symbols", self.object.limits.symbols));
         }
         symbols.extend(entries.iter().filter_map(|entry| self.symbol(entry, &mut names)));
         Ok(())
@@ -91,11 +93,6 @@ impl<'d> Table<'_, 'd> {
     }
 }
 
-pub(super) fn too_many(object: &Object<'_>, offset: u64) -> Error {
-    let detail = format!("more than {} symbols", object.limits.symbols);
-    Error::new(ErrorKind::LimitExceeded, object.view.absolute(offset), detail)
-}
-
 /// The entries of a symbol table and their strings.
 pub(super) fn entries<'d, N: Nlist<Endian = Endianness>, R: ReadRef<'d>>(
     view: View<R>,
@@ -105,12 +102,6 @@ pub(super) fn entries<'d, N: Nlist<Endian = Endianness>, R: ReadRef<'d>>(
     // A file that was cut off in its strings still has the names before.
     let strings = view.bytes_up_to(symtab.stroff, symtab.strsize, "the symbols' names").unwrap_or_default();
     Ok((entries, strings))
-}
-
-/// Where code starts: 32-bit ARM marks Thumb code by the lowest bit in some tables.
-pub(super) fn code_address(object: &Object<'_>, value: u64, is_code: bool) -> Svma {
-    let is_thumb = is_code && object.headers.arch.family() == Family::Arm;
-    Svma::new(if is_thumb { value & !1 } else { value })
 }
 
 /// The section that a symbol says it belongs to (`number` is one more than the index) and whether it is code there. One

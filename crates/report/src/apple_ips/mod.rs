@@ -10,6 +10,7 @@ mod bug_types;
 mod exception;
 mod images;
 mod leftovers;
+mod members;
 mod metadata;
 mod state;
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod names;
 pub(crate) mod postfix;
 mod text;
 
-use crate::inspect::debug_files_in;
+use crate::files::debug_files_in;
 use backtrail_core::{AddrRange, Arch, Svma};
 use backtrail_object::{Limits, Object, slices};
 use backtrail_store::{FileData, UnwindTables};

@@ -1,6 +1,6 @@
 //! What there is to convert below some paths.
 
-use crate::inspect::debug_files_in;
+use crate::files::{debug_files_in, neighbours};
 use backtrail_core::{Arch, ImageId};
 use backtrail_object::{Kind, Limits, Object, slices};
 use backtrail_store::{ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, ScanOptions};
@@ -170,7 +170,7 @@ fn is_folder_of_many(path: &Path) -> bool {
 
 /// The inputs, and the dSYM bundles that lie beside them by custom.
 fn with_neighbours(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let neighbours = paths.iter().flat_map(|path| crate::binary::neighbours(path));
+    let neighbours = paths.iter().flat_map(|path| neighbours(path));
     paths.iter().cloned().chain(neighbours).collect()
 }
 

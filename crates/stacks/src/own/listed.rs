@@ -1,18 +1,11 @@
 //! The images of this process, and its stacks in the model's terms, for those who name frames.
 
-use super::{Capturer, RawFrame, RawStack, file, open};
+use super::{Capturer, RawFrame, RawStack};
 use backtrail_capture::local::LoadedImage;
 use backtrail_core::{Arch, Avma, FrameAddress, Reason, Trust};
-use backtrail_model::{Frame, Image, Process, SymbolStatus, Thread};
-use backtrail_store::{ImageFiles, Index, LoadedFiles};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The files of images that were asked for. They stay open, so that the next stack costs less.
-#[derive(Debug, Default)]
-pub(crate) struct OpenFiles(Mutex<Vec<(open::Key, Arc<ImageFiles>)>>);
-
-/// Images that stay open.
-const KEPT: usize = 256;
+use backtrail_model::{Frame, Image, Process, Thread};
+use backtrail_store::{Index, LoadedFiles};
+use std::sync::Arc;
 
 impl Capturer {
     /// The images as they were listed last, with their names, files, identities and ranges.
@@ -102,37 +95,4 @@ fn listed(image: &LoadedImage) -> Image {
         end_address: Some(image.range.end()),
         ..Image::default()
     }
-}
-
-impl OpenFiles {
-    fn find(&self, image: &LoadedImage, index: &Index) -> Arc<ImageFiles> {
-        let key = open::key(image);
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = all.iter().find(|(known, _)| *known == key) {
-            return Arc::clone(known);
-        }
-        let found = Arc::new(find(image, index));
-        if all.len() >= KEPT {
-            all.remove(0);
-        }
-        all.push((key, Arc::clone(&found)));
-        found
-    }
-}
-
-/// The image's own file, and what belongs to it.
-fn find(image: &LoadedImage, index: &Index) -> ImageFiles {
-    let mut found = match file::open(image).filter(|file| file.problem().is_none()) {
-        Some(file) => ImageFiles::of_binary(file),
-        None => ImageFiles { status: SymbolStatus::Missing, ..ImageFiles::default() },
-    };
-    found.main_file.clone_from(&image.path);
-    if let Some(id) = &image.id {
-        index.add_by_identity(id, Some(Arch::HOST), true, &mut found);
-    }
-    index.add_separate_debug_file(&mut found);
-    if found.binary.is_some() || !found.debug.is_empty() {
-        found.status = SymbolStatus::Found;
-    }
-    found
 }

@@ -42,6 +42,7 @@
 //! locks. That part is type-checked and linked, and what it stands on is tested with made-up memory, but nobody has run
 //! it yet.
 
+mod all;
 mod capturer;
 #[cfg(target_os = "linux")]
 mod file;
@@ -51,6 +52,7 @@ mod file;
 mod job;
 mod listed;
 mod open;
+mod options;
 mod raw;
 mod snapshot;
 mod thread;
@@ -59,7 +61,8 @@ mod walk;
 pub use backtrail_capture::ThreadState;
 pub use backtrail_capture::local::{CaptureError, OsError, Stopped, ThreadId};
 pub use backtrail_unwind::{End, Ended, Failure};
-pub use capturer::{Capturer, Method, Options};
+pub use capturer::Capturer;
+pub use options::{Method, Options};
 pub use raw::{RawFrame, RawStack};
 pub use thread::{Cpu, ThreadStack};
 pub use walk::ThreadCache;

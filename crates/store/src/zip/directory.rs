@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::Limits;
 use crate::error::{ErrorKind, Fault, Shown};
 use crate::source::{Source, Window};
-use crate::zip::member::{LOCAL_HEADER, Member, Method};
+use crate::zip::member::{Member, Method};
 
 /// What a zip says it holds.
 #[derive(Debug)]
@@ -275,10 +275,4 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// Callers hold the whole record, so that `None` is never seen.
 fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
-}
-
-/// Where a member's data begins, from the lengths in its local header (APPNOTE.TXT 4.3.7).
-pub(super) fn data_start(header: &[u8; LOCAL_HEADER], at: u64) -> Option<u64> {
-    let lengths = u16_at(header, 26) + u16_at(header, 28);
-    at.checked_add(LOCAL_HEADER as u64)?.checked_add(lengths)
 }

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use backtrail_core::FileOffset;
 use backtrail_object::ReadAt;
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Crc, Decompress, FlushDecompress, Status};
 
+use crate::Limits;
 use crate::error::{ErrorKind, Fault};
 use crate::limits::Budget;
 use crate::source::{Source, unreadable};
@@ -239,4 +240,39 @@ impl ReadAt for Inflater<'_> {
             error
         })
     }
+}
+
+/// A member's bytes, unpacked and checked against the stated size and CRC.
+pub(crate) fn inflate_all(source: &Source, member: &Member, limits: &Limits) -> Result<Vec<u8>, Fault> {
+    let bytes = inflate_any(source, member, limits);
+    // Else the zeros in place of its bytes would be called broken data.
+    source.check()?;
+    bytes
+}
+
+fn inflate_any(source: &Source, member: &Member, limits: &Limits) -> Result<Vec<u8>, Fault> {
+    member.check_size(limits.member_bytes, limits)?;
+    let data = member.data(source)?;
+    // DEFLATE makes at most 1032 bytes of one, so that a lie about the size costs no more memory than the zip has.
+    let possible = (data.end - data.start).saturating_mul(1032);
+    let size = member.size();
+    if size > possible {
+        let what = format!("states {size} bytes, its data cannot give more than {possible}");
+        return Err(Fault::new(ErrorKind::Compression, what));
+    }
+    let mut bytes = Vec::new();
+    let capacity = usize::try_from(size).unwrap_or(usize::MAX);
+    if bytes.try_reserve_exact(capacity).is_err() {
+        return Err(Fault::new(ErrorKind::Limit, format!("no memory for its {size} bytes")));
+    }
+    let mut stream = Stream::new(source, data);
+    while stream.read(&mut bytes)? {}
+    stream.check_end(bytes.len() as u64, size)?;
+    let mut crc = Crc::new();
+    crc.update(&bytes);
+    if crc.sum() != member.crc() {
+        let what = format!("expected CRC {:08x}, its bytes have {:08x}", member.crc(), crc.sum());
+        return Err(Fault::new(ErrorKind::Compression, what));
+    }
+    Ok(bytes)
 }

@@ -3,13 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use flate2::Crc;
-
 use crate::Limits;
 use crate::error::{ErrorKind, Fault};
 use crate::source::Source;
-use crate::zip::directory::data_start;
-use crate::zip::inflate::Stream;
 
 /// What the central directory says of one member.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -34,7 +30,7 @@ pub(crate) enum Method {
 }
 
 /// Size of a local header without its name and extra field.
-pub(super) const LOCAL_HEADER: usize = 30;
+const LOCAL_HEADER: usize = 30;
 
 impl Method {
     pub(super) fn new(number: u64, flags: u64) -> Self {
@@ -74,6 +70,10 @@ impl Member {
 
     pub(crate) fn size(&self) -> u64 {
         self.size
+    }
+
+    pub(super) fn crc(&self) -> u32 {
+        self.crc
     }
 
     pub(crate) fn method(&self) -> Method {
@@ -128,37 +128,9 @@ impl Member {
     }
 }
 
-/// A member's bytes, unpacked and checked against the stated size and CRC.
-pub(crate) fn inflate_all(source: &Source, member: &Member, limits: &Limits) -> Result<Vec<u8>, Fault> {
-    let bytes = inflate_any(source, member, limits);
-    // Else the zeros in place of its bytes would be called broken data.
-    source.check()?;
-    bytes
-}
-
-fn inflate_any(source: &Source, member: &Member, limits: &Limits) -> Result<Vec<u8>, Fault> {
-    member.check_size(limits.member_bytes, limits)?;
-    let data = member.data(source)?;
-    // DEFLATE makes at most 1032 bytes of one, so that a lie about the size costs no more memory than the zip has.
-    let possible = (data.end - data.start).saturating_mul(1032);
-    let size = member.size();
-    if size > possible {
-        let what = format!("states {size} bytes, its data cannot give more than {possible}");
-        return Err(Fault::new(ErrorKind::Compression, what));
-    }
-    let mut bytes = Vec::new();
-    let capacity = usize::try_from(size).unwrap_or(usize::MAX);
-    if bytes.try_reserve_exact(capacity).is_err() {
-        return Err(Fault::new(ErrorKind::Limit, format!("no memory for its {size} bytes")));
-    }
-    let mut stream = Stream::new(source, data);
-    while stream.read(&mut bytes)? {}
-    stream.check_end(bytes.len() as u64, size)?;
-    let mut crc = Crc::new();
-    crc.update(&bytes);
-    if crc.sum() != member.crc {
-        let what = format!("expected CRC {:08x}, its bytes have {:08x}", member.crc, crc.sum());
-        return Err(Fault::new(ErrorKind::Compression, what));
-    }
-    Ok(bytes)
+/// Where a member's data begins, from the lengths in its local header (APPNOTE.TXT 4.3.7).
+fn data_start(header: &[u8; LOCAL_HEADER], at: u64) -> Option<u64> {
+    let [.., n0, n1, e0, e1] = *header;
+    let lengths = u64::from(u16::from_le_bytes([n0, n1])) + u64::from(u16::from_le_bytes([e0, e1]));
+    at.checked_add(LOCAL_HEADER as u64)?.checked_add(lengths)
 }

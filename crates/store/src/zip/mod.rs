@@ -7,8 +7,8 @@ mod inflate;
 mod member;
 
 pub(crate) use directory::Directory;
-pub(crate) use inflate::Inflater;
-pub(crate) use member::{Member, Method, inflate_all};
+pub(crate) use inflate::{Inflater, inflate_all};
+pub(crate) use member::{Member, Method};
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use super::names::NameKey;
 use crate::code::LiveCode;
 use crate::dwarf::{
-    AbbrevTable, Entry, Fields, Pcs, Plan, Reader, Role, Slot, ValueKind, View, Way, number_of, range_budget,
+    AbbrevTable, Entry, Fields, Pcs, Plan, Reader, Role, Slot, ValueKind, View, Way, number_of,
 };
 use crate::malformed::Malformed;
 
@@ -123,7 +123,7 @@ const NONE: u32 = u32::MAX;
 /// Walks a unit. `all` looks into what holds no functions as a rule, too.
 pub(super) fn walk(view: View<'_, '_>, plan: &Plan, all: bool, walked: &mut Walked) {
     walked.clear();
-    walked.budget = range_budget(view);
+    walked.budget = view.range_budget();
     let reader = view.reader(view.unit.header.root);
     Walk::new(view, plan, all, walked).run(reader);
 }

@@ -1,9 +1,8 @@
 //! Abbreviation tables, compiled so that DIEs of no interest are passed over in a few additions.
 
 use super::reader::{Encoding, Reader};
-use super::skip::{Skip, push_skip, run_skip, skip_of};
-use super::value::{self, Value};
-use super::view::Pcs;
+use super::skip::{Skip, push_skip, run_skip, skip_form, skip_of};
+use super::value::{Kind as ValueKind, Layout, Pcs, Value, layout};
 use crate::malformed::Malformed;
 use gimli::constants as dw;
 use std::collections::HashMap;
@@ -235,6 +234,55 @@ impl AbbrevTable {
         self.encoding
     }
 
+    /// Reads the code of the next DIE: its abbreviation, or `None` at the end of a list of siblings.
+    #[inline]
+    pub(crate) fn next_die(&self, reader: &mut Reader<'_>) -> Result<Option<&Abbrev>, Malformed> {
+        let start = *reader;
+        let code =
+            reader.uleb().ok_or_else(|| start.malformed(".debug_info", "the abbreviation code of a DIE"))?;
+        if code == 0 {
+            return Ok(None);
+        }
+        let abbrev = self.get(code);
+        abbrev.map(Some).ok_or_else(|| start.malformed(".debug_info", "a DIE with a known abbreviation"))
+    }
+
+    /// Reads the value of one attribute. `None` when the bytes do not suffice or the form is unknown.
+    pub(crate) fn value(&self, spec: Spec, reader: &mut Reader<'_>) -> Option<Value> {
+        let (kind, number) = self.value_number(spec, reader)?;
+        kind.value(number)
+    }
+
+    /// The same as a kind and a number.
+    pub(crate) fn value_number(&self, spec: Spec, reader: &mut Reader<'_>) -> Option<(ValueKind, u64)> {
+        let (kind, layout) = layout(spec.form, self.encoding());
+        let number = match layout {
+            Layout::Bytes(size) => reader.uint(size)?,
+            Layout::Uleb => reader.uleb()?,
+            Layout::Sleb => reader.sleb()?.cast_unsigned(),
+            Layout::Fixed(number) => number,
+            Layout::Constant => self.constant(spec).cast_unsigned(),
+            Layout::String => {
+                let start = reader.offset();
+                reader.cstr()?;
+                start
+            }
+            Layout::Indirect => {
+                let form = u16::try_from(reader.uleb()?).ok()?;
+                // One level, since no producer nests them; and an implicit constant has no place here.
+                if form == dw::DW_FORM_indirect.0 || form == dw::DW_FORM_implicit_const.0 {
+                    return None;
+                }
+                return self.value_number(Spec { form, ..spec }, reader);
+            }
+            Layout::Other => {
+                skip_form(spec.form, self.encoding(), reader)?;
+                0
+            }
+        };
+        Some((kind, number))
+    }
+
     /// The value of an attribute that stands in the abbreviation itself.
     pub(crate) fn constant(&self, spec: Spec) -> i64 {
         self.constants.get(spec.constant as usize).copied().unwrap_or(0)
@@ -247,7 +295,7 @@ impl AbbrevTable {
         for step in self.plan.get(abbrev.plan.0 as usize..abbrev.plan.1 as usize)? {
             match step {
                 Step::Skip(skip) => run_skip(*skip, self.encoding, reader)?,
-                Step::Read(field, spec) => *fields.slot(*field) = Some(value::read(self, *spec, reader)?),
+                Step::Read(field, spec) => *fields.slot(*field) = Some(self.value(*spec, reader)?),
             }
         }
         Some(fields)

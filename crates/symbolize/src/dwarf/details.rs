@@ -2,11 +2,10 @@
 
 use super::file::DwarfFile;
 use super::files::FilePath;
-use super::functions::next_die;
 use super::line_program::number;
-use super::names::follow;
+use super::stated::follow;
 use super::unit::Unit;
-use super::value::{self, Value};
+use super::value::Value;
 use super::view::View;
 use gimli::constants as dw;
 
@@ -111,10 +110,10 @@ struct Stated {
 fn read_stated(view: View<'_, '_>, die: u64) -> Option<Stated> {
     let abbrevs = &*view.body.abbrevs;
     let mut reader = view.reader(die);
-    let abbrev = next_die(&mut reader, abbrevs).ok()??;
+    let abbrev = abbrevs.next_die(&mut reader).ok()??;
     let mut stated = Stated::default();
     for spec in abbrevs.specs(abbrev) {
-        let value = value::read(abbrevs, *spec, &mut reader)?;
+        let value = abbrevs.value(*spec, &mut reader)?;
         let field = match gimli::DwAt(spec.name) {
             dw::DW_AT_low_pc => &mut stated.low_pc,
             dw::DW_AT_decl_file => &mut stated.file,

@@ -1,11 +1,11 @@
 //! The functions of a unit by address.
 
-use super::abbrev::{Abbrev, AbbrevTable};
+use super::abbrev::Abbrev;
 use super::inlines::InlineTree;
 use super::reader::Reader;
 use super::spans::{self, Span};
-use super::value::Value;
-use super::view::{Pcs, View};
+use super::value::{Pcs, Value};
+use super::view::View;
 use crate::malformed::Malformed;
 use gimli::constants as dw;
 use std::sync::OnceLock;
@@ -57,7 +57,7 @@ impl Function {
 impl FunctionTable {
     /// Walks the DIEs of the unit. Where they are broken, what stands before counts, and the error is told.
     pub(crate) fn read(view: View<'_, '_>, depth: Depth) -> (Self, Option<Malformed>) {
-        let mut walk = Walk { view, depth, budget: range_budget(view), table: Self::default() };
+        let mut walk = Walk { view, depth, budget: view.range_budget(), table: Self::default() };
         let error = walk.run().err();
         let mut table = walk.table;
         table.functions.shrink_to_fit();
@@ -82,13 +82,6 @@ impl FunctionTable {
     }
 }
 
-/// Range lists can be shared, so that a small hostile file could state as many ranges as DIEs times list entries. An
-/// honest file has no more than its sections have room for.
-pub(crate) fn range_budget(view: View<'_, '_>) -> u64 {
-    let header = &view.unit.header;
-    (header.end - header.offset) + view.main.range_bytes() + view.file.range_bytes()
-}
-
 struct Walk<'a, 'd> {
     view: View<'a, 'd>,
     depth: Depth,
@@ -103,7 +96,7 @@ impl<'a> Walk<'a, '_> {
         let mut level = 0usize;
         while !reader.is_empty() {
             let start = reader;
-            match next_die(&mut reader, abbrevs)? {
+            match abbrevs.next_die(&mut reader)? {
                 None => level = level.saturating_sub(1),
                 Some(abbrev) => {
                     let has_children = self.die(&mut reader, abbrev, start.offset());
@@ -151,7 +144,7 @@ impl<'a> Walk<'a, '_> {
         let die = u32::try_from(offset - self.view.unit.header.offset).ok();
         let Some((owner, die)) = owner.zip(die) else { return };
         let before = table.spans.len();
-        collect_spans(self.view, pcs, owner, &mut self.budget, &mut table.spans);
+        self.view.collect_spans(pcs, owner, &mut self.budget, &mut table.spans);
         if table.spans.len() > before {
             table.functions.push(Function { die, inlines: OnceLock::new() });
         }
@@ -168,38 +161,4 @@ fn is_type(tag: u16) -> bool {
             | dw::DW_TAG_array_type
             | dw::DW_TAG_subroutine_type
     )
-}
-
-/// Appends the live ranges of a DIE.
-pub(crate) fn collect_spans(
-    view: View<'_, '_>,
-    pcs: &Pcs,
-    owner: u32,
-    budget: &mut u64,
-    spans: &mut Vec<Span>,
-) {
-    let max_address = view.unit.header.encoding.max_address();
-    view.ranges(pcs, &mut |start, end| {
-        if view.main.code.is_live(start, max_address) {
-            spans.push(Span { start, end, owner });
-        }
-        *budget = budget.saturating_sub(1);
-        *budget > 0
-    });
-}
-
-/// Reads the code of the next DIE: its abbreviation, or `None` at the end of a list of siblings.
-#[inline]
-pub(crate) fn next_die<'t>(
-    reader: &mut Reader<'_>,
-    abbrevs: &'t AbbrevTable,
-) -> Result<Option<&'t Abbrev>, Malformed> {
-    let start = *reader;
-    let code =
-        reader.uleb().ok_or_else(|| start.malformed(".debug_info", "the abbreviation code of a DIE"))?;
-    if code == 0 {
-        return Ok(None);
-    }
-    let abbrev = abbrevs.get(code);
-    abbrev.map(Some).ok_or_else(|| start.malformed(".debug_info", "a DIE with a known abbreviation"))
 }

@@ -1,7 +1,6 @@
 //! What was inlined into one function.
 
 use super::abbrev::Abbrev;
-use super::functions::{collect_spans, next_die, range_budget};
 use super::reader::Reader;
 use super::spans::{self, Span};
 use super::value::Value;
@@ -41,7 +40,7 @@ pub(crate) struct InlineTree {
 impl InlineTree {
     /// Walks the children of the function's DIE at a section offset.
     pub(crate) fn read(view: View<'_, '_>, function: u64) -> (Self, Option<Malformed>) {
-        let mut walk = Walk { view, budget: range_budget(view), tree: Self::default() };
+        let mut walk = Walk { view, budget: view.range_budget(), tree: Self::default() };
         let error = walk.run(function).err();
         let mut tree = walk.tree;
         tree.calls.shrink_to_fit();
@@ -72,7 +71,7 @@ impl Walk<'_, '_> {
         let incomplete =
             |reader: Reader<'_>| reader.malformed(".debug_info", "a DIE with all its attributes");
         let start = reader;
-        match next_die(&mut reader, abbrevs)? {
+        match abbrevs.next_die(&mut reader)? {
             Some(abbrev) if abbrev.has_children => {
                 abbrevs.skip(abbrev, &mut reader).ok_or_else(|| incomplete(start))?;
             }
@@ -82,7 +81,7 @@ impl Walk<'_, '_> {
         let mut open = vec![Some(OUTERMOST)];
         while let Some(&parent) = open.last() {
             let start = reader;
-            let Some(abbrev) = next_die(&mut reader, abbrevs)? else {
+            let Some(abbrev) = abbrevs.next_die(&mut reader)? else {
                 open.pop();
                 continue;
             };
@@ -117,7 +116,7 @@ impl Walk<'_, '_> {
             call_column: number(fields.call_column),
         });
         if fields.pcs.is_some() {
-            collect_spans(self.view, &fields.pcs, index, &mut self.budget, &mut self.tree.spans);
+            self.view.collect_spans(&fields.pcs, index, &mut self.budget, &mut self.tree.spans);
         }
         Some(index)
     }

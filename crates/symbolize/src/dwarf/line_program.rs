@@ -3,10 +3,16 @@
 //! gimli reads the header; the opcodes are run here, since of the rows only address, file, line and column are wanted, and
 //! since a program has to be entered in its middle.
 
-use super::lines::Location;
-use super::reader::Reader;
-use super::view::Slice;
+use super::reader::{Reader, Slice};
 use gimli::constants as dw;
+
+/// Where a row says that its instructions come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Location {
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
 
 /// What the header says of opcodes.
 pub(crate) struct Opcodes {

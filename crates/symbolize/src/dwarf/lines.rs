@@ -1,11 +1,11 @@
 //! The line table of a unit (DWARF 5 section 6.2).
 
 use super::files::{FileEntry, FileTable};
-use super::line_program::{Event, Machine, Opcodes, State, number};
-use super::reader::Reader;
+use super::line_program::{Event, Location, Machine, Opcodes, State, number};
+use super::reader::{Reader, Slice};
 use super::sections::SectionId;
 use super::value::Value;
-use super::view::{Slice, View, as_offset};
+use super::view::{View, as_offset};
 use crate::malformed::Malformed;
 
 /// A line program, ready to be run.
@@ -34,14 +34,6 @@ impl<'a> Program<'a> {
         let reader = Reader::between(section.slice(), start, end, view.file.sections.big_endian);
         Some(Self { files: read_files(header, section), opcodes, reader, end })
     }
-}
-
-/// Where a row says that its instructions come from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Location {
-    pub(crate) file: u32,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
 }
 
 /// The line program of one unit and where its sequences lie.

@@ -2,7 +2,7 @@
 
 use super::file::DwarfFile;
 use super::files::FilePath;
-use super::lines::Location;
+use super::line_program::Location;
 use super::names::{self, Names};
 use super::unit::Unit;
 use super::view::View;

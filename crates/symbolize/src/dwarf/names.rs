@@ -1,11 +1,9 @@
 //! A function's names, collected along its abstract origins and declarations.
 
-use super::functions::next_die;
 use super::scopes::qualify;
-use super::skip::skip_form;
-use super::value::{self, Value};
+use super::stated::{Stated, follow, read_stated};
+use super::value::Value;
 use super::view::View;
-use gimli::constants as dw;
 
 /// Origins and declarations are followed this far. Honest chains have up to three: inlined call, abstract instance,
 /// declaration in a class. Hostile ones go round in circles.
@@ -20,15 +18,6 @@ pub(crate) struct Names<'a> {
     pub(crate) plain: Option<&'a [u8]>,
     /// The same with its scope, where there is one and no linkage name.
     pub(crate) qualified: Option<String>,
-}
-
-/// What one DIE says about names.
-#[derive(Default)]
-pub(crate) struct Stated {
-    pub(crate) linkage: Option<Value>,
-    pub(crate) plain: Option<Value>,
-    pub(crate) origin: Option<Value>,
-    pub(crate) specification: Option<Value>,
 }
 
 /// Collects the names of the function DIE at a section offset of the view's file, until there is a linkage name.
@@ -73,41 +62,4 @@ pub(crate) fn collect_with<'a, 'd>(
     }
     let is_unscoped = names.plain.is_some() && at.0.root().has_mangled_names();
     (names, is_unscoped.then_some(at))
-}
-
-/// The unit and section offset of the DIE that a reference points at: in this unit, another one, or another file.
-pub(crate) fn follow<'a, 'd>(view: View<'a, 'd>, reference: Value) -> Option<(View<'a, 'd>, u64)> {
-    match reference {
-        Value::UnitRef(offset) => Some((view, view.unit.header.offset.checked_add(offset)?)),
-        Value::InfoRef(offset) => {
-            let header = &view.unit.header;
-            if (header.offset..header.end).contains(&offset) {
-                return Some((view, offset));
-            }
-            Some((view.file.view_around(offset)?, offset))
-        }
-        Value::SupRef(offset) => Some((view.file.supplementary()?.view_around(offset)?, offset)),
-        _ => None,
-    }
-}
-
-pub(crate) fn read_stated(view: View<'_, '_>, die: u64) -> Option<Stated> {
-    let abbrevs = &*view.body.abbrevs;
-    let mut reader = view.reader(die);
-    let abbrev = next_die(&mut reader, abbrevs).ok()??;
-    let mut stated = Stated::default();
-    for spec in abbrevs.specs(abbrev) {
-        let field = match gimli::DwAt(spec.name) {
-            dw::DW_AT_linkage_name | dw::DW_AT_MIPS_linkage_name => &mut stated.linkage,
-            dw::DW_AT_name => &mut stated.plain,
-            dw::DW_AT_abstract_origin => &mut stated.origin,
-            dw::DW_AT_specification => &mut stated.specification,
-            _ => {
-                skip_form(spec.form, abbrevs.encoding(), &mut reader)?;
-                continue;
-            }
-        };
-        *field = Some(value::read(abbrevs, *spec, &mut reader)?);
-    }
-    Some(stated)
 }

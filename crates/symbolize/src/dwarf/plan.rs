@@ -3,10 +3,10 @@
 
 use super::abbrev::{Abbrev, AbbrevTable};
 use super::fields::{Fields, Role, Slot};
-use super::names::Stated;
 use super::reader::{Encoding, Reader};
 use super::reading::{Reading, Readings};
 use super::skip::{SKIP_BLOCK, Skip, is_count, run_skip};
+use super::stated::Stated;
 use gimli::constants as dw;
 use std::collections::HashMap;
 

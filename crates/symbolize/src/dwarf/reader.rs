@@ -2,6 +2,9 @@
 
 use crate::malformed::Malformed;
 
+/// A section's bytes in gimli's words.
+pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
+
 /// How numbers are laid out in one unit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Encoding {

@@ -169,7 +169,7 @@ impl Readings {
                 Step::Uleb(slot) => fields.set(*slot, reader.uleb()?),
                 Step::Number(slot, number) => fields.set(*slot, *number),
                 Step::Other(slot, spec) => {
-                    let (kind, number) = value::read_number(table, *spec, reader)?;
+                    let (kind, number) = table.value_number(*spec, reader)?;
                     if let Some(slot) = fields.kinds.get_mut(*slot as usize) {
                         *slot = kind;
                     }

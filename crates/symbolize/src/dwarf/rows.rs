@@ -1,8 +1,8 @@
 //! All rows of a unit's line program, for conversions.
 
 use super::files::FileTable;
-use super::line_program::{Event, Machine};
-use super::lines::{Location, Program, define_file};
+use super::line_program::{Event, Location, Machine};
+use super::lines::{Program, define_file};
 use super::spans::{self, Span};
 use super::view::View;
 use crate::malformed::Malformed;

@@ -1,19 +1,13 @@
 //! The namespaces and types around functions whose debug info states no linkage name: what gcc leaves out of C++ for
 //! everything that the linker does not see.
 
-use super::functions::next_die;
-use super::names::{follow, read_stated};
 use super::reader::Reader;
+use super::stated::{follow, read_stated};
 use super::value::Value;
 use super::view::View;
 use gimli::constants as dw;
-use std::collections::HashMap;
 use std::iter::Peekable;
-use std::sync::{Mutex, PoisonError};
-
-/// Names with their scopes, by DIE (counted from the unit's start): finding the scopes means walking the unit up to there.
-#[derive(Default)]
-pub(crate) struct ScopeCache(Mutex<HashMap<u32, String>>);
+use std::sync::PoisonError;
 
 /// A name with the scopes of its DIE (a section offset of the view's file) before it.
 pub(crate) fn qualify(view: View<'_, '_>, die: u64, name: &[u8]) -> Option<String> {
@@ -101,7 +95,7 @@ enum Step {
 fn step(view: View<'_, '_>, reader: &mut Reader<'_>, until: u64) -> Option<Step> {
     let abbrevs = &*view.body.abbrevs;
     let start = reader.offset();
-    let Some(abbrev) = next_die(reader, abbrevs).ok()? else { return Some(Step::Up) };
+    let Some(abbrev) = abbrevs.next_die(reader).ok()? else { return Some(Step::Up) };
     if !abbrev.has_children {
         abbrevs.skip(abbrev, reader)?;
         return Some(Step::Over);

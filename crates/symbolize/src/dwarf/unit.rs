@@ -5,12 +5,12 @@ use super::functions::FunctionTable;
 use super::header::Header;
 use super::lines::LineTable;
 use super::reader::Reader;
-use super::scopes::ScopeCache;
 use super::split::SplitUnit;
-use super::value::{self, Value};
+use super::value::Value;
 use crate::malformed::Malformed;
 use gimli::constants as dw;
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A unit of `.debug_info`. Everything behind the header is read once, when first needed.
 pub(crate) struct Unit<'d> {
@@ -37,6 +37,10 @@ impl Unit<'_> {
         }
     }
 }
+
+/// Names with their scopes, by DIE (counted from the unit's start): finding the scopes means walking the unit up to there.
+#[derive(Default)]
+pub(crate) struct ScopeCache(pub(crate) Mutex<HashMap<u32, String>>);
 
 /// A unit's abbreviations and root DIE.
 pub(crate) struct Body {
@@ -85,7 +89,7 @@ impl Root {
         let mut root = Self { tag: abbrev.tag, ..Self::default() };
         for spec in abbrevs.specs(abbrev) {
             let at = *reader;
-            let value = value::read(abbrevs, *spec, reader);
+            let value = abbrevs.value(*spec, reader);
             let value =
                 value.ok_or_else(|| at.malformed(SECTION, "an attribute of a root DIE in a known form"))?;
             root.set(gimli::DwAt(spec.name), value);

@@ -1,7 +1,6 @@
 //! Attribute values, read without yet following what they point at.
 
-use super::abbrev::{AbbrevTable, Spec};
-use super::reader::{Encoding, Reader};
+use super::reader::Encoding;
 use gimli::constants as dw;
 
 /// What an attribute holds. Offsets are as the form states them; [`View`](super::view::View) resolves them.
@@ -59,6 +58,21 @@ impl Value {
             Self::SectionOffset(value) | Self::Unsigned(value) => Some(value),
             _ => None,
         }
+    }
+}
+
+/// What a DIE states about its addresses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pcs {
+    pub(crate) low: Option<Value>,
+    pub(crate) high: Option<Value>,
+    pub(crate) ranges: Option<Value>,
+}
+
+impl Pcs {
+    /// Whether there are addresses at all.
+    pub(crate) fn is_some(&self) -> bool {
+        self.ranges.is_some() || (self.low.is_some() && self.high.is_some())
     }
 }
 
@@ -180,40 +194,4 @@ pub(crate) fn layout(form: u16, encoding: Encoding) -> (Kind, Layout) {
         dw::DW_FORM_indirect => (Kind::None, Indirect),
         _ => (Kind::Block, Layout::Other),
     }
-}
-
-/// Reads the value of one attribute. `None` when the bytes do not suffice or the form is unknown.
-pub(crate) fn read(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'_>) -> Option<Value> {
-    let (kind, number) = read_number(table, spec, reader)?;
-    kind.value(number)
-}
-
-/// The same as a kind and a number.
-pub(crate) fn read_number(table: &AbbrevTable, spec: Spec, reader: &mut Reader<'_>) -> Option<(Kind, u64)> {
-    let (kind, layout) = layout(spec.form, table.encoding());
-    let number = match layout {
-        Layout::Bytes(size) => reader.uint(size)?,
-        Layout::Uleb => reader.uleb()?,
-        Layout::Sleb => reader.sleb()?.cast_unsigned(),
-        Layout::Fixed(number) => number,
-        Layout::Constant => table.constant(spec).cast_unsigned(),
-        Layout::String => {
-            let start = reader.offset();
-            reader.cstr()?;
-            start
-        }
-        Layout::Indirect => {
-            let form = u16::try_from(reader.uleb()?).ok()?;
-            // One level, since no producer nests them; and an implicit constant has no place here.
-            if form == dw::DW_FORM_indirect.0 || form == dw::DW_FORM_implicit_const.0 {
-                return None;
-            }
-            return read_number(table, Spec { form, ..spec }, reader);
-        }
-        Layout::Other => {
-            super::skip::skip_form(spec.form, table.encoding(), reader)?;
-            0
-        }
-    };
-    Some((kind, number))
 }

@@ -4,9 +4,9 @@ use super::file::DwarfFile;
 use super::range_list::{self, Base};
 use super::reader::{Encoding, Reader};
 use super::sections::SectionId;
+use super::spans::Span;
 use super::unit::{Body, Root, Unit};
-use super::value::Value;
-use gimli::EndianSlice;
+use super::value::{Pcs, Value};
 
 /// A unit together with the file that it stands in.
 #[derive(Clone, Copy)]
@@ -18,8 +18,6 @@ pub(crate) struct View<'a, 'd> {
     pub(crate) unit: &'a Unit<'d>,
     pub(crate) body: &'a Body,
 }
-
-pub(crate) type Slice<'a> = EndianSlice<'a, gimli::RunTimeEndian>;
 
 impl<'a, 'd> View<'a, 'd> {
     pub(crate) fn root(&self) -> &'a Root {
@@ -109,6 +107,25 @@ impl<'a, 'd> View<'a, 'd> {
         }
     }
 
+    /// Appends the live ranges of a DIE.
+    pub(crate) fn collect_spans(&self, pcs: &Pcs, owner: u32, budget: &mut u64, spans: &mut Vec<Span>) {
+        let max_address = self.unit.header.encoding.max_address();
+        self.ranges(pcs, &mut |start, end| {
+            if self.main.code.is_live(start, max_address) {
+                spans.push(Span { start, end, owner });
+            }
+            *budget = budget.saturating_sub(1);
+            *budget > 0
+        });
+    }
+
+    /// Range lists can be shared, so that a small hostile file could state as many ranges as DIEs times list entries. An
+    /// honest file has no more than its sections have room for.
+    pub(crate) fn range_budget(&self) -> u64 {
+        let header = &self.unit.header;
+        (header.end - header.offset) + self.main.range_bytes() + self.file.range_bytes()
+    }
+
     /// What offsets into `.debug_ranges` count from: GNU's split units have them start at their own part.
     fn ranges_base(&self) -> u64 {
         if self.file.sections.split { self.root().gnu_ranges_base.unwrap_or(0) } else { 0 }
@@ -179,21 +196,6 @@ impl View<'_, '_> {
 /// Offsets beyond the address space of this machine are beyond every section.
 pub(crate) fn as_offset(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
-}
-
-/// What a DIE states about its addresses.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pcs {
-    pub(crate) low: Option<Value>,
-    pub(crate) high: Option<Value>,
-    pub(crate) ranges: Option<Value>,
-}
-
-impl Pcs {
-    /// Whether there are addresses at all.
-    pub(crate) fn is_some(&self) -> bool {
-        self.ranges.is_some() || (self.low.is_some() && self.high.is_some())
-    }
 }
 
 impl From<&Root> for Pcs {

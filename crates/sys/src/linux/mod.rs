@@ -12,6 +12,7 @@ mod processors;
 pub mod ptrace;
 mod signal;
 mod slots;
+mod stopped;
 mod threads;
 
 pub use clock::{boot_time, coarse_time, monotonic_time, process_time};
@@ -19,7 +20,8 @@ pub use error::OsError;
 pub use folder::Folder;
 pub use own_memory::{OwnMemory, OwnStack};
 pub use processors::KeptOff;
-pub use signal::{DirectedSignal, Stopped};
+pub use signal::DirectedSignal;
 pub use slots::{Claim, Sent, Slots, Work};
+pub use stopped::Stopped;
 use threads::own_stack;
 pub use threads::{ThreadId, block_signals, threads};

@@ -4,68 +4,11 @@
 //! everybody else's by a code that nobody uses in `si_code`: foreign signals with the same number go to the handler that
 //! was there before.
 
-use super::slots;
-use super::{OsError, OwnMemory, OwnStack, ThreadId};
-use crate::capture_registers;
-use backtrail_core::Registers;
+use super::slots::{self, Claim, Sent, Work};
+use super::stopped::Stopped;
+use super::{OsError, ThreadId};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
-
-/// A place where the calling thread stands still: what it was doing, seen from itself.
-#[derive(Debug)]
-pub struct Stopped {
-    registers: Registers,
-    memory: OwnMemory,
-}
-
-impl Stopped {
-    /// The place that this is inlined into.
-    ///
-    /// # Signal safety
-    ///
-    /// Safe.
-    #[inline(always)]
-    pub fn here() -> Self {
-        let registers = capture_registers();
-        Self { memory: OwnMemory::around_here(registers.sp().unwrap_or_default()), registers }
-    }
-
-    /// The same on a stack whose bounds are known.
-    ///
-    /// # Signal safety
-    ///
-    /// Safe.
-    #[inline(always)]
-    pub fn here_on(stack: &OwnStack) -> Self {
-        let registers = capture_registers();
-        Self { memory: stack.memory(registers.sp().unwrap_or_default()), registers }
-    }
-
-    /// The code that a signal handler interrupted, by the handler's third argument.
-    ///
-    /// # Safety
-    ///
-    /// `context` is what the kernel gave a handler that has not returned yet, on this thread.
-    ///
-    /// # Signal safety
-    ///
-    /// Safe.
-    pub unsafe fn interrupted(context: *const c_void) -> Self {
-        // SAFETY: the caller's promise.
-        let registers = unsafe { super::context::registers_of(context) };
-        Self { memory: OwnMemory::around(registers.sp().unwrap_or_default()), registers }
-    }
-
-    /// The registers of the code that was interrupted.
-    pub fn registers(&self) -> &Registers {
-        &self.registers
-    }
-
-    /// The thread's stack, and other memory.
-    pub fn memory(&self) -> &OwnMemory {
-        &self.memory
-    }
-}
 
 /// `si_code` of our signals: `SI_ASYNCNL`, which glibc means for `getaddrinfo_a` and nobody asks for. Programs may use any
 /// negative code among their own threads, but of those that the kernel does not know it wants all bytes behind the value
@@ -141,6 +84,16 @@ impl DirectedSignal {
             libc::syscall(libc::SYS_rt_tgsigqueueinfo, libc::getpid(), thread.raw(), self.0, &raw mut info)
         };
         if answer == 0 { Ok(()) } else { Err(OsError::last("rt_tgsigqueueinfo")) }
+    }
+}
+
+impl<W: Work> Claim<W> {
+    /// Has a thread of this process do the work.
+    ///
+    /// # Errors
+    /// Those of the signal: `ESRCH` where the thread is gone.
+    pub fn send(self, signal: DirectedSignal, thread: ThreadId) -> Result<Sent<W>, OsError> {
+        self.send_by(thread, |value| signal.send(thread, value))
     }
 }
 

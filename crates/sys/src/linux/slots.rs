@@ -10,7 +10,7 @@
 //! there, these slots are nobody's.
 
 use super::futex;
-use super::signal::{DirectedSignal, Stopped};
+use super::stopped::Stopped;
 use super::{OsError, ThreadId};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -206,16 +206,20 @@ impl<W: Work> Claim<W> {
         unsafe { &mut *self.slot.work.get() }
     }
 
-    /// Has a thread of this process do the work.
+    /// Has a thread do the work: `send` gives it the number of the slot and of its use.
     ///
     /// # Errors
-    /// Those of the signal: `ESRCH` where the thread is gone.
-    pub fn send(self, signal: DirectedSignal, thread: ThreadId) -> Result<Sent<W>, OsError> {
+    /// Those of `send`.
+    pub(super) fn send_by(
+        self,
+        thread: ThreadId,
+        send: impl FnOnce(u32) -> Result<(), OsError>,
+    ) -> Result<Sent<W>, OsError> {
         let head = &self.slot.head;
         let generation = self.generation;
         head.asked.store(thread.get(), SeqCst);
         head.word.store(generation | ARMED, SeqCst);
-        match signal.send(thread, generation | head.number) {
+        match send(generation | head.number) {
             Ok(()) => {
                 let slot = self.slot;
                 std::mem::forget(self);

@@ -12,7 +12,7 @@
 
 use super::frame::Frame;
 use super::instruction::{Effect, LR, decode};
-use crate::arch::Code;
+use crate::code::Code;
 use crate::row::Row;
 use backtrail_core::Svma;
 

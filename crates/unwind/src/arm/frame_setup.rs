@@ -4,7 +4,7 @@
 //! body, whose frame the table describes.
 
 use super::effect::{Effect, LR, MEMORY, PC, SP, bits, signed};
-use super::prologue::{Reader, Sweep};
+use super::sweep::{Reader, Sweep};
 use crate::read;
 use backtrail_core::Svma;
 

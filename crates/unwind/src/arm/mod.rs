@@ -8,4 +8,5 @@ pub(crate) mod frame_pointer;
 mod frame_setup;
 pub(crate) mod prologue;
 pub(crate) mod signal;
+mod sweep;
 mod t32;

@@ -225,7 +225,7 @@ impl fmt::Display for Encoding {
             Mode::ArmFrame { adjust, pushed, vfp } => {
                 write!(f, "frame pointer r7, {adjust} bytes above")?;
                 let mut separator = "; saved ";
-                for register in super::row::arm_pushed(pushed) {
+                for register in arm_pushed(pushed) {
                     write!(f, "{separator}{}", self.name(register))?;
                     separator = ", ";
                 }
@@ -266,4 +266,19 @@ fn write_pairs(f: &mut fmt::Formatter<'_>, pairs: u16) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+/// The registers that an armv7k function pushed below its frame pointer, highest in memory first.
+pub(super) fn arm_pushed(pushed: u8) -> impl Iterator<Item = Register> {
+    const ORDER: [(u8, Register); 8] = [
+        (2, Register(6)),
+        (1, Register(5)),
+        (0, Register(4)),
+        (7, Register(12)),
+        (6, Register(11)),
+        (5, Register(10)),
+        (4, Register(9)),
+        (3, Register(8)),
+    ];
+    ORDER.into_iter().filter(move |(bit, _)| pushed & (1 << bit) != 0).map(|(_, register)| register)
 }

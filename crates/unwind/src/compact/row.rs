@@ -1,6 +1,6 @@
 //! Encodings as rows. libunwind's `CompactUnwinder.hpp` is the reference.
 
-use super::encoding::{Mode, Saved};
+use super::encoding::{Mode, Saved, arm_pushed};
 use super::{Compact, Entry};
 use crate::read;
 use crate::row::{Cfa, Malformed, Miss, Row, Rule};
@@ -87,21 +87,6 @@ fn set_pairs(row: &mut Row, pairs: u16, below: i32) {
             row.set(register, Rule::Offset(at));
         }
     }
-}
-
-/// The registers that an armv7k function pushed below its frame pointer, highest in memory first.
-pub(super) fn arm_pushed(pushed: u8) -> impl Iterator<Item = Register> {
-    const ORDER: [(u8, Register); 8] = [
-        (2, Register(6)),
-        (1, Register(5)),
-        (0, Register(4)),
-        (7, Register(12)),
-        (6, Register(11)),
-        (5, Register(10)),
-        (4, Register(9)),
-        (3, Register(8)),
-    ];
-    ORDER.into_iter().filter(move |(bit, _)| pushed & (1 << bit) != 0).map(|(_, register)| register)
 }
 
 fn arm_frame(adjust: u32, pushed: u8) -> Option<Row> {

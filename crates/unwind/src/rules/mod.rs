@@ -60,12 +60,14 @@ pub struct Size {
     pub bytes: usize,
 }
 
-impl Rules {
-    /// Compiles the module's tables; the code is not looked at.
-    pub(crate) fn compile(module: &Module<'_>) -> Self {
-        build::compile(module)
+impl Module<'_> {
+    /// Compiles all tables into rows of fixed size; the code is not looked at.
+    pub fn compile(&self) -> Rules {
+        build::compile(self)
     }
+}
 
+impl Rules {
     /// The architecture family.
     pub fn family(&self) -> Family {
         self.family

@@ -2,6 +2,7 @@
 
 use super::{End, Failure, Here, Next, Site, Walk};
 use crate::arch;
+use crate::code::Code;
 use crate::execute;
 use crate::image::Image;
 use crate::row::{Cfa, Row};
@@ -273,7 +274,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let Some((image, at)) = site.image.zip(site.svma) else { return false };
         let Some(text) = image.module.and_then(|module| module.text_at(at)) else { return false };
         let is_thumb = self.registers.family() == Family::Arm && here.address.raw().get() & 1 != 0;
-        let code = arch::Code { text: *text, at, function: None, thumb: is_thumb, is_described: false };
+        let code = Code { text: *text, at, function: None, thumb: is_thumb, is_described: false };
         let is_emptied = code.ahead().iter().take(CALL_BYTES).all(|byte| matches!(byte, 0 | 0xff));
         !is_emptied && !arch::needs_link(self.registers.family(), &code)
     }

@@ -3,7 +3,6 @@
 mod cache;
 mod cfi_repair;
 mod chain;
-mod common;
 mod fallback;
 mod fast_path;
 mod fold;
@@ -18,11 +17,10 @@ mod types;
 
 pub use cache::Cache;
 pub use chain::FramePointers;
-pub use common::ImageList;
-pub(crate) use common::Notes;
 pub use fold::{Folded, Repeat, fold};
-pub use types::{End, Ended, Failure, Frame, Options, Recover, Step};
+pub use types::{End, Ended, Frame, Options, Recover, Step};
 
+use crate::failure::Failure;
 use crate::image::{Image, Images};
 use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
 use backtrail_core::{AddrRange, Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};

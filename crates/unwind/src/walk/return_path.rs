@@ -2,7 +2,8 @@
 
 use super::fallback::CALL_BYTES;
 use super::{Here, Next, Site, Walk};
-use crate::arch::{self, Code};
+use crate::arch;
+use crate::code::Code;
 use crate::execute;
 use crate::row::{Cfa, Row};
 use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Trust};

@@ -458,7 +458,7 @@ fn every_way_of_walking_gives_the_same_frames() {
         let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
         Image::compiled(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &rules)
     };
-    let (mut plain, list) = ([image()], ImageList::new(vec![image()]));
+    let (mut plain, list) = ([image()], crate::ImageList::new(vec![image()]));
     let plain = Images::new(&mut plain);
     let (mut random, mut longest, mut broken) = (Random(7), 0, 0);
     let mut caches = [Cache::new(), Cache::new()];

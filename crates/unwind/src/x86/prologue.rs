@@ -1,6 +1,6 @@
 //! Prologues, epilogues and stubs of x86: those of `x86_64` with other numbers.
 
-use crate::arch::Code;
+use crate::code::Code;
 use crate::row::Row;
 use crate::x86_64::prologue::Machine;
 use backtrail_core::Register;

@@ -4,7 +4,7 @@
 //! (`mov %eax, -0x14000(%rsp)`), pushes the frame pointer and makes room once. What is in between does not move the stack
 //! pointer. The frame pointer holds any value in the body. Endless loops have no return that could be followed.
 
-use crate::arch::Code;
+use crate::code::Code;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::Register;
 

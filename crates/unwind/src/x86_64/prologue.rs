@@ -5,7 +5,7 @@
 //! that ends the way is taken for a tail call, but only where no table says anything.
 
 use super::instruction::{Effect, decode};
-use crate::arch::Code;
+use crate::code::Code;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::Register;
 

@@ -7,7 +7,7 @@
 use super::instruction::{Effect, decode};
 use super::prologue::Machine;
 use super::stack_depth::{MAX_SAVED, Places, target};
-use crate::arch::Code;
+use crate::code::Code;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::Register;
 

@@ -6,7 +6,7 @@
 
 use super::instruction::{Effect, decode};
 use super::prologue::Machine;
-use crate::arch::Code;
+use crate::code::Code;
 use crate::row::{Cfa, Row, Rule};
 use backtrail_core::{Register, Svma};
 

@@ -3,6 +3,31 @@
 //! Sources: XNU `osfmk/mach/exception_types.h`, `osfmk/mach/{arm,i386}/exception.h`, `bsd/sys/signal.h`, and Apple's
 //! article on exception types.
 
+/// The families of exceptions and signals that rules distinguish.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// EXC_BAD_ACCESS; SIGSEGV and SIGBUS where the reporter knew the signal only.
+    BadAccess,
+    /// EXC_BAD_INSTRUCTION; SIGILL.
+    BadInstruction,
+    /// EXC_ARITHMETIC; SIGFPE.
+    Arithmetic,
+    /// EXC_BREAKPOINT; SIGTRAP.
+    Breakpoint,
+    /// The process ended itself: SIGABRT.
+    Abort,
+    /// The process was ended from outside: SIGKILL.
+    Kill,
+    /// EXC_RESOURCE.
+    Resource,
+    /// EXC_GUARD.
+    Guard,
+    /// Another signal.
+    Signal,
+    /// Nothing that this crate knows.
+    Unknown,
+}
+
 /// Mach exceptions: number, name, meaning.
 pub(crate) static EXCEPTIONS: [(u64, &str, &str); 13] = [
     (1, "EXC_BAD_ACCESS", "the code read, wrote or jumped to memory that it may not use that way"),

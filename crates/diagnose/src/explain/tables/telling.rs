@@ -1,6 +1,6 @@
 //! Functions whose presence on top of a stack tells what happened.
 
-use crate::explain::facts::Class;
+use super::exceptions::Class;
 
 /// Such functions, and what they tell.
 pub(crate) struct Telling {

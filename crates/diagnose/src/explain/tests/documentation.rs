@@ -4,8 +4,8 @@ use super::super::tables::{
     access, esr, exceptions, guard, kill, messages, namespaces, resource, telling, waits,
 };
 use super::super::{ADDING, LEADING};
-use crate::attribute::{paths, skip};
 use crate::explain::tables::kill::{Blame, KillCode};
+use crate::suspect::{paths, skip};
 use backtrail_testkit::{assert_snapshot, workspace_root};
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may")]
 
+use super::super::DirectedSignal;
 use super::*;
 
 /// Says that somebody has it.

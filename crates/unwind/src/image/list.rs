@@ -1,6 +1,6 @@
 //! Rules found before by anybody who walks the same images.
 
-use crate::image::{Image, Images, bases};
+use super::{Image, Images, bases};
 use crate::rules::Packed;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,0 +1,82 @@
+//! The frame of a stack to suspect: the innermost that is not passed over.
+//!
+//! Frames are passed over from the innermost outwards while they lie in system images (`owner`), or are functions that end
+//! up on top without being at fault (`skip`: abort, throw, reference counting, locks, allocators, crash reporters).
+
+pub(crate) mod owner;
+pub(crate) mod paths;
+pub(crate) mod skip;
+
+use crate::names::{base_name, cite, image_name, is_any_of};
+use backtrail_model::{Frame, Report};
+use owner::{Owner, Ownership, owner_of};
+use skip::{REPORTER_IMAGES, skip_reason};
+
+/// Deeper frames have no say: whatever lies there called half of the program.
+const MAX_FRAMES: usize = 4096;
+
+/// How many frames that were passed over the evidence cites.
+const MAX_CITED: usize = 4;
+
+/// The first frame that is not passed over.
+pub(crate) struct Suspect<'r> {
+    /// The frame.
+    pub(crate) frame: &'r Frame,
+    /// How many frames lie further in.
+    pub(crate) position: usize,
+    /// Whose its image is.
+    pub(crate) ownership: Ownership,
+    /// Sentences on the frames that were passed over.
+    pub(crate) passed: Vec<String>,
+}
+
+/// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
+pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame]) -> Option<Suspect<'r>> {
+    let mut passed = Vec::new();
+    let start = behind_signal_handler(report, stack, frames, &mut passed);
+    let mut unknown = None;
+    for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
+        let ownership = owner_of(report, frame);
+        match ownership.owner {
+            Owner::System => continue,
+            Owner::Unknown => {
+                unknown = unknown.or(Some((position, frame, ownership)));
+                continue;
+            }
+            Owner::App | Owner::Sdk => {}
+        }
+        if let Some(reason) = passing_reason(report, frame) {
+            if passed.len() < MAX_CITED {
+                passed.push(format!("{}: passed over, it {reason}", cite(report, stack, frame)));
+            }
+            continue;
+        }
+        return Some(Suspect { frame, position, ownership, passed });
+    }
+    // A frame whose image nobody knows counts only where nothing better is found.
+    let named = |(_, frame, _): &(usize, &Frame, Ownership)| image_name(report, frame).is_some();
+    let (position, frame, ownership) = unknown.filter(named)?;
+    Some(Suspect { frame, position, ownership, passed })
+}
+
+/// Frames inside of `_sigtramp` are the crash reporter at work: what was interrupted begins behind it.
+fn behind_signal_handler(report: &Report, stack: &str, frames: &[Frame], passed: &mut Vec<String>) -> usize {
+    let trampoline = frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"]));
+    let Some((at, frame)) = trampoline.and_then(|at| Some((at, frames.get(at)?))) else { return 0 };
+    passed.push(format!("{}: the frames up to here are a signal handler", cite(report, stack, frame)));
+    at + 1
+}
+
+/// Why the code at `frame` is no suspect although its image is the app's or an SDK's. Every function inlined there
+/// has to be passed over; otherwise the frame stays.
+fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
+    let image = image_name(report, frame).unwrap_or_default();
+    if REPORTER_IMAGES.iter().any(|name| image.starts_with(name)) {
+        return Some("is a crash reporter's");
+    }
+    let mut reason = None;
+    for name in frame.names() {
+        reason = Some(skip_reason(base_name(name))?);
+    }
+    reason
+}
