@@ -1,7 +1,8 @@
 //! Explains and attributes whatever reads as a report: an answer always, of bounded size, the same each time.
 #![no_main]
 
-use backtrail_report::{Limits, attribute, explain, parse};
+use backtrail_diagnose::{attribute, explain};
+use backtrail_report::{Limits, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -2,9 +2,9 @@
 #![no_main]
 
 use backtrail_core::Function;
-use backtrail_report::{
-    Detected, Limits, Report, add_register_frames, detect, emit, parse, settle_register_frames,
-};
+use backtrail_diagnose::{add_register_frames, settle_register_frames};
+use backtrail_model::Report;
+use backtrail_report::{Detected, Limits, detect, emit, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(mut report) = parse(data, &limits) else { return };
     assert!(emit(data, &report) == data, "nothing is filled in, so nothing may change");
     check_register_frames(&report);
-    for frame in report.frames_mut() {
+    for frame in report.process.frames_mut() {
         if let Some(span) = &frame.span {
             assert!(data.get(span.clone()).is_some(), "a frame's span lies in the input");
         }
@@ -35,21 +35,21 @@ fuzz_target!(|data: &[u8]| {
 fn check_register_frames(report: &Report) {
     let mut with = report.clone();
     add_register_frames(&mut with);
-    assert_eq!(with.threads.len(), report.process.threads.len());
-    for (with, without) in with.threads.iter().zip(&report.process.threads) {
+    assert_eq!(with.process.threads.len(), report.process.threads.len());
+    for (with, without) in with.process.threads.iter().zip(&report.process.threads) {
         let added = with.frames.len().checked_sub(without.frames.len());
         assert!(added.is_some_and(|added| added <= 2), "no frame is lost, and two registers tell of callers");
         let stated =
-            |frames: &[backtrail_report::Frame]| frames.iter().filter(|frame| frame.span.is_some()).count();
+            |frames: &[backtrail_model::Frame]| frames.iter().filter(|frame| frame.span.is_some()).count();
         assert_eq!(stated(&with.frames), stated(&without.frames), "what the report states stays");
     }
-    let before: usize = with.threads.iter().map(|thread| thread.frames.len()).sum();
+    let before: usize = with.process.threads.iter().map(|thread| thread.frames.len()).sum();
     let taken = settle_register_frames(&mut with).len();
-    let after: usize = with.threads.iter().map(|thread| thread.frames.len()).sum();
+    let after: usize = with.process.threads.iter().map(|thread| thread.frames.len()).sum();
     assert_eq!(before, after + taken, "what is taken back is given back");
     let mut twice = with.clone();
     add_register_frames(&mut twice);
     settle_register_frames(&mut twice);
-    let again: usize = twice.threads.iter().map(|thread| thread.frames.len()).sum();
+    let again: usize = twice.process.threads.iter().map(|thread| thread.frames.len()).sum();
     assert!(again <= before, "asking twice adds nothing");
 }
