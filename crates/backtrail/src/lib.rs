@@ -5,18 +5,20 @@
 //! minidumps, [`capture`] the own process, [`hang`] a thread that hangs. [`Binary`] answers single addresses of one file.
 //! [`json`] prints any of it for programs.
 //!
-//! ```no_run
+//! ```
 //! use backtrail::{Analysis, Limits, NoProgress, Symbols};
 //!
+//! # std::env::set_current_dir("../../fixtures/sample")?;
 //! let symbols = Symbols::scan(&["symbols".into()], &NoProgress);
-//! let report = std::fs::read("App.ips")?;
+//! let report = std::fs::read("reports/null-member.ips")?;
 //! let analysis = Analysis::new(&report, &symbols, &Limits::default())?;
-//! println!("{}", analysis.explanation.title);
-//! for frame in analysis.report.fault_frames() {
-//!     println!("{:?}", frame.names().collect::<Vec<_>>());
-//! }
+//! assert_eq!(analysis.explanation.title, "Null pointer access: read at 0x10");
+//! let innermost = &analysis.report.fault_frames()[0];
+//! assert_eq!(innermost.names().next(), Some("celsius(reading const*)"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! `docs/library.md` is the guide, `examples/` has a small program for each task.
 //!
 //! Nothing here is signal safe but what `capture` says of its functions.
 #![forbid(unsafe_code)]

@@ -8,7 +8,7 @@
     reason = "a test's helpers may"
 )]
 
-use backtrail_testkit::{TempDir, cargo_build};
+use backtrail_testkit::{TempDir, cargo_build, workspace_root};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -51,6 +51,55 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A file of our own test data.
+fn fixture(path: &str) -> PathBuf {
+    workspace_root().join("fixtures").join(path)
+}
+
+#[test]
+fn an_address_has_its_functions_and_lines() {
+    let file = fixture("sample/symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather");
+    let text =
+        output(&example("lookup"), &[&file, Path::new("arm64"), Path::new("0x1000041cc"), Path::new("0x10")]);
+    assert!(has_line(&text, &["celsius(reading const*)", "units.h:13", "(inlined)"]), "{text}");
+    assert!(has_line(&text, &["weather::Forecast::refresh()", "forecast.cpp:18"]), "{text}");
+    assert!(has_line(&text, &["no name: "]), "{text}");
+}
+
+#[test]
+fn a_report_is_explained() {
+    let report = fixture("sample/reports/null-member.ips");
+    let program = example("report");
+    let text = output(&program, &[&report, &fixture("sample/symbols")]);
+    assert!(has_line(&text, &["Null pointer access: read at 0x10"]), "{text}");
+    assert!(has_line(&text, &["whose code: app"]), "{text}");
+    let chain = ["0 Weather: celsius(reading const*), inlined into ", "weather::Forecast::refresh()"];
+    assert!(has_line(&text, &chain), "{text}");
+    assert!(has_line(&output(&program, &[&report]), &["symbols of Weather are missing"]));
+}
+
+#[test]
+fn stacks_of_a_core_and_of_a_process_are_printed() {
+    let program = example("stacks");
+    let text = output(&program, &[&fixture("stacks/orders.core"), &fixture("stacks")]);
+    assert!(has_line(&text, &["orders [21629]"]), "{text}");
+    assert!(has_line(&text, &["0 store_total, inlined into total_of (context)"]), "{text}");
+    assert!(has_line(&text, &["1 take (cfi)"]), "{text}");
+
+    let child = Running(Command::new("sleep").arg("600").spawn().unwrap());
+    let text = output(&program, &[Path::new(&child.0.id().to_string())]);
+    assert!(has_line(&text, &["thread "]) && has_line(&text, &["  0 "]), "{text}");
+}
+
+#[test]
+fn the_own_stacks_are_printed() {
+    let text = output(&example("capture"), &[]);
+    let (own, worker) = text.split_once("The worker:").unwrap();
+    assert!(has_line(own, &["capture::main"]), "{text}");
+    assert!(has_line(worker, &["capture::wait"]), "{text}");
+    assert!(has_line(worker, &[" threads in all"]), "{text}");
 }
 
 #[test]

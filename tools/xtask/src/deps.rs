@@ -2,6 +2,7 @@
 //!
 //! The edges are those of ARCHITECTURE.md. A new one is a decision, made there and here in the same commit.
 
+mod documented;
 mod foreign;
 mod shared;
 mod unsafety;
@@ -38,8 +39,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "backtrail",
         &[
-            "hang", "stacks", "resolve", "diagnose", "store", "report", "model", "demangle", "core", "capture",
-            "object", "table", "unwind",
+            "hang", "stacks", "resolve", "diagnose", "store", "report", "model", "demangle", "core",
+            "capture", "object", "table", "unwind",
         ],
     ),
     // L7
@@ -54,6 +55,7 @@ const FOREIGN: [(&str, &[&str]); 2] = [("core", &[]), ("demangle", &["rustc-dema
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let mut faults = edges()?;
+    faults.extend(documented::faults(&sh::read(&sh::root().join("ARCHITECTURE.md"))?, EDGES));
     let files = source::all()?;
     faults.extend(files.iter().flat_map(foreign::faults));
     faults.extend(unsafety::faults(&files));

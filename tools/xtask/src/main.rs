@@ -21,6 +21,7 @@ mod fuzz;
 mod inputs;
 mod miri;
 mod names;
+mod picture;
 mod sh;
 mod shape;
 mod source;
@@ -53,6 +54,12 @@ const CHORES: &[Chore] = &[
         "[--run]",
         "checks links and code blocks of the Markdown files, or runs the blocks that are tagged sh",
         docs::run,
+    ),
+    (
+        "picture",
+        "",
+        "takes the picture of a report in README.md, docs/images/report.png (needs chromium)",
+        picture::run,
     ),
     ("deny", "", "checks licences, sources and advisories of the dependencies (needs cargo-deny)", deny::run),
     (

@@ -6,7 +6,7 @@
 //! [`tables`]. A rule quotes the line of the report that it rests on, and says so where the report does not decide.
 //!
 //! To add a platform: put its codes and texts into tables, its rules into a file, and name them in [`LEADING`].
-//! `docs/explain.md` lists rules and tables; a test keeps it true.
+//! `docs/explain.md` lists the rules, `docs/explain-tables.md` the tables; a test keeps both true.
 
 mod abort;
 mod bad_access;

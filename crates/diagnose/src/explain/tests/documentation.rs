@@ -1,4 +1,4 @@
-//! `docs/explain.md` says what the program does: its list of rules is compared, its tables are generated.
+//! `docs/explain.md` says what the program does, and its lists of rules are compared; `docs/explain-tables.md` is generated.
 
 use super::super::tables::{
     access, esr, exceptions, guard, kill, messages, namespaces, resource, telling, waits,
@@ -9,8 +9,8 @@ use crate::suspect::{paths, skip};
 use backtrail_testkit::{assert_snapshot, workspace_root};
 use std::path::PathBuf;
 
-fn path() -> PathBuf {
-    workspace_root().join("docs/explain.md")
+fn page(name: &str) -> PathBuf {
+    workspace_root().join("docs").join(name)
 }
 
 /// The first cells of the table rows below a heading.
@@ -23,7 +23,7 @@ fn documented(text: &str, heading: &str) -> Vec<String> {
 
 #[test]
 fn the_documentation_lists_the_rules_in_their_order() {
-    let text = std::fs::read_to_string(path()).unwrap();
+    let text = std::fs::read_to_string(page("explain.md")).unwrap();
     let leading: Vec<&str> = LEADING.iter().map(|rule| rule.id).collect();
     assert_eq!(documented(&text, "## The rules that lead"), leading);
     let adding: Vec<&str> = ADDING.iter().map(|rule| rule.id).collect();
@@ -32,11 +32,13 @@ fn the_documentation_lists_the_rules_in_their_order() {
 
 #[test]
 fn the_documentation_holds_the_tables() {
-    let mut text = std::fs::read_to_string(path()).unwrap();
+    let path = page("explain-tables.md");
+    let mut text = std::fs::read_to_string(&path).unwrap();
     for (name, rows) in tables() {
         text = replaced(&text, name, &rows);
     }
-    assert_snapshot(path(), &text);
+    assert_eq!(text.matches("<!-- begin ").count(), tables().len(), "each table is one of the program's");
+    assert_snapshot(path, &text);
 }
 
 fn replaced(text: &str, name: &str, rows: &str) -> String {
@@ -68,7 +70,7 @@ fn blame(blame: Blame) -> String {
     match blame {
         Blame::Stack => "the blamed thread's stack",
         Blame::MainThread => "the main thread's stack, with a caution",
-        Blame::Untold => "not told",
+        Blame::Untold => "unknown",
         Blame::Outside => "no code of the process",
         Blame::Packaging => "the app's packaging",
     }

@@ -1,4 +1,4 @@
-//! Measures a table: `cargo run --release -p backtrail-table --example lookup -- FILE.btsym [COUNT]`.
+//! Measures a table: `cargo run --release -p backtrail-table --example measure -- FILE.btsym [COUNT]`.
 //!
 //! Prints what it holds, what its sections cost, and how long lookups of random addresses take: the search alone, with
 //! all frames, with all names and paths spelled out. The file is read into memory first, so the pages are there.
@@ -17,7 +17,7 @@ use std::time::Instant;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().expect("usage: lookup FILE.btsym [COUNT]");
+    let path = arguments.next().expect("usage: measure FILE.btsym [COUNT]");
     let count: usize = arguments.next().map_or(1_000_000, |count| count.parse().expect("a number"));
     let data = std::fs::read(&path).expect("a table");
     let start = Instant::now();
