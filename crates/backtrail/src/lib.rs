@@ -31,8 +31,8 @@ mod stacks;
 
 pub use analysis::Analysis;
 pub use backtrail_core::{
-    AddrRange, Address, Arch, Avma, Bias, Family, FileOffset, FrameAddress, Function, FunctionRef, ImageId,
-    Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
+    AddrRange, Address, Arch, Avma, Bias, BuildId, Family, FileOffset, FrameAddress, Function, FunctionRef,
+    ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{Attribution, Explanation, Verdict};
@@ -42,14 +42,17 @@ pub use backtrail_model::{
     Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree,
     TreeNode, Unit,
 };
-pub use backtrail_report::{Error as ReportError, Limits};
+pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
 pub use backtrail_resolve::{
     AddressKind, Binary, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources,
-    Converted, Declaration, Details, Inspected, ObjectInfo, OpenError, OpenOptions, SymbolOptions, Symbols,
-    TableCache, TableFormat, TableStats, Verified, cfi, inspect,
+    Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment, ObjectInfo, OpenError,
+    OpenOptions, SymbolOptions, Symbols, TableCache, TableFormat, TableStats, Verified, cfi, inspect,
 };
 pub use backtrail_stacks::{StackOptions, StacksError};
-pub use backtrail_store::{Counts, NoProgress, Progress, UnwindTables, handle_bus_errors, truncated_files};
+pub use backtrail_store::{
+    Counts, Error as FileError, ImageFiles, Index, LoadedFiles, NoProgress, OpenFile, Progress,
+    handle_bus_errors, truncated_files,
+};
 pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;

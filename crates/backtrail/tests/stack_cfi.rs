@@ -1,9 +1,10 @@
 //! Breakpad's `STACK CFI` records, carried out as its readers do, give what the unwind tables give at every address.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
-use backtrail::{ConvertProgress, ConvertSettings, ConvertSources, Family, Svma, TableFormat, UnwindTables};
+use backtrail::{ConvertProgress, ConvertSettings, ConvertSources, Family, Svma, TableFormat};
 use backtrail_core::Register;
 use backtrail_object::{Limits, Object};
+use backtrail_store::UnwindTables;
 use backtrail_testkit::{TempDir, fixtures};
 use backtrail_unwind::cfi::{Flavour, Frames};
 use backtrail_unwind::{Cfa, Module, Row, Rule};

@@ -12,8 +12,9 @@
     reason = "a test program"
 )]
 
-use backtrail::{AddrRange, Family, Svma, UnwindTables};
+use backtrail::{AddrRange, Family, Svma};
 use backtrail_object::{Format, Kind, Limits, Object, slices};
+use backtrail_store::UnwindTables;
 use backtrail_testkit::TempDir;
 use backtrail_unwind::cfi::{Entry, Flavour, Frames};
 use backtrail_unwind::compact::{Compact, CompactFound};

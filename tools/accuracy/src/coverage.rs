@@ -4,7 +4,7 @@
 use crate::{Options, Result, lookup, table};
 use backtrail_core::{AddrRange, Svma};
 use backtrail_object::{Endian, Object};
-use backtrail_symbolize::{Answer, FunctionRef, Symbolizer, TableAnswer};
+use backtrail_symbolize::{Answer, FunctionRef, Symbolizer, table_lookup};
 use backtrail_table::Table;
 use gimli::{AttributeValue, DebuggingInformationEntry, EndianSlice, RunTimeEndian};
 use rayon::prelude::*;
@@ -101,7 +101,7 @@ fn fault(
     let own = stated.get(index)?;
     let shown = || own.names.iter().map(|name| String::from_utf8_lossy(name)).collect::<Vec<_>>().join(" = ");
     let direct = lookup(symbolizer, address, &options.file);
-    let of_table = TableAnswer::new(table, Svma::new(address));
+    let of_table = table_lookup(table, Svma::new(address));
     let functions: Vec<_> = direct.functions.iter().map(FunctionRef::to_owned).collect();
     if of_table.functions != functions {
         return Some((

@@ -3,7 +3,7 @@
 use crate::Result;
 use backtrail_core::Svma;
 use backtrail_symbolize::convert::{ConvertOptions, convert};
-use backtrail_symbolize::{Answer, FunctionRef, SymbolRef, Symbolizer, TableAnswer};
+use backtrail_symbolize::{Answer, Symbolizer, table_lookup};
 use backtrail_table::Table;
 use std::io::Cursor;
 
@@ -28,13 +28,7 @@ pub(crate) fn bytes(symbolizer: &Symbolizer<'_>) -> Result<Vec<u8>> {
 }
 
 fn difference(table: &Table<'_>, address: u64, direct: &Answer<'_>) -> Option<String> {
-    let of_table = TableAnswer::new(table, Svma::new(address));
-    let functions: Vec<_> = direct.functions.iter().map(FunctionRef::to_owned).collect();
-    let symbol = direct.symbol.as_ref().map(SymbolRef::to_owned);
-    let is_same = (&of_table.functions, &of_table.symbol, of_table.reason, of_table.function_start)
-        == (&functions, &symbol, direct.reason, direct.function_start);
-    (!is_same).then(|| {
-        let start = direct.function_start;
-        format!("{address:#x}\n    table: {of_table:#?}\n    direct ({start:?}): {functions:#?} {symbol:?}")
-    })
+    let of_table = table_lookup(table, Svma::new(address));
+    let direct = direct.to_symbol_info(Svma::new(address));
+    (of_table != direct).then(|| format!("{address:#x}\n    table: {of_table:#?}\n    direct: {direct:#?}"))
 }

@@ -3,7 +3,8 @@
 use crate::Result;
 use crate::machine::number_of;
 use crate::remote::Remote;
-use backtrail::UnwindTables;
+use backtrail_store::UnwindTables;
+
 use backtrail_core::{AddrRange, Avma, Bias, Svma};
 use backtrail_object::Object;
 use backtrail_unwind::{Image, Module, Rules};
