@@ -50,8 +50,8 @@ pub use backtrail_resolve::{
 };
 pub use backtrail_stacks::{StackOptions, StacksError};
 pub use backtrail_store::{
-    Counts, Error as FileError, ImageFiles, Index, LoadedFiles, NoProgress, OpenFile, Progress,
-    handle_bus_errors, truncated_files,
+    Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, handle_bus_errors,
+    truncated_files,
 };
 pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
