@@ -26,7 +26,7 @@ pub(crate) struct Demangle {
     /// Swift names in the short form that Xcode shows.
     #[arg(long)]
     pub(crate) simplified: bool,
-    /// Swift types in full: Array<Int> rather than [Int].
+    /// Swift types in full, without the short forms of arrays, dictionaries and optionals.
     #[arg(long)]
     pub(crate) no_sugar: bool,
     /// Also read words that are mangled C++ types, not names.

@@ -29,7 +29,7 @@ pub struct Options {
     pub on_signal_stack: bool,
     /// How long a thread is waited for.
     pub timeout: Duration,
-    /// Frames of one thread, where a capture makes the stack itself ([`Capturer::all`]) or copies it.
+    /// Frames of one thread, where a capture makes the stack itself ([`Capturer::all`](super::Capturer::all)) or copies it.
     pub max_frames: usize,
     /// How a stack is walked.
     pub method: Method,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub struct Cpu {
     /// Since it began.
     pub time: Duration,
-    /// The share of one processor since threads were captured the last time ([`Capturer::all`]), from 0 to 1; `None` where
+    /// The share of one processor since threads were captured the last time ([`Capturer::all`](super::Capturer::all)), from 0 to 1; `None` where
     /// that was the first time, or the thread has begun since.
     pub usage: Option<f64>,
 }
