@@ -87,8 +87,28 @@ pub(crate) fn incarnation(pid: u64) -> Option<String> {
 #[cfg(not(any(target_os = "macos", target_os = "ios")))]
 pub(crate) fn incarnation(pid: u64) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Field 22, counted from behind the name, which may hold anything. proc(5).
-    let started = stat.rsplit_once(") ")?.1.split(' ').nth(19)?;
+    // Fields 3 and 22, counted from behind the name, which may hold anything. proc(5).
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    // A process that has ended and that nobody has waited for yet is still listed.
+    fields.next().filter(|state| !matches!(*state, "Z" | "X" | "x"))?;
+    let started = fields.nth(18)?;
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     Some(format!("{}:{started}", boot.trim_end()))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_nobody_waited_for_does_not_run() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = u64::from(child.id());
+        while !fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert_eq!(incarnation(pid), None);
+        child.wait().unwrap();
+        assert!(incarnation(u64::from(std::process::id())).is_some());
+    }
 }

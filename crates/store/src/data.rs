@@ -10,7 +10,7 @@ use std::sync::Arc;
 use backtrail_core::FileOffset;
 
 use crate::error::{Error, ErrorKind, Fault, ShownPath};
-use crate::map::Map;
+use crate::map::{FileStamp, Map};
 
 /// Bytes of a file: mapped, or inflated into memory out of a zip. Cheap to clone; all clones share the bytes.
 ///
@@ -82,6 +82,15 @@ impl FileData {
             && start.checked_add(part.len()).is_some_and(|end| end <= map.len())
         {
             map.release_part(start, part.len());
+        }
+    }
+
+    /// What the system said of the file when it was mapped, and which bytes of it these are; `None` for bytes that are
+    /// held.
+    pub fn stamp(&self) -> Option<(FileStamp, Range<usize>)> {
+        match &*self.backing {
+            Backing::Mapped(map) => Some((map.stamp(), self.range.clone())),
+            Backing::Held(_) => None,
         }
     }
 

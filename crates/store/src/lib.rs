@@ -49,7 +49,7 @@ pub use image_files::{ImageFiles, LoadedFiles, Search};
 pub use index::{Index, Places};
 pub use limits::Limits;
 pub use locate::{DebugLinkCheck, Located, Locator};
-pub use map::truncated_files;
+pub use map::{FileStamp, truncated_files};
 pub use open_file::{ExternalSymbolFile, OpenFile};
 pub use progress::{Counts, NoProgress, Progress};
 pub use resolve::{Outcome, Resolution, Wanted};

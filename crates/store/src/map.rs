@@ -32,7 +32,23 @@ struct Origin {
     device: u64,
     inode: u64,
     size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
     is_truncated: AtomicBool,
+}
+
+/// What the system says of a file: two that have the same stamp are the same file with the same content, as far as times
+/// tell.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct FileStamp {
+    /// Device and inode.
+    pub file: (u64, u64),
+    /// Bytes.
+    pub size: u64,
+    /// When its content was changed last: seconds since 1970, nanoseconds.
+    pub modified: (i64, i64),
+    /// When anything of it was changed last.
+    pub changed: (i64, i64),
 }
 
 impl Map {
@@ -50,10 +66,18 @@ impl Map {
             device: metadata.dev(),
             inode: metadata.ino(),
             size: bytes.len() as u64,
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
             is_truncated: AtomicBool::new(false),
         });
         watch(&origin);
         Ok(Self { range, bytes, origin })
+    }
+
+    /// What the system said of the file when it was opened.
+    pub(crate) fn stamp(&self) -> FileStamp {
+        let Origin { device, inode, size, modified, changed, .. } = *self.origin;
+        FileStamp { file: (device, inode), size, modified, changed }
     }
 
     /// Where it was opened.

@@ -141,7 +141,8 @@ fn symbol_files_of_other_builds_are_told_as_such() {
 fn tables(folder: &Path) -> Vec<std::path::PathBuf> {
     let inner =
         |path: &Path| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
-    inner(folder).flat_map(|path| inner(&path).collect::<Vec<_>>()).collect()
+    let all = inner(folder).flat_map(|path| inner(&path).collect::<Vec<_>>());
+    all.filter(|path| path.extension().is_some_and(|extension| extension == "btsym")).collect()
 }
 
 #[test]

@@ -118,6 +118,16 @@ pub(crate) fn keep(image: &ImageSymbolizer, index: &Index, place: &Path) -> Opti
     is_whole.then(|| pending.finish().ok()).flatten()
 }
 
+/// Writes a small file that is there whole or not at all, and the directory that it lies in.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let mut pending = Pending::create(path)?;
+    pending.file.write_all(bytes)?;
+    pending.finish()
+}
+
 /// Whether that much is missing in a table that another table of the same files might have.
 fn is_loss(reason: DropReason) -> bool {
     matches!(
