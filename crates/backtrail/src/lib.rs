@@ -44,9 +44,10 @@ pub use backtrail_model::{
 };
 pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
 pub use backtrail_resolve::{
-    AddressKind, Binary, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources,
-    Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment, ObjectInfo, OpenError,
-    OpenOptions, SymbolOptions, Symbols, TableCache, TableFormat, TableStats, Verified, cfi, inspect,
+    AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
+    ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
+    ObjectInfo, OpenError, OpenOptions, SymbolOptions, Symbols, TableCache, TableFormat, TableStats,
+    Verified, cfi, inspect,
 };
 pub use backtrail_stacks::{StackOptions, StacksError};
 pub use backtrail_store::{

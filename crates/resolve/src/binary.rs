@@ -1,5 +1,9 @@
 //! One binary, asked for addresses.
 
+mod symbols;
+
+pub use symbols::BinarySymbol;
+
 use crate::cache::TableCache;
 use crate::details::Details;
 use crate::files::{debug_files_in, neighbours};

@@ -18,9 +18,10 @@ mod image_symbolizer;
 mod inspect;
 mod object_info;
 mod perf_map;
+mod symbol_names;
 mod symbols;
 
-pub use binary::{AddressKind, Binary, OpenError, OpenOptions};
+pub use binary::{AddressKind, Binary, BinarySymbol, OpenError, OpenOptions};
 pub use cache::TableCache;
 pub use convert::{
     ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource, ConvertSources, Converted, TableFormat,

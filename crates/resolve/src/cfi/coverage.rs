@@ -1,7 +1,7 @@
 //! Which code no table speaks of.
 
 use super::hex;
-use super::names::Names;
+use crate::symbol_names::SymbolNames;
 use backtrail_core::{AddrRange, Svma};
 use backtrail_object::Object;
 use serde::Serialize;
@@ -54,7 +54,7 @@ impl Coverage {
         self.ranges.push(range);
     }
 
-    pub(super) fn finish(mut self, object: &Object<'_>, names: &Names) -> (Vec<Gap>, Summary) {
+    pub(super) fn finish(mut self, object: &Object<'_>, names: &SymbolNames) -> (Vec<Gap>, Summary) {
         self.ranges.sort_unstable_by_key(|range| range.start());
         let mut summary = Summary::default();
         let mut gaps = Vec::new();
@@ -62,7 +62,7 @@ impl Coverage {
             summary.code_bytes += section.address.size();
             for range in self.gaps_in(section.address) {
                 let functions: Vec<_> =
-                    names.within(range).iter().map(super::names::Named::readable).collect();
+                    names.within(range).iter().map(crate::symbol_names::Named::readable).collect();
                 if range.size() < PADDING && functions.is_empty() {
                     summary.padding += 1;
                     summary.padding_bytes += range.size();

@@ -6,18 +6,17 @@ mod coverage;
 mod exidx;
 mod expression;
 mod frames;
-mod names;
 pub(crate) mod postfix;
 mod text;
 
 use crate::files::debug_files_in;
+use crate::symbol_names::SymbolNames;
 use backtrail_core::{AddrRange, Arch, Svma};
 use backtrail_object::{Limits, Object, slices};
 use backtrail_store::{FileData, UnwindTables};
 use backtrail_unwind::Sections;
 use backtrail_unwind::cfi::Flavour;
 use coverage::Coverage;
-use names::Names;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
@@ -227,7 +226,7 @@ impl std::error::Error for ListError {}
 struct Listing<'o, 'd> {
     object: &'o Object<'d>,
     tables: UnwindTables<'d>,
-    names: Names,
+    names: SymbolNames,
     selection: &'o Selection,
     /// The ranges that are wanted; `None` for all.
     wanted: Option<Vec<AddrRange<Svma>>>,
@@ -235,7 +234,7 @@ struct Listing<'o, 'd> {
 
 impl<'o, 'd> Listing<'o, 'd> {
     fn new(object: &'o Object<'d>, selection: &'o Selection) -> Self {
-        let names = Names::read(object);
+        let names = SymbolNames::read(object);
         let wanted = match selection {
             Selection::All => None,
             Selection::Address(address) => Some(vec![AddrRange::from_size(*address, 1)]),
@@ -308,7 +307,7 @@ impl<'o, 'd> Listing<'o, 'd> {
         self.wanted.as_ref().is_none_or(|wanted| wanted.iter().any(overlaps))
     }
 
-    /// Names the function; for a single address leaves the row that holds there.
+    /// SymbolNames the function; for a single address leaves the row that holds there.
     fn complete(&self, range: AddrRange<Svma>, mut function: Function) -> Function {
         if let Some(symbol) = self.names.at(range.start()) {
             function.name = Some(symbol.readable());

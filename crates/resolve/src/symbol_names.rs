@@ -5,26 +5,26 @@ use backtrail_demangle::{Options, demangle};
 use backtrail_object::Object;
 
 /// A file's code symbols, by address, one for each.
-pub(super) struct Names {
+pub(crate) struct SymbolNames {
     symbols: Vec<Named>,
 }
 
 /// A symbol of code.
-pub(super) struct Named {
-    pub(super) address: Svma,
+pub(crate) struct Named {
+    pub(crate) address: Svma,
     /// Bytes, where the file says so.
     size: Option<u64>,
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 impl Named {
-    pub(super) fn readable(&self) -> String {
+    pub(crate) fn readable(&self) -> String {
         demangle(&self.name, &Options::default()).into_owned()
     }
 }
 
-impl Names {
-    pub(super) fn read(object: &Object<'_>) -> Self {
+impl SymbolNames {
+    pub(crate) fn read(object: &Object<'_>) -> Self {
         let own = object.symbols().unwrap_or_default().into_iter();
         let mut symbols: Vec<_> = own.map(backtrail_object::Symbol::into_owned).collect();
         let inner = object.gnu_debugdata().and_then(Result::ok);
@@ -43,13 +43,13 @@ impl Names {
     }
 
     /// The symbol that starts at `address`.
-    pub(super) fn at(&self, address: Svma) -> Option<&Named> {
+    pub(crate) fn at(&self, address: Svma) -> Option<&Named> {
         let position = self.symbols.binary_search_by_key(&address, |symbol| symbol.address).ok()?;
         self.symbols.get(position)
     }
 
     /// The symbols that start in `range`.
-    pub(super) fn within(&self, range: AddrRange<Svma>) -> &[Named] {
+    pub(crate) fn within(&self, range: AddrRange<Svma>) -> &[Named] {
         let first = self.symbols.partition_point(|symbol| symbol.address < range.start());
         let last = self.symbols.partition_point(|symbol| symbol.address < range.end());
         self.symbols.get(first..last).unwrap_or_default()
@@ -57,7 +57,7 @@ impl Names {
 
     /// Where the functions of that name lie, as the linker spells it, with or without Mach-O's underscore, or as people
     /// read it, with or without parameters.
-    pub(super) fn ranges_of(&self, wanted: &str) -> Vec<AddrRange<Svma>> {
+    pub(crate) fn ranges_of(&self, wanted: &str) -> Vec<AddrRange<Svma>> {
         let mut short = Options::default();
         short.parameters = false;
         let is_wanted = |symbol: &&Named| {
