@@ -43,13 +43,17 @@ impl FileData {
     /// # Errors
     /// When it cannot be opened, or is anything but a regular file: a fifo or device could block for ever.
     pub fn map(path: &Path) -> Result<Self, Error> {
+        Self::map_file(&open_regular(path).map_err(|fault| fault.at(ShownPath(path)))?, path)
+    }
+
+    /// Maps a regular file that was opened at `path`.
+    pub(crate) fn map_file(file: &std::fs::File, path: &Path) -> Result<Self, Error> {
         let place = || ShownPath(path);
-        let file = open_regular(path).map_err(|fault| fault.at(place()))?;
         let metadata = file.metadata().map_err(|error| Fault::io("cannot be read", &error).at(place()))?;
         if metadata.len() == 0 {
             return Ok(Self::from(Vec::new()));
         }
-        let map = Map::new(&file, &metadata, path);
+        let map = Map::new(file, &metadata, path);
         let map = map.map_err(|error| Fault::io("cannot be mapped", &error).at(place()))?;
         Ok(Self::new(Backing::Mapped(map)))
     }

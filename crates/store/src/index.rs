@@ -1,6 +1,7 @@
 //! What a scan found, by identity and by name.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -33,6 +34,8 @@ pub struct Index {
     limits: Limits,
     /// The file that was given as bytes.
     held: Option<FileData>,
+    /// What the scan left open, until it is wanted.
+    left_open: Mutex<HashMap<Arc<Path>, File>>,
     /// What is open somewhere is not mapped or inflated a second time.
     opened: Mutex<HashMap<Location, Weak<Backing>>>,
     /// What is parsed somewhere is not parsed a second time.
@@ -105,6 +108,7 @@ impl Index {
         for location in findings.loose {
             index.loose.entry(location.file_name().to_owned()).or_default().push(location);
         }
+        index.left_open = Mutex::new(findings.open.into_iter().collect());
         index.entries = findings.entries;
         index.problems = findings.problems;
         index
@@ -195,7 +199,7 @@ impl Index {
         let data = match location.zip_members().split_last() {
             None => match &self.held {
                 Some(held) => held.clone(),
-                None => FileData::map(location.path())?,
+                None => self.map(location.path())?,
             },
             Some((member, _)) => {
                 let outer = self.open_file(&location.outer())?;
@@ -273,6 +277,12 @@ impl Index {
     #[must_use]
     pub fn with_places(self, places: Places) -> Self {
         Self { places, ..self }
+    }
+
+    /// Maps a file, by the descriptor that the scan left open where it did.
+    fn map(&self, path: &Path) -> Result<FileData, Error> {
+        let left_open = self.left_open.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+        left_open.map_or_else(|| FileData::map(path), |file| FileData::map_file(&file, path))
     }
 
     fn already_open(&self, location: &Location) -> Option<FileData> {

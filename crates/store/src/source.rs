@@ -25,6 +25,14 @@ impl Source {
         Self::File { file, len, bytes_read: AtomicU64::new(0) }
     }
 
+    /// The file, if it is one.
+    pub(crate) fn into_file(self) -> Option<File> {
+        match self {
+            Self::File { file, .. } => Some(file),
+            Self::Bytes(_) => None,
+        }
+    }
+
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::File { len, .. } => *len,

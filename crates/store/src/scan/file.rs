@@ -88,7 +88,13 @@ impl Scan<'_> {
             Ok(Source::file(file, metadata.len()))
         });
         match source {
-            Ok(source) => self.look_into_source(&location, &source),
+            Ok(source) => {
+                let mut findings = self.look_into_source(&location, &source);
+                if !findings.entries.is_empty() && self.may_keep_open() {
+                    findings.open.extend(source.into_file().map(|file| (Arc::clone(path), file)));
+                }
+                findings
+            }
             Err(fault) => Findings::problem(fault.at(&location)),
         }
     }

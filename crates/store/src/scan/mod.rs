@@ -8,9 +8,10 @@ mod walk;
 mod zip;
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -43,6 +44,8 @@ pub(crate) struct Findings {
     /// Object files without an identity, which other files name by path: `.o`, `.a`, `.dwo`, `.dwp`.
     pub(crate) loose: Vec<Location>,
     pub(crate) problems: Vec<Error>,
+    /// Files that stay open, since they are likely to be wanted soon.
+    pub(crate) open: Vec<(Arc<Path>, File)>,
     /// Zips within zips, to be looked into later.
     nested: Vec<Location>,
     /// Compressed archives of kinds that are not read.
@@ -57,7 +60,11 @@ struct Scan<'a> {
     files: AtomicU64,
     found: AtomicU64,
     bytes_read: AtomicU64,
+    open: AtomicUsize,
 }
+
+/// Files that a scan leaves open: what most runs are given, and far below what a process may have.
+const MAX_OPEN: usize = 64;
 
 /// Files looked into at a time; large enough to keep all threads at work.
 const BATCH: usize = 1024;
@@ -115,7 +122,13 @@ impl<'a> Scan<'a> {
             files: AtomicU64::new(0),
             found: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
+            open: AtomicUsize::new(0),
         }
+    }
+
+    /// Whether one more file may stay open.
+    fn may_keep_open(&self) -> bool {
+        self.open.fetch_add(1, Ordering::Relaxed) < MAX_OPEN
     }
 
     fn counts(&self) -> Counts {
@@ -158,6 +171,7 @@ impl Findings {
             self.entries.append(&mut other.entries);
             self.loose.append(&mut other.loose);
             self.problems.append(&mut other.problems);
+            self.open.append(&mut other.open);
             self.nested.append(&mut other.nested);
             self.unread.append(&mut other.unread);
         }
