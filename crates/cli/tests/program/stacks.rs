@@ -36,15 +36,11 @@ fn cores_of_other_processors_with_threads() {
 fn the_readme_shows_what_is_printed() {
     let readme = std::fs::read_to_string(workspace_root().join("README.md")).unwrap();
     let command = format!("backtrail stacks --core {CORE} -e {PROGRAM}");
-    let shown = readme
-        .lines()
-        .map(str::trim_start)
-        .skip_while(|line| line.trim_start_matches("$ ") != command)
-        .skip(1)
-        .filter(|line| !line.starts_with("```"))
-        .skip_while(|line| line.is_empty());
     let printed = backtrail(&["stacks", "--core", CORE, "-e", PROGRAM]).stdout;
     let printed = printed.lines().map(str::trim_start);
+    let first = printed.clone().next().unwrap();
+    let lines = readme.lines().map(str::trim_start);
+    let shown = lines.skip_while(|line| *line != command).skip_while(|line| *line != first);
     let same = shown.zip(printed).take_while(|(shown, printed)| shown == printed);
     let (last, _) = same.filter(|(shown, _)| !shown.is_empty()).last().unwrap();
     assert_eq!(last, "end of stack: outermost frame");
