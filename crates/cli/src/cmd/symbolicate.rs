@@ -13,6 +13,7 @@ use crate::tally::Tally;
 use backtrail::{Analysis, Limits, Symbols};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Reads crash reports, fills in names from debug files and says what happened, where, why and in whose code.
@@ -182,7 +183,10 @@ impl Work<'_> {
             }
             ReportFormat::Json => {
                 let file = input.name();
-                backtrail::json::write_report(SafeJson::new(&mut out), analysis, Some(&file))?;
+                // A writer of JSON writes key by key: what is looked through comes in large pieces.
+                let mut json = BufWriter::with_capacity(1 << 16, SafeJson::new(&mut out));
+                backtrail::json::write_report(&mut json, analysis, Some(&file))?;
+                json.flush()?;
             }
             ReportFormat::Html => html::write(&mut out, analysis)?,
             ReportFormat::Crash => {
