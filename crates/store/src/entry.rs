@@ -121,3 +121,16 @@ fn without_bundle_ending(name: &str) -> Option<&str> {
         [".app", ".framework", ".appex", ".bundle", ".xctest", ".xpc", ".kext", ".plugin"];
     ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))
 }
+
+/// How much a file says about addresses; the least is the best.
+pub(crate) fn rank(kind: Kind, has_debug_info: bool, has_symbols: bool) -> u8 {
+    match (kind, has_debug_info, has_symbols) {
+        (Kind::Table, true, _) => 0,
+        (Kind::DebugCompanion, true, _) => 1,
+        (Kind::SymbolFile, ..) => 3,
+        (_, true, _) => 2,
+        (Kind::Table, ..) => 4,
+        (_, false, true) => 5,
+        (_, false, false) => 6,
+    }
+}

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use backtrail_core::{Arch, ImageId};
-use backtrail_object::{Identity, Kind};
+use backtrail_object::Kind;
 
 use crate::data::{Backing, FileData};
-use crate::entry::{Entry, Location};
+use crate::entry::{Entry, Location, rank};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::open_file::OpenFile;
 use crate::progress::{Counts, Progress};
@@ -156,7 +156,11 @@ impl Index {
         found.sort_by_key(|entry| {
             let stated = Some(entry.identity.arch).filter(|arch| *arch != Arch::Unknown);
             let other_arch = arch.zip(stated).is_some_and(|(arch, stated)| arch != stated);
-            (other_arch, rank(&entry.identity), entry.location.is_in_zip())
+            (
+                other_arch,
+                rank(entry.identity.kind, entry.identity.has_debug_info, entry.identity.has_symbols),
+                entry.location.is_in_zip(),
+            )
         });
         found
     }
@@ -208,7 +212,9 @@ impl Index {
         };
         if !data.is_part() {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-            opened.retain(|_, backing| backing.strong_count() > 0);
+            if is_worth_pruning(opened.len()) {
+                opened.retain(|_, backing| backing.strong_count() > 0);
+            }
             opened.insert(location.clone(), Arc::downgrade(data.backing()));
         }
         Ok(data)
@@ -262,6 +268,12 @@ impl Index {
     ) -> Result<Arc<OpenFile>, Error> {
         let slot = {
             let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_worth_pruning(parsed.len()) {
+                parsed.retain(|_, slot| {
+                    let is_alive = |file: &Weak<OpenFile>| file.strong_count() > 0;
+                    Arc::strong_count(slot) > 1 || slot.try_lock().map_or(true, |file| is_alive(&file))
+                });
+            }
             Arc::clone(parsed.entry(key).or_default())
         };
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -291,6 +303,12 @@ impl Index {
     }
 }
 
+/// Whether a list of this length is to be gone through for what nobody has any more: seldom, since a program may have
+/// thousands of files of split debug info.
+fn is_worth_pruning(len: usize) -> bool {
+    len >= 64 && len.is_power_of_two()
+}
+
 /// Bytes of an identity that every symbol file has, shorter ones filled up with zeros.
 const START: usize = 16;
 
@@ -308,19 +326,6 @@ fn is_same_as_far(one: &ImageId, other: &ImageId) -> bool {
 /// Reports name the family (`ARM-64`) where files name the kind (`arm64e`), and the other way round.
 fn is_family(one: Arch, other: Arch) -> bool {
     one == other || one == Arch::Unknown || other == Arch::Unknown || one.family() == other.family()
-}
-
-/// How much a file says about addresses; the least is the best.
-fn rank(identity: &Identity) -> u8 {
-    match (identity.kind, identity.has_debug_info, identity.has_symbols) {
-        (Kind::Table, true, _) => 0,
-        (Kind::DebugCompanion, true, _) => 1,
-        (Kind::SymbolFile, ..) => 3,
-        (_, true, _) => 2,
-        (Kind::Table, ..) => 4,
-        (_, false, true) => 5,
-        (_, false, false) => 6,
-    }
 }
 
 impl Index {

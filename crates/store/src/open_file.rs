@@ -12,6 +12,7 @@ use backtrail_table::{Header, Table};
 use self_cell::self_cell;
 
 use crate::data::FileData;
+use crate::entry::rank;
 
 /// What a file turned out to be.
 enum Content<'d> {
@@ -173,17 +174,10 @@ impl OpenFile {
     /// How much it says about addresses; the least is the best. See [`Index::find`](crate::Index::find).
     pub(crate) fn rank(&self) -> u8 {
         match self.content() {
-            Content::Table(table) if table.header().has_debug_info() => 0,
-            Content::Object(object) if object.has_debug_info() => {
-                if object.kind() == Kind::DebugCompanion {
-                    1
-                } else {
-                    2
-                }
-            }
-            Content::Symbols(_) => 3,
-            Content::Table(_) => 4,
-            _ => 5,
+            Content::Table(table) => rank(Kind::Table, table.header().has_debug_info(), true),
+            Content::Object(object) => rank(object.kind(), object.has_debug_info(), object.has_symbols()),
+            Content::Symbols(_) => rank(Kind::SymbolFile, false, true),
+            Content::Unreadable(_) => u8::MAX,
         }
     }
 }
