@@ -5,7 +5,7 @@
 #![no_main]
 
 use backtrail_core::{AddrRange, Arch, Avma, Bias, MemorySlice, Register, Registers, Svma};
-use backtrail_unwind::{Cache, Image, Images, Module, Options, Section, Sections, Walk, fold};
+use backtrail_unwind::{Cache, Module, ModuleMap, Options, PlacedModule, Section, Sections, Walk, fold};
 use libfuzzer_sys::fuzz_target;
 
 const ARCHES: [Arch; 4] = [Arch::X86, Arch::X86_64, Arch::Armv7, Arch::Arm64];
@@ -50,11 +50,13 @@ fn walk(arch: Arch, sections: Sections<'_>, values: &[u8], stack: &[u8]) {
     let memory = MemorySlice::new(Avma::new(STACK), stack);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
     let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-    let plain = Image::new(range, bias, &module);
+    let plain = PlacedModule::new(range, bias, &module);
     let mut cache = Cache::new();
-    for image in [plain, Image { rules: Some(&rules), ..plain }, Image::compiled(range, bias, &rules)] {
+    for image in
+        [plain, PlacedModule { rules: Some(&rules), ..plain }, PlacedModule::compiled(range, bias, &rules)]
+    {
         let mut images = [image];
-        let images = Images::new(&mut images);
+        let images = ModuleMap::new(&mut images);
         let options = Options { max_frames: 10_000, ..Options::default() };
         let folded = fold(&mut Walk::new(registers, &memory, images, options), 5, 5);
         // Each frame takes at least a word of the stack, but for a limited number of odd ones.

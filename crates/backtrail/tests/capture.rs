@@ -65,7 +65,7 @@ fn this_thread_from_its_caller_on() {
     assert_chain(&names, &["this_thread", "inner", "middle", "outer", "this_thread", "thread_start"]);
     assert_eq!(skipped.frames()[..], stack.frames()[1..]);
     assert_eq!(cached.frames()[1..], stack.frames()[1..]);
-    assert!(matches!(stack.ended(), Some(backtrail::capture::Ended::EndOfStack(_))), "{stack:?}");
+    assert!(matches!(stack.ended(), Some(backtrail::capture::WalkEnd::EndOfStack(_))), "{stack:?}");
     assert_eq!(stack.thread(), Some(ThreadId::current()));
 }
 

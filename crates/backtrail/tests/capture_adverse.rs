@@ -9,7 +9,7 @@
     reason = "a test's helpers may, and a fork cannot be had without"
 )]
 
-use backtrail::capture::{Capturer, Ended, Options, RawStack, ThreadId};
+use backtrail::capture::{Capturer, Options, RawStack, ThreadId, WalkEnd};
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -76,7 +76,7 @@ impl Drop for Busy {
 
 fn assert_whole(stack: &RawStack) {
     assert!(stack.frames().len() > 30, "{stack:?}");
-    assert!(matches!(stack.ended(), Some(Ended::EndOfStack(_))), "{stack:?}");
+    assert!(matches!(stack.ended(), Some(WalkEnd::EndOfStack(_))), "{stack:?}");
 }
 
 /// More captures than there are slots: none was lost.

@@ -131,7 +131,7 @@ impl Seen {
                 }
             };
             match stack.ended() {
-                Some(backtrail::capture::Ended::EndOfStack(_)) => self.complete += 1,
+                Some(backtrail::capture::WalkEnd::EndOfStack(_)) => self.complete += 1,
                 other => {
                     let key = format!(
                         "{}: {}",
@@ -492,7 +492,7 @@ fn libraries_whose_file_is_gone_are_read_from_memory() {
     let frame = stack.frames().iter().find(inside).expect("a frame of the library");
     assert_eq!(frame.trust, backtrail::Trust::Cfi);
     let ended = stack.ended().unwrap();
-    assert!(matches!(ended, backtrail::capture::Ended::EndOfStack(_)), "{ended}: {stack:#?}");
+    assert!(matches!(ended, backtrail::capture::WalkEnd::EndOfStack(_)), "{ended}: {stack:#?}");
 }
 
 #[test]

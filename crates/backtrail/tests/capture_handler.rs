@@ -9,7 +9,7 @@
     reason = "a test's helpers may, and signals cannot be handled without"
 )]
 
-use backtrail::capture::{Capturer, Ended, Method, Options, RawStack, Stopped, ThreadCache, ThreadId};
+use backtrail::capture::{Capturer, Method, Options, RawStack, Stopped, ThreadCache, ThreadId, WalkEnd};
 use backtrail_testkit::Guarded;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -87,7 +87,7 @@ fn neither_the_handler_nor_who_asks_allocates() {
         });
         if method == Method::Rules {
             assert!(stack.frames().len() > 45, "{stack:?}");
-            assert!(matches!(stack.ended(), Some(Ended::EndOfStack(_))), "{stack:?}");
+            assert!(matches!(stack.ended(), Some(WalkEnd::EndOfStack(_))), "{stack:?}");
         }
     }
 }

@@ -42,5 +42,5 @@ pub use error::{Error, ErrorKind};
 pub use limits::Limits;
 pub use maps::{Mapping, parse_maps};
 pub use memory::Memory;
-pub use snapshot::{Fault, Image, Process, Snapshot, Source, Thread};
+pub use snapshot::{Fault, MappedImage, Process, Snapshot, Source, Thread};
 pub use thread_state::ThreadState;

@@ -17,7 +17,7 @@ pub struct Snapshot<'d> {
     /// Its threads, in the capture's order.
     pub threads: Vec<Thread>,
     /// Its images, by address.
-    pub images: Vec<Image>,
+    pub images: Vec<MappedImage>,
     /// Everything that is known to have been mapped, by address; anonymous memory has an empty name.
     pub mappings: Vec<Mapping>,
     /// The memory that was saved.
@@ -89,7 +89,7 @@ pub struct Thread {
 
 /// One mapped binary as far as the capture knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Image {
+pub struct MappedImage {
     /// Its path in the process; a name in brackets for what the kernel supplies (`[vdso]`).
     pub path: String,
     /// Its identity.
@@ -108,7 +108,7 @@ pub struct Image {
     pub is_from_memory: bool,
 }
 
-impl Image {
+impl MappedImage {
     /// The last part of its path.
     pub fn name(&self) -> &str {
         let path = self.path.trim_end_matches(['/', '\\']);
@@ -127,7 +127,7 @@ mod tests {
             (r"C:\Windows\ntdll.dll", "ntdll.dll"),
             ("[vdso]", "[vdso]"),
         ] {
-            assert_eq!(Image { path: path.to_owned(), ..Image::default() }.name(), name);
+            assert_eq!(MappedImage { path: path.to_owned(), ..MappedImage::default() }.name(), name);
         }
     }
 }

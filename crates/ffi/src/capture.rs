@@ -7,7 +7,7 @@ use crate::status::{
     quiet,
 };
 use backtrail::capture::{
-    self, CaptureError, Capturer, Ended, Method, Options, RawFrame, RawStack, Stopped, ThreadId,
+    self, CaptureError, Capturer, Method, Options, RawFrame, RawStack, Stopped, ThreadId, WalkEnd,
 };
 use backtrail::{Avma, FrameAddress, Symbols, Trust};
 use std::ffi::c_void;
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn backtrail_stack_thread(stack: *const BacktrailStack) ->
 pub unsafe extern "C" fn backtrail_stack_is_complete(stack: *const BacktrailStack) -> u32 {
     // SAFETY: the header's demand.
     let ended = unsafe { stack.as_ref() }.and_then(|stack| stack.raw.ended());
-    u32::from(matches!(ended, Some(Ended::EndOfStack(_))))
+    u32::from(matches!(ended, Some(WalkEnd::EndOfStack(_))))
 }
 
 /// The calling thread's kernel id.

@@ -2,7 +2,7 @@
 
 use crate::beat::Beat;
 use crate::monitor::{Beat as LastBeat, Missed, Sample, Usage, Watched};
-use backtrail_stacks::own::{CaptureError, Capturer, Ended, RawStack, ThreadId};
+use backtrail_stacks::own::{CaptureError, Capturer, RawStack, ThreadId, WalkEnd};
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Watched for OwnThread {
     fn capture(&mut self, sample: &mut Sample) -> Result<(), Missed> {
         self.capturer.thread(self.id, &mut self.stack).map_err(missed)?;
         sample.frames.extend(self.stack.frames().iter().map(|frame| (frame.address, frame.trust)));
-        sample.is_complete = matches!(self.stack.ended(), Some(Ended::EndOfStack(_)));
+        sample.is_complete = matches!(self.stack.ended(), Some(WalkEnd::EndOfStack(_)));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use crate::from_memory::InMemory;
 use crate::jit::{self, JitFile};
 use crate::live_memory::CachedMemory;
-use crate::place::{Part, Placed};
+use crate::loaded_image::{LoadedImage, Part};
 use crate::process_memory::ProcessMemory;
 use crate::unwind_image::UnwindImage;
 use crate::walk::{Walker, places, unwind_images};
@@ -14,7 +14,7 @@ use backtrail_model::{
     EndKind, Ended, Exception, Image, ImageSymbols, Process, Register, Report, Source, Thread,
 };
 use backtrail_store::{FileData, ImageFiles, LoadedFiles, OpenFile};
-use backtrail_unwind::{Cache, Images};
+use backtrail_unwind::{Cache, ModuleMap};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) struct Builder<'s, 'd> {
     /// Images that memory has, though their files may be gone.
     pub(crate) in_memory: InMemory<'s, 'd>,
     images: Vec<Image>,
-    placed: Vec<Placed>,
+    placed: Vec<LoadedImage>,
     notes: Vec<String>,
     /// Images whose files were taken by their paths.
     unproven: Vec<String>,
@@ -138,7 +138,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         let skipped = usize::from(!has_code && files.binary.is_some());
         let unwind = UnwindImage::open(files.unwinding().skip(skipped));
         let shown = self.images.len().saturating_sub(1);
-        self.placed.push(Placed { shown, code, bias, relative, unwind, files: Arc::new(files) });
+        self.placed.push(LoadedImage { shown, code, bias, relative, unwind, files: Arc::new(files) });
     }
 
     /// Adds code that was made at run time: what the images' descriptors list, and `loose` files that nothing lists.
@@ -198,7 +198,7 @@ impl<'s, 'd> Builder<'s, 'd> {
         let walker = Walker {
             arch: self.snapshot.arch,
             memory: &self.memory,
-            images: Images::new(&mut images),
+            images: ModuleMap::new(&mut images),
             mappings: &self.snapshot.mappings,
             // Cores need not list what was not saved, minidumps and saved stacks what was made at run time.
             knows_all_code: self.snapshot.source == CaptureSource::Process,

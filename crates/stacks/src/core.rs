@@ -4,7 +4,7 @@ use crate::build::Builder;
 use crate::images;
 use crate::unpack::{self, Capture};
 use crate::{Captured, StackOptions, StacksError};
-use backtrail_capture::{Image, Limits, elf_core};
+use backtrail_capture::{Limits, MappedImage, elf_core};
 use backtrail_store::{Index, Search};
 use std::path::Path;
 
@@ -38,7 +38,11 @@ pub fn core(
 }
 
 /// Where to look for the files of an image of a capture.
-pub(crate) fn search<'s>(image: &Image, executable: Option<&'s Path>, options: &StackOptions) -> Search<'s> {
+pub(crate) fn search<'s>(
+    image: &MappedImage,
+    executable: Option<&'s Path>,
+    options: &StackOptions,
+) -> Search<'s> {
     Search {
         named: executable.filter(|_| image.is_executable),
         use_path: options.use_mapped_paths,

@@ -1,15 +1,15 @@
 //! Images that a capture lists, joined with their files.
 
 use crate::build::{Builder, Sources};
-use crate::place::Part;
-use backtrail_capture::{Image, Mapping, Snapshot};
+use crate::loaded_image::Part;
+use backtrail_capture::{MappedImage, Mapping, Snapshot};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FileOffset};
 use backtrail_model::SymbolStatus;
 use backtrail_object::Object;
 use backtrail_store::{FileData, ImageFiles, OpenFile, Wanted};
 
 /// What files are looked for by.
-pub(crate) fn wanted(image: &Image, arch: Arch) -> Wanted {
+pub(crate) fn wanted(image: &MappedImage, arch: Arch) -> Wanted {
     Wanted { name: image.name().to_owned(), path: image.path.clone(), id: image.id, arch: Some(arch) }
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn wanted(image: &Image, arch: Arch) -> Wanted {
 pub(crate) fn add(
     builder: &mut Builder<'_, '_>,
     snapshot: &Snapshot<'_>,
-    image: &Image,
+    image: &MappedImage,
     mut found: ImageFiles,
     bias: Option<Bias>,
 ) -> Option<Part> {
@@ -47,7 +47,7 @@ pub(crate) fn add(
 }
 
 /// Where an image lies of which only the bias is known.
-fn range_of(image: &Image, found: &ImageFiles) -> Option<AddrRange<Avma>> {
+fn range_of(image: &MappedImage, found: &ImageFiles) -> Option<AddrRange<Avma>> {
     let object = found.binary.as_ref()?.object()?;
     let ends = object.segments().iter().map(|segment| segment.address.end());
     let (start, end) = (image.bias?.to_avma(object.image_base())?, image.bias?.to_avma(ends.max()?)?);
@@ -88,7 +88,7 @@ fn has_code_at(object: &Object<'_>, code: &Mapping) -> bool {
     })
 }
 
-fn sources(image: &Image, part: &Part, mut files: ImageFiles) -> Sources {
+fn sources(image: &MappedImage, part: &Part, mut files: ImageFiles) -> Sources {
     if let (None, Some(file)) = (&files.binary, &part.file) {
         // Of others memory has at most the names that are exported: what stays unnamed wants the file. The kernel's
         // image has no file.

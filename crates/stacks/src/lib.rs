@@ -14,6 +14,7 @@ mod jit;
 #[cfg(target_os = "linux")]
 mod live;
 mod live_memory;
+mod loaded_image;
 #[cfg(any(test, target_os = "macos", target_os = "ios"))]
 mod mapped_tables;
 #[cfg(feature = "minidump")]
@@ -21,7 +22,6 @@ mod minidump;
 mod offline;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod own;
-mod place;
 mod process_memory;
 mod unpack;
 mod unwind_image;

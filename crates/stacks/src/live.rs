@@ -8,7 +8,7 @@ use crate::{Captured, StackOptions, StacksError, images};
 use backtrail_capture::remote::{
     self, Captured as Snapshots, CpuAvoidance, Maps, StackCopyMethod, Target, ThreadInfo,
 };
-use backtrail_capture::{Image, Limits, Memory, Snapshot};
+use backtrail_capture::{Limits, MappedImage, Memory, Snapshot};
 use backtrail_core::Arch;
 use backtrail_model::{Detail, EndKind, Ended, Report, SymbolStatus, Thread};
 use backtrail_store::{FileData, ImageFiles, Index, OpenFile};
@@ -128,7 +128,7 @@ impl Live<'_> {
     }
 
     /// Looks for the very file that is mapped, and for debug files of the same identity.
-    fn find(&self, image: &Image, with_debug_files: bool) -> ImageFiles {
+    fn find(&self, image: &MappedImage, with_debug_files: bool) -> ImageFiles {
         let mut found = ImageFiles { status: SymbolStatus::Missing, ..ImageFiles::default() };
         self.mapped_file(image, &mut found);
         let has_debug_info = found.binary.as_ref().is_some_and(|binary| binary.has_debug_info());
@@ -151,7 +151,7 @@ impl Live<'_> {
         found
     }
 
-    fn mapped_file(&self, image: &Image, found: &mut ImageFiles) {
+    fn mapped_file(&self, image: &MappedImage, found: &mut ImageFiles) {
         let file = image.range.and_then(|range| self.maps.file(range.start()));
         if image.path.starts_with('[') {
             return;
@@ -169,7 +169,7 @@ impl Live<'_> {
         }
     }
 
-    fn open(&self, path: &Path, is_sure: bool, image: &Image) -> Result<Arc<OpenFile>, String> {
+    fn open(&self, path: &Path, is_sure: bool, image: &MappedImage) -> Result<Arc<OpenFile>, String> {
         let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
         let shown = if is_sure { Path::new(&image.path) } else { path };
         let shown = shown
@@ -201,7 +201,7 @@ impl Live<'_> {
     }
 
     /// The image as far as the process's memory has it.
-    fn copy_out(&self, image: &Image, found: &mut ImageFiles) {
+    fn copy_out(&self, image: &MappedImage, found: &mut ImageFiles) {
         /// Bytes of one image.
         const MOST: u64 = 1 << 30;
         let Some(range) = image.range.filter(|range| range.size() <= MOST) else { return };

@@ -5,7 +5,7 @@ use crate::core::search;
 use crate::images;
 use crate::unpack::{self, Capture};
 use crate::{Captured, StackOptions, StacksError};
-use backtrail_capture::{Image, Limits, minidump as reader};
+use backtrail_capture::{Limits, MappedImage, minidump as reader};
 use backtrail_core::Bias;
 use backtrail_store::{ImageFiles, Index};
 use std::path::Path;
@@ -34,7 +34,7 @@ pub fn minidump(path: &Path, index: &Index, options: &StackOptions) -> Result<Ca
 }
 
 /// A module's base is where its image base lies.
-fn bias(image: &Image, found: &ImageFiles) -> Option<Bias> {
+fn bias(image: &MappedImage, found: &ImageFiles) -> Option<Bias> {
     let object = found.unwinding().find_map(|file| file.object())?;
     Some(Bias::between(image.range?.start(), object.image_base()))
 }

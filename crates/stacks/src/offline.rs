@@ -2,7 +2,7 @@
 
 use crate::build::{Builder, Sources};
 use crate::folder::Folder;
-use crate::place::{self, Part};
+use crate::loaded_image::{self, Part};
 use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::{Limits, offline as reader, parse_maps};
 use backtrail_core::{Arch, Family};
@@ -29,7 +29,7 @@ pub fn offline(path: &Path, index: &Index, options: &StackOptions) -> Result<Cap
         let base = name.rsplit('/').next().unwrap_or(name);
         Some((path.join(base).display().to_string(), folder.mapped(name)?))
     };
-    let parts = place::parts(&snapshot.mappings, arch, &snapshot.memory, &mut open);
+    let parts = loaded_image::parts(&snapshot.mappings, arch, &snapshot.memory, &mut open);
     let mut builder = Builder::new(&snapshot);
     for part in &parts {
         builder.add(part, sources(part, path, index), None);

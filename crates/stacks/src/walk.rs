@@ -1,43 +1,43 @@
 //! From registers to frames.
 
-use crate::place::Placed;
+use crate::loaded_image::LoadedImage;
 use crate::process_memory::{ProcessMemory, StackFirst};
 use crate::unwind_image::UnwindImage;
 use backtrail_capture::{Mapping, Thread};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, ReadMemory as _, Reason, Svma};
 use backtrail_model::{EndKind, Ended, Frame};
 use backtrail_unwind as unwind;
-use backtrail_unwind::{Cache, Images, Options, Walk};
+use backtrail_unwind::{Cache, ModuleMap, Options, Walk};
 
 /// Everything that walking a thread needs.
 pub(crate) struct Walker<'w> {
     pub(crate) arch: Arch,
     pub(crate) memory: &'w ProcessMemory<'w, 'w>,
-    pub(crate) images: Images<'w>,
+    pub(crate) images: ModuleMap<'w>,
     /// Ascending.
     pub(crate) mappings: &'w [Mapping],
     /// Whether the images and the mappings have all executable memory.
     pub(crate) knows_all_code: bool,
     /// The image of each code range, ascending by the range's start.
     pub(crate) places: &'w [(AddrRange<Avma>, usize)],
-    pub(crate) placed: &'w [Placed],
+    pub(crate) placed: &'w [LoadedImage],
 }
 
 /// The code ranges of all images as the walker wants them.
-pub(crate) fn unwind_images(placed: &[Placed]) -> Vec<unwind::Image<'_>> {
+pub(crate) fn unwind_images(placed: &[LoadedImage]) -> Vec<unwind::PlacedModule<'_>> {
     let all = placed.iter().flat_map(|placed| {
         let module = placed.unwind.as_ref().map(UnwindImage::module);
         placed.code.iter().map(move |range| match module {
-            Some(module) => unwind::Image::new(*range, placed.bias, module),
-            None => unwind::Image::unknown(*range),
+            Some(module) => unwind::PlacedModule::new(*range, placed.bias, module),
+            None => unwind::PlacedModule::unknown(*range),
         })
     });
     all.collect()
 }
 
 /// Which image each code range is of.
-pub(crate) fn places(placed: &[Placed]) -> Vec<(AddrRange<Avma>, usize)> {
-    let each = |(index, placed): (usize, &Placed)| {
+pub(crate) fn places(placed: &[LoadedImage]) -> Vec<(AddrRange<Avma>, usize)> {
+    let each = |(index, placed): (usize, &LoadedImage)| {
         placed.code.iter().map(|range| (*range, index)).collect::<Vec<_>>()
     };
     let mut places: Vec<_> = placed.iter().enumerate().flat_map(each).collect();
@@ -122,7 +122,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    pub(crate) fn placed_at(&self, address: Avma) -> Option<&'w Placed> {
+    pub(crate) fn placed_at(&self, address: Avma) -> Option<&'w LoadedImage> {
         let after = self.places.partition_point(|(range, _)| range.start() <= address);
         let (range, index) = self.places.get(after.checked_sub(1)?)?;
         self.placed.get(*index).filter(|_| range.contains(address))
@@ -172,13 +172,13 @@ pub(crate) fn ended_in_no_code(ended: &Ended) -> bool {
 const NOT_CODE: &str = "is not in code";
 
 /// How the walk ended, in words.
-fn ended(ended: Option<unwind::Ended>) -> Ended {
+fn ended(ended: Option<unwind::WalkEnd>) -> Ended {
     match ended {
-        Some(unwind::Ended::EndOfStack(end)) => {
+        Some(unwind::WalkEnd::EndOfStack(end)) => {
             Ended { kind: EndKind::EndOfStack, why: end.as_str().to_owned() }
         }
-        Some(unwind::Ended::Failed(failure)) => Ended { kind: EndKind::Failed, why: failure.to_string() },
-        Some(unwind::Ended::Limit) | None => {
+        Some(unwind::WalkEnd::Failed(failure)) => Ended { kind: EndKind::Failed, why: failure.to_string() },
+        Some(unwind::WalkEnd::Limit) | None => {
             Ended { kind: EndKind::Truncated, why: "as many frames as were asked for".to_owned() }
         }
     }

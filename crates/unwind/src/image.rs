@@ -7,11 +7,11 @@ use list::Notes;
 
 mod list;
 
-pub use list::ImageList;
+pub use list::ModuleList;
 
 /// One image, or one executable mapping that belongs to none.
 #[derive(Clone, Copy, Debug)]
-pub struct Image<'a> {
+pub struct PlacedModule<'a> {
     /// The addresses that it occupies in the target.
     pub range: AddrRange<Avma>,
     /// From the target's addresses to the file's.
@@ -22,7 +22,7 @@ pub struct Image<'a> {
     pub rules: Option<&'a Rules>,
 }
 
-impl<'a> Image<'a> {
+impl<'a> PlacedModule<'a> {
     /// An image with its tables.
     pub fn new(range: AddrRange<Avma>, bias: Bias, module: &'a Module<'a>) -> Self {
         Self { range, bias, module: Some(module), rules: None }
@@ -50,7 +50,7 @@ impl<'a> Image<'a> {
 }
 
 /// The callee-saved registers that the rules of any of the images count from, as slots of packed rules.
-pub(crate) fn bases(images: &[Image<'_>]) -> u16 {
+pub(crate) fn bases(images: &[PlacedModule<'_>]) -> u16 {
     // What a module's tables count from shows when they are read.
     let bases = images.iter().map(|image| match (image.rules, image.module) {
         (Some(rules), None) => rules.bases(),
@@ -62,17 +62,17 @@ pub(crate) fn bases(images: &[Image<'_>]) -> u16 {
 
 /// A target's images, found by address. No lookup allocates.
 #[derive(Clone, Copy, Debug)]
-pub struct Images<'a> {
-    sorted: &'a [Image<'a>],
+pub struct ModuleMap<'a> {
+    sorted: &'a [PlacedModule<'a>],
     /// The callee-saved registers that the images' rules count from, as slots of packed rules.
     bases: u16,
     notes: Notes<'a>,
 }
 
-impl<'a> Images<'a> {
+impl<'a> ModuleMap<'a> {
     /// `images`, which this sorts by address. They should not overlap: of two that do, the one that starts last is
     /// found.
-    pub fn new(images: &'a mut [Image<'a>]) -> Self {
+    pub fn new(images: &'a mut [PlacedModule<'a>]) -> Self {
         images.sort_unstable_by_key(|image| image.range.start());
         Self::from_sorted(images)
     }
@@ -82,12 +82,12 @@ impl<'a> Images<'a> {
     /// # Signal safety
     ///
     /// Safe: looks at each once.
-    pub fn from_sorted(images: &'a [Image<'a>]) -> Self {
+    pub fn from_sorted(images: &'a [PlacedModule<'a>]) -> Self {
         Self::with_notes(images, bases(images), Notes::NOWHERE)
     }
 
     #[inline]
-    pub(crate) fn with_notes(sorted: &'a [Image<'a>], bases: u16, notes: Notes<'a>) -> Self {
+    pub(crate) fn with_notes(sorted: &'a [PlacedModule<'a>], bases: u16, notes: Notes<'a>) -> Self {
         Self { sorted, bases, notes }
     }
 
@@ -102,13 +102,13 @@ impl<'a> Images<'a> {
 
     /// The image at the address.
     #[inline]
-    pub fn at(&self, address: Avma) -> Option<&'a Image<'a>> {
+    pub fn at(&self, address: Avma) -> Option<&'a PlacedModule<'a>> {
         let after = self.sorted.partition_point(|image| image.range.start() <= address);
         self.sorted.get(..after)?.last().filter(|image| image.range.contains(address))
     }
 
     /// All of them, by address.
-    pub fn all(&self) -> &'a [Image<'a>] {
+    pub fn all(&self) -> &'a [PlacedModule<'a>] {
         self.sorted
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, MemorySlice, Registers, Svma};
-//! use backtrail_unwind::{Image, Images, Module, Options, Section, Sections, Walk};
+//! use backtrail_unwind::{PlacedModule, ModuleMap, Module, Options, Section, Sections, Walk};
 //!
 //! # let (eh_frame, text, stack) = ([0u8; 4], [0xccu8; 64], [0u8; 64]);
 //! let sections = Sections {
@@ -14,14 +14,14 @@
 //! let module = Module::new(sections);
 //! let range = AddrRange::from_size(Avma::new(0x7f00_0000_1000), 0x9000);
 //! let bias = Bias::between(Avma::new(0x7f00_0000_1000), Svma::new(0x1000));
-//! let mut images = [Image::new(range, bias, &module)];
+//! let mut images = [PlacedModule::new(range, bias, &module)];
 //!
 //! let mut registers = Registers::new(Family::X86_64);
 //! registers.set(Family::X86_64.pc(), 0x7f00_0000_1010);
 //! registers.set(Family::X86_64.sp(), 0x7ffe_0000_0000);
 //! let memory = MemorySlice::new(Avma::new(0x7ffe_0000_0000), &stack);
 //!
-//! let mut walk = Walk::new(registers, &memory, Images::new(&mut images), Options::default());
+//! let mut walk = Walk::new(registers, &memory, ModuleMap::new(&mut images), Options::default());
 //! for frame in walk.by_ref() {
 //!     println!("{} ({})", frame.address.raw(), frame.trust);
 //! }
@@ -40,7 +40,7 @@
 //! - [`Sections`] to [`Module`]: one image's tables, an address in, a [`Row`] out. [`cfi`] is DWARF's `.eh_frame` and
 //!   `.debug_frame`, [`exidx`] 32-bit ARM's, [`compact`] Apple's.
 //! - [`Module::compile`] to [`Rules`]: the same, read once into rows of fixed size.
-//! - [`Images`] and [`Walk`]: from frame to frame, tables first, then what else leads on. [`fold`] keeps the ends of
+//! - [`ModuleMap`] and [`Walk`]: from frame to frame, tables first, then what else leads on. [`fold`] keeps the ends of
 //!   stacks that are too deep to keep whole; a [`Cache`] makes walking the same code again cheap.
 //! - For each architecture a folder with like-named files: what its prologues, calls, frame pointers and signal frames
 //!   look like.
@@ -66,7 +66,7 @@
 //!
 //! # Signal safety
 //!
-//! Over images that are compiled ([`Image::compiled`]) walking allocates nothing and takes no lock. A test with an
+//! Over images that are compiled ([`PlacedModule::compiled`]) walking allocates nothing and takes no lock. A test with an
 //! allocator that ends the process holds it to that. [`Module`]s and compiling allocate.
 //!
 //! # Specifications
@@ -102,10 +102,12 @@ mod x86_64;
 
 pub use expression::ExpressionError;
 pub use failure::Failure;
-pub use image::{Image, ImageList, Images};
+pub use image::{ModuleList, ModuleMap, PlacedModule};
 pub use module::Module;
 pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
 pub use rules::{Rules, Size};
 pub use runtime::{RuntimeFrame, RuntimeFunction, RuntimeTable};
 pub use sections::{Section, Sections};
-pub use walk::{Cache, End, Ended, Folded, Frame, FramePointers, Options, Recover, Repeat, Step, Walk, fold};
+pub use walk::{
+    Cache, End, Folded, Frame, FramePointers, Options, Recover, Repeat, Step, Walk, WalkEnd, fold,
+};

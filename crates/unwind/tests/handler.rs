@@ -9,7 +9,9 @@
 
 use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, MemorySlice, Registers, Svma};
 use backtrail_testkit::Guarded;
-use backtrail_unwind::{Cache, End, Ended, Image, Images, Module, Options, Recover, Section, Sections, Walk};
+use backtrail_unwind::{
+    Cache, End, Module, ModuleMap, Options, PlacedModule, Recover, Section, Sections, Walk, WalkEnd,
+};
 
 #[global_allocator]
 static ALLOCATOR: Guarded = Guarded;
@@ -52,8 +54,8 @@ fn nothing_is_allocated_while_walking() {
     let rules = Module::new(sections).compile();
     let bias = Bias::between(Avma::new(0x7000_1000), Svma::new(0x1000));
     let range = AddrRange::from_size(Avma::new(0x7000_1000), 0x300);
-    let mut images = [Image::compiled(range, bias, &rules)];
-    let images = Images::new(&mut images);
+    let mut images = [PlacedModule::compiled(range, bias, &rules)];
+    let images = ModuleMap::new(&mut images);
     // 0: in the first function; 1: in the second; 2: outermost; and below them a recursion of the first.
     let mut stack: Vec<u64> = Vec::new();
     for _ in 0..1000 {
@@ -93,7 +95,7 @@ fn nothing_is_allocated_while_walking() {
         Guarded::forbid(false);
         assert_eq!(count, 1003);
         assert_eq!(last, Some(FrameAddress::Return(Avma::new(0x7000_1210))));
-        assert_eq!(ended, Some(Ended::EndOfStack(End::Undefined)));
+        assert_eq!(ended, Some(WalkEnd::EndOfStack(End::Undefined)));
         assert_eq!(rbp, Some(Avma::new(44)));
         assert_eq!(lost, 1);
     }

@@ -13,7 +13,7 @@
 mod common;
 
 use backtrail_core::{AddrRange, Avma, Bias, Family, MemorySlice, Register, Registers};
-use backtrail_unwind::{Ended, Image, Images, Module, Options, Walk};
+use backtrail_unwind::{Module, ModuleMap, Options, PlacedModule, Walk, WalkEnd};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -118,8 +118,9 @@ fn follow(program: &Path) -> Tally {
     let mut tally = Tally::default();
     let mut rest = records.as_slice();
     let range = AddrRange::new(Avma::new(0x40_0000), Avma::new(0x100_0000));
-    let mut images = [Image { rules: Some(&rules), ..Image::new(range, Bias::default(), &module) }];
-    let images = Images::new(&mut images);
+    let mut images =
+        [PlacedModule { rules: Some(&rules), ..PlacedModule::new(range, Bias::default(), &module) }];
+    let images = ModuleMap::new(&mut images);
     // The C library's table for the end of `longjmp` already tells of the frame that is leapt to.
     let leap = common::symbol(&data, "__longjmp").map_or(0..0, |start| start..start + 0x60);
     while !rest.is_empty() {
@@ -134,7 +135,7 @@ fn number(rest: &mut &[u8]) -> u64 {
     u64::from_le_bytes(*first)
 }
 
-fn check(rest: &mut &[u8], images: Images<'_>, leap: &std::ops::Range<u64>, tally: &mut Tally) {
+fn check(rest: &mut &[u8], images: ModuleMap<'_>, leap: &std::ops::Range<u64>, tally: &mut Tally) {
     let mut registers = Registers::new(Family::X86_64);
     for register in 0..17 {
         registers.set(Register(register), number(rest));
@@ -171,7 +172,7 @@ fn check(rest: &mut &[u8], images: Images<'_>, leap: &std::ops::Range<u64>, tall
     }
     if let Some(frame) = walk.next() {
         tally.faults.push(format!("{pc}: a frame too many: {frame:x?}"));
-    } else if !matches!(walk.ended(), Some(Ended::EndOfStack(_))) {
+    } else if !matches!(walk.ended(), Some(WalkEnd::EndOfStack(_))) {
         tally.faults.push(format!("{pc}: {:?}", walk.ended()));
     }
 }

@@ -5,7 +5,7 @@ use crate::images::Process;
 use crate::machine::Machine;
 use crate::remote::Remote;
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Register, Registers, Unreadable};
-use backtrail_unwind::{End, Ended, Image, Images, Options, Walk};
+use backtrail_unwind::{End, ModuleMap, Options, PlacedModule, Walk, WalkEnd};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -104,13 +104,13 @@ impl Check {
         &mut self,
         registers: &Registers,
         memory: &'i LiveMemory<'i>,
-        images: &'i mut [Image<'i>],
+        images: &'i mut [PlacedModule<'i>],
         calls: &Calls,
         process: &Process,
     ) {
         self.instructions += 1;
         let pc = registers.pc().unwrap_or_default();
-        let mut walk = Walk::new(*registers, memory, Images::new(images), Options::default());
+        let mut walk = Walk::new(*registers, memory, ModuleMap::new(images), Options::default());
         walk.step();
         let described = process.is_described(pc.get());
         self.undescribed += u64::from(!described);
@@ -161,7 +161,7 @@ impl Check {
             return Err(format!("a frame too many: {at} ({})", frame.trust));
         }
         match walk.ended() {
-            Some(Ended::EndOfStack(_)) => Ok(()),
+            Some(WalkEnd::EndOfStack(_)) => Ok(()),
             other => Err(format!("after the last of {count}: {}", ended(other))),
         }
     }
@@ -170,8 +170,8 @@ impl Check {
     /// that nothing can be unwound. Stacks end there early, and no frame is wrong.
     fn is_untold(&self, walk: &Walk<'_, LiveMemory<'_>>, last: Avma, process: &Process) -> bool {
         let is_end = match walk.ended() {
-            Some(Ended::EndOfStack(End::CannotUnwind | End::Undefined)) => true,
-            Some(Ended::EndOfStack(End::ZeroReturnAddress)) => !process.is_program(last.get()),
+            Some(WalkEnd::EndOfStack(End::CannotUnwind | End::Undefined)) => true,
+            Some(WalkEnd::EndOfStack(End::ZeroReturnAddress)) => !process.is_program(last.get()),
             _ => false,
         };
         self.machine.family == Family::Arm && is_end
@@ -207,6 +207,6 @@ impl Check {
     }
 }
 
-fn ended(ended: Option<Ended>) -> String {
+fn ended(ended: Option<WalkEnd>) -> String {
     ended.map_or_else(|| "goes on".to_owned(), |ended| ended.to_string())
 }

@@ -7,7 +7,7 @@ use backtrail_store::UnwindTables;
 
 use backtrail_core::{AddrRange, Avma, Bias, Svma};
 use backtrail_object::Object;
-use backtrail_unwind::{Image, Module, Rules};
+use backtrail_unwind::{Module, PlacedModule, Rules};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -136,10 +136,10 @@ impl Process {
         Ok(None)
     }
 
-    pub(crate) fn images(&self) -> Vec<Image<'static>> {
-        let image = |mapped: &Mapped| Image {
+    pub(crate) fn images(&self) -> Vec<PlacedModule<'static>> {
+        let image = |mapped: &Mapped| PlacedModule {
             rules: Some(mapped.rules),
-            ..Image::new(mapped.range, mapped.bias, mapped.module)
+            ..PlacedModule::new(mapped.range, mapped.bias, mapped.module)
         };
         self.all.iter().map(image).collect()
     }

@@ -4,7 +4,7 @@ use super::auxv::{AT_ENTRY, AT_PHDR, AT_SYSINFO_EHDR, AuxVector};
 use super::dynamic::{self, Loaded};
 use super::header::Header;
 use super::memory_elf::{self, MemoryElf};
-use crate::{Image, Limits, Mapping, Memory};
+use crate::{Limits, MappedImage, Mapping, Memory};
 use backtrail_core::{AddrRange, Avma};
 
 /// What is known before.
@@ -17,7 +17,7 @@ pub(crate) struct Known<'k, 'd> {
     pub(crate) program: Option<&'k [u8]>,
 }
 
-pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
+pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<MappedImage> {
     let mut images = mapped_files(known, limits);
     add_from_memory(known, &mut images, limits);
     let mut program = dynamic::program(known.memory, known.vector, known.header.is_64);
@@ -26,7 +26,7 @@ pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
     {
         program = Some(told);
         if holder(&mut images, range.start()).is_none() {
-            images.push(Image { range: Some(range), bias: Some(told.bias), ..Image::default() });
+            images.push(MappedImage { range: Some(range), bias: Some(told.bias), ..MappedImage::default() });
         }
     }
     if let Some(program) = &program {
@@ -35,7 +35,7 @@ pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
         }
     }
     let entry = known.vector.get(AT_ENTRY).or(known.vector.get(AT_PHDR)).map(Avma::new);
-    let is_program = |image: &&mut Image| {
+    let is_program = |image: &&mut MappedImage| {
         let (Some(range), Some(entry)) = (image.range, entry) else { return false };
         range.contains(entry)
     };
@@ -44,7 +44,7 @@ pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
         image.bias = image.bias.or(program.map(|program| program.bias));
     } else if let Some(program) = program {
         // Neither listed nor with headers in memory: an old core of a program alone.
-        images.push(Image { bias: Some(program.bias), is_executable: true, ..Image::default() });
+        images.push(MappedImage { bias: Some(program.bias), is_executable: true, ..MappedImage::default() });
     }
     images.sort_by_key(|image| image.range.map(|range| (range.start(), range.end())));
     images
@@ -52,7 +52,7 @@ pub(crate) fn find(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
 
 /// Ranges of one file side by side, in the order of its offsets, are one image. Files without code are none: fonts,
 /// archives of locales.
-fn mapped_files(known: &Known<'_, '_>, limits: &Limits) -> Vec<Image> {
+fn mapped_files(known: &Known<'_, '_>, limits: &Limits) -> Vec<MappedImage> {
     let mut groups: Vec<Vec<&Mapping>> = Vec::new();
     for mapping in known.mappings {
         match groups.last_mut() {
@@ -100,10 +100,10 @@ fn is_code(group: &[&Mapping]) -> bool {
     group.iter().any(|mapping| mapping.executable)
 }
 
-fn image(known: &Known<'_, '_>, group: &[&Mapping], limits: &Limits) -> Option<Image> {
+fn image(known: &Known<'_, '_>, group: &[&Mapping], limits: &Limits) -> Option<MappedImage> {
     let (first, last) = (group.first()?, group.last()?);
     let in_memory = memory_elf::read(known.memory, first.range.start(), limits.name_bytes);
-    Some(Image {
+    Some(MappedImage {
         path: first.name.clone(),
         id: in_memory.as_ref().and_then(|elf| elf.id),
         debug_file: None,
@@ -116,7 +116,7 @@ fn image(known: &Known<'_, '_>, group: &[&Mapping], limits: &Limits) -> Option<I
 }
 
 /// Images whose ELF header begins a saved piece of memory, and the one that the kernel maps into every process.
-fn add_from_memory(known: &Known<'_, '_>, images: &mut Vec<Image>, limits: &Limits) {
+fn add_from_memory(known: &Known<'_, '_>, images: &mut Vec<MappedImage>, limits: &Limits) {
     let vdso = known.vector.get(AT_SYSINFO_EHDR).map(Avma::new);
     let starts: Vec<_> = known.memory.ranges().map(AddrRange::start).chain(vdso).collect();
     for start in starts {
@@ -137,9 +137,9 @@ fn runs(known: &Known<'_, '_>, elf: &MemoryElf) -> bool {
     known.mappings.iter().any(|mapping| mapping.executable && inside(mapping))
 }
 
-fn unlisted(elf: MemoryElf, is_vdso: bool) -> Image {
+fn unlisted(elf: MemoryElf, is_vdso: bool) -> MappedImage {
     let path = if is_vdso { "[vdso]".to_owned() } else { elf.soname.unwrap_or_default() };
-    Image {
+    MappedImage {
         path,
         id: elf.id,
         debug_file: None,
@@ -151,12 +151,12 @@ fn unlisted(elf: MemoryElf, is_vdso: bool) -> Image {
     }
 }
 
-fn holder(images: &mut [Image], address: Avma) -> Option<&mut Image> {
+fn holder(images: &mut [MappedImage], address: Avma) -> Option<&mut MappedImage> {
     images.iter_mut().find(|image| image.range.is_some_and(|range| range.contains(address)))
 }
 
 /// Fills in what the loader knows of an image, or adds it.
-fn add_loaded(images: &mut Vec<Image>, loaded: Loaded, limits: &Limits) {
+fn add_loaded(images: &mut Vec<MappedImage>, loaded: Loaded, limits: &Limits) {
     if let Some(image) = holder(images, loaded.dynamic) {
         image.bias = image.bias.or(Some(loaded.bias));
         // A name of its own says more than the file's soname.
@@ -167,6 +167,6 @@ fn add_loaded(images: &mut Vec<Image>, loaded: Loaded, limits: &Limits) {
     }
     let is_known = images.iter().any(|image| image.path == loaded.name && image.bias == Some(loaded.bias));
     if !loaded.name.is_empty() && !is_known && images.len() < limits.images {
-        images.push(Image { path: loaded.name, bias: Some(loaded.bias), ..Image::default() });
+        images.push(MappedImage { path: loaded.name, bias: Some(loaded.bias), ..MappedImage::default() });
     }
 }

@@ -94,7 +94,7 @@ pub fn read<'d>(data: &'d [u8], program: Option<&[u8]>, limits: &Limits) -> Resu
 /// The program's path: its image's, else what the loader was told.
 fn name_executable(
     process: &mut crate::Process,
-    images: &[crate::Image],
+    images: &[crate::MappedImage],
     memory: &Memory<'_>,
     vector: &AuxVector,
     limits: &Limits,

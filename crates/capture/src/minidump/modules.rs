@@ -1,11 +1,11 @@
 //! The modules, and what their files are known by.
 
 use super::Dump;
-use crate::{Image, Limits};
+use crate::{Limits, MappedImage};
 use backtrail_core::{AddrRange, Avma, ImageId};
 use minidump::{CodeView, MinidumpModule, MinidumpModuleList, Module as _};
 
-pub(super) fn read(dump: &Dump<'_, '_>, limits: &Limits, notes: &mut Vec<String>) -> Vec<Image> {
+pub(super) fn read(dump: &Dump<'_, '_>, limits: &Limits, notes: &mut Vec<String>) -> Vec<MappedImage> {
     let modules: MinidumpModuleList = match dump.file.get_stream() {
         Ok(modules) => modules,
         Err(error) => {
@@ -14,7 +14,7 @@ pub(super) fn read(dump: &Dump<'_, '_>, limits: &Limits, notes: &mut Vec<String>
         }
     };
     let main = modules.main_module().map(MinidumpModule::base_address);
-    let image = |module: &MinidumpModule| Image {
+    let image = |module: &MinidumpModule| MappedImage {
         path: module.name.clone(),
         id: id(dump, module),
         debug_file: module.debug_file().map(std::borrow::Cow::into_owned),

@@ -5,7 +5,7 @@ use super::target::Target;
 use crate::elf_core::auxv::AuxVector;
 use crate::elf_core::header::Header;
 use crate::elf_core::images::{self, Known};
-use crate::{Image, Limits, Mapping, Memory};
+use crate::{Limits, MappedImage, Mapping, Memory};
 use backtrail_core::{AddrRange, Avma};
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ fn headers(mapping: &Mapping, maps: &Maps) -> Option<AddrRange<Avma>> {
 }
 
 /// The images, by address.
-pub(super) fn find(target: &Target, maps: &Maps, memory: &Memory<'_>, limits: &Limits) -> Vec<Image> {
+pub(super) fn find(target: &Target, maps: &Maps, memory: &Memory<'_>, limits: &Limits) -> Vec<MappedImage> {
     let arch = target.arch();
     let is_64 = arch.pointer_size() == 8;
     let header = Header { arch, is_64, segments: Vec::new() };

@@ -60,7 +60,7 @@ mod walk;
 
 pub use backtrail_capture::ThreadState;
 pub use backtrail_capture::local::{CaptureError, OsError, Stopped, ThreadId};
-pub use backtrail_unwind::{End, Ended, Failure};
+pub use backtrail_unwind::{End, Failure, WalkEnd};
 pub use capturer::Capturer;
 pub use options::{Method, Options};
 pub use raw::{RawFrame, RawStack};

@@ -1,6 +1,6 @@
 //! A captured stack: addresses, no names.
 
-use super::{Ended, ThreadId};
+use super::{ThreadId, WalkEnd};
 use backtrail_core::{Avma, FrameAddress, Trust};
 use std::fmt;
 
@@ -30,7 +30,7 @@ const NONE: RawFrame = RawFrame {
 pub struct RawStack {
     frames: Box<[RawFrame]>,
     count: usize,
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<WalkEnd>,
     pub(super) thread: Option<ThreadId>,
     /// Which list of images was current.
     pub(super) generation: u64,
@@ -57,7 +57,7 @@ impl RawStack {
     }
 
     /// Why there is no further frame; `None` where nothing was captured.
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<WalkEnd> {
         self.ended
     }
 
@@ -96,7 +96,7 @@ impl RawStack {
     }
 
     /// Says how many frames there are, why there is no further one, and which list of images was current.
-    pub(super) fn set(&mut self, count: usize, ended: Option<Ended>, generation: u64) {
+    pub(super) fn set(&mut self, count: usize, ended: Option<WalkEnd>, generation: u64) {
         self.count = count.min(self.frames.len());
         (self.ended, self.generation) = (ended, generation);
     }
@@ -105,7 +105,7 @@ impl RawStack {
     pub(super) fn copy_from(&mut self, other: &Self) {
         self.count = other.count.min(self.frames.len());
         self.frames.iter_mut().zip(other.frames()).for_each(|(place, frame)| *place = *frame);
-        self.ended = if self.count < other.count { Some(Ended::Limit) } else { other.ended };
+        self.ended = if self.count < other.count { Some(WalkEnd::Limit) } else { other.ended };
         (self.thread, self.generation) = (other.thread, other.generation);
     }
 }
@@ -158,9 +158,9 @@ mod tests {
         let mut small = stack(&[1, 2, 3], 2);
         assert_eq!(addresses(&small), [1, 2]);
         let mut large = stack(&[4, 5, 6], 8);
-        large.ended = Some(Ended::EndOfStack(super::super::End::Undefined));
+        large.ended = Some(WalkEnd::EndOfStack(super::super::End::Undefined));
         small.copy_from(&large);
-        assert_eq!((addresses(&small), small.ended()), (vec![4, 5], Some(Ended::Limit)));
+        assert_eq!((addresses(&small), small.ended()), (vec![4, 5], Some(WalkEnd::Limit)));
     }
 
     #[test]

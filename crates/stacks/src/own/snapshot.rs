@@ -2,7 +2,7 @@
 
 use super::open::{self, Opened};
 use backtrail_capture::local::{Counters, LoadedImage, Shared, images};
-use backtrail_unwind::{Image, ImageList, Images};
+use backtrail_unwind::{ModuleList, ModuleMap, PlacedModule};
 use self_cell::self_cell;
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,8 +13,8 @@ type Joined = Vec<(Arc<LoadedImage>, Arc<Opened>)>;
 
 /// The images' code ranges as walks want them, sorted.
 struct Sorted<'a> {
-    compiled: ImageList<'a>,
-    full: Vec<Image<'a>>,
+    compiled: ModuleList<'a>,
+    full: Vec<PlacedModule<'a>>,
 }
 
 self_cell!(
@@ -35,22 +35,22 @@ pub(super) struct Snapshot {
 impl Snapshot {
     fn new(generation: u64, counters: Counters, images: Joined) -> Self {
         let ranges = Ranges::new(images, |images| {
-            let mut compiled: Vec<Image<'_>> = Vec::new();
-            let mut full: Vec<Image<'_>> = Vec::new();
+            let mut compiled: Vec<PlacedModule<'_>> = Vec::new();
+            let mut full: Vec<PlacedModule<'_>> = Vec::new();
             for (image, opened) in images {
                 for range in &image.code {
                     compiled.push(match &opened.rules {
-                        Some(rules) => Image::compiled(*range, image.bias, rules),
-                        None => Image::unknown(*range),
+                        Some(rules) => PlacedModule::compiled(*range, image.bias, rules),
+                        None => PlacedModule::unknown(*range),
                     });
                     full.push(match &opened.tables {
-                        Some(tables) => Image::new(*range, image.bias, tables.module()),
-                        None => Image::unknown(*range),
+                        Some(tables) => PlacedModule::new(*range, image.bias, tables.module()),
+                        None => PlacedModule::unknown(*range),
                     });
                 }
             }
             full.sort_unstable_by_key(|image| image.range.start());
-            Sorted { compiled: ImageList::new(compiled), full }
+            Sorted { compiled: ModuleList::new(compiled), full }
         });
         Self { generation, counters, ranges }
     }
@@ -62,13 +62,13 @@ impl Snapshot {
 
     /// With compiled rules only. Safe in a signal handler.
     #[inline]
-    pub(super) fn compiled(&self) -> Images<'_> {
+    pub(super) fn compiled(&self) -> ModuleMap<'_> {
         self.ranges.borrow_dependent().compiled.images()
     }
 
     /// With all their tables.
-    pub(super) fn full(&self) -> Images<'_> {
-        Images::from_sorted(&self.ranges.borrow_dependent().full)
+    pub(super) fn full(&self) -> ModuleMap<'_> {
+        ModuleMap::from_sorted(&self.ranges.borrow_dependent().full)
     }
 
     fn joined(&self) -> &Joined {

@@ -1,7 +1,7 @@
 //! Walking a stack where it lies.
 
 use super::snapshot::Snapshot;
-use super::{Ended, OsError, RawFrame, RawStack, Stopped, ThreadId};
+use super::{OsError, RawFrame, RawStack, Stopped, ThreadId, WalkEnd};
 use backtrail_capture::local::OwnStack;
 use backtrail_core::{FrameAddress, ReadMemory, Registers};
 use backtrail_unwind::{Cache, Frame, FramePointers, Options, Recover, Walk};
@@ -166,11 +166,11 @@ fn fill(
     top: usize,
     generation: u64,
     stack: &mut RawStack,
-    walk: impl FnOnce(&mut Filling<'_>) -> Option<Ended>,
+    walk: impl FnOnce(&mut Filling<'_>) -> Option<WalkEnd>,
 ) {
     stack.clear();
     let mut filling = Filling { frames: stack.room(), count: 0, top, has_room: true };
     let ended = walk(&mut filling);
     let (count, has_room) = (filling.count, filling.has_room);
-    stack.set(count, if has_room { ended } else { Some(Ended::Limit) }, generation);
+    stack.set(count, if has_room { ended } else { Some(WalkEnd::Limit) }, generation);
 }

@@ -1,6 +1,6 @@
 //! Rules found before by anybody who walks the same images.
 
-use super::{Image, Images, bases};
+use super::{ModuleMap, PlacedModule, bases};
 use crate::rules::Packed;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Compiled images in a list of their own, with what walks over it have found: a rule that one walk has looked up is at
 /// hand for the next, whichever thread that runs on. Meant for lists that stay for a while; costs 32 KB.
-pub struct ImageList<'a> {
-    sorted: Vec<Image<'a>>,
+pub struct ModuleList<'a> {
+    sorted: Vec<PlacedModule<'a>>,
     bases: u16,
     notes: Box<[AtomicU64]>,
 }
@@ -24,9 +24,9 @@ const RULE_BITS: u32 = 19;
 /// Above lies no user code but with 57-bit or 48-bit addresses, which is looked up each time.
 const ADDRESS_BITS: u32 = 64 - IMAGE_BITS - RULE_BITS + PLACE_BITS;
 
-impl<'a> ImageList<'a> {
+impl<'a> ModuleList<'a> {
     /// A list of `images`, which this sorts by address.
-    pub fn new(mut images: Vec<Image<'a>>) -> Self {
+    pub fn new(mut images: Vec<PlacedModule<'a>>) -> Self {
         images.sort_unstable_by_key(|image| image.range.start());
         let bases = bases(&images);
         let notes = core::iter::repeat_with(|| AtomicU64::new(0)).take(1 << PLACE_BITS).collect();
@@ -39,12 +39,12 @@ impl<'a> ImageList<'a> {
     ///
     /// Safe, and so are walks over them.
     #[inline]
-    pub fn images(&self) -> Images<'_> {
-        Images::with_notes(&self.sorted, self.bases, Notes(&self.notes))
+    pub fn images(&self) -> ModuleMap<'_> {
+        ModuleMap::with_notes(&self.sorted, self.bases, Notes(&self.notes))
     }
 }
 
-impl core::fmt::Debug for ImageList<'_> {
+impl core::fmt::Debug for ModuleList<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{} images", self.sorted.len())
     }
@@ -94,7 +94,7 @@ impl core::fmt::Debug for Notes<'_> {
     }
 }
 
-impl<'a> Images<'a> {
+impl<'a> ModuleMap<'a> {
     /// The rule at `lookup` as a walk before has noted it.
     #[inline]
     pub(crate) fn noted(&self, lookup: Avma) -> Option<&'a Packed> {
@@ -103,9 +103,9 @@ impl<'a> Images<'a> {
     }
 
     /// Notes the rule at `lookup`, where it is as good for return addresses as for exact ones.
-    pub(crate) fn note(&self, lookup: Avma, image: &Image<'_>, rule: &Packed) {
+    pub(crate) fn note(&self, lookup: Avma, image: &PlacedModule<'_>, rule: &Packed) {
         let distance = core::ptr::from_ref(image).addr().checked_sub(self.all().as_ptr().addr());
-        let number = distance.map(|distance| distance / size_of::<Image<'_>>());
+        let number = distance.map(|distance| distance / size_of::<PlacedModule<'_>>());
         let number =
             number.filter(|number| self.all().get(*number).is_some_and(|it| core::ptr::eq(it, image)));
         let rule = image.rules.and_then(|rules| rules.number(rule));

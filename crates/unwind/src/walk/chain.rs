@@ -1,6 +1,6 @@
 //! Following frame pointers and nothing else.
 
-use super::{End, Ended, Failure, Frame};
+use super::{End, Failure, Frame, WalkEnd};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Registers, Trust};
 
 /// A walk along the chain of saved frame pointers, for code that was compiled to keep one. Knows no images, so that
@@ -23,14 +23,14 @@ pub struct FramePointers<'a, M: ?Sized> {
     /// Words of eight bytes, and the first frame was given.
     is_plain: bool,
     remaining: u64,
-    ended: Option<Ended>,
+    ended: Option<WalkEnd>,
 }
 
 impl<'a, M: ReadMemory + ?Sized> FramePointers<'a, M> {
     /// A walk that starts with a thread's registers as captured.
     pub fn new(registers: &Registers, memory: &'a M, max_frames: u64) -> Self {
         let family = registers.family();
-        let missing = |register| Ended::Failed(Failure::MissingRegister(register, family));
+        let missing = |register| WalkEnd::Failed(Failure::MissingRegister(register, family));
         let ended = match (registers.pc(), registers.fp()) {
             (None, _) => Some(missing(family.pc())),
             (_, None) => Some(missing(family.fp())),
@@ -49,8 +49,8 @@ impl<'a, M: ReadMemory + ?Sized> FramePointers<'a, M> {
     }
 
     /// How the walk ended; `None` while it has not.
-    pub fn ended(&self) -> Option<Ended> {
-        self.ended.or((self.remaining == 0).then_some(Ended::Limit))
+    pub fn ended(&self) -> Option<WalkEnd> {
+        self.ended.or((self.remaining == 0).then_some(WalkEnd::Limit))
     }
 
     /// The way of most steps; `None`, with nothing changed, where [`FramePointers::caller`] has to tell why not.
@@ -67,7 +67,7 @@ impl<'a, M: ReadMemory + ?Sized> FramePointers<'a, M> {
     }
 
     #[inline(never)]
-    fn caller(&mut self) -> Result<Frame, Ended> {
+    fn caller(&mut self) -> Result<Frame, WalkEnd> {
         if let Some(pc) = self.first.take() {
             self.is_plain = self.ended.is_none() && self.family.word_size() == 8;
             let address = FrameAddress::Exact(self.strip(pc.get()));
@@ -80,18 +80,18 @@ impl<'a, M: ReadMemory + ?Sized> FramePointers<'a, M> {
         let word = u64::from(self.family.word_size());
         let place = self.frame_pointer;
         if place.get() == 0 {
-            return Err(Ended::EndOfStack(End::ZeroFramePointer));
+            return Err(WalkEnd::EndOfStack(End::ZeroFramePointer));
         }
         if place < self.stack_pointer || place.get() & (word - 1) != 0 || self.family == Family::Arm {
-            return Err(Ended::Failed(Failure::NotAdvancing(place)));
+            return Err(WalkEnd::Failed(Failure::NotAdvancing(place)));
         }
-        let unreadable = |why| Ended::Failed(Failure::Unreadable(why));
+        let unreadable = |why| WalkEnd::Failed(Failure::Unreadable(why));
         let size = self.family.word_size();
         let next = self.memory.read_pointer(place, size).map_err(unreadable)?;
         let behind = Avma::new(place.get().wrapping_add(word));
         let address = self.memory.read_pointer(behind, size).map_err(unreadable)?;
         if address == 0 {
-            return Err(Ended::EndOfStack(End::ZeroReturnAddress));
+            return Err(WalkEnd::EndOfStack(End::ZeroReturnAddress));
         }
         Ok(self.go(next, address, place.get().wrapping_add(2 * word)))
     }
@@ -147,7 +147,7 @@ mod tests {
 
     const STACK: u64 = 0x7ffe_0000_0000;
 
-    fn walk(words: &[u64], fp: u64, max_frames: u64) -> (Vec<u64>, Option<Ended>) {
+    fn walk(words: &[u64], fp: u64, max_frames: u64) -> (Vec<u64>, Option<WalkEnd>) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let memory = MemorySlice::new(Avma::new(STACK), &bytes);
         let mut registers = Registers::new(Family::X86_64);
@@ -164,13 +164,13 @@ mod tests {
         let words = [7, STACK + 32, 0x2000, 8, 0, 0x3000];
         let (frames, ended) = walk(&words, STACK + 8, 100);
         assert_eq!(frames, [0x1000, 0x2000, 0x3000]);
-        assert_eq!(ended, Some(Ended::EndOfStack(End::ZeroFramePointer)));
-        assert_eq!(walk(&words, STACK + 8, 2), ([0x1000, 0x2000].to_vec(), Some(Ended::Limit)));
+        assert_eq!(ended, Some(WalkEnd::EndOfStack(End::ZeroFramePointer)));
+        assert_eq!(walk(&words, STACK + 8, 2), ([0x1000, 0x2000].to_vec(), Some(WalkEnd::Limit)));
     }
 
     #[test]
     fn what_is_no_chain_ends_the_walk() {
-        let stuck = |at| Some(Ended::Failed(Failure::NotAdvancing(Avma::new(at))));
+        let stuck = |at| Some(WalkEnd::Failed(Failure::NotAdvancing(Avma::new(at))));
         // Below the stack pointer, not aligned, a loop, outside of the stack.
         assert_eq!(walk(&[0; 4], STACK - 8, 100), ([0x1000].to_vec(), stuck(STACK - 8)));
         assert_eq!(walk(&[0; 4], STACK + 4, 100), ([0x1000].to_vec(), stuck(STACK + 4)));
@@ -178,6 +178,6 @@ mod tests {
         assert_eq!(looped, ([0x1000, 0x2000].to_vec(), stuck(STACK + 8)));
         let (frames, ended) = walk(&[0; 4], STACK + 4096, 100);
         assert_eq!(frames, [0x1000]);
-        assert!(matches!(ended, Some(Ended::Failed(Failure::Unreadable(_)))));
+        assert!(matches!(ended, Some(WalkEnd::Failed(Failure::Unreadable(_)))));
     }
 }

@@ -4,7 +4,7 @@ use super::{End, Failure, Here, Next, Site, Walk};
 use crate::arch;
 use crate::code::Code;
 use crate::execute;
-use crate::image::Image;
+use crate::image::PlacedModule;
 use crate::row::{Cfa, Row};
 use backtrail_core::{AddrRange, Avma, Family, FrameAddress, ReadMemory, Registers, Trust};
 
@@ -88,7 +88,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// The kernel's frame around a handler. Known by the code at the return address itself: one byte before may be
     /// another function, whose rules would be wrong.
-    pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&Image<'a>>) -> Option<Next> {
+    pub(super) fn by_signal_frame(&self, here: &Here, image: Option<&PlacedModule<'a>>) -> Option<Next> {
         let places = arch::signal_places(self.registers.family());
         let count = if matches!(here.address, FrameAddress::Exact(_)) { places.len() } else { 1 };
         let row = places.iter().take(count).find_map(|place| self.interrupted_return(here, image, *place))?;
@@ -107,7 +107,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn interrupted_return(
         &self,
         here: &Here,
-        image: Option<&Image<'a>>,
+        image: Option<&PlacedModule<'a>>,
         (back, popped): (u64, u8),
     ) -> Option<Row> {
         let sp = self.registers.sp()?.checked_sub(popped.into())?;
@@ -118,7 +118,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(row)
     }
 
-    fn signal_row(&self, at: Avma, image: Option<&Image<'a>>, sp: Avma) -> Option<Row> {
+    fn signal_row(&self, at: Avma, image: Option<&PlacedModule<'a>>, sp: Avma) -> Option<Row> {
         let mut copy = [0; CALL_BYTES];
         let ahead = self.code_from(at, image, &mut copy)?;
         let word = |at| self.memory.read_u32(at).ok();
@@ -136,7 +136,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     pub(super) fn code_from<'c>(
         &self,
         at: Avma,
-        image: Option<&Image<'a>>,
+        image: Option<&PlacedModule<'a>>,
         copy: &'c mut [u8; CALL_BYTES],
     ) -> Option<&'c [u8]>
     where
@@ -215,7 +215,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Whether the call goes to `__x86.get_pc_thunk` of a register: `mov (%esp), register; ret`. Position-independent code
     /// for i386 begins with it, so that its return address stays behind below the frame; but it calls nothing, and is
     /// the caller of the thunk alone.
-    fn is_behind_thunk(&self, before: &[u8], image: Option<&Image<'a>>, at: Avma) -> bool {
+    fn is_behind_thunk(&self, before: &[u8], image: Option<&PlacedModule<'a>>, at: Avma) -> bool {
         const THUNK_SIZE: u64 = 4;
         let Some([0xe8, distance @ ..]) = before.last_chunk::<5>() else { return false };
         if self.registers.family() != Family::X86 {

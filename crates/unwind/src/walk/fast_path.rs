@@ -1,6 +1,6 @@
 //! The shortest way along a stack: rules from the cache, with the registers that count at hand.
 
-use super::{End, Ended, Frame, Step, Walk};
+use super::{End, Frame, Step, Walk, WalkEnd};
 use crate::rules::{Base, FastRule, frame_pointer_slot};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory};
 
@@ -61,7 +61,7 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
             let Some((fast, _)) = cache.at(place_here, is_exact) else { break };
             let fast = *fast;
             if fast.base == Base::Outermost {
-                (self.ended, remaining, goes_on) = (Some(Ended::EndOfStack(End::Undefined)), 0, false);
+                (self.ended, remaining, goes_on) = (Some(WalkEnd::EndOfStack(End::Undefined)), 0, false);
                 break;
             }
             let Some((caller, cfa)) = here.step(&fast, self.memory, family) else { break };

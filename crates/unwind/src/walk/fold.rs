@@ -1,6 +1,6 @@
 //! Deep stacks, kept short: the ends, how much is between, and what repeats there.
 
-use super::{Ended, Frame, Walk};
+use super::{Frame, Walk, WalkEnd};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use backtrail_core::{Avma, ReadMemory};
@@ -17,7 +17,7 @@ pub struct Folded {
     /// The longest part of the stack that repeats, if any does.
     pub repeat: Option<Repeat>,
     /// How the walk ended.
-    pub ended: Ended,
+    pub ended: WalkEnd,
 }
 
 /// Frames that repeat with the same addresses: recursion.
@@ -60,7 +60,7 @@ pub fn fold<M: ReadMemory + ?Sized>(walk: &mut Walk<'_, M>, first: usize, last: 
             omitted += 1;
         }
     }
-    let ended = walk.ended().unwrap_or(Ended::Limit);
+    let ended = walk.ended().unwrap_or(WalkEnd::Limit);
     Folded { first: head, omitted, last: tail.into(), repeat: rounds.longest(), ended }
 }
 

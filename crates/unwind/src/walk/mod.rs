@@ -18,10 +18,10 @@ mod types;
 pub use cache::Cache;
 pub use chain::FramePointers;
 pub use fold::{Folded, Repeat, fold};
-pub use types::{End, Ended, Frame, Options, Recover, Step};
+pub use types::{End, Frame, Options, Recover, Step, WalkEnd};
 
 use crate::failure::Failure;
-use crate::image::{Image, Images};
+use crate::image::{ModuleMap, PlacedModule};
 use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
 use backtrail_core::{AddrRange, Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
 use cache::Trail;
@@ -32,13 +32,13 @@ use core::cell::Cell;
 ///
 /// # Signal safety
 ///
-/// Over images whose rules are compiled ([`Image::compiled`]) a walk allocates nothing, takes no lock and calls
+/// Over images whose rules are compiled ([`PlacedModule::compiled`]) a walk allocates nothing, takes no lock and calls
 /// nothing but `memory`.
 #[derive(Debug)]
 pub struct Walk<'a, M: ?Sized> {
     registers: Registers,
     memory: &'a M,
-    images: Images<'a>,
+    images: ModuleMap<'a>,
     options: Options,
     cache: Option<&'a mut Cache>,
     trail: Trail,
@@ -48,7 +48,7 @@ pub struct Walk<'a, M: ?Sized> {
     chained: Option<FrameAddress>,
     /// Frame pointers in this range were followed and lead back to an image.
     known_chain: Cell<AddrRange<Avma>>,
-    last_image: Cell<Option<&'a Image<'a>>>,
+    last_image: Cell<Option<&'a PlacedModule<'a>>>,
     /// Where a function starts that nothing has called, though a frame returns there.
     uncalled: Cell<Option<Avma>>,
     /// How many frames were found by scanning, and how many of them since the last that was found otherwise.
@@ -60,7 +60,7 @@ pub struct Walk<'a, M: ?Sized> {
     odd: u16,
     /// The callee-saved registers to recover, as slots of packed rules.
     wanted: u16,
-    ended: Option<Ended>,
+    ended: Option<WalkEnd>,
 }
 
 /// The frame that is stepped from.
@@ -73,7 +73,7 @@ struct Here {
 /// What is known of the place that a frame is at.
 #[derive(Clone, Copy)]
 struct Site<'a> {
-    image: Option<&'a Image<'a>>,
+    image: Option<&'a PlacedModule<'a>>,
     /// The frame's lookup address.
     lookup: Avma,
     /// The same, as the image's file has it.
@@ -97,7 +97,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// A walk that starts with a thread's registers as captured. On 32-bit ARM the lowest bit of the program counter
     /// tells Thumb code, if the thread's status register is at hand.
     #[inline]
-    pub fn new(registers: Registers, memory: &'a M, images: Images<'a>, options: Options) -> Self {
+    pub fn new(registers: Registers, memory: &'a M, images: ModuleMap<'a>, options: Options) -> Self {
         let mut walk = Self {
             registers,
             memory,
@@ -159,8 +159,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// How the walk ended; `None` while it has not.
-    pub fn ended(&self) -> Option<Ended> {
-        self.ended.or((self.remaining == 0).then_some(Ended::Limit))
+    pub fn ended(&self) -> Option<WalkEnd> {
+        self.ended.or((self.remaining == 0).then_some(WalkEnd::Limit))
     }
 
     #[inline(never)]
@@ -241,7 +241,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// The image at an address: most often that of the frame before.
     #[inline]
-    fn image_at(&self, address: Avma) -> Option<&'a Image<'a>> {
+    fn image_at(&self, address: Avma) -> Option<&'a PlacedModule<'a>> {
         let last = self.last_image.get().filter(|image| image.range.contains(address));
         let image = last.or_else(|| self.images.at(address));
         self.last_image.set(image);
@@ -378,8 +378,8 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     fn next_slowly(&mut self) -> Option<Frame> {
         let ended = match self.step_otherwise() {
             Step::Caller(frame) => return Some(frame),
-            Step::EndOfStack(end) => Ended::EndOfStack(end),
-            Step::Failed(failure) => Ended::Failed(failure),
+            Step::EndOfStack(end) => WalkEnd::EndOfStack(end),
+            Step::Failed(failure) => WalkEnd::Failed(failure),
         };
         self.ended = Some(ended);
         self.remaining = 0;

@@ -6,7 +6,7 @@
 use super::tables::Expressions;
 use super::{End, Failure, Here, Next, Site, Walk};
 use crate::execute;
-use crate::image::Image;
+use crate::image::PlacedModule;
 use crate::row::{Cfa, Found, Rule};
 use crate::runtime::{RuntimeFrame, RuntimeFunction};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Register, Registers, Trust};
@@ -64,14 +64,14 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// By the depth. Within a function's first instructions the frame pointer is not saved yet: where it is, the register
     /// holds that place.
-    fn by_depth(&self, here: &Here, image: &Image<'a>, frame: &RuntimeFrame) -> Stepped {
+    fn by_depth(&self, here: &Here, image: &PlacedModule<'a>, frame: &RuntimeFrame) -> Stepped {
         let family = self.registers.family();
         let found = frame.found(family).ok_or(Failure::NoRules(here.address.raw()))?;
         self.by_row(here, image, &self.without_unsaved_frame_pointer(&found), Expressions::None)
     }
 
     /// The address that the signal's handler has pushed is where the caller was interrupted, wherever that is in code.
-    fn by_injected_call(&self, here: &Here, image: &Image<'a>, frame: &RuntimeFrame) -> Stepped {
+    fn by_injected_call(&self, here: &Here, image: &PlacedModule<'a>, frame: &RuntimeFrame) -> Stepped {
         let found = frame.found(self.registers.family()).ok_or(Failure::NoRules(here.address.raw()))?;
         let found = Found { trust: Trust::Cfi, ..self.without_unsaved_frame_pointer(&found) };
         let stepped = self.by_row(here, image, &found, Expressions::None)?;
@@ -111,13 +111,18 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// The same where the caller must have called this very function.
-    fn by_call_to(&self, here: &Here, image: &Image<'a>, frame: &RuntimeFrame) -> Option<Next> {
+    fn by_call_to(&self, here: &Here, image: &PlacedModule<'a>, frame: &RuntimeFrame) -> Option<Next> {
         let next = self.by_depth(here, image, frame).ok()?.ok()?;
         self.is_return_address(next.address.raw()).then_some(next)
     }
 
     /// C's threads and the kernel call the first functions of stacks, of which the table says that nothing does.
-    fn by_foreign_caller(&self, here: &Here, image: &Image<'a>, frame: &RuntimeFrame) -> Result<Next, End> {
+    fn by_foreign_caller(
+        &self,
+        here: &Here,
+        image: &PlacedModule<'a>,
+        frame: &RuntimeFrame,
+    ) -> Result<Next, End> {
         let next = self.by_depth(here, image, frame).ok().and_then(Result::ok).ok_or(End::ThreadStart)?;
         let address = next.address.raw();
         let above = next.registers.sp().unwrap_or_default();
@@ -136,7 +141,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Back over a switch by the goroutine's frame pointer, which everything on the thread's stack gives back. It belongs to
     /// the function itself, if that makes a frame, or else to its caller: then the return address is as far below as the
     /// caller's depth says.
-    fn by_frame_pointer_of_switch(&self, image: &Image<'a>, frame: &RuntimeFrame) -> Option<Next> {
+    fn by_frame_pointer_of_switch(&self, image: &PlacedModule<'a>, frame: &RuntimeFrame) -> Option<Next> {
         const WORD: u64 = 8;
         if self.registers.family() != Family::X86_64 {
             return None;
@@ -166,7 +171,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Back by what `runtime.asmcgocall` keeps at the lower end of its frame: the goroutine, and how far below that
     /// goroutine's upper end its stack pointer was. The places differ between versions.
-    fn by_saved_goroutine(&self, here: &Here, image: &Image<'a>, frame: &RuntimeFrame) -> Option<Next> {
+    fn by_saved_goroutine(
+        &self,
+        here: &Here,
+        image: &PlacedModule<'a>,
+        frame: &RuntimeFrame,
+    ) -> Option<Next> {
         const WORD: u64 = 8;
         if self.registers.family() != Family::X86_64 {
             return None;
@@ -206,7 +216,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     fn by_saved_pointer(
         &self,
         here: &Here,
-        image: &Image<'a>,
+        image: &PlacedModule<'a>,
         frame: &RuntimeFrame,
         base: Register,
     ) -> Option<Next> {

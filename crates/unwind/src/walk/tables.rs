@@ -3,7 +3,7 @@
 use super::{End, Failure, Here, Next, Site, Walk};
 use crate::execute::{self, Caller};
 use crate::exidx;
-use crate::image::Image;
+use crate::image::PlacedModule;
 use crate::module::Module;
 use crate::row::{Expression, Found, Miss, Row};
 use crate::rules::{Packed, Rules};
@@ -84,7 +84,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Instructions of ARM's tables that no row can say.
-    fn by_exidx(&self, here: &Here, image: &Image<'a>, at: Svma) -> Result<Result<Next, End>, Failure> {
+    fn by_exidx(
+        &self,
+        here: &Here,
+        image: &PlacedModule<'a>,
+        at: Svma,
+    ) -> Result<Result<Next, End>, Failure> {
         let code = image.module.and_then(|module| module.exidx_code(at));
         let code = code.ok_or(Failure::NoRules(here.address.raw()))?;
         let executed = match exidx::execute(code, &self.registers, self.memory) {
@@ -120,7 +125,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     pub(super) fn by_row(
         &self,
         here: &Here,
-        image: &Image<'_>,
+        image: &PlacedModule<'_>,
         found: &Found,
         expressions: Expressions<'a>,
     ) -> Result<Result<Next, End>, Failure> {

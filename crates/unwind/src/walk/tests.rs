@@ -50,14 +50,14 @@ impl<'d> Case<'d> {
         self.registers.set(register, value);
     }
 
-    fn walk(&self) -> (Vec<(u64, Trust)>, Ended) {
+    fn walk(&self) -> (Vec<(u64, Trust)>, WalkEnd) {
         let module = Module::new(self.sections.clone());
         let bytes: Vec<u8> = self.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
         let memory = MemorySlice::new(Avma::new(STACK), &bytes);
         let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
         let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-        let mut images = [Image::new(range, bias, &module)];
-        let mut walk = Walk::new(self.registers, &memory, Images::new(&mut images), self.options);
+        let mut images = [PlacedModule::new(range, bias, &module)];
+        let mut walk = Walk::new(self.registers, &memory, ModuleMap::new(&mut images), self.options);
         let frames = walk.by_ref().map(|frame| (frame.address.raw().get(), frame.trust)).collect();
         (frames, walk.ended().unwrap())
     }
@@ -96,7 +96,7 @@ fn frame_pointers_lead_to_zero() {
         (LOADED + 10, Trust::FramePointer),
     ];
     assert_eq!(frames, expected);
-    assert_eq!(ended, Ended::EndOfStack(End::ZeroFramePointer));
+    assert_eq!(ended, WalkEnd::EndOfStack(End::ZeroFramePointer));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_zero_that_no_frame_pointer_led_to_is_no_end() {
     case.stack = vec![LOADED + 5, 1, 2, 3];
     let (frames, ended) = case.walk();
     assert_eq!(frames[1], (LOADED + 5, Trust::Scan));
-    assert!(matches!(ended, Ended::Failed(_)), "{ended:?}");
+    assert!(matches!(ended, WalkEnd::Failed(_)), "{ended:?}");
 }
 
 #[test]
@@ -143,13 +143,13 @@ fn scanning_stops_at_what_may_be_a_caller_in_missing_code() {
         let memory = MemorySlice::new(Avma::new(STACK), &bytes);
         let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
         let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-        let mut images = [Image::new(range, bias, &module), Image::unknown(missing)];
-        let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+        let mut images = [PlacedModule::new(range, bias, &module), PlacedModule::unknown(missing)];
+        let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
         (walk.by_ref().count(), walk.ended().unwrap())
     };
     // What lies nearer is found all the same.
     let caller = missing.start().get() + 0x20;
-    let ended = Ended::Failed(Failure::MissingCode(Avma::new(caller)));
+    let ended = WalkEnd::Failed(Failure::MissingCode(Avma::new(caller)));
     assert_eq!(walk([1, LOADED + 15, caller, LOADED + 20]), (2, ended));
     assert_eq!(walk([1, caller, LOADED + 15, LOADED + 20]), (1, ended));
     assert_eq!(
@@ -190,7 +190,7 @@ fn scanning_takes_what_follows_a_call() {
     let expected = [(LOADED + 0x21, Trust::Context), (LOADED + 15, Trust::Scan), (LOADED + 20, Trust::Scan)];
     let (frames, ended) = case.walk();
     assert_eq!(frames, expected);
-    assert!(matches!(ended, Ended::Failed(Failure::NoRules(at)) if at.get() == LOADED + 19), "{ended:?}");
+    assert!(matches!(ended, WalkEnd::Failed(Failure::NoRules(at)) if at.get() == LOADED + 19), "{ended:?}");
     case.options.scan_words = 0;
     assert_eq!(case.walk().0.len(), 1);
 }
@@ -214,13 +214,13 @@ fn tables_end_the_stack_or_fail_with_a_reason() {
         let (frames, ended) = case.walk();
         (frames.len(), ended)
     };
-    let end = |end| Ended::EndOfStack(end);
+    let end = |end| WalkEnd::EndOfStack(end);
     assert_eq!(walk(&[0x0e, 16], vec![1, LOADED + 0x45]), (2, end(End::Undefined)));
     assert_eq!(walk(&[0x0e, 16], vec![1, 0]), (1, end(End::ZeroReturnAddress)));
     let unreadable = Failure::Unreadable(backtrail_core::Unreadable { address: Avma::new(STACK + 8) });
-    assert_eq!(walk(&[0x0e, 16], vec![1]), (1, Ended::Failed(unreadable)));
+    assert_eq!(walk(&[0x0e, 16], vec![1]), (1, WalkEnd::Failed(unreadable)));
     let stuck = Failure::NotAdvancing(Avma::new(STACK));
-    assert_eq!(walk(&[0x0e, 0, 0x11, 16, 0x7f], vec![1, LOADED + 0x45]), (1, Ended::Failed(stuck)));
+    assert_eq!(walk(&[0x0e, 0, 0x11, 16, 0x7f], vec![1, LOADED + 0x45]), (1, WalkEnd::Failed(stuck)));
     assert_eq!(walk(&[0x0f, 1, 0xff], vec![1]).1.to_string_like(), "Failed(Expression(Operation(255)))");
 }
 
@@ -239,12 +239,12 @@ fn a_return_address_may_be_in_a_register_while_the_function_is_at_work() {
     let (frames, ended) = case.walk();
     let expected =
         [(LOADED + 0x11, Trust::Context), (LOADED + 0x45, Trust::Cfi), (LOADED + 0x64, Trust::Cfi)];
-    assert_eq!((&frames[..], ended), (&expected[..], Ended::EndOfStack(End::Undefined)));
+    assert_eq!((&frames[..], ended), (&expected[..], WalkEnd::EndOfStack(End::Undefined)));
     // Nobody is called from behind itself, and no further function works.
     case.set(Register(5), LOADED + 0x11);
     assert_eq!(
         case.walk(),
-        (vec![(LOADED + 0x11, Trust::Context)], Ended::Failed(Failure::NotAdvancing(Avma::new(STACK))))
+        (vec![(LOADED + 0x11, Trust::Context)], WalkEnd::Failed(Failure::NotAdvancing(Avma::new(STACK))))
     );
     case.set(Register(5), LOADED + 0x45);
     case = case.at(LOADED + 0x51);
@@ -256,7 +256,7 @@ trait Text {
     fn to_string_like(&self) -> alloc::string::String;
 }
 
-impl Text for Ended {
+impl Text for WalkEnd {
     fn to_string_like(&self) -> alloc::string::String {
         alloc::format!("{self:?}")
     }
@@ -268,9 +268,9 @@ fn the_entry_point_and_threads_starts_end_the_stack() {
     let mut case = Case::new(Arch::X86_64, &code).at(LOADED + 0x21);
     case.stack = vec![1, 2];
     case.sections.entry = Some(Svma::new(TEXT + 0x20));
-    assert_eq!(case.walk().1, Ended::EndOfStack(End::EntryPoint));
+    assert_eq!(case.walk().1, WalkEnd::EndOfStack(End::EntryPoint));
     case.sections.thread_starts = vec![AddrRange::from_size(Svma::new(TEXT + 0x20), 16)];
-    assert_eq!(case.walk().1, Ended::EndOfStack(End::ThreadStart));
+    assert_eq!(case.walk().1, WalkEnd::EndOfStack(End::ThreadStart));
 }
 
 #[test]
@@ -289,15 +289,15 @@ fn callers_of_signal_frames_are_exact() {
     let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
-    let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
-    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), Options::default());
+    let mut images = [PlacedModule::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+    let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), Options::default());
     let frames: Vec<_> = walk.by_ref().collect();
     assert_eq!(frames.len(), 3);
     assert_eq!(frames[1].address, FrameAddress::Return(Avma::new(LOADED + 0x60)));
     assert_eq!(frames[2].address, FrameAddress::Exact(Avma::new(LOADED + 0x80)));
     assert!(frames[2].is_after_signal && !frames[1].is_after_signal);
     assert_eq!(frames[2].stack_pointer, Avma::new(STACK + 200));
-    assert_eq!(walk.ended(), Some(Ended::EndOfStack(End::Undefined)));
+    assert_eq!(walk.ended(), Some(WalkEnd::EndOfStack(End::Undefined)));
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn the_link_register_leads_out_of_leaves_and_authentication_goes() {
             (LOADED + 0x80, Trust::FramePointer),
         ];
         assert_eq!(frames, expected);
-        assert_eq!(ended, Ended::EndOfStack(End::ZeroFramePointer));
+        assert_eq!(ended, WalkEnd::EndOfStack(End::ZeroFramePointer));
     }
 }
 
@@ -336,19 +336,19 @@ fn a_million_frames_are_folded() {
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
     let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-    let mut images = [Image { rules: Some(&rules), ..Image::new(range, bias, &module) }];
+    let mut images = [PlacedModule { rules: Some(&rules), ..PlacedModule::new(range, bias, &module) }];
     let mut cache = Cache::new();
-    let images = Images::new(&mut images);
+    let images = ModuleMap::new(&mut images);
     let mut walk = Walk::new(case.registers, &memory, images, Options::default()).with_cache(&mut cache);
     let folded = fold(&mut walk, 10, 20);
     assert_eq!(folded.depth(), 1_000_003);
     assert_eq!((folded.first.len(), folded.last.len()), (10, 20));
     assert_eq!(folded.repeat, Some(Repeat { start: 1, period: 2, rounds: 500_000 }));
-    assert_eq!(folded.ended, Ended::EndOfStack(End::Undefined));
+    assert_eq!(folded.ended, WalkEnd::EndOfStack(End::Undefined));
     assert_eq!(folded.last[19].address.raw().get(), LOADED + 0x45);
     let options = Options { max_frames: 100, ..Options::default() };
     let folded = fold(&mut Walk::new(case.registers, &memory, images, options), 10, 20);
-    assert_eq!((folded.depth(), folded.ended), (100, Ended::Limit));
+    assert_eq!((folded.depth(), folded.ended), (100, WalkEnd::Limit));
 }
 
 #[test]
@@ -364,8 +364,9 @@ fn an_interpreters_bytecode_address_comes_along() {
     let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
-    let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
-    let frames: Vec<_> = Walk::new(case.registers, &memory, Images::new(&mut images), case.options).collect();
+    let mut images = [PlacedModule::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+    let frames: Vec<_> =
+        Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options).collect();
     assert_eq!(frames[1].bytecode, Some(Avma::new(0x5555)));
 }
 
@@ -387,8 +388,8 @@ fn return_code_of_signals_is_known_at_each_of_its_instructions() {
         let memory = MemorySlice::new(Avma::new(0xff00_0000), &stack);
         let bias = Bias::between(Avma::new(0xf700_1000), Svma::new(TEXT));
         let range = AddrRange::from_size(Avma::new(0xf700_1000), 0x1000);
-        let mut images = [Image::new(range, bias, &module)];
-        let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+        let mut images = [PlacedModule::new(range, bias, &module)];
+        let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
         walk.step();
         let frame = walk.next().expect("the interrupted frame");
         assert_eq!(frame.address, FrameAddress::Exact(Avma::new(0xf700_1005)), "{at}");
@@ -456,10 +457,10 @@ fn every_way_of_walking_gives_the_same_frames() {
     let rules = Module::new(case.sections).compile();
     let image = || {
         let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
-        Image::compiled(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &rules)
+        PlacedModule::compiled(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &rules)
     };
-    let (mut plain, list) = ([image()], crate::ImageList::new(vec![image()]));
-    let plain = Images::new(&mut plain);
+    let (mut plain, list) = ([image()], crate::ModuleList::new(vec![image()]));
+    let plain = ModuleMap::new(&mut plain);
     let (mut random, mut longest, mut broken) = (Random(7), 0, 0);
     let mut caches = [Cache::new(), Cache::new()];
     for round in 0..if cfg!(miri) { 20 } else { 3000 } {
@@ -483,7 +484,7 @@ fn every_way_of_walking_gives_the_same_frames() {
         let expected: Vec<Frame> = walk.by_ref().collect();
         let (ended, last) = (walk.ended(), walk.registers().iter().collect::<Vec<_>>());
         longest = longest.max(expected.len());
-        broken += usize::from(matches!(ended, Some(Ended::Failed(_))));
+        broken += usize::from(matches!(ended, Some(WalkEnd::Failed(_))));
         for (images, cache) in [(plain, Some(0)), (list.images(), None), (list.images(), Some(1))] {
             for is_each in [false, true, false, true] {
                 let mut walk = Walk::new(registers, &memory, images, options);

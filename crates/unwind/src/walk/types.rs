@@ -75,7 +75,7 @@ impl fmt::Display for End {
 
 /// How a walk ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Ended {
+pub enum WalkEnd {
     /// The stack is complete.
     EndOfStack(End),
     /// It could not go on.
@@ -84,7 +84,7 @@ pub enum Ended {
     Limit,
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for WalkEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EndOfStack(end) => write!(f, "end of stack: {end}"),

@@ -6,7 +6,7 @@ use backtrail_core::{
     AddrRange, Arch, Avma, Bias, Family, ReadMemory, Register, Registers, Svma, Unreadable,
 };
 use backtrail_unwind::{
-    Cache, FramePointers, Image, Images, Module, Options, Recover, Section, Sections, Walk,
+    Cache, FramePointers, Module, ModuleMap, Options, PlacedModule, Recover, Section, Sections, Walk,
 };
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ fn sections(mapped: &Mapped) -> Sections<'static> {
 
 pub struct Ours {
     name: &'static str,
-    images: Images<'static>,
+    images: ModuleMap<'static>,
     cache: Cache,
     memory: OwnStack,
     has_cache: bool,
@@ -65,16 +65,16 @@ impl Ours {
             let range = AddrRange::new(Avma::new(mapped.start), Avma::new(mapped.end));
             let bias = Bias::between(Avma::new(mapped.start), Svma::new(mapped.base_svma));
             if compiled {
-                Image::compiled(range, bias, Box::leak(Box::new(module.compile())))
+                PlacedModule::compiled(range, bias, Box::leak(Box::new(module.compile())))
             } else {
-                Image::new(range, bias, module)
+                PlacedModule::new(range, bias, module)
             }
         });
-        let images: Vec<Image<'static>> = images.collect();
+        let images: Vec<PlacedModule<'static>> = images.collect();
         let (start, end) = stack();
         Self {
             name,
-            images: Images::new(images.leak()),
+            images: ModuleMap::new(images.leak()),
             cache: Cache::new(),
             memory: OwnStack { start, end },
             has_cache: compiled,

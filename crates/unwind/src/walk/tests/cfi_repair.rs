@@ -7,19 +7,19 @@ const LOADED_32: u64 = 0xf700_1000;
 const STACK_32: u64 = 0xff00_0000;
 
 /// The walk through a file and a stack that lie where 32 bits reach.
-fn walk_low(case: &Case<'_>, stack: &[u8]) -> (Vec<Frame>, Ended) {
+fn walk_low(case: &Case<'_>, stack: &[u8]) -> (Vec<Frame>, WalkEnd) {
     let module = Module::new(case.sections.clone());
     let memory = MemorySlice::new(Avma::new(STACK_32), stack);
     let bias = Bias::between(Avma::new(LOADED_32), Svma::new(TEXT));
     let range = AddrRange::from_size(Avma::new(LOADED_32), 0x1000);
-    let mut images = [Image::new(range, bias, &module)];
-    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let mut images = [PlacedModule::new(range, bias, &module)];
+    let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
     let frames = walk.by_ref().collect();
     (frames, walk.ended().expect("an end"))
 }
 
 /// The walk from `pc` of i386 code, with its frame pointer.
-fn walk_i386(code: &[u8], eh_frame: &[u8], pc: u64, fp: u64, stack: &[u32]) -> (Vec<Frame>, Ended) {
+fn walk_i386(code: &[u8], eh_frame: &[u8], pc: u64, fp: u64, stack: &[u32]) -> (Vec<Frame>, WalkEnd) {
     let mut case = Case::new(Arch::X86, code).with_eh_frame(eh_frame).at(pc);
     case.set(Register(4), STACK_32);
     case.set(Register(5), fp);
@@ -88,7 +88,7 @@ fn distances_whose_mirror_image_leads_nowhere_end_the_walk() {
         let (frames, ended) =
             walk_i386(&code, &i386_frame(words), 0xf700_1003, 1, &[1, 2, 0xf700_100a, 3, 4]);
         assert_eq!(frames.len(), 1, "{frames:?}");
-        assert!(matches!(ended, Ended::Failed(_)), "{ended:?}");
+        assert!(matches!(ended, WalkEnd::Failed(_)), "{ended:?}");
     }
 }
 
@@ -106,7 +106,7 @@ fn callers_stack_lies_above_what_the_linkage_table_pushed() {
     case.stack = vec![7, LOADED + 0x80, 8, LOADED + 0x90, 9, 0];
     let expected =
         [(LOADED + 0x20, Trust::Context), (LOADED + 0x80, Trust::Cfi), (LOADED + 0x90, Trust::Cfi)];
-    assert_eq!(case.walk(), (expected.to_vec(), Ended::EndOfStack(End::ZeroReturnAddress)));
+    assert_eq!(case.walk(), (expected.to_vec(), WalkEnd::EndOfStack(End::ZeroReturnAddress)));
 
     // The same by compiled rules.
     let module = Module::new(case.sections.clone());
@@ -117,8 +117,8 @@ fn callers_stack_lies_above_what_the_linkage_table_pushed() {
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
     let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-    let mut images = [Image::compiled(range, bias, &rules)];
-    let walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let mut images = [PlacedModule::compiled(range, bias, &rules)];
+    let walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
     let frames: Vec<_> = walk.map(|frame| (frame.address.raw().get(), frame.trust)).collect();
     assert_eq!(frames, expected);
 }

@@ -5,7 +5,12 @@ use super::*;
 /// Executable memory without a file, and where it lies.
 const GENERATED: u64 = 0x7e00_0000_0000;
 
-fn walk(generated: &[u8], code: &[u8], registers: &[(u8, u64)], stack: &[u64]) -> (Vec<(u64, Trust)>, Ended) {
+fn walk(
+    generated: &[u8],
+    code: &[u8],
+    registers: &[(u8, u64)],
+    stack: &[u64],
+) -> (Vec<(u64, Trust)>, WalkEnd) {
     let mut case = Case::new(Arch::X86_64, code);
     for (register, value) in registers {
         case.set(Register(*register), *value);
@@ -14,10 +19,10 @@ fn walk(generated: &[u8], code: &[u8], registers: &[(u8, u64)], stack: &[u64]) -
     let mut memory = TwoParts { generated: generated.to_vec(), stack: Vec::new() };
     memory.stack = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
-    let image = Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module);
+    let image = PlacedModule::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module);
     let size = generated.len() as u64;
-    let mut images = [image, Image::unknown(AddrRange::from_size(Avma::new(GENERATED), size))];
-    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let mut images = [image, PlacedModule::unknown(AddrRange::from_size(Avma::new(GENERATED), size))];
+    let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
     let frames = walk.by_ref().map(|frame| (frame.address.raw().get(), frame.trust)).collect();
     (frames, walk.ended().unwrap())
 }
@@ -92,8 +97,9 @@ fn a_caller_has_to_be_code_whatever_a_table_says() {
             let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
             let memory = MemorySlice::new(Avma::new(STACK), &bytes);
             let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
-            let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
-            let images = Images::new(&mut images);
+            let mut images =
+                [PlacedModule::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+            let images = ModuleMap::new(&mut images);
             let mut cache = Cache::new();
             for _ in 0..3 {
                 let mut walk = Walk::new(case.registers, &memory, images, case.options);
@@ -106,7 +112,7 @@ fn a_caller_has_to_be_code_whatever_a_table_says() {
                     true
                 });
                 assert_eq!(frames, [LOADED + 0x21, LOADED + 5]);
-                assert_eq!(walk.ended(), Some(Ended::Failed(Failure::NotCode(Avma::new(word)))));
+                assert_eq!(walk.ended(), Some(WalkEnd::Failed(Failure::NotCode(Avma::new(word)))));
             }
         }
     }
@@ -124,15 +130,15 @@ fn an_address_where_a_function_starts_that_nothing_called_is_exact() {
     let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
-    let mut images = [Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
-    let images = Images::new(&mut images);
+    let mut images = [PlacedModule::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module)];
+    let images = ModuleMap::new(&mut images);
     let mut cache = Cache::new();
     for _ in 0..3 {
         let mut walk = Walk::new(case.registers, &memory, images, case.options).with_cache(&mut cache);
         let frames: Vec<_> = walk.by_ref().map(|frame| frame.address).collect();
         let exact = |address| FrameAddress::Exact(Avma::new(address));
         assert_eq!(frames, [exact(LOADED + 0x21), exact(LOADED + 0x80)]);
-        assert_eq!(walk.ended(), Some(Ended::EndOfStack(End::Undefined)));
+        assert_eq!(walk.ended(), Some(WalkEnd::EndOfStack(End::Undefined)));
     }
 }
 
@@ -145,7 +151,7 @@ fn a_scan_that_nothing_confirms_gives_up() {
     let (frames, ended) = case.walk();
     assert!(frames.len() <= 4, "{frames:x?}");
     assert_eq!(frames.get(1).map(|frame| frame.1), Some(Trust::Scan));
-    assert!(matches!(ended, Ended::Failed(Failure::NothingCertain(_))), "{ended:?}");
+    assert!(matches!(ended, WalkEnd::Failed(Failure::NothingCertain(_))), "{ended:?}");
 }
 
 #[test]
@@ -164,10 +170,10 @@ fn a_scan_passes_by_calls_that_cannot_have_led_there() {
     };
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
     let mut images = [
-        Image::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module),
-        Image::unknown(AddrRange::from_size(Avma::new(GENERATED), 0x100)),
+        PlacedModule::new(AddrRange::from_size(Avma::new(LOADED), 0x1000), bias, &module),
+        PlacedModule::unknown(AddrRange::from_size(Avma::new(GENERATED), 0x100)),
     ];
-    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
     let frames: Vec<_> = walk.by_ref().map(|frame| (frame.stack_pointer.get(), frame.trust)).collect();
     assert_eq!(frames.get(1), Some(&(STACK + 48, Trust::Scan)), "{frames:x?}");
     assert_eq!(frames.get(2), Some(&(STACK + 64, Trust::Cfi)), "{frames:x?}");

@@ -44,7 +44,7 @@ fn walk(
     targets: &[u64],
     registers: &[(u8, u64)],
     stack: &[u64],
-) -> (Vec<FrameAddress>, Ended) {
+) -> (Vec<FrameAddress>, WalkEnd) {
     let code = code(targets);
     let mut case = Case::new(Arch::X86_64, &code);
     case.sections.runtime = Some(table);
@@ -56,8 +56,8 @@ fn walk(
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
     let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-    let mut images = [Image::new(range, bias, &module)];
-    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let mut images = [PlacedModule::new(range, bias, &module)];
+    let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
     let frames: Vec<_> = walk.by_ref().collect();
     assert!(frames.iter().skip(1).all(|frame| frame.trust == Trust::RuntimeTable), "{frames:?}");
     (frames.iter().map(|frame| frame.address).collect(), walk.ended().unwrap())
@@ -82,7 +82,7 @@ fn depths_lead_to_the_goroutines_end() {
         [0, behind_call(1), 1, 2, 0, LOADED + 65, behind_call(1), 3, 4, 5, behind_call(0), behind_call(1)];
     let (frames, ended) = walk(&table, &[0, 0, 0], &[(16, LOADED + 8), (6, STACK)], &stack);
     assert_eq!(frames, [exact(LOADED + 8), returns(behind_call(1)), returns(LOADED + 65)]);
-    assert_eq!(ended, Ended::EndOfStack(End::ThreadStart));
+    assert_eq!(ended, WalkEnd::EndOfStack(End::ThreadStart));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_injected_call_of_arm64_has_saved_the_link_register() {
     let (frames, ended) = case.walk();
     let frames: Vec<_> = frames.iter().map(|frame| frame.0 - LOADED).collect();
     assert_eq!(frames, [8, 52, 68, 96 + 20, 128 + 4]);
-    assert_eq!(ended, Ended::EndOfStack(End::ThreadStart));
+    assert_eq!(ended, WalkEnd::EndOfStack(End::ThreadStart));
 }
 
 #[test]
@@ -149,12 +149,12 @@ fn a_switch_of_stacks_leads_back_to_the_goroutine() {
         frames,
         [exact(LOADED + 8), returns(behind_call(1)), returns(behind_call(2)), returns(LOADED + 97)]
     );
-    assert_eq!(ended, Ended::EndOfStack(End::ThreadStart));
+    assert_eq!(ended, WalkEnd::EndOfStack(End::ThreadStart));
     // Where nothing proves the way back, there is none.
     let mut broken = stack;
     broken[0] = STACK + 8 * 12;
     let (frames, ended) = walk(&table, &[1, 0, 1, 0], &registers, &broken);
-    assert_eq!((frames.len(), ended), (2, Ended::EndOfStack(End::StackSwitch)));
+    assert_eq!((frames.len(), ended), (2, WalkEnd::EndOfStack(End::StackSwitch)));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn what_leaves_a_stack_ends_it() {
             let stack = [0, behind_call(1), 0, word, 0x16, behind_call(2)];
             let (frames, ended) = walk(&table, &[1, 0, 0], &[(16, LOADED + 8), (6, STACK)], &stack);
             let end = if kind == RuntimeFunction::Top { End::ThreadStart } else { End::StackSwitch };
-            assert_eq!((frames.len(), ended), (2, Ended::EndOfStack(end)));
+            assert_eq!((frames.len(), ended), (2, WalkEnd::EndOfStack(end)));
         }
     }
 }
@@ -199,12 +199,12 @@ fn compiled_images_keep_what_is_special() {
     let memory = MemorySlice::new(Avma::new(STACK), &bytes);
     let bias = Bias::between(Avma::new(LOADED), Svma::new(TEXT));
     let range = AddrRange::from_size(Avma::new(LOADED), 0x1000);
-    let mut images = [Image::compiled(range, bias, &rules)];
-    let mut walk = Walk::new(case.registers, &memory, Images::new(&mut images), case.options);
+    let mut images = [PlacedModule::compiled(range, bias, &rules)];
+    let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), case.options);
     let frames: Vec<_> = walk.by_ref().map(|frame| frame.address).collect();
     assert_eq!(
         frames,
         [exact(LOADED + 8), returns(behind_call(1)), exact(LOADED + 64), returns(LOADED + 97)]
     );
-    assert_eq!(walk.ended(), Some(Ended::EndOfStack(End::ThreadStart)));
+    assert_eq!(walk.ended(), Some(WalkEnd::EndOfStack(End::ThreadStart)));
 }

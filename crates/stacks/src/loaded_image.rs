@@ -34,7 +34,7 @@ pub(crate) struct Headers {
 
 /// An image with its files, ready to unwind and to name.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct LoadedImage {
     /// Position among the report's images.
     pub(crate) shown: usize,
     /// Where its code lies.
