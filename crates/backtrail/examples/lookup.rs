@@ -6,7 +6,7 @@
 //! An architecture before the addresses picks a slice of a fat file: `… Weather arm64 0x1000041cc`.
 #![allow(clippy::print_stdout, reason = "an example that prints")]
 
-use backtrail::{AddressKind, Arch, Binary};
+use backtrail::{AddressKind, Arch, Avma, Binary, FrameAddress};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -18,8 +18,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let binary = Binary::open(path, arch)?;
     for argument in arguments {
         let digits = argument.strip_prefix("0x").unwrap_or(&argument);
-        let address = u64::from_str_radix(digits, 16)?;
-        // Where the file was mapped in a process, `LoadedAt` and `WithSlide` take the process's addresses.
+        // `FrameAddress::Return` for a return address. Where the file was mapped in a process, `LoadedAt` and `WithSlide`
+        // take the process's addresses.
+        let address = FrameAddress::Exact(Avma::new(u64::from_str_radix(digits, 16)?));
         let stated =
             binary.stated_address(address, AddressKind::AsStated).ok_or("beyond the address space")?;
         let info = binary.lookup(stated);

@@ -10,8 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     use backtrail::hang::{Event, Options, Watch, unfinished};
     use std::time::Duration;
 
-    let folder: std::path::PathBuf = std::env::args_os().nth(1).unwrap_or_else(|| "hangs".into()).into();
-    for mut found in unfinished(&folder)? {
+    let directory: std::path::PathBuf = std::env::args_os().nth(1).unwrap_or_else(|| "hangs".into()).into();
+    for mut found in unfinished(&directory)? {
         if let Ok(hang) = &mut found.hang {
             hang.name(&Symbols::new());
             println!("The last run did not survive this:\n{hang}");
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let mut options = Options::default();
-    options.folder = Some(folder);
+    options.directory = Some(directory);
     let watch = Watch::main_thread(options, |event| {
         if let Event::Ended(hang) = event {
             let mut hang = hang.clone();

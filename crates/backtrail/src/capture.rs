@@ -26,11 +26,16 @@
 //!
 //! [`print()`] does all of it in one call, for the calling thread.
 
-pub use backtrail_stacks::own::*;
+pub use backtrail_stacks::own::{
+    CaptureError, Capturer, Cpu, End, ExpressionError, Failure, Malformed, Method, Options, OsError,
+    OwnMemory, OwnStack, RawFrame, RawStack, ReadMemory, Register, Registers, Stopped, ThreadCache, ThreadId,
+    ThreadStack, ThreadState, Unreadable, WalkEnd,
+};
 
 use backtrail_core::FrameAddress;
 use backtrail_model::{Detail, Frame, Process};
-use backtrail_resolve::Symbols;
+use backtrail_resolve::{SymbolizeLoaded as _, Symbols};
+use backtrail_stacks::own::CapturedProcess as _;
 use backtrail_store::LoadedFiles;
 use std::io::{self, Write};
 

@@ -46,10 +46,10 @@ pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, L
 pub use backtrail_resolve::{
     AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
     ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
-    ObjectInfo, OpenError, OpenOptions, SymbolOptions, Symbols, TableCache, TableFormat, TableStats,
-    Verified, cfi, inspect,
+    ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols, TableCache,
+    TableFormat, TableStats, Verified, cfi, inspect,
 };
-pub use backtrail_stacks::{StackOptions, StacksError};
+pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
 pub use backtrail_store::{
     Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, handle_bus_errors,
     truncated_files,

@@ -5,6 +5,7 @@ use backtrail_core::{FrameAddress, Trust};
 use backtrail_model::{Detail, Report};
 #[cfg(target_os = "linux")]
 use backtrail_model::{Frame, Thread};
+use backtrail_resolve::SymbolizeLoaded as _;
 use backtrail_resolve::{PerfMap, Symbols};
 use backtrail_stacks::{self as stacks, Captured, StackOptions, StacksError};
 use std::path::Path;

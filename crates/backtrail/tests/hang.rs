@@ -204,7 +204,7 @@ fn a_watch_that_stops_ends_its_hang() {
 #[test]
 fn a_folder_that_cannot_be_made_is_told_and_costs_only_the_file() {
     let mut options = options(ms(100));
-    options.folder = Some("/proc/self/no-such-folder".into());
+    options.directory = Some("/proc/self/no-such-directory".into());
     let (watch, told) = watch(options);
     watch.beat().tick();
     let problem = told.recv_timeout(ms(60_000)).unwrap();
@@ -235,9 +235,9 @@ fn a_thread_that_ends_without_a_rest_does_not_hang() {
 /// Not a test: what the tests below run as a process of its own.
 #[test]
 fn child() {
-    let Ok(folder) = std::env::var("BACKTRAIL_TEST_HANG") else { return };
+    let Ok(directory) = std::env::var("BACKTRAIL_TEST_HANG") else { return };
     let mut options = options(ms(1_000));
-    options.folder = Some(folder.into());
+    options.directory = Some(directory.into());
     let (watch, told) = watch(options);
     let beat = watch.beat();
     if std::env::var_os("BACKTRAIL_TEST_HANG_TICKS").is_some() {
@@ -253,9 +253,9 @@ fn tick_for_a_while(beat: &Beat, watch: Watch, told: &Receiver<Told>) {
     assert!(!is_in_time || told.try_recv().is_err(), "a false alarm");
 }
 
-fn start(folder: &Path, ticks: bool) -> Child {
+fn start(directory: &Path, ticks: bool) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--nocapture"]).env("BACKTRAIL_TEST_HANG", folder);
+    command.args(["--exact", "child", "--nocapture"]).env("BACKTRAIL_TEST_HANG", directory);
     if ticks {
         command.env("BACKTRAIL_TEST_HANG_TICKS", "1");
     }
@@ -269,8 +269,8 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn a_process_that_is_stopped_does_not_hang() {
-    let folder = TempDir::new("hang-stop");
-    let mut child = start(folder.path(), true);
+    let directory = TempDir::new("hang-stop");
+    let mut child = start(directory.path(), true);
     std::thread::sleep(ms(1_200));
     for _ in 0..2 {
         signal(&child, "-STOP");
@@ -283,20 +283,20 @@ fn a_process_that_is_stopped_does_not_hang() {
 
 #[test]
 fn a_hang_that_is_ended_by_a_kill_is_found_afterwards() {
-    let folder = TempDir::new("hang-kill");
-    let mut child = start(folder.path(), false);
+    let directory = TempDir::new("hang-kill");
+    let mut child = start(directory.path(), false);
     let end = Instant::now() + ms(60_000);
     let is_written = || {
-        let entries = std::fs::read_dir(folder.path()).unwrap();
+        let entries = std::fs::read_dir(directory.path()).unwrap();
         entries.flatten().any(|entry| entry.metadata().is_ok_and(|data| data.len() > 20_000))
     };
     while !is_written() && Instant::now() < end {
         std::thread::sleep(ms(20));
     }
-    assert_eq!(unfinished(folder.path()).unwrap().len(), 0, "the process still runs");
+    assert_eq!(unfinished(directory.path()).unwrap().len(), 0, "the process still runs");
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut found = unfinished(folder.path()).unwrap();
+    let mut found = unfinished(directory.path()).unwrap();
     assert_eq!(found.len(), 1);
     let hang = found[0].hang.as_mut().unwrap();
     assert_eq!(hang.end, None);
@@ -304,5 +304,5 @@ fn a_hang_that_is_ended_by_a_kill_is_found_afterwards() {
     assert_eq!(hang.process.pid, Some(u64::from(child.id())));
     assert!(contains(&names(hang), "compute_in_vain"), "{hang}");
     found[0].remove().unwrap();
-    assert_eq!(unfinished(folder.path()).unwrap().len(), 0);
+    assert_eq!(unfinished(directory.path()).unwrap().len(), 0);
 }

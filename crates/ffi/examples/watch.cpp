@@ -59,16 +59,16 @@ uint32_t unfinished(void *context, const char *path, const backtrail_hang *, con
 
 int main(int count, char **arguments)
 try {
-    const char *folder = count > 1 ? arguments[1] : ".";
+    const char *directory = count > 1 ? arguments[1] : ".";
     unsigned earlier = 0;
-    backtrail::check(backtrail_hang_unfinished(folder, unfinished, &earlier));
+    backtrail::check(backtrail_hang_unfinished(directory, unfinished, &earlier));
 
     Told told;
     {
         backtrail_watch_options options{};
         options.size = sizeof options;
         options.threshold_ms = 200;
-        options.folder = folder;
+        options.directory = directory;
         backtrail::Watch watch(options, handle, &told);
         backtrail::Work work(watch);
         compute_in_vain(told.began);

@@ -177,7 +177,7 @@ typedef struct backtrail_watch_options {
     uint32_t threshold_ms; /* how late a beat is when the thread hangs; 0: 250 */
     uint32_t interval_ms;  /* between captures of a hanging thread; 0: 10 */
     uint32_t keep;         /* 1: files of hangs that are over stay, completed; 0: they are removed */
-    const char *folder;    /* where hangs are written while they last, or null */
+    const char *directory;    /* where hangs are written while they last, or null */
     const backtrail_capturer *capturer; /* or null: one of the watch's own */
     uint64_t max_bytes;    /* of one hang's file; 0: 1048576 */
 } backtrail_watch_options;
@@ -223,7 +223,7 @@ int32_t backtrail_hang_format(const backtrail_hang *hang, uint32_t format, char 
  * `problem` says why. Returns 1 to have the file removed. Must not throw. */
 typedef uint32_t (*backtrail_unfinished_handler)(void *context, const char *path, const backtrail_hang *hang, const char *problem);
 
-int32_t backtrail_hang_unfinished(const char *folder, backtrail_unfinished_handler handler, void *context);
+int32_t backtrail_hang_unfinished(const char *directory, backtrail_unfinished_handler handler, void *context);
 
 #ifdef __cplusplus
 }

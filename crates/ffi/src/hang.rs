@@ -36,8 +36,8 @@ pub struct BacktrailWatchOptions {
     pub interval_ms: u32,
     /// Whether the files of hangs that are over stay.
     pub keep: u32,
-    /// The folder that hangs are written to, or null.
-    pub folder: *const c_char,
+    /// The directory that hangs are written to, or null.
+    pub directory: *const c_char,
     /// The capturer to use, or null for one of the watch's own.
     pub capturer: *const BacktrailCapturer,
     /// Bytes of one hang's file; 0 for 1 MiB.
@@ -51,7 +51,7 @@ unsafe impl Sized32 for BacktrailWatchOptions {
         threshold_ms: 0,
         interval_ms: 0,
         keep: 0,
-        folder: std::ptr::null(),
+        directory: std::ptr::null(),
         capturer: std::ptr::null(),
         max_bytes: 0,
     };
@@ -74,9 +74,9 @@ impl BacktrailWatchOptions {
         }
         options.keep = self.keep != 0;
         // SAFETY: the caller's promise.
-        let (folder, capturer) =
-            unsafe { (pass::optional_text(self.folder, "folder")?, self.capturer.as_ref()) };
-        options.folder = folder.map(PathBuf::from);
+        let (directory, capturer) =
+            unsafe { (pass::optional_text(self.directory, "directory")?, self.capturer.as_ref()) };
+        options.directory = directory.map(PathBuf::from);
         options.capturer = capturer.map(|capturer| Arc::clone(&capturer.0));
         Ok(options)
     }
@@ -315,16 +315,16 @@ pub unsafe extern "C" fn backtrail_hang_format(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn backtrail_hang_unfinished(
-    folder: *const c_char,
+    directory: *const c_char,
     handler: BacktrailUnfinishedHandler,
     context: *mut c_void,
 ) -> i32 {
     guard(|| {
         // SAFETY: the header's demand.
-        let folder = unsafe { pass::needed_text(folder, "folder") }?;
+        let directory = unsafe { pass::needed_text(directory, "directory") }?;
         let handler = handler.ok_or_else(|| Failure::null("handler"))?;
         let system = |error: std::io::Error| Failure::new(BACKTRAIL_SYSTEM, error.to_string());
-        for found in unfinished(Path::new(folder)).map_err(system)? {
+        for found in unfinished(Path::new(directory)).map_err(system)? {
             let path = text::text(&found.path.display().to_string());
             let problem: Option<CString> =
                 found.hang.as_ref().err().map(|error| text::text(&error.to_string()));

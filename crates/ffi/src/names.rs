@@ -3,7 +3,7 @@
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_GONE, BACKTRAIL_INVALID, BACKTRAIL_UNREADABLE, Failure, guard, quiet};
 use crate::text;
-use backtrail::{AddressKind, Arch, Avma, Binary, Frame, Function, Reason, Symbol, SymbolInfo};
+use backtrail::{AddressKind, Arch, Avma, Binary, Frame, FrameAddress, Function, Reason, Symbol, SymbolInfo};
 use std::ffi::{CString, c_char};
 use std::path::Path;
 
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn backtrail_binary_lookup(
             BACKTRAIL_SLID => AddressKind::WithSlide(base),
             other => return Err(Failure::new(BACKTRAIL_INVALID, format!("{other} is no placement"))),
         };
-        let located = match binary.0.stated_address(address, placement) {
+        let located = match binary.0.stated_address(FrameAddress::Exact(Avma::new(address)), placement) {
             Some(stated) => binary.0.lookup(stated),
             None => SymbolInfo::unknown(Reason::OutsideSections),
         };

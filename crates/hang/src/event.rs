@@ -1,7 +1,8 @@
 //! What a watch has to say: its events, and why there is no watch.
 
 use crate::Hang;
-use std::fmt;
+use backtrail_stacks::own::OsError;
+use std::{fmt, io};
 
 /// What a watch tells, on its own thread.
 #[derive(Debug)]
@@ -16,13 +17,29 @@ pub enum Event<'h> {
 }
 
 /// Why a thread cannot be watched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WatchError(pub(crate) String);
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// Its stack cannot be captured.
+    Capture(OsError),
+    /// The watch's own thread cannot be started.
+    Spawn(io::Error),
+}
 
 impl fmt::Display for WatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Capture(error) => error.fmt(f),
+            Self::Spawn(error) => write!(f, "cannot start a thread: {error}"),
+        }
     }
 }
 
-impl std::error::Error for WatchError {}
+impl std::error::Error for WatchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Capture(error) => Some(error),
+            Self::Spawn(error) => Some(error),
+        }
+    }
+}

@@ -37,22 +37,22 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins a file in `folder`, which is made where it is missing.
+    /// Begins a file in `directory`, which is made where it is missing.
     pub(crate) fn begin(
-        folder: &Path,
+        directory: &Path,
         subject: &WatchedThread,
         hang: &core::Hang,
         began: SystemTime,
         threshold: Duration,
         rules: Rules,
     ) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(directory)?;
         let pid = subject.process.pid.unwrap_or_default();
         let thread = subject.thread_id.unwrap_or_default();
         let time = rfc3339(began);
         // Local clocks are set back, and process ids come again.
         let stamp = time.replace([':', '.'], "");
-        let path = folder.join(format!("{PREFIX}{stamp}-{pid}-{thread}-{}{OPEN}", hang.number));
+        let path = directory.join(format!("{PREFIX}{stamp}-{pid}-{thread}-{}{OPEN}", hang.number));
         let file = OpenOptions::new().append(true).create_new(true).open(&path)?;
         let synced = Instant::now();
         let mut journal = Self { path, file, rules, written: 0, nodes: 0, synced, rare: Duration::ZERO };
@@ -119,7 +119,9 @@ impl Journal {
 
     /// Removes the oldest complete files, where there are too many. The names' order is that of time.
     fn clear_out(&self) {
-        let Some(entries) = self.path.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+        let Some(entries) = self.path.parent().and_then(|directory| fs::read_dir(directory).ok()) else {
+            return;
+        };
         let is_done = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(PREFIX) && name.ends_with(DONE) && !name.ends_with(OPEN)

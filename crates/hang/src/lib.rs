@@ -36,7 +36,7 @@
 //! `monitor`, the part that decides.
 //!
 //! # Files
-//! With `Options::folder` a hang is written to a file there while it lasts, one line a capture, so that it is not lost
+//! With `Options::directory` a hang is written to a file there while it lasts, one line a capture, so that it is not lost
 //! when the process is killed for it. When the hang ends the file is removed, or completed (`Options::keep`). What an
 //! earlier run did not survive, [`unfinished()`] finds.
 #![forbid(unsafe_code)]

@@ -14,8 +14,8 @@ pub struct Options {
     pub threshold: Duration,
     /// Time between two captures of a hanging thread; it grows where a hang lasts long. Default: 10 ms.
     pub interval: Duration,
-    /// The folder that hangs are written to while they last. Default: none.
-    pub folder: Option<PathBuf>,
+    /// The directory that hangs are written to while they last. Default: none.
+    pub directory: Option<PathBuf>,
     /// Whether the file of a hang stays when the hang is over, completed; else it is removed. Default: no.
     pub keep: bool,
     /// How often the file is made to reach the disk. A killed process loses nothing without it, a machine that fails loses
@@ -27,7 +27,7 @@ pub struct Options {
     pub max_nodes: u32,
     /// Bytes of one hang's file. Beyond them it is only told, ever more rarely, that the hang still lasts. Default: 1 MiB.
     pub max_bytes: u64,
-    /// Files of complete hangs that are kept in the folder; beyond, the oldest are removed. Default: 100.
+    /// Files of complete hangs that are kept in the directory; beyond, the oldest are removed. Default: 100.
     pub max_files: usize,
     /// What stacks are captured with. Default: a capturer of the watch's own.
     pub capturer: Option<Arc<Capturer>>,
@@ -39,7 +39,7 @@ impl Default for Options {
         Self {
             threshold: settings.threshold,
             interval: settings.interval,
-            folder: None,
+            directory: None,
             keep: false,
             sync_every: Duration::from_secs(1),
             max_samples: settings.max_samples,

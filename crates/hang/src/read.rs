@@ -16,17 +16,33 @@ const MAX_DEPTH: u32 = 4_096;
 const MAX_IMAGES: usize = 20_000;
 const MAX_NOTES: usize = 20;
 
-/// A file is not that of a hang.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadError(String);
+/// Why a file is not that of a hang.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Its first line is not such a file's.
+    FirstLine(Box<dyn std::error::Error + Send + Sync>),
+    /// It is of another kind, or of a version that this reader does not know: the schema that it states.
+    Schema(String),
+}
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::FirstLine(error) => write!(f, "byte 0: expected the first line of a hang's file: {error}"),
+            Self::Schema(found) => write!(f, "byte 0: expected schema {SCHEMA}, found {found:?}"),
+        }
     }
 }
 
-impl std::error::Error for ReadError {}
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::FirstLine(error) => Some(error.as_ref()),
+            Self::Schema(_) => None,
+        }
+    }
+}
 
 /// A hang's file as read.
 pub(crate) struct Read {
@@ -49,10 +65,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, ReadError> {
     let kept = bytes.get(..MAX_BYTES.min(bytes.len())).unwrap_or_default();
     let mut lines = kept.split(|byte| *byte == b'\n');
     let head = lines.next().unwrap_or_default();
-    let head: Head<'_> = serde_json::from_slice(head)
-        .map_err(|error| ReadError(format!("byte 0: expected the first line of a hang's file: {error}")))?;
+    let head: Head<'_> = serde_json::from_slice(head).map_err(|error| ReadError::FirstLine(error.into()))?;
     if head.schema != SCHEMA {
-        return Err(ReadError(format!("byte 0: expected schema {SCHEMA}, found {:?}", head.schema)));
+        return Err(ReadError::Schema(head.schema.into_owned()));
     }
     let incarnation = head.process.incarnation.as_deref().map(str::to_owned);
     let mut reader = Reader { hang: begin(head), broken: 0 };

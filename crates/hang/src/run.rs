@@ -44,7 +44,7 @@ impl<H: FnMut(Event<'_>) + Send + 'static> Run<H> {
         let clock = beat.shared.clock;
         let capturer = match &options.capturer {
             Some(capturer) => Arc::clone(capturer),
-            None => Arc::new(Capturer::new(<_>::default()).map_err(|error| WatchError(error.to_string()))?),
+            None => Arc::new(Capturer::new(<_>::default()).map_err(WatchError::Capture)?),
         };
         let subject = WatchedThread::new(u64::from(id.get()));
         let began = SystemTime::UNIX_EPOCH;
@@ -101,10 +101,10 @@ impl<H: FnMut(Event<'_>)> Teller<H> {
     }
 
     fn open_journal(&self, hang: &core::Hang) -> io::Result<Option<Journal>> {
-        let Some(folder) = &self.options.folder else { return Ok(None) };
+        let Some(directory) = &self.options.directory else { return Ok(None) };
         let &Options { max_bytes, sync_every, keep, max_files, threshold, .. } = &self.options;
         let rules = Rules { max_bytes, sync_every, keep, max_files };
-        Journal::begin(folder, &self.subject, hang, self.began, threshold, rules).map(Some)
+        Journal::begin(directory, &self.subject, hang, self.began, threshold, rules).map(Some)
     }
 
     /// A file that cannot be written is given up: the next hang gets a new one.

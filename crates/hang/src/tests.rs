@@ -74,8 +74,8 @@ fn take(hang: &mut core::Hang, addresses: &[u64]) -> core::Taken {
     core::Taken::Stack { node, time: ms(10), is_complete: true }
 }
 
-fn journal(folder: &Path, rules: Rules, hang: &core::Hang) -> Journal {
-    Journal::begin(folder, &subject(), hang, began(), ms(250), rules).unwrap()
+fn journal(directory: &Path, rules: Rules, hang: &core::Hang) -> Journal {
+    Journal::begin(directory, &subject(), hang, began(), ms(250), rules).unwrap()
 }
 
 fn rules() -> Rules {
@@ -83,9 +83,9 @@ fn rules() -> Rules {
 }
 
 /// A hang with ten samples of two stacks, as written and as it was.
-fn written(folder: &Path) -> (Journal, core::Hang) {
+fn written(directory: &Path) -> (Journal, core::Hang) {
     let mut hang = core_hang();
-    let mut journal = journal(folder, rules(), &hang);
+    let mut journal = journal(directory, rules(), &hang);
     for round in 0..10 {
         let stack: &[u64] =
             if round % 3 == 0 { &[0x1111, 0x1222, 0x1333] } else { &[0x1444, 0x1222, 0x1333] };
@@ -98,17 +98,18 @@ fn written(folder: &Path) -> (Journal, core::Hang) {
     (journal, hang)
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
 }
 
 #[test]
 fn a_hang_is_read_as_it_was_written() {
-    let folder = TempDir::new("hang-round-trip");
-    let (_journal, hang) = written(folder.path());
-    let found = unfinished(folder.path()).unwrap();
+    let directory = TempDir::new("hang-round-trip");
+    let (_journal, hang) = written(directory.path());
+    let found = unfinished(directory.path()).unwrap();
     assert_eq!(found.len(), 1);
     let read = found[0].hang.as_ref().unwrap();
     let told = subject().hang(&hang, began(), ms(250));
@@ -118,14 +119,14 @@ fn a_hang_is_read_as_it_was_written() {
     assert_eq!((read.samples, read.missed, read.nodes()[0].samples), (10, 1, 10));
     assert_eq!(read.activity(), Activity::Busy);
     found[0].remove().unwrap();
-    assert_eq!(unfinished(folder.path()).unwrap().len(), 0);
+    assert_eq!(unfinished(directory.path()).unwrap().len(), 0);
 }
 
 #[test]
 fn a_file_cut_anywhere_behind_its_first_line_is_read() {
-    let folder = TempDir::new("hang-cut");
-    let _written = written(folder.path());
-    let bytes = std::fs::read(&files(folder.path())[0]).unwrap();
+    let directory = TempDir::new("hang-cut");
+    let _written = written(directory.path());
+    let bytes = std::fs::read(&files(directory.path())[0]).unwrap();
     let head = bytes.iter().position(|byte| *byte == b'\n').unwrap();
     let mut samples = 0;
     for length in 0..bytes.len() {
@@ -143,9 +144,9 @@ fn a_file_cut_anywhere_behind_its_first_line_is_read() {
 
 #[test]
 fn a_broken_line_costs_itself() {
-    let folder = TempDir::new("hang-broken");
-    let _written = written(folder.path());
-    let text = std::fs::read_to_string(&files(folder.path())[0]).unwrap();
+    let directory = TempDir::new("hang-broken");
+    let _written = written(directory.path());
+    let text = std::fs::read_to_string(&files(directory.path())[0]).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
     lines[5] = "{\"nodes\": [";
     let hang = Hang::read(lines.join("\n").as_bytes()).unwrap();
@@ -158,43 +159,43 @@ fn a_broken_line_costs_itself() {
 
 #[test]
 fn a_hang_that_ended_leaves_a_complete_file_or_none() {
-    let folder = TempDir::new("hang-ended");
-    let (journal, mut hang) = written(folder.path());
+    let directory = TempDir::new("hang-ended");
+    let (journal, mut hang) = written(directory.path());
     hang.end = Some(End::Recovered);
     let path = journal.finish(&hang).unwrap().unwrap();
-    assert_eq!(unfinished(folder.path()).unwrap().len(), 0);
-    assert_eq!(files(folder.path()), std::slice::from_ref(&path));
+    assert_eq!(unfinished(directory.path()).unwrap().len(), 0);
+    assert_eq!(files(directory.path()), std::slice::from_ref(&path));
     let read = Hang::read(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!((read.end, read.lasted), (Some(End::Recovered), ms(350)));
 
     let rules = Rules { keep: false, ..rules() };
-    let journal = self::journal(&folder.path().join("other"), rules, &hang);
+    let journal = self::journal(&directory.path().join("other"), rules, &hang);
     assert_eq!(journal.finish(&hang).unwrap(), None);
-    assert_eq!(files(&folder.path().join("other")), [] as [PathBuf; 0]);
+    assert_eq!(files(&directory.path().join("other")), [] as [PathBuf; 0]);
 }
 
 #[test]
 fn only_so_many_complete_files_are_kept() {
-    let folder = TempDir::new("hang-many");
+    let directory = TempDir::new("hang-many");
     for number in 1..=6 {
         let hang = core::Hang { number, ..core_hang() };
-        journal(folder.path(), rules(), &hang).finish(&hang).unwrap();
+        journal(directory.path(), rules(), &hang).finish(&hang).unwrap();
     }
-    let names: Vec<_> = files(folder.path()).iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<_> = files(directory.path()).iter().map(|path| path.display().to_string()).collect();
     assert_eq!(names.len(), 3);
     assert!(names[0].ends_with("-4.jsonl") && names[2].ends_with("-6.jsonl"), "{names:?}");
 }
 
 #[test]
 fn a_file_does_not_grow_without_end() {
-    let folder = TempDir::new("hang-full");
+    let directory = TempDir::new("hang-full");
     let mut hang = core_hang();
-    let mut journal = journal(folder.path(), Rules { max_bytes: 4_000, ..rules() }, &hang);
+    let mut journal = journal(directory.path(), Rules { max_bytes: 4_000, ..rules() }, &hang);
     for address in 0..20_000 {
         let taken = take(&mut hang, &[0x1111 + address % 0xa00, 0x1222]);
         journal.add(&hang, taken).unwrap();
     }
-    let bytes = std::fs::read(&files(folder.path())[0]).unwrap();
+    let bytes = std::fs::read(&files(directory.path())[0]).unwrap();
     assert!((4_000..8_000).contains(&bytes.len()), "{}", bytes.len());
     // How long it lasted is known to a factor of two.
     let read = Hang::read(&bytes).unwrap();
@@ -203,28 +204,28 @@ fn a_file_does_not_grow_without_end() {
 
 #[test]
 fn a_process_that_still_runs_has_no_unfinished_hangs() {
-    let folder = TempDir::new("hang-running");
+    let directory = TempDir::new("hang-running");
     let mut own = subject();
     own.process.pid = Some(u64::from(std::process::id()));
     own.incarnation = incarnation(u64::from(std::process::id()));
     assert!(own.incarnation.is_some());
-    let journal = Journal::begin(folder.path(), &own, &core_hang(), began(), ms(250), rules()).unwrap();
-    assert_eq!(unfinished(folder.path()).unwrap().len(), 0);
+    let journal = Journal::begin(directory.path(), &own, &core_hang(), began(), ms(250), rules()).unwrap();
+    assert_eq!(unfinished(directory.path()).unwrap().len(), 0);
     drop(journal);
     // The number of a process that ended comes again.
     own.incarnation = own.incarnation.map(|own| own + "0");
     let hang = core::Hang { number: 9, ..core_hang() };
-    let _journal = Journal::begin(folder.path(), &own, &hang, began(), ms(250), rules()).unwrap();
-    assert_eq!(unfinished(folder.path()).unwrap().len(), 1);
+    let _journal = Journal::begin(directory.path(), &own, &hang, began(), ms(250), rules()).unwrap();
+    assert_eq!(unfinished(directory.path()).unwrap().len(), 1);
 }
 
 #[test]
 fn a_folder_that_is_not_there_has_none_and_strange_files_are_told() {
-    let folder = TempDir::new("hang-strange");
-    assert_eq!(unfinished(&folder.path().join("nowhere")).unwrap().len(), 0);
-    std::fs::write(folder.path().join("notes.txt"), "x").unwrap();
-    std::fs::write(folder.path().join(format!("hang-x{OPEN}")), "x").unwrap();
-    let found = unfinished(folder.path()).unwrap();
+    let directory = TempDir::new("hang-strange");
+    assert_eq!(unfinished(&directory.path().join("nowhere")).unwrap().len(), 0);
+    std::fs::write(directory.path().join("notes.txt"), "x").unwrap();
+    std::fs::write(directory.path().join(format!("hang-x{OPEN}")), "x").unwrap();
+    let found = unfinished(directory.path()).unwrap();
     assert_eq!(found.len(), 1);
     assert!(found[0].hang.is_err());
 }

@@ -34,12 +34,12 @@ impl Unfinished {
     }
 }
 
-/// The hangs in `folder` that no process that still runs is writing to, oldest first. A folder that is not there has none.
+/// The hangs in `directory` that no process that still runs is writing to, oldest first. A directory that is not there has none.
 ///
 /// # Errors
-/// Where the folder cannot be read. Files that cannot be are left out.
-pub fn unfinished(folder: &Path) -> io::Result<Vec<Unfinished>> {
-    let entries = match fs::read_dir(folder) {
+/// Where the directory cannot be read. Files that cannot be are left out.
+pub fn unfinished(directory: &Path) -> io::Result<Vec<Unfinished>> {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

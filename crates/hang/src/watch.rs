@@ -63,9 +63,7 @@ impl Watch {
         let stop = Arc::new(AtomicBool::new(false));
         let run = Run::new(id, beat.clone(), Arc::clone(&stop), options, handler)?;
         let builder = thread::Builder::new().name("backtrail-hang".to_owned());
-        let watcher = builder
-            .spawn(move || run.watch())
-            .map_err(|error| WatchError(format!("cannot start a thread: {error}")))?;
+        let watcher = builder.spawn(move || run.watch()).map_err(WatchError::Spawn)?;
         Ok(Self { beat, stop, watcher: Some(watcher) })
     }
 

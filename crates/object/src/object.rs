@@ -29,6 +29,16 @@ pub enum Format {
     Elf,
 }
 
+impl Format {
+    /// Its usual name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MachO => "Mach-O",
+            Self::Elf => "ELF",
+        }
+    }
+}
+
 /// What an object file is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
@@ -53,6 +63,24 @@ pub enum Kind {
     SymbolFile,
     /// Anything else.
     Other,
+}
+
+impl Kind {
+    /// A word or two for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Executable => "executable",
+            Self::Library => "library",
+            Self::Bundle => "bundle",
+            Self::DebugCompanion => "debug companion",
+            Self::Relocatable => "relocatable object",
+            Self::Core => "core",
+            Self::SharedCache => "shared cache",
+            Self::Table => "symbol table file",
+            Self::SymbolFile => "symbol file",
+            Self::Other => "object",
+        }
+    }
 }
 
 /// Byte order of an object's numbers.

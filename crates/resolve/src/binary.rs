@@ -9,9 +9,12 @@ use crate::details::Details;
 use crate::files::{debug_files_in, neighbours};
 use crate::image_symbolizer::ImageSymbolizer;
 use crate::object_info::ObjectInfo;
-use backtrail_core::{Arch, Avma, Bias, Svma, SymbolInfo, SymbolInfoRef};
+use backtrail_core::{Arch, Avma, Bias, FrameAddress, Svma, SymbolInfo, SymbolInfoRef};
 use backtrail_object::{Limits, Slice, slices};
-use backtrail_store::{ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, ScanOptions};
+use backtrail_store::{
+    Error, ErrorKind, ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, ScanOptions,
+    object_error,
+};
 use backtrail_table::Header;
 use std::fmt;
 use std::io;
@@ -54,7 +57,7 @@ pub enum AddressKind {
 #[non_exhaustive]
 pub enum OpenError {
     /// It cannot be read, for this reason.
-    Unreadable(String),
+    Unreadable(Error),
     /// It holds several slices; one of these architectures has to be chosen.
     Ambiguous(PathBuf, Vec<Arch>),
     /// It holds no slice of that architecture, only these.
@@ -65,7 +68,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |archs: &[Arch]| archs.iter().map(|arch| arch.name()).collect::<Vec<_>>().join(", ");
         match self {
-            Self::Unreadable(problem) => f.write_str(problem),
+            Self::Unreadable(error) => error.fmt(f),
             Self::Ambiguous(path, archs) => {
                 write!(
                     f,
@@ -81,7 +84,20 @@ impl fmt::Display for OpenError {
     }
 }
 
-impl std::error::Error for OpenError {}
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreadable(error) => Some(error),
+            Self::Ambiguous(..) | Self::NoSuchArch(..) => None,
+        }
+    }
+}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
 
 impl Binary {
     /// Opens the slice for `arch`; of a thin file, its only one. Takes in the dSYM bundle beside it and the debug
@@ -104,19 +120,18 @@ impl Binary {
     ) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let file = debug_files_in(path).into_iter().next();
-        let file =
-            file.ok_or_else(|| OpenError::Unreadable(format!("{}: no debug file in it", path.display())))?;
-        let unreadable =
-            |error: &dyn fmt::Display| OpenError::Unreadable(format!("{}: {error}", file.display()));
+        let no_file = || Error::new(ErrorKind::Object, path.display(), "no debug file in it");
+        let file = file.ok_or_else(no_file)?;
+        let unreadable = |what: &str| Error::new(ErrorKind::Object, file.display(), what);
         let places: Vec<_> = neighbours(path).into_iter().chain(options.symbols.iter().cloned()).collect();
         let index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
-        let data = FileData::map(&file).map_err(|error| OpenError::Unreadable(error.to_string()))?;
+        let data = FileData::map(&file)?;
         let binary = slice(&file, data, arch, options.section)?;
         if let Some(problem) = binary.problem() {
-            return Err(unreadable(&problem));
+            return Err(unreadable(problem).into());
         }
         let info =
-            ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable(&"expected a binary or debug file"))?;
+            ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable("expected a binary or debug file"))?;
         let mut files = ImageFiles { main_file: file.clone(), ..ImageFiles::default() };
         if binary.object().is_some() {
             files.binary = Some(binary);
@@ -136,20 +151,23 @@ impl Binary {
         &self.info
     }
 
-    /// The stated address of what the caller calls `address`; `None` where that leaves the address space.
-    pub fn stated_address(&self, address: u64, placement: AddressKind) -> Option<Svma> {
-        match placement {
-            AddressKind::AsStated => Some(Svma::new(address)),
-            AddressKind::LoadedAt(load) => {
-                Bias::between(load, self.image.image_base()).to_svma(Avma::new(address))
-            }
-            AddressKind::WithSlide(slide) => {
-                Bias::between(Avma::new(slide), Svma::new(0)).to_svma(Avma::new(address))
-            }
-        }
+    /// Where [`lookup`](Self::lookup) is to look for what the caller calls `address`; `None` where that leaves the address
+    /// space. Return addresses are lowered by one. Addresses of a process lose what is no part of an address: the Thumb
+    /// bit, pointer authentication.
+    pub fn stated_address(&self, address: FrameAddress, kind: AddressKind) -> Option<Svma> {
+        let bias = match kind {
+            AddressKind::AsStated => Bias::default(),
+            AddressKind::LoadedAt(load) => Bias::between(load, self.image.image_base()),
+            AddressKind::WithSlide(slide) => Bias::between(Avma::new(slide), Svma::new(0)),
+        };
+        let address = match (kind, address) {
+            (AddressKind::AsStated, FrameAddress::Exact(address)) => address,
+            (_, address) => address.lookup(self.info.arch),
+        };
+        bias.to_svma(address)
     }
 
-    /// What lies at a stated address. The address is taken as it is: pass return addresses lowered by one.
+    /// What lies at a stated address, which [`stated_address`](Self::stated_address) gives for addresses of any kind.
     pub fn lookup(&self, address: Svma) -> SymbolInfo {
         self.image.lookup(&self.index, address)
     }
@@ -199,7 +217,6 @@ fn slice(
     section: Option<&str>,
 ) -> Result<Arc<OpenFile>, OpenError> {
     let name = file.display().to_string();
-    let unreadable = |error: &dyn fmt::Display| OpenError::Unreadable(format!("{name}: {error}"));
     let is_table = data.starts_with(&Header::MAGIC);
     if is_table || ExternalSymbolFile::is_one(&data) {
         let table = OpenFile::new(name, file, data);
@@ -208,7 +225,7 @@ fn slice(
             None => Ok(table),
         };
     }
-    let slices = slices(&data, &Limits::default()).map_err(|error| unreadable(&error))?;
+    let slices = slices(&data, &Limits::default()).map_err(|error| object_error(&name, &error))?;
     let chosen = choose(file, &slices, arch)?;
     let own = data.part(chosen.range.start(), chosen.range.size()).unwrap_or_else(|| data.clone());
     drop(slices);

@@ -9,7 +9,7 @@ use crate::symbols::Symbols;
 use backtrail_core::{Arch, Avma, Bias, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle as demangle;
 use backtrail_model::{Detail, Frame, Image, ImageSymbols, Process, SymbolStatus};
-use backtrail_store::LoadedFiles;
+use backtrail_store::{Index, LoadedFiles};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,14 +21,31 @@ impl Symbols {
         naming.use_paths = use_paths;
         naming.run(process);
     }
+}
+
+/// What joins [`Symbols`] with captures, whose images' files are open already. A trait, so that those who call the methods of
+/// [`Symbols`] alone need not know of files.
+pub trait SymbolizeLoaded {
+    /// The scanned files and those that are open.
+    fn index(&self) -> &Index;
 
     /// Names every frame of a process whose images' files are known.
-    pub fn symbolize_loaded(&self, process: &mut Process, loaded: &[LoadedFiles], detail: Detail) {
+    fn symbolize_loaded(&self, process: &mut Process, loaded: &[LoadedFiles], detail: Detail);
+
+    /// Opens the files of every image, and says of each where its symbols are; frames are left alone.
+    fn open_loaded(&self, process: &mut Process, loaded: &[LoadedFiles]);
+}
+
+impl SymbolizeLoaded for Symbols {
+    fn index(&self) -> &Index {
+        self.index_of_files()
+    }
+
+    fn symbolize_loaded(&self, process: &mut Process, loaded: &[LoadedFiles], detail: Detail) {
         Naming::new(self, process, loaded, detail).run(process);
     }
 
-    /// Opens the files of every image, and says of each where its symbols are; frames are left alone.
-    pub fn open_loaded(&self, process: &mut Process, loaded: &[LoadedFiles]) {
+    fn open_loaded(&self, process: &mut Process, loaded: &[LoadedFiles]) {
         for loaded in loaded {
             let opened = self.symbolizer(&loaded.files);
             if let Some(image) = process.images.get_mut(loaded.image) {

@@ -3,27 +3,34 @@
 use crate::files::debug_files_in;
 use backtrail_core::{Arch, ImageId, Svma};
 use backtrail_object::{Format, Kind, Limits, Object, Slice, slices};
-use backtrail_store::FileData;
-use serde::Serialize;
-use std::path::Path;
+use backtrail_store::{Error, ErrorKind, FileData, object_error};
+use serde::{Serialize, Serializer};
+use std::path::{Path, PathBuf};
 
 /// One slice of a fat file, one member of an archive, or the whole of a plain file.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Inspected {
     /// The file.
-    pub path: String,
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
     /// The archive member, for members.
     pub member: Option<String>,
     /// Its architecture.
-    pub arch: Option<&'static str>,
-    /// `Mach-O` or `ELF`.
-    pub format: Option<&'static str>,
+    #[serde(serialize_with = "shown_arch")]
+    pub arch: Option<Arch>,
+    /// Mach-O or ELF.
+    #[serde(serialize_with = "shown_format")]
+    pub format: Option<Format>,
     /// Executable, library, debug companion…
-    pub kind: Option<&'static str>,
+    #[serde(serialize_with = "shown_kind")]
+    pub kind: Option<Kind>,
     /// UUID or build id.
-    pub id: Option<String>,
+    #[serde(serialize_with = "shown")]
+    pub id: Option<ImageId>,
     /// The address that image offsets count from.
-    pub image_base: Option<String>,
+    #[serde(serialize_with = "shown")]
+    pub image_base: Option<Svma>,
     /// Whether it has DWARF.
     pub debug_info: bool,
     /// Named addresses in its symbol tables.
@@ -48,7 +55,8 @@ pub struct InspectedSegment {
     /// Its name.
     pub name: String,
     /// Its first stated address.
-    pub address: String,
+    #[serde(serialize_with = "as_text")]
+    pub address: Svma,
     /// Its size in memory, in bytes.
     pub size: u64,
     /// `r-x` and the like.
@@ -64,21 +72,52 @@ pub struct InspectedCommand {
     pub text: String,
 }
 
-/// Every slice of the file at `path`; of a bundle, of the files in it.
+/// Every slice of the file at `path`; of a bundle, of the files in it. A slice that cannot be read is there with its
+/// problem.
 ///
-/// A slice that cannot be read is there with its problem; the error is for files that are no object files at all.
-pub fn inspect(path: &Path) -> Result<Vec<Inspected>, String> {
+/// # Errors
+/// Where the file cannot be read, or is no object file at all.
+pub fn inspect(path: impl AsRef<Path>) -> Result<Vec<Inspected>, Error> {
+    let path = path.as_ref();
     let mut all = Vec::new();
     for file in debug_files_in(path) {
-        let data = FileData::map(&file).map_err(|error| error.to_string())?;
+        let data = FileData::map(&file)?;
         let slices =
-            slices(&data, &Limits::default()).map_err(|error| format!("{}: {error}", file.display()))?;
+            slices(&data, &Limits::default()).map_err(|error| object_error(file.display(), &error))?;
         all.extend(slices.iter().map(|slice| inspect_slice(&file, slice)));
     }
     if all.is_empty() {
-        return Err(format!("{}: no object files in it", path.display()));
+        return Err(Error::new(ErrorKind::Object, path.display(), "no object files in it"));
     }
     Ok(all)
+}
+
+fn as_text<S: Serializer>(value: &impl ToString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.to_string())
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn shown<S: Serializer>(value: &Option<impl ToString>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(ToString::to_string).serialize(serializer)
+}
+
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn shown_arch<S: Serializer>(arch: &Option<Arch>, serializer: S) -> Result<S::Ok, S::Error> {
+    arch.map(Arch::name).serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn shown_format<S: Serializer>(format: &Option<Format>, serializer: S) -> Result<S::Ok, S::Error> {
+    format.map(Format::as_str).serialize(serializer)
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn shown_kind<S: Serializer>(kind: &Option<Kind>, serializer: S) -> Result<S::Ok, S::Error> {
+    kind.map(Kind::as_str).serialize(serializer)
 }
 
 fn inspect_slice(path: &Path, slice: &Slice<'_>) -> Inspected {
@@ -92,9 +131,9 @@ fn inspect_slice(path: &Path, slice: &Slice<'_>) -> Inspected {
 
 fn empty(path: &Path, slice: &Slice<'_>) -> Inspected {
     Inspected {
-        path: path.display().to_string(),
+        path: path.to_owned(),
         member: slice.member.clone(),
-        arch: (slice.arch != Arch::Unknown).then(|| slice.arch.name()),
+        arch: Some(slice.arch).filter(|arch| *arch != Arch::Unknown),
         format: None,
         kind: None,
         id: None,
@@ -121,11 +160,11 @@ fn fill(inspected: &mut Inspected, object: &Object<'_>) {
     inspected.symbols = count(object.symbols().map(|symbols| symbols.len()));
     inspected.function_starts = count(object.function_starts().map(|starts| starts.len()));
     inspected.problems = problems;
-    inspected.arch = Some(object.arch().name());
-    inspected.format = Some(format_word(object.format()));
-    inspected.kind = Some(kind_word(object.kind()));
-    inspected.id = object.id().as_ref().map(ImageId::to_string);
-    inspected.image_base = Some(object.image_base()).as_ref().map(Svma::to_string);
+    inspected.arch = Some(object.arch());
+    inspected.format = Some(object.format());
+    inspected.kind = Some(object.kind());
+    inspected.id = object.id();
+    inspected.image_base = Some(object.image_base());
     inspected.debug_info = object.has_debug_info();
     inspected.debug_map_objects = object.debug_map().len();
     inspected.debug_link = object.debug_link().map(|link| link.name.to_string());
@@ -135,35 +174,13 @@ fn fill(inspected: &mut Inspected, object: &Object<'_>) {
         commands.map(|command| InspectedCommand { name: command.name, text: command.text }).collect();
 }
 
-fn format_word(format: Format) -> &'static str {
-    match format {
-        Format::MachO => "Mach-O",
-        Format::Elf => "ELF",
-    }
-}
-
-fn kind_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Executable => "executable",
-        Kind::Library => "library",
-        Kind::Bundle => "bundle",
-        Kind::DebugCompanion => "debug companion",
-        Kind::Relocatable => "relocatable object",
-        Kind::Core => "core",
-        Kind::SharedCache => "shared cache",
-        Kind::Table => "symbol table file",
-        Kind::SymbolFile => "symbol file",
-        _ => "object",
-    }
-}
-
 fn segment(segment: &backtrail_object::Segment<'_>) -> InspectedSegment {
     let flag = |set: bool, letter: char| if set { letter } else { '-' };
     let permissions =
         [flag(segment.readable, 'r'), flag(segment.writable, 'w'), flag(segment.executable, 'x')];
     InspectedSegment {
         name: segment.name.to_string(),
-        address: segment.address.start().to_string(),
+        address: segment.address.start(),
         size: segment.address.size(),
         permissions: permissions.iter().collect(),
     }

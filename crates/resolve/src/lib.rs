@@ -21,6 +21,7 @@ mod perf_map;
 mod symbol_names;
 mod symbols;
 
+pub use backtrail_object::{Format as ObjectFormat, Kind as ObjectKind};
 pub use binary::{AddressKind, Binary, BinarySymbol, OpenError, OpenOptions};
 pub use cache::TableCache;
 pub use convert::{
@@ -28,6 +29,7 @@ pub use convert::{
     TableStats, Verified,
 };
 pub use details::{Declaration, Details};
+pub use frames::SymbolizeLoaded;
 pub use inspect::{Inspected, InspectedCommand, InspectedSegment, inspect};
 pub use object_info::ObjectInfo;
 pub use perf_map::PerfMap;

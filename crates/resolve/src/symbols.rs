@@ -78,7 +78,7 @@ impl Symbols {
     }
 
     /// The scanned files and those that are open.
-    pub fn index(&self) -> &Index {
+    pub(crate) fn index_of_files(&self) -> &Index {
         &self.index
     }
 

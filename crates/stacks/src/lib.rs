@@ -102,22 +102,56 @@ impl Default for StackOptions {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct StacksError {
+    kind: StacksErrorKind,
     what: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
+/// What sort of thing a [`StacksError`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum StacksErrorKind {
+    /// There is no such process.
+    NoSuchProcess,
+    /// The caller may not read that process.
+    Denied,
+    /// The process has no stacks that can be captured: it has ended, is a thread of the kernel, or the caller itself; or what
+    /// the system tells of it cannot be read.
+    Process,
+    /// The input is no capture, or cannot be read.
+    Input,
+}
+
 impl StacksError {
+    /// What sort of error this is.
+    pub fn kind(&self) -> StacksErrorKind {
+        self.kind
+    }
+
     fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), source: None }
+        Self { kind: StacksErrorKind::Input, what: what.into(), source: None }
     }
 
     fn from_error(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { what: error.to_string(), source: Some(Box::new(error)) }
+        Self { kind: StacksErrorKind::Input, what: error.to_string(), source: Some(Box::new(error)) }
     }
 
     /// `error`, which happened to the input of this name.
     fn of(name: impl fmt::Display, error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { what: format!("{name}: {error}"), source: Some(Box::new(error)) }
+        Self { what: format!("{name}: {error}"), ..Self::from_error(error) }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl StacksError {
+    fn of_process(error: backtrail_capture::remote::Error) -> Self {
+        use backtrail_capture::remote::Error;
+        let kind = match &error {
+            Error::NoSuchProcess(_) => StacksErrorKind::NoSuchProcess,
+            Error::Denied(..) => StacksErrorKind::Denied,
+            _ => StacksErrorKind::Process,
+        };
+        Self { kind, ..Self::from_error(error) }
     }
 }
 

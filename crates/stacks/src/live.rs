@@ -23,12 +23,12 @@ use std::time::Duration;
 /// # Errors
 /// Where there is no such process, or it may not be captured; the message says which setting or capability is in the way.
 pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
-    let target = Target::open(pid).map_err(StacksError::from_error)?;
+    let target = Target::open(pid).map_err(StacksError::of_process)?;
     let mut how = remote::Options::default();
     how.consistent = options.consistent;
     how.real_time = options.real_time;
     let mut away = CpuAvoidance::default();
-    let mut snapshots = remote::capture(&target, &how, &mut away).map_err(StacksError::from_error)?;
+    let mut snapshots = remote::capture(&target, &how, &mut away).map_err(StacksError::of_process)?;
     let mut captured = walk(&target, &snapshots, index, options);
     if has_strays(&captured.report, &snapshots.maps) && snapshots.renew(&target, &how.limits) {
         captured = walk(&target, &snapshots, index, options);
@@ -51,8 +51,8 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
 /// # Errors
 /// As [`process`]'s.
 pub fn images_of(pid: u32, index: &Index) -> Result<Captured, StacksError> {
-    let target = Target::open(pid).map_err(StacksError::from_error)?;
-    let (snapshot, maps) = remote::images(&target, &Limits::default()).map_err(StacksError::from_error)?;
+    let target = Target::open(pid).map_err(StacksError::of_process)?;
+    let (snapshot, maps) = remote::images(&target, &Limits::default()).map_err(StacksError::of_process)?;
     let live = Live { target: &target, maps: &maps, index };
     let mut builder = Builder::new(&snapshot);
     for image in &snapshot.images {

@@ -46,7 +46,8 @@ pub(crate) struct Fault {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, place: impl fmt::Display, what: impl Into<String>) -> Self {
+    /// An error of the file, or `file!member`, that is shown as `place`; `what` is what was expected, or found instead.
+    pub fn new(kind: ErrorKind, place: impl fmt::Display, what: impl Into<String>) -> Self {
         Fault::new(kind, what).at(place)
     }
 
@@ -110,6 +111,11 @@ impl Fault {
     pub(crate) fn io(what: &str, error: &std::io::Error) -> Self {
         Self::new(ErrorKind::Io, format!("{what}: {error}"))
     }
+}
+
+/// What is wrong with the object file that is shown as `place`.
+pub fn object_error(place: impl fmt::Display, error: &backtrail_object::Error) -> Error {
+    Fault::object(error).at(place)
 }
 
 /// A name out of a file or from the disk, with what would confuse a terminal or a reader escaped.

@@ -44,7 +44,7 @@ mod zip;
 pub use backtrail_sys::handle_bus_errors;
 pub use data::FileData;
 pub use entry::{Entry, Location};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, object_error};
 pub use image_files::{ImageFiles, LoadedFiles, Search};
 pub use index::{Index, Places};
 pub use limits::Limits;

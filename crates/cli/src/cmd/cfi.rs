@@ -52,8 +52,9 @@ pub(crate) fn run(args: &Cfi, console: &Console) -> Result<Outcome, Failure> {
         PlainFormat::Json => backtrail::json::write_line(SafeJson::new(&mut out), &item),
     });
     let is_found = listed.map_err(|error| match error {
-        ListError::Input(message) => Failure::Input(message),
+        ListError::Input(error) => Failure::Input(error.to_string()),
         ListError::Output(error) => Failure::Output(error),
+        error => Failure::Input(error.to_string()),
     })?;
     out.flush()?;
     if is_found {

@@ -144,7 +144,7 @@ impl Conversion<'_> {
         let meter = Meter::new(self.console);
         match self.sources.convert(self.source, place, self.settings, &meter) {
             Ok(converted) => Ok(Ok(converted)),
-            Err(ConvertFailure::Input(problem)) => Ok(Err(problem)),
+            Err(ConvertFailure::Input(error)) => Ok(Err(error.to_string())),
             Err(failure) => Err(Failure::Input(failure.to_string())),
         }
     }

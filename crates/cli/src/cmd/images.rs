@@ -57,7 +57,8 @@ fn process(path: &Path) -> Option<u32> {
 
 /// Shows the slices of a file, or says what is wrong with it.
 fn show_file(out: &mut dyn Write, path: &Path, format: PlainFormat) -> Result<Result<(), String>, Failure> {
-    let slices = match refuse_pipe(path).and_then(|()| inspect(path)) {
+    let inspected = refuse_pipe(path).and_then(|()| inspect(path).map_err(|error| error.to_string()));
+    let slices = match inspected {
         Ok(slices) => slices,
         Err(problem) => return Ok(Err(problem)),
     };

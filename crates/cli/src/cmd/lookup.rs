@@ -8,7 +8,9 @@ use crate::io::lines::LineBatches;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
 use crate::render::llvm;
-use backtrail::{AddressKind, Avma, Binary, Details, OpenOptions, Reason, Svma, SymbolInfo, SymbolInfoRef};
+use backtrail::{
+    AddressKind, Avma, Binary, Details, FrameAddress, OpenOptions, Reason, Svma, SymbolInfo, SymbolInfoRef,
+};
 use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -119,8 +121,10 @@ impl Answers<'_> {
             }
         }
         for part in addresses.chunks(MAX_BATCH) {
-            let stated: Vec<_> =
-                part.iter().map(|address| self.binary.stated_address(*address, self.placement)).collect();
+            let stated = |address: &u64| {
+                self.binary.stated_address(FrameAddress::Exact(Avma::new(*address)), self.placement)
+            };
+            let stated: Vec<_> = part.iter().map(stated).collect();
             let inside: Vec<Svma> = stated.iter().flatten().copied().collect();
             if self.args.format == LookupFormat::Text {
                 self.show(out, part, &stated, &inside)?;

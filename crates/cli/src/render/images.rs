@@ -2,7 +2,7 @@
 
 use super::facts::{id, subject};
 use crate::io::text::Text;
-use backtrail::{Image, ImageSymbols, Inspected, Stacks, SymbolStatus};
+use backtrail::{Arch, Image, ImageSymbols, Inspected, ObjectFormat, ObjectKind, Stacks, SymbolStatus};
 use std::io;
 
 /// Writes each image in two lines and more: range, bias and path; identity and symbols; what was tried in vain.
@@ -34,10 +34,17 @@ fn write_image(out: &mut Text<'_>, image: &Image, symbols: &ImageSymbols) -> io:
 /// Writes one slice of a file: what it is, its identity, segments and load commands.
 pub(crate) fn write_file(out: &mut Text<'_>, slice: &Inspected) -> io::Result<()> {
     let member = slice.member.as_ref().map(|member| format!("({member})")).unwrap_or_default();
-    let words = [slice.format, slice.kind, slice.arch].map(|word| word.unwrap_or("unknown")).join(" ");
-    out.line(format_args!("{}{member}: {words}", slice.path))?;
-    out.line(format_args!("  id           {}", slice.id.as_deref().unwrap_or("none")))?;
-    out.line(format_args!("  image base   {}", slice.image_base.as_deref().unwrap_or("unknown")))?;
+    let words = [
+        slice.format.map(ObjectFormat::as_str),
+        slice.kind.map(ObjectKind::as_str),
+        slice.arch.map(Arch::name),
+    ];
+    let words = words.map(|word| word.unwrap_or("unknown")).join(" ");
+    let id = slice.id.map_or_else(|| "none".to_owned(), |id| id.to_string());
+    let image_base = slice.image_base.map_or_else(|| "unknown".to_owned(), |base| base.to_string());
+    out.line(format_args!("{}{member}: {words}", slice.path.display()))?;
+    out.line(format_args!("  id           {id}"))?;
+    out.line(format_args!("  image base   {image_base}"))?;
     let debug_info = match (slice.debug_info, slice.debug_map_objects, &slice.debug_link) {
         (true, ..) => "DWARF".to_owned(),
         (false, objects @ 1.., _) => format!("none; a debug map names {objects} object files"),
@@ -47,7 +54,7 @@ pub(crate) fn write_file(out: &mut Text<'_>, slice: &Inspected) -> io::Result<()
     out.line(format_args!("  debug info   {debug_info}"))?;
     out.line(format_args!("  symbols      {}; {} function starts", slice.symbols, slice.function_starts))?;
     for segment in &slice.segments {
-        let (address, size) = (&segment.address, segment.size);
+        let (address, size) = (segment.address.to_string(), segment.size);
         out.line(format_args!(
             "  segment      {address:<18} {size:>12} bytes  {}  {}",
             segment.permissions, segment.name

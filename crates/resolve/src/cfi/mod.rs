@@ -13,7 +13,7 @@ use crate::files::debug_files_in;
 use crate::symbol_names::SymbolNames;
 use backtrail_core::{AddrRange, Arch, Svma};
 use backtrail_object::{Limits, Object, slices};
-use backtrail_store::{FileData, UnwindTables};
+use backtrail_store::{Error, ErrorKind, FileData, UnwindTables, object_error};
 use backtrail_unwind::Sections;
 use backtrail_unwind::cfi::Flavour;
 use coverage::Coverage;
@@ -163,16 +163,17 @@ pub type Receiver<'a> = dyn FnMut(Item) -> io::Result<()> + 'a;
 /// # Errors
 /// Where the file is no object file, has no such slice, or the receiver fails.
 pub fn list(
-    path: &Path,
+    path: impl AsRef<Path>,
     arch: Option<Arch>,
     selection: &Selection,
     receiver: &mut Receiver<'_>,
 ) -> Result<bool, ListError> {
+    let path = path.as_ref();
     let mut is_found = false;
     let mut is_any = false;
     for file in debug_files_in(path) {
-        let data = FileData::map(&file).map_err(|error| ListError::Input(error.to_string()))?;
-        let unreadable = |error| ListError::Input(format!("{}: {error}", file.display()));
+        let data = FileData::map(&file).map_err(ListError::Input)?;
+        let unreadable = |error| ListError::Input(object_error(file.display(), &error));
         for slice in slices(&data, &Limits::default()).map_err(unreadable)? {
             if arch.is_some_and(|arch| arch != slice.arch) {
                 continue;
@@ -193,14 +194,16 @@ pub fn list(
         return Ok(is_found);
     }
     let wanted = arch.map_or(String::new(), |arch| format!(" for {arch}"));
-    Err(ListError::Input(format!("{}: no object file{wanted} in it", path.display())))
+    let what = format!("no object file{wanted} in it");
+    Err(ListError::Input(Error::new(ErrorKind::Object, path.display(), what)))
 }
 
 /// Why a listing could not go on.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ListError {
     /// The file cannot be read.
-    Input(String),
+    Input(Error),
     /// The receiver failed.
     Output(io::Error),
 }
@@ -214,13 +217,20 @@ impl From<io::Error> for ListError {
 impl std::fmt::Display for ListError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Input(message) => f.write_str(message),
+            Self::Input(error) => error.fmt(f),
             Self::Output(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for ListError {}
+impl std::error::Error for ListError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Input(error) => Some(error),
+            Self::Output(error) => Some(error),
+        }
+    }
+}
 
 /// The listing of one slice.
 struct Listing<'o, 'd> {

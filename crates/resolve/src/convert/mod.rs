@@ -6,7 +6,7 @@ mod sources;
 mod stack_cfi;
 
 use crate::image_symbolizer::ImageSymbolizer;
-use backtrail_store::Index;
+use backtrail_store::{Error, ErrorKind, FileData, Index};
 use backtrail_symbolize::convert::{self as engine, ConvertError, ConvertOptions};
 use backtrail_table::DropReason;
 use output::Pending;
@@ -77,9 +77,7 @@ pub struct Converted {
     pub verified: Option<Verified>,
 }
 
-/// What a table holds.
-pub type TableStats = backtrail_table::Stats;
-
+pub use backtrail_table::Stats as TableStats;
 pub use engine::Verified;
 
 /// Why a table could not be made.
@@ -87,21 +85,28 @@ pub use engine::Verified;
 #[non_exhaustive]
 pub enum ConvertFailure {
     /// The input cannot be read.
-    Input(String),
-    /// The output cannot be written.
-    Output(PathBuf, String),
+    Input(Error),
+    /// The output, at this path, cannot be written.
+    Output(PathBuf, io::Error),
 }
 
 impl fmt::Display for ConvertFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(problem) => f.write_str(problem),
+            Self::Input(error) => error.fmt(f),
             Self::Output(path, error) => write!(f, "cannot write {}: {error}", path.display()),
         }
     }
 }
 
-impl std::error::Error for ConvertFailure {}
+impl std::error::Error for ConvertFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Input(error) => Some(error),
+            Self::Output(_, error) => Some(error),
+        }
+    }
+}
 
 /// Further files that one image may ask for: as many `.dwo` files as a large program has units.
 const MAX_REQUESTS: usize = 1 << 20;
@@ -156,18 +161,18 @@ impl ConvertSources {
     ) -> Result<Converted, ConvertFailure> {
         let start = Instant::now();
         let bytes_in = source.files.naming().iter().map(|file| file.bytes().len() as u64).sum();
-        let image = ImageSymbolizer::new(&source.files).map_err(ConvertFailure::Input)?;
+        let main_file = &source.files.main_file;
+        let input =
+            |what: String| ConvertFailure::Input(Error::new(ErrorKind::Object, main_file.display(), what));
+        let image = ImageSymbolizer::new(&source.files).map_err(input)?;
         image.provide_all(&self.index, MAX_REQUESTS);
-        let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error.to_string());
+        let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
         let pending = Pending::create(place).map_err(failed)?;
         let summary = engine_run(&image, settings.jobs, progress, &source.files.main_file, &pending);
-        let summary = summary.map_err(|error| match error {
-            Failed::Output(error) => ConvertFailure::Output(place.to_owned(), error),
-            Failed::Input(problem) => ConvertFailure::Input(problem),
-        })?;
+        let summary = summary.map_err(|error| error.at(place))?;
         let mut took = start.elapsed();
         let verified = match settings.verify {
-            true => Some(verify(&image, &pending, settings).map_err(ConvertFailure::Input)?),
+            true => Some(verify(&image, &pending, settings).map_err(|error| error.at(place))?),
             false => None,
         };
         let mut summary = summary;
@@ -193,9 +198,36 @@ impl ConvertSources {
     }
 }
 
+/// A [`ConvertFailure`] whose output the caller knows.
 enum Failed {
-    Input(String),
-    Output(String),
+    Input(Error),
+    Output(io::Error),
+}
+
+impl Failed {
+    fn at(self, output: &Path) -> ConvertFailure {
+        match self {
+            Self::Input(error) => ConvertFailure::Input(error),
+            Self::Output(error) => ConvertFailure::Output(output.to_owned(), error),
+        }
+    }
+
+    /// A table that was just written cannot be read again.
+    fn table(table: &Pending, error: &backtrail_table::Error) -> Self {
+        Self::Input(Error::new(ErrorKind::Changed, table.temporary().display(), error.to_string()))
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
 }
 
 struct ProgressAdapter<'p> {
@@ -230,14 +262,15 @@ fn engine_run(
     let options = ConvertOptions { jobs, name, progress: &adapter };
     let mut out = BufWriter::with_capacity(1 << 20, &pending.file);
     let summary = image.with_symbolizer(|symbolizer| engine::convert(symbolizer, &options, &mut out));
-    let nothing = || Failed::Input(format!("{}: nothing to convert", input.display()));
+    let input = |what: String| Error::new(ErrorKind::Object, input.display(), what);
+    let nothing = || input("nothing to convert".to_owned());
     let summary = summary.ok_or_else(nothing)?.map_err(|error| match error {
         ConvertError::Table(error) if error.kind() == backtrail_table::ErrorKind::Io => {
-            Failed::Output(error.to_string())
+            Failed::Output(io::Error::other(error))
         }
-        error => Failed::Input(format!("{}: {error}", input.display())),
+        error => Failed::Input(input(error.to_string())),
     })?;
-    out.flush().map_err(|error| Failed::Output(error.to_string()))?;
+    out.flush()?;
     Ok(summary)
 }
 
@@ -245,12 +278,15 @@ fn verify(
     image: &ImageSymbolizer,
     pending: &Pending,
     settings: &ConvertSettings,
-) -> Result<Verified, String> {
-    let data = backtrail_store::FileData::map(pending.temporary()).map_err(|error| error.to_string())?;
-    let table = backtrail_table::Table::open(&data).map_err(|error| error.to_string())?;
-    table.check().map_err(|error| error.to_string())?;
+) -> Result<Verified, Failed> {
+    let data = FileData::map(pending.temporary())?;
+    let broken = |error| Failed::table(pending, &error);
+    let table = backtrail_table::Table::open(&data).map_err(broken)?;
+    table.check().map_err(broken)?;
     let verified = image.with_symbolizer(|symbolizer| engine::verify(&table, symbolizer, settings.jobs));
-    verified.unwrap_or_else(|| Ok(Verified::default())).map_err(|error| error.to_string())
+    let failed =
+        |error: ConvertError| Error::new(ErrorKind::Io, pending.temporary().display(), error.to_string());
+    Ok(verified.unwrap_or_else(|| Ok(Verified::default())).map_err(failed)?)
 }
 
 /// Writes a table that is on its way in another format, and tells what that comes to.
@@ -262,17 +298,14 @@ fn in_format(
     stats: &mut TableStats,
     dropped: &mut Vec<(String, u64)>,
 ) -> Result<Pending, ConvertFailure> {
-    let output = |error: String| ConvertFailure::Output(place.to_owned(), error);
-    let exported = Pending::create(place).map_err(|error| output(error.to_string()))?;
-    let (nameless, ruleless) = export(source, settings, table, &exported).map_err(|error| match error {
-        Failed::Output(error) => output(error),
-        Failed::Input(problem) => ConvertFailure::Input(problem),
-    })?;
+    let output = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
+    let exported = Pending::create(place).map_err(output)?;
+    let (nameless, ruleless) = export(source, settings, table, &exported).map_err(|error| error.at(place))?;
     for (count, what) in [(nameless, NAMELESS), (ruleless, RULELESS)] {
         dropped.extend((count > 0).then(|| (what.to_owned(), count)));
     }
     stats.sections.clear();
-    stats.bytes = exported.file.metadata().map_err(|error| output(error.to_string()))?.len();
+    stats.bytes = exported.file.metadata().map_err(output)?.len();
     Ok(exported)
 }
 
@@ -289,16 +322,16 @@ fn export(
     table: &Pending,
     to: &Pending,
 ) -> Result<(u64, u64), Failed> {
-    let input = |error: String| Failed::Input(error);
-    let data = backtrail_store::FileData::map(table.temporary()).map_err(|error| input(error.to_string()))?;
-    let table = backtrail_table::Table::open(&data).map_err(|error| input(error.to_string()))?;
+    let pending = table;
+    let data = FileData::map(pending.temporary())?;
+    let table = backtrail_table::Table::open(&data).map_err(|error| Failed::table(pending, &error))?;
     let mut out = BufWriter::with_capacity(1 << 20, &to.file);
     let written = export::write(&table, settings.format, &source.files, settings.jobs, &mut out);
     let (exported, ruleless) = written.map_err(|error| match error.kind() {
-        backtrail_table::ErrorKind::Io => Failed::Output(error.to_string()),
-        _ => input(error.to_string()),
+        backtrail_table::ErrorKind::Io => Failed::Output(io::Error::other(error)),
+        _ => Failed::table(pending, &error),
     })?;
-    out.flush().map_err(|error| Failed::Output(error.to_string()))?;
+    out.flush()?;
     Ok((exported.nameless, ruleless))
 }
 

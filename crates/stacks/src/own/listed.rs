@@ -18,27 +18,6 @@ impl Capturer {
         images.iter().map(|image| listed(image)).collect()
     }
 
-    /// A captured stack as a process of one thread, with those images that the stack's frames lie in and the files that can
-    /// name them: the images' own, the debug files that belong to them, and what `index` has.
-    ///
-    /// # Signal safety
-    ///
-    /// Not safe: it opens files and allocates.
-    pub fn process(&self, stack: &RawStack, index: &Index) -> (Process, Vec<LoadedFiles>) {
-        self.placed(stack.frames(), stack.generation, index)
-    }
-
-    /// The same for one address of this process, with the images as they were listed last: of a function pointer, or of a
-    /// frame that something else has captured.
-    ///
-    /// # Signal safety
-    ///
-    /// Not safe, as [`Capturer::process`] is not.
-    pub fn process_at(&self, address: FrameAddress, index: &Index) -> (Process, Vec<LoadedFiles>) {
-        let frame = RawFrame { address, stack_pointer: Avma::new(0), trust: Trust::Context };
-        self.placed(&[frame], self.kept.now().generation(), index)
-    }
-
     fn placed(&self, frames: &[RawFrame], generation: u64, index: &Index) -> (Process, Vec<LoadedFiles>) {
         let images = self.kept.images(generation);
         let mut process = Process { arch: Some(Arch::HOST), ..Process::default() };
@@ -79,6 +58,36 @@ impl Capturer {
         }
         process.threads.push(thread);
         (process, files)
+    }
+}
+
+/// What joins a [`Capturer`] with those who name frames. A trait, so that those who only capture need not know of files.
+pub trait CapturedProcess {
+    /// A captured stack as a process of one thread, with those images that the stack's frames lie in and the files that can
+    /// name them: the images' own, the debug files that belong to them, and what `index` has.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe: it opens files and allocates.
+    fn process(&self, stack: &RawStack, index: &Index) -> (Process, Vec<LoadedFiles>);
+
+    /// The same for one address of this process, with the images as they were listed last: of a function pointer, or of a
+    /// frame that something else has captured.
+    ///
+    /// # Signal safety
+    ///
+    /// Not safe, as [`process`](Self::process) is not.
+    fn process_at(&self, address: FrameAddress, index: &Index) -> (Process, Vec<LoadedFiles>);
+}
+
+impl CapturedProcess for Capturer {
+    fn process(&self, stack: &RawStack, index: &Index) -> (Process, Vec<LoadedFiles>) {
+        self.placed(stack.frames(), stack.generation, index)
+    }
+
+    fn process_at(&self, address: FrameAddress, index: &Index) -> (Process, Vec<LoadedFiles>) {
+        let frame = RawFrame { address, stack_pointer: Avma::new(0), trust: Trust::Context };
+        self.placed(&[frame], self.kept.now().generation(), index)
     }
 }
 

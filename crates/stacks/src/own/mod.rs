@@ -59,9 +59,11 @@ mod thread;
 mod walk;
 
 pub use backtrail_capture::ThreadState;
-pub use backtrail_capture::local::{CaptureError, OsError, Stopped, ThreadId};
-pub use backtrail_unwind::{End, Failure, WalkEnd};
+pub use backtrail_capture::local::{CaptureError, OsError, OwnMemory, OwnStack, Stopped, ThreadId};
+pub use backtrail_core::{ReadMemory, Register, Registers, Unreadable};
+pub use backtrail_unwind::{End, ExpressionError, Failure, Malformed, WalkEnd};
 pub use capturer::Capturer;
+pub use listed::CapturedProcess;
 pub use options::{Method, Options};
 pub use raw::{RawFrame, RawStack};
 pub use thread::{Cpu, ThreadStack};

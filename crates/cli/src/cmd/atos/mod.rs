@@ -11,7 +11,7 @@ use crate::io::file::refuse_pipe;
 use crate::io::lines::LineBatches;
 use crate::io::text::Text;
 use crate::outcome::{Failure, Outcome};
-use backtrail::{AddressKind, Arch, Avma, Binary, OpenError, Reason, Svma, SymbolInfo};
+use backtrail::{AddressKind, Arch, Avma, Binary, FrameAddress, OpenError, Reason, Svma, SymbolInfo};
 use render::Form;
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -172,7 +172,9 @@ impl Answers<'_> {
 
     fn stated(&self, address: u64) -> Option<Svma> {
         match self.origin {
-            Origin::Placed(placement) => self.binary.stated_address(address, placement),
+            Origin::Placed(placement) => {
+                self.binary.stated_address(FrameAddress::Exact(Avma::new(address)), placement)
+            }
             Origin::Offset => self.binary.info().image_base.checked_add(address),
         }
     }
