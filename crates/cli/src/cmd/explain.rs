@@ -4,7 +4,7 @@ use super::options::{Colour, PlainFormat};
 use super::symbolicate::{analyse, is_cut};
 use crate::io::console::Console;
 use crate::io::input;
-use crate::io::json::SafeJson;
+use crate::io::json::document;
 use crate::io::output::{Sink, Target};
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
@@ -63,7 +63,7 @@ fn rendered(
             banner.map_or(Ok(()), |name| report::banner(&mut text, name))?;
             report::write_explanation(&mut text, analysis)?;
         }
-        PlainFormat::Json => backtrail::json::write_explanation(SafeJson::new(&mut out), analysis)?,
+        PlainFormat::Json => document(&mut out, |json| backtrail::json::write_explanation(json, analysis))?,
     }
     Ok(out)
 }

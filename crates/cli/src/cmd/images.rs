@@ -3,7 +3,7 @@
 use super::options::{PlainFormat, symbols};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
-use crate::io::json::SafeJson;
+use crate::io::json::document;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
 use crate::render::images::{write_file, write_process};
@@ -65,7 +65,7 @@ fn show_file(out: &mut dyn Write, path: &Path, format: PlainFormat) -> Result<Re
     for slice in &slices {
         match format {
             PlainFormat::Text => write_file(&mut Text::new(out, Style::PLAIN), slice)?,
-            PlainFormat::Json => backtrail::json::write_line(SafeJson::new(&mut *out), slice)?,
+            PlainFormat::Json => document(&mut *out, |json| backtrail::json::write_line(json, slice))?,
         }
     }
     Ok(Ok(()))
@@ -85,7 +85,7 @@ fn show_process(
     };
     match args.format {
         PlainFormat::Text => write_process(&mut Text::new(out, Style::PLAIN), &stacks)?,
-        PlainFormat::Json => backtrail::json::write_images(SafeJson::new(&mut *out), &stacks)?,
+        PlainFormat::Json => document(&mut *out, |json| backtrail::json::write_images(json, &stacks))?,
     }
     Ok(Ok(()))
 }

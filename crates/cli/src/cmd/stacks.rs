@@ -3,7 +3,7 @@
 use super::options::{Cache, Colour, symbols};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
-use crate::io::json::SafeJson;
+use crate::io::json::document;
 use crate::io::text::{Escaping, Style, Text};
 use crate::outcome::{Failure, Outcome};
 use crate::render::captured;
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Stacks, colour: Colour, console: &Console) -> Result<Ou
     let style = colour.style(console, true);
     match args.format {
         StackFormat::Text => captured::write(&mut Text::new(&mut out, style), &stacks, !args.no_fold)?,
-        StackFormat::Json => backtrail::json::write_stacks(SafeJson::new(&mut out), &stacks)?,
+        StackFormat::Json => document(&mut out, |json| backtrail::json::write_stacks(json, &stacks))?,
         StackFormat::Collapsed => {
             // Programs read these lines: nothing of them is cut.
             let style = Style { coloured: false, escaping: Escaping::Whole };

@@ -4,7 +4,7 @@ use super::options::{Cache, Colour, symbols};
 use crate::io::console::Console;
 use crate::io::file::InputFiles;
 use crate::io::input::{self, Input};
-use crate::io::json::SafeJson;
+use crate::io::json::document;
 use crate::io::output::{Sink, Target};
 use crate::io::text::{Escaping, Style, Text};
 use crate::outcome::{Failure, Outcome};
@@ -13,7 +13,6 @@ use crate::tally::Tally;
 use backtrail::{Analysis, Limits, Symbols};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
-use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Reads crash reports, fills in names from debug files and says what happened, where, why and in whose code.
@@ -183,10 +182,7 @@ impl Work<'_> {
             }
             ReportFormat::Json => {
                 let file = input.name();
-                // A writer of JSON writes key by key: what is looked through comes in large pieces.
-                let mut json = BufWriter::with_capacity(1 << 16, SafeJson::new(&mut out));
-                backtrail::json::write_report(&mut json, analysis, Some(&file))?;
-                json.flush()?;
+                document(&mut out, |json| backtrail::json::write_report(json, analysis, Some(&file)))?;
             }
             ReportFormat::Html => html::write(&mut out, analysis)?,
             ReportFormat::Crash => {

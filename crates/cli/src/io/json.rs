@@ -4,7 +4,18 @@
 //! they read before, and a terminal has nothing to obey.
 
 use super::escape::is_unsafe;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
+
+/// Writes one document with `write`, and safely. The writers of JSON write a token at a time, which is looked through in large
+/// pieces.
+pub(crate) fn document<W: Write>(
+    out: W,
+    write: impl FnOnce(&mut BufWriter<SafeJson<W>>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut json = BufWriter::with_capacity(1 << 16, SafeJson::new(out));
+    write(&mut json)?;
+    json.flush()
+}
 
 /// Passes JSON on, with unsafe characters as JSON's escapes.
 pub(crate) struct SafeJson<W> {
