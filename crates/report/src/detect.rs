@@ -1,6 +1,7 @@
 //! Which format an input is in, from a look at its beginning.
 
 use crate::apple_text;
+use crate::text::lossy;
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +65,7 @@ pub fn detect(input: &[u8]) -> Detected {
         return Detected::NotReadYet("text in UTF-16");
     }
     if *first == b'{' || *first == b'[' {
-        return detect_json(&String::from_utf8_lossy(head));
+        return detect_json(&lossy(head));
     }
     if head.iter().take(4096).any(|byte| *byte == 0) {
         return Detected::Unknown;

@@ -25,6 +25,7 @@ mod limits;
 mod notes;
 mod read;
 mod stack;
+mod text;
 
 pub use detect::{Detected, detect};
 pub use emit::emit;

@@ -12,6 +12,7 @@
 
 use super::words::{Hex, hex, hex_value, words};
 use crate::stack::unsettled;
+use crate::text::lossy;
 use backtrail_core::Avma;
 use backtrail_model::{Frame, ReportedSymbol};
 use std::ops::Range;
@@ -40,7 +41,7 @@ impl<'d> FrameRow<'d> {
         let index = index.parse().ok()?;
         let (address_span, address) = words.find_map(|(span, word)| Some((span, hex(word)?)))?;
         let image_name = line.get(index_span.end..address_span.start)?.trim_ascii();
-        let image_name = (!image_name.is_empty()).then(|| String::from_utf8_lossy(image_name).into_owned());
+        let image_name = (!image_name.is_empty()).then(|| lossy(image_name).into_owned());
         let tail = line.get(address_span.end..)?.trim_ascii();
         Some(Self { index, image_name, address, address_span, tail })
     }
@@ -52,7 +53,7 @@ impl<'d> FrameRow<'d> {
         if let Hex::Value(address) = self.address {
             frame.address = Some(unsettled(Avma::new(address)));
         }
-        let tail = String::from_utf8_lossy(self.tail);
+        let tail = lossy(self.tail);
         let tail = Tail::read(&tail);
         frame.inlined = tail.inlined;
         frame.image_offset = tail.image_offset;

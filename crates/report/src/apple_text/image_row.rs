@@ -5,6 +5,7 @@
 //! macOS up to 10.6 puts the first version before the brackets (`com.example.id 1.0 (12)`), older ones have no id at all. Names and paths hold blanks. The upper address is inside the image.
 
 use super::words::{Hex, hex, words};
+use crate::text::lossy;
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::Image;
 
@@ -28,7 +29,7 @@ impl ImageRow {
         }
         let mut image = Image::default();
         let oddity = set_range(&mut image, low, high);
-        let rest = String::from_utf8_lossy(line.get(high_span.end..)?);
+        let rest = lossy(line.get(high_span.end..)?);
         describe(&mut image, rest.trim());
         Some(Self { image, oddity })
     }

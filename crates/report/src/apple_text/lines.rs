@@ -1,5 +1,6 @@
 //! The lines of a text report, each with its place in the input.
 
+use crate::text::lossy;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ pub(crate) struct Line<'d> {
 impl<'d> Line<'d> {
     /// The line as text; bytes that are no UTF-8 become U+FFFD.
     pub(crate) fn text(&self) -> Cow<'d, str> {
-        String::from_utf8_lossy(self.bytes)
+        lossy(self.bytes)
     }
 }
 

@@ -6,6 +6,7 @@ use super::lines::Line;
 use super::reader::{Block, Reader};
 use super::words::{Hex, hex, words};
 use crate::stack::unsettled;
+use crate::text::lossy;
 use backtrail_core::Avma;
 use backtrail_model::{Frame, Recursion};
 use std::ops::Range;
@@ -37,7 +38,7 @@ impl Reader<'_> {
         }
         if row.address == Hex::TooLong {
             let number = line.number;
-            let word = String::from_utf8_lossy(line.bytes.get(row.address_span.clone())?).into_owned();
+            let word = lossy(line.bytes.get(row.address_span.clone())?).into_owned();
             self.notes.add(|| format!("line {number}: address {word} does not fit into 64 bits"));
         }
         let mut frame = row.frame();
@@ -86,7 +87,7 @@ impl Reader<'_> {
                 Hex::Value(address) => frame.address = Some(unsettled(Avma::new(*address))),
                 Hex::TooLong => {
                     let number = line.number;
-                    let word = String::from_utf8_lossy(line.bytes.get(span.clone())?).into_owned();
+                    let word = lossy(line.bytes.get(span.clone())?).into_owned();
                     self.notes.add(|| format!("line {number}: address {word} does not fit into 64 bits"));
                 }
             }

@@ -1,5 +1,6 @@
 //! Escapes of JSON strings, both ways.
 
+use crate::text::lossy;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -7,21 +8,21 @@ use std::fmt::Write as _;
 /// no UTF-8 become U+FFFD, since the rest of the text is still of use.
 pub(crate) fn decode(raw: &[u8]) -> Cow<'_, str> {
     if !raw.contains(&b'\\') {
-        return String::from_utf8_lossy(raw);
+        return lossy(raw);
     }
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
         let (plain, escape) = rest.split_at(at);
-        text.push_str(&String::from_utf8_lossy(plain));
+        text.push_str(&lossy(plain));
         let (character, length) = one_escape(escape);
         match character {
             Some(character) => text.push(character),
-            None => text.push_str(&String::from_utf8_lossy(escape.get(..length).unwrap_or(escape))),
+            None => text.push_str(&lossy(escape.get(..length).unwrap_or(escape))),
         }
         rest = escape.get(length..).unwrap_or_default();
     }
-    text.push_str(&String::from_utf8_lossy(rest));
+    text.push_str(&lossy(rest));
     Cow::Owned(text)
 }
 
