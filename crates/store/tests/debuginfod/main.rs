@@ -1,0 +1,5 @@
+//! The debuginfod client, against a server that misbehaves and against the real one.
+
+mod faults;
+mod real;
+mod server;
