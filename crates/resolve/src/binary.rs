@@ -11,7 +11,9 @@ use crate::image_symbolizer::ImageSymbolizer;
 use crate::object_info::ObjectInfo;
 use backtrail_core::{Arch, Avma, Bias, Svma, SymbolInfo, SymbolInfoRef};
 use backtrail_object::{Limits, Slice, slices};
-use backtrail_store::{ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, ScanOptions};
+use backtrail_store::{
+    ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, RemoteFiles, ScanOptions,
+};
 use backtrail_table::Header;
 use std::fmt;
 use std::io;
@@ -36,6 +38,8 @@ pub struct OpenOptions<'o> {
     /// The section that addresses mean where several lie one over the other, as in `.o` files; else the first that is
     /// long enough.
     pub section: Option<&'o str>,
+    /// Servers that are asked for the debug file where this machine does not have it.
+    pub remote: Option<&'o Arc<dyn RemoteFiles>>,
 }
 
 /// Which addresses the caller has.
@@ -109,7 +113,10 @@ impl Binary {
         let unreadable =
             |error: &dyn fmt::Display| OpenError::Unreadable(format!("{}: {error}", file.display()));
         let places: Vec<_> = neighbours(path).into_iter().chain(options.symbols.iter().cloned()).collect();
-        let index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
+        let mut index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
+        if let Some(remote) = options.remote {
+            index = index.with_remote(Arc::clone(remote));
+        }
         let data = FileData::map(&file).map_err(|error| OpenError::Unreadable(error.to_string()))?;
         let binary = slice(&file, data, arch, options.section)?;
         if let Some(problem) = binary.problem() {
@@ -119,8 +126,12 @@ impl Binary {
             ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable(&"expected a binary or debug file"))?;
         let mut files = ImageFiles { main_file: file.clone(), ..ImageFiles::default() };
         if binary.object().is_some() {
+            let id = binary.id();
             files.binary = Some(binary);
             index.add_companions(&mut files);
+            if let Some(id) = id {
+                index.fetch_debug_files(&mut [(id, &mut files)]);
+            }
         } else {
             // A table answers alone, and so does a symbol file of another tool.
             files.debug.push(binary);
@@ -185,9 +196,11 @@ impl Binary {
         self.image.read_ahead(addresses);
     }
 
-    /// What is broken in the files, each thing once.
+    /// What is broken in the files, and which servers failed, each thing once.
     pub fn problems(&self) -> Vec<String> {
-        self.image.problems()
+        let mut problems = self.image.problems();
+        problems.extend(self.index.remote().map(|remote| remote.problems()).unwrap_or_default());
+        problems
     }
 }
 

@@ -10,7 +10,7 @@ use backtrail_object::Kind;
 use crate::entry::Entry;
 use crate::index::Index;
 use crate::locate::DebugLinkCheck;
-use crate::open_file::OpenFile;
+use crate::open_file::{Names, OpenFile};
 use crate::remote::{RemoteFile, RemoteKind};
 use crate::resolve::{Outcome, Wanted};
 
@@ -96,6 +96,19 @@ impl ImageFiles {
         } else {
             self.add_debug(file);
         }
+    }
+
+    /// Which names the files have together.
+    pub fn names(&self) -> Names {
+        let mut most = Names::None;
+        for file in self.naming() {
+            // The best come first, and the others are not read for nothing.
+            most = most.max(file.names());
+            if most >= Names::Symbols {
+                break;
+            }
+        }
+        most
     }
 
     /// Whether no file has lines of the image: neither debug info nor another tool's symbol file.

@@ -55,7 +55,7 @@ pub use index::{Index, Places};
 pub use limits::Limits;
 pub use locate::{DebugLinkCheck, Located, Locator};
 pub use map::{FileStamp, truncated_files};
-pub use open_file::{ExternalSymbolFile, OpenFile};
+pub use open_file::{ExternalSymbolFile, Names, OpenFile};
 pub use progress::{Counts, NoProgress, Progress};
 pub use remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind};
 pub use resolve::{Outcome, Resolution, Wanted};

@@ -1,11 +1,10 @@
 //! What servers do wrong, and what comes of it.
 
-use crate::server::{Answer, Server};
 use backtrail_core::ImageId;
 use backtrail_store::{
     Debuginfod, DebuginfodError, DebuginfodOptions, RemoteErrorKind, RemoteFile, RemoteFiles as _, RemoteKind,
 };
-use backtrail_testkit::{Elf, ElfSection, TempDir};
+use backtrail_testkit::{Elf, ElfSection, HttpAnswer as Answer, HttpServer as Server, TempDir};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -2,4 +2,3 @@
 
 mod faults;
 mod real;
-mod server;

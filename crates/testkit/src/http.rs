@@ -1,4 +1,9 @@
-//! A server of a few lines that answers as a test wants.
+//! An HTTP server of a few lines that answers as a test wants.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a server that cannot work is a fault of the test"
+)]
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,8 +13,10 @@ use std::time::Duration;
 
 /// What a server does with a request for a path.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub enum HttpAnswer {
+    /// These bytes.
     File(Vec<u8>),
+    /// This status, and nothing else.
     Status(u16),
     /// Says nothing, and keeps the connection open.
     Hang,
@@ -27,16 +34,27 @@ pub(crate) enum Answer {
     Huge(u64),
 }
 
-pub(crate) struct Server {
-    pub(crate) url: String,
-    /// The paths that were asked for, in their order.
+/// A server on a port of its own.
+#[derive(Debug)]
+pub struct HttpServer {
+    /// `http://127.0.0.1:PORT`.
+    pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
-    answers: Arc<Mutex<HashMap<String, Answer>>>,
+    answers: Arc<Mutex<HashMap<String, HttpAnswer>>>,
 }
 
-impl Server {
+impl Default for HttpServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HttpServer {
     /// Serves on a port of its own, until the test program ends. What it has no answer for is not there.
-    pub(crate) fn new() -> Self {
+    ///
+    /// # Panics
+    /// Where there is no port.
+    pub fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Self { url, asked: Arc::default(), answers: Arc::default() };
@@ -50,11 +68,13 @@ impl Server {
         server
     }
 
-    pub(crate) fn answer(&self, path: &str, answer: Answer) {
+    /// From now on a path is answered so.
+    pub fn answer(&self, path: &str, answer: HttpAnswer) {
         self.answers.lock().unwrap().insert(path.to_owned(), answer);
     }
 
-    pub(crate) fn asked(&self) -> Vec<String> {
+    /// The paths that were asked for so far, in their order.
+    pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -63,7 +83,7 @@ impl Server {
 fn serve(
     mut stream: &TcpStream,
     asked: &Mutex<Vec<String>>,
-    answers: &Mutex<HashMap<String, Answer>>,
+    answers: &Mutex<HashMap<String, HttpAnswer>>,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -71,43 +91,43 @@ fn serve(
     let path = line.split(' ').nth(1)?.to_owned();
     while reader.read_line(&mut line).is_ok_and(|read| read > 2) {}
     asked.lock().unwrap().push(path.clone());
-    let answer = answers.lock().unwrap().get(&path).cloned().unwrap_or(Answer::Status(404));
+    let answer = answers.lock().unwrap().get(&path).cloned().unwrap_or(HttpAnswer::Status(404));
     let head = |length: u64| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
     let close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
     let mut send = |bytes: &[u8]| stream.write_all(bytes).ok();
     match answer {
-        Answer::File(bytes) => {
+        HttpAnswer::File(bytes) => {
             send(head(bytes.len() as u64).as_bytes())?;
             send(&bytes)
         }
-        Answer::Status(status) => {
+        HttpAnswer::Status(status) => {
             send(format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").as_bytes())
         }
-        Answer::Redirect(to) => {
+        HttpAnswer::Redirect(to) => {
             send(format!("HTTP/1.1 302 X\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n").as_bytes())
         }
-        Answer::Hang => wait(),
-        Answer::Cut(bytes, at) => {
+        HttpAnswer::Hang => wait(),
+        HttpAnswer::Cut(bytes, at) => {
             send(head(bytes.len() as u64).as_bytes())?;
             send(&bytes[..at])?;
             None
         }
-        Answer::CutUnnoticed(bytes, at) => {
+        HttpAnswer::CutUnnoticed(bytes, at) => {
             send(close.as_bytes())?;
             send(&bytes[..at])?;
             None
         }
-        Answer::Stall(bytes) => {
+        HttpAnswer::Stall(bytes) => {
             send(head(1 << 20).as_bytes())?;
             send(&bytes)?;
             wait()
         }
-        Answer::Endless => {
+        HttpAnswer::Endless => {
             send(close.as_bytes())?;
             while send(&[0; 4096]).is_some() {}
             None
         }
-        Answer::Huge(length) => {
+        HttpAnswer::Huge(length) => {
             send(head(length).as_bytes())?;
             wait()
         }
