@@ -1,11 +1,13 @@
 //! From the bytes of a report to everything that can be said about it.
 
 use backtrail_diagnose::{
-    Attribution, Explanation, add_register_frames, attribute, explain, settle_register_frames,
+    Attribution, Explanation, add_how_to_get, add_register_frames, attribute, explain, settle_register_frames,
 };
-use backtrail_model::{Report, SymbolStatus};
+use backtrail_model::Report;
 use backtrail_report::{Error, Limits, emit, parse};
 use backtrail_resolve::Symbols;
+
+use crate::stacks::circumstances;
 
 /// A report, read, symbolicated, explained and attributed.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ impl Analysis {
                 image.symbols.forget_unnamed();
             }
         }
+        let circumstances = circumstances(&report, symbols);
+        add_how_to_get(&mut report, circumstances);
         let explanation = explain(&report);
         let attribution = attribute(&report);
         Ok(Self { report, explanation, attribution })
@@ -49,10 +53,9 @@ impl Analysis {
         emit(input, &self.report)
     }
 
-    /// Whether a frame stayed without a name for want of symbols.
+    /// Whether a frame stayed without a name.
     pub fn is_incomplete(&self) -> bool {
         let processes = std::iter::once(&self.report.process).chain(&self.report.processes);
-        let mut images = processes.flat_map(|process| &process.images);
-        images.any(|image| !matches!(image.symbols.status, SymbolStatus::NoneNeeded | SymbolStatus::Found))
+        processes.flat_map(|process| &process.images).any(|image| image.symbols.is_incomplete())
     }
 }

@@ -51,9 +51,11 @@ pub use backtrail_resolve::{
 };
 pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
 pub use backtrail_store::{
-    Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, handle_bus_errors,
-    truncated_files,
+    Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, RemoteError,
+    RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, handle_bus_errors, truncated_files,
 };
+#[cfg(feature = "debuginfod")]
+pub use backtrail_store::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
 pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;

@@ -1,13 +1,19 @@
 //! Captured processes with names: capture, walk, and look up.
 
+use backtrail_core::ImageId;
 #[cfg(target_os = "linux")]
 use backtrail_core::{FrameAddress, Trust};
-use backtrail_model::{Detail, Report};
+use backtrail_diagnose::{Circumstances, Packages, add_how_to_get};
+use backtrail_model::{Detail, Report, Source};
 #[cfg(target_os = "linux")]
 use backtrail_model::{Frame, Thread};
 use backtrail_resolve::SymbolizeLoaded as _;
 use backtrail_resolve::{PerfMap, Symbols};
 use backtrail_stacks::{self as stacks, Captured, StackOptions, StacksError};
+use backtrail_store::{RemoteFile, RemoteKind};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 /// The stacks of a captured process, walked and named.
@@ -51,8 +57,8 @@ impl Stacks {
         symbols: &Symbols,
         options: &StackOptions,
     ) -> Result<Self, StacksError> {
-        let captured = stacks::core(path.as_ref(), executable, symbols.index(), options)?;
-        Ok(named(captured, symbols, options.detail))
+        let capture = || stacks::core(path.as_ref(), executable, symbols.index(), options);
+        Ok(named(with_binaries(symbols, capture)?, symbols, options.detail))
     }
 
     /// Reads, walks and names the threads of a minidump. Modules' files are found by identity among `symbols` and in the
@@ -66,7 +72,8 @@ impl Stacks {
         symbols: &Symbols,
         options: &StackOptions,
     ) -> Result<Self, StacksError> {
-        Ok(named(stacks::minidump(path.as_ref(), symbols.index(), options)?, symbols, options.detail))
+        let capture = || stacks::minidump(path.as_ref(), symbols.index(), options);
+        Ok(named(with_binaries(symbols, capture)?, symbols, options.detail))
     }
 
     /// Reads, walks and names a saved stack: a directory in the layout of libunwindstack's offline cases. What the
@@ -82,7 +89,7 @@ impl Stacks {
         Ok(named(stacks::offline(path.as_ref(), symbols.index(), options)?, symbols, options.detail))
     }
 
-    /// Whether a frame stayed without a name for want of symbols, or a walk could not go on for want of a file.
+    /// Whether a frame stayed without a name: an image's `symbols` say why.
     pub fn is_incomplete(&self) -> bool {
         self.report.process.images.iter().any(|image| image.symbols.is_incomplete())
     }
@@ -110,6 +117,54 @@ pub fn symbolize(pid: u32, addresses: &[FrameAddress], symbols: &Symbols) -> Res
     Ok(process.threads.pop().map(|thread| thread.frames).unwrap_or_default())
 }
 
+/// Walks again as often as servers have a binary that the walk came to and did not have. Without it there are no unwind
+/// tables, so that the frames above it are guesses, or none.
+fn with_binaries(
+    symbols: &Symbols,
+    capture: impl Fn() -> Result<Captured, StacksError>,
+) -> Result<Captured, StacksError> {
+    let mut captured = capture()?;
+    let mut asked = BTreeSet::new();
+    for _ in 0..MAX_WALKS {
+        let process = &mut captured.report.process;
+        let used: BTreeSet<_> = process.frames_mut().filter_map(|frame| frame.image).collect();
+        let images = used.into_iter().filter_map(|position| process.images.get(position));
+        let missing = images.filter(|image| !image.symbols.has_file()).filter_map(|image| image.id);
+        let ids: Vec<_> = missing.filter(|id| matches!(id, ImageId::BuildId(_))).collect();
+        let ids: Vec<_> = ids.into_iter().filter(|id| asked.insert(id.to_string())).collect();
+        let file = |kind| move |id: &ImageId| RemoteFile { id: *id, kind };
+        // The debug file is asked for along with it: the next walk tells where its addresses lie.
+        let files: Vec<_> = ids.iter().map(file(RemoteKind::Executable)).collect();
+        let debug_files: Vec<_> = ids.iter().map(file(RemoteKind::DebugInfo)).collect();
+        let fetched = symbols.index().fetch(&[files, debug_files].concat());
+        if !fetched.iter().any(Result::is_ok) {
+            break;
+        }
+        captured = capture()?;
+    }
+    Ok(captured)
+}
+
+/// Each walk may come to images that the one before did not reach; few stacks go through as many that are missing.
+const MAX_WALKS: usize = 16;
+
+/// What is known of where names are looked for.
+pub(crate) fn circumstances(report: &Report, symbols: &Symbols) -> Circumstances {
+    let mut circumstances = Circumstances::default();
+    circumstances.asked_servers = symbols.index().remote().is_some();
+    let is_here = report.source == Source::Process;
+    if is_here && report.process.images.iter().any(|image| image.symbols.is_incomplete()) {
+        let mut text = String::new();
+        let release = File::open("/etc/os-release").ok();
+        let _ = release.map(|file| file.take(MAX_RELEASE).read_to_string(&mut text));
+        circumstances.packages = Some(Packages::of_os_release(&text));
+    }
+    circumstances
+}
+
+/// Bytes of `/etc/os-release` that are read; it has some hundred.
+const MAX_RELEASE: u64 = 64 << 10;
+
 fn named(mut captured: Captured, symbols: &Symbols, detail: Detail) -> Stacks {
     let mut process = std::mem::take(&mut captured.report.process);
     captured.install(|| symbols.symbolize_loaded(&mut process, &captured.files, detail));
@@ -119,5 +174,7 @@ fn named(mut captured: Captured, symbols: &Symbols, detail: Detail) -> Stacks {
     {
         map.name(&mut captured.report.process);
     }
+    let circumstances = circumstances(&captured.report, symbols);
+    add_how_to_get(&mut captured.report, circumstances);
     Stacks { report: captured.report }
 }

@@ -53,6 +53,8 @@ pub struct ImageSymbols {
     pub unnamed_frames: usize,
     /// Whether a file of the right identity was there and could not be read.
     pub unreadable: bool,
+    /// How to come by the names that frames are without, for people.
+    pub how_to_get: Option<String>,
 }
 
 /// The outcome of looking for an image's symbols.
@@ -64,6 +66,10 @@ pub enum SymbolStatus {
     NoneNeeded,
     /// Found, by identity.
     Found,
+    /// The file is there and has no more than the names that it exports: no debug info, no symbol table.
+    ExportsOnly,
+    /// The file is there and has no names for frames of it.
+    Stripped,
     /// No file of that identity or name; or one that could not be read (`tried` tells).
     Missing,
     /// Files of that name were found, of these other builds.
@@ -76,6 +82,8 @@ impl SymbolStatus {
         match self {
             Self::NoneNeeded => "none-needed",
             Self::Found => "found",
+            Self::ExportsOnly => "exports-only",
+            Self::Stripped => "stripped",
             Self::Missing => "missing",
             Self::IdMismatch(_) => "id-mismatch",
         }
@@ -93,15 +101,21 @@ impl ImageSymbols {
         }
     }
 
-    /// Whether a frame stayed without a name for want of a file.
+    /// Whether a frame stayed without a name.
     pub fn is_incomplete(&self) -> bool {
-        self.unnamed_frames > 0 && !matches!(self.status, SymbolStatus::NoneNeeded | SymbolStatus::Found)
+        self.unnamed_frames > 0
+    }
+
+    /// Whether a file of the image is there, whatever is in it.
+    pub fn has_file(&self) -> bool {
+        matches!(self.status, SymbolStatus::Found | SymbolStatus::ExportsOnly | SymbolStatus::Stripped)
     }
 
     /// Takes a frame without a name out of the account.
     pub fn forget_unnamed(&mut self) {
         self.unnamed_frames = self.unnamed_frames.saturating_sub(1);
-        if self.unnamed_frames == 0 && self.status != SymbolStatus::Found {
+        if self.unnamed_frames == 0 && !matches!(self.status, SymbolStatus::Found | SymbolStatus::ExportsOnly)
+        {
             self.status = SymbolStatus::NoneNeeded;
         }
     }

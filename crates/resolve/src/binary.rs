@@ -12,8 +12,8 @@ use crate::object_info::ObjectInfo;
 use backtrail_core::{Arch, Avma, Bias, FrameAddress, Svma, SymbolInfo, SymbolInfoRef};
 use backtrail_object::{Limits, Slice, slices};
 use backtrail_store::{
-    Error, ErrorKind, ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, ScanOptions,
-    object_error,
+    Error, ErrorKind, ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, RemoteFiles,
+    ScanOptions, object_error,
 };
 use backtrail_table::Header;
 use std::fmt;
@@ -39,6 +39,8 @@ pub struct OpenOptions<'o> {
     /// The section that addresses mean where several lie one over the other, as in `.o` files; else the first that is
     /// long enough.
     pub section: Option<&'o str>,
+    /// Servers that are asked for the debug file where this machine does not have it.
+    pub remote: Option<&'o Arc<dyn RemoteFiles>>,
 }
 
 /// Which addresses the caller has.
@@ -124,7 +126,10 @@ impl Binary {
         let file = file.ok_or_else(no_file)?;
         let unreadable = |what: &str| Error::new(ErrorKind::Object, file.display(), what);
         let places: Vec<_> = neighbours(path).into_iter().chain(options.symbols.iter().cloned()).collect();
-        let index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
+        let mut index = Index::scan(&places, &ScanOptions::default(), &NoProgress);
+        if let Some(remote) = options.remote {
+            index = index.with_remote(Arc::clone(remote));
+        }
         let data = FileData::map(&file)?;
         let binary = slice(&file, data, arch, options.section)?;
         if let Some(problem) = binary.problem() {
@@ -134,8 +139,12 @@ impl Binary {
             ObjectInfo::of(&binary, &file).ok_or_else(|| unreadable("expected a binary or debug file"))?;
         let mut files = ImageFiles { main_file: file.clone(), ..ImageFiles::default() };
         if binary.object().is_some() {
+            let id = binary.id();
             files.binary = Some(binary);
             index.add_companions(&mut files);
+            if let Some(id) = id {
+                index.fetch_debug_files(&mut [(id, &mut files)]);
+            }
         } else {
             // A table answers alone, and so does a symbol file of another tool.
             files.debug.push(binary);
@@ -203,9 +212,11 @@ impl Binary {
         self.image.read_ahead(addresses);
     }
 
-    /// What is broken in the files, each thing once.
+    /// What is broken in the files, and which servers failed, each thing once.
     pub fn problems(&self) -> Vec<String> {
-        self.image.problems()
+        let mut problems = self.image.problems();
+        problems.extend(self.index.remote().map(|remote| remote.problems()).unwrap_or_default());
+        problems
     }
 }
 

@@ -9,8 +9,8 @@ use crate::symbols::Symbols;
 use backtrail_core::{Arch, Avma, Bias, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle as demangle;
 use backtrail_model::{Detail, Frame, Image, ImageSymbols, Process, SymbolStatus};
-use backtrail_store::{Index, LoadedFiles};
-use std::collections::HashMap;
+use backtrail_store::{Index, LoadedFiles, Names};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 impl Symbols {
@@ -50,6 +50,10 @@ impl SymbolizeLoaded for Symbols {
             let opened = self.symbolizer(&loaded.files);
             if let Some(image) = process.images.get_mut(loaded.image) {
                 report_files(&mut image.symbols, &opened);
+                if image.symbols.status == SymbolStatus::Found {
+                    let names = loaded.files.names();
+                    image.symbols.status = status_of(names, names == Names::None);
+                }
             }
         }
     }
@@ -103,6 +107,9 @@ impl<'s> Naming<'s> {
     }
 
     fn run(mut self, process: &mut Process) {
+        if self.detail != Detail::Addresses {
+            self.fetch(process);
+        }
         let (frames, images) = process.frames_and_images_mut();
         let mut wanted = Vec::new();
         for frame in frames {
@@ -126,11 +133,71 @@ impl<'s> Naming<'s> {
             self.name(frames);
             frames.iter_mut().for_each(|wanted| self.account(wanted.frame, images));
         }
-        for symbols in images.iter_mut().map(|image| &mut image.symbols) {
-            if symbols.unnamed_frames == 0 && symbols.status != SymbolStatus::Found {
-                symbols.status = SymbolStatus::NoneNeeded;
+        for (position, symbols) in images.iter_mut().map(|image| &mut image.symbols).enumerate() {
+            symbols.status = self.status(position, symbols);
+        }
+    }
+
+    /// Asks servers for the debug files of images that frames lie in, where this machine has none, for all images at once.
+    fn fetch(&mut self, process: &mut Process) {
+        if self.symbols.index().remote().is_none() || self.symbols.is_none() {
+            return;
+        }
+        let arch = self.arch;
+        let (frames, images) = process.frames_and_images_mut();
+        let mut needed = BTreeSet::new();
+        for frame in frames {
+            let place = frame.image.and_then(|position| Some((position, images.get_mut(position)?)));
+            if let (Some((position, image)), Some(address)) = (place, frame.address) {
+                let lookup = address.lookup(image.arch.unwrap_or(arch));
+                needed.extend(self.files_of(position, image, lookup));
             }
         }
+        let mut wanted = Vec::new();
+        for (at, loaded) in self.loaded.iter_mut().enumerate().filter(|(at, _)| needed.contains(at)) {
+            let Some(image) = images.get(loaded.image) else { continue };
+            let names_do = self.detail == Detail::Names && loaded.files.names() >= Names::Symbols;
+            // Without the binary it is not known where in a capture the debug file's addresses lie.
+            let is_placed = loaded.bias.is_none() || loaded.files.binary.is_some();
+            if let Some(id) = image.id.filter(|_| is_placed && !names_do && loaded.files.lacks_debug_info()) {
+                wanted.push((id, loaded.image, at, (*loaded.files).clone()));
+            }
+        }
+        let mut files: Vec<_> = wanted.iter_mut().map(|(id, _, _, files)| (*id, files)).collect();
+        self.symbols.index().fetch_debug_files(&mut files);
+        for (_, position, at, files) in wanted {
+            if let Some(image) = images.get_mut(position) {
+                image.symbols.tried.clone_from(&files.tried);
+                if image.symbols.status != SymbolStatus::Found {
+                    image.symbols.status = files.status.clone();
+                }
+            }
+            if let Some(loaded) = self.loaded.get_mut(at) {
+                loaded.files = Arc::new(files);
+            }
+        }
+    }
+
+    /// What became of an image's symbols, when all its frames are named that can be.
+    fn status(&self, position: usize, symbols: &ImageSymbols) -> SymbolStatus {
+        let is_needed = symbols.unnamed_frames > 0;
+        if symbols.status != SymbolStatus::Found {
+            // Code that belongs to no file has no status yet.
+            return match (&symbols.status, is_needed) {
+                (_, false) => SymbolStatus::NoneNeeded,
+                (SymbolStatus::NoneNeeded, true) => SymbolStatus::Missing,
+                (status, true) => status.clone(),
+            };
+        }
+        if symbols.unreadable {
+            return SymbolStatus::Found;
+        }
+        if !is_needed && symbols.files.is_empty() {
+            return SymbolStatus::Found;
+        }
+        let loaded = self.by_image.get(&position).into_iter().flatten();
+        let names = loaded.filter_map(|at| self.loaded.get(*at)).map(|loaded| loaded.files.names()).max();
+        names.map_or(SymbolStatus::Found, |names| status_of(names, is_needed))
     }
 
     /// The files that name a frame, and the address that it has in them.
@@ -208,6 +275,15 @@ impl<'s> Naming<'s> {
             SymbolStatus::Found if !image.symbols.unreadable => frame.reason.or(Some(Reason::NoSymbol)),
             _ => Some(image.symbols.reason(image.id.is_some() || self.is_given)),
         };
+    }
+}
+
+/// What files with these names are; `is_wanting` is whether frames stayed without one.
+fn status_of(names: Names, is_wanting: bool) -> SymbolStatus {
+    match names {
+        Names::Exports => SymbolStatus::ExportsOnly,
+        Names::None | Names::Symbols if is_wanting => SymbolStatus::Stripped,
+        _ => SymbolStatus::Found,
     }
 }
 

@@ -4,7 +4,9 @@ use crate::cache::TableCache;
 use crate::image_symbolizer::ImageSymbolizer;
 use backtrail_core::{Arch, ImageId};
 use backtrail_model::Image;
-use backtrail_store::{Error, ImageFiles, Index, NoProgress, Places, Progress, ScanOptions, Search, Wanted};
+use backtrail_store::{
+    Error, ImageFiles, Index, NoProgress, Places, Progress, RemoteFiles, ScanOptions, Search, Wanted,
+};
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::path::PathBuf;
@@ -42,6 +44,8 @@ pub struct SymbolOptions {
     pub debug_directories: Option<Vec<PathBuf>>,
     /// Beginnings of paths in debug info, and what stands for them on this machine.
     pub path_remaps: Vec<(PathBuf, PathBuf)>,
+    /// Servers that are asked for what frames need and this machine does not have.
+    pub remote: Option<Arc<dyn RemoteFiles>>,
 }
 
 impl Symbols {
@@ -62,8 +66,11 @@ impl Symbols {
             places.debug_directories = directories;
         }
         places.remaps = options.path_remaps;
-        let symbols = Self::scan(&options.paths, progress);
-        Self { index: symbols.index.with_places(places), cache: options.cache, ..Self::default() }
+        let mut index = Self::scan(&options.paths, progress).index.with_places(places);
+        if let Some(remote) = options.remote {
+            index = index.with_remote(remote);
+        }
+        Self { index, cache: options.cache, ..Self::default() }
     }
 
     /// Answers from tables that are kept in a directory, and made there when they are first wanted.
@@ -72,9 +79,20 @@ impl Symbols {
         Self { cache: Some(cache), ..self }
     }
 
+    /// Asks servers for the files of images that frames need and this machine does not have.
+    #[must_use]
+    pub fn with_remote(self, remote: Arc<dyn RemoteFiles>) -> Self {
+        Self { index: self.index.with_remote(remote), ..self }
+    }
+
     /// No symbols at all, not even the system's: inputs are taken at their own words, and no file is opened for a name.
     pub fn none() -> Self {
         Self { is_none: true, ..Self::scan(&[], &NoProgress) }
+    }
+
+    /// Whether no file is opened for a name: see [`none`](Self::none).
+    pub(crate) fn is_none(&self) -> bool {
+        self.is_none
     }
 
     /// The scanned files and those that are open.
@@ -87,13 +105,19 @@ impl Symbols {
         self.index.problems()
     }
 
-    /// What is broken in the files that were opened since, one sentence each.
+    /// What is broken in the files that were opened since, and which servers failed, one sentence each.
     pub fn late_problems(&self) -> Vec<String> {
         let opened = self.symbolizers.all();
         let mut problems: Vec<_> = opened.iter().flatten().flat_map(|image| image.problems()).collect();
+        problems.extend(self.server_problems());
         problems.sort();
         problems.dedup();
         problems
+    }
+
+    /// Which servers failed, and what else was wrong with them, one sentence each.
+    pub fn server_problems(&self) -> Vec<String> {
+        self.index.remote().map(|remote| remote.problems()).unwrap_or_default()
     }
 
     /// The files of an image. `use_path` is whether the image's path means a file of this machine.

@@ -10,7 +10,8 @@ use backtrail_object::Kind;
 use crate::entry::Entry;
 use crate::index::Index;
 use crate::locate::DebugLinkCheck;
-use crate::open_file::OpenFile;
+use crate::open_file::{Names, OpenFile};
+use crate::remote::{RemoteFile, RemoteKind};
 use crate::resolve::{Outcome, Wanted};
 
 /// What was found of one image.
@@ -97,6 +98,31 @@ impl ImageFiles {
         }
     }
 
+    /// Which names the files have together.
+    pub fn names(&self) -> Names {
+        let mut most = Names::None;
+        for file in self.naming() {
+            // The best come first, and the others are not read for nothing.
+            most = most.max(file.names());
+            if most >= Names::Symbols {
+                break;
+            }
+        }
+        most
+    }
+
+    /// Whether no file has lines of the image: neither debug info nor another tool's symbol file.
+    pub fn lacks_debug_info(&self) -> bool {
+        !self.naming().iter().any(|file| file.rank() <= LEAST_WITH_LINES)
+    }
+
+    fn add_fetched(&mut self, file: Arc<OpenFile>) {
+        self.add(file);
+        if !self.naming().is_empty() {
+            self.status = SymbolStatus::Found;
+        }
+    }
+
     fn add_debug(&mut self, file: Arc<OpenFile>) {
         let is_known = |known: &Arc<OpenFile>| Arc::ptr_eq(known, &file) || known.name() == file.name();
         if !self.debug.iter().chain(&self.binary).any(is_known) {
@@ -160,6 +186,7 @@ impl Index {
                 found.add(file);
             }
         }
+        self.fetched(id).into_iter().for_each(|file| found.add(file));
     }
 
     fn of_identity(&self, id: &ImageId, arch: Option<Arch>) -> Vec<&Entry> {
@@ -243,6 +270,25 @@ impl Index {
         self.add_separate_debug_file(found);
     }
 
+    /// Fetches the debug files that images lack, of all images together. Where a server has no debug file and the binary is
+    /// missing too, that is asked for: its symbol table names what is exported at least. What came of it is said in `tried`.
+    pub fn fetch_debug_files(&self, images: &mut [(ImageId, &mut ImageFiles)]) {
+        let mut wanted: Vec<_> = images
+            .iter_mut()
+            .filter(|(id, files)| matches!(id, ImageId::BuildId(_)) && files.lacks_debug_info())
+            .collect();
+        for kind in [RemoteKind::DebugInfo, RemoteKind::Executable] {
+            let files: Vec<_> = wanted.iter().map(|(id, _)| RemoteFile { id: *id, kind }).collect();
+            for ((_, image), fetched) in wanted.iter_mut().zip(self.fetch(&files)) {
+                match fetched {
+                    Ok(file) => image.add_fetched(file),
+                    Err(error) => image.tried.push(error.to_string()),
+                }
+            }
+            wanted.retain(|(_, image)| image.naming().is_empty());
+        }
+    }
+
     /// Adds the debug file that a stripped binary names.
     pub fn add_separate_debug_file(&self, found: &mut ImageFiles) {
         let Some(object) = found.binary.as_ref().and_then(|binary| binary.object()) else { return };
@@ -304,6 +350,9 @@ impl Index {
 
 /// The rank of the least file that has debug info.
 const MOST_DEBUG_INFO: u8 = 2;
+
+/// The rank of the least file that may have lines: another tool's symbol file.
+const LEAST_WITH_LINES: u8 = 3;
 
 fn known_id(wanted: &Wanted) -> Option<ImageId> {
     wanted.id.filter(|id| !id.is_nil())

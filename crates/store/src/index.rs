@@ -14,6 +14,7 @@ use crate::entry::{Entry, Location, rank};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::open_file::OpenFile;
 use crate::progress::{Counts, Progress};
+use crate::remote::{RemoteError, RemoteFile, RemoteFiles};
 use crate::scan::{self, Findings, ScanOptions};
 use crate::{Limits, open};
 
@@ -41,6 +42,9 @@ pub struct Index {
     /// What is parsed somewhere is not parsed a second time.
     parsed: Mutex<HashMap<FileKey, Arc<Mutex<Weak<OpenFile>>>>>,
     pub(crate) places: Places,
+    remote: Option<Arc<dyn RemoteFiles>>,
+    /// What servers gave, by identity.
+    fetched: Mutex<HashMap<ImageId, Vec<PathBuf>>>,
 }
 
 /// Where files are that others name.
@@ -289,6 +293,43 @@ impl Index {
     #[must_use]
     pub fn with_places(self, places: Places) -> Self {
         Self { places, ..self }
+    }
+
+    /// Asks servers for what is not on this machine. Looking for files asks nobody: whoever knows that a file is needed
+    /// calls [`fetch`](Self::fetch).
+    #[must_use]
+    pub fn with_remote(self, remote: Arc<dyn RemoteFiles>) -> Self {
+        Self { remote: Some(remote), ..self }
+    }
+
+    /// The servers, where there are any.
+    pub fn remote(&self) -> Option<&Arc<dyn RemoteFiles>> {
+        self.remote.as_ref()
+    }
+
+    /// Fetches files from the servers, and answers in the order of `wanted`; empty where there are no servers. From then on
+    /// whoever looks for files of that identity finds them.
+    pub fn fetch(&self, wanted: &[RemoteFile]) -> Vec<Result<Arc<OpenFile>, RemoteError>> {
+        let Some(remote) = self.remote.as_ref().filter(|_| !wanted.is_empty()) else { return Vec::new() };
+        let open = |(wanted, path): (&RemoteFile, Result<PathBuf, RemoteError>)| {
+            let path = path?;
+            let file = self.object_at_path(&path).map_err(|error| RemoteError::unreadable(&error))?;
+            let mut fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
+            let paths = fetched.entry(wanted.id).or_default();
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+            Ok(file)
+        };
+        wanted.iter().zip(remote.fetch(wanted)).map(open).collect()
+    }
+
+    /// What was fetched of this identity.
+    pub(crate) fn fetched(&self, id: &ImageId) -> Vec<Arc<OpenFile>> {
+        let fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
+        let paths = fetched.get(id).cloned().unwrap_or_default();
+        drop(fetched);
+        paths.iter().filter_map(|path| self.object_at_path(path).ok()).collect()
     }
 
     /// Maps a file, by the descriptor that the scan left open where it did.

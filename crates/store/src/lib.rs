@@ -24,6 +24,8 @@
 #![deny(unsafe_code)]
 
 mod data;
+#[cfg(feature = "debuginfod")]
+mod debuginfod;
 mod entry;
 mod error;
 mod go_frames;
@@ -35,6 +37,7 @@ mod map;
 mod open;
 mod open_file;
 mod progress;
+mod remote;
 mod resolve;
 mod scan;
 mod source;
@@ -43,6 +46,8 @@ mod zip;
 
 pub use backtrail_sys::handle_bus_errors;
 pub use data::FileData;
+#[cfg(feature = "debuginfod")]
+pub use debuginfod::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
 pub use entry::{Entry, Location};
 pub use error::{Error, ErrorKind, object_error};
 pub use image_files::{ImageFiles, LoadedFiles, Search};
@@ -50,8 +55,9 @@ pub use index::{Index, Places};
 pub use limits::Limits;
 pub use locate::{DebugLinkCheck, Located, Locator};
 pub use map::{FileStamp, truncated_files};
-pub use open_file::{ExternalSymbolFile, OpenFile};
+pub use open_file::{ExternalSymbolFile, Names, OpenFile};
 pub use progress::{Counts, NoProgress, Progress};
+pub use remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind};
 pub use resolve::{Outcome, Resolution, Wanted};
 pub use scan::ScanOptions;
 pub use unwind_tables::{UnwindSection, UnwindTables};

@@ -9,6 +9,7 @@ use flate2::Crc;
 use crate::data::FileData;
 use crate::error::Fault;
 use crate::index::{Index, Places};
+use crate::remote::{RemoteFile, RemoteKind};
 use crate::source::{Source, Window};
 use crate::{Limits, entry::Location, scan};
 
@@ -113,6 +114,9 @@ impl Locator<'_> {
                 located.try_location(self.index, &entry.location, |_| Ok(()));
             }
         }
+        if located.found.is_none() {
+            located.try_servers(self.index, id);
+        }
         located
     }
 
@@ -194,6 +198,16 @@ impl Locator<'_> {
 }
 
 impl Located {
+    /// Only files that lookups need are asked for, so that this one is needed.
+    fn try_servers(&mut self, index: &Index, id: &ImageId) {
+        for fetched in index.fetch(&[RemoteFile { id: *id, kind: RemoteKind::DebugInfo }]) {
+            match fetched {
+                Ok(file) => self.try_path(index, file.path().to_owned(), |data| check_id(data, id)),
+                Err(error) => self.tried.push((id.to_string().into(), error.to_string())),
+            }
+        }
+    }
+
     fn try_path(&mut self, index: &Index, path: PathBuf, check: impl Fn(&FileData) -> Result<(), String>) {
         self.try_location(index, &Location::file(path.into()), check);
     }
@@ -220,7 +234,7 @@ fn is_object(data: &FileData) -> Result<(), String> {
     if scan::starts_as_object(data) { Ok(()) } else { Err("expected an object file".to_owned()) }
 }
 
-fn check_id(data: &FileData, id: &ImageId) -> Result<(), String> {
+pub(crate) fn check_id(data: &FileData, id: &ImageId) -> Result<(), String> {
     let source = Source::Bytes(data.clone());
     let window = Window::new(&source, 0, source.len());
     let identities = backtrail_object::identify(&window, &Limits::default().object)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use backtrail_core::{Arch, ImageId, Svma};
-use backtrail_object::{Kind, Limits, Object};
+use backtrail_object::{Format, Kind, Limits, Object};
 use backtrail_table::breakpad::Breakpad;
 use backtrail_table::gsym::Gsym;
 use backtrail_table::{Header, Table};
@@ -13,6 +13,20 @@ use self_cell::self_cell;
 
 use crate::data::FileData;
 use crate::entry::rank;
+
+/// Which names a file has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Names {
+    /// None at all.
+    None,
+    /// Those that it exports to others.
+    Exports,
+    /// Those of functions, too, as far as a symbol table has them.
+    Symbols,
+    /// Those of debug info, or of a file made from it.
+    DebugInfo,
+}
 
 /// What a file turned out to be.
 enum Content<'d> {
@@ -171,6 +185,28 @@ impl OpenFile {
         self.object().is_some_and(Object::has_debug_info)
     }
 
+    /// Which names it has.
+    pub fn names(&self) -> Names {
+        match self.content() {
+            Content::Table(table) if !table.header().has_debug_info() => Names::Symbols,
+            Content::Table(_) | Content::Symbols(_) => Names::DebugInfo,
+            Content::Object(object) if object.has_debug_info() => Names::DebugInfo,
+            Content::Object(object) if object.format() == Format::Elf => {
+                let has = |name: &str| object.section(name).is_some();
+                // Of Go's functions, their table has all names.
+                if [".symtab", ".gnu_debugdata", ".gopclntab"].into_iter().any(has) {
+                    Names::Symbols
+                } else if object.has_symbols() && exports_code(object) {
+                    Names::Exports
+                } else {
+                    Names::None
+                }
+            }
+            Content::Object(object) if object.has_symbols() => Names::Symbols,
+            Content::Object(_) | Content::Unreadable(_) => Names::None,
+        }
+    }
+
     /// How much it says about addresses; the least is the best. See [`Index::find`](crate::Index::find).
     pub(crate) fn rank(&self) -> u8 {
         match self.content() {
@@ -180,6 +216,12 @@ impl OpenFile {
             Content::Unreadable(_) => u8::MAX,
         }
     }
+}
+
+/// Whether a file without a symbol table of its own has names of code for others: what it wants of them is in the same
+/// table.
+fn exports_code(object: &Object<'_>) -> bool {
+    object.symbols_and_problems().0.iter().any(|symbol| symbol.is_code)
 }
 
 fn content<'d>(bytes: &'d [u8], section: Option<&str>) -> Result<Content<'d>, String> {

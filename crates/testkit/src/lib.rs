@@ -1,5 +1,5 @@
-//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files, an
-//! allocator that forbids allocating.
+//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files, a
+//! server, an allocator that forbids allocating.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work
 //! fails the test that called it. It has no dependencies but for the feature `schema`, so that no
@@ -13,6 +13,7 @@ mod built;
 mod data;
 mod diff;
 mod elf;
+mod http;
 mod macho;
 #[cfg(feature = "schema")]
 mod schema;
@@ -26,6 +27,7 @@ pub use built::cargo_build;
 pub use data::{corpus, corpus_file, fixtures, not_checked, workspace_root};
 pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
+pub use http::{HttpAnswer, HttpServer};
 pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
 #[cfg(feature = "schema")]
 pub use schema::Schema;

@@ -151,6 +151,7 @@ pub struct ImageJson<'a> {
     unnamed_frames: usize,
     files: &'a [String],
     tried: &'a [String],
+    how_to_get: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -367,6 +368,7 @@ pub fn image(image: &Image) -> ImageJson<'_> {
         unnamed_frames: symbols.unnamed_frames,
         files: &symbols.files,
         tried: &symbols.tried,
+        how_to_get: symbols.how_to_get.as_deref(),
     }
 }
 

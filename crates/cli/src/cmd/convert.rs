@@ -1,5 +1,6 @@
 //! `backtrail convert`: debug info into tables.
 
+use super::options::Servers;
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, refuse_pipe};
 use crate::io::input::numbered;
@@ -26,6 +27,8 @@ pub(crate) struct Convert {
     /// What to convert.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
     /// The table's file, or a directory for tables; the current directory by default.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
@@ -58,7 +61,7 @@ pub(crate) enum ConvertFormat {
 
 pub(crate) fn run(args: &Convert, console: &Console) -> Result<Outcome, Failure> {
     args.files.iter().try_for_each(|path| refuse_pipe(path)).map_err(Failure::Input)?;
-    let sources = ConvertSources::find(&args.files);
+    let sources = ConvertSources::find_with(&args.files, args.servers.remote(console));
     let mut tally = Tally::default();
     for problem in &sources.problems {
         console.warn(problem);

@@ -1,6 +1,6 @@
 //! `backtrail images`: what files hold, and what a process has mapped.
 
-use super::options::{PlainFormat, symbols};
+use super::options::{PlainFormat, Servers, symbols};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
 use crate::io::json::document;
@@ -78,7 +78,7 @@ fn show_process(
     args: &Images,
     console: &Console,
 ) -> Result<Result<(), String>, Failure> {
-    let symbols = symbols(&args.symbols, None, console)?;
+    let symbols = symbols(&args.symbols, None, &Servers::default(), console)?;
     let stacks = match images_of(pid, &symbols) {
         Ok(stacks) => stacks,
         Err(problem) => return Ok(Err(problem)),

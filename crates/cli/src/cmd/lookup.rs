@@ -1,6 +1,6 @@
 //! `backtrail lookup`: addresses of one binary into functions.
 
-use super::options::{Cache, named_arch, parse_address};
+use super::options::{Cache, Servers, named_arch, parse_address};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
 use crate::io::json::SafeJson;
@@ -28,6 +28,8 @@ pub(crate) struct Lookup {
     /// Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
     #[command(flatten)]
     pub(crate) cache: Cache,
     /// Which slice of a fat file.
@@ -69,7 +71,13 @@ pub(crate) fn run(args: &Lookup, console: &Console) -> Result<Outcome, Failure> 
         .try_for_each(|path| refuse_pipe(path))
         .map_err(Failure::Input)?;
     let cache = args.cache.tables();
-    let options = OpenOptions { symbols: &args.symbols, cache: cache.as_ref(), section: None };
+    let remote = args.servers.remote(console);
+    let options = OpenOptions {
+        symbols: &args.symbols,
+        cache: cache.as_ref(),
+        remote: remote.as_ref(),
+        ..OpenOptions::default()
+    };
     let binary = Binary::open_with(&args.file, arch, &options);
     let binary = binary.map_err(|error| Failure::Input(error.to_string()))?;
     let placement = match (args.load_address, args.slide) {

@@ -5,9 +5,10 @@ use crate::io::file::refuse_pipe;
 use crate::io::progress::Meter;
 use crate::io::text::{Escaping, Style};
 use crate::outcome::Failure;
-use backtrail::{Arch, Symbols};
+use backtrail::{Arch, RemoteFiles, Symbols};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Colour {
@@ -54,16 +55,56 @@ impl Cache {
     }
 }
 
+/// Whether servers are asked.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Servers {
+    /// Ask the debuginfod servers of DEBUGINFOD_URLS for debug files and binaries that frames need and this machine does not
+    /// have. They get build ids to see, nothing else. Files are kept where gdb and elfutils keep theirs.
+    #[arg(long)]
+    debuginfod: bool,
+}
+
+impl Servers {
+    /// The servers to ask. That there are none, or that some cannot be asked, is said: the work goes on without them.
+    pub(crate) fn remote(&self, console: &Console) -> Option<Arc<dyn RemoteFiles>> {
+        if self.debuginfod { debuginfod(console) } else { None }
+    }
+}
+
+#[cfg(feature = "debuginfod")]
+fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
+    match backtrail::Debuginfod::new(backtrail::DebuginfodOptions::from_environment()) {
+        Ok(servers) => {
+            let meter = Meter::new(console);
+            Some(Arc::new(servers.with_listener(move |counts| meter.fetched(counts))))
+        }
+        Err(error) => {
+            console.warn(format_args!("--debuginfod: {error}"));
+            None
+        }
+    }
+}
+
+#[cfg(not(feature = "debuginfod"))]
+fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
+    console.warn("--debuginfod: this program was built without the client for it");
+    None
+}
+
 /// Looks for symbols below `paths`, and says what of them cannot be read.
 pub(crate) fn symbols(
     paths: &[PathBuf],
     cache: Option<&Cache>,
+    servers: &Servers,
     console: &Console,
 ) -> Result<Symbols, Failure> {
     paths.iter().try_for_each(|path| refuse_pipe(path)).map_err(Failure::Input)?;
     let mut symbols = Symbols::scan(paths, &Meter::new(console));
     if let Some(tables) = cache.and_then(Cache::tables) {
         symbols = symbols.with_cache(tables);
+    }
+    if let Some(remote) = servers.remote(console) {
+        symbols = symbols.with_remote(remote);
     }
     for problem in symbols.problems() {
         console.warn(problem);

@@ -1,6 +1,6 @@
 //! `backtrail stacks`: what every thread of a process is or was doing.
 
-use super::options::{Cache, Colour, symbols};
+use super::options::{Cache, Colour, Servers, symbols};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
 use crate::io::json::document;
@@ -42,6 +42,8 @@ pub(crate) struct Stacks {
     /// Where to look for binaries and symbols: a file, or a directory searched recursively. Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
     #[command(flatten)]
     pub(crate) cache: Cache,
     /// The form of the output.
@@ -85,7 +87,7 @@ pub(crate) enum StackFormat {
 pub(crate) fn run(args: &Stacks, colour: Colour, console: &Console) -> Result<Outcome, Failure> {
     let files = [&args.core, &args.minidump, &args.executable];
     files.into_iter().flatten().try_for_each(|path| refuse_pipe(path)).map_err(Failure::Input)?;
-    let symbols = symbols(&args.symbols, Some(&args.cache), console)?;
+    let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
     let mut options = StackOptions::default();
     options.max_frames = args.max_frames.unwrap_or(options.max_frames);
     options.consistent = args.consistent;
@@ -111,6 +113,9 @@ pub(crate) fn run(args: &Stacks, colour: Colour, console: &Console) -> Result<Ou
         for note in &stacks.report.notes {
             console.warn(note);
         }
+    }
+    for problem in symbols.server_problems() {
+        console.warn(problem);
     }
     let outcome = if stacks.is_incomplete() { Outcome::Incomplete } else { Outcome::Done };
     // The program ends next, which is quicker than to give back the frames of a thousand threads one by one.

@@ -1,6 +1,6 @@
 //! `backtrail symbolicate`: reports in, answers out.
 
-use super::options::{Cache, Colour, symbols};
+use super::options::{Cache, Colour, Servers, symbols};
 use crate::io::console::Console;
 use crate::io::file::InputFiles;
 use crate::io::input::{self, Input};
@@ -27,6 +27,8 @@ pub(crate) struct Symbolicate {
     /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) servers: Servers,
     #[command(flatten)]
     pub(crate) cache: Cache,
     /// The form of the output.
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
         inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path)),
     );
     names.iter().try_for_each(|name| target.check(name, &files))?;
-    let symbols = symbols(&args.symbols, Some(&args.cache), console)?;
+    let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
     let mut style = colour.style(console, args.output.is_none());
     if args.format == ReportFormat::Crash {
         style.escaping = if target.may_be_terminal(console) { Escaping::Whole } else { Escaping::None };

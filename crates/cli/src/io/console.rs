@@ -3,7 +3,7 @@
 use super::text::{Escaping, Style, Text};
 use std::fmt::{self, Display};
 use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes that are written at a time.
 const BUFFER: usize = 1 << 16;
@@ -64,7 +64,7 @@ impl Environment {
 pub struct Console {
     stdin: Mutex<Box<dyn Read + Send>>,
     stdout: Mutex<Box<dyn Write + Send>>,
-    stderr: Mutex<Box<dyn Write + Send>>,
+    stderr: Stderr,
     environment: Environment,
     name: OnceLock<&'static str>,
     is_of_process: bool,
@@ -82,7 +82,7 @@ impl Console {
         Self {
             stdin: Mutex::new(streams.stdin),
             stdout: Mutex::new(streams.stdout),
-            stderr: Mutex::new(streams.stderr),
+            stderr: Stderr(Arc::new(Mutex::new(streams.stderr))),
             environment,
             name: OnceLock::new(),
             is_of_process: false,
@@ -130,13 +130,13 @@ impl Console {
 
     /// Writes to standard error what was escaped before.
     pub(crate) fn write_to_stderr(&self, bytes: &[u8]) {
-        let mut stderr = lock(&self.stderr);
-        let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
+        self.stderr.write(bytes);
     }
 
-    /// Whether a line that changes can be shown.
-    pub(crate) fn shows_progress(&self) -> bool {
-        self.environment.stderr_is_terminal && !self.environment.terminal_is_dumb
+    /// Where a line can be shown that changes, if it can.
+    pub(crate) fn progress_line(&self) -> Option<Stderr> {
+        let can = self.environment.stderr_is_terminal && !self.environment.terminal_is_dumb;
+        can.then(|| self.stderr.clone())
     }
 
     pub(crate) fn stdout_is_terminal(&self) -> bool {
@@ -156,6 +156,18 @@ impl Console {
     pub(crate) fn style_of_tools(&self) -> Style {
         let escaping = if self.stdout_is_terminal() { Escaping::Whole } else { Escaping::None };
         Style { coloured: false, escaping }
+    }
+}
+
+/// Standard error, which several may write to.
+#[derive(Clone)]
+pub(crate) struct Stderr(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Stderr {
+    /// Writes what was escaped before.
+    pub(crate) fn write(&self, bytes: &[u8]) {
+        let mut stderr = lock(&self.0);
+        let _ = stderr.write_all(bytes).and_then(|()| stderr.flush());
     }
 }
 

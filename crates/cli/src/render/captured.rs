@@ -1,6 +1,7 @@
 //! Captured processes as text and as collapsed stacks.
 
-use super::facts::{id, is_missing, subject, what};
+use super::facts::{subject, what};
+use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
 use crate::io::escape::is_unsafe;
@@ -30,7 +31,7 @@ pub(crate) fn write(out: &mut Text<'_>, stacks: &Stacks, fold: bool) -> io::Resu
     for group in groups {
         threads.thread(out, &group)?;
     }
-    missing(out, stacks)?;
+    missing::write(out, report)?;
     notes(out, report)
 }
 
@@ -48,24 +49,6 @@ fn head(out: &mut Text<'_>, report: &Report) -> io::Result<()> {
         let address = report.exception.as_ref().and_then(|exception| exception.address);
         let place = address.map(|address| format!(" at {address}")).unwrap_or_default();
         out.line(format_args!("{what}{place}"))?;
-    }
-    Ok(())
-}
-
-fn missing(out: &mut Text<'_>, stacks: &Stacks) -> io::Result<()> {
-    let images = stacks.report.process.images.iter().map(|image| (image, &image.symbols));
-    let mut missing =
-        images.filter(|(_, symbols)| is_missing(symbols) && symbols.unnamed_frames > 0).peekable();
-    if missing.peek().is_some() {
-        out.end()?;
-        out.painted_line(Look::Heading, "Files missing")?;
-    }
-    for (image, symbols) in missing {
-        let frames = if symbols.unnamed_frames == 1 { "frame" } else { "frames" };
-        let name = image.path.as_ref().unwrap_or(&image.name);
-        out.put_str("  ")?;
-        out.paint(Look::Bad, name)?;
-        out.line(format_args!("  {}  {} {frames}", id(image), symbols.unnamed_frames))?;
     }
     Ok(())
 }

@@ -1,12 +1,7 @@
 //! What is said of a report in every form for people.
 
 use super::stack::{place, rows};
-use backtrail::{Analysis, Image, ImageSymbols, Report, SymbolStatus, Trust, Verdict};
-
-/// Whether frames stayed without names for want of this image's symbols.
-pub(crate) fn is_missing(symbols: &ImageSymbols) -> bool {
-    matches!(symbols.status, SymbolStatus::Missing | SymbolStatus::IdMismatch(_))
-}
+use backtrail::{Analysis, Image, Report, Trust, Verdict};
 
 /// The image's identity, or that it has none.
 pub(crate) fn id(image: &Image) -> String {

@@ -1,10 +1,10 @@
 //! One self-contained page: no scripts, no fonts, nothing fetched. Every text from the report is escaped.
 
-use super::facts::{id, is_missing, subject, what, where_lines, whose};
+use super::facts::{id, subject, what, where_lines, whose};
 use super::stack::{Row, common_directory, rows};
 use super::threads::{folded, thread_title};
 use crate::io::escape::{is_unsafe, shortened};
-use backtrail::{Analysis, Frame, SymbolStatus, Thread, Verdict};
+use backtrail::{Analysis, Frame, Thread, Verdict};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
@@ -120,21 +120,22 @@ impl Page<'_> {
         if images.is_empty() {
             return Ok(());
         }
-        let missing = images.iter().filter(|(_, symbols)| is_missing(symbols)).count();
+        let missing = images.iter().filter(|(_, symbols)| symbols.is_incomplete()).count();
         let open = if missing > 0 { " open" } else { "" };
         writeln!(out, "<details{open}>\n<summary>Symbols <span class=\"faint\">{} images, ", images.len())?;
         writeln!(out, "{missing} missing</span></summary>\n<div class=\"scroll\"><table class=\"images\">")?;
         writeln!(out, "<tr><th>image</th><th>identity</th><th>symbols</th><th>files</th></tr>")?;
         for (image, symbols) in images {
-            let class = if is_missing(symbols) { "missing" } else { "" };
+            let class = if symbols.is_incomplete() { "missing" } else { "" };
             write!(
                 out,
                 "<tr class=\"{class}\"><td>{}</td><td><code>{}</code></td>",
                 Text(&image.name),
                 id(image)
             )?;
-            let files = if symbols.status == SymbolStatus::Found { &symbols.files } else { &symbols.tried };
-            let files: Vec<_> = files.iter().map(|file| Text(file).to_string()).collect();
+            let files = if symbols.has_file() { &symbols.files } else { &symbols.tried };
+            let how = symbols.how_to_get.as_ref().map(|how| format!("to get them: {how}"));
+            let files: Vec<_> = files.iter().chain(&how).map(|file| Text(file).to_string()).collect();
             writeln!(out, "<td>{}</td><td>{}</td></tr>", symbols.status.as_str(), files.join("<br>"))?;
         }
         writeln!(out, "</table></div>\n</details>")

@@ -25,6 +25,10 @@ fn write_image(out: &mut Text<'_>, image: &Image, symbols: &ImageSymbols) -> io:
     out.line(format_args!("  bias       {bias}"))?;
     match symbols.status {
         SymbolStatus::Found => out.line(format_args!("  symbols    {}", symbols.files.join(", ")))?,
+        SymbolStatus::ExportsOnly => {
+            out.line(format_args!("  symbols    {} (only what it exports)", symbols.files.join(", ")))?;
+        }
+        SymbolStatus::Stripped => out.line("  symbols    stripped")?,
         SymbolStatus::NoneNeeded => out.line("  symbols    none")?,
         _ => out.line("  symbols    missing")?,
     }

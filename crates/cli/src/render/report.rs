@@ -1,10 +1,11 @@
 //! The text that a person reads first: what, where, why, whose; then the stacks.
 
-use super::facts::{id, is_missing, subject, what, where_lines, whose};
+use super::facts::{id, subject, what, where_lines, whose};
+use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
 use crate::io::text::{Look, Text};
-use backtrail::{Analysis, Image, ImageSymbols, Report, SymbolStatus};
+use backtrail::{Analysis, Report, SymbolStatus};
 use std::io;
 
 /// Writes one analysed report.
@@ -134,38 +135,17 @@ impl Page<'_> {
     fn symbols(&self, out: &mut Text<'_>) -> io::Result<()> {
         let images: Vec<_> =
             self.report().process.images.iter().map(|image| (image, &image.symbols)).collect();
-        let found: Vec<_> =
-            images.iter().filter(|(_, symbols)| symbols.status == SymbolStatus::Found).collect();
+        let found: Vec<_> = images
+            .iter()
+            .filter(|(_, symbols)| symbols.has_file() && symbols.status != SymbolStatus::Stripped)
+            .collect();
         if !found.is_empty() {
             self.heading(out, "Symbols found")?;
             for (image, symbols) in found {
                 out.line(format_args!("  {}  {}  {}", image.name, id(image), symbols.files.join(", ")))?;
             }
         }
-        let missing: Vec<_> = images.iter().filter(|(_, symbols)| is_missing(symbols)).collect();
-        if !missing.is_empty() {
-            self.heading(out, "Symbols missing")?;
-            for (image, symbols) in missing {
-                self.missing(out, image, symbols)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn missing(&self, out: &mut Text<'_>, image: &Image, symbols: &ImageSymbols) -> io::Result<()> {
-        let frames = match symbols.unnamed_frames {
-            1 => "1 frame".to_owned(),
-            count => format!("{count} frames"),
-        };
-        let arch = image.arch.map_or("", backtrail::Arch::name);
-        out.put_str("  ")?;
-        out.paint(Look::Bad, &image.name)?;
-        out.line(format_args!("  {}  {arch}  {frames}", id(image)))?;
-        for tried in &symbols.tried {
-            out.put_str("      ")?;
-            out.painted_line(Look::Faint, tried)?;
-        }
-        Ok(())
+        missing::write(out, self.report())
     }
 
     fn notes(&self, out: &mut Text<'_>) -> io::Result<()> {

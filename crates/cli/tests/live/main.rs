@@ -7,5 +7,6 @@ mod denied;
 mod effects;
 mod files;
 mod gdb;
+mod missing;
 mod states;
 mod target;

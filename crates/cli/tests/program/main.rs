@@ -6,6 +6,7 @@ mod command_line;
 mod command_lines;
 mod convert;
 mod corpus;
+mod debuginfod;
 mod exit_codes;
 mod front_ends;
 mod hostile_text;

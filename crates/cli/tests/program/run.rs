@@ -19,10 +19,22 @@ pub(crate) fn with_input(arguments: &[&str], input: &[u8]) -> Run {
     run(Path::new(env!("CARGO_BIN_EXE_backtrail")), arguments, input)
 }
 
+/// With these environment variables.
+pub(crate) fn with_environment(variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    command.args(arguments).envs(variables.iter().copied());
+    start(command, b"")
+}
+
 /// Runs any program in the same way.
 pub(crate) fn run(program: &Path, arguments: &[&str], input: &[u8]) -> Run {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(backtrail_testkit::workspace_root()).env("COLUMNS", "100");
+    command.args(arguments);
+    start(command, input)
+}
+
+fn start(mut command: Command, input: &[u8]) -> Run {
+    command.current_dir(backtrail_testkit::workspace_root()).env("COLUMNS", "100");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -32,7 +44,7 @@ pub(crate) fn run(program: &Path, arguments: &[&str], input: &[u8]) -> Run {
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
     Run {
-        code: output.status.code().unwrap_or_else(|| panic!("{arguments:?}: ended by a signal")),
+        code: output.status.code().unwrap_or_else(|| panic!("{command:?}: ended by a signal")),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }

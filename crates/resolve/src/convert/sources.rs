@@ -3,7 +3,9 @@
 use crate::files::{debug_files_in, neighbours};
 use backtrail_core::{Arch, ImageId};
 use backtrail_object::{Kind, Limits, Object, slices};
-use backtrail_store::{ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, ScanOptions};
+use backtrail_store::{
+    ExternalSymbolFile, FileData, ImageFiles, Index, NoProgress, OpenFile, RemoteFiles, ScanOptions,
+};
 use backtrail_table::Header;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -62,7 +64,15 @@ impl ConvertSources {
     /// Looks into files, dSYM bundles and folders. Slices of fat files are images of their own, and files of the same
     /// identity and architecture are one image.
     pub fn find(paths: &[PathBuf]) -> Self {
-        let index = Index::scan(&with_neighbours(paths), &ScanOptions::default(), &NoProgress);
+        Self::find_with(paths, None)
+    }
+
+    /// As [`find`](Self::find); servers are asked for the debug files of binaries that have none on this machine.
+    pub fn find_with(paths: &[PathBuf], remote: Option<Arc<dyn RemoteFiles>>) -> Self {
+        let mut index = Index::scan(&with_neighbours(paths), &ScanOptions::default(), &NoProgress);
+        if let Some(remote) = remote {
+            index = index.with_remote(remote);
+        }
         let mut found = Found::default();
         for path in paths {
             let before = found.count();
@@ -80,7 +90,12 @@ impl ConvertSources {
             let what = "expected the binary that this split debug info belongs to, too";
             problems.extend(split.iter().map(|path| format!("{}: {what}", path.display())));
         }
-        Self { sources: join(candidates, &index), problems, index }
+        let mut sources = join(candidates, &index);
+        let mut images: Vec<_> =
+            sources.iter_mut().filter_map(|source| Some((source.id?, &mut source.files))).collect();
+        index.fetch_debug_files(&mut images);
+        problems.extend(index.remote().map(|remote| remote.problems()).unwrap_or_default());
+        Self { sources, problems, index }
     }
 }
 

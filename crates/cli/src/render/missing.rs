@@ -1,0 +1,51 @@
+//! Why frames have no names: one table of the images that they lie in.
+
+use super::facts::id;
+use crate::io::text::{Look, Text};
+use backtrail::{Image, Report, SymbolStatus};
+use std::io;
+
+/// Writes each image with frames without names: how many, what became of its symbols, what was tried, and how to come by
+/// them. Nothing where all frames have names.
+pub(crate) fn write(out: &mut Text<'_>, report: &Report) -> io::Result<()> {
+    let processes = std::iter::once(&report.process).chain(&report.processes);
+    let images: Vec<_> =
+        processes.flat_map(|process| &process.images).filter(|image| image.symbols.is_incomplete()).collect();
+    if images.is_empty() {
+        return Ok(());
+    }
+    out.end()?;
+    out.painted_line(Look::Heading, "Frames without names")?;
+    images.into_iter().try_for_each(|image| write_image(out, image))
+}
+
+fn write_image(out: &mut Text<'_>, image: &Image) -> io::Result<()> {
+    let symbols = &image.symbols;
+    let frames = match symbols.unnamed_frames {
+        1 => "1 frame".to_owned(),
+        count => format!("{count} frames"),
+    };
+    out.put_str("  ")?;
+    out.paint(Look::Bad, image.path.as_ref().unwrap_or(&image.name))?;
+    let arch = image.arch.map_or("", backtrail::Arch::name);
+    out.line(format_args!("  {}  {arch}  {frames}: {}", id(image), explain(&symbols.status)))?;
+    for tried in &symbols.tried {
+        out.put_str("      ")?;
+        out.painted_line(Look::Faint, tried)?;
+    }
+    if let Some(how) = &symbols.how_to_get {
+        out.line(format_args!("      to get them: {how}"))?;
+    }
+    Ok(())
+}
+
+/// The status in words.
+fn explain(status: &SymbolStatus) -> &'static str {
+    match status {
+        SymbolStatus::Found => "debug info has no function there",
+        SymbolStatus::ExportsOnly => "the file names only what it exports",
+        SymbolStatus::Stripped => "the file has no names for them",
+        SymbolStatus::IdMismatch(_) => "only another build was found",
+        _ => "no file",
+    }
+}

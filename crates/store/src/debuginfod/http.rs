@@ -1,0 +1,100 @@
+//! The HTTP client: one request, its answer, and what can go wrong with either.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::http::StatusCode;
+use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+use ureq::{Agent, Error};
+
+/// A client that keeps its connections.
+#[derive(Debug)]
+pub(super) struct Client {
+    agent: Agent,
+}
+
+/// What a server answered.
+pub(super) enum Answer {
+    /// The file, and its length where the server states one.
+    File(Option<u64>, Box<dyn Read>),
+    /// It does not have it.
+    NotThere,
+    /// It refused this request.
+    Refused(String),
+    /// It could not be asked, or is broken or overloaded.
+    Failed(String),
+}
+
+/// Redirects that are followed for one file.
+const MAX_REDIRECTS: u32 = 5;
+
+/// A server that is there accepts a connection long before that.
+const CONNECT: Duration = Duration::from_secs(15);
+
+impl Client {
+    /// `timeout` bounds each wait for bytes. Proxies are those of the environment, certificates those of the system.
+    pub(super) fn new(timeout: Duration) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .root_certs(RootCerts::PlatformVerifier)
+            .unversioned_rustls_crypto_provider(provider);
+        let config = Agent::config_builder()
+            .user_agent(concat!("backtrail/", env!("CARGO_PKG_VERSION")))
+            .tls_config(tls.build())
+            .http_status_as_error(false)
+            .max_redirects(MAX_REDIRECTS)
+            .max_redirects_will_error(true)
+            .timeout_resolve(Some(timeout))
+            .timeout_connect(Some(timeout.min(CONNECT)))
+            .timeout_recv_response(Some(timeout))
+            .timeout_per_read(Some(timeout));
+        Self { agent: config.build().into() }
+    }
+
+    /// Asks for a file. A server that is asked by TLS may not send the request on to one that is not.
+    pub(super) fn get(&self, url: &str) -> Answer {
+        let is_secure = url.starts_with("https:");
+        let request = self.agent.get(url).config().https_only(is_secure).build();
+        let response = match request.call() {
+            Ok(response) => response,
+            Err(error) => return Answer::Failed(explain(&error)),
+        };
+        let status = response.status();
+        match status {
+            StatusCode::OK => {
+                let length = response.body().content_length();
+                let body = response.into_body().into_with_config().limit(u64::MAX);
+                Answer::File(length, Box::new(body.reader()))
+            }
+            StatusCode::NOT_FOUND => Answer::NotThere,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                Answer::Failed(format!("answered {status}"))
+            }
+            status if status.is_server_error() => Answer::Failed(format!("answered {status}")),
+            status => Answer::Refused(format!("answered {status}")),
+        }
+    }
+}
+
+/// The reason in words, without the address, which may have a password in it.
+fn explain(error: &Error) -> String {
+    match error {
+        Error::Timeout(_) => "did not answer in time".to_owned(),
+        Error::HostNotFound => "no such host".to_owned(),
+        Error::TooManyRedirects => {
+            format!("sent on from one address to the next more than {MAX_REDIRECTS} times")
+        }
+        Error::RequireHttpsOnly(_) => "sent on to a server without TLS".to_owned(),
+        Error::BadUri(_) => "is no address of a server".to_owned(),
+        Error::Io(error) => format!("cannot be asked: {error}"),
+        error => format!("cannot be asked: {error}"),
+    }
+}
+
+/// Whether a body's bytes did not come in time.
+pub(super) fn is_timeout(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    matches!(inner, Some(Error::Timeout(_))) || error.kind() == io::ErrorKind::TimedOut
+}
