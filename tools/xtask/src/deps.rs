@@ -44,7 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     // L7
-    ("cli", &["backtrail"]),
+    ("cli", &["backtrail", "store"]),
     ("ffi", &["backtrail"]),
     // For tests only.
     ("testkit", &["core"]),

@@ -1,8 +1,9 @@
 //! Where results go: standard output, a file, or a directory with a file for each.
 
 use super::console::{Console, Locked};
-use super::file::{InputFiles, NewFile, descriptor, follow};
+use super::file::{InputFiles, descriptor, follow};
 use crate::outcome::Failure;
+use backtrail_store::NewFile;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -91,7 +92,7 @@ enum Open<'a> {
     Nothing,
     Stdout(BufWriter<Locked<'a, dyn Write + Send>>),
     Stream(BufWriter<File>),
-    File(NewFile),
+    File(BufWriter<NewFile>),
 }
 
 impl<'a> Sink<'a> {
@@ -123,7 +124,10 @@ impl<'a> Sink<'a> {
             Target::Directory(_) => Ok(Open::Nothing),
             Target::Stdout => Ok(Open::Stdout(self.console.stdout())),
             Target::Stream(path) => open_stream(path).map(Open::Stream),
-            Target::File(path) => NewFile::create(path).map(Open::File).map_err(|error| self.failed(error)),
+            Target::File(path) => {
+                let file = NewFile::create(path).map_err(|error| self.failed(error))?;
+                Ok(Open::File(BufWriter::with_capacity(1 << 16, file)))
+            }
         }
     }
 
@@ -142,7 +146,9 @@ impl<'a> Sink<'a> {
             Open::Nothing => Ok(()),
             Open::Stdout(mut out) => out.flush(),
             Open::Stream(mut out) => out.flush(),
-            Open::File(out) => out.finish(),
+            Open::File(out) => {
+                out.into_inner().map_err(io::IntoInnerError::into_error).and_then(NewFile::finish)
+            }
         };
         finished.map_err(|error| self.failed(error))
     }

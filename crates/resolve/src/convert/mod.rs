@@ -1,15 +1,13 @@
 //! Debug files into symbol tables on the disk.
 
 mod export;
-mod output;
 mod sources;
 mod stack_cfi;
 
 use crate::image_symbolizer::ImageSymbolizer;
-use backtrail_store::{Error, ErrorKind, FileData, Index};
+use backtrail_store::{Error, ErrorKind, FileData, Index, NewFile};
 use backtrail_symbolize::convert::{self as engine, ConvertError, ConvertOptions};
 use backtrail_table::DropReason;
-use output::Pending;
 pub use sources::{ConvertSource, ConvertSources};
 use std::fmt;
 use std::io::{self, BufWriter, Write as _};
@@ -115,7 +113,7 @@ const MAX_REQUESTS: usize = 1 << 20;
 /// which another run may find.
 pub(crate) fn keep(image: &ImageSymbolizer, index: &Index, place: &Path) -> Option<()> {
     image.provide_all(index, MAX_REQUESTS);
-    let pending = Pending::create(place).ok()?;
+    let pending = NewFile::create(place).ok()?;
     let summary = engine_run(image, None, &Silent, place, &pending).ok()?;
     let is_lasting = |reason: &DropReason| !is_loss(*reason);
     let is_whole =
@@ -128,8 +126,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    let mut pending = Pending::create(path)?;
-    pending.file.write_all(bytes)?;
+    let mut pending = NewFile::create(path)?;
+    pending.write_all(bytes)?;
     pending.finish()
 }
 
@@ -167,7 +165,7 @@ impl ConvertSources {
         let image = ImageSymbolizer::new(&source.files).map_err(input)?;
         image.provide_all(&self.index, MAX_REQUESTS);
         let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
-        let pending = Pending::create(place).map_err(failed)?;
+        let pending = NewFile::create(place).map_err(failed)?;
         let summary = engine_run(&image, settings.jobs, progress, &source.files.main_file, &pending);
         let summary = summary.map_err(|error| error.at(place))?;
         let mut took = start.elapsed();
@@ -213,7 +211,7 @@ impl Failed {
     }
 
     /// A table that was just written cannot be read again.
-    fn table(table: &Pending, error: &backtrail_table::Error) -> Self {
+    fn table(table: &NewFile, error: &backtrail_table::Error) -> Self {
         Self::Input(Error::new(ErrorKind::Changed, table.temporary().display(), error.to_string()))
     }
 }
@@ -255,12 +253,12 @@ fn engine_run(
     jobs: Option<usize>,
     progress: &dyn ConvertProgress,
     input: &Path,
-    pending: &Pending,
+    pending: &NewFile,
 ) -> Result<engine::TableSummary, Failed> {
     let adapter = ProgressAdapter { progress, image };
     let name = input.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let options = ConvertOptions { jobs, name, progress: &adapter };
-    let mut out = BufWriter::with_capacity(1 << 20, &pending.file);
+    let mut out = BufWriter::with_capacity(1 << 20, pending.file());
     let summary = image.with_symbolizer(|symbolizer| engine::convert(symbolizer, &options, &mut out));
     let input = |what: String| Error::new(ErrorKind::Object, input.display(), what);
     let nothing = || input("nothing to convert".to_owned());
@@ -276,7 +274,7 @@ fn engine_run(
 
 fn verify(
     image: &ImageSymbolizer,
-    pending: &Pending,
+    pending: &NewFile,
     settings: &ConvertSettings,
 ) -> Result<Verified, Failed> {
     let data = FileData::map(pending.temporary())?;
@@ -293,19 +291,19 @@ fn verify(
 fn in_format(
     source: &ConvertSource,
     settings: &ConvertSettings,
-    table: &Pending,
+    table: &NewFile,
     place: &Path,
     stats: &mut TableStats,
     dropped: &mut Vec<(String, u64)>,
-) -> Result<Pending, ConvertFailure> {
+) -> Result<NewFile, ConvertFailure> {
     let output = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
-    let exported = Pending::create(place).map_err(output)?;
+    let exported = NewFile::create(place).map_err(output)?;
     let (nameless, ruleless) = export(source, settings, table, &exported).map_err(|error| error.at(place))?;
     for (count, what) in [(nameless, NAMELESS), (ruleless, RULELESS)] {
         dropped.extend((count > 0).then(|| (what.to_owned(), count)));
     }
     stats.sections.clear();
-    stats.bytes = exported.file.metadata().map_err(output)?.len();
+    stats.bytes = exported.file().metadata().map_err(output)?.len();
     Ok(exported)
 }
 
@@ -319,13 +317,13 @@ const RULELESS: &str = "ranges whose unwind rules Breakpad cannot express, and b
 fn export(
     source: &ConvertSource,
     settings: &ConvertSettings,
-    table: &Pending,
-    to: &Pending,
+    table: &NewFile,
+    to: &NewFile,
 ) -> Result<(u64, u64), Failed> {
     let pending = table;
     let data = FileData::map(pending.temporary())?;
     let table = backtrail_table::Table::open(&data).map_err(|error| Failed::table(pending, &error))?;
-    let mut out = BufWriter::with_capacity(1 << 20, &to.file);
+    let mut out = BufWriter::with_capacity(1 << 20, to.file());
     let written = export::write(&table, settings.format, &source.files, settings.jobs, &mut out);
     let (exported, ruleless) = written.map_err(|error| match error.kind() {
         backtrail_table::ErrorKind::Io => Failed::Output(io::Error::other(error)),

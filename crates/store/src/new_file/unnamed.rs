@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 pub(super) struct Unnamed(PathBuf);
 
 impl Unnamed {
-    /// A new file on the file system of `folder`; `None` where that, or the lack of `/proc`, does not allow it.
-    pub(super) fn create(folder: &Path) -> Option<(File, Self)> {
+    /// A new file on the file system of `directory`; `None` where that, or the lack of `/proc`, does not allow it.
+    pub(super) fn create(directory: &Path) -> Option<(File, Self)> {
         let flags = i32::try_from(OFlags::TMPFILE.bits()).ok()?;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(folder).ok()?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(directory).ok()?;
         let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         path.metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some((file, Self(path)))

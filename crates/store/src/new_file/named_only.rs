@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) enum Unnamed {}
 
 impl Unnamed {
-    pub(super) fn create(_folder: &Path) -> Option<(File, Self)> {
+    pub(super) fn create(_directory: &Path) -> Option<(File, Self)> {
         None
     }
 
