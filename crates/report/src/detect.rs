@@ -1,6 +1,6 @@
 //! Which format an input is in, from a look at its beginning.
 
-use crate::apple_text;
+use crate::{apple_text, call_tree};
 use crate::text::lossy;
 
 /// What an input looks like.
@@ -13,6 +13,8 @@ pub enum Detected {
     AppleText,
     /// JSON that is Apple's `.ips`, or may be.
     AppleIps,
+    /// Text of `sample`, spindump, or of Apple's reports on hangs and limits.
+    AppleSamples,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -42,14 +44,14 @@ const JSON_WORDS: [(&[&str], &str); 6] = [
     (&["\"crash\"", "\"process_name\""], "KSCrash's JSON report"),
 ];
 
-/// Beginnings of lines of text reports of other kinds.
-const TEXT_LINES: [(&str, &str); 6] = [
-    ("Analysis of sampling ", "sample's call graph"),
-    ("Data Source:      ", "spindump or microstackshots report"),
-    ("*** *** *** ***", "Android tombstone"),
-    ("----- pid ", "Android thread dump"),
-    ("#00 pc ", "Android tombstone"),
-    ("*** Crash dump is missing", "Windows crash dump"),
+/// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
+const TEXT_LINES: [(&str, Detected); 6] = [
+    (call_tree::SAMPLE, Detected::AppleSamples),
+    (call_tree::SPINDUMP, Detected::AppleSamples),
+    ("*** *** *** ***", Detected::NotReadYet("Android tombstone")),
+    ("----- pid ", Detected::NotReadYet("Android thread dump")),
+    ("#00 pc ", Detected::NotReadYet("Android tombstone")),
+    ("*** Crash dump is missing", Detected::NotReadYet("Windows crash dump")),
 ];
 
 /// Says which format `input` is in. A guess from its beginning: reading it may still find that it is something else.
@@ -93,8 +95,8 @@ fn detect_text(head: &[u8]) -> Detected {
         }
         let text = line.text();
         let other = TEXT_LINES.iter().find(|(word, _)| text.trim_start().starts_with(word));
-        if let Some((_, name)) = other {
-            return Detected::NotReadYet(name);
+        if let Some((_, detected)) = other {
+            return *detected;
         }
         is_apple |= apple_text::is_telling(&text);
     }
@@ -121,7 +123,7 @@ mod tests {
             (b"MDMP\x93\xa7", not_yet("minidump")),
             (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),
             (b"\xff\xfeP\0r\0", not_yet("text in UTF-16")),
-            (b"Process: App [1]\nAnalysis of sampling App\n", not_yet("sample's call graph")),
+            (b"Process: App [1]\nAnalysis of sampling App\n", Detected::AppleSamples),
             (b"hello\nworld\n", Detected::Unknown),
             (b"a\0b", Detected::Unknown),
         ] {

@@ -17,6 +17,7 @@
 
 mod apple_ips;
 mod apple_text;
+mod call_tree;
 mod detect;
 mod emit;
 mod error;
