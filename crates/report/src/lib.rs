@@ -21,11 +21,17 @@ mod call_tree;
 mod detect;
 mod emit;
 mod error;
+mod jetsam_text;
 mod json;
 mod limits;
+mod memory;
+mod metrickit;
 mod notes;
+mod numbers;
+mod panic_text;
 mod read;
 mod stack;
+mod swift_backtrace;
 mod text;
 
 pub use detect::{Detected, detect};

@@ -30,7 +30,7 @@ impl Body<'_, '_> {
     }
 
     /// Each of these takes a member into the model, or says `false`.
-    fn member(&mut self, name: &str, value: &Json<'_>) -> bool {
+    pub(super) fn member(&mut self, name: &str, value: &Json<'_>) -> bool {
         self.process_member(name, value) || self.text_block(name, value) || self.part(name, value)
     }
 
@@ -114,7 +114,7 @@ impl Body<'_, '_> {
         true
     }
 
-    fn finish(mut self, document: &Json<'_>) -> Report {
+    pub(super) fn finish(mut self, document: &Json<'_>) -> Report {
         self.blame(document);
         let os = [self.os.train.take(), self.os.build.take().map(|build| format!("({build})"))];
         self.report.os = join(os);

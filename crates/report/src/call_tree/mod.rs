@@ -12,6 +12,8 @@ mod spindump;
 mod tests;
 
 use crate::Limits;
+pub(crate) use builder::finish;
+
 use crate::apple_text::{Blamed, KeyValue, Line, Lines, set_header};
 use crate::notes::Notes;
 use backtrail_model::{Backtrace, Field, Frame, Process, Report, Section, Source};
