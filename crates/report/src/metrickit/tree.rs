@@ -171,7 +171,8 @@ fn frame(stated: Stated, images: &Images) -> Frame {
     let base = frame.image.and_then(|image| images.list.get(image)).map(|image| image.load_address);
     let from_base = || Avma::new(stated.address?).offset_from(base?);
     // Where the payload's number is the load address, the offset is what is left.
-    frame.image_offset = from_base().filter(|_| base.is_some_and(|base| base.get() > 0)).or(stated.offset);
+    let is_base = base.is_some_and(|base| base.get() > 0 && Some(base.get()) == stated.offset);
+    frame.image_offset = if is_base { from_base() } else { stated.offset };
     frame.image_name = stated.name;
     frame
 }
