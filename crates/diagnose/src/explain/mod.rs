@@ -12,6 +12,7 @@ mod abort;
 mod bad_access;
 mod draft;
 mod esr;
+mod events;
 mod facts;
 mod fault;
 mod guard;
@@ -83,7 +84,13 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 39] = [
+static LEADING: [Leading; 45] = [
+    leading("memory-event", events::jetsam::explain),
+    leading("kernel-panic", events::panic::explain),
+    leading("samples", events::samples::explain),
+    leading("stackshot", events::stackshot::explain),
+    leading("metrickit", events::metrickit::explain),
+    leading("other-kind", events::other::explain),
     leading("simulated", kills::simulated),
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
