@@ -119,7 +119,10 @@ pub(crate) fn is_cut(analysis: &Analysis) -> bool {
 /// Whether nothing of what a report is for was found in it: not even its process' path, which stands in its body.
 fn is_empty(analysis: &Analysis) -> bool {
     let report = &analysis.report;
-    report.process.threads.is_empty()
+    report.event.is_none()
+        && report.processes.is_empty()
+        && report.process.trees.is_empty()
+        && report.process.threads.is_empty()
         && report.process.backtraces.is_empty()
         && report.process.images.is_empty()
         && report.exception.is_none()

@@ -9,3 +9,4 @@ pub(crate) mod llvm;
 pub(crate) mod report;
 mod stack;
 mod threads;
+mod tree;

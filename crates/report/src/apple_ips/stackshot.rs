@@ -102,7 +102,9 @@ pub(super) fn images(body: &mut Body<'_, '_>, holder: &Json<'_>) -> Images {
         let source = item.items().get(2).and_then(text);
         let id = id.text().and_then(|id| ImageId::parse_uuid(&id).ok()).filter(|id| !id.is_nil());
         let load_address = Avma::new(base.number().unwrap_or_default());
-        Image { id, load_address, source, ..Image::default() }
+        // No list names them; spindump calls images so that it has no name of.
+        let name = id.map(|id| format!("<{id}>")).unwrap_or_default();
+        Image { name, id, load_address, source, ..Image::default() }
     };
     let images: Vec<Image> = list.items().iter().map(image).collect();
     // Frames name images by position, so they are all or none.
