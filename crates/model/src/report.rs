@@ -1,6 +1,6 @@
 //! What one input says: the event, its processes, and everything that has no field of its own.
 
-use crate::{Frame, Process, Thread};
+use crate::{Field, Frame, Process, Section, Thread};
 use backtrail_core::Avma;
 
 /// Everything that one input says: a crash report, a core, a minidump, a saved stack, or the capture of a process that
@@ -151,24 +151,6 @@ pub struct AppInfo {
     pub image: Option<String>,
     /// The lines.
     pub lines: Vec<String>,
-}
-
-/// A `Key: value` line, or a JSON member printed as one.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Field {
-    /// The key as printed.
-    pub key: String,
-    /// The value as printed, without surrounding blanks.
-    pub value: String,
-}
-
-/// A titled block of text.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Section {
-    /// The title, without its colon.
-    pub title: String,
-    /// The text below it.
-    pub text: String,
 }
 
 impl Report {

@@ -67,7 +67,7 @@ const JSON_WORDS: [(&[&str], Detected); 17] = [
 const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
 
 /// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
-const TEXT_LINES: [(&str, Detected); 13] = [
+const TEXT_LINES: [(&str, Detected); 15] = [
     (panic_text::PANIC, Detected::ApplePanic),
     ("*** Panic Report ***", Detected::ApplePanic),
     (jetsam_text::JETSAM, Detected::AppleJetsamText),
@@ -77,6 +77,8 @@ const TEXT_LINES: [(&str, Detected); 13] = [
     ("\u{1f4a3} Swift runtime failure:", Detected::SwiftBacktrace),
     (call_tree::SAMPLE, Detected::AppleSamples),
     (call_tree::SPINDUMP, Detected::AppleSamples),
+    ("Heaviest stack for ", Detected::AppleSamples),
+    ("Powerstats for:", Detected::AppleSamples),
     ("*** *** *** ***", Detected::NotReadYet("Android tombstone")),
     ("----- pid ", Detected::NotReadYet("Android thread dump")),
     ("#00 pc ", Detected::NotReadYet("Android tombstone")),

@@ -34,8 +34,14 @@ pub(crate) fn add(report: &mut Report, text: &str, limits: &Limits, notes: &mut 
     if message.is_some() {
         report.exception.get_or_insert_with(Exception::default).message = message;
     }
-    let mut reader =
-        Reader { report, limits, notes, stacks: Vec::new(), registers: Vec::new(), in_stack: false };
+    let mut reader = Reader {
+        report,
+        limits,
+        notes,
+        stacks: Vec::new(),
+        registers: Vec::new(),
+        frames_left: limits.max_frames,
+    };
     let mut previous = "";
     for line in text.lines() {
         if line.len() <= limits.max_line {
@@ -67,7 +73,7 @@ struct Reader<'r, 'l> {
     notes: &'r mut Notes,
     stacks: Vec<Backtrace>,
     registers: Vec<Register>,
-    in_stack: bool,
+    frames_left: usize,
 }
 
 /// Lines `Key: value` that are worth a field of their own.
@@ -100,7 +106,6 @@ impl Reader<'_, '_> {
         } else if let Some(image) = kext(line) {
             self.image(image);
         } else {
-            self.in_stack = self.in_stack && line.is_empty();
             self.registers(line);
             self.fact(line, previous);
         }
@@ -111,20 +116,18 @@ impl Reader<'_, '_> {
             let title = title.trim_end_matches(':').to_owned();
             self.stacks.push(Backtrace { title, is_exception: false, frames: Vec::new() });
         }
-        self.in_stack = true;
     }
 
     fn frame(&mut self, mut frame: Frame) {
         if self.stacks.is_empty() {
             self.open("Backtrace");
         }
-        let limit = self.limits.max_frames;
-        let count: usize = self.stacks.iter().map(|stack| stack.frames.len()).sum();
         let Some(stack) = self.stacks.last_mut() else { return };
-        if count >= limit {
+        let Some(left) = self.frames_left.checked_sub(1) else {
             self.notes.add(|| "more frames than the limit allows; the rest is kept as text".to_owned());
             return;
-        }
+        };
+        self.frames_left = left;
         frame.index = u32::try_from(stack.frames.len()).unwrap_or(u32::MAX);
         stack.frames.push(frame);
     }

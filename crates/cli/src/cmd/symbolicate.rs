@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// directories, Mach-O and ELF files, .build-id trees.
 #[derive(Args, Debug)]
 pub(crate) struct Symbolicate {
-    /// Reports: Apple .crash or .ips. A directory means every report in it, `-` is standard input.
+    /// Reports: Apple's of any kind, MetricKit's, Swift's. A directory means every report in it, `-` is standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
     /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.

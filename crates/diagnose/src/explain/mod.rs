@@ -133,7 +133,7 @@ static LEADING: [Leading; 45] = [
 ];
 
 /// The rules that add, in this order.
-static ADDING: [Adding; 7] = [
+static ADDING: [Adding; 8] = [
     adding("place", place::place),
     adding("non-fatal", signals::non_fatal),
     adding("fault-account", bad_access::account),
@@ -141,6 +141,7 @@ static ADDING: [Adding; 7] = [
     adding("segv-or-bus", signals::segv_or_bus),
     adding("recursion", stack::mention_recursion),
     adding("thread", place::thread),
+    adding("ran-as", events::machine::ran_as),
 ];
 
 /// Explains `report`: what happened, why, and what to do next.

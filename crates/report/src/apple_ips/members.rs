@@ -46,6 +46,11 @@ impl Body<'_, '_> {
             "modelCode" => fill(&mut report.device, text(value)),
             "captureTime" => fill(&mut report.time, text(value)),
             "incident" => fill(&mut report.incident, text(value)),
+            "translated" => {
+                process.translated |= value.truth() == Some(true);
+                // `false` is kept, too: that it was not translated is said by newer systems only.
+                value.truth() == Some(true)
+            }
             "cpuType" => {
                 let name = value.text().unwrap_or_default();
                 let arch = Arch::from_name(&name);

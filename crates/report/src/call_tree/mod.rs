@@ -126,8 +126,21 @@ pub(crate) fn add_heaviest(process: &mut Process) {
     let Some(tree) = process.trees.first() else { return };
     let Some(node) = tree.heaviest() else { return };
     let frames: Vec<Frame> = tree.stack(node).cloned().zip(0..).map(renumbered).collect();
-    let title = format!("Heaviest stack of {}", tree.title);
+    let title = format!("Heaviest stack of {}", thread_of(&tree.title));
     process.backtraces.push(Backtrace { title, is_exception: false, frames });
+}
+
+/// The thread that a tree's title names, without what else the title says: `Thread 0x3316`, `Thread_13078`.
+fn thread_of(title: &str) -> &str {
+    let mut blanks = title.match_indices(' ').map(|(at, _)| at);
+    let end = match (blanks.next(), blanks.next()) {
+        (Some(first), second) if title.starts_with("Thread 0x") => {
+            second.or(Some(title.len())).filter(|_| first > 0)
+        }
+        (Some(first), _) if title.starts_with("Thread_") => Some(first),
+        _ => None,
+    };
+    end.and_then(|end| title.get(..end)).unwrap_or(title).trim_end_matches(':')
 }
 
 /// In a tree a frame's index is its depth; in a stack it is its place.

@@ -104,8 +104,13 @@ fn describe_spindump(frame: &mut Frame, what: &str) {
     let placed = inside.and_then(|(name, inside)| Some((name, inside.rsplit_once(" + ")?)));
     let Some((name, (image, offset))) = placed.filter(|(_, (_, offset))| offset.parse::<u64>().is_ok())
     else {
+        // Before macOS 10.13 the image's offset was left out: `start + 52 (Xcode) [0x…]`.
+        let old = inside.filter(|(name, _)| {
+            name.rsplit_once(" + ").is_some_and(|(_, offset)| offset.parse::<u64>().is_ok())
+        });
+        frame.image_name = old.map(|(_, image)| image.to_owned());
         // `??? [0x…]`, `<truncated backtrace>`: no image.
-        frame.reported = symbol_with_offset(what);
+        frame.reported = symbol_with_offset(old.map_or(what, |(name, _)| name));
         return;
     };
     let (file, image) = image.rsplit_once(" in ").map_or((None, image), |(file, image)| (Some(file), image));

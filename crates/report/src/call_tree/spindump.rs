@@ -28,6 +28,8 @@ struct Reader<'l> {
     processes: Vec<Process>,
     tree: Option<Builder>,
     heaviest: Option<Backtrace>,
+    /// Threads so far, of all processes.
+    trees: usize,
 }
 
 pub(super) fn read(lines: Lines<'_>, limits: &Limits) -> Report {
@@ -37,6 +39,7 @@ pub(super) fn read(lines: Lines<'_>, limits: &Limits) -> Report {
         processes: Vec::new(),
         tree: None,
         heaviest: None,
+        trees: 0,
     };
     for line in lines {
         reader.line(&line);
@@ -143,8 +146,8 @@ impl Reader<'_> {
 
     fn open_tree(&mut self, title: &str) -> bool {
         self.close_tree();
-        let count = self.processes.iter().map(|process| process.trees.len()).sum::<usize>();
-        if count >= self.common.limits.max_threads {
+        self.trees += 1;
+        if self.trees > self.common.limits.max_threads {
             self.common
                 .notes
                 .add(|| "more threads than the limit allows; the rest is kept as text".to_owned());

@@ -165,3 +165,13 @@ fn cut_anywhere_it_stays_readable() {
         }
     }
 }
+
+#[test]
+fn rows_of_older_systems_name_the_image_alone() {
+    let report =
+        parse("Data Source: x\nProcess: App [1]\n\n  Thread 0x1\n  26 start + 52 (Xcode) [0x10a3]\n");
+    let frame = &report.process.trees[0].nodes[0].frame;
+    let symbol = frame.reported.as_ref().unwrap();
+    assert_eq!((symbol.name.as_str(), symbol.offset), ("start", Some(52)));
+    assert_eq!(frame.image_name.as_deref(), Some("Xcode"));
+}

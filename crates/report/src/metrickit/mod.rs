@@ -181,11 +181,31 @@ impl Reader<'_, '_> {
                 flatten(&mut process.fields, self.input, &name, value, self.limits.max_items);
             }
         }
+        if is_own {
+            self.name_access_code(process);
+        }
         let said = |text: Option<String>| text.filter(|text| !text.is_empty());
         process.version = match (said(short), said(build)) {
             (Some(short), Some(build)) => Some(format!("{short} ({build})")),
             (one, other) => one.or(other),
         };
+    }
+
+    /// Of a bad access the payload has the kernel's code, and not the address that stands beside it in other reports.
+    fn name_access_code(&mut self, process: &mut Process) {
+        let Some(exception) = &mut self.report.exception else { return };
+        if exception.kind.as_deref() != Some("EXC_BAD_ACCESS") {
+            return;
+        }
+        exception.raw_codes.clear();
+        if let Some(code) = exception.codes.take() {
+            exception.subtype = match code.as_str() {
+                "1" => Some("KERN_INVALID_ADDRESS".to_owned()),
+                "2" => Some("KERN_PROTECTION_FAILURE".to_owned()),
+                _ => None,
+            };
+            process.fields.push(Field { key: "exceptionCode".to_owned(), value: code });
+        }
     }
 
     /// What a crash's metadata say of it.

@@ -41,7 +41,10 @@ fn a_crash_is_the_reports_own_whatever_stands_before() {
     let report = parse(&payload());
     let exception = report.exception.as_ref().unwrap();
     assert_eq!(exception.kind.as_deref(), Some("EXC_BAD_ACCESS"));
-    assert_eq!((exception.signal.as_deref(), exception.raw_codes.as_slice()), (Some("SIGSEGV"), &[2][..]));
+    assert_eq!(
+        (exception.signal.as_deref(), exception.subtype.as_deref()),
+        (Some("SIGSEGV"), Some("KERN_PROTECTION_FAILURE"))
+    );
     let termination = report.termination.as_ref().unwrap();
     assert_eq!((termination.namespace.as_deref(), termination.code), (Some("SIGNAL"), Some(11)));
     assert_eq!((report.device.as_deref(), report.event.as_deref()), (Some("iPhone10,2"), None));

@@ -57,7 +57,8 @@ impl Reader<'_, '_> {
             stacks.iter().flat_map(|stack| &stack.nodes).map(|node| node.stated.clone()).collect();
         let images = Images::of(&all);
         for name in &images.odd {
-            self.notes.add(|| format!("frames of {name} state offsets that fit no load address of it"));
+            self.notes
+                .add(|| format!("{kind}: frames of {name} state offsets that fit no load address of it"));
         }
         for (position, stack) in stacks.into_iter().enumerate() {
             if is_crash && stack.is_linear() {

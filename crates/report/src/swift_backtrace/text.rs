@@ -155,9 +155,9 @@ impl Reader<'_> {
     }
 
     fn registers(&mut self, trimmed: &str) -> bool {
-        let Some(thread) = self.report.process.threads.iter_mut().find(|thread| thread.crashed) else {
-            return false;
-        };
+        let process = &mut self.report.process;
+        let crashed = process.crashed_thread.and_then(|position| process.threads.get_mut(position));
+        let Some(thread) = crashed else { return false };
         // `cs 0x0033  fs 0x0000  gs 0x0000` on one line; else a register with what its value is or points to.
         let mut words = trimmed.split_whitespace();
         let (Some(name), Some(value)) = (words.next(), words.next()) else { return false };

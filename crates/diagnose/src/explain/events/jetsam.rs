@@ -201,9 +201,9 @@ fn largest(facts: &Facts<'_>, draft: &mut Draft) {
     let total = all(report).filter_map(|process| process.memory).fold(0, u64::saturating_add);
     let Some(most) = most else { return };
     let is_killed = most.kill_reason.is_some();
-    let fate = if is_killed { ", which was ended" } else { "" };
+    let fate = if is_killed { ", which was ended," } else { "" };
     draft.say(format!(
-        "Of the processes listed, {}{fate}, held most ({}); all together held {}.",
+        "Of the processes listed, {}{fate} held most ({}); all together held {}.",
         name_of(most),
         size(most.memory.unwrap_or_default()),
         size(total)

@@ -4,6 +4,7 @@
 //! words.
 
 pub(super) mod jetsam;
+pub(super) mod machine;
 pub(super) mod metrickit;
 pub(super) mod other;
 pub(super) mod panic;
@@ -21,7 +22,10 @@ pub(super) fn has_no_place(facts: &Facts<'_>) -> bool {
         facts.report.source,
         Source::AppleJetsam | Source::ApplePanic | Source::AppleStackshot | Source::AppleIpsOther
     );
-    of_many || (facts.report.event.is_some() && facts.stack.is_empty())
+    // The innermost frame of the heaviest stack is told by the rules of samples.
+    let is_told = facts.report.source == Source::AppleSamples
+        && facts.suspect.as_ref().is_some_and(|suspect| suspect.position == 0);
+    of_many || is_told || (facts.report.event.is_some() && facts.stack.is_empty())
 }
 
 /// The value of the first field of that key.

@@ -223,9 +223,9 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let service = between(&text, "checkins from ", " in ").or(between(&text, "checkins from ", " since"));
     let named = service.map(|service| format!(" ({service})")).unwrap_or_default();
     draft.lead(format!("Kernel panic: {}{named}", lower_first(title)), what);
-    match &message {
-        Some(message) => draft.evidence(format!("panic: {message}")),
-        None => draft.say("The report has no panic string."),
+    // The words themselves are cited as the exception's message.
+    if message.is_none() {
+        draft.say("The report has no panic string.");
     }
     if known.is_none() && message.is_some() {
         draft.say("What its words mean beyond that is not known here.");
@@ -258,11 +258,14 @@ fn lower_first(title: &str) -> String {
 /// Extensions of others on the stack are who to look at first.
 fn extensions(facts: &Facts<'_>, draft: &mut Draft) {
     let process = &facts.report.process;
-    let on_stack =
-        |position: usize| facts.frames.iter().filter(|frame| frame.image == Some(position)).count();
+    let mut on_stack = vec![0_usize; process.images.len()];
+    for position in facts.frames.iter().filter_map(|frame| frame.image) {
+        if let Some(count) = on_stack.get_mut(position) {
+            *count += 1;
+        }
+    }
     let mut foreign = 0;
-    for (position, image) in process.images.iter().enumerate() {
-        let count = on_stack(position);
+    for (image, count) in process.images.iter().zip(on_stack) {
         let Some(id) = image.bundle_id.as_deref().filter(|_| count > 0) else { continue };
         let frames = if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") };
         draft.evidence(format!("{id}{} is on the stack: {frames}", version(image)));

@@ -6,7 +6,7 @@ use super::super::waits::waiting_in;
 use super::super::words::{decimal_after, one_line};
 use super::{field, name_of};
 use crate::names::{cite, describe};
-use backtrail_model::{Backtrace, Source};
+use backtrail_model::{Backtrace, Frame, Source};
 
 /// A limit, by the report's word for the event.
 struct Limit {
@@ -165,7 +165,7 @@ fn heaviest(facts: &Facts<'_>, draft: &mut Draft) {
     let Some(top) = stack.frames.first() else { return };
     weight(facts, stack, draft);
     draft.evidence(cite(facts.report, &stack.title, top));
-    match waiting_in(&stack.frames) {
+    match waiting_in(user_part(&stack.frames)) {
         Some((wait, _)) if wait.idle => {
             draft.say("In the heaviest stack the thread waits in its run loop for something to do.");
         }
@@ -177,6 +177,14 @@ fn heaviest(facts: &Facts<'_>, draft: &mut Draft) {
             draft.say(format!("The heaviest stack ends in {}.", describe(facts.report, top)));
         }
     }
+}
+
+/// The frames outside of the kernel: what the kernel does for a thread that waits says nothing of why it does.
+fn user_part(frames: &[Frame]) -> &[Frame] {
+    const KERNEL: u64 = 1 << 63;
+    let in_kernel = |frame: &Frame| frame.address.is_some_and(|address| address.raw().get() >= KERNEL);
+    let begin = frames.iter().position(|frame| !in_kernel(frame)).unwrap_or(0);
+    frames.get(begin..).unwrap_or(frames)
 }
 
 /// How many of the samples have the heaviest stack, where the report has its tree.

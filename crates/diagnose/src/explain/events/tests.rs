@@ -50,7 +50,7 @@ fn memory_events() {
         ("memory-event", "The system ended Shop [7] for memory: per-process-limit, 800.0 MB")
     );
     assert!(text.contains("more memory than the system allows a process"), "{text}");
-    assert!(text.contains("Photos [7], held most (900.0 MB); all together held 1.66 GB"), "{text}");
+    assert!(text.contains("Photos [7] held most (900.0 MB); all together held 1.66 GB"), "{text}");
     assert!(text.contains("memoryStatus: 10.0 MB free"), "{text}");
     report.processes[0].kill_reason = Some("vm-pageshortage".to_owned());
     let (_, title, text) = said(&report);
@@ -187,4 +187,19 @@ fn snapshots_and_other_kinds() {
         ("other-kind", "No crash, but a report of another kind: forced reset")
     );
     assert!(text.contains("restore_error: 78") && text.contains("by its buttons"), "{text}");
+}
+
+#[test]
+fn translated_and_foreign_apps_are_said_to_be() {
+    let mut report = Report { os: Some("macOS 14.1 (23B74)".to_owned()), ..Report::default() };
+    assert!(!said(&report).2.contains("Rosetta"));
+    report.process.translated = true;
+    report.fields = fields(&[("metadata.platform", "2")]);
+    let text = said(&report).2;
+    assert!(
+        text.contains("translated while it ran (Rosetta)") && text.contains("app for iOS that ran on a Mac"),
+        "{text}"
+    );
+    report.os = Some("iPhone OS 17.0 (21A1)".to_owned());
+    assert!(!said(&report).2.contains("on a Mac"));
 }

@@ -133,3 +133,14 @@ fn text_bodies_by_their_form() {
     );
     assert_eq!((report.source, report.process.threads.len()), (Source::ApplePanic, 1));
 }
+
+#[test]
+fn translated_processes() {
+    let report = of_type("309", r#"{"procName":"D","threads":[],"translated":true}"#);
+    assert!(report.process.translated);
+    let report = of_type("309", r#"{"procName":"D","threads":[],"translated":false}"#);
+    assert!(!report.process.translated && field(&report, "translated") == Some("false"));
+    let report =
+        of_type("109", "Process: D [1]\nCode Type: X86-64 (Translated)\n\nThread 0:\n0 a 0x1000 b + 1\n");
+    assert!(report.process.translated);
+}
