@@ -5,6 +5,7 @@
 //! whoever looks addresses up ([`Frame::functions`], [`Image::symbols`]).
 #![forbid(unsafe_code)]
 
+mod field;
 mod frame;
 mod image;
 mod image_index;
@@ -12,9 +13,10 @@ mod process;
 mod report;
 mod tree;
 
+pub use field::{Field, Section};
 pub use frame::{Detail, Frame, ReportedSymbol};
 pub use image::{Image, ImageSymbols, SymbolStatus};
 pub use image_index::ImageIndex;
 pub use process::{Backtrace, EndKind, Ended, Process, Recursion, Register, Thread};
-pub use report::{AppInfo, Exception, Field, Report, Section, Source, Termination};
+pub use report::{AppInfo, Exception, Report, Source, Termination};
 pub use tree::{Tree, TreeNode, Unit};

@@ -1,6 +1,6 @@
 //! One process: threads, stacks, registers.
 
-use crate::{Frame, Image, Tree};
+use crate::{Field, Frame, Image, Tree};
 use backtrail_core::Arch;
 
 /// One process: what it is, what its threads did, and which images its addresses lie in.
@@ -24,6 +24,10 @@ pub struct Process {
     pub parent: Option<String>,
     /// The command line, as far as it is known.
     pub command_line: Option<String>,
+    /// The memory that it held when it was looked at, in bytes.
+    pub memory: Option<u64>,
+    /// Why the system ended it, in the input's word: `per-process-limit`.
+    pub kill_reason: Option<String>,
     /// Whether its code was translated from another architecture's while it ran (Rosetta).
     pub translated: bool,
     /// Position in [`Process::threads`] of the thread that is blamed.
@@ -37,6 +41,8 @@ pub struct Process {
     pub images: Vec<Image>,
     /// Samples of its stacks.
     pub trees: Vec<Tree>,
+    /// What the input says of this process that the model has no place for, in the input's order.
+    pub fields: Vec<Field>,
 }
 
 impl Process {
@@ -99,6 +105,8 @@ pub struct Thread {
     pub namespace_id: Option<u64>,
     /// How the walk that found the frames ended; `None` where a report stated them.
     pub ended: Option<Ended>,
+    /// What the input says of this thread that the model has no place for, in the input's order.
+    pub fields: Vec<Field>,
 }
 
 /// How a walk over a stack ended.

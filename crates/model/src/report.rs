@@ -1,6 +1,6 @@
 //! What one input says: the event, its processes, and everything that has no field of its own.
 
-use crate::{Frame, Process, Thread};
+use crate::{Field, Frame, Process, Section, Thread};
 use backtrail_core::Avma;
 
 /// Everything that one input says: a crash report, a core, a minidump, a saved stack, or the capture of a process that
@@ -25,6 +25,8 @@ pub struct Report {
     pub termination: Option<Termination>,
     /// The other processes, where the input has several: stackshots, spindumps, the table of a jetsam report.
     pub processes: Vec<Process>,
+    /// What happened, in the input's words, where it is no crash: `hang`, `wakeups`, `jetsam (memory) event`.
+    pub event: Option<String>,
     /// What libraries wrote down before the process ended (`asi`, "Application Specific Information").
     pub app_info: Vec<AppInfo>,
     /// Header and exception fields that the model has no place for, in the report's order.
@@ -44,6 +46,20 @@ pub enum Source {
     AppleText,
     /// Apple's JSON report (`.ips`), crash body.
     AppleIps,
+    /// What iOS or macOS wrote down when it ended processes for want of memory.
+    AppleJetsam,
+    /// A kernel panic of Apple's systems, as JSON or text.
+    ApplePanic,
+    /// The stacks of all processes at one moment, as JSON.
+    AppleStackshot,
+    /// Samples of processes as text: `sample`, spindump, reports of hangs and of limits on CPU, wake-ups and disk writes.
+    AppleSamples,
+    /// Another `.ips` report of Apple's systems.
+    AppleIpsOther,
+    /// A payload of MetricKit.
+    MetricKit,
+    /// A crash log of Swift's runtime, as text or JSON.
+    SwiftBacktrace,
     /// An ELF core.
     ElfCore,
     /// A minidump.
@@ -60,6 +76,13 @@ impl Source {
         match self {
             Self::AppleText => "apple-text",
             Self::AppleIps => "apple-ips",
+            Self::AppleJetsam => "apple-jetsam",
+            Self::ApplePanic => "apple-panic",
+            Self::AppleStackshot => "apple-stackshot",
+            Self::AppleSamples => "apple-samples",
+            Self::AppleIpsOther => "apple-ips-other",
+            Self::MetricKit => "metrickit",
+            Self::SwiftBacktrace => "swift-backtrace",
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",
             Self::SavedStack => "offline",
@@ -69,7 +92,17 @@ impl Source {
 
     /// Whether it was written by one of Apple's systems.
     pub fn is_apple(self) -> bool {
-        matches!(self, Self::AppleText | Self::AppleIps)
+        matches!(
+            self,
+            Self::AppleText
+                | Self::AppleIps
+                | Self::AppleJetsam
+                | Self::ApplePanic
+                | Self::AppleStackshot
+                | Self::AppleSamples
+                | Self::AppleIpsOther
+                | Self::MetricKit
+        )
     }
 }
 
@@ -118,24 +151,6 @@ pub struct AppInfo {
     pub image: Option<String>,
     /// The lines.
     pub lines: Vec<String>,
-}
-
-/// A `Key: value` line, or a JSON member printed as one.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Field {
-    /// The key as printed.
-    pub key: String,
-    /// The value as printed, without surrounding blanks.
-    pub value: String,
-}
-
-/// A titled block of text.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Section {
-    /// The title, without its colon.
-    pub title: String,
-    /// The text below it.
-    pub text: String,
 }
 
 impl Report {

@@ -52,12 +52,14 @@ pub struct TreeNode {
     pub weight: u64,
     /// The weight of those of which it is the innermost frame.
     pub own_weight: u64,
+    /// What the input says of it besides: `(running)`, `blocked by turnstile`.
+    pub note: Option<String>,
 }
 
 impl TreeNode {
     /// A node that no sample was added to yet.
     pub fn new(parent: Option<usize>, frame: Frame) -> Self {
-        Self { parent, frame, samples: 0, own_samples: 0, weight: 0, own_weight: 0 }
+        Self { parent, frame, samples: 0, own_samples: 0, weight: 0, own_weight: 0, note: None }
     }
 }
 
@@ -67,6 +69,32 @@ impl Tree {
         let nodes = std::iter::successors(self.nodes.get(node), |node| self.nodes.get(node.parent?));
         // Parents come first: a chain is never longer than the tree is large, even in one that was made by hand.
         nodes.take(self.nodes.len()).map(|node| &node.frame)
+    }
+
+    /// The innermost node of the heaviest stack: from the heaviest outermost frame on always the heaviest that it calls, of
+    /// equal ones the first; up to a node of which more is its own than any that it calls.
+    pub fn heaviest(&self) -> Option<usize> {
+        // Parents come before children, so one pass finds the heaviest child of each.
+        let mut child: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut root: Option<usize> = None;
+        let weight = |at: usize| self.nodes.get(at).map_or(0, |node| node.weight);
+        for (at, node) in self.nodes.iter().enumerate() {
+            let best = match node.parent.filter(|parent| *parent < at) {
+                Some(parent) => child.get_mut(parent)?,
+                None => &mut root,
+            };
+            if best.is_none_or(|best| weight(at) > weight(best)) {
+                *best = Some(at);
+            }
+        }
+        let mut at = root?;
+        while let Some(next) = child.get(at).copied().flatten() {
+            if self.nodes.get(at).is_some_and(|node| node.own_weight > weight(next)) {
+                break;
+            }
+            at = next;
+        }
+        Some(at)
     }
 
     /// Sums the nodes' own samples and weights up to their callers.
@@ -83,5 +111,23 @@ impl Tree {
                 parent.weight = parent.weight.saturating_add(weight);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_stack_ends_where_most_was_spent() {
+        let node = |parent, own| TreeNode { own_weight: own, ..TreeNode::new(parent, Frame::new(0)) };
+        let nodes = vec![node(None, 1), node(None, 0), node(Some(1), 9), node(Some(1), 4), node(Some(2), 3)];
+        let mut tree = Tree { nodes, ..Tree::default() };
+        tree.add_up();
+        assert_eq!(tree.heaviest(), Some(2));
+        tree.nodes[4].own_weight = 30;
+        tree.add_up();
+        assert_eq!(tree.heaviest(), Some(4));
+        assert_eq!(Tree::default().heaviest(), None);
     }
 }

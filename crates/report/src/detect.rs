@@ -1,7 +1,7 @@
 //! Which format an input is in, from a look at its beginning.
 
-use crate::apple_text;
 use crate::text::lossy;
+use crate::{apple_text, call_tree, jetsam_text, panic_text};
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,16 @@ pub enum Detected {
     AppleText,
     /// JSON that is Apple's `.ips`, or may be.
     AppleIps,
+    /// Text of `sample`, spindump, or of Apple's reports on hangs and limits.
+    AppleSamples,
+    /// Text of a kernel panic.
+    ApplePanic,
+    /// Text of iOS up to 6 on a memory event.
+    AppleJetsamText,
+    /// A payload of MetricKit.
+    MetricKit,
+    /// A crash log of Swift's runtime, as text or JSON.
+    SwiftBacktrace,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -32,24 +42,47 @@ const MAGICS: [(&[u8], &str); 6] = [
     (b"bplist00", "binary property list"),
 ];
 
-/// Words that occur together in JSON reports of other kinds. The first that fits decides, so the surest come first.
-const JSON_WORDS: [(&[&str], &str); 6] = [
-    (&["\"crashDiagnostics\""], "MetricKit payload"),
-    (&["\"hangDiagnostics\""], "MetricKit payload"),
-    (&["\"callStackRootFrames\""], "MetricKit payload"),
-    (&["\"binary_images\""], "KSCrash's JSON report"),
-    (&["\"recrash_report\""], "KSCrash's JSON report"),
-    (&["\"crash\"", "\"process_name\""], "KSCrash's JSON report"),
+/// Words that occur together in JSON reports of each kind. The first that fits decides, so the surest come first.
+const JSON_WORDS: [(&[&str], Detected); 17] = [
+    (&["\"crashDiagnostics\""], Detected::MetricKit),
+    (&["\"hangDiagnostics\""], Detected::MetricKit),
+    (&["\"cpuExceptionDiagnostics\""], Detected::MetricKit),
+    (&["\"diskWriteExceptionDiagnostics\""], Detected::MetricKit),
+    (&["\"appLaunchDiagnostics\""], Detected::MetricKit),
+    (&["\"callStackRootFrames\""], Detected::MetricKit),
+    (&["\"bug_type\""], Detected::AppleIps),
+    (&["\"usedImages\""], Detected::AppleIps),
+    (&["\"procName\""], Detected::AppleIps),
+    (&["\"processByPid\""], Detected::AppleIps),
+    (&["\"macOSPanicString\""], Detected::AppleIps),
+    (&["\"panicString\""], Detected::AppleIps),
+    (&["\"largestProcess\""], Detected::AppleIps),
+    (&["\"crashReport\"", "\"threads\"", "\"architecture\""], Detected::SwiftBacktrace),
+    (&["\"binary_images\""], Detected::NotReadYet("KSCrash's JSON report")),
+    (&["\"recrash_report\""], Detected::NotReadYet("KSCrash's JSON report")),
+    (&["\"crash\"", "\"process_name\""], Detected::NotReadYet("KSCrash's JSON report")),
 ];
 
-/// Beginnings of lines of text reports of other kinds.
-const TEXT_LINES: [(&str, &str); 6] = [
-    ("Analysis of sampling ", "sample's call graph"),
-    ("Data Source:      ", "spindump or microstackshots report"),
-    ("*** *** *** ***", "Android tombstone"),
-    ("----- pid ", "Android thread dump"),
-    ("#00 pc ", "Android tombstone"),
-    ("*** Crash dump is missing", "Windows crash dump"),
+/// Words that metrics of MetricKit have both.
+const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
+
+/// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
+const TEXT_LINES: [(&str, Detected); 15] = [
+    (panic_text::PANIC, Detected::ApplePanic),
+    ("*** Panic Report ***", Detected::ApplePanic),
+    (jetsam_text::JETSAM, Detected::AppleJetsamText),
+    ("*** Program crashed:", Detected::SwiftBacktrace),
+    ("*** Swift runtime failure:", Detected::SwiftBacktrace),
+    ("\u{1f4a3} Program crashed:", Detected::SwiftBacktrace),
+    ("\u{1f4a3} Swift runtime failure:", Detected::SwiftBacktrace),
+    (call_tree::SAMPLE, Detected::AppleSamples),
+    (call_tree::SPINDUMP, Detected::AppleSamples),
+    ("Heaviest stack for ", Detected::AppleSamples),
+    ("Powerstats for:", Detected::AppleSamples),
+    ("*** *** *** ***", Detected::NotReadYet("Android tombstone")),
+    ("----- pid ", Detected::NotReadYet("Android thread dump")),
+    ("#00 pc ", Detected::NotReadYet("Android tombstone")),
+    ("*** Crash dump is missing", Detected::NotReadYet("Windows crash dump")),
 ];
 
 /// Says which format `input` is in. A guess from its beginning: reading it may still find that it is something else.
@@ -77,15 +110,17 @@ pub fn detect(input: &[u8]) -> Detected {
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn detect_json(head: &str) -> Detected {
-    let is_apple = ["\"bug_type\"", "\"usedImages\"", "\"procName\""];
-    if is_apple.iter().any(|word| head.contains(word)) {
-        return Detected::AppleIps;
-    }
     let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(|word| head.contains(word)));
-    known.map_or(Detected::Unknown, |(_, name)| Detected::NotReadYet(name))
+    let is_metrics = || METRICS.iter().all(|word| head.contains(word));
+    match known {
+        Some((_, detected)) => *detected,
+        None if is_metrics() => Detected::MetricKit,
+        None => Detected::Unknown,
+    }
 }
 
-fn detect_text(head: &[u8]) -> Detected {
+pub(crate) fn detect_text(text: &[u8]) -> Detected {
+    let head = text.get(..SNIFFED).unwrap_or(text);
     let mut is_apple = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
@@ -93,8 +128,8 @@ fn detect_text(head: &[u8]) -> Detected {
         }
         let text = line.text();
         let other = TEXT_LINES.iter().find(|(word, _)| text.trim_start().starts_with(word));
-        if let Some((_, name)) = other {
-            return Detected::NotReadYet(name);
+        if let Some((_, detected)) = other {
+            return *detected;
         }
         is_apple |= apple_text::is_telling(&text);
     }
@@ -115,13 +150,16 @@ mod tests {
             (b"words\nThread 0 Crashed:\n", Detected::AppleText),
             (b"0   App  0x1234 main + 1\n", Detected::AppleText),
             (b"{\"bug_type\":\"309\"}", Detected::AppleIps),
-            (b"{\"callStackTree\":{\"callStackRootFrames\":[]}}", not_yet("MetricKit payload")),
+            (b"{\"callStackTree\":{\"callStackRootFrames\":[]}}", Detected::MetricKit),
+            (b"{\"timeStampBegin\":1,\"cpuMetrics\":{}}", Detected::MetricKit),
+            (b"\n*** Program crashed: Illegal instruction ***\n", Detected::SwiftBacktrace),
+            (b"panic(cpu 0 caller 0x1): \"x\"\n", Detected::ApplePanic),
             (b"{\"report\":{},\"binary_images\":[]}", not_yet("KSCrash's JSON report")),
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
             (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),
             (b"\xff\xfeP\0r\0", not_yet("text in UTF-16")),
-            (b"Process: App [1]\nAnalysis of sampling App\n", not_yet("sample's call graph")),
+            (b"Process: App [1]\nAnalysis of sampling App\n", Detected::AppleSamples),
             (b"hello\nworld\n", Detected::Unknown),
             (b"a\0b", Detected::Unknown),
         ] {

@@ -3,8 +3,10 @@
 //! [`parse`] takes the bytes of a report and gives a [`Report`](backtrail_model::Report); [`emit()`] gives the bytes back
 //! with those frames filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols.
 //!
-//! Read so far: Apple's text reports of all versions and those of reporters that imitate them, Apple's `.ips` crash
-//! reports, macOS's translated reports with the full one behind. Other kinds are recognized and named.
+//! Read so far: Apple's text reports of all versions and those of reporters that imitate them; Apple's `.ips` of every type
+//! (crashes, memory events, panics, stackshots; all others as fields and sections); macOS's translated reports with the full
+//! one behind; `sample`, spindump and the reports on hangs and limits; panics as text; payloads of MetricKit; crash logs of
+//! Swift's runtime. Other kinds are recognized and named.
 //!
 //! # What holds for every reader
 //!
@@ -17,14 +19,21 @@
 
 mod apple_ips;
 mod apple_text;
+mod call_tree;
 mod detect;
 mod emit;
 mod error;
+mod jetsam_text;
 mod json;
 mod limits;
+mod memory;
+mod metrickit;
 mod notes;
+mod numbers;
+mod panic_text;
 mod read;
 mod stack;
+mod swift_backtrace;
 mod text;
 
 pub use detect::{Detected, detect};

@@ -15,7 +15,7 @@ pub struct Limits {
     pub max_frames: usize,
     /// Images.
     pub max_images: usize,
-    /// How deep JSON may nest. No more than 512 whatever is said here, since values are dropped recursively.
+    /// How deep JSON may nest. MetricKit nests two levels a frame, so this also bounds its stacks.
     pub max_json_depth: usize,
     /// Values in a JSON document.
     pub max_json_values: usize,
@@ -33,7 +33,7 @@ impl Default for Limits {
             max_threads: 100_000,
             max_frames: 1_000_000,
             max_images: 200_000,
-            max_json_depth: 128,
+            max_json_depth: 4_096,
             max_json_values: 4_000_000,
             max_items: 100_000,
             max_notes: 200,

@@ -1,7 +1,10 @@
 //! From bytes to a report, whatever the format.
 
 use crate::detect::BYTE_ORDER_MARK;
-use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect};
+use crate::{
+    Detected, Error, ErrorKind, Limits, apple_ips, apple_text, call_tree, detect, jetsam_text, metrickit,
+    panic_text, swift_backtrace,
+};
 use backtrail_model::{Report, Section};
 use std::ops::Range;
 
@@ -22,6 +25,11 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
+        Detected::MetricKit => metrickit::read(input, start_of(input), limits),
+        Detected::SwiftBacktrace => swift_backtrace::read(input, start_of(input), limits),
+        Detected::ApplePanic => Ok(panic_text::read(&text_of(input), limits)),
+        Detected::AppleJetsamText => Ok(jetsam_text::read(&text_of(input), limits)),
+        Detected::AppleSamples => Ok(call_tree::read(input, text_start(input)..input.len(), 1, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }
 }
@@ -46,9 +54,19 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }
 
+/// Where text begins.
+fn text_start(input: &[u8]) -> usize {
+    if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+}
+
+/// All of the input as text.
+fn text_of(input: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(input.get(text_start(input)..).unwrap_or_default())
+}
+
 /// A text report; macOS may have put the full report in JSON behind it, which then says more.
 fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
-    let start = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let start = text_start(input);
     let Some(json) = full_report(input) else {
         return accept(apple_text::read(input, start..input.len(), 1, limits), input);
     };

@@ -71,6 +71,54 @@ fn many_small_lines_of_every_kind() {
 }
 
 #[test]
+fn many_small_lines_of_other_kinds() {
+    for (head, units) in [
+        (
+            "Analysis of sampling a\nCall graph:\n",
+            &["    1 Thread_1\n", "    + 1 a  (in b)  [0x1]\n", "0x1 - 0x2 a\n", "x:\n", "1 \n"][..],
+        ),
+        (
+            "Data Source: a\n",
+            &[
+                "Process: a [1]\n",
+                "Process: a [1]\n\n  Thread 0x1\n  1 a\n",
+                "  1 a (b + 1) [0x1]\n",
+                "Heaviest stack for a:\n 1 a\nx\n",
+                "a: b\n",
+                "  Binary Images:\n0x1 - 0x2 a\n",
+            ],
+        ),
+        (
+            "panic(cpu 0 caller 0x1): a\n",
+            &[
+                "Backtrace (CPU 0)\n0x1 : 0x2\n",
+                "lr: 0x1\n",
+                "a(1)[2]@0x1->0x2\n",
+                "RAX: 0x1, RBX: 0x2\n",
+                "Kernel UUID: a\n",
+            ],
+        ),
+        (
+            "*** Program crashed: a ***\n",
+            &[
+                "Thread 1:\n",
+                "Thread 1 crashed:\n0 0x1 a in b at c:1:2\n",
+                "Registers:\na 0x1\n",
+                "Images:\n0x1-0x2 a b\n",
+                "Thread 1:\nRegisters:\na 0x1\n",
+            ],
+        ),
+        ("Largest process: a\nProcesses\n", &["a <1> 2 3 [b] (c)\n", "a: b\n"]),
+    ] {
+        for unit in units {
+            let mut input = head.as_bytes().to_vec();
+            input.extend(repeated(unit, 1 << 20));
+            assert!(read(&input).is_ok(), "{unit}");
+        }
+    }
+}
+
+#[test]
 fn many_blank_lines_before_a_message_cost_nothing() {
     let mut input = b"Thread 0:\n\nApplication Specific Information:\na\n".to_vec();
     input.extend(repeated("\n", 8 << 20));

@@ -22,6 +22,7 @@ pub struct ReportJson<'a> {
     device: Option<&'a str>,
     time: Option<&'a str>,
     incident: Option<&'a str>,
+    event: Option<&'a str>,
     exception: Option<ExceptionJson<'a>>,
     termination: Option<TerminationJson<'a>>,
     crashed_thread: Option<u64>,
@@ -48,14 +49,21 @@ pub(super) struct ProcessJson<'a> {
     version: Option<&'a str>,
     arch: Option<&'static str>,
     command_line: Option<&'a str>,
+    role: Option<&'a str>,
+    parent: Option<&'a str>,
+    memory: Option<u64>,
+    kill_reason: Option<&'a str>,
     translated: bool,
+    fields: Vec<FieldJson<'a>>,
 }
 
 /// A further process, where the input has several.
 #[derive(Debug, Serialize)]
 struct OtherProcessJson<'a> {
     process: ProcessJson<'a>,
+    crashed_thread: Option<u64>,
     threads: Vec<ThreadJson<'a>>,
+    backtraces: Vec<BacktraceJson<'a>>,
     images: Vec<ImageJson<'a>>,
     trees: Vec<TreeJson<'a>>,
 }
@@ -74,6 +82,7 @@ struct TreeNodeJson<'a> {
     weight: u64,
     #[serde(rename = "self")]
     own_weight: u64,
+    note: Option<&'a str>,
     children: Vec<TreeNodeJson<'a>>,
 }
 
@@ -120,6 +129,7 @@ struct ThreadJson<'a> {
     ended_because: Option<&'a str>,
     recursion_depth: Option<u64>,
     registers: BTreeMap<&'a str, Hex>,
+    fields: Vec<FieldJson<'a>>,
     frames: Vec<FrameJson<'a>>,
 }
 
@@ -200,6 +210,7 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
         device: report.device.as_deref(),
         time: report.time.as_deref(),
         incident: report.incident.as_deref(),
+        event: report.event.as_deref(),
         exception: report.exception.as_ref().map(exception),
         termination: report.termination.as_ref().map(termination),
         crashed_thread: report.crashed().map(|thread| thread.number),
@@ -221,14 +232,19 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
 fn other_process(other: &Process) -> OtherProcessJson<'_> {
     OtherProcessJson {
         process: process(other),
+        crashed_thread: other.crashed().map(|thread| thread.number),
         threads: other.threads.iter().map(|thread| thread_json(thread, other)).collect(),
+        backtraces: other.backtraces.iter().map(|backtrace| backtrace_json(backtrace, other)).collect(),
         images: other.images.iter().map(image).collect(),
         trees: other.trees.iter().map(|tree| tree_json(tree, other)).collect(),
     }
 }
 
-/// Deeper trees are cut: JSON readers have a limit of their own, of 128 levels as a rule.
-const MAX_TREE_DEPTH: usize = 1000;
+/// Deeper trees are cut, with a note: writing one takes the program's stack, and readers of JSON have limits of their own.
+const MAX_TREE_DEPTH: usize = 600;
+
+/// The note at a node whose callees are left out.
+const CUT: &str = "what it calls is left out here: the tree is too deep for JSON";
 
 fn tree_json<'a>(tree: &'a Tree, process: &'a Process) -> TreeJson<'a> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
@@ -246,7 +262,7 @@ fn tree_json<'a>(tree: &'a Tree, process: &'a Process) -> TreeJson<'a> {
         last => {
             roots.extend(last);
             let weight = roots.iter().map(|root| root.weight).fold(0, u64::saturating_add);
-            TreeNodeJson { frame: None, weight, own_weight: 0, children: roots }
+            TreeNodeJson { frame: None, weight, own_weight: 0, note: None, children: roots }
         }
     };
     TreeJson { title: &tree.title, unit: tree.unit.as_str(), root }
@@ -266,6 +282,7 @@ impl<'a> TreeWalk<'a, '_> {
             frame: Some(frame(&node.frame, &self.process.images)),
             weight: node.weight,
             own_weight: node.own_weight,
+            note: if depth < MAX_TREE_DEPTH { node.note.as_deref() } else { Some(CUT) },
             children: below(position).map(|below| self.nodes_json(below, depth + 1)).unwrap_or_default(),
         };
         nodes.map(json).collect()
@@ -281,7 +298,12 @@ pub(super) fn process(process: &Process) -> ProcessJson<'_> {
         version: process.version.as_deref(),
         arch: process.arch.map(backtrail_core::Arch::name),
         command_line: process.command_line.as_deref(),
+        role: process.role.as_deref(),
+        parent: process.parent.as_deref(),
+        memory: process.memory,
+        kill_reason: process.kill_reason.as_deref(),
         translated: process.translated,
+        fields: process.fields.iter().map(field).collect(),
     }
 }
 
@@ -329,6 +351,7 @@ fn thread_json<'a>(thread: &'a Thread, process: &'a Process) -> ThreadJson<'a> {
         ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
+        fields: thread.fields.iter().map(field).collect(),
         frames: thread.frames.iter().map(|item| frame(item, &process.images)).collect(),
     }
 }

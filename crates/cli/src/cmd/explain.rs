@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Explains crash reports; needs no symbols.
 #[derive(Args, Debug)]
 pub(crate) struct Explain {
-    /// Reports: Apple .crash or .ips. A directory means every report in it, `-` is standard input.
+    /// Reports: Apple's of any kind, MetricKit's, Swift's. A directory means every report in it, `-` is standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
     /// The form of the output.

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// directories, Mach-O and ELF files, .build-id trees.
 #[derive(Args, Debug)]
 pub(crate) struct Symbolicate {
-    /// Reports: Apple .crash or .ips. A directory means every report in it, `-` is standard input.
+    /// Reports: Apple's of any kind, MetricKit's, Swift's. A directory means every report in it, `-` is standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
     /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.
@@ -121,7 +121,10 @@ pub(crate) fn is_cut(analysis: &Analysis) -> bool {
 /// Whether nothing of what a report is for was found in it: not even its process' path, which stands in its body.
 fn is_empty(analysis: &Analysis) -> bool {
     let report = &analysis.report;
-    report.process.threads.is_empty()
+    report.event.is_none()
+        && report.processes.is_empty()
+        && report.process.trees.is_empty()
+        && report.process.threads.is_empty()
         && report.process.backtraces.is_empty()
         && report.process.images.is_empty()
         && report.exception.is_none()

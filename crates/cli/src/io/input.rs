@@ -184,15 +184,30 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>) {
         // A dSYM may lie beside the reports; there are none inside it.
         if kind.is_dir() && depth > 0 && path.extension().is_none_or(|extension| extension != "dSYM") {
             search(&path, depth - 1, inputs);
-        } else if kind.is_file() {
+        } else if kind.is_file() && !is_of_organizer(&path) {
             inputs.push(Input { source: Source::File(path), found: true });
         }
     }
 }
 
+/// Whether a file is Xcode Organizer's own: beside the logs in its `.xccrashpoint` directories lie lists in JSON, which are no
+/// reports.
+fn is_of_organizer(path: &Path) -> bool {
+    let ends = |path: &Path, extension: &str| path.extension().is_some_and(|found| found == extension);
+    ends(path, "json") && path.ancestors().any(|above| ends(above, "xccrashpoint"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_the_organizer_are_no_reports() {
+        let of = |path: &str| is_of_organizer(Path::new(path));
+        assert!(of("Crashes/a.xccrashpoint/DistributionInfos/all/PointInfo.json"));
+        assert!(!of("Crashes/a.xccrashpoint/DistributionInfos/all/Logs/a.crash"));
+        assert!(!of("Crashes/PointInfo.json"));
+    }
 
     fn names(paths: &[&str]) -> Vec<String> {
         let input = |path: &&str| Input { source: Source::File(PathBuf::from(path)), found: false };

@@ -18,7 +18,7 @@ pub(crate) fn write(out: &mut Text<'_>, stacks: &Stacks, fold: bool) -> io::Resu
     if let Some(directory) = &directory {
         out.painted_line(Look::Faint, format_args!("Source files are below {directory}"))?;
     }
-    let threads = Threads { report, directory: directory.as_deref() };
+    let threads = Threads { images: &report.process.images, directory: directory.as_deref() };
     if let Some(thread) = report.crashed() {
         threads.thread(out, &[thread])?;
         threads.registers(out, thread)?;

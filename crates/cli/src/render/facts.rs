@@ -1,7 +1,7 @@
 //! What is said of a report in every form for people.
 
 use super::stack::{place, rows};
-use backtrail::{Analysis, Image, Report, Trust, Verdict};
+use backtrail::{Analysis, Image, Report, Source, Trust, Verdict};
 
 /// The image's identity, or that it has none.
 pub(crate) fn id(image: &Image) -> String {
@@ -46,6 +46,10 @@ pub(crate) fn what(report: &Report) -> Option<String> {
 /// The innermost frame of the fault that has a source line, with its inline callers; else the innermost named one. What was
 /// found by scanning is a guess, and nothing rests on it.
 pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
+    if report.source == Source::ApplePanic {
+        // The innermost frames are those of the panic itself.
+        return Vec::new();
+    }
     let frames = report.fault_frames();
     let certain = frames.iter().take_while(|frame| frame.trust != Trust::Scan).count();
     let frames = frames.get(..certain).unwrap_or(frames);
@@ -72,6 +76,9 @@ pub(crate) fn whose(analysis: &Analysis) -> String {
     match (attribution.verdict, name) {
         (Verdict::App, Some(name)) => format!("the app's own code ({name})"),
         (Verdict::App, None) => "the app's own code".to_owned(),
+        (Verdict::Sdk, Some(name)) if analysis.report.source == Source::ApplePanic => {
+            format!("an extension of the kernel that is not Apple's: {name}")
+        }
         (Verdict::Sdk, Some(name)) => format!("a library shipped inside the app: {name}"),
         (Verdict::Sdk, None) => "a library shipped inside the app".to_owned(),
         (Verdict::System, Some(name)) => format!("the system ({name}); no code of the app took part"),

@@ -1,10 +1,11 @@
 //! One self-contained page: no scripts, no fonts, nothing fetched. Every text from the report is escaped.
 
 use super::facts::{id, subject, what, where_lines, whose};
-use super::stack::{Row, common_directory, rows};
+use super::stack::{Row, common_directory, rows_in};
 use super::threads::{folded, thread_title};
+use super::tree::{process_line, tree_rows};
 use crate::io::escape::{is_unsafe, shortened};
-use backtrail::{Analysis, Frame, Thread, Verdict};
+use backtrail::{Analysis, Field, Frame, Image, Thread, Tree, Verdict};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
@@ -97,10 +98,69 @@ impl Page<'_> {
                 self.stack(out, &titles.join(", "), &first.frames, false)?;
             }
         }
+        report.process.trees.iter().try_for_each(|tree| self.tree(out, tree, &report.process.images))?;
+        self.others(out)
+    }
+
+    /// The other processes, each with its stacks.
+    fn others(&self, out: &mut dyn Write) -> io::Result<()> {
+        let processes = &self.analysis.report.processes;
+        if processes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "<h2>Other processes</h2>")?;
+        for process in processes {
+            writeln!(out, "<h3>{}</h3>", Text(&process_line(process)))?;
+            for backtrace in &process.backtraces {
+                self.stack_of(out, &process.images, &backtrace.title, &backtrace.frames, false)?;
+            }
+            for group in folded(process.threads.iter()) {
+                let titles: Vec<_> = group.iter().map(|thread| thread_title(thread)).collect();
+                if let Some(first) = group.first() {
+                    self.stack_of(out, &process.images, &titles.join(", "), &first.frames, false)?;
+                }
+            }
+            process.trees.iter().try_for_each(|tree| self.tree(out, tree, &process.images))?;
+            fields(out, &process.fields)?;
+        }
         Ok(())
     }
 
+    /// A call tree: how many samples have each frame, set in by how deep it stands.
+    fn tree(&self, out: &mut dyn Write, tree: &Tree, images: &[Image]) -> io::Result<()> {
+        let title = format!("{} ({})", tree.title, tree.unit.as_str());
+        writeln!(out, "<details>\n<summary>{} <span class=\"faint\">", Text(&title))?;
+        writeln!(out, "{} frames</span></summary>", tree.nodes.len())?;
+        writeln!(out, "<div class=\"scroll\"><table class=\"tree\">")?;
+        for shown in tree_rows(tree, images, self.directory) {
+            let row = &shown.row;
+            let notes = [shown.note.as_deref(), row.reason, row.place.as_deref()];
+            let notes: Vec<_> = notes.into_iter().flatten().collect();
+            writeln!(
+                out,
+                "<tr><td class=\"number\">{}</td><td style=\"padding-left:{}ch\"><code>{}</code> {} <span class=\"faint\">{}</span></td></tr>",
+                shown.weight,
+                shown.depth.min(MAX_INDENT),
+                Text(&shortened(&row.what)),
+                Text(&shortened(&row.image)),
+                Text(&notes.join(" "))
+            )?;
+        }
+        writeln!(out, "</table></div>\n</details>")
+    }
+
     fn stack(&self, out: &mut dyn Write, title: &str, frames: &[Frame], open: bool) -> io::Result<()> {
+        self.stack_of(out, &self.analysis.report.process.images, title, frames, open)
+    }
+
+    fn stack_of(
+        &self,
+        out: &mut dyn Write,
+        images: &[Image],
+        title: &str,
+        frames: &[Frame],
+        open: bool,
+    ) -> io::Result<()> {
         let open = if open { " open" } else { "" };
         writeln!(out, "<details{open}>\n<summary>{} <span class=\"faint\">", Text(title))?;
         writeln!(
@@ -108,7 +168,7 @@ impl Page<'_> {
             "{} frames</span></summary>\n<div class=\"scroll\"><table class=\"stack\">",
             frames.len()
         )?;
-        for row in rows(&self.analysis.report, frames, self.directory) {
+        for row in rows_in(images, frames, self.directory) {
             frame_row(out, &row)?;
         }
         writeln!(out, "</table></div>\n</details>")
@@ -145,7 +205,12 @@ impl Page<'_> {
     fn rest(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = &self.analysis.report;
         list(out, "Notes", "ul", &report.notes)?;
-        if !report.fields.is_empty() || !report.sections.is_empty() || !report.app_info.is_empty() {
+        let own = &report.process.fields;
+        if !report.fields.is_empty()
+            || !own.is_empty()
+            || !report.sections.is_empty()
+            || !report.app_info.is_empty()
+        {
             writeln!(out, "<details>\n<summary>The rest of the report</summary>")?;
             for info in &report.app_info {
                 let title = info.image.as_deref().unwrap_or("Application specific information");
@@ -154,14 +219,26 @@ impl Page<'_> {
             for section in &report.sections {
                 block(out, &section.title, &section.text)?;
             }
-            writeln!(out, "<dl class=\"fields\">")?;
-            for field in &report.fields {
-                writeln!(out, "<dt>{}</dt><dd>{}</dd>", Text(&field.key), Text(&field.value))?;
-            }
-            writeln!(out, "</dl>\n</details>")?;
+            fields(out, &report.fields)?;
+            fields(out, &report.process.fields)?;
+            writeln!(out, "</details>")?;
         }
         Ok(())
     }
+}
+
+/// Deeper frames of a tree are not set further in.
+const MAX_INDENT: usize = 60;
+
+fn fields(out: &mut dyn Write, fields: &[Field]) -> io::Result<()> {
+    if fields.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<dl class=\"fields\">")?;
+    for field in fields {
+        writeln!(out, "<dt>{}</dt><dd>{}</dd>", Text(&field.key), Text(&field.value))?;
+    }
+    writeln!(out, "</dl>")
 }
 
 fn block(out: &mut dyn Write, title: &str, text: &str) -> io::Result<()> {

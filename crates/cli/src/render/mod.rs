@@ -10,3 +10,4 @@ mod missing;
 pub(crate) mod report;
 mod stack;
 mod threads;
+mod tree;

@@ -4,8 +4,10 @@ use super::facts::{id, subject, what, where_lines, whose};
 use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
+use super::tree::process_line;
 use crate::io::text::{Look, Text};
-use backtrail::{Analysis, Report, SymbolStatus};
+use backtrail::{Analysis, Process, Report, SymbolStatus};
+use std::fmt::Display;
 use std::io;
 
 /// Writes one analysed report.
@@ -30,6 +32,11 @@ pub(crate) fn write_explanation(out: &mut Text<'_>, analysis: &Analysis) -> io::
 /// Tells where the next of several reports begins.
 pub(crate) fn banner(out: &mut Text<'_>, name: &str) -> io::Result<()> {
     out.painted_line(Look::Faint, format_args!("==> {name} <=="))
+}
+
+/// Whether there is more to show of a process than a line.
+fn has_stacks(process: &Process) -> bool {
+    !process.threads.is_empty() || !process.trees.is_empty() || !process.backtraces.is_empty()
 }
 
 struct Page<'a> {
@@ -96,7 +103,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn heading(&self, out: &mut Text<'_>, title: &str) -> io::Result<()> {
+    fn heading(&self, out: &mut Text<'_>, title: impl Display) -> io::Result<()> {
         out.end()?;
         out.painted_line(Look::Heading, title)
     }
@@ -104,7 +111,7 @@ impl Page<'_> {
     /// The blamed thread first, then the stacks that are no thread's, then the rest, identical ones folded.
     fn stacks(&self, out: &mut Text<'_>) -> io::Result<()> {
         let report = self.report();
-        let threads = Threads { report, directory: self.directory };
+        let threads = Threads { images: &report.process.images, directory: self.directory };
         if let Some(directory) = self.directory {
             out.end()?;
             out.painted_line(Look::Faint, format_args!("Source files are below {directory}"))?;
@@ -128,13 +135,39 @@ impl Page<'_> {
         for group in folded(others) {
             threads.thread(out, &group)?;
         }
+        report.process.trees.iter().try_for_each(|tree| threads.tree(out, tree))?;
+        self.others(out)
+    }
+
+    /// The other processes: those without stacks in a list, then the others with theirs.
+    fn others(&self, out: &mut Text<'_>) -> io::Result<()> {
+        let (with, without): (Vec<_>, Vec<_>) =
+            self.report().processes.iter().partition(|process| has_stacks(process));
+        if !without.is_empty() {
+            self.heading(out, "Other processes")?;
+            without.iter().try_for_each(|process| out.line(format_args!("  {}", process_line(process))))?;
+        }
+        for process in with {
+            self.heading(out, format_args!("Process {}", process_line(process)))?;
+            let threads = Threads { images: &process.images, directory: self.directory };
+            for backtrace in &process.backtraces {
+                self.heading(out, &backtrace.title)?;
+                threads.frames(out, &backtrace.frames)?;
+            }
+            for group in folded(process.threads.iter()) {
+                threads.thread(out, &group)?;
+            }
+            process.trees.iter().try_for_each(|tree| threads.tree(out, tree))?;
+        }
         Ok(())
     }
 
     /// Which images were found, which are missing, and where backtrail looked.
     fn symbols(&self, out: &mut Text<'_>) -> io::Result<()> {
-        let images: Vec<_> =
-            self.report().process.images.iter().map(|image| (image, &image.symbols)).collect();
+        let processes = std::iter::once(&self.report().process).chain(&self.report().processes);
+        let images: Vec<_> = processes
+            .flat_map(|process| process.images.iter().map(|image| (image, &image.symbols)))
+            .collect();
         let found: Vec<_> = images
             .iter()
             .filter(|(_, symbols)| symbols.has_file() && symbols.status != SymbolStatus::Stripped)

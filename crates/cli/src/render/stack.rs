@@ -1,7 +1,7 @@
 //! A stack as rows: one row a machine frame, and one for each function inlined there. Source paths are shortened by what they
 //! all have in common.
 
-use backtrail::{Frame, Function, Report, Trust};
+use backtrail::{Frame, Function, Image, Report, Trust};
 use std::fmt::Write as _;
 
 /// One line of a stack.
@@ -34,12 +34,17 @@ const MIN_REPEATS: usize = 3;
 
 /// The rows of `frames`; recursion is shown once, with how often it repeats.
 pub(crate) fn rows(report: &Report, frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
+    rows_in(&report.process.images, frames, directory)
+}
+
+/// The same, of a process with these images.
+pub(crate) fn rows_in(images: &[Image], frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut rest = frames;
     while let Some(frame) = rest.first() {
         let (cycle, repeats) = recursion(rest);
         let (shown, after) = rest.split_at(cycle.max(1));
-        rows.extend(shown.iter().flat_map(|frame| frame_rows(report, frame, directory)));
+        rows.extend(shown.iter().flat_map(|frame| frame_rows(images, frame, directory)));
         let folded = cycle * repeats;
         rest = after.get(folded..).unwrap_or_default();
         if folded > 0 {
@@ -82,9 +87,9 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
     }
 }
 
-fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Row> {
-    let image =
-        frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
+fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<Row> {
+    let image = frame.image.and_then(|index| images.get(index)).map(|image| image.name.as_str());
+    let image = image.filter(|name| !name.is_empty());
     let image = image.or(frame.image_name.as_deref()).unwrap_or("???").to_owned();
     if frame.functions.is_empty() {
         return vec![plain_row(frame, image)];

@@ -1,9 +1,10 @@
 //! Threads' stacks as text, of reports and of captured processes alike.
 
-use super::stack::{Row, rows};
+use super::stack::{Row, rows_in};
+use super::tree::tree_rows;
 use crate::io::escape::escaped;
 use crate::io::text::{Look, Text};
-use backtrail::{EndKind, Frame, Report, Thread, Trust};
+use backtrail::{EndKind, Frame, Image, Thread, Tree, Trust};
 use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::io;
@@ -11,9 +12,13 @@ use std::io;
 /// Image names are cut to this many characters in the stacks; the images' list has them in full.
 const MAX_IMAGE_WIDTH: usize = 28;
 
-/// The stacks of one report.
+/// Deeper frames of a tree are not set further in; their depth is printed.
+const MAX_INDENT: usize = 60;
+
+/// The stacks of one process.
 pub(crate) struct Threads<'a> {
-    pub(crate) report: &'a Report,
+    /// The images of the process that the threads are of.
+    pub(crate) images: &'a [Image],
     /// What all source files have in common.
     pub(crate) directory: Option<&'a str>,
 }
@@ -60,7 +65,7 @@ impl Threads<'_> {
         if frames.is_empty() {
             return out.painted_line(Look::Faint, "  no frames");
         }
-        let rows = rows(self.report, frames, self.directory);
+        let rows = rows_in(self.images, frames, self.directory);
         let width = rows.iter().map(|row| row.image.chars().count()).max().unwrap_or(0).min(MAX_IMAGE_WIDTH);
         for row in &rows {
             self.row(out, row, width)?;
@@ -87,6 +92,35 @@ impl Threads<'_> {
             out.paint(Look::Faint, note)?;
         }
         out.end()
+    }
+
+    /// A call tree: how many samples have each frame, by how deep it stands.
+    pub(crate) fn tree(&self, out: &mut Text<'_>, tree: &Tree) -> io::Result<()> {
+        self.heading(out, format_args!("{} ({})", tree.title, tree.unit.as_str()))?;
+        for shown in tree_rows(tree, self.images, self.directory) {
+            let indent = shown.depth.min(MAX_INDENT);
+            out.put(format_args!("{:>7}  {:indent$}", shown.weight, ""))?;
+            if shown.depth > MAX_INDENT {
+                out.put(format_args!("[{}] ", shown.depth))?;
+            }
+            let row = shown.row;
+            match row.located {
+                true => out.paint(Look::Strong, &row.what)?,
+                false => out.put_str(&row.what)?,
+            }
+            out.put(format_args!("  in {}", escaped(&row.image)))?;
+            if let Some(place) = &row.place {
+                out.put(format_args!("  at {place}"))?;
+            }
+            let reason = row.reason.map(|reason| format!("({reason})"));
+            let inlined = row.inlined.then(|| "[inlined]".to_owned());
+            for note in [inlined, shown.note, reason].into_iter().flatten() {
+                out.put_str("  ")?;
+                out.paint(Look::Faint, note)?;
+            }
+            out.end()?;
+        }
+        Ok(())
     }
 
     /// The blamed thread's registers, four in a row, with what the report says of them.

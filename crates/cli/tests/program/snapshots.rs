@@ -56,6 +56,31 @@ fn symbolicate_for_programs() {
 }
 
 #[test]
+fn reports_of_other_kinds() {
+    for report in [
+        "jetsam.ips",
+        "jetsam-old.txt",
+        "panic.ips",
+        "panic.txt",
+        "stackshot.ips",
+        "spindump.txt",
+        "sample.txt",
+        "metrickit.json",
+        "swift.txt",
+        "swift.json",
+    ] {
+        let path = format!("fixtures/kinds/{report}");
+        let text = backtrail(&["symbolicate", &path]);
+        snapshot(&format!("kind-{report}.txt"), &text.whole());
+        let same = backtrail(&["symbolicate", &path, "--format", "crash"]);
+        let input = std::fs::read_to_string(workspace_root().join(&path)).unwrap();
+        assert!(same.stdout == input, "{report}: without symbols the report is as it was");
+    }
+    let page = backtrail(&["symbolicate", "fixtures/kinds/spindump.txt", "--format", "html"]);
+    snapshot("kind-spindump.html", &page.stdout);
+}
+
+#[test]
 fn symbolicate_as_a_page() {
     let run = backtrail(&[
         "symbolicate",

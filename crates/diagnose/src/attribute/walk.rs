@@ -9,10 +9,13 @@ use crate::suspect::owner::{Owner, owner_of, owner_of_image};
 use crate::suspect::skip::skip_reason;
 use crate::suspect::{Suspect, suspect_on};
 use backtrail_core::Avma;
-use backtrail_model::{Frame, Image, Report};
+use backtrail_model::{Frame, Image, Report, Source};
 
 /// The verdict on `report`.
 pub(super) fn attribute(report: &Report, owners: &dyn StaticOwners) -> Attribution {
+    if let Some(found) = by_source(report) {
+        return found;
+    }
     let Some(killing) = killing(report) else {
         return match fault_stack(report) {
             Some((stack, frames)) => by_stack(report, owners, &stack, frames),
@@ -20,6 +23,40 @@ pub(super) fn attribute(report: &Report, owners: &dyn StaticOwners) -> Attributi
         };
     };
     by_killing(report, owners, &killing)
+}
+
+/// Kinds of reports whose stacks, if any, are of no fault; a panic's are the kernel's.
+fn by_source(report: &Report) -> Option<Attribution> {
+    let has_stacks = !report.process.threads.is_empty() || !report.process.backtraces.is_empty();
+    match report.source {
+        Source::ApplePanic => Some(by_extensions(report)),
+        Source::AppleJetsam | Source::AppleIpsOther => Some(no_stack("reports of this kind have no stacks")),
+        Source::AppleStackshot => Some(no_stack("the stacks of all processes blame none of them")),
+        Source::MetricKit if !has_stacks => Some(no_stack("metrics have no stacks")),
+        _ => None,
+    }
+}
+
+/// An extension of others on the panicked thread's stack is who to look at first; else it was the system.
+fn by_extensions(report: &Report) -> Attribution {
+    let frames = report.crashed().map(|thread| thread.frames.as_slice()).unwrap_or_default();
+    let extension = |frame: &Frame| {
+        let id = image_of(report, frame)?.bundle_id.clone()?;
+        (!id.starts_with("com.apple.")).then_some((frame.index, id))
+    };
+    match frames.iter().find_map(extension) {
+        Some((index, id)) => {
+            let why = format!(
+                "frame {index} of the panicked thread lies in {id}, an extension that is not Apple's"
+            );
+            verdict(Verdict::Sdk, Some(id), vec![why])
+        }
+        None if frames.is_empty() => no_stack("the panic has no stack"),
+        None => {
+            let why = "no extension of others is on the panicked thread's stack".to_owned();
+            verdict(Verdict::System, Some("kernel".to_owned()), vec![why])
+        }
+    }
 }
 
 /// The process was ended from outside, or by a guard of the system: what the stacks are worth depends on why.

@@ -12,6 +12,7 @@ mod abort;
 mod bad_access;
 mod draft;
 mod esr;
+mod events;
 mod facts;
 mod fault;
 mod guard;
@@ -83,7 +84,13 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 39] = [
+static LEADING: [Leading; 45] = [
+    leading("memory-event", events::jetsam::explain),
+    leading("kernel-panic", events::panic::explain),
+    leading("samples", events::samples::explain),
+    leading("stackshot", events::stackshot::explain),
+    leading("metrickit", events::metrickit::explain),
+    leading("other-kind", events::other::explain),
     leading("simulated", kills::simulated),
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
@@ -126,7 +133,7 @@ static LEADING: [Leading; 39] = [
 ];
 
 /// The rules that add, in this order.
-static ADDING: [Adding; 7] = [
+static ADDING: [Adding; 8] = [
     adding("place", place::place),
     adding("non-fatal", signals::non_fatal),
     adding("fault-account", bad_access::account),
@@ -134,6 +141,7 @@ static ADDING: [Adding; 7] = [
     adding("segv-or-bus", signals::segv_or_bus),
     adding("recursion", stack::mention_recursion),
     adding("thread", place::thread),
+    adding("ran-as", events::machine::ran_as),
 ];
 
 /// Explains `report`: what happened, why, and what to do next.

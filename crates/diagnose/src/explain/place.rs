@@ -1,6 +1,7 @@
 //! Where it happened: the innermost function that is not the system's, and what to do where it has no name.
 
 use super::draft::Draft;
+use super::events::has_no_place;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
 use crate::names::{cite, describe, image_name, image_of, is_any_of, main_thread};
@@ -10,7 +11,7 @@ use backtrail_model::Frame;
 /// Adds the place, for all but what was ended from outside.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
     let elsewhere = killing(facts.report).is_some_and(|killing| killing.blame != Blame::Stack);
-    if elsewhere {
+    if elsewhere || has_no_place(facts) {
         return;
     }
     let Some(suspect) = &facts.suspect else {

@@ -50,8 +50,16 @@ pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
     let (_, text) = fields.chain(sections).find(|(key, _)| key.eq_ignore_ascii_case("exceptionReason"))?;
     let object: serde_json::Value = serde_json::from_str(text).ok()?;
     let text = |key: &str| object.get(key).and_then(serde_json::Value::as_str).map(one_line);
-    let name = text("name").or_else(|| text("class")).filter(|name| !name.is_empty())?;
-    Some(Thrown { name, reason: text("composed_message").filter(|reason| !reason.is_empty()) })
+    let name = ["name", "class", "exceptionName", "className"]
+        .into_iter()
+        .find_map(text)
+        .filter(|name| !name.is_empty())?;
+    Some(Thrown {
+        name,
+        reason: text("composed_message")
+            .or_else(|| text("composedMessage"))
+            .filter(|reason| !reason.is_empty()),
+    })
 }
 
 /// The exception that ended the process, with the line that tells of it.

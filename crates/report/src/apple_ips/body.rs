@@ -1,6 +1,6 @@
 //! The body of a crash report: what its parts are read into.
 
-use super::leftovers::keep;
+use super::leftovers::{flatten, keep};
 use crate::Limits;
 use crate::json::Json;
 use crate::notes::Notes;
@@ -11,6 +11,9 @@ pub(super) fn looks_like_crash(document: &Json<'_>) -> bool {
     let telling = ["threads", "usedImages", "exception", "procName", "lastExceptionBacktrace", "termination"];
     telling.iter().filter(|name| document.get(name).is_some()).count() >= 2
 }
+
+/// Members of an object that become fields of their own; larger ones are tables, which stay together.
+const MAX_FLAT: usize = 100;
 
 /// A body that is being read.
 #[derive(Debug)]
@@ -58,6 +61,16 @@ impl<'d, 'l> Body<'d, 'l> {
     /// Keeps what the model has no place for.
     pub(super) fn keep(&mut self, path: String, value: &Json<'_>) {
         keep(&mut self.report, self.input, path, value, self.limits.max_items);
+    }
+
+    /// Keeps what the model has no place for: the members of objects each as a field, all else as [`Self::keep`] does.
+    pub(super) fn keep_flat(&mut self, path: &str, value: &Json<'_>) {
+        let is_small = value.members().len() <= MAX_FLAT && !value.members().is_empty();
+        if is_small && self.report.fields.len() + MAX_FLAT < self.limits.max_items {
+            flatten(&mut self.report.fields, self.input, path, value, self.limits.max_items);
+        } else {
+            self.keep(path.to_owned(), value);
+        }
     }
 
     /// Goes through the members of an object; those that `take` does not take are kept as text under their path.

@@ -24,12 +24,40 @@ pub(super) fn keep(report: &mut Report, input: &[u8], path: String, value: &Json
     }
 }
 
+/// Levels of objects that become fields of their own; what lies deeper is kept as it is written.
+const FLAT_DEPTH: usize = 4;
+
+/// Keeps a value as fields: the members of an object each under its path, lists as they are written.
+pub(crate) fn flatten(fields: &mut Vec<Field>, input: &[u8], path: &str, value: &Json<'_>, max_items: usize) {
+    flatten_below(fields, input, path, value, max_items, FLAT_DEPTH);
+}
+
+fn flatten_below(
+    fields: &mut Vec<Field>,
+    input: &[u8],
+    path: &str,
+    value: &Json<'_>,
+    max_items: usize,
+    depth: usize,
+) {
+    let is_wide = fields.len().saturating_add(value.members().len()) > max_items;
+    if value.members().is_empty() || depth == 0 || is_wide {
+        let text = value.scalar().map_or_else(|| raw(input, value), std::borrow::Cow::into_owned);
+        fields.push(Field { key: path.to_owned(), value: text });
+        return;
+    }
+    for member in value.members() {
+        let path = format!("{path}.{}", member.name());
+        flatten_below(fields, input, &path, &member.value, max_items, depth - 1);
+    }
+}
+
 /// The title of what goes beyond the limit.
 const FURTHER: &str = "Further members";
 
 /// Puts a value into an empty place. `false` where it is of another type, or something stands there already: the value
 /// is then to be kept as text.
-pub(super) fn fill<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+pub(crate) fn fill<T>(place: &mut Option<T>, value: Option<T>) -> bool {
     let fits = place.is_none() && value.is_some();
     if fits {
         *place = value;
@@ -38,7 +66,7 @@ pub(super) fn fill<T>(place: &mut Option<T>, value: Option<T>) -> bool {
 }
 
 /// A string, also where the writer left a number.
-pub(super) fn text(value: &Json<'_>) -> Option<String> {
+pub(crate) fn text(value: &Json<'_>) -> Option<String> {
     match value.value {
         crate::json::Value::Null => None,
         _ => value.scalar().map(std::borrow::Cow::into_owned),

@@ -30,7 +30,7 @@ impl Body<'_, '_> {
     }
 
     /// Each of these takes a member into the model, or says `false`.
-    fn member(&mut self, name: &str, value: &Json<'_>) -> bool {
+    pub(super) fn member(&mut self, name: &str, value: &Json<'_>) -> bool {
         self.process_member(name, value) || self.text_block(name, value) || self.part(name, value)
     }
 
@@ -46,6 +46,11 @@ impl Body<'_, '_> {
             "modelCode" => fill(&mut report.device, text(value)),
             "captureTime" => fill(&mut report.time, text(value)),
             "incident" => fill(&mut report.incident, text(value)),
+            "translated" => {
+                process.translated |= value.truth() == Some(true);
+                // `false` is kept, too: that it was not translated is said by newer systems only.
+                value.truth() == Some(true)
+            }
             "cpuType" => {
                 let name = value.text().unwrap_or_default();
                 let arch = Arch::from_name(&name);
@@ -114,7 +119,7 @@ impl Body<'_, '_> {
         true
     }
 
-    fn finish(mut self, document: &Json<'_>) -> Report {
+    pub(super) fn finish(mut self, document: &Json<'_>) -> Report {
         self.blame(document);
         let os = [self.os.train.take(), self.os.build.take().map(|build| format!("({build})"))];
         self.report.os = join(os);

@@ -2,7 +2,6 @@
 
 use super::{bug_types, raw};
 use crate::json::Json;
-use crate::{Error, ErrorKind};
 use backtrail_model::{Field, Report};
 
 /// The metadata as names and texts.
@@ -27,22 +26,15 @@ impl Metadata {
         self.members.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
-    pub(super) fn has_known_kind(&self) -> bool {
-        self.get("bug_type").is_some_and(|bug_type| bug_types::name(bug_type).is_some())
+    /// Whether this is the metadata of a crash, or does not say.
+    pub(super) fn is_crash(&self) -> bool {
+        self.get("bug_type").is_none_or(|bug_type| bug_types::CRASHES.contains(&bug_type))
     }
 
-    /// Whether this is the metadata of a crash; an error that names the kind otherwise.
-    pub(super) fn kind(&self) -> Result<(), Error> {
-        let Some(bug_type) = self.get("bug_type") else { return Ok(()) };
-        if bug_types::CRASHES.contains(&bug_type) {
-            return Ok(());
-        }
-        if let Some(name) = bug_types::name(bug_type) {
-            return Err(Error::not_read_yet(name));
-        }
-        let name = "an .ips report of an unknown type";
-        let message = format!("expected a crash report (`bug_type` 109 or 309), found `bug_type` {bug_type}");
-        Err(Error::new(ErrorKind::NotReadYet(name), message))
+    /// The kind of report that the type stands for.
+    fn event(&self) -> Option<String> {
+        let bug_type = self.get("bug_type").filter(|_| !self.is_crash())?;
+        Some(bug_types::name(bug_type).map_or_else(|| format!("bug type {bug_type}"), str::to_owned))
     }
 
     /// Fills what the body left open, and keeps all of the metadata as fields.
@@ -55,6 +47,7 @@ impl Metadata {
         report.incident = report.incident.take().or_else(|| text("incident_id"));
         report.os = report.os.take().or_else(|| text("os_version"));
         report.time = report.time.take().or_else(|| text("timestamp"));
+        report.event = report.event.take().or_else(|| self.event());
         let fields = self
             .members
             .iter()

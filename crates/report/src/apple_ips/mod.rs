@@ -1,4 +1,5 @@
-//! Apple's `.ips` reports: a line of metadata in JSON, then the body in JSON or, for old ones, in text.
+//! Apple's `.ips` reports: a line of metadata in JSON, then the body in JSON or, for old ones, in text. Crashes, stackshots,
+//! panics and memory events are told apart by the members of their bodies; all else is kept as fields and sections.
 //!
 //! Either part may be missing, cut or followed by something else. JSON is read with the place of every value, so that
 //! frames can be filled in later without touching another byte. Every member goes somewhere: into the model, or as a
@@ -9,17 +10,23 @@ mod body;
 mod bug_types;
 mod exception;
 mod images;
+mod jetsam;
 mod leftovers;
 mod members;
 mod metadata;
+mod other;
+mod panic;
+mod stackshot;
 mod state;
 #[cfg(test)]
 mod tests;
 mod threads;
 
+use crate::detect::detect_text;
 use crate::json::{self, Json, Outcome};
-use crate::{Error, ErrorKind, Limits, apple_text};
-use backtrail_model::{Report, Section, Source};
+use crate::{Detected, Error, ErrorKind, Limits, apple_text, call_tree, jetsam_text, panic_text};
+use backtrail_model::{Report, Section};
+pub(crate) use leftovers::{fill, flatten, text};
 use metadata::Metadata;
 
 /// Reads the report that begins at `start` with a JSON value.
@@ -28,29 +35,49 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     let Some(document) = first.value.as_ref().filter(|json| json.is_object()) else {
         return Err(broken(input, &first, "a JSON object with the report's metadata or body"));
     };
-    if body::looks_like_crash(document) {
+    if let Some(form) = Form::of(document) {
         // The metadata line is missing: tools that pass bodies on leave it out.
-        return read_body(input, &first, &Metadata::none(), limits);
+        return read_body(input, &first, &Metadata::none(), Some(form), limits);
     }
     let metadata = Metadata::read(input, document);
     let rest = skip_blanks(input, first.end);
     if first.problem.is_some() || rest >= input.len() {
-        metadata.kind()?;
+        if first.problem.is_none() && !metadata.is_crash() {
+            return Ok(other::read_text("", &metadata, limits));
+        }
         return Err(broken(input, &first, "the report's body behind the metadata"));
     }
     if input.get(rest) == Some(&b'{') {
         let body = json::read(input, rest, limits);
-        let is_crash = body.value.as_ref().is_some_and(body::looks_like_crash);
-        return match metadata.kind() {
-            Err(error) if metadata.has_known_kind() || !is_crash => Err(error),
-            _ if !is_crash => {
-                Err(broken(input, &body, "a crash report's body (with `threads`, `usedImages`…)"))
-            }
-            _ => read_body(input, &body, &metadata, limits),
-        };
+        let form = body.value.as_ref().and_then(Form::of);
+        if form.is_none() && metadata.is_crash() {
+            return Err(broken(input, &body, "a crash report's body (with `threads`, `usedImages`…)"));
+        }
+        return read_body(input, &body, &metadata, form, limits);
     }
-    metadata.kind()?;
     Ok(read_text_body(input, rest, &metadata, limits))
+}
+
+/// What the members of a body tell that it is. `bug_type` does not decide: the same type has had several forms.
+#[derive(Clone, Copy)]
+enum Form {
+    Panic,
+    Stackshot,
+    Jetsam,
+    Crash,
+}
+
+impl Form {
+    fn of(document: &Json<'_>) -> Option<Self> {
+        type Test = fn(&Json<'_>) -> bool;
+        let forms: [(Self, Test); 4] = [
+            (Self::Panic, panic::looks_so),
+            (Self::Stackshot, stackshot::looks_so),
+            (Self::Jetsam, jetsam::looks_so),
+            (Self::Crash, body::looks_like_crash),
+        ];
+        forms.into_iter().find(|(_, looks_so)| looks_so(document)).map(|(form, _)| form)
+    }
 }
 
 fn skip_blanks(input: &[u8], from: usize) -> usize {
@@ -72,12 +99,20 @@ fn read_body(
     input: &[u8],
     outcome: &Outcome<'_>,
     metadata: &Metadata,
+    form: Option<Form>,
     limits: &Limits,
 ) -> Result<Report, Error> {
     let Some(document) = &outcome.value else {
         return Err(broken(input, outcome, "the report's body"));
     };
-    let mut report = body::Body::new(input, limits).read(document);
+    let body = body::Body::new(input, limits);
+    let mut report = match form {
+        Some(Form::Panic) => panic::read(body, document),
+        Some(Form::Stackshot) => stackshot::read(body, document),
+        Some(Form::Jetsam) => jetsam::read(body, document),
+        Some(Form::Crash) => body.read(document),
+        None => other::read(body, document),
+    };
     metadata.add_to(&mut report);
     if outcome.problem.is_some() {
         let why = broken(input, outcome, "");
@@ -97,12 +132,20 @@ fn add_trailer(report: &mut Report, input: &[u8], end: usize) {
     }
 }
 
-/// Up to iOS 14 the body is the text report.
+/// Up to iOS 14 the body is the text report; of some types it is text today.
 fn read_text_body(input: &[u8], start: usize, metadata: &Metadata, limits: &Limits) -> Report {
     let before = input.get(..start).unwrap_or_default();
-    let lines_before = before.iter().filter(|byte| **byte == b'\n').count();
-    let mut report = apple_text::read(input, start..input.len(), lines_before as u64 + 1, limits);
-    report.source = Source::AppleText;
+    let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+    let rest = input.get(start..).unwrap_or_default();
+    let text = || String::from_utf8_lossy(rest);
+    let mut report = match detect_text(rest) {
+        Detected::AppleSamples => call_tree::read(input, start..input.len(), line, limits),
+        Detected::ApplePanic => panic_text::read(&text(), limits),
+        Detected::AppleJetsamText => jetsam_text::read(&text(), limits),
+        Detected::AppleText => apple_text::read(input, start..input.len(), line, limits),
+        _ if metadata.is_crash() => apple_text::read(input, start..input.len(), line, limits),
+        _ => return other::read_text(&text(), metadata, limits),
+    };
     metadata.add_to(&mut report);
     report
 }

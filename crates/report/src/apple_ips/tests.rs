@@ -231,29 +231,6 @@ fn text_bodies_keep_the_metadata() {
 }
 
 #[test]
-fn other_kinds_are_named() {
-    for (bug_type, name) in [
-        ("298", "jetsam (memory) event"),
-        ("288", "stackshot"),
-        ("210", "kernel panic"),
-        ("145", "disk writes report"),
-    ] {
-        let metadata = METADATA.replace("309", bug_type);
-        for body in ["", "{\"pid\":1}", "text"] {
-            let error = read(&format!("{metadata}\n{body}")).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::NotReadYet(name), "{bug_type} {body}");
-            assert!(error.to_string().contains(name), "{error}");
-        }
-    }
-    let metadata = METADATA.replace("309", "777");
-    let error = read(&format!("{metadata}\n{{\"a\":1}}")).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::NotReadYet(_)));
-    assert!(error.to_string().contains("777"), "{error}");
-    let report = read(&format!("{metadata}\n{{\"procName\":\"D\",\"threads\":[]}}")).unwrap();
-    assert_eq!(report.process.name.as_deref(), Some("D"), "an unknown number with a crash's body is read");
-}
-
-#[test]
 fn broken_ones_say_where_and_what_was_expected() {
     for (text, message) in [
         (
@@ -364,3 +341,5 @@ fn the_blamed_thread() {
     );
     assert_eq!(blamed(r#"{"faultingThread":9,"threads":[{}],"usedImages":[]}"#), (None, 0, None));
 }
+
+mod kinds;

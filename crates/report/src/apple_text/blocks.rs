@@ -20,6 +20,10 @@ impl Reader<'_> {
             Heading::AppInfo(rest) => self.open_app_info(rest),
             Heading::Section { title, rest } => self.open_section(title, rest),
             Heading::BinaryImages => self.open(Block::Images),
+            Heading::MoreImages(title) => {
+                self.report.fields.push(Field { key: title.to_owned(), value: String::new() });
+                self.open(Block::Images)
+            }
             // What follows is somebody else's.
             Heading::End => self.open(Block::Header),
         }

@@ -182,6 +182,7 @@ fn set_process(report: &mut Report, line: KeyValue<'_>) -> bool {
             fill(&mut process.parent, Some(name.to_owned())) && pid.is_none()
         }
         "Code Type" => {
+            process.translated |= line.value.contains("(Translated)");
             let word = line.value.split_whitespace().next().unwrap_or_default();
             // Printed `ARM-64 (Native)`: the field keeps Apple's spelling and whether the code was translated.
             let arch = Arch::from_name(word);

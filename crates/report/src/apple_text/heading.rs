@@ -17,6 +17,8 @@ pub(crate) enum Heading<'t> {
     AppInfo(&'t str),
     /// `Binary Images:`.
     BinaryImages,
+    /// A further list of images under a title of its own: `Kernel Binary Images:`.
+    MoreImages(&'t str),
     /// A titled block of text, with what stands behind the title on the line.
     Section { title: &'t str, rest: &'t str },
     /// `EOF`.
@@ -73,6 +75,9 @@ impl<'t> Heading<'t> {
             "Last Exception Backtrace" => Some(Self::LastException),
             // One tool that translates `.ips` leaves the colon's neighbours out; the bare words come with it.
             "Binary Images" => Some(Self::BinaryImages),
+            _ if title.len() <= 80 && title.contains("Binary Images") && rest.is_empty() => {
+                Some(Self::MoreImages(title))
+            }
             "Application Specific Information" => Some(Self::AppInfo(rest)),
             _ if title.starts_with("Application Specific Backtrace") => Some(Self::AppBacktrace(title)),
             _ if is_section(title) => Some(Self::Section { title, rest }),
@@ -185,6 +190,8 @@ mod tests {
             Some(state)
         );
         assert_eq!(Heading::read("Binary Images:", false), Some(Heading::BinaryImages));
+        let more = Some(Heading::MoreImages("Kernel Binary Images"));
+        assert_eq!(Heading::read("Kernel Binary Images:", false), more);
         assert_eq!(Heading::read("Last Exception Backtrace:", false), Some(Heading::LastException));
         let title = "Application Specific Backtrace 1";
         assert_eq!(

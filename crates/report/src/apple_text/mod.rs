@@ -25,9 +25,11 @@ mod words;
 
 pub(crate) use finish::mark_throw;
 pub(crate) use frame_row::FrameRow;
-pub(crate) use header::{fault_address, numeric_codes};
+pub(crate) use header::{Blamed, KeyValue, fault_address, numeric_codes, set as set_header};
+pub(crate) use image_row::ImageRow;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use stacks::raw_addresses;
+pub(crate) use words::{hex_value, name_and_pid};
 
 use crate::Limits;
 use backtrail_model::Report;

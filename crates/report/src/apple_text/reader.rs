@@ -128,11 +128,18 @@ impl<'l> Reader<'l> {
             return Some(place);
         }
         match self.block {
-            Block::Section(_) | Block::AppInfo if self.blanks == 0 => None,
+            // A list of images may stand under any title; a row with an identity is nothing else.
+            Block::Section(_) if self.blanks == 0 => self.identified_image(line),
+            Block::AppInfo if self.blanks == 0 => None,
             Block::State(thread) => self.registers(thread, trimmed).or_else(|| self.image(line)),
             Block::Images => self.image(line),
             _ => self.image(line).or_else(|| self.stack_row(line, trimmed)),
         }
+    }
+
+    fn identified_image(&mut self, line: &Line<'_>) -> Option<Place> {
+        let has_identity = ImageRow::read(line.bytes)?.image.id.is_some();
+        has_identity.then(|| self.image(line)).flatten()
     }
 
     fn image(&mut self, line: &Line<'_>) -> Option<Place> {

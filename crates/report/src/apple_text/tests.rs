@@ -545,3 +545,23 @@ fn what_goes_beyond_a_limit_is_kept_as_text() {
         assert!(model.contains(word), "{word}: {model}");
     }
 }
+
+#[test]
+fn images_stand_in_several_lists_under_any_title() {
+    let row = |at: u64, name: &str| {
+        format!("  {at:#x} - {:#x} {name} arm64 <{at:032x}> /usr/lib/{name}\n", at + 0xfff)
+    };
+    let text = format!(
+        "Process: App [1]\n\nThread 0 Crashed:\n0  c  0x3010 c + 1\n\nBinary Images:\n{}\nKernel Binary Images:\n{}\nLoaded later:\n{}\n\nBinary Images:\n{}",
+        row(0x1000, "a"),
+        row(0x2000, "b"),
+        row(0x3000, "c"),
+        row(0x4000, "d")
+    );
+    let input = text.as_bytes();
+    let report = super::read(input, 0..input.len(), 1, &Limits::default());
+    let names: Vec<_> = report.process.images.iter().map(|image| image.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c", "d"]);
+    assert_eq!(report.process.threads[0].frames[0].image, Some(2));
+    assert!(report.fields.iter().any(|field| field.key == "Kernel Binary Images"));
+}

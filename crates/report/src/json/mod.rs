@@ -52,6 +52,26 @@ impl<'d> Member<'d> {
     }
 }
 
+/// Takes what is inside of a value out of it.
+fn take_inside<'d>(value: &mut Value<'d>, inside: &mut Vec<Json<'d>>) {
+    match value {
+        Value::Array(items) => inside.append(items),
+        Value::Object(members) => inside.extend(members.drain(..).map(|member| member.value)),
+        _ => {}
+    }
+}
+
+/// Without recursion: MetricKit nests two levels a frame, and a stranger's file as many as the limit allows.
+impl Drop for Json<'_> {
+    fn drop(&mut self) {
+        let mut inside = Vec::new();
+        take_inside(&mut self.value, &mut inside);
+        while let Some(mut json) = inside.pop() {
+            take_inside(&mut json.value, &mut inside);
+        }
+    }
+}
+
 impl<'d> Json<'d> {
     /// The members of an object; none for everything else.
     pub(crate) fn members(&self) -> &[Member<'d>] {

@@ -2,7 +2,7 @@
 
 use crate::{json_reports, read, text_reports};
 use backtrail_core::{Arch, Avma, FrameAddress};
-use backtrail_model::{Frame, Report};
+use backtrail_model::{Field, Frame, Process, Report};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -16,12 +16,12 @@ fn plain(word: &str) -> String {
     }
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).map(plain)
 }
 
 #[derive(Default)]
-struct Words(HashSet<String>);
+pub(crate) struct Words(pub(crate) HashSet<String>);
 
 impl Words {
     fn text(&mut self, text: &str) {
@@ -53,15 +53,9 @@ impl Words {
         self.number(base.unwrap_or_default());
     }
 
-    fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let mut all = Self::default();
-        let process = &report.process;
-        for text in [&process.name, &process.path, &process.identifier, &process.version, &process.role] {
-            all.some(text.as_ref());
-        }
-        all.number(process.pid.unwrap_or_default());
-        all.some(process.parent.as_ref());
-        all.text(process.arch.map_or("", Arch::name));
+        all.some(report.event.as_ref());
         for text in [&report.os, &report.device, &report.time, &report.incident] {
             all.some(text.as_ref());
         }
@@ -81,12 +75,49 @@ impl Words {
             all.number(termination.by_pid.unwrap_or_default());
             termination.details.iter().for_each(|detail| all.text(detail));
         }
-        all.parts(report);
+        for process in std::iter::once(&report.process).chain(&report.processes) {
+            all.process(process);
+        }
+        for info in &report.app_info {
+            all.some(info.image.as_ref());
+            info.lines.iter().for_each(|line| all.text(line));
+        }
+        all.fields(&report.fields);
+        report.sections.iter().for_each(|section| all.text(&format!("{} {}", section.title, section.text)));
+        report.notes.iter().for_each(|note| all.text(note));
         all
     }
 
-    fn parts(&mut self, report: &Report) {
-        for thread in &report.process.threads {
+    fn fields(&mut self, fields: &[Field]) {
+        fields.iter().for_each(|field| self.text(&format!("{} {}", field.key, field.value)));
+    }
+
+    fn process(&mut self, process: &Process) {
+        for text in [&process.name, &process.path, &process.identifier, &process.version, &process.role] {
+            self.some(text.as_ref());
+        }
+        self.number(process.pid.unwrap_or_default());
+        self.number(process.memory.unwrap_or_default());
+        self.some(process.parent.as_ref());
+        self.some(process.kill_reason.as_ref());
+        self.text(process.arch.map_or("", Arch::name));
+        self.fields(&process.fields);
+        for tree in &process.trees {
+            self.text(&tree.title);
+            for node in &tree.nodes {
+                self.number(node.weight);
+                self.some(node.note.as_ref());
+                self.frame(&node.frame);
+            }
+        }
+        for thread in &process.threads {
+            self.fields(&thread.fields);
+            self.some(thread.state.as_ref());
+            self.some(thread.waiting_on.as_ref());
+            self.number(thread.priority.unwrap_or_default().cast_unsigned());
+            for seconds in [thread.user_time, thread.system_time].into_iter().flatten() {
+                self.text(&format!("{:.0}", seconds * 1e6));
+            }
             self.number(thread.number);
             self.number(thread.id.unwrap_or_default());
             self.some(thread.name.as_ref());
@@ -98,11 +129,11 @@ impl Words {
                 self.some(register.note.as_ref());
             }
         }
-        for backtrace in &report.process.backtraces {
+        for backtrace in &process.backtraces {
             self.text(&backtrace.title);
             backtrace.frames.iter().for_each(|frame| self.frame(frame));
         }
-        for image in &report.process.images {
+        for image in &process.images {
             self.text(&image.name);
             for text in [&image.path, &image.bundle_id, &image.version, &image.source] {
                 self.some(text.as_ref());
@@ -116,13 +147,6 @@ impl Words {
             self.number(end - 1);
             self.number(end - image.load_address.get().min(end));
         }
-        for info in &report.app_info {
-            self.some(info.image.as_ref());
-            info.lines.iter().for_each(|line| self.text(line));
-        }
-        report.fields.iter().for_each(|field| self.text(&format!("{} {}", field.key, field.value)));
-        report.sections.iter().for_each(|section| self.text(&format!("{} {}", section.title, section.text)));
-        report.notes.iter().for_each(|note| self.text(note));
     }
 }
 
@@ -146,7 +170,7 @@ fn every_word_of_a_text_report_is_in_the_model() {
 }
 
 /// Every name that leads to a leaf, and the leaf.
-fn leaves(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
+pub(crate) fn leaves(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(k, v)| leaves(&format!("{path}.{k}"), v, found)),
         Value::Array(items) => items.iter().for_each(|item| leaves(path, item, found)),

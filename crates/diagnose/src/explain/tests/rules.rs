@@ -3,6 +3,7 @@
 use super::super::testing::{Build, report};
 use super::super::{Explanation, LEADING, explain};
 use backtrail_core::Arch;
+use backtrail_model::Source;
 
 /// A report, the rule that has to lead, what the title begins with, and texts that the explanation has to hold.
 struct Case {
@@ -55,12 +56,32 @@ const WRITE_DENIED: &str = "esr=0x9200004f";
 
 /// A report for each rule.
 fn positive() -> Vec<Case> {
-    let mut cases = ended();
+    let mut cases = events();
+    cases.extend(ended());
     cases.extend(said());
     cases.extend(accesses());
     cases.extend(runtimes());
     cases.extend(others());
     cases
+}
+
+/// A report of an event of that kind, from that source.
+fn event(source: Source, event: &str) -> Build {
+    report("", "").with(|report| {
+        (report.source, report.event, report.exception) = (source, Some(event.to_owned()), None);
+    })
+}
+
+/// Each is tested closer in `events/tests.rs`.
+fn events() -> Vec<Case> {
+    vec![
+        case("memory-event", event(Source::AppleJetsam, "jetsam (memory) event"), "Memory ran low", &[]),
+        case("kernel-panic", event(Source::ApplePanic, "kernel panic"), "Kernel panic", &["no panic string"]),
+        case("samples", event(Source::AppleSamples, "hang"), "Hang: Demo", &["Event: hang"]),
+        case("stackshot", event(Source::AppleStackshot, "stackshot"), "A snapshot of all processes", &[]),
+        case("metrickit", event(Source::MetricKit, "hang"), "Hang", &["does not say how much"]),
+        case("other-kind", event(Source::AppleIpsOther, "analytics"), "No crash", &["nothing failed"]),
+    ]
 }
 
 fn ended() -> Vec<Case> {
@@ -277,7 +298,17 @@ fn others() -> Vec<Case> {
 /// Reports close to those of a rule, of which another rule has to tell.
 fn negative() -> Vec<(&'static str, Case)> {
     let trap = || report("EXC_BREAKPOINT", "SIGTRAP").codes("0x1, 0x100000100");
+    // A crash's own form, whatever the report's type says that it is.
+    let aborted = |source| crash("SIGABRT").with(|report| report.source = source);
+    let no_event =
+        |id| (id, case("abort", aborted(Source::AppleIps), "Abort (SIGABRT) without a reason", &[]));
     vec![
+        no_event("memory-event"),
+        no_event("kernel-panic"),
+        no_event("samples"),
+        no_event("stackshot"),
+        no_event("other-kind"),
+        ("metrickit", case("abort", aborted(Source::MetricKit), "Abort (SIGABRT) without a reason", &[])),
         (
             "simulated",
             case("anything", report("EXC_EMULATION", "").note("EXC_CORPSE_NOTIFY"), "EXC_EMULATION", &[]),
