@@ -58,7 +58,18 @@ pub(crate) fn add(report: &mut Report, text: &str, limits: &Limits, notes: &mut 
 fn message(text: &str) -> Option<String> {
     let (_, rest) = text.split_once(PANIC)?;
     let (_, rest) = rest.split_once("): ").or_else(|| rest.split_once(") : "))?;
-    let end = ["\n\n", "\nBacktrace", "\nDebugger message:", "\nPanicked ", "\nCR0:", "\n  x0:", "\n\t  x0:"];
+    let end = [
+        "\n\n",
+        "\nBacktrace",
+        "\nDebugger message:",
+        "\nPanicked ",
+        "\nKernel ",
+        "\nMemory ID:",
+        "\nOS ",
+        "\nCR0:",
+        "\n  x0:",
+        "\n\t  x0:",
+    ];
     let end = end.iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
     let message = rest.get(..end)?.trim();
     (!message.is_empty()).then(|| message.chars().take(MAX_MESSAGE).collect())
@@ -148,7 +159,11 @@ impl Reader<'_, '_> {
         for part in line.split([',', ' ']).filter(|part| !part.is_empty()).collect::<Vec<_>>().windows(2) {
             let [name, value] = part else { continue };
             let Some(name) = name.strip_suffix(':') else { continue };
-            let is_name = (2..=5).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+            let is_plain = (2..=5).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric());
+            let is_register = name.chars().all(|c| !c.is_ascii_lowercase())
+                || name.ends_with(|c: char| c.is_ascii_digit())
+                || ["fp", "lr", "sp", "pc", "far", "esr", "cpsr"].contains(&name);
+            let is_name = is_plain && is_register;
             if let Some(value) = hex_value(value).filter(|_| is_name) {
                 self.registers.push(Register { name: name.to_owned(), value, note: None });
             }
