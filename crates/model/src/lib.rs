@@ -12,7 +12,7 @@ mod process;
 mod report;
 mod tree;
 
-pub use frame::{Detail, Frame, ReportedSymbol};
+pub use frame::{Detail, Frame, Language, ReportedSymbol};
 pub use image::{Image, ImageSymbols, SymbolStatus};
 pub use image_index::ImageIndex;
 pub use process::{Backtrace, EndKind, Ended, Process, Recursion, Register, Thread};

@@ -1,6 +1,6 @@
 //! One process: threads, stacks, registers.
 
-use crate::{Frame, Image, Tree};
+use crate::{Field, Frame, Image, Tree};
 use backtrail_core::Arch;
 
 /// One process: what it is, what its threads did, and which images its addresses lie in.
@@ -99,6 +99,8 @@ pub struct Thread {
     pub namespace_id: Option<u64>,
     /// How the walk that found the frames ended; `None` where a report stated them.
     pub ended: Option<Ended>,
+    /// What else the report says of it, in the report's order.
+    pub fields: Vec<Field>,
 }
 
 /// How a walk over a stack ended.

@@ -120,6 +120,8 @@ struct ThreadJson<'a> {
     ended_because: Option<&'a str>,
     recursion_depth: Option<u64>,
     registers: BTreeMap<&'a str, Hex>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fields: Vec<FieldJson<'a>>,
     frames: Vec<FrameJson<'a>>,
 }
 
@@ -152,6 +154,10 @@ pub struct ImageJson<'a> {
     files: &'a [String],
     tried: &'a [String],
     how_to_get: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_offset: Option<Hex>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unproven: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -329,6 +335,7 @@ fn thread_json<'a>(thread: &'a Thread, process: &'a Process) -> ThreadJson<'a> {
         ended_because: thread.ended.as_ref().map(|ended| ended.why.as_str()),
         recursion_depth: thread.recursion.as_ref().map(|recursion| recursion.depth),
         registers: thread.registers.iter().map(|reg| (reg.name.as_str(), Hex(reg.value))).collect(),
+        fields: thread.fields.iter().map(field).collect(),
         frames: thread.frames.iter().map(|item| frame(item, &process.images)).collect(),
     }
 }
@@ -369,6 +376,8 @@ pub fn image(image: &Image) -> ImageJson<'_> {
         files: &symbols.files,
         tried: &symbols.tried,
         how_to_get: symbols.how_to_get.as_deref(),
+        file_offset: image.file_offset.map(|offset| Hex(offset.get())),
+        unproven: symbols.is_unproven,
     }
 }
 
