@@ -1,5 +1,6 @@
 //! Which format an input is in, from a look at its beginning.
 
+use crate::android::{self, Telling};
 use crate::apple_text;
 use crate::text::lossy;
 
@@ -13,6 +14,10 @@ pub enum Detected {
     AppleText,
     /// JSON that is Apple's `.ips`, or may be.
     AppleIps,
+    /// Text of Android or of a Java virtual machine: a tombstone, an ANR trace, a Java exception, a thread dump.
+    AndroidOrJava,
+    /// An Android tombstone as a protocol buffer.
+    TombstoneProto,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -43,12 +48,9 @@ const JSON_WORDS: [(&[&str], &str); 6] = [
 ];
 
 /// Beginnings of lines of text reports of other kinds.
-const TEXT_LINES: [(&str, &str); 6] = [
+const TEXT_LINES: [(&str, &str); 3] = [
     ("Analysis of sampling ", "sample's call graph"),
     ("Data Source:      ", "spindump or microstackshots report"),
-    ("*** *** *** ***", "Android tombstone"),
-    ("----- pid ", "Android thread dump"),
-    ("#00 pc ", "Android tombstone"),
     ("*** Crash dump is missing", "Windows crash dump"),
 ];
 
@@ -63,6 +65,9 @@ pub fn detect(input: &[u8]) -> Detected {
     let head = start.get(..SNIFFED).unwrap_or(start);
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return Detected::NotReadYet("text in UTF-16");
+    }
+    if android::proto::is_tombstone(head) {
+        return Detected::TombstoneProto;
     }
     if *first == b'{' || *first == b'[' {
         return detect_json(&lossy(head));
@@ -87,6 +92,7 @@ fn detect_json(head: &str) -> Detected {
 
 fn detect_text(head: &[u8]) -> Detected {
     let mut is_apple = false;
+    let mut has_java_rows = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -96,9 +102,17 @@ fn detect_text(head: &[u8]) -> Detected {
         if let Some((_, name)) = other {
             return Detected::NotReadYet(name);
         }
+        match android::telling(&text) {
+            Telling::Sure => return Detected::AndroidOrJava,
+            telling => has_java_rows |= telling == Telling::Row,
+        }
         is_apple |= apple_text::is_telling(&text);
     }
-    if is_apple { Detected::AppleText } else { Detected::Unknown }
+    match (is_apple, has_java_rows) {
+        (true, _) => Detected::AppleText,
+        (false, true) => Detected::AndroidOrJava,
+        (false, false) => Detected::Unknown,
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +134,10 @@ mod tests {
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
             (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),
+            (b"*** *** *** *** ***\nBuild fingerprint: 'a'\n", Detected::AndroidOrJava),
+            (b"a.b.C: d\n\tat a.b.C.e(F.java:1)\n", Detected::AndroidOrJava),
+            (b"Process: App [1]\nPath: /a\n\tat a.b.C.e(F.java:1)\n", Detected::AppleText),
+            (b"\x08\x01\x12\x05a/b:c\x28\x01", Detected::TombstoneProto),
             (b"\xff\xfeP\0r\0", not_yet("text in UTF-16")),
             (b"Process: App [1]\nAnalysis of sampling App\n", not_yet("sample's call graph")),
             (b"hello\nworld\n", Detected::Unknown),

@@ -4,7 +4,8 @@
 //! with those frames filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols.
 //!
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them, Apple's `.ips` crash
-//! reports, macOS's translated reports with the full one behind. Other kinds are recognized and named.
+//! reports, macOS's translated reports with the full one behind; Android's tombstones as text and as protocol buffers, ANR
+//! traces; Java exceptions and thread dumps. Other kinds are recognized and named.
 //!
 //! # What holds for every reader
 //!
@@ -15,6 +16,7 @@
 //! - Nothing is guessed: a field is `None` where the report does not say.
 #![forbid(unsafe_code)]
 
+mod android;
 mod apple_ips;
 mod apple_text;
 mod detect;
@@ -23,6 +25,7 @@ mod error;
 mod json;
 mod limits;
 mod notes;
+mod protobuf;
 mod read;
 mod stack;
 mod text;

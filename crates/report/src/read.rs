@@ -1,7 +1,7 @@
 //! From bytes to a report, whatever the format.
 
 use crate::detect::BYTE_ORDER_MARK;
-use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect};
+use crate::{Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, detect};
 use backtrail_model::{Report, Section};
 use std::ops::Range;
 
@@ -22,13 +22,20 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
+        Detected::AndroidOrJava => accept(android::read(input, byte_order_mark(input), limits), input),
+        Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }
 }
 
+/// How many bytes a byte order mark takes.
+fn byte_order_mark(input: &[u8]) -> usize {
+    if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+}
+
 /// The first byte that counts.
 fn start_of(input: &[u8]) -> usize {
-    let mark = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let mark = byte_order_mark(input);
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
@@ -41,14 +48,14 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     let shown: String = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line)).escape_debug().collect();
     let dots = if line.len() > SHOWN { "…" } else { "" };
     let message = format!(
-        "expected a crash report (Apple text or .ips), found no line that one has; it begins with `{shown}{dots}`"
+        "expected a crash report (Apple, Android or Java), found no line that one has; it begins with `{shown}{dots}`"
     );
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }
 
 /// A text report; macOS may have put the full report in JSON behind it, which then says more.
 fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
-    let start = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let start = byte_order_mark(input);
     let Some(json) = full_report(input) else {
         return accept(apple_text::read(input, start..input.len(), 1, limits), input);
     };

@@ -11,8 +11,6 @@ fn other_kinds_of_report_are_named() {
         ("apple/kscrash", ".json", "KSCrash's JSON report"),
         ("apple/metrickit", ".json", "MetricKit payload"),
         ("minidump", ".dmp", "minidump"),
-        ("android", "tombstone_native_arm64-v8a.txt", "Android tombstone"),
-        ("android", "thread_dump.txt", "Android thread dump"),
         ("apple/plcrash", "exception.plcrash", "PLCrashReporter's binary report"),
     ] {
         for path in files(folder, ending) {

@@ -1,7 +1,7 @@
 //! Nothing that a report says is lost: each of its words is found again somewhere in the model.
 
 use crate::{json_reports, read, text_reports};
-use backtrail_core::{Arch, Avma, FrameAddress};
+use backtrail_core::{Arch, Avma, FileOffset, FrameAddress, Svma};
 use backtrail_model::{Frame, Report};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -16,12 +16,12 @@ fn plain(word: &str) -> String {
     }
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).map(plain)
 }
 
 #[derive(Default)]
-struct Words(HashSet<String>);
+pub(crate) struct Words(pub(crate) HashSet<String>);
 
 impl Words {
     fn text(&mut self, text: &str) {
@@ -32,7 +32,7 @@ impl Words {
         self.0.extend(text.into_iter().flat_map(|text| words(text)));
     }
 
-    fn number(&mut self, number: u64) {
+    pub(crate) fn number(&mut self, number: u64) {
         self.0.insert(plain(&format!("{number:#x}")));
         self.0.insert(number.to_string());
     }
@@ -51,11 +51,16 @@ impl Words {
         self.number(frame.image_offset.unwrap_or_default());
         let base = address.and_then(|address| address.get().checked_sub(frame.image_offset?));
         self.number(base.unwrap_or_default());
+        self.number(frame.relative_pc.map_or(0, Svma::get));
+        self.number(frame.file_offset.map_or(0, FileOffset::get));
+        self.number(frame.stack_pointer.map_or(0, Avma::get));
+        frame.annotations.iter().for_each(|line| self.text(line));
     }
 
-    fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let mut all = Self::default();
         let process = &report.process;
+        all.some(process.command_line.as_ref());
         for text in [&process.name, &process.path, &process.identifier, &process.version, &process.role] {
             all.some(text.as_ref());
         }
@@ -91,6 +96,8 @@ impl Words {
             self.number(thread.id.unwrap_or_default());
             self.some(thread.name.as_ref());
             self.some(thread.queue.as_ref());
+            self.some(thread.state.as_ref());
+            thread.fields.iter().for_each(|field| self.text(&format!("{} {}", field.key, field.value)));
             thread.frames.iter().for_each(|frame| self.frame(frame));
             for register in &thread.registers {
                 self.text(&register.name);
@@ -108,6 +115,7 @@ impl Words {
                 self.some(text.as_ref());
             }
             self.text(image.arch.map_or("", Arch::name));
+            self.number(image.file_offset.map_or(0, FileOffset::get));
             let id = image.id.map(|id| id.to_string()).unwrap_or_default();
             self.text(&id);
             self.text(&id.replace('-', ""));
