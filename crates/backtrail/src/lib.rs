@@ -38,16 +38,16 @@ pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{Attribution, Explanation, Verdict};
 pub use backtrail_hang as hang;
 pub use backtrail_model::{
-    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Process,
-    Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree,
-    TreeNode, Unit,
+    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Language,
+    Process, Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread,
+    Tree, TreeNode, Unit,
 };
 pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
 pub use backtrail_resolve::{
     AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
     ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
-    ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols, TableCache,
-    TableFormat, TableStats, Verified, cfi, inspect,
+    MappingFile, ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols,
+    TableCache, TableFormat, TableStats, Verified, cfi, inspect,
 };
 pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
 pub use backtrail_store::{

@@ -2,8 +2,8 @@
 
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
-    Detected, Error, ErrorKind, Limits, apple_ips, apple_text, call_tree, detect, jetsam_text, metrickit,
-    panic_text, swift_backtrace,
+    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, jetsam_text,
+    metrickit, panic_text, swift_backtrace,
 };
 use backtrail_model::{Report, Section};
 use std::ops::Range;
@@ -29,14 +29,21 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::SwiftBacktrace => swift_backtrace::read(input, start_of(input), limits),
         Detected::ApplePanic => Ok(panic_text::read(&text_of(input), limits)),
         Detected::AppleJetsamText => Ok(jetsam_text::read(&text_of(input), limits)),
-        Detected::AppleSamples => Ok(call_tree::read(input, text_start(input)..input.len(), 1, limits)),
+        Detected::AppleSamples => Ok(call_tree::read(input, byte_order_mark(input)..input.len(), 1, limits)),
+        Detected::AndroidOrJava => accept(android::read(input, byte_order_mark(input), limits), input),
+        Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }
 }
 
+/// How many bytes a byte order mark takes.
+fn byte_order_mark(input: &[u8]) -> usize {
+    if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+}
+
 /// The first byte that counts.
 fn start_of(input: &[u8]) -> usize {
-    let mark = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let mark = byte_order_mark(input);
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
@@ -49,24 +56,19 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     let shown: String = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line)).escape_debug().collect();
     let dots = if line.len() > SHOWN { "…" } else { "" };
     let message = format!(
-        "expected a crash report (Apple text or .ips), found no line that one has; it begins with `{shown}{dots}`"
+        "expected a crash report (Apple, Android or Java), found no line that one has; it begins with `{shown}{dots}`"
     );
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }
 
-/// Where text begins.
-fn text_start(input: &[u8]) -> usize {
-    if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
-}
-
 /// All of the input as text.
 fn text_of(input: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(input.get(text_start(input)..).unwrap_or_default())
+    String::from_utf8_lossy(input.get(byte_order_mark(input)..).unwrap_or_default())
 }
 
 /// A text report; macOS may have put the full report in JSON behind it, which then says more.
 fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
-    let start = text_start(input);
+    let start = byte_order_mark(input);
     let Some(json) = full_report(input) else {
         return accept(apple_text::read(input, start..input.len(), 1, limits), input);
     };

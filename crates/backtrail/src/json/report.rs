@@ -162,6 +162,10 @@ pub struct ImageJson<'a> {
     files: &'a [String],
     tried: &'a [String],
     how_to_get: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_offset: Option<Hex>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unproven: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -392,6 +396,8 @@ pub fn image(image: &Image) -> ImageJson<'_> {
         files: &symbols.files,
         tried: &symbols.tried,
         how_to_get: symbols.how_to_get.as_deref(),
+        file_offset: image.file_offset.map(|offset| Hex(offset.get())),
+        unproven: symbols.is_unproven,
     }
 }
 
@@ -498,7 +504,7 @@ mod tests {
             ..Report::default()
         };
         let (explanation, attribution) = (Explanation::default(), Attribution::default());
-        let analysis = Analysis { report, explanation, attribution };
+        let analysis = Analysis { report, explanation, attribution, mapping: None };
         let json = serde_json::to_value(super::report(&analysis)).unwrap();
         Schema::new().check("report", &json).unwrap();
         let root = &json["trees"][0]["root"];
