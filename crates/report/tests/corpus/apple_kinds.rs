@@ -76,7 +76,7 @@ fn every_leaf_of_json_is_in_the_model() {
 }
 
 fn one(folder: &str, name: &str) -> Option<Report> {
-    let path = backtrail_testkit::corpus_file(&format!("{folder}/{name}"))?;
+    let path = backtrail_testkit::corpus_file(format!("{folder}/{name}"))?;
     Some(read(&path).1)
 }
 
