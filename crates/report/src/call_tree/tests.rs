@@ -3,7 +3,7 @@
 use super::read;
 use crate::Limits;
 use backtrail_core::{Avma, FrameAddress};
-use backtrail_model::{Report, Tree};
+use backtrail_model::{Frame, Report, Tree};
 
 fn parse(text: &str) -> Report {
     read(text.as_bytes(), 0..text.len(), 1, &Limits::default())
@@ -134,7 +134,7 @@ fn spindump_prints_processes_and_the_target_is_the_reports_own() {
     assert_eq!((symbol.file.as_deref(), symbol.line), (Some("App.swift"), Some(12)));
     let heaviest = &process.backtraces[0];
     assert_eq!(heaviest.title, "Heaviest stack for the main thread of the target process");
-    let names: Vec<_> = heaviest.frames.iter().flat_map(backtrail_model::Frame::names).collect();
+    let names: Vec<_> = heaviest.frames.iter().flat_map(Frame::names).collect();
     assert_eq!(names, ["Shop_main", "start"], "innermost first");
     assert!(process.fields.iter().any(|field| field.key == "Note"));
     assert!(report.fields.iter().any(|field| field.key == "Duration" && field.value == "5.00s"));
