@@ -1,6 +1,6 @@
 //! One frame of a stack.
 
-use backtrail_core::{FrameAddress, Function, Reason, Svma, Symbol, SymbolInfo, Trust};
+use backtrail_core::{Avma, FileOffset, FrameAddress, Function, Reason, Svma, Symbol, SymbolInfo, Trust};
 use std::ops::Range;
 
 /// One frame. First what the report says, then what symbolizing adds.
@@ -36,8 +36,37 @@ pub struct Frame {
     /// address that the report states, also where that is a return address; where symbolizing knew it.
     pub function_offset: Option<u64>,
     /// The stated address of the frame's instruction; of a return address, that of the call before it. What Android's
-    /// tools print as `pc`, the Thumb bit included. Only for stacks that were walked here.
+    /// tools print as `pc`, the Thumb bit included. Only for stacks that were walked here, and for reports that state it.
     pub relative_pc: Option<Svma>,
+    /// Where the instruction is in the image's file, where a report states that in the place of an address: what
+    /// Android's tools print as `pc` up to Android 10.
+    pub file_offset: Option<FileOffset>,
+    /// The frame's stack pointer, where the report states it.
+    pub stack_pointer: Option<Avma>,
+    /// The language of a frame that has no machine code of its own, or whose report speaks of its source only.
+    pub language: Option<Language>,
+    /// What may have run here in the place of [`Frame::functions`]: further inline chains, each innermost first. Nothing
+    /// tells which of them it was.
+    pub alternatives: Vec<Vec<Function>>,
+    /// Lines that the report has for this frame besides its own: `- locked <0x0123> (a java.lang.Object)`.
+    pub annotations: Vec<String>,
+}
+
+/// The language of a frame that is known by names instead of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Language {
+    /// Java, Kotlin and whatever else runs on a Java virtual machine or on Android's runtime.
+    Java,
+}
+
+impl Language {
+    /// The word that JSON uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Java => "java",
+        }
+    }
 }
 
 /// A name that a report states for a frame.
@@ -71,6 +100,11 @@ impl Frame {
             reason: None,
             function_offset: None,
             relative_pc: None,
+            file_offset: None,
+            stack_pointer: None,
+            language: None,
+            alternatives: Vec::new(),
+            annotations: Vec::new(),
         }
     }
 

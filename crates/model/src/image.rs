@@ -1,6 +1,6 @@
 //! One binary that a process had mapped, and where its symbols are.
 
-use backtrail_core::{Arch, Avma, Bias, ImageId, Reason};
+use backtrail_core::{Arch, Avma, Bias, FileOffset, ImageId, Reason};
 
 /// One image of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -26,6 +26,8 @@ pub struct Image {
     pub third_party: bool,
     /// Where the system found it, in Apple's letter: `P` process, `S` shared cache, `K` kernel…
     pub source: Option<String>,
+    /// Where it begins in the file at its path, where the report states that: a library that was loaded from an APK.
+    pub file_offset: Option<FileOffset>,
     /// Where its symbols are, or why there are none.
     pub symbols: ImageSymbols,
 }
@@ -55,6 +57,8 @@ pub struct ImageSymbols {
     pub unreadable: bool,
     /// How to come by the names that frames are without, for people.
     pub how_to_get: Option<String>,
+    /// Whether the file was taken by its name alone, since the report states no identity.
+    pub is_unproven: bool,
 }
 
 /// The outcome of looking for an image's symbols.

@@ -14,7 +14,7 @@ mod report;
 mod tree;
 
 pub use field::{Field, Section};
-pub use frame::{Detail, Frame, ReportedSymbol};
+pub use frame::{Detail, Frame, Language, ReportedSymbol};
 pub use image::{Image, ImageSymbols, SymbolStatus};
 pub use image_index::ImageIndex;
 pub use process::{Backtrace, EndKind, Ended, Process, Recursion, Register, Thread};

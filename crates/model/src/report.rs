@@ -68,6 +68,14 @@ pub enum Source {
     SavedStack,
     /// A process that runs.
     Process,
+    /// A tombstone of Android, as text or as a protocol buffer, or a reporter's imitation.
+    AndroidTombstone,
+    /// Android's trace of a process that did not respond.
+    AndroidAnr,
+    /// A Java exception with its stack.
+    JavaTrace,
+    /// The stacks of all threads of a Java virtual machine.
+    JavaThreadDump,
 }
 
 impl Source {
@@ -87,7 +95,16 @@ impl Source {
             Self::Minidump => "minidump",
             Self::SavedStack => "offline",
             Self::Process => "process",
+            Self::AndroidTombstone => "android-tombstone",
+            Self::AndroidAnr => "android-anr",
+            Self::JavaTrace => "java-trace",
+            Self::JavaThreadDump => "java-thread-dump",
         }
+    }
+
+    /// Whether it is of Android or of a Java virtual machine.
+    pub fn is_android_or_java(self) -> bool {
+        matches!(self, Self::AndroidTombstone | Self::AndroidAnr | Self::JavaTrace | Self::JavaThreadDump)
     }
 
     /// Whether it was written by one of Apple's systems.

@@ -19,6 +19,16 @@ pub(super) struct FrameJson<'a> {
     symbol: Option<SymbolJson<'a>>,
     function_offset: Option<Hex>,
     reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_offset: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stack_pointer: Option<Hex>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<Vec<FunctionJson<'a>>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    annotations: &'a [String],
 }
 
 /// A function at an address, innermost first in its list.
@@ -80,6 +90,15 @@ pub(super) fn frame<'a>(frame: &'a Frame, images: &'a [Image]) -> FrameJson<'a> 
         symbol: symbol(frame),
         function_offset: frame.function_offset.map(Hex),
         reason: frame.reason.map(backtrail_core::Reason::as_str),
+        file_offset: frame.file_offset.map(|offset| Hex(offset.get())),
+        stack_pointer: frame.stack_pointer.map(Hex::from),
+        language: frame.language.map(backtrail_model::Language::as_str),
+        alternatives: frame
+            .alternatives
+            .iter()
+            .map(|chain| chain.iter().map(FunctionJson::from).collect())
+            .collect(),
+        annotations: &frame.annotations,
     }
 }
 

@@ -162,6 +162,10 @@ pub struct ImageJson<'a> {
     files: &'a [String],
     tried: &'a [String],
     how_to_get: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_offset: Option<Hex>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unproven: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -392,6 +396,8 @@ pub fn image(image: &Image) -> ImageJson<'_> {
         files: &symbols.files,
         tried: &symbols.tried,
         how_to_get: symbols.how_to_get.as_deref(),
+        file_offset: image.file_offset.map(|offset| Hex(offset.get())),
+        unproven: symbols.is_unproven,
     }
 }
 
