@@ -10,6 +10,7 @@ mod dwarf;
 mod error;
 mod go;
 mod malformed;
+pub mod mapping;
 mod open;
 mod parallel;
 mod problem;
