@@ -5,7 +5,7 @@ use backtrail_diagnose::{
 };
 use backtrail_model::Report;
 use backtrail_report::{Error, Limits, emit, parse};
-use backtrail_resolve::Symbols;
+use backtrail_resolve::{MappingFile, Symbols};
 
 use crate::stacks::circumstances;
 
@@ -18,6 +18,8 @@ pub struct Analysis {
     pub explanation: Explanation,
     /// Whose code it was.
     pub attribution: Attribution,
+    /// Where Java's names were found.
+    mapping: Option<MappingFile>,
 }
 
 impl Analysis {
@@ -34,6 +36,7 @@ impl Analysis {
         for process in report.all_processes_mut() {
             symbols.symbolize(process, false);
         }
+        let mapping = symbols.retrace(&mut report);
         for frame in settle_register_frames(&mut report) {
             // It is no frame of the stack any more, so it wants no name.
             let image = frame.image.and_then(|position| report.process.images.get_mut(position));
@@ -45,12 +48,18 @@ impl Analysis {
         add_how_to_get(&mut report, circumstances);
         let explanation = explain(&report);
         let attribution = attribute(&report);
-        Ok(Self { report, explanation, attribution })
+        Ok(Self { report, explanation, attribution, mapping })
     }
 
     /// The original report with its frames filled in and every other byte as it was.
     pub fn filled_in(&self, input: &[u8]) -> Vec<u8> {
-        emit(input, &self.report)
+        let filled = emit(input, &self.report);
+        match (&self.mapping, String::from_utf8(filled)) {
+            (Some(mapping), Ok(text)) => mapping.retrace(&text).into_bytes(),
+            (_, Ok(text)) => text.into_bytes(),
+            // What is no text has no line of Java.
+            (_, Err(bytes)) => bytes.into_bytes(),
+        }
     }
 
     /// Whether a frame stayed without a name.

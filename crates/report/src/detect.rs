@@ -1,5 +1,6 @@
 //! Which format an input is in, from a look at its beginning.
 
+use crate::android::{self, Telling};
 use crate::text::lossy;
 use crate::{apple_text, call_tree, jetsam_text, panic_text};
 
@@ -23,6 +24,10 @@ pub enum Detected {
     MetricKit,
     /// A crash log of Swift's runtime, as text or JSON.
     SwiftBacktrace,
+    /// Text of Android or of a Java virtual machine: a tombstone, an ANR trace, a Java exception, a thread dump.
+    AndroidOrJava,
+    /// An Android tombstone as a protocol buffer.
+    TombstoneProto,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -67,7 +72,7 @@ const JSON_WORDS: [(&[&str], Detected); 17] = [
 const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
 
 /// Beginnings of lines by which text reports of other kinds are known. The first line that has one decides.
-const TEXT_LINES: [(&str, Detected); 15] = [
+const TEXT_LINES: [(&str, Detected); 12] = [
     (panic_text::PANIC, Detected::ApplePanic),
     ("*** Panic Report ***", Detected::ApplePanic),
     (jetsam_text::JETSAM, Detected::AppleJetsamText),
@@ -79,9 +84,6 @@ const TEXT_LINES: [(&str, Detected); 15] = [
     (call_tree::SPINDUMP, Detected::AppleSamples),
     ("Heaviest stack for ", Detected::AppleSamples),
     ("Powerstats for:", Detected::AppleSamples),
-    ("*** *** *** ***", Detected::NotReadYet("Android tombstone")),
-    ("----- pid ", Detected::NotReadYet("Android thread dump")),
-    ("#00 pc ", Detected::NotReadYet("Android tombstone")),
     ("*** Crash dump is missing", Detected::NotReadYet("Windows crash dump")),
 ];
 
@@ -96,6 +98,9 @@ pub fn detect(input: &[u8]) -> Detected {
     let head = start.get(..SNIFFED).unwrap_or(start);
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return Detected::NotReadYet("text in UTF-16");
+    }
+    if android::proto::is_tombstone(head) {
+        return Detected::TombstoneProto;
     }
     if *first == b'{' || *first == b'[' {
         return detect_json(&lossy(head));
@@ -122,6 +127,7 @@ fn detect_json(head: &str) -> Detected {
 pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let head = text.get(..SNIFFED).unwrap_or(text);
     let mut is_apple = false;
+    let mut has_java_rows = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -131,9 +137,17 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if let Some((_, detected)) = other {
             return *detected;
         }
+        match android::telling(&text) {
+            Telling::Sure => return Detected::AndroidOrJava,
+            telling => has_java_rows |= telling == Telling::Row,
+        }
         is_apple |= apple_text::is_telling(&text);
     }
-    if is_apple { Detected::AppleText } else { Detected::Unknown }
+    match (is_apple, has_java_rows) {
+        (true, _) => Detected::AppleText,
+        (false, true) => Detected::AndroidOrJava,
+        (false, false) => Detected::Unknown,
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +172,10 @@ mod tests {
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
             (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),
+            (b"*** *** *** *** ***\nBuild fingerprint: 'a'\n", Detected::AndroidOrJava),
+            (b"a.b.C: d\n\tat a.b.C.e(F.java:1)\n", Detected::AndroidOrJava),
+            (b"Process: App [1]\nPath: /a\n\tat a.b.C.e(F.java:1)\n", Detected::AppleText),
+            (b"\x08\x01\x12\x05a/b:c\x28\x01", Detected::TombstoneProto),
             (b"\xff\xfeP\0r\0", not_yet("text in UTF-16")),
             (b"Process: App [1]\nAnalysis of sampling App\n", Detected::AppleSamples),
             (b"hello\nworld\n", Detected::Unknown),

@@ -40,8 +40,9 @@ impl Error {
     }
 
     pub(crate) fn not_read_yet(name: &'static str) -> Self {
-        let message =
-            format!("expected an Apple crash report, found one of a kind that is not read yet: {name}");
+        let message = format!(
+            "expected a crash report of Apple, Android or Java, found one of a kind that is not read yet: {name}"
+        );
         Self::new(ErrorKind::NotReadYet(name), message)
     }
 

@@ -6,7 +6,8 @@
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them; Apple's `.ips` of every type
 //! (crashes, memory events, panics, stackshots; all others as fields and sections); macOS's translated reports with the full
 //! one behind; `sample`, spindump and the reports on hangs and limits; panics as text; payloads of MetricKit; crash logs of
-//! Swift's runtime. Other kinds are recognized and named.
+//! Swift's runtime; Android's tombstones as text and as protocol buffers, ANR traces; Java exceptions and thread dumps. Other
+//! kinds are recognized and named.
 //!
 //! # What holds for every reader
 //!
@@ -17,6 +18,7 @@
 //! - Nothing is guessed: a field is `None` where the report does not say.
 #![forbid(unsafe_code)]
 
+mod android;
 mod apple_ips;
 mod apple_text;
 mod call_tree;
@@ -31,6 +33,7 @@ mod metrickit;
 mod notes;
 mod numbers;
 mod panic_text;
+mod protobuf;
 mod read;
 mod stack;
 mod swift_backtrace;

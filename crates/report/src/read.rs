@@ -2,7 +2,7 @@
 
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
-    Detected, Error, ErrorKind, Limits, apple_ips, apple_text, call_tree, detect, jetsam_text, metrickit,
+    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, jetsam_text, metrickit,
     panic_text, swift_backtrace,
 };
 use backtrail_model::{Report, Section};
@@ -30,13 +30,15 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::ApplePanic => Ok(panic_text::read(&text_of(input), limits)),
         Detected::AppleJetsamText => Ok(jetsam_text::read(&text_of(input), limits)),
         Detected::AppleSamples => Ok(call_tree::read(input, text_start(input)..input.len(), 1, limits)),
+        Detected::AndroidOrJava => accept(android::read(input, text_start(input), limits), input),
+        Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }
 }
 
 /// The first byte that counts.
 fn start_of(input: &[u8]) -> usize {
-    let mark = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let mark = text_start(input);
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
@@ -49,7 +51,7 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     let shown: String = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line)).escape_debug().collect();
     let dots = if line.len() > SHOWN { "…" } else { "" };
     let message = format!(
-        "expected a crash report (Apple text or .ips), found no line that one has; it begins with `{shown}{dots}`"
+        "expected a crash report (Apple, Android or Java), found no line that one has; it begins with `{shown}{dots}`"
     );
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }

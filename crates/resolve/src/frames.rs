@@ -5,6 +5,7 @@
 //! found by identity.
 
 use crate::image_symbolizer::ImageSymbolizer;
+use crate::in_file::{InFile, refuse_contradiction};
 use crate::symbols::Symbols;
 use backtrail_core::{Arch, Avma, Bias, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle as demangle;
@@ -113,6 +114,10 @@ impl<'s> Naming<'s> {
         let (frames, images) = process.frames_and_images_mut();
         let mut wanted = Vec::new();
         for frame in frames {
+            // Names of languages that are known by name are not mangled, and look up nothing here.
+            if frame.language.is_some() {
+                continue;
+            }
             readable_report_name(frame);
             let Some(position) = frame.image.filter(|position| *position < images.len()) else {
                 if frame.is_unnamed() && frame.reason.is_none() {
@@ -131,7 +136,10 @@ impl<'s> Naming<'s> {
         wanted.sort_by_key(|wanted| (wanted.files, wanted.address));
         for frames in wanted.chunk_by_mut(|one, next| one.files == next.files) {
             self.name(frames);
-            frames.iter_mut().for_each(|wanted| self.account(wanted.frame, images));
+            for wanted in frames {
+                refuse_contradiction(wanted.frame, images);
+                self.account(wanted.frame, images);
+            }
         }
         for (position, symbols) in images.iter_mut().map(|image| &mut image.symbols).enumerate() {
             symbols.status = self.status(position, symbols);
@@ -203,20 +211,33 @@ impl<'s> Naming<'s> {
     /// The files that name a frame, and the address that it has in them.
     fn place(&mut self, frame: &mut Frame, position: usize, images: &mut [Image]) -> Option<(usize, Svma)> {
         let image = images.get_mut(position)?;
-        let lookup = frame.address?.lookup(image.arch.unwrap_or(self.arch));
-        let files = self.files_of(position, image, lookup)?;
-        let (_, bias) = self.open(files, image)?;
-        let address = bias.to_svma(lookup);
+        let arch = image.arch.unwrap_or(self.arch);
+        // A report that states where code is in its file knows nothing of the image's place in the process.
+        let in_file = InFile::of(frame).filter(|_| !self.is_given);
+        let lookup = match in_file {
+            Some(_) => Avma::new(0),
+            None => frame.address?.lookup(arch),
+        };
+        let files = self.files_of(position, image, lookup, in_file.is_some())?;
+        let (open, bias) = self.open(files, image)?;
+        let address = match in_file {
+            Some(in_file) => {
+                image.symbols.bias = None;
+                in_file.address(frame, &open, arch)
+            }
+            None => bias.to_svma(lookup),
+        };
         if address.is_none() {
             frame.reason = Some(Reason::OutsideSections);
         }
         Some((files, address?))
     }
 
-    fn files_of(&mut self, position: usize, image: &mut Image, lookup: Avma) -> Option<usize> {
+    fn files_of(&mut self, position: usize, image: &mut Image, lookup: Avma, by_name: bool) -> Option<usize> {
         if !self.is_given && !self.by_image.contains_key(&position) {
-            let files = self.symbols.files_of(image, self.use_paths);
+            let files = self.symbols.files_of(image, self.use_paths, by_name);
             image.symbols.status = files.status.clone();
+            image.symbols.is_unproven = files.is_unproven;
             image.symbols.tried.clone_from(&files.tried);
             image.symbols.unreadable = files.is_unreadable && files.status != SymbolStatus::Found;
             self.add(LoadedFiles { image: position, ranges: Vec::new(), bias: None, files });

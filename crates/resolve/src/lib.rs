@@ -15,9 +15,12 @@ mod external;
 mod files;
 mod frames;
 mod image_symbolizer;
+mod in_file;
 mod inspect;
+mod mapping_file;
 mod object_info;
 mod perf_map;
+mod retrace;
 mod symbol_names;
 mod symbols;
 
@@ -31,6 +34,7 @@ pub use convert::{
 pub use details::{Declaration, Details};
 pub use frames::SymbolizeLoaded;
 pub use inspect::{Inspected, InspectedCommand, InspectedSegment, inspect};
+pub use mapping_file::MappingFile;
 pub use object_info::ObjectInfo;
 pub use perf_map::PerfMap;
 pub use symbols::{SymbolOptions, Symbols};

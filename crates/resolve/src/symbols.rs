@@ -2,6 +2,7 @@
 
 use crate::cache::TableCache;
 use crate::image_symbolizer::ImageSymbolizer;
+use crate::mapping_file::MappingFile;
 use backtrail_core::{Arch, ImageId};
 use backtrail_model::Image;
 use backtrail_store::{
@@ -21,6 +22,8 @@ pub struct Symbols {
     is_none: bool,
     by_id: Once<IdKey, Arc<ImageFiles>>,
     symbolizers: Once<FilesKey, Opened>,
+    /// Mapping files of Java code that were read.
+    pub(crate) mappings: Mutex<Vec<MappingFile>>,
 }
 
 /// What an image's files are found by, and whether its path means a file of this machine.
@@ -120,8 +123,9 @@ impl Symbols {
         self.index.remote().map(|remote| remote.problems()).unwrap_or_default()
     }
 
-    /// The files of an image. `use_path` is whether the image's path means a file of this machine.
-    pub(crate) fn files_of(&self, image: &Image, use_path: bool) -> Arc<ImageFiles> {
+    /// The files of an image. `use_path` is whether the image's path means a file of this machine, `by_name` whether the only
+    /// file of its name counts where it states no identity.
+    pub(crate) fn files_of(&self, image: &Image, use_path: bool, by_name: bool) -> Arc<ImageFiles> {
         if self.is_none {
             return Arc::default();
         }
@@ -132,7 +136,7 @@ impl Symbols {
                 id: image.id,
                 arch: image.arch,
             };
-            Arc::new(self.index.image_files(&wanted, &Search { use_path, ..Search::default() }))
+            Arc::new(self.index.image_files(&wanted, &Search { use_path, by_name, ..Search::default() }))
         };
         match image.id.filter(|id| !id.is_nil()) {
             Some(id) => self.by_id.get((id, image.arch, use_path), find),

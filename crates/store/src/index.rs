@@ -30,6 +30,7 @@ pub struct Index {
     /// Symbol files of other tools, by as much of their identity as all of them state.
     by_start: HashMap<[u8; START], Vec<usize>>,
     loose: HashMap<String, Vec<Location>>,
+    mappings: Vec<Location>,
     problems: Vec<Error>,
     counts: Counts,
     limits: Limits,
@@ -114,6 +115,7 @@ impl Index {
         }
         index.left_open = Mutex::new(findings.open.into_iter().collect());
         index.entries = findings.entries;
+        index.mappings = findings.mappings;
         index.problems = findings.problems;
         index
     }
@@ -121,6 +123,11 @@ impl Index {
     /// Everything found, ordered by path and position.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Texts that are likely R8's or ProGuard's mapping files, ordered by path.
+    pub fn mappings(&self) -> &[Location] {
+        &self.mappings
     }
 
     /// The paths that were scanned.

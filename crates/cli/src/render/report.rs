@@ -175,7 +175,13 @@ impl Page<'_> {
         if !found.is_empty() {
             self.heading(out, "Symbols found")?;
             for (image, symbols) in found {
-                out.line(format_args!("  {}  {}  {}", image.name, id(image), symbols.files.join(", ")))?;
+                let unproven = if symbols.is_unproven { "  (by its name alone)" } else { "" };
+                let files = symbols.files.join(", ");
+                out.line(format_args!("  {}  {}  {files}{unproven}", image.name, id(image)))?;
+                for tried in symbols.tried.iter().filter(|_| symbols.is_unproven) {
+                    out.put_str("      ")?;
+                    out.painted_line(Look::Faint, tried)?;
+                }
             }
         }
         missing::write(out, self.report())

@@ -74,6 +74,11 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
     let frames = if cycle == 1 { "the frame above".to_owned() } else { format!("the {cycle} frames above") };
     let last = u32::try_from(cycle * (repeats + 1)).map_or(u32::MAX, |count| first.saturating_add(count - 1));
     let what = format!("… {frames} {repeats} more times, up to frame {last}");
+    further_row(what)
+}
+
+/// A row that belongs to the frame above.
+fn further_row(what: String) -> Row {
     Row {
         index: None,
         image: String::new(),
@@ -88,11 +93,13 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
 }
 
 fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<Row> {
+    // What is known by its name belongs to a module, or to none.
+    let without = if frame.language.is_some() { "" } else { "???" };
     let image = frame.image.and_then(|index| images.get(index)).map(|image| image.name.as_str());
     let image = image.filter(|name| !name.is_empty());
-    let image = image.or(frame.image_name.as_deref()).unwrap_or("???").to_owned();
+    let image = image.or(frame.image_name.as_deref()).unwrap_or(without).to_owned();
     if frame.functions.is_empty() {
-        return vec![plain_row(frame, image)];
+        return std::iter::once(plain_row(frame, image)).chain(annotations(frame)).collect();
     }
     let row = |(position, function): (usize, &Function)| Row {
         index: (position == 0).then_some(frame.index),
@@ -105,7 +112,24 @@ fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<R
         is_guess: frame.trust == Trust::Scan,
         located: function.file.is_some(),
     };
-    frame.functions.iter().enumerate().map(row).collect()
+    let rows = frame.functions.iter().enumerate().map(row);
+    rows.chain(alternatives(frame, directory)).chain(annotations(frame)).collect()
+}
+
+/// What may have run in the place of a frame's functions.
+fn alternatives<'f>(frame: &'f Frame, directory: Option<&'f str>) -> impl Iterator<Item = Row> + 'f {
+    frame.alternatives.iter().flat_map(move |chain| {
+        chain.iter().enumerate().map(move |(position, function)| {
+            let or = if position == 0 { "or " } else { "   " };
+            let row = further_row(format!("{or}{}", function.name));
+            Row { place: place(function, directory), inlined: function.inlined, ..row }
+        })
+    })
+}
+
+/// Lines of the report about a frame.
+fn annotations(frame: &Frame) -> impl Iterator<Item = Row> {
+    frame.annotations.iter().map(|line| further_row(format!("  {line}")))
 }
 
 /// The word for a way of finding frames that can go wrong. Tables are sure, and of a report's frames it is not known.

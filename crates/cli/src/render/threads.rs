@@ -155,7 +155,9 @@ pub(crate) fn thread_title(thread: &Thread) -> String {
 
 /// What is known of a thread of a process that runs only.
 fn live(thread: &Thread) -> String {
-    let Some(priority) = thread.priority else { return String::new() };
+    let Some(priority) = thread.priority else {
+        return doing(thread).map(|doing| format!(" · {doing}")).unwrap_or_default();
+    };
     let mut words = Vec::new();
     words.extend(thread.id.map(|id| match thread.namespace_id {
         Some(inner) => format!("id {id} ({inner} in its namespace)"),
@@ -228,7 +230,11 @@ pub(crate) fn folded<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<Vec<&
             groups.push(vec![thread]);
             continue;
         }
-        let key: Vec<_> = thread.frames.iter().map(|frame| (frame.address, &frame.image_name)).collect();
+        let name = |frame: &'a Frame| frame.reported.as_ref().map(|symbol| (&symbol.name, symbol.line));
+        let place = |frame: &'a Frame| (frame.address, frame.relative_pc, frame.file_offset);
+        let frames = thread.frames.iter();
+        let key: Vec<_> =
+            frames.map(|frame| (place(frame), &frame.image_name, name(frame), &frame.annotations)).collect();
         let position = *seen.entry(key).or_insert(groups.len());
         match groups.get_mut(position) {
             Some(group) => group.push(thread),

@@ -5,9 +5,9 @@ use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
     base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
 };
-use crate::suspect::owner::{Owner, owner_of, owner_of_image};
+use crate::suspect::owner::{Owner, owner_of_image};
 use crate::suspect::skip::skip_reason;
-use crate::suspect::{Suspect, suspect_on};
+use crate::suspect::{Suspect, owner_of, suspect_on};
 use backtrail_core::Avma;
 use backtrail_model::{Frame, Image, Report, Source};
 
@@ -119,6 +119,9 @@ fn by_stack(report: &Report, owners: &dyn StaticOwners, stack: &str, frames: &[F
     }
     evidence.extend(suspect.passed);
     let name = image_name(report, suspect.frame).map(str::to_owned);
+    // A class belongs to no file; the app is named by its package.
+    let is_class = suspect.frame.language.is_some() && suspect.ownership.owner == Owner::App;
+    let name = if is_class { report.process.identifier.clone() } else { name };
     match suspect.ownership.owner {
         Owner::App => verdict(Verdict::App, name.or_else(|| app_name(report)), evidence),
         Owner::Sdk => verdict(Verdict::Sdk, name, evidence),

@@ -9,6 +9,8 @@
 //! `docs/explain.md` lists the rules, `docs/explain-tables.md` the tables; a test keeps both true.
 
 mod abort;
+mod android;
+mod android_waits;
 mod bad_access;
 mod draft;
 mod esr;
@@ -132,6 +134,24 @@ static LEADING: [Leading; 45] = [
     leading("anything", signals::anything),
 ];
 
+/// The same for reports of Android and of Java virtual machines.
+static ANDROID_LEADING: [Leading; 10] = [
+    leading("deadlock", android_waits::deadlock),
+    leading("anr", android_waits::anr),
+    leading("thread-dump", android_waits::thread_dump),
+    leading("java-exception", android::java_exception),
+    leading("memory-tool", android::memory_tool),
+    leading("abort-message", android::abort_message),
+    leading("stated-cause", android::stated_cause),
+    leading("null-access", android::null_access),
+    leading("signal-code", android::signal_code),
+    leading("android-anything", android::anything),
+];
+
+/// The rules that add to those.
+static ANDROID_ADDING: [Adding; 2] =
+    [adding("android-place", android::place), adding("other-causes", android::other_causes)];
+
 /// The rules that add, in this order.
 static ADDING: [Adding; 8] = [
     adding("place", place::place),
@@ -150,8 +170,14 @@ pub fn explain(report: &Report) -> Explanation {
     let mut draft = Draft::default();
     signals::cite_exception(&facts, &mut draft);
     // The last leading rule always applies.
-    let lead = LEADING.iter().find(|rule| (rule.apply)(&facts, &mut draft));
-    for rule in &ADDING {
+    // Codes of Apple's kernel have no meaning elsewhere.
+    let is_android = report.source.is_android_or_java();
+    let (leading, adding) = match is_android {
+        true => (ANDROID_LEADING.as_slice(), ANDROID_ADDING.as_slice()),
+        false => (LEADING.as_slice(), ADDING.as_slice()),
+    };
+    let lead = leading.iter().find(|rule| (rule.apply)(&facts, &mut draft));
+    for rule in adding {
         (rule.apply)(&facts, &mut draft);
     }
     Explanation { rule: lead.map_or("", |rule| rule.id), ..draft.finish() }

@@ -3,14 +3,24 @@
 //! Frames are passed over from the innermost outwards while they lie in system images (`owner`), or are functions that end
 //! up on top without being at fault (`skip`: abort, throw, reference counting, locks, allocators, crash reporters).
 
+mod android;
 pub(crate) mod owner;
 pub(crate) mod paths;
 pub(crate) mod skip;
 
 use crate::names::{base_name, cite, image_name, is_any_of};
 use backtrail_model::{Frame, Report};
-use owner::{Owner, Ownership, owner_of};
+use owner::{Owner, Ownership};
 use skip::{REPORTER_IMAGES, skip_reason};
+
+/// Tells whose the code of a frame is.
+pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
+    if report.source.is_android_or_java() {
+        android::owner_of(report, frame)
+    } else {
+        owner::owner_of(report, frame)
+    }
+}
 
 /// Deeper frames have no say: whatever lies there called half of the program.
 const MAX_FRAMES: usize = 4096;

@@ -27,7 +27,7 @@ pub(crate) struct Ownership {
 }
 
 impl Ownership {
-    fn new(owner: Owner, why: impl Into<String>) -> Self {
+    pub(super) fn new(owner: Owner, why: impl Into<String>) -> Self {
         Self { owner, why: why.into() }
     }
 }

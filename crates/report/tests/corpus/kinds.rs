@@ -8,8 +8,6 @@ fn other_kinds_of_report_are_named() {
     for (folder, ending, name) in [
         ("apple/kscrash", ".json", "KSCrash's JSON report"),
         ("minidump", ".dmp", "minidump"),
-        ("android", "tombstone_native_arm64-v8a.txt", "Android tombstone"),
-        ("android", "thread_dump.txt", "Android thread dump"),
         ("apple/plcrash", "exception.plcrash", "PLCrashReporter's binary report"),
     ] {
         for path in files(folder, ending) {

@@ -1,7 +1,7 @@
 //! Nothing that a report says is lost: each of its words is found again somewhere in the model.
 
 use crate::{json_reports, read, text_reports};
-use backtrail_core::{Arch, Avma, FrameAddress};
+use backtrail_core::{Arch, Avma, FileOffset, FrameAddress, Svma};
 use backtrail_model::{Field, Frame, Process, Report};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ impl Words {
         self.0.extend(text.into_iter().flat_map(|text| words(text)));
     }
 
-    fn number(&mut self, number: u64) {
+    pub(crate) fn number(&mut self, number: u64) {
         self.0.insert(plain(&format!("{number:#x}")));
         self.0.insert(number.to_string());
     }
@@ -51,6 +51,10 @@ impl Words {
         self.number(frame.image_offset.unwrap_or_default());
         let base = address.and_then(|address| address.get().checked_sub(frame.image_offset?));
         self.number(base.unwrap_or_default());
+        self.number(frame.relative_pc.map_or(0, Svma::get));
+        self.number(frame.file_offset.map_or(0, FileOffset::get));
+        self.number(frame.stack_pointer.map_or(0, Avma::get));
+        frame.annotations.iter().for_each(|line| self.text(line));
     }
 
     pub(crate) fn of(report: &Report) -> Self {
@@ -99,6 +103,7 @@ impl Words {
         self.number(process.pid.unwrap_or_default());
         self.number(process.memory.unwrap_or_default());
         self.some(process.parent.as_ref());
+        self.some(process.command_line.as_ref());
         self.some(process.kill_reason.as_ref());
         self.text(process.arch.map_or("", Arch::name));
         self.fields(&process.fields);
@@ -139,6 +144,7 @@ impl Words {
                 self.some(text.as_ref());
             }
             self.text(image.arch.map_or("", Arch::name));
+            self.number(image.file_offset.map_or(0, FileOffset::get));
             let id = image.id.map(|id| id.to_string()).unwrap_or_default();
             self.text(&id);
             self.text(&id.replace('-', ""));

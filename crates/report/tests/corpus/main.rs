@@ -1,6 +1,7 @@
 //! Real reports against counts taken from the files by other means.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails")]
 
+mod android;
 mod apple_kinds;
 mod conversions;
 mod counts;

@@ -115,6 +115,9 @@ impl Scan<'_> {
                     let fill = |start: &mut [u8]| source.read_exact(0, start);
                     self.identify_other(kind, location, source.len(), fill)
                 }
+                Magic::Other if may_be_mapping(location, source) => {
+                    Findings { mappings: vec![location.clone()], ..Findings::default() }
+                }
                 other => not_an_object(location, other, source.len(), &head),
             },
             Err(fault) => Findings::problem(fault.at(location)),
@@ -232,6 +235,20 @@ fn is_image(identity: &Identity) -> bool {
         Kind::Relocatable => identity.id.is_some(),
         _ => true,
     }
+}
+
+/// Whether this is likely a mapping file of R8 or ProGuard. Names are many, but `mapping` is what the build tools call it;
+/// to look into every text below a path would cost more than all the rest of a scan.
+fn may_be_mapping(location: &Location, source: &Source) -> bool {
+    const LOOKED_AT: usize = 4096;
+    let name = location.file_name().to_ascii_lowercase();
+    if !name.contains("mapping") && !name.contains("proguard") {
+        return false;
+    }
+    let length = usize::try_from(source.len()).map_or(LOOKED_AT, |length| length.min(LOOKED_AT));
+    let start = source.read_vec(0, length).unwrap_or_default();
+    let has = |word: &[u8]| start.windows(word.len()).any(|window| window == word);
+    has(b" -> ") || has(b"# compiler: R8") || has(b"# pg_map_id: ")
 }
 
 /// Most files are none and are passed over, but not where a dSYM bundle should have its debug information, and not

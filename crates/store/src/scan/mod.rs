@@ -43,6 +43,8 @@ pub(crate) struct Findings {
     pub(crate) entries: Vec<Entry>,
     /// Object files without an identity, which other files name by path: `.o`, `.a`, `.dwo`, `.dwp`.
     pub(crate) loose: Vec<Location>,
+    /// Texts that may be R8's or ProGuard's mapping files.
+    pub(crate) mappings: Vec<Location>,
     pub(crate) problems: Vec<Error>,
     /// Files that stay open, since they are likely to be wanted soon.
     pub(crate) open: Vec<(Arc<Path>, File)>,
@@ -170,6 +172,7 @@ impl Findings {
         for mut other in others {
             self.entries.append(&mut other.entries);
             self.loose.append(&mut other.loose);
+            self.mappings.append(&mut other.mappings);
             self.problems.append(&mut other.problems);
             self.open.append(&mut other.open);
             self.nested.append(&mut other.nested);
@@ -186,6 +189,7 @@ impl Findings {
         let order = |entry: &Entry| (entry.location.clone(), entry.identity.range.start());
         self.entries.sort_by_cached_key(order);
         self.loose.sort_unstable();
+        self.mappings.sort_unstable();
         self.problems.sort_by(|a, b| a.place().cmp(b.place()));
         let beyond = self.problems.len().saturating_sub(limits.problems);
         if beyond > 0 {

@@ -3,7 +3,7 @@
 use super::super::tables::{
     access, esr, exceptions, guard, kill, messages, namespaces, resource, telling, waits,
 };
-use super::super::{ADDING, LEADING};
+use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING};
 use crate::explain::tables::kill::{Blame, KillCode};
 use crate::suspect::{paths, skip};
 use backtrail_testkit::{assert_snapshot, workspace_root};
@@ -28,6 +28,10 @@ fn the_documentation_lists_the_rules_in_their_order() {
     assert_eq!(documented(&text, "## The rules that lead"), leading);
     let adding: Vec<&str> = ADDING.iter().map(|rule| rule.id).collect();
     assert_eq!(documented(&text, "## What is added"), adding);
+    let android: Vec<&str> = ANDROID_LEADING.iter().map(|rule| rule.id).collect();
+    assert_eq!(documented(&text, "## Android and Java: the rules that lead"), android);
+    let android: Vec<&str> = ANDROID_ADDING.iter().map(|rule| rule.id).collect();
+    assert_eq!(documented(&text, "## Android and Java: what is added"), android);
 }
 
 #[test]

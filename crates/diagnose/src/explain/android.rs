@@ -1,0 +1,596 @@
+//! What Android's signals, causes and abort messages say, and Java's exceptions.
+//!
+//! Sources: `debuggerd/libdebuggerd/tombstone_proto.cpp` (causes), bionic's `fdsan.md`, `malloc_info`, the C library's and
+//! ART's texts, Android's pages on debugging native crashes.
+
+use super::draft::Draft;
+use super::facts::Facts;
+use super::tables::exceptions::signal_by_name;
+use super::words::one_line;
+use crate::names::{cite, describe, image_name, image_of};
+use backtrail_model::Source;
+
+/// The value of the first field of that name.
+fn field<'r>(facts: &Facts<'r>, key: &str) -> Option<&'r str> {
+    facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
+}
+
+/// A text that tells what it was.
+struct Text {
+    /// A part of the text, in small letters.
+    part: &'static str,
+    title: &'static str,
+    meaning: &'static str,
+    causes: &'static [&'static str],
+    next: &'static [&'static str],
+}
+
+const TOOLS: [Text; 5] = [
+    Text {
+        part: "use after free",
+        title: "Use after free",
+        meaning: "Memory was used after it had been freed.",
+        causes: &[
+            "A pointer outlived what it pointed to: an object that another owner or thread deleted, or a view into a container that changed.",
+        ],
+        next: &["Compare the stacks of the deallocation and of the allocation with that of the access."],
+    },
+    Text {
+        part: "double free",
+        title: "Double free",
+        meaning: "Memory was freed that had been freed before.",
+        causes: &["Two owners of the same memory, each of which frees it."],
+        next: &["Compare the stack of the first deallocation with that of the crash."],
+    },
+    Text {
+        part: "buffer overflow",
+        title: "Buffer overflow",
+        meaning: "Memory behind the end of an allocation was accessed.",
+        causes: &["An index or a length that is larger than the allocation."],
+        next: &["Look at the sizes at the place of the allocation and at that of the access."],
+    },
+    Text {
+        part: "buffer underflow",
+        title: "Buffer underflow",
+        meaning: "Memory before the start of an allocation was accessed.",
+        causes: &["A negative index, or a pointer that went back too far."],
+        next: &["Look at the arithmetic at the place of the access."],
+    },
+    Text {
+        part: "invalid free",
+        title: "Invalid free",
+        meaning: "What was freed is not the start of an allocation.",
+        causes: &[
+            "A pointer into the middle of an allocation, to the stack, or to memory of another allocator.",
+        ],
+        next: &["Look at where the pointer comes from."],
+    },
+];
+
+/// GWP-ASan, scudo or the processor's tags say what was wrong with which memory.
+pub(super) fn memory_tool(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(cause) = field(facts, "Cause") else { return false };
+    let tool = ["[GWP-ASan]", "[MTE]", "[scudo]", "[SCUDO]"].iter().find(|tool| cause.contains(**tool));
+    let lower = cause.to_lowercase();
+    let Some(tool) = tool else { return false };
+    let found = TOOLS.iter().find(|text| lower.contains(text.part));
+    let tool = tool.trim_matches(['[', ']']);
+    match found {
+        Some(text) => {
+            draft.lead(format!("{} ({tool})", text.title), text.meaning);
+            draft.causes(text.causes);
+            draft.nexts(text.next);
+        }
+        None => draft.lead(
+            format!("Memory error ({tool})"),
+            "The allocator or the processor found a wrong use of memory.",
+        ),
+    }
+    draft.evidence(format!("Cause: {cause}"));
+    if tool == "GWP-ASan" {
+        draft.say("GWP-ASan guards few allocations, chosen at random: the bug may be far more frequent than these reports.");
+    }
+    for backtrace in facts.report.process.backtraces.iter().filter(|it| it.title.contains("allocated by")) {
+        let frame = backtrace.frames.iter().find(|frame| {
+            let owner = crate::suspect::owner_of(facts.report, frame).owner;
+            !matches!(owner, crate::suspect::owner::Owner::System)
+        });
+        if let Some(frame) = frame {
+            draft.evidence(cite(facts.report, &backtrace.title, frame));
+        }
+    }
+    true
+}
+
+const MESSAGES: [Text; 14] = [
+    Text {
+        part: "attempted to close file descriptor",
+        title: "File descriptor closed by code that does not own it (fdsan)",
+        meaning: "Code closed a file descriptor that belongs to somebody else, or that it had given away.",
+        causes: &[
+            "A file descriptor that is closed twice: after the first time its number belongs to somebody else's file.",
+            "Code that closes a number which another owner (unique_fd, FILE, ParcelFileDescriptor) manages.",
+        ],
+        next: &[
+            "The stack shows who closed; look in that code for an earlier close() of the same number, on any thread.",
+        ],
+    },
+    Text {
+        part: "failed to exchange ownership of file descriptor",
+        title: "File descriptor whose ownership was lost (fdsan)",
+        meaning: "Code gave away or took a file descriptor that belongs to somebody else.",
+        causes: &[
+            "A file descriptor that was closed before, so that its number belongs to somebody else's file.",
+        ],
+        next: &["Look for an earlier close() of the same number, on any thread."],
+    },
+    Text {
+        part: "fortify:",
+        title: "Misuse of a C function found by FORTIFY",
+        meaning: "A check that the compiler added to a call of the C library failed.",
+        causes: &[
+            "A buffer that is smaller than what is written to it; a file descriptor that is too large for select(); a lock that was destroyed.",
+        ],
+        next: &["The frame that called the checked function has the wrong size."],
+    },
+    Text {
+        part: "jni detected error in application",
+        title: "Misuse of JNI",
+        meaning: "The runtime found a call of JNI that is wrong.",
+        causes: &[
+            "A reference that was deleted or is of another thread; a call while an exception is pending; a wrong signature.",
+        ],
+        next: &["The message names the call and the rule; the stack shows the native function that made it."],
+    },
+    Text {
+        part: "jni error (app bug)",
+        title: "Misuse of JNI",
+        meaning: "The runtime found a use of JNI that is wrong.",
+        causes: &["Local references that are never deleted in a loop; weak references used as strong ones."],
+        next: &["The message names the rule; the stack shows the native function that broke it."],
+    },
+    Text {
+        part: "reference table overflow",
+        title: "Too many JNI references",
+        meaning: "A table of JNI references is full.",
+        causes: &["References that are made in a loop and never deleted."],
+        next: &["Look in the log for the summary of what the table holds."],
+    },
+    Text {
+        part: "scudo error:",
+        title: "Heap error found by scudo",
+        meaning: "The allocator found its bookkeeping damaged, or a pointer that it never gave out.",
+        causes: &["A write to freed memory or beyond the end of a block.", "Memory freed twice."],
+        next: &[
+            "Run with HWASan or with GWP-ASan at a higher rate: they stop where the memory is damaged, not later.",
+        ],
+    },
+    Text {
+        part: "uncaught exception",
+        title: "Uncaught C++ exception",
+        meaning: "An exception was thrown and nobody caught it.",
+        causes: &["The message names the exception's type, and often what it says."],
+        next: &[
+            "Look at the frames below the throw; a handler that was expected may be above a function that may not throw.",
+        ],
+    },
+    Text {
+        part: "pure virtual function call",
+        title: "Pure virtual function called",
+        meaning: "A virtual function was called that only a derived class has.",
+        causes: &[
+            "An object used while it is constructed or after it was destroyed, often by another thread.",
+        ],
+        next: &["Look at the lifetime of the object in the calling frame."],
+    },
+    Text {
+        part: "stack corruption detected",
+        title: "Stack overwritten",
+        meaning: "The mark that the compiler put behind a function's variables was overwritten.",
+        causes: &[
+            "A write beyond the end of an array in the function of the frame above __stack_chk_fail, or in what it called.",
+        ],
+        next: &["Run with AddressSanitizer or HWASan: they stop at the write."],
+    },
+    Text {
+        part: "assertion \"",
+        title: "Assertion failed",
+        meaning: "A condition that the code takes for granted did not hold.",
+        causes: &["Something that was thought impossible happened; the condition names it."],
+        next: &["Look at the file, line and condition that the message names."],
+    },
+    Text {
+        part: "check failed:",
+        title: "Check failed",
+        meaning: "A condition that the code takes for granted did not hold.",
+        causes: &["Something that was thought impossible happened; the condition names it."],
+        next: &["Look at the file, line and condition that the message names."],
+    },
+    Text {
+        part: "pthread_mutex_",
+        title: "Misuse of a lock",
+        meaning: "A lock was used that is destroyed or of another thread.",
+        causes: &["An object that was destroyed while a thread still used its lock."],
+        next: &["Look at the lifetime of what holds the lock."],
+    },
+    Text {
+        part: "outofmemory",
+        title: "Out of memory",
+        meaning: "No memory was left for an allocation.",
+        causes: &["A leak, or one allocation that is far too large."],
+        next: &["Look at the size in the message and at the memory of the process over time."],
+    },
+];
+
+/// Somebody said why it ended the process.
+pub(super) fn abort_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(message) = facts.exception().message.as_deref().filter(|_| facts.exception().signal.is_some())
+    else {
+        return false;
+    };
+    let lower = message.to_lowercase();
+    let shown = one_line(message.lines().next().unwrap_or(message));
+    match MESSAGES.iter().find(|text| lower.contains(text.part)) {
+        Some(text) => {
+            draft.lead(format!("{}: {shown}", text.title), text.meaning);
+            draft.causes(text.causes);
+            draft.nexts(text.next);
+        }
+        None => {
+            draft.lead(format!("Aborted: {shown}"), format!("The process ended itself and said: {shown}."));
+            draft.next("Look for the message in the source: the code that has it is what gave up.");
+        }
+    }
+    draft.evidence(format!("Abort message: {message}"));
+    true
+}
+
+const CAUSES: [Text; 6] = [
+    Text {
+        part: "null pointer dereference",
+        title: "Null pointer access",
+        meaning: "A null pointer was used.",
+        causes: &["A pointer that was never set or that was cleared, in the innermost frame or given to it."],
+        next: &[
+            "Look at which pointer the innermost frame's line uses; the fault address is the member's offset.",
+        ],
+    },
+    Text {
+        part: "call to kernel thread",
+        title: "Jump to a null address",
+        meaning: "A function was called through a pointer that is null.",
+        causes: &["A callback that was never set."],
+        next: &["Look at the frame that made the call."],
+    },
+    Text {
+        part: "stack overflow",
+        title: "Stack overflow",
+        meaning: "The stack of the thread is used up.",
+        causes: &[
+            "A recursion without an end.",
+            "Large arrays on the stack of a thread that has a small one.",
+        ],
+        next: &["Look for frames that repeat; count the size of the thread's stack."],
+    },
+    Text {
+        part: "execute-only",
+        title: "Code read as data",
+        meaning: "Code was read that may only be executed.",
+        causes: &[
+            "Hooking or checking code that reads the instructions of system libraries; a wild pointer.",
+        ],
+        next: &["Look at what the innermost frame reads."],
+    },
+    Text {
+        part: "seccomp prevented call",
+        title: "System call that apps may not make",
+        meaning: "The process made a system call that Android's filter forbids.",
+        causes: &[
+            "Native code, often of a library, that makes a call which the C library of this version does not make.",
+        ],
+        next: &["The cause names the number of the call; the frame above the C library made it."],
+    },
+    Text {
+        part: "trying to execute non-executable memory",
+        title: "Jump to data",
+        meaning: "The process jumped to memory that holds no code.",
+        causes: &["A function pointer or return address that was overwritten."],
+        next: &["Look at the caller: frame 1, or the link register."],
+    },
+];
+
+/// `debuggerd` found a cause.
+pub(super) fn stated_cause(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(cause) = field(facts, "Cause") else { return false };
+    let lower = cause.to_lowercase();
+    let shown = one_line(cause);
+    match CAUSES.iter().find(|text| lower.contains(text.part)) {
+        Some(text) => {
+            draft.lead(with_address(facts, text.title), text.meaning);
+            draft.causes(text.causes);
+            draft.nexts(text.next);
+        }
+        None => draft
+            .lead(format!("{}: {shown}", facts.signal()), format!("The system found this cause: {shown}.")),
+    }
+    draft.evidence(format!("Cause: {cause}"));
+    true
+}
+
+fn with_address(facts: &Facts<'_>, title: &str) -> String {
+    match facts.exception().address {
+        Some(address) if title.contains("access") => format!("{title} at {address}"),
+        _ => title.to_owned(),
+    }
+}
+
+/// Addresses below a page are null pointers with an offset.
+pub(super) fn null_access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let address = facts.exception().address;
+    if facts.signal() != "SIGSEGV" || address.is_none_or(|address| address.get() >= 4096) {
+        return false;
+    }
+    draft.lead(
+        with_address(facts, "Null pointer access"),
+        "A null pointer was used, or one that is next to null.",
+    );
+    draft.cause("A pointer that was never set or that was cleared, in the innermost frame or given to it.");
+    draft.next(
+        "Look at which pointer the innermost frame's line uses; the fault address is the member's offset.",
+    );
+    true
+}
+
+/// Codes of signals on Linux: what they are, and what often is behind them.
+const CODES: [(&str, &str, &str, &str); 18] = [
+    (
+        "SEGV_MAPERR",
+        "Access to memory that is not mapped",
+        "Nothing is mapped at the address.",
+        "A pointer that was freed, overwritten or never set.",
+    ),
+    (
+        "SEGV_ACCERR",
+        "Access to memory that forbids it",
+        "The memory at the address is mapped, but not for this kind of access.",
+        "A write to constants or code, a jump to data, or a guard page: the end of a stack or of a guarded allocation.",
+    ),
+    (
+        "SEGV_MTESERR",
+        "Memory tag mismatch",
+        "The pointer's tag is not that of the memory: it was freed or is another allocation's.",
+        "Use after free, or an access beyond the end of an allocation.",
+    ),
+    (
+        "SEGV_MTEAERR",
+        "Memory tag mismatch, found late",
+        "Some access before this point used a pointer whose tag is not that of the memory. The frames show where it was noticed, not where it was.",
+        "Use after free, or an access beyond the end of an allocation.",
+    ),
+    (
+        "SEGV_CPERR",
+        "Control flow protection fault",
+        "A return or a jump went where none may go.",
+        "A return address that was overwritten.",
+    ),
+    (
+        "BUS_ADRALN",
+        "Misaligned access",
+        "The address is not a multiple of what the instruction needs.",
+        "A pointer that was cast to a type of larger alignment.",
+    ),
+    (
+        "BUS_ADRERR",
+        "Access behind the end of a mapped file",
+        "The memory belongs to a mapped file that is shorter than the mapping, or whose storage failed.",
+        "A file that was made shorter while it is mapped; a full or failing storage.",
+    ),
+    (
+        "BUS_OBJERR",
+        "Hardware error at an access",
+        "The hardware could not give the memory.",
+        "Failing memory or storage.",
+    ),
+    (
+        "ILL_ILLOPC",
+        "Illegal instruction",
+        "The processor does not know the instruction.",
+        "A trap of the compiler (code that cannot be reached, an overflow that is checked), a jump to data, or code for another processor.",
+    ),
+    (
+        "ILL_ILLOPN",
+        "Illegal instruction",
+        "The processor does not know the instruction.",
+        "A trap of the compiler, a jump to data, or code for another processor.",
+    ),
+    (
+        "ILL_ILLTRP",
+        "Trap",
+        "The code has an instruction that stops it.",
+        "A check that the compiler or the code made failed.",
+    ),
+    (
+        "TRAP_BRKPT",
+        "Trap",
+        "The code has a breakpoint instruction.",
+        "A check that the compiler or the code made failed (`__builtin_trap`, `CHECK`).",
+    ),
+    ("TRAP_TRACE", "Trace trap", "A debugger's single step.", "A debugger."),
+    ("FPE_INTDIV", "Division by zero", "An integer was divided by zero.", "A divisor that was not checked."),
+    (
+        "FPE_FLTDIV",
+        "Division by zero",
+        "A floating-point number was divided by zero.",
+        "A divisor that was not checked.",
+    ),
+    (
+        "SYS_SECCOMP",
+        "System call that apps may not make",
+        "The process made a system call that Android's filter forbids.",
+        "Native code that makes a call which the C library of this version does not make.",
+    ),
+    (
+        "SI_USER",
+        "Signal sent by a process",
+        "A process sent the signal.",
+        "Another process, or the system, ended this one.",
+    ),
+    (
+        "SI_KERNEL",
+        "Fault without an address",
+        "The processor gave no address: the pointer is no address at all.",
+        "A pointer that was overwritten.",
+    ),
+];
+
+/// The code of a signal tells what it was.
+pub(super) fn signal_code(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let codes = facts.exception().codes.as_deref().unwrap_or_default();
+    let found = CODES.iter().find(|(name, ..)| codes.contains(name));
+    let Some((name, title, meaning, cause)) = found else { return false };
+    let address = facts.exception().address.filter(|_| name.starts_with("SEGV") || name.starts_with("BUS"));
+    let title = address.map_or_else(|| (*title).to_owned(), |address| format!("{title}, at {address}"));
+    draft.lead(format!("{title} ({})", facts.signal()), meaning);
+    draft.cause(cause);
+    true
+}
+
+/// What to know of exceptions that are common.
+const EXCEPTIONS: [(&str, &str); 16] = [
+    (
+        "java.lang.NullPointerException",
+        "A method was called on, or a field read of, a reference that is null.",
+    ),
+    (
+        "java.lang.OutOfMemoryError",
+        "No memory was left on the Java heap, for a thread, or for a bitmap. The stack shows who asked last, which is often not who holds the memory.",
+    ),
+    ("java.lang.StackOverflowError", "The stack of the thread is used up: a recursion without an end."),
+    ("java.lang.ClassCastException", "An object is of another class than the code takes it for."),
+    ("java.lang.IllegalStateException", "A call came at a time when the object does not allow it."),
+    ("java.lang.IllegalArgumentException", "An argument has a value that the method does not take."),
+    ("java.lang.IndexOutOfBoundsException", "An index lies outside of the list or array."),
+    ("java.lang.ArrayIndexOutOfBoundsException", "An index lies outside of the array."),
+    (
+        "java.lang.UnsatisfiedLinkError",
+        "A native library or method was not found: not packaged for this processor, or renamed.",
+    ),
+    ("java.lang.NoClassDefFoundError", "A class is missing at run time: shrunk away, or not packaged."),
+    (
+        "java.lang.NoSuchMethodError",
+        "A method is missing at run time: shrunk away, or of another version of the library.",
+    ),
+    ("java.lang.SecurityException", "A permission is missing."),
+    (
+        "java.util.ConcurrentModificationException",
+        "A collection was changed while it was iterated, by the loop itself or by another thread.",
+    ),
+    ("android.os.NetworkOnMainThreadException", "The network was used on the main thread."),
+    (
+        "android.os.TransactionTooLargeException",
+        "More was sent to another process at once than the limit of about 1 MB.",
+    ),
+    ("android.os.DeadObjectException", "The process that was called is gone."),
+];
+
+/// A Java exception that nobody caught.
+pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let exception = facts.exception();
+    let Some(class) = exception.kind.as_deref().filter(|_| exception.signal.is_none()) else { return false };
+    let message = exception.message.as_deref().map(one_line);
+    let title = match &message {
+        Some(message) => format!("{class}: {message}"),
+        None => class.to_owned(),
+    };
+    draft.lead(&title, format!("{} was thrown and nobody caught it.", article(class)));
+    let backtraces = &facts.report.process.backtraces;
+    let root = backtraces.iter().find(|it| it.is_exception && it.title.trim_start().starts_with("Caused by"));
+    let mut explained = class;
+    if let Some(root) = root {
+        let head = root.title.lines().next().unwrap_or_default().trim();
+        let cause = head.trim_start_matches("Caused by: ");
+        draft.say(format!("Its root cause is {}.", one_line(cause)));
+        draft.evidence(head);
+        explained = cause.split(": ").next().unwrap_or(cause);
+    }
+    for name in [explained, class] {
+        if let Some((_, meaning)) = EXCEPTIONS.iter().find(|(known, _)| *known == name) {
+            draft.say(meaning);
+            break;
+        }
+    }
+    draft.next("Look at the innermost frame of the root cause that is the app's own.");
+    true
+}
+
+fn article(class: &str) -> String {
+    let simple = class.rsplit('.').next().unwrap_or(class);
+    let an = simple.starts_with(['A', 'E', 'I', 'O', 'U']);
+    format!("{} {class}", if an { "An" } else { "A" })
+}
+
+/// What only its signal tells, or nothing.
+pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let signal = facts.signal();
+    match signal_by_name(signal) {
+        Some(known) => {
+            draft.lead(
+                format!("The process ended by {signal}"),
+                format!("The process ended by {signal}: {}.", known.meaning),
+            );
+            if signal == "SIGABRT" {
+                draft.say("The report has no abort message.");
+                draft.next("Look at the frame that called abort().");
+            }
+        }
+        None if !signal.is_empty() => {
+            draft.lead(
+                format!("The process got {signal}"),
+                format!("The process got {signal}. The report does not tell why."),
+            );
+        }
+        None if facts.report.source == Source::AndroidTombstone => {
+            draft.lead(
+                "Stacks without a signal",
+                "The report has stacks, and names neither signal nor exception.",
+            );
+        }
+        None => draft.lead("Stacks of a Java program", "The report has stacks, and names no exception."),
+    }
+    true
+}
+
+/// Where it happened: the innermost function that is not the system's.
+pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
+    if matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump) {
+        return;
+    }
+    let Some(suspect) = &facts.suspect else {
+        if !facts.stack.is_empty() {
+            draft.place(format!("No frame of {} lies outside of the system.", one_line(&facts.stack)));
+        }
+        return;
+    };
+    let place = describe(facts.report, suspect.frame);
+    let is_thrown =
+        facts.report.process.backtraces.iter().any(|it| it.is_exception) && facts.signal().is_empty();
+    draft.place(match (is_thrown, suspect.position) {
+        (true, 0) => format!("It was thrown in {place}."),
+        (true, _) => format!("It was thrown below {place}."),
+        (false, 0) => format!("It happened in {place}."),
+        (false, _) => format!("The innermost code that is not the system's is {place}."),
+    });
+    if suspect.frame.names().next().is_none() {
+        let image = image_name(facts.report, suspect.frame).unwrap_or("the library");
+        let id = image_of(facts.report, suspect.frame)
+            .and_then(|image| image.id)
+            .map(|id| format!(" ({} {id})", id.kind()));
+        draft.next(format!("Get the unstripped {image}{} to see function and line.", id.unwrap_or_default()));
+    }
+}
+
+/// Causes behind the first, which the report lists by their likelihood.
+pub(super) fn other_causes(facts: &Facts<'_>, draft: &mut Draft) {
+    let causes = facts.report.fields.iter().filter(|field| field.key == "Cause").skip(1);
+    causes.for_each(|field| draft.evidence(format!("Less likely cause: {}", field.value)));
+}

@@ -1,0 +1,261 @@
+//! Who waits for whom: ANR traces and thread dumps.
+
+use super::draft::Draft;
+use super::facts::Facts;
+use super::words::one_line;
+use crate::names::describe;
+use crate::suspect::owner::Owner;
+use crate::suspect::owner_of;
+use backtrail_model::{Frame, Report, Source, Thread};
+use std::collections::{BTreeMap, HashMap};
+
+/// Threads that a cycle of locks is looked for in.
+const MAX_THREADS: usize = 10_000;
+
+/// What a thread waits for: the lock, and the thread that the trace says holds it.
+fn waits_for(thread: &Thread) -> Option<(&str, Option<u64>)> {
+    let line = thread.frames.iter().flat_map(|frame| &frame.annotations).find_map(|line| {
+        let rest =
+            line.strip_prefix("- waiting to lock ").or_else(|| line.strip_prefix("- waiting to re-lock "))?;
+        Some((lock(rest)?, rest))
+    })?;
+    let holder = line.1.rsplit_once("held by thread ").and_then(|(_, number)| number.trim().parse().ok());
+    Some((line.0, holder))
+}
+
+/// `<0x0123>`, which locks are named by.
+fn lock(text: &str) -> Option<&str> {
+    let end = text.find('>')?;
+    text.get(..=end).filter(|text| text.starts_with('<'))
+}
+
+/// Who holds each lock, by position among the threads.
+fn holders(report: &Report) -> HashMap<&str, usize> {
+    let threads = report.process.threads.iter().enumerate().take(MAX_THREADS);
+    let held = threads.flat_map(|(at, thread)| {
+        let lines = thread.frames.iter().flat_map(|frame| &frame.annotations);
+        lines.filter_map(move |line| Some((lock(line.strip_prefix("- locked ")?)?, at)))
+    });
+    held.collect()
+}
+
+/// The thread that each thread waits for, by position.
+fn edges(report: &Report) -> Vec<Option<usize>> {
+    let holders = holders(report);
+    let threads = &report.process.threads;
+    let numbers: HashMap<u64, usize> =
+        threads.iter().enumerate().map(|(at, thread)| (thread.number, at)).collect();
+    let edge = |thread: &Thread| {
+        let (lock, number) = waits_for(thread)?;
+        number.and_then(|number| numbers.get(&number)).or_else(|| holders.get(lock)).copied()
+    };
+    threads.iter().take(MAX_THREADS).map(edge).collect()
+}
+
+/// The first cycle, as positions of threads.
+fn cycle(edges: &[Option<usize>]) -> Vec<usize> {
+    let mut seen = vec![0_usize; edges.len()];
+    for start in 0..edges.len() {
+        let mut at = start;
+        while seen.get(at) == Some(&0) {
+            if let Some(mark) = seen.get_mut(at) {
+                *mark = start + 1;
+            }
+            match edges.get(at).copied().flatten() {
+                Some(next) if next != at => at = next,
+                _ => break,
+            }
+        }
+        let is_closed = seen.get(at) == Some(&(start + 1))
+            && edges.get(at).copied().flatten().is_some_and(|next| next != at);
+        if !is_closed {
+            continue;
+        }
+        let mut cycle = vec![at];
+        let mut next = edges.get(at).copied().flatten();
+        while let Some(position) = next.filter(|position| *position != at && cycle.len() <= edges.len()) {
+            cycle.push(position);
+            next = edges.get(position).copied().flatten();
+        }
+        // A thread that only leads to itself again through others that end is none.
+        if next == Some(at) && cycle.len() > 1 {
+            return cycle;
+        }
+    }
+    Vec::new()
+}
+
+fn label(thread: &Thread) -> String {
+    match thread.name.as_deref() {
+        Some(name) => format!("\"{}\" (thread {})", one_line(name), thread.number),
+        None => format!("thread {}", thread.number),
+    }
+}
+
+/// The innermost frame of a thread that is not the platform's, else its innermost.
+fn telling<'r>(report: &Report, thread: &'r Thread) -> Option<&'r Frame> {
+    let is_own = |frame: &&Frame| !matches!(owner_of(report, frame).owner, Owner::System);
+    thread.frames.iter().find(is_own).or(thread.frames.first())
+}
+
+fn at(report: &Report, thread: &Thread) -> String {
+    telling(report, thread).map(|frame| format!(", at {}", describe(report, frame))).unwrap_or_default()
+}
+
+/// Threads that wait for each other's locks.
+pub(super) fn deadlock(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if !matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump) {
+        return false;
+    }
+    let found = cycle(&edges(facts.report));
+    let threads: Vec<_> = found.iter().filter_map(|at| facts.report.process.threads.get(*at)).collect();
+    if threads.is_empty() {
+        return false;
+    }
+    let names: Vec<_> = threads.iter().map(|thread| label(thread)).collect();
+    draft.lead(
+        format!("Deadlock of {} threads", threads.len()),
+        format!("These threads wait for each other's locks and can never go on: {}.", names.join(", ")),
+    );
+    for (position, thread) in threads.iter().enumerate() {
+        let next = names.get((position + 1) % names.len()).map_or("", String::as_str);
+        let lock = waits_for(thread).map_or("", |(lock, _)| lock);
+        draft.evidence(format!(
+            "{} waits for {lock}, which {next} holds{}",
+            label(thread),
+            at(facts.report, thread)
+        ));
+    }
+    if let Some(main) =
+        facts.report.crashed().filter(|main| !threads.iter().any(|it| std::ptr::eq(*it, *main)))
+    {
+        draft.say(format!("The main thread is not one of them{}.", at(facts.report, main)));
+    }
+    draft.cause("The threads take the same locks in different orders.");
+    draft.next("Take the locks in one order everywhere, or hold fewer at a time: no call into other code with a lock held.");
+    true
+}
+
+/// Functions in which a main thread waits for something to do.
+const IDLE: [&str; 3] = ["android.os.MessageQueue.nativePollOnce", "__epoll_pwait", "epoll_pwait"];
+
+/// A process that did not respond.
+pub(super) fn anr(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let report = facts.report;
+    if report.source != Source::AndroidAnr {
+        return false;
+    }
+    let subject =
+        report.fields.iter().find(|field| field.key == "Subject").map(|field| one_line(&field.value));
+    let what = subject
+        .as_deref()
+        .and_then(|subject| subject.split(" (").next())
+        .unwrap_or("the app did not respond");
+    let title = |state: &str| format!("ANR: {what}; {state}");
+    subject.iter().for_each(|subject| draft.evidence(format!("Subject: {subject}")));
+    let Some(main) = report.crashed() else {
+        draft.lead(title("no main thread in the trace"), "The trace has no stack of the main thread.");
+        draft.say("The report does not tell what the app did.");
+        return true;
+    };
+    let state = main.state.as_deref().unwrap_or_default();
+    draft.evidence(format!("{}: {}", label(main), if state.is_empty() { "no state" } else { state }));
+    if main.frames.is_empty() {
+        draft.lead(title("the main thread has no stack"), "The stack of the main thread could not be taken.");
+        let channel = main.waiting_in.as_deref().map(|channel| format!("The kernel has it in {channel}."));
+        channel.iter().for_each(|channel| draft.say(channel));
+        return true;
+    }
+    let place = at(report, main);
+    if let Some((lock, number)) = waits_for(main) {
+        let position =
+            number.and_then(|number| report.process.threads.iter().position(|it| it.number == number));
+        let holder = position
+            .or_else(|| holders(report).get(lock).copied())
+            .and_then(|at| report.process.threads.get(at));
+        match holder {
+            Some(holder) => {
+                draft.lead(
+                    title(&format!("the main thread waits for a lock of {}", label(holder))),
+                    format!(
+                        "The main thread waits for {lock}, which {} holds{}.",
+                        label(holder),
+                        at(report, holder)
+                    ),
+                );
+                draft.next("Look at what the thread that holds the lock does: the main thread can only go on when it lets go.");
+            }
+            None => draft.lead(
+                title("the main thread waits for a lock"),
+                format!("The main thread waits for {lock}; the trace does not tell who holds it."),
+            ),
+        }
+        draft.say(format!("The main thread is{}.", place.trim_start_matches(',')));
+        return true;
+    }
+    let is_idle = main.frames.iter().take(4).any(|frame| frame.names().any(|name| IDLE.contains(&name)));
+    let is_running = matches!(state, "Runnable" | "R" | "Suspended");
+    if is_idle {
+        draft.lead(
+            title("the main thread was idle when the trace was taken"),
+            "The main thread waits for messages: what held it up was over when the trace was taken.",
+        );
+        draft.cause("Work on the main thread that ended just before, or a device under load.");
+        draft.next(
+            "Look at slow messages in the log, and at the processor's load in the ANR's own description.",
+        );
+    } else if is_running {
+        draft.lead(
+            title(&format!("the main thread was busy{place}")),
+            format!("The main thread was running{place}."),
+        );
+        draft.cause("Work that takes too long on the main thread.");
+        draft.next("Move the work off the main thread, or do less of it at a time.");
+    } else {
+        draft.lead(
+            title(&format!("the main thread was waiting{place}")),
+            format!("The main thread was waiting ({state}){place}."),
+        );
+        let first = main.frames.iter().find_map(|frame| frame.names().next()).unwrap_or_default();
+        if first.contains("BinderProxy") || first.contains("ioctl") {
+            draft.cause("A call to another process that does not answer in time.");
+        } else {
+            draft.cause(
+                "A wait on the main thread for another thread, for input or output, or for another process.",
+            );
+        }
+        draft.next("Look at what the innermost frames wait for, and who would end the wait.");
+    }
+    true
+}
+
+/// Stacks of a virtual machine that is not known to have crashed.
+pub(super) fn thread_dump(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::JavaThreadDump {
+        return false;
+    }
+    let threads = &facts.report.process.threads;
+    let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+    for thread in threads {
+        let state = thread.state.as_deref().unwrap_or("no state");
+        *states.entry(state.split(" (").next().unwrap_or(state)).or_default() += 1;
+    }
+    let count = |(state, count): (&&str, &usize)| format!("{count} {}", one_line(state));
+    let shown: Vec<_> = states.iter().take(12).map(count).collect();
+    draft.lead(
+        format!("Thread dump of {} threads; no deadlock of locks", threads.len()),
+        format!("The dump has {} threads: {}.", threads.len(), shown.join(", ")),
+    );
+    let mut waiters: HashMap<usize, usize> = HashMap::new();
+    edges(facts.report).into_iter().flatten().for_each(|holder| *waiters.entry(holder).or_default() += 1);
+    let most = waiters.into_iter().max_by_key(|(holder, count)| (*count, std::cmp::Reverse(*holder)));
+    if let Some((thread, count)) = most.and_then(|(at, count)| Some((threads.get(at)?, count))) {
+        let s = if count == 1 { " waits" } else { "s wait" };
+        draft.say(format!(
+            "{count} thread{s} for a lock that {} holds{}.",
+            label(thread),
+            at(facts.report, thread)
+        ));
+    }
+    true
+}

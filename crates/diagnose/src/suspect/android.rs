@@ -1,0 +1,226 @@
+//! Whose code a frame is on Android and in Java: by the path of its library, or by the package of its class.
+
+use super::owner::{Owner, Ownership};
+use crate::names::image_of;
+use backtrail_model::{Frame, Process, Report};
+
+/// Where Android keeps its own files.
+const SYSTEM: [(&str, &str); 11] = [
+    ("/system/", "the system's own files"),
+    ("/apex/", "a module of the system"),
+    ("/vendor/", "the device maker's own files"),
+    ("/product/", "the device maker's own files"),
+    ("/system_ext/", "the system's own files"),
+    ("/odm/", "the device maker's own files"),
+    ("/data/dalvik-cache/", "system code compiled on the device"),
+    ("/data/misc/apexdata/", "a module of the system"),
+    ("/memfd:jit", "code that the runtime made from Java"),
+    ("/dev/ashmem/dalvik-", "code that the runtime made from Java"),
+    ("/sbin/", "the system's own files"),
+];
+
+/// Beginnings of the names of classes that are the platform's.
+const PLATFORM: [(&str, &str); 20] = [
+    ("android.support.", ""),
+    ("android.", "Android's framework"),
+    ("com.android.", "Android's framework"),
+    ("dalvik.", "Android's runtime"),
+    ("libcore.", "Android's runtime"),
+    ("art.", "Android's runtime"),
+    ("java.", "Java's library"),
+    ("javax.", "Java's library"),
+    ("jdk.", "Java's library"),
+    ("sun.", "Java's library"),
+    ("com.sun.", "Java's library"),
+    ("org.apache.harmony.", "Android's runtime"),
+    ("org.apache.http.", "Android's framework"),
+    ("org.chromium.", "the system's web view"),
+    ("org.json.", "Android's framework"),
+    ("org.xml.sax.", "Java's library"),
+    ("org.w3c.dom.", "Java's library"),
+    ("com.google.android.gms.dynamite.", "Google Play services"),
+    ("de.robv.android.xposed.", ""),
+    ("kernel.", "the kernel"),
+];
+
+/// Beginnings of the names of classes of libraries that apps ship.
+const LIBRARIES: [(&str, &str); 24] = [
+    ("androidx.", "AndroidX"),
+    ("android.support.", "Android's support library"),
+    ("kotlin.", "Kotlin"),
+    ("kotlinx.", "Kotlin"),
+    ("scala.", "Scala"),
+    ("groovy.", "Groovy"),
+    ("io.reactivex.", "RxJava"),
+    ("rx.", "RxJava"),
+    ("okhttp3.", "OkHttp"),
+    ("okio.", "Okio"),
+    ("retrofit2.", "Retrofit"),
+    ("com.squareup.", "Square"),
+    ("com.bumptech.glide.", "Glide"),
+    ("com.google.android.", "Google's Android libraries"),
+    ("com.google.firebase.", "Firebase"),
+    ("com.google.common.", "Guava"),
+    ("com.google.gson.", "Gson"),
+    ("com.facebook.react.", "React Native"),
+    ("com.facebook.", "Facebook"),
+    ("io.flutter.", "Flutter"),
+    ("com.unity3d.", "Unity"),
+    ("dagger.", "Dagger"),
+    ("org.springframework.", "Spring"),
+    ("de.robv.android.xposed.", "Xposed, which injects code"),
+];
+
+/// Libraries of runtimes and engines that apps ship, by their files' names.
+const LIBRARY_FILES: [(&str, &str); 16] = [
+    ("libc++_shared.so", "the C++ library that the app ships"),
+    ("libgnustl_shared.so", "the C++ library that the app ships"),
+    ("libflutter.so", "Flutter's engine"),
+    ("libunity.so", "Unity's engine"),
+    ("libil2cpp.so", "C# code that Unity compiled: the game's and Unity's own"),
+    ("libmono", "Mono's runtime"),
+    ("libhermes", "React Native's JavaScript engine"),
+    ("libjsc.so", "React Native's JavaScript engine"),
+    ("libreactnativejni.so", "React Native"),
+    ("libreact", "React Native"),
+    ("libsqlcipher.so", "SQLCipher"),
+    ("libcrashlytics", "Crashlytics"),
+    ("libsentry", "Sentry"),
+    ("libbugsnag", "Bugsnag"),
+    ("libxcrash", "xCrash"),
+    ("libembrace", "Embrace"),
+];
+
+/// Tells whose the code of a frame is.
+pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
+    if frame.language.is_some() {
+        return of_class(&report.process, frame.names().next().unwrap_or_default());
+    }
+    if frame.image_name.as_deref() == Some("kernel") {
+        return Ownership::new(Owner::System, "the frame is the kernel's");
+    }
+    let Some(image) = image_of(report, frame) else {
+        return Ownership::new(Owner::Unknown, "the frame lies in no file that the report names");
+    };
+    let path = image.path.as_deref().unwrap_or(&image.name);
+    let said =
+        |owner, what: &str| Ownership::new(owner, format!("{} was loaded from {path}: {what}", image.name));
+    if let Some((_, what)) = SYSTEM.iter().find(|(part, _)| path.starts_with(part)) {
+        return said(Owner::System, what);
+    }
+    // What has no file is the kernel's page, or memory that the runtime or the app filled.
+    if path.starts_with("[vdso") || path.starts_with("<anonymous") || path.starts_with("[anon:dalvik") {
+        return said(Owner::System, "no file of the app");
+    }
+    let is_of_app =
+        ["/data/app/", "/data/app-lib/", "/data/data/", "/data/user/", "/mnt/asec/", "/mnt/expand/"];
+    if is_of_app.iter().any(|part| path.starts_with(part)) {
+        if !is_own_package(&report.process, path) {
+            return said(Owner::Sdk, "another package's library, which the app loaded");
+        }
+        let library = LIBRARY_FILES.iter().find(|(name, _)| image.name.starts_with(name));
+        return match library {
+            Some((_, what)) => said(Owner::Sdk, what),
+            None => said(
+                Owner::App,
+                "the app's package; the path alone does not tell the app's own libraries from a third party's",
+            ),
+        };
+    }
+    let is_program = report.process.name.as_deref().is_some_and(|name| path.ends_with(&format!("/{name}")));
+    match is_program || path.starts_with("/data/local/") {
+        true => said(Owner::App, "the program itself"),
+        false => said(Owner::Unknown, "neither the system's place nor the app's"),
+    }
+}
+
+/// Whether a path below the directory of packages is of the process's own package.
+fn is_own_package(process: &Process, path: &str) -> bool {
+    let Some(package) = process.identifier.as_deref() else { return true };
+    let mut parts = path.split('/').skip(3);
+    let directories: Vec<_> = parts.by_ref().take(3).collect();
+    let names_package = |part: &&str| part.contains('.') && !part.ends_with(".so") && !part.ends_with(".apk");
+    let named: Vec<_> = directories.into_iter().filter(names_package).collect();
+    named.is_empty() || named.iter().any(|part| part.split('-').next() == Some(package))
+}
+
+fn of_class(process: &Process, name: &str) -> Ownership {
+    let begins = |(part, _): &&(&str, &str)| name.starts_with(part);
+    let platform = PLATFORM.iter().find(begins).filter(|(_, what)| !what.is_empty());
+    let library = LIBRARIES.iter().find(begins);
+    // An app may be named as a part of the platform is: the system's own apps are.
+    let own = process
+        .identifier
+        .as_deref()
+        .filter(|package| name.strip_prefix(package).is_some_and(|rest| rest.starts_with('.')));
+    if let Some(package) = own {
+        return Ownership::new(Owner::App, format!("{name} is in the app's package {package}"));
+    }
+    if let Some((part, what)) = platform {
+        return Ownership::new(Owner::System, format!("classes of {part}* are {what}"));
+    }
+    if let Some((part, what)) = library {
+        return Ownership::new(Owner::Sdk, format!("classes of {part}* are {what}, which the app ships"));
+    }
+    Ownership::new(
+        Owner::App,
+        format!(
+            "{name} is neither the platform's nor a library's that backtrail knows, so it is taken for the app's"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_model::{Image, Language, ReportedSymbol, Source};
+
+    fn report() -> Report {
+        let mut report = Report { source: Source::AndroidTombstone, ..Report::default() };
+        report.process.identifier = Some("com.example.shop".to_owned());
+        report
+    }
+
+    fn native(path: &str) -> Owner {
+        let mut report = report();
+        let name = path.rsplit(['/', '!']).next().unwrap().to_owned();
+        report.process.images = vec![Image { name, path: Some(path.to_owned()), ..Image::default() }];
+        owner_of(&report, &Frame { image: Some(0), ..Frame::new(0) }).owner
+    }
+
+    fn java(name: &str) -> Owner {
+        let reported = Some(ReportedSymbol { name: name.to_owned(), ..ReportedSymbol::default() });
+        owner_of(&report(), &Frame { reported, language: Some(Language::Java), ..Frame::new(0) }).owner
+    }
+
+    #[test]
+    fn files_by_their_place() {
+        for (path, expected) in [
+            ("/apex/com.android.runtime/lib64/bionic/libc.so", Owner::System),
+            ("/system/lib64/libart.so", Owner::System),
+            ("/memfd:jit-cache (deleted)", Owner::System),
+            ("/data/app/~~x==/com.example.shop-y==/lib/arm64/libshop.so", Owner::App),
+            ("/data/app/com.example.shop-1/base.apk!libshop.so", Owner::App),
+            ("/data/app/com.example.shop-1/lib/arm64/libflutter.so", Owner::Sdk),
+            ("/data/app/com.google.android.webview-1/base.apk", Owner::Sdk),
+            ("/data/local/tmp/test", Owner::App),
+        ] {
+            assert_eq!(native(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn classes_by_their_package() {
+        for (name, expected) in [
+            ("android.os.Handler.dispatchMessage", Owner::System),
+            ("android.support.v4.app.Fragment.x", Owner::Sdk),
+            ("androidx.appcompat.app.X.y", Owner::Sdk),
+            ("com.example.shop.Cart.total", Owner::App),
+            ("com.example.shopping.Cart.total", Owner::App),
+            ("java.util.ArrayList.get", Owner::System),
+            ("a.b.c.d", Owner::App),
+        ] {
+            assert_eq!(java(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The lines at the head of a tombstone, and of its threads.
+
+use backtrail_core::{Arch, Avma};
+use backtrail_model::{AppInfo, Exception, Field, Report};
+
+/// What a line at the head of a thread says: `pid: 1, tid: 2, name: x  >>> com.example <<<`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ThreadLine<'l> {
+    pub(super) pid: u64,
+    pub(super) tid: Option<u64>,
+    pub(super) name: Option<&'l str>,
+    pub(super) process: Option<&'l str>,
+}
+
+impl<'l> ThreadLine<'l> {
+    pub(super) fn read(line: &'l str) -> Option<Self> {
+        let rest = line.trim().strip_prefix("pid: ")?;
+        let (rest, process) = match rest.rsplit_once(">>> ") {
+            Some((before, process)) => {
+                (before.trim_end(), Some(process.strip_suffix("<<<").unwrap_or(process).trim()))
+            }
+            None => (rest, None),
+        };
+        let (rest, name) = match rest.split_once(", name: ") {
+            Some((before, name)) => (before, Some(name.trim())),
+            None => (rest, None),
+        };
+        let (pid, tid) = match rest.split_once(", tid: ") {
+            Some((pid, tid)) => (pid, Some(tid.trim().parse().ok()?)),
+            None => (rest, None),
+        };
+        let pid = pid.trim().trim_end_matches(',').parse().ok()?;
+        let process = process.filter(|process| !process.is_empty());
+        Some(Self { pid, tid, name: name.filter(|name| !name.is_empty()), process })
+    }
+}
+
+/// `signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x0`.
+pub(super) fn signal(line: &str) -> Option<Exception> {
+    let rest = line.trim().strip_prefix("signal ")?;
+    let (number, rest) = rest.split_once(" (")?;
+    number.parse::<i64>().ok()?;
+    let (name, rest) = rest.split_once(')')?;
+    let codes = rest.trim_start_matches(',').trim();
+    let address = codes.split_once("fault addr ").and_then(|(_, address)| {
+        let word = address.split_whitespace().next()?;
+        u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+    });
+    Some(exception(number, name, codes, address))
+}
+
+/// The exception that a signal is, in the words of a tombstone.
+pub(super) fn exception(number: &str, name: &str, codes: &str, address: Option<u64>) -> Exception {
+    let signal = if name.starts_with("SIG") { name.to_owned() } else { format!("signal {number} ({name})") };
+    Exception {
+        signal: Some(signal),
+        codes: Some(codes.to_owned()).filter(|codes| !codes.is_empty()),
+        address: address.map(Avma::new),
+        ..Exception::default()
+    }
+}
+
+/// A tombstone's own words for an architecture.
+pub(super) fn arch(abi: &str) -> Option<Arch> {
+    match abi {
+        "x86" => Some(Arch::X86),
+        "armeabi" => Some(Arch::Arm),
+        "armeabi-v7a" => Some(Arch::Armv7),
+        "arm64-v8a" => Some(Arch::Arm64),
+        other => Arch::from_name(other),
+    }
+}
+
+/// A value without the quotes that some have around them.
+pub(super) fn unquoted(value: &str) -> &str {
+    value.strip_prefix('\'').and_then(|value| value.strip_suffix('\'')).unwrap_or(value)
+}
+
+/// Splits `Key: value`; keys are short and hold no digits but at their end.
+pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_key = !key.is_empty()
+        && key.len() <= 40
+        && key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '-'))
+        && (value.is_empty() || value.starts_with([' ', '\t']));
+    is_key.then(|| (key, value.trim()))
+}
+
+/// Puts a line of the head where it belongs. What the model has no field for is kept as one.
+pub(super) fn set(report: &mut Report, key: &str, value: &str) {
+    let plain = unquoted(value);
+    let text = || Some(plain.to_owned()).filter(|text| !text.is_empty());
+    match key {
+        "ABI" if report.process.arch.is_none() => {
+            report.process.arch = arch(plain);
+            if report.process.arch.is_none() {
+                field(report, key, value);
+            }
+        }
+        "Timestamp" | "Crash time" if report.time.is_none() => report.time = text(),
+        "Build fingerprint" if report.os.is_none() => {
+            report.os = release(plain).map(|release| format!("Android {release}"));
+            report.device = plain.split('/').nth(1).map(str::to_owned).filter(|device| !device.is_empty());
+            field(report, key, value);
+        }
+        "Cmdline" | "Cmd line" if report.process.command_line.is_none() => {
+            report.process.command_line = text();
+            let program = plain.split(' ').next().unwrap_or(plain);
+            report.process.name.get_or_insert_with(|| program.to_owned());
+        }
+        "App ID" if report.process.identifier.is_none() => report.process.identifier = text(),
+        "App version" if report.process.version.is_none() => report.process.version = text(),
+        "Abort message" => {
+            report.app_info.push(AppInfo { image: None, lines: plain.lines().map(str::to_owned).collect() });
+            report.exception.get_or_insert_with(Exception::default).message = text();
+        }
+        _ => field(report, key, value),
+    }
+}
+
+/// Keeps a line as a field.
+pub(super) fn field(report: &mut Report, key: &str, value: &str) {
+    report.fields.push(Field { key: key.to_owned(), value: value.to_owned() });
+}
+
+/// The release in a build's fingerprint: `10` of `google/sailfish/sailfish:10/QP1A.190711.020/5800535:user/release-keys`.
+pub(super) fn release(fingerprint: &str) -> Option<&str> {
+    let (_, rest) = fingerprint.split_once(':')?;
+    let release = rest.split('/').next().filter(|release| !release.is_empty())?;
+    (release.len() <= 32).then_some(release)
+}
+
+/// Whether addresses of this report count from the start of a file instead of from its own addresses: Android's unwinder
+/// gave file offsets up to Android 10, see <https://github.com/android/ndk/issues/1366>. Where the report does not tell
+/// its version they are taken for what all later ones are.
+pub(super) fn states_file_offsets(report: &Report) -> bool {
+    let value =
+        |key: &str| report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str());
+    let major = |text: &str| -> Option<u32> { text.split('.').next()?.parse().ok() };
+    let of_build = value("Build fingerprint").and_then(|text| release(unquoted(text)));
+    match of_build.or_else(|| value("OS version").map(unquoted)) {
+        // Previews were named by a letter: R became 11.
+        Some(letter) if letter.len() == 1 && letter.starts_with(char::is_alphabetic) => letter < "R",
+        Some(release) => major(release).is_some_and(|major| major < 11),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_threads() {
+        let read = |line| ThreadLine::read(line).map(|line| (line.pid, line.tid, line.name, line.process));
+        assert_eq!(
+            read("pid: 1, tid: 2, name: a, b  >>> com.example <<<"),
+            Some((1, Some(2), Some("a, b"), Some("com.example")))
+        );
+        assert_eq!(read("pid: 7076  >>> xcrash.sample <<<"), Some((7076, None, None, Some("xcrash.sample"))));
+        assert_eq!(read("pid: x"), None);
+    }
+
+    #[test]
+    fn signals() {
+        let read =
+            |line| signal(line).map(|it| (it.signal.unwrap(), it.codes.unwrap(), it.address.map(Avma::get)));
+        let (name, codes, address) =
+            read("signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x10").unwrap();
+        assert_eq!((name.as_str(), codes.as_str()), ("SIGSEGV", "code 1 (SEGV_MAPERR), fault addr 0x10"));
+        assert_eq!(address, Some(0x10));
+        let (name, _, address) =
+            read("signal 35 (<debuggerd signal>), code -1 (SI_QUEUE), fault addr --------").unwrap();
+        assert_eq!((name.as_str(), address), ("signal 35 (<debuggerd signal>)", None));
+    }
+
+    #[test]
+    fn the_release_decides_what_addresses_count_from() {
+        for (fingerprint, expected) in [
+            ("google/sailfish/sailfish:10/QP1A.190711.020/5800535:user/release-keys", true),
+            ("google/walleye/walleye:8.1.0/OPM1.171019.021/4565141:user/release-keys", true),
+            ("google/bluejay/bluejay:16/BP3A.250905.014/13873947:user/release-keys", false),
+            ("google/x/x:R/RPP1.200123.016/6187651:userdebug/dev-keys", false),
+            ("google/x/x:Q/QPP1/6187651:userdebug/dev-keys", true),
+            ("nothing", false),
+        ] {
+            let mut report = Report::default();
+            set(&mut report, "Build fingerprint", &format!("'{fingerprint}'"));
+            assert_eq!(states_file_offsets(&report), expected, "{fingerprint}");
+        }
+    }
+}

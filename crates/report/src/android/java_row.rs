@@ -1,0 +1,151 @@
+//! One row of a Java stack: `at com.example.Cart.total(Cart.java:41)`.
+//!
+//! Before the class may stand a loader and a module: `at java.base@21/java.util.List.of(List.java:1)`, `at app//x.Y.z(…)`.
+//! HotSpot's thread dumps have the module before the file instead. Behind the parenthesis logging libraries name the JAR:
+//! `~[lib.jar:1.0]`.
+
+/// A row as it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct JavaRow<'l> {
+    pub(crate) class: &'l str,
+    pub(crate) method: &'l str,
+    /// Loader and module.
+    pub(crate) module: Option<&'l str>,
+    /// What stands in the parentheses without the line; `Native Method`, `Unknown Source` and nothing at all too.
+    pub(crate) file: &'l str,
+    pub(crate) line: Option<u32>,
+    /// What stands behind the parentheses.
+    pub(crate) rest: &'l str,
+}
+
+impl<'l> JavaRow<'l> {
+    /// Reads a row; `None` where the line is none. JavaScript and .NET begin rows by `at`, too, but do not end them so.
+    pub(crate) fn read(line: &'l str) -> Option<Self> {
+        let row = line.trim().strip_prefix("at ")?.trim_start();
+        let (name, rest) = row.split_once('(')?;
+        let (place, rest) = rest.split_once(')')?;
+        if name.contains(char::is_whitespace) || name.contains(['"', '\\', ')']) {
+            return None;
+        }
+        let (loader, name) = match name.rsplit_once('/') {
+            Some((module, name)) => (Some(module.trim_end_matches('/')), name),
+            None => (None, name),
+        };
+        let (class, method) = name.rsplit_once('.')?;
+        if class.is_empty() || method.is_empty() || class.starts_with('.') {
+            return None;
+        }
+        let (module, place) = match place.split_once('/') {
+            Some((module, place)) if module.contains('@') || !module.contains(['.', ':']) => {
+                (Some(module), place)
+            }
+            _ => (None, place),
+        };
+        let line = place.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        // JavaScript's rows end in line and column.
+        let is_column = |(file, _): &(&str, u32)| {
+            file.rsplit_once(':')
+                .is_some_and(|(file, line)| file.contains('.') && line.parse::<u32>().is_ok())
+        };
+        if line.as_ref().is_some_and(is_column) {
+            return None;
+        }
+        let (file, line) = line.map_or((place, None), |(file, line)| (file, Some(line)));
+        let module = loader.filter(|loader| !loader.is_empty()).or(module);
+        Some(Self { class, method, module, file, line, rest: rest.trim() })
+    }
+}
+
+/// `com.example.Error: message`, split: what an exception prints first. `None` where the line does not begin by a class's
+/// name. The name of a class without a package counts where its name says that it is an exception.
+pub(super) fn exception_head(line: &str) -> Option<(&str, Option<&str>)> {
+    let line = line.trim();
+    let (name, message) = match line.split_once(": ") {
+        Some((name, message)) => (name, Some(message)),
+        None => (line.strip_suffix(':').unwrap_or(line), None),
+    };
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
+            && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-'))
+    };
+    let is_name = name.len() <= MAX_NAME && name.split('.').all(is_part);
+    let says = ["Exception", "Error", "Throwable"].iter().any(|end| name.ends_with(end));
+    (is_name && (says || name.contains('.'))).then_some((name, message))
+}
+
+/// Names of classes have at most 65535 bytes; real ones are far shorter.
+const MAX_NAME: usize = 4096;
+
+/// Words before the class of an exception, each kept with what it says.
+const BEFORE: [&str; 5] =
+    ["Caused by: ", "Suppressed: ", "== Java Exception: ", "Wrapped by: ", "java stacktrace: "];
+
+/// What stands before the exception in a line that begins its stack (`Caused by: `), and the exception.
+pub(super) fn trace_head(line: &str) -> Option<(&str, &str, Option<&str>)> {
+    let trimmed = line.trim();
+    let mut start = 0;
+    for word in BEFORE {
+        if trimmed.starts_with(word) {
+            start = word.len();
+        }
+    }
+    if let Some(rest) = trimmed.strip_prefix("Exception in thread \"") {
+        start = trimmed.len() - rest.len() + rest.find("\" ")? + 2;
+    }
+    // Since Android 8 the class of what was thrown stands behind its process; logcat's own words stand in a line before.
+    let (before, rest) = trimmed.split_at_checked(start)?;
+    let (name, message) = exception_head(rest)?;
+    Some((before, name, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_all_writers() {
+        let row =
+            |line| JavaRow::read(line).map(|row| (row.class, row.method, row.module, row.file, row.line));
+        for (line, expected) in [
+            ("\tat a.b.C.d(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
+            ("  at a.b.C$1.<init>(Native Method)", ("a.b.C$1", "<init>", None, "Native Method", None)),
+            ("at a.a.a(Unknown Source:7)", ("a.a", "a", None, "Unknown Source", Some(7))),
+            ("at a.t(:foo::bar:)", ("a", "t", None, ":foo::bar:", None)),
+            ("at a.t(:foo::bar:1)", ("a", "t", None, ":foo::bar", Some(1))),
+            ("at a.t()", ("a", "t", None, "", None)),
+            ("at java.base/j.L.of(L.java:1)", ("j.L", "of", Some("java.base"), "L.java", Some(1))),
+            ("at app//j.L.of(L.java:1)", ("j.L", "of", Some("app"), "L.java", Some(1))),
+            ("at j.L.of(java.base@25/L.java:1)", ("j.L", "of", Some("java.base@25"), "L.java", Some(1))),
+        ] {
+            assert_eq!(row(line), Some(expected), "{line}");
+        }
+        for line in [
+            "at foo (app.js:1:2)",
+            "at a.b.c (app.js:1:2)",
+            "at app.foo(app.js:1:2)",
+            "at Foo.Bar() in file.cs:line 3 (x",
+            "at noon (12:00)",
+            "at f(x)",
+            "attic.a(b)",
+        ] {
+            let row = row(line);
+            assert!(row.is_none_or(|(.., file, _)| !file.ends_with("js")), "{line}: {row:?}");
+        }
+        assert_eq!(row("at foo (app.js:1:2)"), None);
+        assert_eq!(row("at f(x)"), None);
+    }
+
+    #[test]
+    fn heads_of_traces() {
+        assert_eq!(trace_head("a.b.c: oh"), Some(("", "a.b.c", Some("oh"))));
+        assert_eq!(trace_head("Caused by: a.b.c"), Some(("Caused by: ", "a.b.c", None)));
+        assert_eq!(
+            trace_head("Exception in thread \"main loop\" java.lang.Error: x: y"),
+            Some(("Exception in thread \"main loop\" ", "java.lang.Error", Some("x: y")))
+        );
+        assert_eq!(trace_head("MyException"), Some(("", "MyException", None)));
+        for line in ["words, words", "Hello", "a b.c: d", "", "1.2.3", "http://x.y/"] {
+            assert_eq!(trace_head(line), None, "{line}");
+        }
+    }
+}

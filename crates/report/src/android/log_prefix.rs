@@ -1,0 +1,126 @@
+//! What `adb logcat` puts before a line: time, ids, priority, tag.
+//!
+//! `11-22 17:00:00.123  1234  1234 F DEBUG   : ` (threadtime), with a year, a zone, a user or a process in some forms;
+//! `11-22 17:00:00.123 F/DEBUG( 1234): ` (time), `F/DEBUG( 1234): ` (brief), and Android Studio's
+//! `2024-01-02 17:00:00.123 1234-1234/? A/DEBUG: ` and `… 1234-1234  DEBUG  pid-1234  A  `.
+
+/// A line of a log, split behind its prefix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct LogLine<'l> {
+    pub(super) tag: &'l str,
+    /// What was logged, with the blanks that it begins with.
+    pub(super) message: &'l str,
+}
+
+/// Splits a line; `None` where it has no such prefix.
+pub(super) fn log_line(line: &str) -> Option<LogLine<'_>> {
+    let start = line.trim_start();
+    let behind = behind_time(start);
+    let found =
+        behind.and_then(|rest| threadtime(rest).or_else(|| studio(rest)).or_else(|| studio_old(rest)));
+    found.or_else(|| brief(behind.unwrap_or(start)))
+}
+
+/// What stands behind a date and a time.
+fn behind_time(line: &str) -> Option<&str> {
+    let (date, rest) = line.split_once(' ')?;
+    let (time, rest) = rest.split_once(' ')?;
+    let is_date = date.len() >= 5 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let is_time = time.len() >= 8
+        && time.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))
+        && time.contains(':');
+    (is_date && is_time).then(|| rest.trim_start())
+}
+
+fn is_priority(word: &str) -> bool {
+    matches!(word, "V" | "D" | "I" | "W" | "E" | "F" | "A" | "S")
+}
+
+/// `[user] pid tid P tag: message`.
+fn threadtime(rest: &str) -> Option<LogLine<'_>> {
+    let mut at = rest;
+    let mut numbers = 0;
+    loop {
+        let (word, behind) = at.split_once(' ')?;
+        let is_zone = word.starts_with(['+', '-']) && word.len() == 5;
+        if is_priority(word) && numbers >= 1 {
+            let (tag, message) = tagged(behind)?;
+            return Some(LogLine { tag, message });
+        }
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit()) || is_zone || word.starts_with("u0_");
+        if !is_number || numbers > 4 {
+            return None;
+        }
+        numbers += 1;
+        at = behind.trim_start();
+    }
+}
+
+/// `tag   : message`; the blank behind the colon belongs to the prefix.
+fn tagged(text: &str) -> Option<(&str, &str)> {
+    let (tag, message) = text.split_once(':')?;
+    Some((tag.trim(), message.strip_prefix(' ').unwrap_or(message)))
+}
+
+/// `P/tag( pid): message`.
+fn brief(line: &str) -> Option<LogLine<'_>> {
+    let (priority, rest) = line.split_once('/')?;
+    let (tag, rest) = rest.split_once('(').filter(|_| is_priority(priority))?;
+    let (pid, message) = rest.split_once("):")?;
+    let is_pid = !pid.trim().is_empty() && pid.trim().bytes().all(|byte| byte.is_ascii_digit());
+    let message = message.strip_prefix(' ').unwrap_or(message);
+    is_pid.then_some(LogLine { tag: tag.trim(), message })
+}
+
+/// `pid-tid/package P/tag: message`.
+fn studio_old(rest: &str) -> Option<LogLine<'_>> {
+    let (ids, rest) = rest.split_once(' ')?;
+    ids.split_once('/').filter(|(ids, _)| is_ids(ids))?;
+    let (priority, rest) = rest.trim_start().split_once('/')?;
+    let (tag, message) = tagged(rest).filter(|_| is_priority(priority))?;
+    Some(LogLine { tag, message })
+}
+
+/// `pid-tid  tag  package  P  message`.
+fn studio(rest: &str) -> Option<LogLine<'_>> {
+    let (ids, rest) = rest.split_once(' ').filter(|(ids, _)| is_ids(ids))?;
+    let _ = ids;
+    let (tag, rest) = rest.trim_start().split_once("  ")?;
+    let (_, rest) = rest.trim_start().split_once(' ')?;
+    let rest = rest.trim_start();
+    let (priority, message) = rest.split_once(' ').unwrap_or((rest, ""));
+    is_priority(priority)
+        .then(|| LogLine { tag: tag.trim(), message: message.strip_prefix(' ').unwrap_or(message) })
+}
+
+fn is_ids(word: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    word.split_once('-').is_some_and(|(pid, tid)| is_number(pid) && is_number(tid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_all_forms() {
+        for (line, tag) in [
+            ("11-22 17:00:00.123  1234  1235 F DEBUG   :     #00 pc 12  /a", "DEBUG"),
+            ("2024-11-22 17:00:00.123  1234  1235 F DEBUG   :     #00 pc 12  /a", "DEBUG"),
+            ("10-26 19:26:24.749 10159 26250 26363 F DEBUG:     #00 pc 12  /a", "DEBUG"),
+            ("11-22 17:00:00.123 F/DEBUG   ( 1234):     #00 pc 12  /a", "DEBUG"),
+            ("F/libc    (1234):     #00 pc 12  /a", "libc"),
+            ("2021-02-19 17:05:04.647 29547-29547/? A/DEBUG:     #00 pc 12  /a", "DEBUG"),
+            ("2024-02-19 17:05:04.647 29547-29547 DEBUG   pid-29547   A      #00 pc 12  /a", "DEBUG"),
+        ] {
+            let found = log_line(line).unwrap();
+            assert_eq!(found.tag, tag, "{line}");
+            assert_eq!(found.message, "    #00 pc 12  /a", "{line}");
+        }
+        for line in
+            ["", "words", "at a.b(C.java:1)", "11-22 17:00:00.123", "signal 11 (SIGSEGV)", "F/DEBUG: x"]
+        {
+            assert_eq!(log_line(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Reports of Android and of Java virtual machines: tombstones, ANR traces, Java exceptions, thread dumps.
+//!
+//! They hold parts of each other (a tombstone of xCrash has a Java stack, an ANR trace native frames, a log any of them),
+//! so one reader goes through the lines of all. Each line says what it is by itself or by the block that it stands in; what
+//! it says goes into the model, or is kept as text. What was found tells the kind of the report.
+//!
+//! A tombstone as a protocol buffer says the same and is read by `proto`.
+
+mod finish;
+mod header;
+mod images;
+mod java_row;
+mod log_prefix;
+mod native_row;
+pub(crate) mod proto;
+mod reader;
+mod stacks;
+#[cfg(test)]
+mod tests;
+mod thread_head;
+
+pub(crate) use java_row::JavaRow;
+use log_prefix::log_line;
+
+use crate::Limits;
+use crate::apple_text::Lines;
+use backtrail_model::Report;
+
+/// How surely a line tells that its text is a report of these kinds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Telling {
+    /// It may stand in any text.
+    No,
+    /// It is a row of a stack, which other kinds of reports may quote.
+    Row,
+    /// Nothing else has such lines.
+    Sure,
+}
+
+/// Reads the whole input. Never fails; whether that was a report is the caller's to judge.
+pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Report {
+    let mut reader = reader::Reader::new(limits);
+    for line in Lines::new(input, start..input.len(), 1) {
+        reader.line(&line);
+    }
+    reader.finish()
+}
+
+/// What a line tells of the text that it stands in.
+pub(crate) fn telling(line: &str) -> Telling {
+    let line = log_line(line).map_or(line, |log| log.message);
+    let trimmed = line.trim();
+    let starts = |words: &[&str]| words.iter().any(|word| trimmed.starts_with(word));
+    if starts(&[
+        "*** *** *** ***",
+        "----- pid ",
+        "----- Waiting Channels: pid ",
+        "DALVIK THREADS",
+        "Full thread dump ",
+    ]) || header::signal(trimmed).is_some()
+        || header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some())
+        || native_row::NativeRow::read(trimmed).is_some()
+        || trimmed.starts_with('"') && thread_head::read(trimmed, 0).is_some()
+        || trimmed.starts_with("FATAL EXCEPTION: ")
+    {
+        return Telling::Sure;
+    }
+    if JavaRow::read(trimmed).is_some() { Telling::Row } else { Telling::No }
+}
