@@ -1,6 +1,6 @@
 //! The command line as a whole: which tool the program is called as, and how a run ends.
 
-use crate::cmd::{self, Arguments, addr2line, atos};
+use crate::cmd::{self, Arguments, addr2line, atos, ndk_stack};
 use crate::io::console::Console;
 use crate::io::escape::{escaped, escaped_bytes, is_unsafe};
 use crate::io::text::{Style, Text};
@@ -111,6 +111,8 @@ enum Alias {
     Addr2line,
     /// Apple's.
     Atos,
+    /// The Android NDK's.
+    NdkStack,
 }
 
 /// How an alias was called.
@@ -121,13 +123,14 @@ enum Call {
 }
 
 impl Alias {
-    const ALL: [Self; 2] = [Self::Addr2line, Self::Atos];
+    const ALL: [Self; 3] = [Self::Addr2line, Self::Atos, Self::NdkStack];
 
     /// The tool's name.
     fn name(self) -> &'static str {
         match self {
             Self::Addr2line => "addr2line",
             Self::Atos => "atos",
+            Self::NdkStack => "ndk-stack",
         }
     }
 
@@ -156,6 +159,7 @@ impl Alias {
         let rest = match self {
             Self::Addr2line => addr2line::expand(rest),
             Self::Atos => atos::with_two_dashes(rest),
+            Self::NdkStack => ndk_stack::with_two_dashes(rest),
         };
         ["backtrail".into(), self.name().into()].into_iter().chain(rest).collect()
     }

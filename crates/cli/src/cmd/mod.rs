@@ -10,6 +10,7 @@ mod explain;
 mod generate;
 mod images;
 mod lookup;
+pub(crate) mod ndk_stack;
 mod options;
 mod stacks;
 mod symbolicate;
@@ -46,6 +47,7 @@ enum Command {
     Demangle(demangle::Demangle),
     Addr2line(addr2line::Addr2line),
     Atos(atos::Atos),
+    NdkStack(ndk_stack::NdkStack),
     #[command(hide = true)]
     Generate(generate::Generate),
 }
@@ -64,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
         Command::Demangle(args) => demangle::run(args, console),
         Command::Addr2line(args) => addr2line::run(args, console),
         Command::Atos(args) => atos::run(args, console),
+        Command::NdkStack(args) => ndk_stack::run(args, console),
         Command::Generate(args) => generate::run(args, Arguments::command()),
     }
 }

@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 /// Reads crash reports, fills in names from debug files and says what happened, where, why and in whose code.
 ///
 /// Symbols are found by UUID or build id below every PATH: dSYM bundles, zips of them, Xcode archives, device-support
-/// directories, Mach-O and ELF files, .build-id trees.
+/// directories, Mach-O and ELF files, .build-id trees. Java's names are found in R8's mapping files there, if their names
+/// have `mapping` in them.
 #[derive(Args, Debug)]
 pub(crate) struct Symbolicate {
-    /// Reports: Apple's of any kind, MetricKit's, Swift's. A directory means every report in it, `-` is standard input.
+    /// Reports: Apple's of any kind, MetricKit's, Swift's, Android's, Java's. A directory means every report in it, `-` is
+    /// standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
     /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.

@@ -1,6 +1,6 @@
 //! What is said of a report in every form for people.
 
-use super::stack::{place, rows};
+use super::stack::{Row, place, rows};
 use backtrail::{Analysis, Image, Report, Source, Trust, Verdict};
 
 /// The image's identity, or that it has none.
@@ -66,7 +66,14 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
     }
     let rows = rows(report, frames, directory);
     let named = rows.iter().find(|row| row.reason.is_none()).or(rows.first());
-    named.map(|row| format!("{} in {}", row.what, row.image)).into_iter().collect()
+    let line = |row: &Row| {
+        let image = if row.image.is_empty() { String::new() } else { format!(" in {}", row.image) };
+        // What is known by its name has its place in the source as others have an address.
+        let place = row.place.as_ref().filter(|_| row.image.is_empty());
+        let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
+        format!("{}{place}{image}", row.what)
+    };
+    named.map(line).into_iter().collect()
 }
 
 /// The verdict in words.

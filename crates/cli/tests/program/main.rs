@@ -1,6 +1,7 @@
 //! The program as its users run it: every output under snapshot, bad input, exit codes.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
+mod android;
 mod bad_input;
 mod command_line;
 mod command_lines;

@@ -24,6 +24,7 @@ fn help_of_every_command() {
         "demangle",
         "addr2line",
         "atos",
+        "ndk-stack",
     ] {
         let arguments: Vec<_> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let run = backtrail(&arguments);

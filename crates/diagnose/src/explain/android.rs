@@ -241,7 +241,6 @@ pub(super) fn abort_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             draft.next("Look for the message in the source: the code that has it is what gave up.");
         }
     }
-    draft.evidence(format!("Abort message: {message}"));
     true
 }
 
@@ -524,8 +523,7 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 }
 
 fn article(class: &str) -> String {
-    let simple = class.rsplit('.').next().unwrap_or(class);
-    let an = simple.starts_with(['A', 'E', 'I', 'O', 'U']);
+    let an = class.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']);
     format!("{} {class}", if an { "An" } else { "A" })
 }
 

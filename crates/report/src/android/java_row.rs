@@ -6,21 +6,21 @@
 
 /// A row as it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct JavaRow<'l> {
-    pub(crate) class: &'l str,
-    pub(crate) method: &'l str,
+pub(super) struct JavaRow<'l> {
+    pub(super) class: &'l str,
+    pub(super) method: &'l str,
     /// Loader and module.
-    pub(crate) module: Option<&'l str>,
+    pub(super) module: Option<&'l str>,
     /// What stands in the parentheses without the line; `Native Method`, `Unknown Source` and nothing at all too.
-    pub(crate) file: &'l str,
-    pub(crate) line: Option<u32>,
+    pub(super) file: &'l str,
+    pub(super) line: Option<u32>,
     /// What stands behind the parentheses.
-    pub(crate) rest: &'l str,
+    pub(super) rest: &'l str,
 }
 
 impl<'l> JavaRow<'l> {
     /// Reads a row; `None` where the line is none. JavaScript and .NET begin rows by `at`, too, but do not end them so.
-    pub(crate) fn read(line: &'l str) -> Option<Self> {
+    pub(super) fn read(line: &'l str) -> Option<Self> {
         let row = line.trim().strip_prefix("at ")?.trim_start();
         let (name, rest) = row.split_once('(')?;
         let (place, rest) = rest.split_once(')')?;

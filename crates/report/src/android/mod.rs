@@ -19,8 +19,9 @@ mod stacks;
 mod tests;
 mod thread_head;
 
-pub(crate) use java_row::JavaRow;
+use java_row::JavaRow;
 use log_prefix::log_line;
+pub(crate) use native_row::NativeRow;
 
 use crate::Limits;
 use crate::apple_text::Lines;
@@ -59,7 +60,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         "Full thread dump ",
     ]) || header::signal(trimmed).is_some()
         || header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some())
-        || native_row::NativeRow::read(trimmed).is_some()
+        || NativeRow::read(trimmed).is_some()
         || trimmed.starts_with('"') && thread_head::read(trimmed, 0).is_some()
         || trimmed.starts_with("FATAL EXCEPTION: ")
     {

@@ -6,15 +6,15 @@
 
 /// A row as it is written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct NativeRow<'l> {
+pub(crate) struct NativeRow<'l> {
     pub(super) index: u32,
     /// The address that the row states, which counts from the file's own addresses or from its start.
     pub(super) pc: u64,
     pub(super) file: &'l str,
     /// Where the library begins in the file.
     pub(super) file_offset: Option<u64>,
-    pub(super) function: Option<&'l str>,
-    pub(super) function_offset: Option<u64>,
+    pub(crate) function: Option<&'l str>,
+    pub(crate) function_offset: Option<u64>,
     pub(super) build_id: Option<&'l str>,
     /// What stands behind all that.
     pub(super) rest: &'l str,
@@ -22,7 +22,7 @@ pub(super) struct NativeRow<'l> {
 
 impl<'l> NativeRow<'l> {
     /// Reads a row; `None` where the line is none.
-    pub(super) fn read(line: &'l str) -> Option<Self> {
+    pub(crate) fn read(line: &'l str) -> Option<Self> {
         let line = line.trim();
         let line = line.strip_prefix("native: ").unwrap_or(line).trim_start().strip_prefix('#')?;
         let (index, rest) = line.split_once(char::is_whitespace)?;

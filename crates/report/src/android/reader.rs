@@ -163,12 +163,14 @@ impl<'l> Reader<'l> {
     /// Whether the line is one that is known by itself.
     fn known(&mut self, line: &Line<'_>, text: &str) -> bool {
         let trimmed = text.trim();
-        // A log that the report quotes may hold lines of every kind; only a blank line ends it.
-        if self.is_log() && self.blanks == 0 {
+        if self.rule(trimmed) {
+            return true;
+        }
+        // A log that the report quotes may hold lines of every other kind; only a blank line ends it.
+        if self.is_log() && self.blanks == 0 && !trimmed.starts_with("--------- ") {
             return false;
         }
-        self.rule(trimmed)
-            || self.process(trimmed)
+        self.process(trimmed)
             || self.thread(text, trimmed)
             || self.signal(trimmed)
             || self.row(line, text, trimmed)
@@ -200,6 +202,7 @@ impl<'l> Reader<'l> {
         let inner = trimmed.strip_prefix("----- ").map(|inner| inner.trim_end_matches('-').trim());
         let Some(inner) = inner else { return false };
         let Some(rest) = inner.strip_prefix("pid ") else {
+            self.found.art |= inner.starts_with("Waiting Channels");
             self.open_section(inner);
             return true;
         };

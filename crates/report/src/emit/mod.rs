@@ -4,6 +4,7 @@
 //! in JSON; inlined functions become rows or objects before their machine frame, marked as Apple marks them. Every
 //! other byte stays, so a report of which nothing was found comes back as it was.
 
+mod android;
 mod json;
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,10 @@ fn stack_edits(input: &[u8], report: &Report, stack: &[Frame], edits: &mut Vec<E
         let bytes = frame.span.clone().and_then(|span| input.get(span)).unwrap_or_default();
         if bytes.starts_with(b"0x") {
             raw_lists.add(input, frame);
+        } else if report.source.is_android_or_java() {
+            if is_filled(frame) && frame.language.is_none() {
+                android::row(input, frame, edits);
+            }
         } else if is_filled(frame) && bytes.starts_with(b"{") {
             json::object(input, &inlined, frame, edits);
         } else if is_filled(frame) {

@@ -13,7 +13,7 @@ use crate::Limits;
 use crate::notes::Notes;
 use crate::protobuf::{Broken, Message, Value, WireField};
 use backtrail_core::{Arch, Avma, FrameAddress};
-use backtrail_model::{Backtrace, Field, Frame, Register, Report, Source, Thread};
+use backtrail_model::{Backtrace, Field, Frame, Process, Register, Report, Source, Thread};
 
 /// Whether these bytes begin as a tombstone does: with an architecture, then the build's fingerprint and more texts, each
 /// of which can only be what it is.
@@ -415,7 +415,24 @@ impl Reader<'_> {
             thread.number = number as u64;
         }
         report.notes = self.notes.finish();
+        order_images(&mut report.process);
         settle(&mut report);
         report
     }
+}
+
+/// Puts images into the order in which the threads' frames name them, which is that of the text form.
+fn order_images(process: &mut Process) {
+    let mut places = vec![None; process.images.len()];
+    let mut next = 0;
+    for image in process.frames_mut().filter_map(|frame| frame.image.as_mut()) {
+        let Some(place) = places.get_mut(*image) else { continue };
+        *image = *place.get_or_insert_with(|| {
+            next += 1;
+            next - 1
+        });
+    }
+    let mut images: Vec<_> = std::mem::take(&mut process.images).into_iter().zip(places).collect();
+    images.sort_by_key(|(_, place)| place.unwrap_or(usize::MAX));
+    process.images = images.into_iter().map(|(image, _)| image).collect();
 }

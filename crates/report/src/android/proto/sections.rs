@@ -160,7 +160,9 @@ pub(super) fn memory(reader: &mut Reader<'_>, bytes: &[u8], title: Option<&str>,
             .collect();
         let address = begin.wrapping_add(16 * row as u64);
         let digits = size * 2;
-        rows.push(format!("    {address:0digits$x} {}  {shown}", words.join(" ")));
+        // A row that is short leaves its place empty.
+        let width = 32 + 16 / size - 1;
+        rows.push(format!("    {address:0digits$x} {:<width$}  {shown}", words.join(" ")));
     }
     if !tags.is_empty() {
         rows.push(format!("    tags {tags}"));
