@@ -46,8 +46,8 @@ pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, L
 pub use backtrail_resolve::{
     AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
     ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
-    ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols, TableCache,
-    TableFormat, TableStats, Verified, cfi, inspect,
+    MappingFile, ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols,
+    TableCache, TableFormat, TableStats, Verified, cfi, inspect,
 };
 pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
 pub use backtrail_store::{

@@ -156,9 +156,14 @@ impl<'s> Naming<'s> {
         let mut needed = BTreeSet::new();
         for frame in frames {
             let place = frame.image.and_then(|position| Some((position, images.get_mut(position)?)));
-            if let (Some((position, image)), Some(address)) = (place, frame.address) {
-                let lookup = address.lookup(image.arch.unwrap_or(arch));
-                needed.extend(self.files_of(position, image, lookup));
+            let in_file = InFile::of(frame).filter(|_| !self.is_given);
+            let Some((position, image)) = place else { continue };
+            let lookup = match in_file {
+                Some(_) => Some(Avma::new(0)),
+                None => frame.address.map(|address| address.lookup(image.arch.unwrap_or(arch))),
+            };
+            if let Some(lookup) = lookup {
+                needed.extend(self.files_of(position, image, lookup, in_file.is_some()));
             }
         }
         let mut wanted = Vec::new();

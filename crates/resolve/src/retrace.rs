@@ -159,7 +159,7 @@ fn rename(report: &mut Report, file: &MappingFile) {
         for backtrace in &mut process.backtraces {
             let mut retracer = Retracer::new(file.mapping());
             let head = backtrace.title.lines().next().unwrap_or_default();
-            for class in head.split([' ', ':', '"']).filter(|word| word.contains('.') || !word.is_empty()) {
+            for class in head.split([' ', ':', '"']).filter(|word| !word.is_empty()) {
                 if file.mapping().class(class).is_some()
                     || class.ends_with("Exception")
                     || class.ends_with("Error")

@@ -1,12 +1,12 @@
 //! `backtrail ndk-stack`: the flags and output of the NDK's ndk-stack.
 
-use super::options::symbols;
+use super::options::{Servers, symbols};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
 use crate::io::lines::LineBatches;
 use crate::io::text::Text;
 use crate::outcome::{Failure, Outcome};
-use backtrail::{Analysis, Frame, Function, Limits, SymbolStatus, Symbols};
+use backtrail::{Analysis, Frame, Function, Limits, Symbols};
 use clap::Args;
 use std::ffi::OsString;
 use std::fs::File;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &NdkStack, console: &Console) -> Result<Outcome, Failure
     if !args.sym.exists() {
         return Err(Failure::Input(format!("{} does not exist!", args.sym.display())));
     }
-    let symbols = symbols(std::slice::from_ref(&args.sym), None, console)?;
+    let symbols = symbols(std::slice::from_ref(&args.sym), None, &Servers::default(), console)?;
     let mut out = console.stdout();
     let out = Text::new(&mut out, console.style_of_tools());
     let mut tool = Tool {
@@ -148,7 +148,7 @@ impl Tool<'_, '_> {
                 self.told.push(tried.clone());
             }
         }
-        if image.symbols.status == SymbolStatus::Found {
+        if image.symbols.has_file() {
             for line in answer(frame) {
                 self.out.line(format_args!("{indent}{line}"))?;
             }

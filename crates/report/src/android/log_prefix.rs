@@ -83,8 +83,7 @@ fn studio_old(rest: &str) -> Option<LogLine<'_>> {
 
 /// `pid-tid  tag  package  P  message`.
 fn studio(rest: &str) -> Option<LogLine<'_>> {
-    let (ids, rest) = rest.split_once(' ').filter(|(ids, _)| is_ids(ids))?;
-    let _ = ids;
+    let (_, rest) = rest.split_once(' ').filter(|(ids, _)| is_ids(ids))?;
     let (tag, rest) = rest.trim_start().split_once("  ")?;
     let (_, rest) = rest.trim_start().split_once(' ')?;
     let rest = rest.trim_start();

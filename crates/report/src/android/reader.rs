@@ -173,7 +173,7 @@ impl<'l> Reader<'l> {
         self.process(trimmed)
             || self.thread(text, trimmed)
             || self.signal(trimmed)
-            || self.row(line, text, trimmed)
+            || self.row(line, trimmed)
             || self.in_stack(text, trimmed)
             || self.registers(trimmed)
             || self.heading(text, trimmed)
@@ -310,14 +310,13 @@ impl<'l> Reader<'l> {
         }
     }
 
-    fn row(&mut self, line: &Line<'_>, text: &str, trimmed: &str) -> bool {
+    fn row(&mut self, line: &Line<'_>, trimmed: &str) -> bool {
         if let Some(row) = NativeRow::read(trimmed) {
             return self.native(&row, line);
         }
         if let Some(row) = JavaRow::read(trimmed) {
             return self.java(&row, line);
         }
-        let _ = text;
         match trimmed.strip_prefix("kernel: ") {
             Some(function) if !function.starts_with('(') => self.kernel(function, line),
             _ => false,
