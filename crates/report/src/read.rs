@@ -2,8 +2,8 @@
 
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
-    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, jetsam_text, metrickit,
-    panic_text, swift_backtrace,
+    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, jetsam_text,
+    metrickit, panic_text, swift_backtrace,
 };
 use backtrail_model::{Report, Section};
 use std::ops::Range;
