@@ -19,7 +19,7 @@ pub struct Analysis {
     /// Whose code it was.
     pub attribution: Attribution,
     /// Where Java's names were found.
-    pub(crate) mapping: Option<MappingFile>,
+    mapping: Option<MappingFile>,
 }
 
 impl Analysis {

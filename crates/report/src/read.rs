@@ -29,21 +29,16 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::SwiftBacktrace => swift_backtrace::read(input, start_of(input), limits),
         Detected::ApplePanic => Ok(panic_text::read(&text_of(input), limits)),
         Detected::AppleJetsamText => Ok(jetsam_text::read(&text_of(input), limits)),
-        Detected::AppleSamples => Ok(call_tree::read(input, byte_order_mark(input)..input.len(), 1, limits)),
-        Detected::AndroidOrJava => accept(android::read(input, byte_order_mark(input), limits), input),
+        Detected::AppleSamples => Ok(call_tree::read(input, text_start(input)..input.len(), 1, limits)),
+        Detected::AndroidOrJava => accept(android::read(input, text_start(input), limits), input),
         Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }
 }
 
-/// How many bytes a byte order mark takes.
-fn byte_order_mark(input: &[u8]) -> usize {
-    if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
-}
-
 /// The first byte that counts.
 fn start_of(input: &[u8]) -> usize {
-    let mark = byte_order_mark(input);
+    let mark = text_start(input);
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
@@ -61,14 +56,19 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }
 
+/// Where text begins.
+fn text_start(input: &[u8]) -> usize {
+    if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+}
+
 /// All of the input as text.
 fn text_of(input: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(input.get(byte_order_mark(input)..).unwrap_or_default())
+    String::from_utf8_lossy(input.get(text_start(input)..).unwrap_or_default())
 }
 
 /// A text report; macOS may have put the full report in JSON behind it, which then says more.
 fn read_text(input: &[u8], limits: &Limits) -> Result<Report, Error> {
-    let start = byte_order_mark(input);
+    let start = text_start(input);
     let Some(json) = full_report(input) else {
         return accept(apple_text::read(input, start..input.len(), 1, limits), input);
     };

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 /// have `mapping` in them.
 #[derive(Args, Debug)]
 pub(crate) struct Symbolicate {
-    /// Reports: Apple's of any kind, MetricKit's, Swift's; Android's tombstones and ANR traces; Java stacks. A directory means
-    /// every report in it, `-` is standard input.
+    /// Reports: Apple's of any kind, MetricKit's, Swift's, Android's, Java's. A directory means every report in it, `-` is
+    /// standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
     /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.

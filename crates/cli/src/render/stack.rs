@@ -77,11 +77,26 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
     further_row(what)
 }
 
+/// A row that belongs to the frame above.
+fn further_row(what: String) -> Row {
+    Row {
+        index: None,
+        image: String::new(),
+        what,
+        place: None,
+        inlined: false,
+        reason: None,
+        doubt: None,
+        is_guess: false,
+        located: false,
+    }
+}
+
 fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<Row> {
-    let image = frame.image.and_then(|index| images.get(index)).map(|image| image.name.as_str());
-    let image = image.filter(|name| !name.is_empty());
     // What is known by its name belongs to a module, or to none.
     let without = if frame.language.is_some() { "" } else { "???" };
+    let image = frame.image.and_then(|index| images.get(index)).map(|image| image.name.as_str());
+    let image = image.filter(|name| !name.is_empty());
     let image = image.or(frame.image_name.as_deref()).unwrap_or(without).to_owned();
     if frame.functions.is_empty() {
         return std::iter::once(plain_row(frame, image)).chain(annotations(frame)).collect();
@@ -99,21 +114,6 @@ fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<R
     };
     let rows = frame.functions.iter().enumerate().map(row);
     rows.chain(alternatives(frame, directory)).chain(annotations(frame)).collect()
-}
-
-/// A row that belongs to the frame above.
-fn further_row(what: String) -> Row {
-    Row {
-        index: None,
-        image: String::new(),
-        what,
-        place: None,
-        inlined: false,
-        reason: None,
-        doubt: None,
-        is_guess: false,
-        located: false,
-    }
 }
 
 /// What may have run in the place of a frame's functions.
