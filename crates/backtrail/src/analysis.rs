@@ -19,7 +19,7 @@ pub struct Analysis {
     /// Whose code it was.
     pub attribution: Attribution,
     /// Where Java's names were found.
-    mapping: Option<MappingFile>,
+    pub(crate) mapping: Option<MappingFile>,
 }
 
 impl Analysis {

@@ -47,7 +47,7 @@ impl InFile {
 /// The stated address of what is at an offset of the binary.
 fn svma_of(open: &ImageSymbolizer, offset: FileOffset) -> Option<Svma> {
     let objects = open.given_files().iter().filter_map(|file| file.object());
-    let mut segments = objects.flat_map(|object| object.segments());
+    let mut segments = objects.flat_map(backtrail_object::Object::segments);
     let segment = segments.find(|segment| segment.executable && segment.file.contains(offset))?;
     let into = offset.offset_from(segment.file.start())?;
     segment.address.start().checked_add(into)

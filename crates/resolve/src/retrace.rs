@@ -34,7 +34,7 @@ impl Symbols {
 
     fn mapping_of(&self, wanted: &Names, notes: &mut Vec<String>) -> Option<MappingFile> {
         let mut fitting = Vec::new();
-        for location in self.index().mappings() {
+        for location in self.index_of_files().mappings() {
             let Ok(data) = FileData::map(location.path()) else { continue };
             let start = data.get(..HEAD).unwrap_or(&data);
             let Some(head) = MappingHead::read(start) else { continue };
