@@ -8,7 +8,6 @@ use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use backtrail_core::ImageId;
@@ -16,6 +15,7 @@ use backtrail_object::{Limits, Object};
 
 use crate::data::FileData;
 use crate::locate::check_id;
+use crate::new_file::NewFile;
 use crate::remote::{RemoteFile, RemoteKind};
 
 #[derive(Debug)]
@@ -38,10 +38,8 @@ pub(super) enum Kept {
 /// A file that is being written, and gone unless it is [kept](Self::keep).
 #[derive(Debug)]
 pub(super) struct Draft {
-    path: PathBuf,
-    to: PathBuf,
-    file: File,
-    is_kept: bool,
+    file: NewFile,
+    place: PathBuf,
 }
 
 /// Files with numbers of seconds, and what stands in them where nobody changed them.
@@ -87,26 +85,23 @@ impl Cache {
 
     /// Begins a file.
     pub(super) fn draft(&self, file: &RemoteFile) -> io::Result<Draft> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let to = self.path(file);
-        let path = to.with_extension(format!("backtrail-{}-{number}", std::process::id()));
-        let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let place = self.path(file);
         make_directory(&self.directory(&file.id))?;
-        let file = match create() {
+        // What is there is no file of that identity. A link is not followed, and a note that there is none may be one that
+        // nobody can read (elfutils before 0.186), which the new file would be, too.
+        match fs::remove_file(&place) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = match NewFile::create(&place) {
             // Another program cleaned the empty directory away.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                make_directory(to.parent().unwrap_or(&self.root))?;
-                create()?
-            }
-            // Left over from an earlier process of the same id.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                fs::remove_file(&path)?;
-                create()?
+                make_directory(&self.directory(&file.id))?;
+                NewFile::create(&place)?
             }
             created => created?,
         };
-        Ok(Draft { path, to, file, is_kept: false })
+        Ok(Draft { file, place })
     }
 
     /// Notes that no server has a file.
@@ -191,22 +186,13 @@ impl Draft {
 
     /// Whether this is the whole file of that identity; else what it is.
     pub(super) fn check(&self, id: &ImageId) -> Result<(), String> {
-        check(&self.path, id)
+        check(self.file.temporary(), id)
     }
 
     /// Puts the file where it is looked for, at once.
-    pub(super) fn keep(mut self) -> io::Result<PathBuf> {
-        fs::rename(&self.path, &self.to)?;
-        self.is_kept = true;
-        Ok(self.to.clone())
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            let _ = fs::remove_file(&self.path);
-        }
+    pub(super) fn keep(self) -> io::Result<PathBuf> {
+        self.file.finish()?;
+        Ok(self.place)
     }
 }
 
