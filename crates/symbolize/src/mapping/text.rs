@@ -106,12 +106,12 @@ fn names(line: &str) -> Vec<(usize, &str)> {
         starts.extend(line.find(word).map(|at| at + word.len()));
     }
     let ends = line.char_indices().filter(|(_, c)| matches!(c, ':' | '"'));
-    let behind = ends.filter_map(|(at, _)| {
+    let mut behind = ends.filter_map(|(at, _)| {
         let rest = line.get(at + 1..)?;
         let start = line.len() - rest.trim_start().len();
         (start > at + 1).then_some(start)
     });
-    starts.extend(behind.filter(|start| class_name(line, *start).is_some()).last());
+    starts.extend(behind.rfind(|start| class_name(line, *start).is_some()));
     starts.sort_unstable();
     starts.dedup();
     starts.into_iter().filter_map(|start| Some((start, class_name(line, start)?))).collect()
