@@ -94,7 +94,8 @@ pub(super) fn set(report: &mut Report, key: &str, value: &str) {
     match key {
         "ABI" if report.process.arch.is_none() => {
             report.process.arch = arch(plain);
-            if report.process.arch.is_none() {
+            // Other spellings of an architecture are kept as they are.
+            if report.process.arch.is_none_or(|arch| arch.name() != plain) {
                 field(report, key, value);
             }
         }

@@ -136,8 +136,11 @@ impl Reader<'_> {
         match (field.number, field.value) {
             (1, Value::Varint(value)) => {
                 self.report.process.arch = arch(value);
-                if self.report.process.arch.is_none() {
-                    self.unknown("tombstone", field);
+                match self.report.process.arch {
+                    None => self.unknown("tombstone", field),
+                    // As the text form spells it.
+                    Some(Arch::X86) => header::field(&mut self.report, "ABI", "'x86'"),
+                    Some(_) => {}
                 }
             }
             // 5 says that there is no guest.
