@@ -46,6 +46,11 @@ impl Body<'_, '_> {
             "modelCode" => fill(&mut report.device, text(value)),
             "captureTime" => fill(&mut report.time, text(value)),
             "incident" => fill(&mut report.incident, text(value)),
+            "translated" => {
+                process.translated |= value.truth() == Some(true);
+                // `false` stays as a field: nothing of a report is lost.
+                value.truth() == Some(true)
+            }
             "cpuType" => {
                 let name = value.text().unwrap_or_default();
                 let arch = Arch::from_name(&name);
@@ -62,6 +67,7 @@ impl Body<'_, '_> {
             "vmSummary" => "VM Region Summary",
             "ktriageinfo" => "Kernel Triage",
             "reportNotes" => "Notes",
+            "asiSignatures" => "Application Specific Signatures",
             _ => return false,
         };
         let lines: Vec<_> = value.items().iter().filter_map(text).collect();
