@@ -1,7 +1,7 @@
 //! A stack as rows: one row a machine frame, and one for each function inlined there. Source paths are shortened by what they
 //! all have in common.
 
-use backtrail::{Frame, Function, Report, Trust};
+use backtrail::{Frame, Function, Report, Trust, is_system};
 use std::fmt::Write as _;
 
 /// One line of a stack.
@@ -25,6 +25,8 @@ pub(crate) struct Row {
     pub(crate) is_guess: bool,
     /// Whether backtrail found the name, or the report has it with a line.
     pub(crate) located: bool,
+    /// Whether the code is the system's.
+    pub(crate) is_system: bool,
 }
 
 /// The longest cycle of calls that is folded: mutual recursion seldom has more members.
@@ -79,6 +81,7 @@ fn folded_row(first: u32, cycle: usize, repeats: usize) -> Row {
         doubt: None,
         is_guess: false,
         located: false,
+        is_system: false,
     }
 }
 
@@ -86,8 +89,9 @@ fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Ro
     let image =
         frame.image.and_then(|index| report.process.images.get(index)).map(|image| image.name.as_str());
     let image = image.or(frame.image_name.as_deref()).unwrap_or("???").to_owned();
+    let is_system = is_system(report, frame);
     if frame.functions.is_empty() {
-        return vec![plain_row(frame, image)];
+        return vec![Row { is_system, ..plain_row(frame, image) }];
     }
     let row = |(position, function): (usize, &Function)| Row {
         index: (position == 0).then_some(frame.index),
@@ -99,6 +103,7 @@ fn frame_rows(report: &Report, frame: &Frame, directory: Option<&str>) -> Vec<Ro
         doubt: doubt(frame).filter(|_| position == 0 || frame.trust == Trust::Scan),
         is_guess: frame.trust == Trust::Scan,
         located: function.file.is_some(),
+        is_system,
     };
     frame.functions.iter().enumerate().map(row).collect()
 }
@@ -129,6 +134,7 @@ fn plain_row(frame: &Frame, image: String) -> Row {
             }
             (what, symbol.file.as_ref().map(|file| with_line(file, symbol.line, None)))
         }
+        (None, Some(_)) if frame.follows().is_some() => (end_of_function(frame), None),
         _ => (bare_address(frame), None),
     };
     let reason = frame.reason.map(backtrail::Reason::as_str);
@@ -142,7 +148,13 @@ fn plain_row(frame: &Frame, image: String) -> Row {
         reason,
         doubt: doubt(frame),
         is_guess: frame.trust == Trust::Scan,
+        is_system: false,
     }
+}
+
+/// A caller whose call is its last instruction: the report names the function behind it.
+fn end_of_function(frame: &Frame) -> String {
+    format!("{}, right before {}", bare_address(frame), frame.follows().unwrap_or_default())
 }
 
 /// `0x102f4d3d4 (+ 54228)`: the address, and where it lies in the image.
@@ -162,7 +174,8 @@ pub(crate) fn place(function: &Function, directory: Option<&str>) -> Option<Stri
 }
 
 fn with_line(file: &str, line: Option<u32>, column: Option<u32>) -> String {
-    match (line, column) {
+    // Compilers give line 0 to code that stands nowhere in the source.
+    match (line.filter(|line| *line != 0), column) {
         (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
         (Some(line), None) => format!("{file}:{line}"),
         _ => file.to_owned(),
