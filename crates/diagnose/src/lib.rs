@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod attribute;
-mod blamed;
 mod explain;
 mod how_to_get;
 mod names;
@@ -15,7 +14,7 @@ mod register_frames;
 mod suspect;
 
 pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
-pub use blamed::{Blamed, blamed};
+pub use explain::blamed::{Blamed, blamed};
 pub use explain::{Explanation, explain};
 pub use how_to_get::{Circumstances, Packages, add_how_to_get};
 pub use register_frames::{add_register_frames, settle_register_frames};

@@ -10,6 +10,7 @@
 
 mod abort;
 mod bad_access;
+pub(crate) mod blamed;
 mod draft;
 mod esr;
 mod facts;
@@ -153,7 +154,7 @@ pub fn explain(report: &Report) -> Explanation {
     }
     let mut explanation = Explanation { rule: lead.map_or("", |rule| rule.id), ..draft.finish() };
     // Where it happened stands at the head of every output.
-    if let Some(blamed) = crate::blamed(report) {
+    if let Some(blamed) = blamed::blamed(report) {
         let cited = crate::names::cite(report, &blamed.stack, blamed.frame);
         explanation.evidence.retain(|line| *line != cited);
     }

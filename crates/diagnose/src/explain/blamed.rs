@@ -1,7 +1,7 @@
 //! The frame to look at first.
 
-use crate::explain::file_lock::holders;
-use crate::explain::kill::{Blame, killing};
+use super::file_lock::holders;
+use super::kill::{Blame, killing};
 use crate::names::{base_name, fault_stack, main_thread, own_frames, thread_label};
 use crate::suspect::skip::is_end_or_throw;
 use crate::suspect::{handlers_frames, suspect_on};
