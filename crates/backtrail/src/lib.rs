@@ -35,7 +35,7 @@ pub use backtrail_core::{
     ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
 };
 pub use backtrail_demangle as demangle;
-pub use backtrail_diagnose::{Attribution, Explanation, Verdict};
+pub use backtrail_diagnose::{Attribution, Blamed, Explanation, Verdict, blamed, is_system};
 pub use backtrail_hang as hang;
 pub use backtrail_model::{
     AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Language,

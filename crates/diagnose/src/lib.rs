@@ -1,6 +1,6 @@
 //! What a report means: what happened and why, and whose code it was.
 //!
-//! [`explain()`] says what happened, [`attribute()`] whose code it was; both work on the report alone, and better with the
+//! [`explain()`] says what happened, [`blamed()`] where, [`attribute()`] whose code it was; all work on the report alone, and better with the
 //! names that symbolizing filled in. [`add_register_frames`] adds what a report's registers tell of its stacks, before
 //! names are looked up; [`settle_register_frames`] decides afterwards. [`add_how_to_get`] says of images whose frames have no
 //! names how to come by them.
@@ -14,6 +14,8 @@ mod register_frames;
 mod suspect;
 
 pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
+pub use explain::blamed::{Blamed, blamed};
 pub use explain::{Explanation, explain};
 pub use how_to_get::{Circumstances, Packages, add_how_to_get};
 pub use register_frames::{add_register_frames, settle_register_frames};
+pub use suspect::is_system;

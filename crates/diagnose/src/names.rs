@@ -3,11 +3,12 @@
 use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
 
-/// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes.
+/// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes, and what
+/// tools that symbolicate append (`name (in Image)`, `name + 12`).
 ///
 /// Objective-C methods keep their brackets; `std::terminate()` becomes `std::terminate`.
 pub(crate) fn base_name(name: &str) -> &str {
-    let mut name = name.trim();
+    let mut name = without_place(name.trim());
     for prefix in ["specialized ", "static ", "@objc ", "merged ", "generic specialization of "] {
         name = name.strip_prefix(prefix).unwrap_or(name);
     }
@@ -16,6 +17,14 @@ pub(crate) fn base_name(name: &str) -> &str {
     }
     let end = name.find(['(', '$', '<']).filter(|end| *end > 0).unwrap_or(name.len());
     name.get(..end).unwrap_or(name).trim_end()
+}
+
+/// `name (in Image) + 12` without what stands behind the name.
+fn without_place(name: &str) -> &str {
+    let name = name.split_once(" (in ").map_or(name, |(name, _)| name);
+    let offset =
+        name.rsplit_once(" + ").filter(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    offset.map_or(name, |(name, _)| name.trim_end())
 }
 
 /// Whether any function at `frame`, inlined ones included, is one of `functions`.
@@ -37,10 +46,17 @@ pub(crate) fn image_name<'r>(report: &'r Report, frame: &'r Frame) -> Option<&'r
 /// Names `frame`'s code in a sentence: `-[Foo bar] (Foo.m:41) in MyApp`, or `MyApp + 33016` where no name is known.
 pub(crate) fn describe(report: &Report, frame: &Frame) -> String {
     let image = image_name(report, frame);
-    let Some(name) = frame.names().next() else { return without_name(frame, image) };
+    let Some(name) = frame.names().next() else {
+        return format!("{}{}", without_name(frame, image), before(frame));
+    };
     let source = source_of(frame).map(|source| format!(" ({source})")).unwrap_or_default();
     let image = image.map(|image| format!(" in {image}")).unwrap_or_default();
     format!("`{name}`{source}{image}")
+}
+
+/// What is known of a caller whose call is its last instruction.
+fn before(frame: &Frame) -> String {
+    frame.follows().map(|next| format!(", in the function right before `{next}`")).unwrap_or_default()
 }
 
 fn without_name(frame: &Frame, image: Option<&str>) -> String {
@@ -64,6 +80,11 @@ pub(crate) fn source_of(frame: &Frame) -> Option<String> {
     };
     let line = function.map_or_else(|| reported.and_then(|reported| reported.line), |function| function.line);
     let file = file.rsplit('/').next().unwrap_or(file);
+    // Compilers give line 0 to code that stands nowhere in the source.
+    if file == "<compiler-generated>" {
+        return None;
+    }
+    let line = line.filter(|line| *line != 0);
     Some(line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
 }
 
@@ -73,7 +94,7 @@ pub(crate) fn cite(report: &Report, stack: &str, frame: &Frame) -> String {
     let trust = if frame.trust == Trust::LinkRegister { " [by link-register]" } else { "" };
     let Some(name) = frame.names().next() else {
         let what = without_name(frame, image_name(report, frame));
-        return format!("{stack} frame {}: {what}{trust}", frame.index);
+        return format!("{stack} frame {}: {what}{}{trust}", frame.index, before(frame));
     };
     let reported = frame.reported.as_ref().and_then(|reported| reported.offset);
     let offset = frame.symbol.as_ref().map(|symbol| symbol.offset).or(reported);
@@ -85,6 +106,31 @@ pub(crate) fn cite(report: &Report, stack: &str, frame: &Frame) -> String {
 /// How evidence names a thread.
 pub(crate) fn thread_label(thread: &Thread) -> String {
     format!("Thread {}", thread.number)
+}
+
+/// The frames that rules may rest on: those in front of the first that was found by scanning, which is a guess, and
+/// behind Rosetta's own. Of translated code the crash reporter shows the translator's frame 0, which lies in no image, in
+/// front of the program's (`0 ??? 0x7ff8a5e0f9a8 ???`, `1 libsystem_kernel.dylib __pthread_kill + 10`).
+pub(crate) fn own_frames<'r>(report: &Report, frames: &'r [Frame]) -> &'r [Frame] {
+    let certain = frames.iter().take_while(|frame| frame.trust != Trust::Scan).count();
+    let frames = frames.get(..certain).unwrap_or(frames);
+    let translators = frames.iter().take_while(|frame| is_translators(report, frame)).count();
+    let rest = frames.get(translators..).unwrap_or_default();
+    if rest.is_empty() { frames } else { rest }
+}
+
+/// Whether the frame is Rosetta's: in no image, or in the translator's files.
+pub(crate) fn is_translators(report: &Report, frame: &Frame) -> bool {
+    if !report.process.translated {
+        return false;
+    }
+    let path = image_of(report, frame).and_then(|image| image.path.as_deref()).unwrap_or_default();
+    let is_rosettas = path.contains("/usr/libexec/oah/") || path.contains("/usr/libexec/rosetta/");
+    let is_file = path.starts_with("/private/var/db/oah/") || path.starts_with("/var/db/oah/");
+    // The path may be redacted: `/Library/Apple/*/runtime_t8027`.
+    let name = image_name(report, frame);
+    let is_named = name.is_some_and(|name| name.starts_with("runtime_t") || name.starts_with("libRosetta"));
+    name.is_none() || is_named || is_rosettas || is_file
 }
 
 /// The stack that tells whose fault it is, with the label by which evidence cites it: where an uncaught exception
@@ -104,9 +150,10 @@ pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
             .map(|thread| (thread_label(thread), thread.frames.as_slice()))
     };
     let bare = || report.process.backtraces.first().filter(|_| report.process.threads.is_empty());
-    thrown
+    let (label, frames) = thrown
         .or_else(crashed)
-        .or_else(|| bare().map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice())))
+        .or_else(|| bare().map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice())))?;
+    Some((label, own_frames(report, frames)))
 }
 
 /// The thread of a report that has one only and does not say that it crashed.
@@ -146,6 +193,9 @@ mod tests {
             ("-[NSArray(Foo) objectAtIndex:]", "-[NSArray(Foo) objectAtIndex:]"),
             ("objc_msgSend", "objc_msgSend"),
             ("(anonymous namespace)::f", "(anonymous namespace)::f"),
+            ("objc_msgSend + 8", "objc_msgSend"),
+            ("-[A b:] (in Demo)", "-[A b:]"),
+            ("operator+", "operator+"),
         ] {
             assert_eq!(base_name(name), base);
         }

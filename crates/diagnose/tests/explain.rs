@@ -37,7 +37,8 @@ fn the_watchdogs_account() {
     let waits =
         "The main thread was waiting for a semaphore, called by `-[Sync waitForServer]` (Sync.m:12) in Demo.";
     expect("watchdog.crash", title, Verdict::App, Some("Demo"), &[waits, "Kit + 65536: waits for a mutex"]);
-    let holds = ["while others kept the processors busy", "Exception Codes: 0x8badf00d"];
+    let holds =
+        ["while others kept the processors busy", "elapsed application CPU time (seconds): 1.210, 6% CPU"];
     expect("first-systems.crash", "Killed by the watchdog (launch)", Verdict::Unknown, None, &holds);
 }
 
@@ -45,7 +46,8 @@ fn the_watchdogs_account() {
 fn exceptions_pointers_guards_and_limits() {
     let title = "Uncaught NSInvalidArgumentException: -[NSNull length]: unrecognized selector sent to instance 0x206db76c0";
     expect("exception-reason.ips", title, Verdict::App, Some("Demo"), &["decoded JSON (NSNull"]);
-    let title = "Bad pointer 0xf24000186a18c00: its upper bits are no address";
+    let title =
+        "Bad pointer 0xf24000186a18c00 (without its upper bits 0x186a18c00): its upper bits are no address";
     expect("pac.ips", title, Verdict::App, Some("Demo"), &["data abort, read", "x0 holds the address"]);
     let title = "Message to a released or overwritten object";
     expect(

@@ -82,6 +82,10 @@ pub struct ReportedSymbol {
     pub line: Option<u32>,
 }
 
+/// Functions in which stacks begin, and whose return address may be their own first byte.
+const STACK_BASES: [&str; 6] =
+    ["start", "_start", "thread_start", "start_wqthread", "_pthread_start", "_dyld_start"];
+
 impl Frame {
     /// A frame of which nothing is known but its number.
     pub fn new(index: u32) -> Self {
@@ -109,13 +113,27 @@ impl Frame {
     }
 
     /// The readable names at this frame, innermost first: what symbolizing found, else what the report says.
-    /// `<redacted>` is no name.
+    /// `<redacted>` is no name, and neither is [the function behind the caller](Self::follows).
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let reported = self.reported.as_ref().map(|symbol| symbol.name.as_str());
+        let reported = reported.filter(|_| self.follows().is_none());
         let symbol = self.symbol.as_ref().map(|symbol| symbol.name.as_str());
         let fallback = if self.functions.is_empty() { symbol.or(reported) } else { None };
         let functions = self.functions.iter().map(|function| function.name.as_str());
         functions.chain(fallback).filter(|name| !name.is_empty() && *name != "<redacted>")
+    }
+
+    /// The function that begins right where this frame's call returns to. A compiler puts nothing behind a call that does
+    /// not return (`abort`, `__assert_rtn`, `xpc_main`), so that where it is a function's last instruction, the return
+    /// address is the next function's first byte, and a writer that looks up that address names the wrong one. Seen on
+    /// watchOS: `service_connection_handler + 0` as the caller of `xpc_main`.
+    pub fn follows(&self) -> Option<&str> {
+        let symbol = self.reported.as_ref().filter(|symbol| symbol.offset == Some(0))?;
+        let is_return = matches!(self.address, Some(FrameAddress::Return(_)));
+        // Stacks begin in these; reporters that state return addresses less one write them so (PLCrashReporter).
+        let is_base = STACK_BASES.contains(&symbol.name.as_str());
+        let is_reported = self.functions.is_empty() && self.symbol.is_none() && !self.inlined;
+        (is_return && is_reported && !is_base).then_some(symbol.name.as_str())
     }
 
     /// Takes over what lies at the frame's address. Offsets count to the address that the frame states; a return address

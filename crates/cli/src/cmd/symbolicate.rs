@@ -36,7 +36,7 @@ pub(crate) struct Symbolicate {
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
-    /// Write to PATH instead of standard output; a directory gets one file for each report.
+    /// Write to PATH instead of standard output; a directory gets one file for each report, and with html an index.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -86,9 +86,11 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     let work = Work { format: args.format, style, many: inputs.len() > 1, console };
     let mut sink = Sink::new(target.clone(), console);
     let mut tally = Tally::default();
+    let mut index = Vec::new();
     let named: Vec<_> = inputs.iter().zip(&names).collect();
     for batch in named.chunks(BATCH) {
-        let results = batch.par_iter().map(|(input, _)| work.on(input, &symbols)).collect::<Vec<_>>();
+        let results =
+            batch.par_iter().map(|(input, name)| work.on(input, name, &symbols)).collect::<Vec<_>>();
         for ((input, name), result) in batch.iter().zip(results) {
             match result {
                 Ok(done) => {
@@ -96,6 +98,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
                     done.files.iter().for_each(|file| files.add(file));
                     target.check(name, &files)?;
                     sink.write(name, &done.bytes)?;
+                    index.extend(done.index_entry);
                     tally.report(input, done.outcome, done.is_cut);
                 }
                 Err((bytes, problem)) => tally.no_report(input, &bytes, &problem, console),
@@ -105,8 +108,23 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     for problem in symbols.late_problems() {
         console.warn(problem);
     }
+    if index.len() > 1 {
+        let name = index_name(&names);
+        target.check(&name, &files)?;
+        let mut page = Vec::new();
+        html::write_index(&mut page, &index).map_err(Failure::Output)?;
+        sink.write(&name, &page)?;
+    }
     sink.finish()?;
     Ok(tally.finish("reports", console))
+}
+
+/// The name of the page that lists the others; none of theirs.
+fn index_name(names: &[String]) -> String {
+    let taken = |name: &String| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let numbered = (2..).map(|number| format!("index-{number}.html"));
+    let mut all = std::iter::once("index.html".to_owned()).chain(numbered);
+    all.find(|name| !taken(name)).unwrap_or_default()
 }
 
 /// The name of each result's file.
@@ -153,6 +171,8 @@ struct Done {
     is_cut: bool,
     /// Debug files that answered.
     files: Vec<PathBuf>,
+    /// What the index of many pages says of it.
+    index_entry: Option<Vec<u8>>,
 }
 
 /// What is done with every report.
@@ -165,7 +185,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// The result, or the bytes that are no report and what is wrong with them.
-    fn on(&self, input: &Input, symbols: &Symbols) -> Result<Done, (Vec<u8>, String)> {
+    fn on(&self, input: &Input, name: &str, symbols: &Symbols) -> Result<Done, (Vec<u8>, String)> {
         let limits = Limits::default();
         let bytes = input.read(limits.max_bytes, self.console).map_err(|problem| (Vec::new(), problem))?;
         let rendered = analyse(&bytes, symbols, &limits).and_then(|analysis| {
@@ -174,7 +194,11 @@ impl Work<'_> {
         });
         let (analysis, text) = rendered.map_err(|problem| (bytes, problem))?;
         let outcome = if analysis.is_incomplete() { Outcome::Incomplete } else { Outcome::Done };
-        Ok(Done { bytes: text, outcome, is_cut: is_cut(&analysis), files: files(&analysis) })
+        let is_listed = self.many && self.format == ReportFormat::Html;
+        // Writing into memory does not fail.
+        let entry = is_listed.then(|| html::index_entry(&analysis, name, &input.name()).ok());
+        let index_entry = entry.flatten();
+        Ok(Done { bytes: text, outcome, is_cut: is_cut(&analysis), files: files(&analysis), index_entry })
     }
 
     fn render(&self, input: &Input, original: &[u8], analysis: &Analysis) -> std::io::Result<Vec<u8>> {

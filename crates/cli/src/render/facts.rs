@@ -1,7 +1,7 @@
 //! What is said of a report in every form for people.
 
-use super::stack::{Row, place, rows};
-use backtrail::{Analysis, Image, Report, Source, Trust, Verdict};
+use super::stack::{Row, rows};
+use backtrail::{Analysis, Blamed, Image, Report, Source, Termination, Verdict, blamed};
 
 /// The image's identity, or that it has none.
 pub(crate) fn id(image: &Image) -> String {
@@ -25,55 +25,93 @@ pub(crate) fn subject(report: &Report) -> String {
     parts.join(" · ")
 }
 
-/// The exception or termination in the report's own words.
+/// The exception and termination in the report's own words.
 pub(crate) fn what(report: &Report) -> Option<String> {
-    if let Some(exception) = &report.exception {
-        let signal = exception.signal.as_deref();
-        let head = match (exception.kind.as_deref(), signal) {
-            (Some(kind), Some(signal)) => format!("{kind} ({signal})"),
-            (kind, signal) => kind.or(signal).unwrap_or_default().to_owned(),
-        };
-        let detail = exception.subtype.as_deref().or(exception.codes.as_deref()).unwrap_or_default();
-        let what = format!("{head} {detail}");
-        return Some(what.trim().to_owned()).filter(|what| !what.is_empty());
-    }
-    let termination = report.termination.as_ref()?;
-    let code = termination.code.map(|code| format!("{code:#x}"));
-    let parts = [termination.namespace.clone(), code, termination.reason.clone()];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    let ended = report.termination.as_ref().and_then(ended);
+    let Some(exception) = &report.exception else {
+        let reason = report.termination.as_ref().and_then(|termination| termination.reason.clone());
+        let words: Vec<_> = [ended, reason].into_iter().flatten().collect();
+        return Some(words.join(" ")).filter(|words| !words.is_empty());
+    };
+    let signal = exception.signal.as_deref();
+    let head = match (exception.kind.as_deref(), signal) {
+        (Some(kind), Some(signal)) => format!("{kind} ({signal})"),
+        (kind, signal) => kind.or(signal).unwrap_or_default().to_owned(),
+    };
+    let detail = exception.subtype.as_deref().or(exception.codes.as_deref()).unwrap_or_default();
+    // Codes of an exception that has none.
+    let is_empty = !detail.is_empty() && detail.chars().all(|c| matches!(c, '0' | 'x' | ',' | ' '));
+    let detail = if is_empty { "" } else { detail };
+    let ended = ended.map(|ended| format!("· {ended}")).unwrap_or_default();
+    let words = [head.as_str(), detail, ended.as_str()].into_iter().filter(|part| !part.is_empty());
+    Some(words.collect::<Vec<_>>().join(" ")).filter(|what| !what.is_empty())
 }
 
-/// The innermost frame of the fault that has a source line, with its inline callers; else the innermost named one. What was
-/// found by scanning is a guess, and nothing rests on it.
-pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
-    if report.source == Source::ApplePanic {
-        // The innermost frames are those of the panic itself.
-        return Vec::new();
+/// `RUNNINGBOARD 0xdead10cc`. That a signal ended it stands with the exception.
+fn ended(termination: &Termination) -> Option<String> {
+    let namespace = termination.namespace.as_deref().filter(|namespace| *namespace != "SIGNAL")?;
+    let code = termination.code.map(|code| format!(" {code:#x}")).unwrap_or_default();
+    Some(format!("{namespace}{code}"))
+}
+
+/// No more lines of messages stand at the head; all are among the rest of the report.
+const MAX_MESSAGES: usize = 8;
+
+/// What libraries wrote down: application-specific information and signatures, line by line. Each begins with the name of
+/// the library or a mark, so that no message looks like a line of ours.
+pub(crate) fn messages(report: &Report) -> Vec<String> {
+    let info = report.app_info.iter().flat_map(|info| {
+        let lines = info.lines.iter().filter(|line| !line.trim().is_empty()).enumerate();
+        lines.map(move |(position, line)| match &info.image {
+            Some(image) if position == 0 => format!("{image}: {}", line.trim()),
+            _ => marked(line),
+        })
+    });
+    let signatures = report.sections.iter().filter(|section| section.title == SIGNATURES);
+    let signatures =
+        signatures.flat_map(|section| section.text.lines()).filter(|line| !line.trim().is_empty());
+    let mut lines: Vec<_> = info.chain(signatures.map(marked)).collect();
+    let more = lines.len().saturating_sub(MAX_MESSAGES);
+    lines.truncate(MAX_MESSAGES);
+    if more > 0 {
+        lines.push(format!("… {more} more lines"));
     }
-    let frames = report.fault_frames();
-    let certain = frames.iter().take_while(|frame| frame.trust != Trust::Scan).count();
-    let frames = frames.get(..certain).unwrap_or(frames);
-    let located = frames.iter().find(|frame| frame.functions.iter().any(|function| function.file.is_some()));
-    if let Some(frame) = located {
-        let line = |function: &backtrail::Function| match place(function, directory) {
-            Some(place) => format!("{} at {place}", function.name),
-            None => function.name.clone(),
-        };
-        let with_role = |(position, function): (usize, &backtrail::Function)| {
-            if position == 0 { line(function) } else { format!("  inlined into {}", line(function)) }
-        };
-        return frame.functions.iter().enumerate().map(with_role).collect();
-    }
-    let rows = rows(report, frames, directory);
-    let named = rows.iter().find(|row| row.reason.is_none()).or(rows.first());
-    let line = |row: &Row| {
-        let image = if row.image.is_empty() { String::new() } else { format!(" in {}", row.image) };
-        // What is known by its name has its place in the source as others have an address.
-        let place = row.place.as_ref().filter(|_| row.image.is_empty());
-        let place = place.map(|place| format!(" at {place}")).unwrap_or_default();
-        format!("{}{place}{image}", row.what)
+    lines
+}
+
+fn marked(line: impl AsRef<str>) -> String {
+    format!("| {}", line.as_ref().trim())
+}
+
+const SIGNATURES: &str = "Application Specific Signatures";
+
+/// The evidence that [`messages`] does not print already.
+pub(crate) fn evidence(analysis: &Analysis) -> Vec<String> {
+    let messages = messages(&analysis.report);
+    let is_message = |line: &String| {
+        line.starts_with("Application Specific Information")
+            || line.starts_with(SIGNATURES)
+            || messages.contains(&marked(line))
     };
-    named.map(line).into_iter().collect()
+    analysis.explanation.evidence.iter().filter(|line| !is_message(line)).cloned().collect()
+}
+
+/// The frame to look at first, with what is inlined there.
+pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
+    let Some(Blamed { stack, frame, .. }) = blamed(report) else { return Vec::new() };
+    let at = format!("{stack} frame {}", frame.index);
+    let rows = rows(report, std::slice::from_ref(frame), directory);
+    let line = |(position, row): (usize, &Row)| {
+        // What is known by its name belongs to no image.
+        let has_image = position == 0 && !row.image.is_empty();
+        let image = if has_image { format!(" in {}", row.image) } else { String::new() };
+        let place = row.place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
+        match position {
+            0 => format!("{}{image}{place}, {at}", row.what),
+            _ => format!("  inlined into {}{place}", row.what),
+        }
+    };
+    rows.iter().enumerate().map(line).collect()
 }
 
 /// The verdict in words.

@@ -1,7 +1,7 @@
 //! One self-contained page: no scripts, no fonts, nothing fetched. Every text from the report is escaped.
 
-use super::facts::{id, subject, what, where_lines, whose};
-use super::stack::{Row, common_directory, rows_in};
+use super::facts::{evidence, id, messages, subject, what, where_lines, whose};
+use super::stack::{Row, common_directory, rows, rows_in};
 use super::threads::{folded, thread_title};
 use super::tree::{process_line, tree_rows};
 use crate::io::escape::{is_unsafe, shortened};
@@ -15,17 +15,56 @@ const STYLE: &str = include_str!("page.css");
 pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
     let directory = common_directory(&analysis.report);
     let page = Page { analysis, directory: directory.as_deref() };
-    let title = Text(&analysis.explanation.title);
-    writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
-    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
-    writeln!(out, "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>")?;
+    begin(out, &analysis.explanation.title)?;
     page.head(out)?;
     page.facts(out)?;
     page.advice(out)?;
     page.stacks(out)?;
     page.images(out)?;
     page.rest(out)?;
+    end(out)
+}
+
+fn begin(out: &mut dyn Write, title: &str) -> io::Result<()> {
+    writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
+    writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
+    writeln!(out, "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>", Text(title))
+}
+
+fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</main>\n</body>\n</html>")
+}
+
+/// A report's entry in the index of many.
+pub(crate) fn index_entry(analysis: &Analysis, page: &str, input: &str) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let directory = common_directory(&analysis.report);
+    let place = where_lines(&analysis.report, directory.as_deref()).into_iter().next().unwrap_or_default();
+    writeln!(out, "<li><a href=\"./{}\">{}</a>", Link(page), Prose(&analysis.explanation.title))?;
+    writeln!(out, "<p><code>{}</code></p>", Text(&shortened(&place)))?;
+    let (class, whose) = (verdict_class(analysis), whose(analysis));
+    writeln!(out, "<p><span class=\"badge {class}\">{}</span></p>", Text(&whose))?;
+    writeln!(out, "<p class=\"faint\">{} · {}</p></li>", Text(input), Text(&subject(&analysis.report)))?;
+    Ok(out)
+}
+
+/// Writes the page that lists many reports' pages, in the order of the inputs.
+pub(crate) fn write_index(out: &mut dyn Write, entries: &[Vec<u8>]) -> io::Result<()> {
+    let title = format!("{} reports", entries.len());
+    begin(out, &title)?;
+    writeln!(out, "<header>\n<h1 class=\"plain\">{title}</h1>\n</header>\n<ol class=\"index\">")?;
+    entries.iter().try_for_each(|entry| out.write_all(entry))?;
+    writeln!(out, "</ol>")?;
+    end(out)
+}
+
+fn verdict_class(analysis: &Analysis) -> &'static str {
+    match analysis.attribution.verdict {
+        Verdict::App => "app",
+        Verdict::Sdk => "sdk",
+        Verdict::System => "system",
+        _ => "unknown",
+    }
 }
 
 struct Page<'a> {
@@ -37,8 +76,8 @@ impl Page<'_> {
     fn head(&self, out: &mut dyn Write) -> io::Result<()> {
         let explanation = &self.analysis.explanation;
         writeln!(out, "<header>\n<p class=\"subject\">{}</p>", Text(&subject(&self.analysis.report)))?;
-        writeln!(out, "<h1>{}</h1>", Text(&explanation.title))?;
-        writeln!(out, "<p class=\"summary\">{}</p>\n</header>", Text(&explanation.summary))
+        writeln!(out, "<h1>{}</h1>", Prose(&explanation.title))?;
+        writeln!(out, "<p class=\"summary\">{}</p>\n</header>", Prose(&explanation.summary))
     }
 
     fn facts(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -47,21 +86,17 @@ impl Page<'_> {
         if let Some(what) = what(report) {
             writeln!(out, "<dt>What</dt><dd><code>{}</code></dd>", Text(&what))?;
         }
-        let places = where_lines(report, self.directory);
-        if !places.is_empty() {
-            writeln!(out, "<dt>Where</dt><dd>")?;
-            for place in places {
-                writeln!(out, "<div><code>{}</code></div>", Text(place.trim_start()))?;
+        for (name, lines) in [("Said", messages(report)), ("Where", where_lines(report, self.directory))] {
+            if lines.is_empty() {
+                continue;
+            }
+            writeln!(out, "<dt>{name}</dt><dd>")?;
+            for line in lines {
+                writeln!(out, "<div><code>{}</code></div>", Text(line.trim_start()))?;
             }
             writeln!(out, "</dd>")?;
         }
-        let class = match self.analysis.attribution.verdict {
-            Verdict::App => "app",
-            Verdict::Sdk => "sdk",
-            Verdict::System => "system",
-            _ => "unknown",
-        };
-        let whose = whose(self.analysis);
+        let (class, whose) = (verdict_class(self.analysis), whose(self.analysis));
         writeln!(out, "<dt>Whose</dt><dd><span class=\"badge {class}\">{}</span></dd>", Text(&whose))?;
         writeln!(out, "</dl>")
     }
@@ -71,21 +106,26 @@ impl Page<'_> {
         writeln!(out, "<section class=\"advice\">")?;
         list(out, "Likely causes", "ol", &explanation.causes)?;
         list(out, "What to do next", "ol", &explanation.next_steps)?;
-        list(out, "Evidence", "ul", &explanation.evidence)?;
-        list(out, "Whose code", "ul", &self.analysis.attribution.evidence)?;
+        list(out, "Evidence", "ul", &evidence(self.analysis))?;
+        // The first line says where, which stands above.
+        let place = where_lines(&self.analysis.report, self.directory).len().min(1);
+        let whose = self.analysis.attribution.evidence.get(place..).unwrap_or_default();
+        list(out, "Whose code", "ul", whose)?;
         writeln!(out, "</section>")
     }
 
     fn stacks(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = &self.analysis.report;
+        writeln!(out, "<div class=\"tools\"><input type=\"checkbox\" id=\"app-frames\">")?;
+        writeln!(out, "<label for=\"app-frames\">Only frames outside of the system</label></div>")?;
         if let Some(directory) = self.directory {
             writeln!(out, "<p class=\"faint\">Source files are below <code>{}</code></p>", Text(directory))?;
         }
-        for backtrace in &report.process.backtraces {
-            self.stack(out, &backtrace.title, &backtrace.frames, true)?;
+        for (number, backtrace) in report.process.backtraces.iter().enumerate() {
+            self.stack(out, &format!("backtrace-{number}"), &backtrace.title, &backtrace.frames, true)?;
         }
         if let Some(thread) = report.crashed() {
-            self.stack(out, &thread_title(thread), &thread.frames, true)?;
+            self.stack(out, &anchor(thread), &thread_title(thread), &thread.frames, true)?;
             registers(out, thread)?;
         }
         let others = report.process.threads.iter().enumerate();
@@ -95,7 +135,7 @@ impl Page<'_> {
         for group in folded(others) {
             let titles: Vec<_> = group.iter().map(|thread| thread_title(thread)).collect();
             if let Some(first) = group.first() {
-                self.stack(out, &titles.join(", "), &first.frames, false)?;
+                self.stack(out, &anchor(first), &titles.join(", "), &first.frames, false)?;
             }
         }
         report.process.trees.iter().try_for_each(|tree| self.tree(out, tree, &report.process.images))?;
@@ -109,15 +149,19 @@ impl Page<'_> {
             return Ok(());
         }
         writeln!(out, "<h2>Other processes</h2>")?;
-        for process in processes {
+        for (process, number) in processes.iter().zip(1..) {
             writeln!(out, "<h3>{}</h3>", Text(&process_line(process)))?;
-            for backtrace in &process.backtraces {
-                self.stack_of(out, &process.images, &backtrace.title, &backtrace.frames, false)?;
+            let stack = |out: &mut dyn Write, id: String, title: &str, frames: &[Frame]| {
+                let rows = rows_in(&process.images, frames, self.directory);
+                write_stack(out, &format!("process-{number}-{id}"), title, &rows, frames.len(), false)
+            };
+            for (backtrace, position) in process.backtraces.iter().zip(1..) {
+                stack(out, format!("stack-{position}"), &backtrace.title, &backtrace.frames)?;
             }
             for group in folded(process.threads.iter()) {
                 let titles: Vec<_> = group.iter().map(|thread| thread_title(thread)).collect();
                 if let Some(first) = group.first() {
-                    self.stack_of(out, &process.images, &titles.join(", "), &first.frames, false)?;
+                    stack(out, anchor(first), &titles.join(", "), &first.frames)?;
                 }
             }
             process.trees.iter().try_for_each(|tree| self.tree(out, tree, &process.images))?;
@@ -149,29 +193,16 @@ impl Page<'_> {
         writeln!(out, "</table></div>\n</details>")
     }
 
-    fn stack(&self, out: &mut dyn Write, title: &str, frames: &[Frame], open: bool) -> io::Result<()> {
-        self.stack_of(out, &self.analysis.report.process.images, title, frames, open)
-    }
-
-    fn stack_of(
+    /// A stack of the process that the report is about.
+    fn stack(
         &self,
         out: &mut dyn Write,
-        images: &[Image],
+        id: &str,
         title: &str,
         frames: &[Frame],
         open: bool,
     ) -> io::Result<()> {
-        let open = if open { " open" } else { "" };
-        writeln!(out, "<details{open}>\n<summary>{} <span class=\"faint\">", Text(title))?;
-        writeln!(
-            out,
-            "{} frames</span></summary>\n<div class=\"scroll\"><table class=\"stack\">",
-            frames.len()
-        )?;
-        for row in rows_in(images, frames, self.directory) {
-            frame_row(out, &row)?;
-        }
-        writeln!(out, "</table></div>\n</details>")
+        write_stack(out, id, title, &rows(&self.analysis.report, frames, self.directory), frames.len(), open)
     }
 
     fn images(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -183,7 +214,7 @@ impl Page<'_> {
         let missing = images.iter().filter(|(_, symbols)| symbols.is_incomplete()).count();
         let open = if missing > 0 { " open" } else { "" };
         writeln!(out, "<details{open}>\n<summary>Symbols <span class=\"faint\">{} images, ", images.len())?;
-        writeln!(out, "{missing} missing</span></summary>\n<div class=\"scroll\"><table class=\"images\">")?;
+        writeln!(out, "{missing} missing</span></summary>\n<table class=\"images\">")?;
         writeln!(out, "<tr><th>image</th><th>identity</th><th>symbols</th><th>files</th></tr>")?;
         for (image, symbols) in images {
             let class = if symbols.is_incomplete() { "missing" } else { "" };
@@ -198,7 +229,7 @@ impl Page<'_> {
             let files: Vec<_> = files.iter().chain(&how).map(|file| Text(file).to_string()).collect();
             writeln!(out, "<td>{}</td><td>{}</td></tr>", symbols.status.as_str(), files.join("<br>"))?;
         }
-        writeln!(out, "</table></div>\n</details>")
+        writeln!(out, "</table>\n</details>")
     }
 
     /// Everything else that the report says, so that nothing of it is lost on this page.
@@ -251,24 +282,63 @@ fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Re
     }
     writeln!(out, "<div><h2>{title}</h2>\n<{tag}>")?;
     for item in items {
-        writeln!(out, "<li>{}</li>", Text(item))?;
+        writeln!(out, "<li>{}</li>", Prose(item))?;
     }
     writeln!(out, "</{tag}></div>")
 }
 
-fn frame_row(out: &mut dyn Write, row: &Row) -> io::Result<()> {
-    let index = row.index.map_or_else(String::new, |index| index.to_string());
-    let class = match (row.located, row.reason) {
+/// Where a thread is found on the page.
+fn anchor(thread: &Thread) -> String {
+    format!("thread-{}", thread.number)
+}
+
+/// A stack under its permanent link `#id`, each frame under `#id-frame-number`; then the same as text, which one click
+/// selects whole.
+fn write_stack(
+    out: &mut dyn Write,
+    id: &str,
+    title: &str,
+    rows: &[Row],
+    frames: usize,
+    open: bool,
+) -> io::Result<()> {
+    let open = if open { " open" } else { "" };
+    let count = if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") };
+    writeln!(out, "<details id=\"{id}\"{open}>\n<summary>{} <span class=\"faint\">", Text(title))?;
+    writeln!(out, "{count}</span> <a class=\"link\" href=\"#{id}\">#</a></summary>")?;
+    writeln!(out, "<table class=\"stack\">")?;
+    for row in rows {
+        frame_row(out, id, row)?;
+    }
+    writeln!(out, "</table>\n<details class=\"copy\"><summary>As text, to copy</summary>\n<pre>")?;
+    writeln!(out, "{}", Text(title))?;
+    for row in rows {
+        let index = row.index.map_or_else(String::new, |index| index.to_string());
+        let place = row.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let line = format!("{index:<3} {} {}{place}", row.image, row.what);
+        writeln!(out, "{}", Text(&shortened(line.trim_end())))?;
+    }
+    writeln!(out, "</pre></details>\n</details>")
+}
+
+fn frame_row(out: &mut dyn Write, id: &str, row: &Row) -> io::Result<()> {
+    let named = match (row.located, row.reason) {
         _ if row.is_guess => "unnamed",
         (true, _) => "located",
         (false, Some(_)) => "unnamed",
         (false, None) => "",
     };
-    write!(
-        out,
-        "<tr class=\"{class}\"><td class=\"number\">{index}</td><td>{}</td>",
-        Text(&shortened(&row.image))
-    )?;
+    let system = if row.is_system { "system" } else { "" };
+    let class = [named, system].join(" ");
+    match row.index {
+        Some(index) => write!(
+            out,
+            "<tr class=\"{}\" id=\"{id}-frame-{index}\"><td class=\"number\"><a href=\"#{id}-frame-{index}\">{index}</a></td>",
+            class.trim()
+        )?,
+        None => write!(out, "<tr class=\"{}\"><td class=\"number\"></td>", class.trim())?,
+    }
+    write!(out, "<td class=\"image\">{}</td>", Text(&shortened(&row.image)))?;
     write!(out, "<td><code>{}</code>", Text(&shortened(&row.what)))?;
     if row.inlined {
         write!(out, " <span class=\"faint\">inlined</span>")?;
@@ -325,6 +395,39 @@ impl Display for Text<'_> {
     }
 }
 
+/// A sentence of ours: what stands between backticks is code.
+struct Prose<'a>(&'a str);
+
+impl Display for Prose<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some((before, (code, after))) =
+            rest.split_once('`').and_then(|(before, rest)| Some((before, rest.split_once('`')?)))
+        {
+            write!(f, "{}<code>{}</code>", Text(before), Text(code))?;
+            rest = after;
+        }
+        write!(f, "{}", Text(rest))
+    }
+}
+
+/// A file's name as a relative link: all but plain characters in percent-encoding (RFC 3986).
+struct Link<'a>(&'a str);
+
+impl Display for Link<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                    write!(f, "{}", char::from(byte))?;
+                }
+                other => write!(f, "%{other:02X}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,6 +438,21 @@ mod tests {
         let expected =
             "&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;\\u{1b}[31m\\u{202e}";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn code_in_sentences_is_marked_as_code() {
+        let prose = |text: &str| Prose(text).to_string();
+        assert_eq!(
+            prose("in `-[A b]` (A.m:1) and `f<int>`"),
+            "in <code>-[A b]</code> (A.m:1) and <code>f&lt;int&gt;</code>"
+        );
+        assert_eq!(prose("no code, one ` alone"), "no code, one ` alone");
+    }
+
+    #[test]
+    fn links_hold_no_markup() {
+        assert_eq!(Link("a b\"<#?%.html").to_string(), "a%20b%22%3C%23%3F%25.html");
     }
 
     #[test]
@@ -349,9 +467,10 @@ mod tests {
             doubt: Some("by scan, a guess".to_owned()),
             is_guess: true,
             located: false,
+            is_system: false,
         };
         let mut out = Vec::new();
-        frame_row(&mut out, &row).unwrap();
+        frame_row(&mut out, "thread-0", &row).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains("<span class=\"guess\">by scan, a guess</span>"), "{out}");
     }

@@ -1,6 +1,6 @@
 //! The text that a person reads first: what, where, why, whose; then the stacks.
 
-use super::facts::{id, subject, what, where_lines, whose};
+use super::facts::{evidence, id, messages, subject, what, where_lines, whose};
 use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
@@ -61,44 +61,41 @@ impl Page<'_> {
         if let Some(what) = what(self.report()) {
             self.labelled(out, "what", &what)?;
         }
-        for (position, line) in where_lines(self.report(), self.directory).iter().enumerate() {
-            self.labelled(out, if position == 0 { "where" } else { "" }, line)?;
-        }
+        self.lines(out, "said", &messages(self.report()))?;
+        self.lines(out, "where", &where_lines(self.report(), self.directory))?;
         self.labelled(out, "whose", &whose(self.analysis))?;
         // The explanation makes lines of its own, and none of what it quotes.
-        for (position, line) in explanation.summary.lines().enumerate() {
-            self.labelled(out, if position == 0 { "why" } else { "" }, line)?;
+        self.lines(out, "why", &explanation.summary.lines().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn labelled(&self, out: &mut Text<'_>, label: &str, text: &str) -> io::Result<()> {
+        out.paint(Look::Strong, format_args!("{label:>8}"))?;
+        out.line(format_args!("  {text}"))
+    }
+
+    /// Lines of which the first has a label.
+    fn lines(&self, out: &mut Text<'_>, label: &str, lines: &[String]) -> io::Result<()> {
+        for (position, line) in lines.iter().enumerate() {
+            self.labelled(out, if position == 0 { label } else { "" }, line)?;
         }
         Ok(())
     }
 
-    fn labelled(&self, out: &mut Text<'_>, label: &str, text: &str) -> io::Result<()> {
-        out.paint(Look::Strong, format_args!("{label:>6}"))?;
-        out.line(format_args!("  {text}"))
-    }
-
-    /// Evidence, causes, next steps: each list only where there is something to say.
+    /// Evidence, causes, next steps: each only where there is something to say.
     fn advice(&self, out: &mut Text<'_>) -> io::Result<()> {
         let explanation = &self.analysis.explanation;
-        self.list(out, "Evidence", &explanation.evidence, |_| "-".to_owned())?;
-        self.list(out, "Whose code", &self.analysis.attribution.evidence, |_| "-".to_owned())?;
-        self.list(out, "Likely causes", &explanation.causes, |position| format!("{}.", position + 1))?;
-        self.list(out, "What to do next", &explanation.next_steps, |position| format!("{}.", position + 1))
+        self.lines(out, "evidence", &evidence(self.analysis))?;
+        self.lines(out, "causes", &numbered(&explanation.causes))?;
+        self.lines(out, "next", &numbered(&explanation.next_steps))
     }
 
-    fn list(
-        &self,
-        out: &mut Text<'_>,
-        title: &str,
-        items: &[String],
-        bullet: impl Fn(usize) -> String,
-    ) -> io::Result<()> {
+    fn list(&self, out: &mut Text<'_>, title: &str, items: &[String]) -> io::Result<()> {
         if items.is_empty() {
             return Ok(());
         }
         self.heading(out, title)?;
-        for (position, item) in items.iter().enumerate() {
-            out.line(format_args!("  {} {item}", bullet(position)))?;
+        for item in items {
+            out.line(format_args!("  - {item}"))?;
         }
         Ok(())
     }
@@ -188,6 +185,14 @@ impl Page<'_> {
     }
 
     fn notes(&self, out: &mut Text<'_>) -> io::Result<()> {
-        self.list(out, "Notes", &self.report().notes, |_| "-".to_owned())
+        self.list(out, "Notes", &self.report().notes)
+    }
+}
+
+/// `1. one`, `2. two`; a list of one needs no number.
+fn numbered(items: &[String]) -> Vec<String> {
+    match items {
+        [only] => vec![only.clone()],
+        many => many.iter().enumerate().map(|(position, item)| format!("{}. {item}", position + 1)).collect(),
     }
 }

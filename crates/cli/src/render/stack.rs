@@ -1,7 +1,7 @@
 //! A stack as rows: one row a machine frame, and one for each function inlined there. Source paths are shortened by what they
 //! all have in common.
 
-use backtrail::{Frame, Function, Image, Report, Trust};
+use backtrail::{Frame, Function, Image, Report, Trust, is_system};
 use std::fmt::Write as _;
 
 /// One line of a stack.
@@ -25,6 +25,8 @@ pub(crate) struct Row {
     pub(crate) is_guess: bool,
     /// Whether backtrail found the name, or the report has it with a line.
     pub(crate) located: bool,
+    /// Whether the code is the system's.
+    pub(crate) is_system: bool,
 }
 
 /// The longest cycle of calls that is folded: mutual recursion seldom has more members.
@@ -34,17 +36,26 @@ const MIN_REPEATS: usize = 3;
 
 /// The rows of `frames`; recursion is shown once, with how often it repeats.
 pub(crate) fn rows(report: &Report, frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
-    rows_in(&report.process.images, frames, directory)
+    rows_of(&report.process.images, frames, directory, &|frame| is_system(report, frame))
 }
 
 /// The same, of a process with these images.
 pub(crate) fn rows_in(images: &[Image], frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
+    rows_of(images, frames, directory, &|_| false)
+}
+
+fn rows_of(
+    images: &[Image],
+    frames: &[Frame],
+    directory: Option<&str>,
+    is_system: &dyn Fn(&Frame) -> bool,
+) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut rest = frames;
     while let Some(frame) = rest.first() {
         let (cycle, repeats) = recursion(rest);
         let (shown, after) = rest.split_at(cycle.max(1));
-        rows.extend(shown.iter().flat_map(|frame| frame_rows(images, frame, directory)));
+        rows.extend(shown.iter().flat_map(|frame| frame_rows(images, frame, directory, is_system(frame))));
         let folded = cycle * repeats;
         rest = after.get(folded..).unwrap_or_default();
         if folded > 0 {
@@ -89,17 +100,19 @@ fn further_row(what: String) -> Row {
         doubt: None,
         is_guess: false,
         located: false,
+        is_system: false,
     }
 }
 
-fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<Row> {
+fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>, is_system: bool) -> Vec<Row> {
     // What is known by its name belongs to a module, or to none.
     let without = if frame.language.is_some() { "" } else { "???" };
     let image = frame.image.and_then(|index| images.get(index)).map(|image| image.name.as_str());
     let image = image.filter(|name| !name.is_empty());
     let image = image.or(frame.image_name.as_deref()).unwrap_or(without).to_owned();
     if frame.functions.is_empty() {
-        return std::iter::once(plain_row(frame, image)).chain(annotations(frame)).collect();
+        let row = Row { is_system, ..plain_row(frame, image) };
+        return std::iter::once(row).chain(annotations(frame)).collect();
     }
     let row = |(position, function): (usize, &Function)| Row {
         index: (position == 0).then_some(frame.index),
@@ -111,6 +124,7 @@ fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>) -> Vec<R
         doubt: doubt(frame).filter(|_| position == 0 || frame.trust == Trust::Scan),
         is_guess: frame.trust == Trust::Scan,
         located: function.file.is_some(),
+        is_system,
     };
     let rows = frame.functions.iter().enumerate().map(row);
     rows.chain(alternatives(frame, directory)).chain(annotations(frame)).collect()
@@ -158,6 +172,7 @@ fn plain_row(frame: &Frame, image: String) -> Row {
             }
             (what, symbol.file.as_ref().map(|file| with_line(file, symbol.line, None)))
         }
+        (None, Some(_)) if frame.follows().is_some() => (end_of_function(frame), None),
         _ => (bare_address(frame), None),
     };
     let reason = frame.reason.map(backtrail::Reason::as_str);
@@ -171,7 +186,13 @@ fn plain_row(frame: &Frame, image: String) -> Row {
         reason,
         doubt: doubt(frame),
         is_guess: frame.trust == Trust::Scan,
+        is_system: false,
     }
+}
+
+/// A caller whose call is its last instruction: the report names the function behind it.
+fn end_of_function(frame: &Frame) -> String {
+    format!("{}, right before {}", bare_address(frame), frame.follows().unwrap_or_default())
 }
 
 /// `0x102f4d3d4 (+ 54228)`: the address, and where it lies in the image.
@@ -191,7 +212,8 @@ pub(crate) fn place(function: &Function, directory: Option<&str>) -> Option<Stri
 }
 
 fn with_line(file: &str, line: Option<u32>, column: Option<u32>) -> String {
-    match (line, column) {
+    // Compilers give line 0 to code that stands nowhere in the source.
+    match (line.filter(|line| *line != 0), column) {
         (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
         (Some(line), None) => format!("{file}:{line}"),
         _ => file.to_owned(),

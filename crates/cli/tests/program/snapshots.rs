@@ -284,5 +284,10 @@ fn several_reports_go_into_a_folder() {
     ]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
     let pages = std::fs::read_dir(folder.join("out")).unwrap().count();
-    assert_eq!(pages, 10, "one page for each report, also for those of the same name");
+    assert_eq!(pages, 11, "one page for each report, also for those of the same name, and their index");
+    let index = std::fs::read_to_string(folder.join("out/index.html")).unwrap();
+    snapshot("index.html", &index);
+    for link in index.split("href=\"./").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(folder.join("out").join(link).exists(), "{link}");
+    }
 }

@@ -2,22 +2,26 @@
 
 use super::draft::Draft;
 use super::facts::{Class, Facts};
-use super::tables::messages::MALLOC;
+use super::tables::messages::{ENDS, MALLOC, SANITIZERS};
 use super::thrown::{hint_for, tell};
 use super::words::{between, one_line};
-use crate::names::{image_name, is_any_of};
+use crate::names::{describe, image_name, is_any_of};
+use crate::suspect::skip::ABORT;
+use backtrail_model::Frame;
 
-const ABORT: [&str; 9] = [
-    "abort",
-    "__abort",
-    "abort_message",
-    "abort_with_reason",
-    "abort_with_payload",
-    "__abort_with_payload",
-    "__pthread_kill",
-    "pthread_kill",
-    "raise",
-];
+/// A sanitizer, or Xcode's checker of the main thread, said what is wrong.
+pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(said) = facts.find_said(|text| hint_for(&SANITIZERS, text).is_some()) else { return false };
+    let Some(hint) = hint_for(&SANITIZERS, &said.text) else { return false };
+    // The line that says it; the sanitizer's report goes on with stacks.
+    let line = said.text.lines().find(|line| line.contains(hint.text)).unwrap_or(&said.text);
+    let start = line.find(hint.text).unwrap_or(0);
+    draft.lead(one_line(line.get(start..).unwrap_or(line)), hint.meaning);
+    draft.evidence(said.cite());
+    draft.causes(hint.causes);
+    draft.nexts(hint.next);
+    true
+}
 
 /// malloc said what is wrong.
 pub(super) fn malloc(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -86,35 +90,70 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let last_words =
         facts.said.iter().find(|said| !said.text.trim().is_empty() && !said.text.contains("abort() called"));
-    let Some(frame) = facts.find_frame(&ABORT, 8) else {
-        without_abort(facts, draft);
+    if facts.find_frame(&ABORT, 8).is_none() {
+        without_abort(draft, last_words);
         return true;
-    };
+    }
     let caller = facts.frames.iter().take(16).find(|frame| !is_any_of(frame, &ABORT));
-    let by = caller
-        .map(|caller| format!(" by {}", crate::names::describe(facts.report, caller)))
-        .unwrap_or_default();
-    draft.lead("The process ended itself with abort()", format!("abort() was called{by}."));
-    draft.evidence(facts.cite(frame));
-    caller.iter().for_each(|caller| draft.evidence(facts.cite(caller)));
+    let assertion = caller.filter(|caller| is_assert(facts, caller));
+    let known = facts.said.iter().find_map(|said| Some((said, hint_for(&ENDS, &said.text)?)));
+    match (assertion, known) {
+        (_, Some((said, hint))) => {
+            draft.lead(format!("Ended by abort(): {}", one_line(&said.text)), hint.meaning);
+            draft.causes(hint.causes);
+            draft.nexts(hint.next);
+            return true;
+        }
+        (Some(frame), None) => {
+            draft.lead("Failed assertion, very probably", "abort() was called by a function of the C library, very probably __assert_rtn, which assert() calls.");
+            draft.evidence(format!(
+                "{}: a call that does not return, at the end of a function of the C library",
+                facts.cite(frame)
+            ));
+            draft.cause("A condition of assert() that did not hold.");
+            draft.next("Look at the assert() in the named function; the device's log has its condition, file and line.");
+            return true;
+        }
+        (None, None) => {}
+    }
+    let is_place = caller.is_some_and(|caller| {
+        facts.suspect.as_ref().is_some_and(|suspect| std::ptr::eq(suspect.frame, caller))
+    });
+    let by = caller.filter(|_| !is_place).map(|caller| format!(" by {}", describe(facts.report, caller)));
+    draft.lead(
+        "The process ended itself with abort()",
+        format!("abort() was called{}.", by.unwrap_or_default()),
+    );
     match last_words {
         Some(said) => draft.evidence(said.cite()),
-        None => draft.say("The report does not tell why: no library left a message."),
+        None => {
+            draft.say("The report does not tell why: no library left a message.");
+            draft.cause("An uncaught exception whose text did not reach the report.");
+        }
     }
-    draft.causes(&[
-        "A check in the calling code failed and it called abort() itself, or assert().",
-        "An uncaught exception whose text did not reach the report.",
-    ]);
+    draft.cause("A check in the calling code failed and it called abort() itself.");
     draft.next("Look at the calling frame, and in the device's log at the last lines before the end.");
     true
 }
 
+/// `__assert_rtn` is stripped of its name in many reports. It ends with its call of abort(), so a symbolicator that looks up
+/// the return address names the function behind it (`basename_r + 0` on iOS 11).
+fn is_assert(facts: &Facts<'_>, caller: &Frame) -> bool {
+    let in_libc = image_name(facts.report, caller).is_some_and(|name| name.starts_with("libsystem_c."));
+    in_libc && caller.follows().is_some()
+}
+
 /// SIGABRT, but nobody on the stack calls abort(): crash reporters inside the app that catch an exception give the
 /// stack of the throw instead.
-fn without_abort(facts: &Facts<'_>, draft: &mut Draft) {
+fn without_abort(draft: &mut Draft, last_words: Option<&super::facts::Said>) {
     draft.lead("Abort (SIGABRT) without a reason in the report", "The process was ended by SIGABRT.");
-    draft.say("No abort() is on the stack and no message is left: the stack may be that of an uncaught exception where it was thrown, or another process sent the signal. The report does not tell which.");
-    facts.frames.first().iter().for_each(|frame| draft.evidence(facts.cite(frame)));
+    match last_words {
+        Some(said) => {
+            draft.evidence(said.cite());
+            draft.say("No abort() is on the stack: it may be that of an uncaught exception where it was thrown, or another process sent the signal.");
+        }
+        None => draft.say("No abort() is on the stack and no message is left: the stack may be that of an uncaught exception where it was thrown, or another process sent the signal. The report does not tell which."),
+    }
     draft.cause("An uncaught exception (C++ or Objective-C), caught by a crash reporter that gives the stack of the throw.");
     draft.next("Look at the innermost frames outside of the system for a throw or a raise.");
 }

@@ -6,6 +6,9 @@ use super::words::one_line;
 /// No list of an explanation grows beyond this, whatever the report holds.
 const MAX_ITEMS: usize = 24;
 
+/// How lines begin that repeat what was raised.
+const HEADER: [&str; 3] = ["Exception Type: ", "Exception Codes: ", "Exception Subtype: "];
+
 /// Collects what the rules say. One rule leads: it gives the title and the first sentence. The others add.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -58,6 +61,8 @@ impl Draft {
     }
 
     pub(super) fn finish(mut self) -> Explanation {
+        // What was raised stands at the head of every output.
+        self.out.evidence.retain(|line| !HEADER.iter().any(|key| line.starts_with(key)));
         let parts = std::iter::once(self.what).chain(self.place).chain(self.sentences);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
         self.out.summary = parts.join(" ");

@@ -5,7 +5,7 @@ use super::registers::Registers;
 pub(crate) use super::tables::exceptions::Class;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
-use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, thread_label};
+use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, own_frames, thread_label};
 use crate::suspect::{Suspect, suspect_on};
 use backtrail_core::{Arch, Family};
 use backtrail_model::{Exception, Frame, Report, Thread};
@@ -41,13 +41,16 @@ pub(crate) struct Facts<'r> {
     pub(crate) suspect: Option<Suspect<'r>>,
     /// The label of that stack.
     pub(crate) stack: String,
+    /// Its frames.
+    pub(crate) fault_frames: &'r [Frame],
 }
 
 /// Sections whose text is a message of the kind that libraries leave.
-const MESSAGE_SECTIONS: [&str; 6] = [
+const MESSAGE_SECTIONS: [&str; 7] = [
     // What stands before anything that a reader knows: reporters other than Apple's begin with their own words.
     "",
     "Application Specific Information",
+    "Application Specific Signatures",
     "Dyld Error Message",
     "kernel messages",
     "Filtered syslog",
@@ -58,12 +61,23 @@ impl<'r> Facts<'r> {
     pub(crate) fn new(report: &'r Report) -> Self {
         let class = class_of(report);
         let thread = report.crashed().or_else(|| only_thread(report));
-        let frames = thread.map(|thread| thread.frames.as_slice()).unwrap_or_default();
+        let frames = thread.map(|thread| own_frames(report, &thread.frames)).unwrap_or_default();
         let registers = Registers::of(report, thread);
         let (stack, fault_frames) = fault_stack(report).unwrap_or_default();
         let fault = (class == Class::BadAccess).then(|| Fault::read(report, &registers));
         let suspect = suspect_on(report, &stack, fault_frames);
-        Self { report, class, thread, frames, registers, fault, said: said(report), suspect, stack }
+        Self {
+            report,
+            class,
+            thread,
+            frames,
+            registers,
+            fault,
+            said: said(report),
+            suspect,
+            stack,
+            fault_frames,
+        }
     }
 
     /// The exception, or one without any content.
@@ -124,24 +138,6 @@ impl<'r> Facts<'r> {
     /// The main thread.
     pub(crate) fn main_thread(&self) -> Option<&'r Thread> {
         main_thread(self.report)
-    }
-
-    /// Evidence of what was raised: `Exception Type: EXC_BAD_ACCESS (SIGSEGV)`.
-    pub(crate) fn exception_line(&self) -> Option<String> {
-        let exception = self.exception();
-        match (exception.kind.as_deref(), exception.signal.as_deref()) {
-            (Some(kind), Some(signal)) => Some(format!("Exception Type: {kind} ({signal})")),
-            (Some(one), None) | (None, Some(one)) => Some(format!("Exception Type: {one}")),
-            (None, None) => None,
-        }
-    }
-
-    /// Evidence of the codes as printed.
-    pub(crate) fn codes_line(&self) -> Option<String> {
-        let exception = self.exception();
-        let subtype = exception.subtype.as_ref().map(|subtype| format!("Exception Subtype: {subtype}"));
-        let codes = || exception.codes.as_ref().map(|codes| format!("Exception Codes: {codes}"));
-        subtype.or_else(codes)
     }
 }
 
@@ -239,8 +235,11 @@ fn messages_of(lines: &[&str]) -> Vec<String> {
 
 /// Whether `text` announces a quoted reason and does not end it.
 fn has_open_reason(text: &str) -> bool {
-    text.split_once("reason: '")
-        .is_some_and(|(_, reason)| !reason.trim_end().trim_end_matches('.').ends_with('\''))
+    let is_open = |quote: char| {
+        let reason = text.split_once(&format!("reason: {quote}"));
+        reason.is_some_and(|(_, reason)| !reason.trim_end().trim_end_matches('.').ends_with(quote))
+    };
+    is_open('\'') || is_open('"')
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::registers::Registers;
 use super::tables::access::{AccessCode, Failure, PTRAUTH_BIT, by_name, by_number};
-use super::words::{hex_after, leading_hex, one_line};
+use super::words::{hex_after, leading_hex};
 use backtrail_core::{Avma, Family};
 use backtrail_model::{Exception, Report};
 
@@ -17,8 +17,6 @@ pub(crate) struct Fault {
     pub(crate) stripped: Option<Avma>,
     /// Whether the report itself holds a failed pointer authentication possible.
     pub(crate) maybe_ptrauth: bool,
-    /// The report's line that this was read from.
-    pub(crate) evidence: Option<String>,
 }
 
 /// The address, with how far it can be believed.
@@ -76,32 +74,20 @@ impl Fault {
 }
 
 fn none() -> Fault {
-    Fault {
-        code: None,
-        address: FaultAddress::Untold(NOTHING),
-        stripped: None,
-        maybe_ptrauth: false,
-        evidence: None,
-    }
+    Fault { code: None, address: FaultAddress::Untold(NOTHING), stripped: None, maybe_ptrauth: false }
 }
 
 /// `KERN_INVALID_ADDRESS at 0x8`, `SEGV_MAPERR at 0x8`, `EXC_I386_GPFLT`, with or without
 /// `-> 0x… (possible pointer authentication failure)`.
 fn from_text(exception: &Exception) -> Option<Fault> {
-    let lines = [
-        ("Exception Subtype", exception.subtype.as_deref()),
-        ("Exception Codes", exception.codes.as_deref()),
-        ("Exception Message", exception.message.as_deref()),
-    ];
-    let named = lines.into_iter().find_map(|(key, text)| Some((key, text?, by_name(text?)?)));
-    let (key, text, code) = named?;
+    let lines = [exception.subtype.as_deref(), exception.codes.as_deref(), exception.message.as_deref()];
+    let (text, code) = lines.into_iter().flatten().find_map(|text| Some((text, by_name(text)?)))?;
     let address = hex_after(text, " at ").map(Avma::new);
     Some(Fault {
         code: Some(code),
         address: address.map_or(FaultAddress::Untold(NOTHING), FaultAddress::Stated),
         stripped: hex_after(text, "->").map(Avma::new),
         maybe_ptrauth: text.contains("pointer authentication"),
-        evidence: Some(format!("{key}: {}", one_line(text))),
     })
 }
 
@@ -110,10 +96,6 @@ fn from_numbers(exception: &Exception, registers: &Registers<'_>) -> Option<Faul
     let numbers = code_numbers(exception);
     let first = *numbers.first()?;
     let second = numbers.get(1).copied();
-    let printed = exception.codes.clone();
-    let printed = printed
-        .unwrap_or_else(|| numbers.iter().map(|code| format!("{code:#x}")).collect::<Vec<_>>().join(", "));
-    let evidence = Some(format!("Exception Codes: {}", one_line(&printed)));
     let is_arm = matches!(registers.family(), Family::Arm | Family::Aarch64);
     let possible =
         |code: &&AccessCode| second.is_some() && !(is_arm && code.failure == Failure::GeneralProtection);
@@ -121,7 +103,7 @@ fn from_numbers(exception: &Exception, registers: &Registers<'_>) -> Option<Faul
         let nothing = first == 0 && second.unwrap_or(0) == 0;
         let address = FaultAddress::Assumed(Avma::new(first), NO_CODE);
         let address = if nothing { FaultAddress::Untold(NOTHING) } else { address };
-        return Some(Fault { address, evidence, ..none() });
+        return Some(Fault { address, ..none() });
     };
     let stated =
         second.map_or(FaultAddress::Untold(NOTHING), |address| FaultAddress::Stated(Avma::new(address)));
@@ -133,7 +115,7 @@ fn from_numbers(exception: &Exception, registers: &Registers<'_>) -> Option<Faul
     } else {
         stated
     };
-    Some(Fault { code: Some(code), address, maybe_ptrauth: first & PTRAUTH_BIT != 0, evidence, ..none() })
+    Some(Fault { code: Some(code), address, maybe_ptrauth: first & PTRAUTH_BIT != 0, ..none() })
 }
 
 /// The codes as numbers, from the text where the reader left them there.

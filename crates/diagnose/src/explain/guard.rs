@@ -76,9 +76,6 @@ pub(super) fn violated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     draft.causes(kind.causes);
     draft.nexts(kind.next);
-    if let Some(frame) = facts.frames.first() {
-        draft.evidence(facts.cite(frame));
-    }
     true
 }
 

@@ -53,7 +53,13 @@ fn by_termination(report: &Report) -> Option<Killing> {
         let meaning = code.meaning.to_owned();
         return Some(Killing { namespace, code: Some(code), meaning, evidence, blame: code.blame });
     }
-    let namespace = namespace?;
+    let Some(namespace) = namespace else {
+        // A namespace that this program does not know: what the report says of it is all there is.
+        let name = termination.namespace.as_deref().filter(|_| class_of(report) == Class::Kill)?;
+        let meaning =
+            format!("{} ended the process, for a reason that this program does not know.", one_line(name));
+        return Some(Killing { namespace: None, code: None, meaning, evidence, blame: Blame::Untold });
+    };
     if namespace.name == "SIGNAL" {
         return by_signal(report, termination, evidence);
     }

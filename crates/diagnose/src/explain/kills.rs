@@ -2,12 +2,14 @@
 
 use super::draft::Draft;
 use super::facts::{Class, Facts};
+use super::file_lock::holders;
 use super::kill::{Blame, Killing, account, killing, simulated_note};
 use super::tables::namespaces::namespace;
 use super::thrown;
-use super::waits::{main_thread_activity, others_waiting};
+use super::waits::{main_thread_activity, releasers};
 use super::watchdog::Account;
 use super::words::one_line;
+use crate::names::{cite, describe, thread_label};
 
 /// A report that somebody asked for.
 pub(super) fn simulated(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -33,7 +35,10 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let title = title(facts, &killing);
     draft.lead(title, &killing.meaning);
-    draft.evidence(&killing.evidence);
+    // Namespace and code stand at the head of every output; further words do not.
+    if is_worded(facts.report) {
+        draft.evidence(&killing.evidence);
+    }
     if let Some(code) = killing.code {
         draft.causes(code.causes);
     }
@@ -48,6 +53,16 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.say("The stacks show what ran at that moment; nothing on them is at fault for it.");
     }
     true
+}
+
+/// Whether the line that says so has more than a namespace and a code that others tell, and does not follow in parts.
+fn is_worded(report: &backtrail_model::Report) -> bool {
+    let Some(termination) = &report.termination else { return true };
+    let reason = termination.reason.as_deref().unwrap_or_default();
+    let is_told = matches!(termination.namespace.as_deref(), Some("TCC" | "DYLD"))
+        || reason.contains("RBSTerminateContext")
+        || reason.contains("watchdog transgression");
+    !reason.trim().is_empty() && !is_told
 }
 
 /// A process that ended itself may name a namespace; the exception or bug that a library wrote down tells more.
@@ -76,6 +91,16 @@ fn title(facts: &Facts<'_>, killing: &Killing) -> String {
     match (killing.namespace.map(|namespace| namespace.name), by) {
         (Some("TCC"), _) => "Private data accessed without a usage description".to_owned(),
         (Some("SIGNAL"), Some(by)) => format!("Killed with SIGKILL by {by}"),
+        (None, _)
+            if report.termination.as_ref().is_some_and(|termination| termination.namespace.is_some()) =>
+        {
+            let termination = report.termination.as_ref();
+            let name =
+                termination.and_then(|termination| termination.namespace.as_deref()).unwrap_or_default();
+            let code = termination.and_then(|termination| termination.code);
+            let code = code.map(|code| format!(", code {code:#x}")).unwrap_or_default();
+            format!("Ended by {}{code}", one_line(name))
+        }
         (Some("SIGNAL"), None) | (None, _) => "Killed with SIGKILL".to_owned(),
         (Some(name), _) => format!("Ended by {}", namespace_words(name)),
     }
@@ -105,19 +130,16 @@ fn watchdog(facts: &Facts<'_>, draft: &mut Draft) {
     let account = Account::read(&all_words(facts));
     account.evidence.iter().for_each(|line| draft.evidence(line));
     draft.say(account.verdict());
-    account.busy().iter().for_each(|busy| match busy {
+    let is_told = main_thread_activity(facts, draft);
+    account.busy().iter().filter(|_| !is_told).for_each(|busy| match busy {
         true => draft.cause("A long calculation or a loop without an end on the main thread."),
         false => draft.cause(
             "The main thread waited: for a lock, for another queue or process, for the network or a file.",
         ),
     });
-    main_thread_activity(facts, draft);
-    others_waiting(facts, draft);
+    releasers(facts, draft);
     draft
         .say("The stacks show the last moment only; the work that took the time may have been over by then.");
-    draft.next(
-        "Look at what the main thread does in this phase from its start on, not only at the frame shown.",
-    );
 }
 
 /// The loader: which library or symbol, and who wanted it.
@@ -186,35 +208,57 @@ fn privacy(facts: &Facts<'_>, draft: &mut Draft) {
 }
 
 fn other(facts: &Facts<'_>, killing: &Killing, draft: &mut Draft) {
-    let account = account(facts.report);
-    if !account.trim().is_empty() {
-        draft.evidence(format!("Termination Description: {}", one_line(&account)));
+    let code = killing.code.map(|code| code.code);
+    match explanation(&account(facts.report)) {
+        Some(words) if !is_worded(facts.report) => draft.evidence(format!("Termination Reason: {words}")),
+        Some(words) if !killing.evidence.contains(&words) => {
+            draft.evidence(format!("Termination Description: {words}"));
+        }
+        Some(_) => {}
+        None if killing.code.is_none() => draft.say("The report does not tell why."),
+        None => {}
     }
-    if killing.code.is_none() {
-        draft.say("The report gives no code that this program knows; the text of the termination reason is all there is.");
-    }
-    if killing.blame != Blame::Outside {
+    // The device's own figures: `Thermal Level: 16`, `Thermal Sensors: 11336 29078 …` (iOS 5).
+    let figures = facts.report.fields.iter().filter(|field| field.key.starts_with("Thermal"));
+    figures.take(4).for_each(|field| draft.evidence(format!("{}: {}", field.key, field.value)));
+    Account::read(&all_words(facts)).evidence.iter().for_each(|line| draft.evidence(line));
+    if code == Some(0xdead_10cc) {
+        file_lock(facts, draft);
+    } else if killing.blame != Blame::Outside && killing.namespace.is_none_or(|space| space.name != "SIGNAL")
+    {
         main_thread_activity(facts, draft);
     }
-    let holder = facts
-        .report
-        .process
-        .threads
-        .iter()
-        .flat_map(|thread| thread.frames.iter().take(12).map(move |frame| (thread, frame)));
-    if killing.code.is_some_and(|code| code.code == 0xdead_10cc) {
-        let database = |name: &str| {
-            name.starts_with("sqlite3")
-                || name.contains("NSSQL")
-                || name.contains("NSPersistentStore")
-                || name == "flock"
-        };
-        let found = holder.into_iter().find(|(_, frame)| frame.names().any(database));
-        match found {
-            Some((thread, frame)) => {
-                draft.evidence(crate::names::cite(facts.report, &crate::names::thread_label(thread), frame));
+}
+
+/// What the system says of a termination, without what only repeats code and form.
+fn explanation(account: &str) -> Option<String> {
+    let words = account.split_once("explanation:").map_or(account, |(_, words)| words);
+    let words = words.split_once(" reportType:").map_or(words, |(words, _)| words);
+    let words = one_line(words.trim().trim_end_matches('>'));
+    (!words.is_empty()).then_some(words)
+}
+
+/// Who holds the file.
+fn file_lock(facts: &Facts<'_>, draft: &mut Draft) {
+    let holders = holders(facts.report);
+    if holders.is_empty() {
+        draft.say("The report does not tell which file: no stack shows a database or a file lock.");
+        draft.next(
+            "Look for writes to shared files that may have begun before the app went to the background.",
+        );
+        return;
+    }
+    for (position, holder) in holders.iter().take(3).enumerate() {
+        let label = thread_label(holder.thread);
+        let inside = format!("{label} is inside {}", holder.what);
+        let lock = cite(facts.report, &label, holder.lock);
+        match holder.caller {
+            Some(caller) if position == 0 => {
+                draft.say(format!("{inside}, called by {}.", describe(facts.report, caller)));
+                draft.evidence(lock);
             }
-            None => draft.say("The report does not tell which file: no stack shows a database or file lock."),
+            Some(caller) => draft.evidence(format!("{}: {inside}", cite(facts.report, &label, caller))),
+            None => draft.evidence(format!("{lock}: {inside}")),
         }
     }
 }

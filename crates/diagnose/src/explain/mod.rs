@@ -12,19 +12,24 @@ mod abort;
 mod android;
 mod android_waits;
 mod bad_access;
+pub(crate) mod blamed;
 mod draft;
 mod esr;
 mod events;
 mod facts;
 mod fault;
+pub(crate) mod file_lock;
 mod guard;
+mod instruction;
 pub(crate) mod kill;
 mod kills;
 mod objc;
 mod place;
+mod race;
 mod region;
 pub(crate) mod registers;
 mod resource;
+mod runtime;
 mod signals;
 mod stack;
 mod swift;
@@ -86,7 +91,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 45] = [
+static LEADING: [Leading; 47] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -98,12 +103,14 @@ static LEADING: [Leading; 45] = [
     leading("guard", guard::violated),
     leading("killed", kills::killed),
     leading("launch-hang", signals::launch_hang),
+    leading("sanitizer", abort::sanitizer),
     leading("client-bug", trap::client_bug),
     leading("objc-exception", thrown::objc),
     leading("malloc-message", abort::malloc),
     leading("swift-message", swift::message),
     leading("swift-runtime-failure", swift::runtime_failure),
     leading("assertion", abort::assertion),
+    leading("objc-throw", thrown::objc_throw),
     leading("telling-frame", trap::telling_frame),
     leading("cpp-exception", thrown::cpp),
     leading("code-signature", bad_access::codesign),
@@ -158,9 +165,9 @@ static ADDING: [Adding; 8] = [
     adding("non-fatal", signals::non_fatal),
     adding("fault-account", bad_access::account),
     adding("fault-registers", bad_access::holders),
-    adding("segv-or-bus", signals::segv_or_bus),
     adding("recursion", stack::mention_recursion),
-    adding("thread", place::thread),
+    adding("race", race::race),
+    adding("managed-runtime", runtime::managed),
     adding("ran-as", events::machine::ran_as),
 ];
 
@@ -168,7 +175,6 @@ static ADDING: [Adding; 8] = [
 pub fn explain(report: &Report) -> Explanation {
     let facts = Facts::new(report);
     let mut draft = Draft::default();
-    signals::cite_exception(&facts, &mut draft);
     // The last leading rule always applies.
     // Codes of Apple's kernel have no meaning elsewhere.
     let is_android = report.source.is_android_or_java();
@@ -180,5 +186,11 @@ pub fn explain(report: &Report) -> Explanation {
     for rule in adding {
         (rule.apply)(&facts, &mut draft);
     }
-    Explanation { rule: lead.map_or("", |rule| rule.id), ..draft.finish() }
+    let mut explanation = Explanation { rule: lead.map_or("", |rule| rule.id), ..draft.finish() };
+    // Where it happened stands at the head of every output.
+    if let Some(blamed) = blamed::blamed(report) {
+        let cited = crate::names::cite(report, &blamed.stack, blamed.frame);
+        explanation.evidence.retain(|line| *line != cited);
+    }
+    explanation
 }

@@ -119,7 +119,11 @@ pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         None => tell_selector_register(facts, draft),
     }
     draft.say("The report does not tell which object it was.");
-    draft.nexts(&[ZOMBIES, ADDRESS_SANITIZER]);
+    match receiver.filter(|register| is_no_object(facts, register)) {
+        // No zombie ever had such an address.
+        Some(_) => draft.next("Look in the named line for a number where an object is expected."),
+        None => draft.nexts(&[ZOMBIES, ADDRESS_SANITIZER]),
+    }
     true
 }
 
@@ -172,7 +176,18 @@ fn selector_field(facts: &Facts<'_>) -> Option<(String, String)> {
 fn tell_selector_register(facts: &Facts<'_>, draft: &mut Draft) {
     let Some(register) = facts.registers.argument(1) else { return };
     let address = Avma::new(register.value);
-    draft.evidence(format!("Register {} = {address}: the address of the selector's name", register.name));
+    let images = &facts.report.process.images;
+    let holds = |image: &&backtrail_model::Image| {
+        image.load_address <= address && image.end_address.is_some_and(|end| address < end)
+    };
+    let image = images.iter().find(holds);
+    let place =
+        image.map(|image| format!(", in {} + {}", image.name, address.get() - image.load_address.get()));
+    let place = place.unwrap_or_default();
+    draft.evidence(format!(
+        "Register {} = {address}: the address of the selector's name{place}",
+        register.name
+    ));
 }
 
 /// Retaining, releasing or draining an object that is none.

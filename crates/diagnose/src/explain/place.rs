@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::events::has_no_place;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
-use crate::names::{cite, describe, image_name, image_of, is_any_of, main_thread};
+use crate::names::{describe, image_name, image_of, is_any_of};
 use backtrail_core::Trust;
 use backtrail_model::Frame;
 
@@ -18,6 +18,13 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
         nobody(facts, draft);
         return;
     };
+    if suspect.is_entry {
+        draft.place(format!(
+            "Of code that is not the system's, only {} is on the stack: it runs the event loop.",
+            describe(facts.report, suspect.frame)
+        ));
+        return;
+    }
     let place = describe(facts.report, suspect.frame);
     let thrown = facts
         .report
@@ -30,9 +37,8 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
     draft.place(match (thrown, suspect.position) {
         (true, _) => format!("It was thrown below {place}."),
         (false, 0) => format!("It happened in {place}."),
-        (false, _) => format!("The innermost code that is not the system's is {place}."),
+        (false, _) => format!("It happened below {place}."),
     });
-    draft.evidence(cite(facts.report, &facts.stack, suspect.frame));
     if suspect.frame.names().next().is_none() {
         let image = image_name(facts.report, suspect.frame).unwrap_or("the image");
         let id = image_of(facts.report, suspect.frame)
@@ -60,17 +66,4 @@ fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
 /// Whether the frame comes from the registers, not from the report's list.
 fn is_added(frame: &Frame) -> bool {
     frame.trust != Trust::Report
-}
-
-/// Adds that it was not the main thread, where that matters: bad accesses off main are often races.
-pub(super) fn thread(facts: &Facts<'_>, draft: &mut Draft) {
-    let (Some(crashed), Some(main)) = (facts.thread, main_thread(facts.report)) else { return };
-    if facts.class != Class::BadAccess || std::ptr::eq(crashed, main) {
-        return;
-    }
-    let queue = crashed.queue.as_ref().map(|queue| format!(", queue {queue}")).unwrap_or_default();
-    let name = crashed.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    draft.evidence(format!("{}{name}{queue} is not the main thread", facts.thread_label()));
-    draft.cause("A race: two threads use the same object or variable without a lock.");
-    draft.next("Run with Thread Sanitizer if the data is shared between threads.");
 }

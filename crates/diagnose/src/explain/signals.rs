@@ -2,8 +2,6 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
-use super::fault::Fault;
-use super::tables::access::Failure;
 use super::tables::exceptions::{EXCEPTIONS, signal_by_name};
 use super::tables::messages::REASONS;
 use super::thrown::{hint_for, tell};
@@ -106,39 +104,20 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             "The report names neither exception nor signal nor reason.",
         ),
     }
-    draft.say("The report does not tell more of why it happened.");
-    draft.next("Look at the innermost frames outside of the system, and in the device's log at the last lines before the end.");
-    let said = facts.said.iter().filter(|said| !said.text.trim().is_empty()).take(3);
-    said.for_each(|said| draft.evidence(said.cite()));
+    let said: Vec<_> = facts.said.iter().filter(|said| !said.text.trim().is_empty()).take(3).collect();
+    if said.is_empty() {
+        draft.say("The report does not tell more of why it happened.");
+    }
+    said.iter().for_each(|said| draft.evidence(said.cite()));
+    if !facts.frames.is_empty() || !facts.fault_frames.is_empty() {
+        draft.next("Look at the innermost frames outside of the system, and in the device's log at the last lines before the end.");
+    }
     true
-}
-
-/// Before all others: exception, codes and what the kernel noted.
-pub(super) fn cite_exception(facts: &Facts<'_>, draft: &mut Draft) {
-    facts.exception_line().iter().for_each(|line| draft.evidence(line));
-    facts.codes_line().iter().for_each(|line| draft.evidence(line));
-    let exception = facts.exception();
-    exception.message.iter().for_each(|message| draft.evidence(format!("Exception Message: {message}")));
-    let note = exception.note.iter().filter(|note| note.contains("NON-FATAL"));
-    note.for_each(|note| draft.evidence(format!("Exception Note: {note}")));
 }
 
 /// Detail: whether the process lived on.
 pub(super) fn non_fatal(facts: &Facts<'_>, draft: &mut Draft) {
     if facts.exception().note.as_deref().is_some_and(|note| note.contains("NON-FATAL")) {
-        draft.say("The process was not ended by this: it is a warning.");
-    }
-}
-
-/// Detail: what the signal adds to a bad access, SIGSEGV against SIGBUS, where it fits the code.
-pub(super) fn segv_or_bus(facts: &Facts<'_>, draft: &mut Draft) {
-    let Some(failure) = facts.fault.as_ref().and_then(Fault::failure) else { return };
-    let fits = match failure {
-        Failure::Unmapped => facts.signal() == "SIGSEGV",
-        Failure::Protected | Failure::Pager | Failure::Misaligned => facts.signal() == "SIGBUS",
-        _ => false,
-    };
-    if let Some(signal) = signal_by_name(facts.signal()).filter(|_| fits) {
-        draft.evidence(format!("{}: {}", signal.name, signal.meaning));
+        draft.say("The process was not ended by this: it is a warning (the note says NON-FATAL CONDITION).");
     }
 }

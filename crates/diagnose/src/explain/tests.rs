@@ -3,5 +3,6 @@
 mod arbitrary;
 mod corpus;
 mod documentation;
+mod expert;
 mod rules;
 mod tables;

@@ -3,12 +3,15 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
+use super::tables::throwers::{THROWERS, Thrower};
 use super::words::one_line;
-use backtrail_model::Report;
+use crate::names::{base_name, cite, describe, is_any_of};
+use backtrail_model::{Frame, Report};
 
 /// An exception's name and reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Thrown {
+    /// Empty where only the reason is told.
     pub(crate) name: String,
     pub(crate) reason: Option<String>,
 }
@@ -17,8 +20,16 @@ pub(crate) struct Thrown {
 const ANNOUNCED: [&str; 3] =
     ["due to uncaught exception ", "due to uncaught exception of class ", "Uncaught exception of class "];
 
-/// Reads `*** Terminating app due to uncaught exception 'NSX', reason: '…'` in its spellings.
+/// How AppKit writes down what it ended the process for: the reason alone follows.
+const CRASHING: &str = "Crashing on exception:";
+
+/// Reads `*** Terminating app due to uncaught exception 'NSX', reason: '…'` in its spellings, and AppKit's `Crashing on
+/// exception: …`.
 pub(crate) fn parse_objc(text: &str) -> Option<Thrown> {
+    if let Some((_, reason)) = text.split_once(CRASHING) {
+        let reason = Some(one_line(reason)).filter(|reason| !reason.is_empty());
+        return Some(Thrown { name: String::new(), reason });
+    }
     let rest = ANNOUNCED.iter().rev().find_map(|words| text.split_once(words)).map(|(_, rest)| rest)?;
     let rest = rest.trim_start();
     let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
@@ -65,37 +76,144 @@ pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
 /// The exception that ended the process, with the line that tells of it.
 pub(super) fn find(facts: &Facts<'_>) -> Option<(Thrown, String)> {
     let said = facts.said.iter().find_map(|said| Some((parse_objc(&said.text)?, said.cite())));
-    said.or_else(|| {
+    let from_member = || {
         let thrown = from_field(facts.report)?;
         let reason = thrown.reason.as_deref().unwrap_or("none");
         let line = format!("exceptionReason: {}, reason: {reason}", thrown.name);
         Some((thrown, line))
-    })
+    };
+    said.or_else(from_member).or_else(|| from_termination(facts))
 }
 
-/// An Objective-C exception with its name.
+/// Some systems and libraries hand the words to abort_with_reason.
+fn from_termination(facts: &Facts<'_>) -> Option<(Thrown, String)> {
+    let text = super::kill::account(facts.report);
+    Some((parse_objc(&text)?, format!("Termination Reason: {}", one_line(&text))))
+}
+
+/// An Objective-C exception with its name or reason.
 pub(super) fn objc(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some((thrown, line)) = find(facts) else { return false };
     let reason = thrown.reason.as_deref();
-    let title = reason.map_or_else(
-        || format!("Uncaught {}", thrown.name),
-        |reason| format!("Uncaught {}: {reason}", thrown.name),
-    );
-    let known = EXCEPTION_NAMES.iter().find(|(name, _)| *name == thrown.name).map(|(_, meaning)| *meaning);
+    let name = if thrown.name.is_empty() { "exception" } else { &thrown.name };
+    let title =
+        reason.map_or_else(|| format!("Uncaught {name}"), |reason| format!("Uncaught {name}: {reason}"));
+    let hint = reason.and_then(|reason| hint_for(&REASONS, reason));
+    let thrower = thrower(facts).filter(|_| hint.is_none());
+    let known = EXCEPTION_NAMES.iter().find(|(known, _)| *known == thrown.name).map(|(_, meaning)| *meaning);
+    // What the reason means says more than what the name means.
+    let known = known.filter(|_| hint.is_none() && thrower.is_none());
     let meaning = known.map(|meaning| format!(": {meaning}")).unwrap_or_default();
-    draft.lead(
-        title,
-        format!("An exception of name {} was thrown and nobody caught it{meaning}.", thrown.name),
-    );
+    draft.lead(title, format!("An exception was thrown and nobody caught it{meaning}."));
     draft.evidence(line);
-    match reason.and_then(|reason| hint_for(&REASONS, reason)) {
-        Some(hint) => tell(hint, draft),
-        None if reason.is_none() => draft.say("The report does not tell the reason."),
-        None => draft.cause("A condition that the code which throws checks for; the reason names it."),
+    match (hint, thrower) {
+        (Some(hint), _) => tell(hint, draft),
+        (None, Some((thrower, frame))) => tell_thrower(facts, draft, thrower, frame),
+        (None, None) if reason.is_none() => draft.say("The report does not tell the reason."),
+        (None, None) => {
+            draft.cause("A condition that the code which throws checks for; the reason names it.");
+        }
     }
-    cite_throw(facts, draft);
-    draft.next("Look at the first frame of the throw that is not the system's; set an exception breakpoint (objc_exception_throw) to stop there.");
+    tell_throw(facts, draft);
     true
+}
+
+/// An Objective-C exception of which the report has the stack of the throw, and no word.
+pub(super) fn objc_throw(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    // Abort: the default handler. A trap: AppKit's own. Reporters inside of the app give neither.
+    if !matches!(facts.class, Class::Abort | Class::Unknown | Class::Breakpoint | Class::BadInstruction) {
+        return false;
+    }
+    let position = facts.fault_frames.iter().take(THROW_DEPTH).position(is_objc_throw);
+    if position.is_none() || reports_itself(facts) {
+        return false;
+    }
+    match thrower(facts) {
+        Some((thrower, frame)) => {
+            let name = if thrower.exception.is_empty() { "exception" } else { thrower.exception };
+            draft.lead(
+                format!("Uncaught {name}: {}", thrower.title),
+                "An Objective-C exception was thrown and nobody caught it; the stack of the throw tells which.",
+            );
+            tell_thrower(facts, draft, thrower, frame);
+        }
+        None => {
+            draft.lead(
+                "Uncaught Objective-C exception",
+                "An Objective-C exception was thrown and nobody caught it.",
+            );
+            draft.say("The report tells neither its name nor its reason.");
+            draft.cause("A condition that the code which throws checks for.");
+        }
+    }
+    tell_throw(facts, draft);
+    true
+}
+
+/// A crash reporter's signal handler that raises an exception of its own: the signal is what happened.
+fn reports_itself(facts: &Facts<'_>) -> bool {
+    facts.fault_frames.iter().any(|frame| is_any_of(frame, &["_sigtramp"]))
+}
+
+/// A throw is this far in at most.
+const THROW_DEPTH: usize = 12;
+
+/// Functions that throw an Objective-C exception.
+const OBJC_THROW: [&str; 6] = [
+    "objc_exception_throw",
+    "__exceptionPreprocess",
+    "-[NSException raise]",
+    "+[NSException raise:format:]",
+    "+[NSException raise:format:arguments:]",
+    "-[NSApplication _crashOnException:]",
+];
+
+fn is_objc_throw(frame: &Frame) -> bool {
+    is_any_of(frame, &OBJC_THROW)
+}
+
+/// What the stack of the throw tells of the reason: the first known method behind the throw, not behind the code that
+/// called it.
+fn thrower<'r>(facts: &Facts<'r>) -> Option<(&'static Thrower, &'r Frame)> {
+    let frames = facts.fault_frames;
+    let throw = frames.iter().take(THROW_DEPTH).rposition(is_objc_throw)?;
+    let end = facts.suspect.as_ref().map_or(frames.len(), |suspect| suspect.position).min(throw + 24);
+    let behind = frames.get(throw + 1..end)?;
+    let is = |thrower: &Thrower, frame: &Frame| frame.names().any(|name| thrower.is(base_name(name)));
+    // An assertion's handler stands in front of the method that made the check, which tells more.
+    THROWERS.iter().find_map(|thrower| Some((thrower, behind.iter().find(|frame| is(thrower, frame))?)))
+}
+
+fn tell_thrower(facts: &Facts<'_>, draft: &mut Draft, thrower: &Thrower, frame: &Frame) {
+    draft.say(thrower.meaning);
+    draft.evidence(cite(facts.report, &facts.stack, frame));
+    if thrower.selectors.contains(&"doesNotRecognizeSelector:")
+        && let Some(sender) = sender(facts, frame)
+    {
+        draft.say(format!("The message was sent by {}.", describe(facts.report, sender)));
+    }
+    draft.causes(thrower.causes);
+    draft.nexts(thrower.next);
+}
+
+/// Who sent a message that was forwarded in vain, where it is the system: the place tells of other code.
+fn sender<'r>(facts: &Facts<'r>, from: &Frame) -> Option<&'r Frame> {
+    const FORWARDING: [&str; 3] = ["___forwarding___", "_CF_forwarding_prep_0", "__forwarding_prep_0___"];
+    let at = facts.fault_frames.iter().position(|frame| std::ptr::eq(frame, from))?;
+    let end = facts.suspect.as_ref().map_or(usize::MAX, |suspect| suspect.position);
+    let rest = facts.fault_frames.iter().take(end).skip(at + 1);
+    rest.clone().next().filter(|frame| is_any_of(frame, &FORWARDING))?;
+    rest.into_iter().find(|frame| !is_any_of(frame, &FORWARDING) && frame.names().next().is_some())
+}
+
+/// Whether the report has the place of the throw, and how to find it.
+fn tell_throw(facts: &Facts<'_>, draft: &mut Draft) {
+    let has_stack = facts.report.process.backtraces.iter().any(|backtrace| backtrace.is_exception)
+        || facts.fault_frames.iter().take(THROW_DEPTH).any(is_objc_throw);
+    if !has_stack {
+        draft.say("The report has no stack of the place where it was thrown; the crashed thread shows where the process ended.");
+        draft.next("Set an exception breakpoint (objc_exception_throw) to stop where it is thrown.");
+    }
 }
 
 /// Adds what a table knows of a text.
@@ -108,25 +226,6 @@ pub(super) fn tell(hint: &Hint, draft: &mut Draft) {
 /// The first entry whose text is a part of `text`.
 pub(super) fn hint_for<'t>(table: &'t [Hint], text: &str) -> Option<&'t Hint> {
     table.iter().find(|hint| text.contains(hint.text))
-}
-
-/// Where it was thrown, or that this is not told.
-fn cite_throw(facts: &Facts<'_>, draft: &mut Draft) {
-    const THROW: [&str; 4] =
-        ["objc_exception_throw", "__cxa_throw", "-[NSException raise]", "+[NSException raise:format:]"];
-    if let Some(thrown) = facts.report.process.backtraces.iter().find(|backtrace| backtrace.is_exception) {
-        let at = thrown.frames.iter().take(8).find(|frame| crate::names::is_any_of(frame, &THROW));
-        if let Some(frame) = at {
-            draft.evidence(crate::names::cite(facts.report, &thrown.title, frame));
-        } else {
-            draft.evidence(format!("{}: {} frames", thrown.title, thrown.frames.len()));
-        }
-        return;
-    }
-    match facts.find_frame(&THROW, 12) {
-        Some(frame) => draft.evidence(facts.cite(frame)),
-        None => draft.say("The report has no stack of the place where it was thrown; the crashed thread shows where the process ended."),
-    }
 }
 
 /// Texts that announce a C++ exception's type, and how they end.
@@ -169,13 +268,16 @@ pub(crate) fn parse_cpp(text: &str) -> Option<Thrown> {
 
 /// A C++ exception, or std::terminate without one.
 pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    if let Some((thrown, line)) =
-        facts.said.iter().find_map(|said| Some((parse_cpp(&said.text)?, said.cite())))
-    {
+    let thrown = facts.said.iter().find_map(|said| Some((parse_cpp(&said.text)?, said.cite())));
+    if let Some((thrown, line)) = thrown {
+        if thrown.name == "NSException" {
+            foreign(facts, draft, &line);
+            return true;
+        }
         let what = thrown.reason.as_deref().map(|what| format!(": {what}")).unwrap_or_default();
         draft.lead(
             format!("Uncaught C++ exception: {}{what}", thrown.name),
-            format!("A C++ exception of type {} was thrown and nobody caught it{what}.", thrown.name),
+            format!("A C++ exception of type {} was thrown and nobody caught it.", thrown.name),
         );
         draft.evidence(line);
         if let Some(hint) = hint_for(&CPP_TYPES, &thrown.name) {
@@ -188,7 +290,10 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     } else if let Some(frame) = terminate_frame(facts) {
         draft.lead("Uncaught exception", "The runtime ended the process since an exception was not caught.");
         draft.evidence(facts.cite(frame));
-        draft.say("The report tells neither the exception's type nor its reason.");
+        draft.say("The report tells neither the exception's type nor its reason, nor whether it was Objective-C's or C++'s.");
+        draft.cause("An Objective-C or C++ exception that no caller handles.");
+        draft.next("Set breakpoints on objc_exception_throw and __cxa_throw to stop where it is thrown.");
+        return true;
     } else {
         return false;
     }
@@ -196,16 +301,36 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         "An exception that no caller handles.",
         "An exception that leaves a noexcept function, a destructor or a thread's function, or a std::thread that was not joined.",
     ]);
-    cite_throw(facts, draft);
-    draft.next("Set an exception breakpoint (__cxa_throw) to stop where it is thrown.");
+    if !facts.fault_frames.iter().take(THROW_DEPTH).any(|frame| is_any_of(frame, &["__cxa_throw"])) {
+        draft.say("The report has no stack of the place where it was thrown.");
+        draft.next("Set an exception breakpoint (__cxa_throw) to stop where it is thrown.");
+    }
     true
 }
 
-fn terminate_frame<'r>(facts: &Facts<'r>) -> Option<&'r backtrail_model::Frame> {
-    const TERMINATE: [&str; 7] = [
+/// An Objective-C exception that C++'s runtime names by its class only: nothing of C++ applies to it.
+fn foreign(facts: &Facts<'_>, draft: &mut Draft, line: &str) {
+    draft.lead(
+        "Uncaught Objective-C exception (NSException)",
+        "An Objective-C exception was thrown and nobody caught it.",
+    );
+    draft.evidence(line);
+    match thrower(facts) {
+        Some((thrower, frame)) => tell_thrower(facts, draft, thrower, frame),
+        None => {
+            draft.say("The report tells neither its name nor its reason; the device's log has both.");
+            draft.cause("A condition that the code which throws checks for.");
+        }
+    }
+    tell_throw(facts, draft);
+}
+
+fn terminate_frame<'r>(facts: &Facts<'r>) -> Option<&'r Frame> {
+    const TERMINATE: [&str; 8] = [
         "std::terminate",
         "std::__terminate",
         "demangling_terminate_handler",
+        "default_terminate_handler",
         "_objc_terminate",
         "abort_message",
         "objc_exception_throw",
@@ -252,6 +377,10 @@ mod tests {
             ),
             ("*** Terminating app due to uncaught exception of class 'B'", thrown("B", None)),
             ("*** Terminating app due to uncaught exception 'A', reason: '(null)'", thrown("A", None)),
+            (
+                "Crashing on exception: -[MSStyle hasMarkers]: unrecognized selector sent to instance 0x608",
+                thrown("", Some("-[MSStyle hasMarkers]: unrecognized selector sent to instance 0x608")),
+            ),
             ("abort() called", None),
             ("due to uncaught exception ", None),
         ] {

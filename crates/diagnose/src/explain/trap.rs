@@ -4,6 +4,7 @@ use super::draft::Draft;
 use super::esr::{self, break_meaning};
 use super::facts::{Class, Facts};
 use super::fault::code_numbers;
+use super::instruction::{Instruction, at_pc};
 use super::tables::exceptions::{EXCEPTION_CODES, SIGNAL_CODES};
 use super::tables::messages::CLIENT_BUGS;
 use super::tables::telling::TELLING;
@@ -36,9 +37,6 @@ pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         None if own => draft.cause("A defect of the library, or memory damage by somebody else."),
         None => draft.cause("The caller breaks a rule of the library that the message names; memory damage can look the same."),
     }
-    if let Some(frame) = facts.frames.first() {
-        draft.evidence(facts.cite(frame));
-    }
     true
 }
 
@@ -50,7 +48,9 @@ pub(super) fn telling_frame(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         TELLING.iter().filter(fits).find_map(|row| Some((row, facts.find_frame(row.functions, row.depth)?)));
     let Some((row, frame)) = found else { return false };
     draft.lead(row.title, row.meaning);
-    draft.evidence(facts.cite(frame));
+    if facts.suspect.as_ref().is_none_or(|suspect| !std::ptr::eq(suspect.frame, frame)) {
+        draft.evidence(facts.cite(frame));
+    }
     draft.causes(row.causes);
     draft.nexts(row.next);
     true
@@ -64,32 +64,100 @@ pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return false;
     }
     if facts.class == Class::BadInstruction {
-        draft.lead(
-            "Illegal instruction: most likely a deliberate trap",
-            "The processor met an undefined instruction. Compilers for x86 put one (ud2) where the program must not go on, so this is most likely a deliberate trap.",
-        );
-        draft.say("The report does not tell it from an instruction that the processor really does not know.");
-    } else {
-        draft.lead("Deliberate trap: a check in the code failed", "The code ran into a trap instruction: a check that the compiler or the programmer put there failed.");
-    }
-    if let Some(syndrome) = esr::read(facts.report, &facts.registers) {
-        draft.evidence(&syndrome.evidence);
-        if let Some(meaning) = syndrome.break_code.and_then(break_meaning) {
-            draft.say(format!("The instruction says: {meaning}."));
+        match at_pc(facts.report) {
+            Some(Instruction::Avx) => {
+                missing_avx(facts, draft, true);
+                return true;
+            }
+            Some(Instruction::Trap) => draft.lead(TRAP, "The code ran into a trap instruction (ud2), which compilers put where the program must not go on."),
+            Some(Instruction::Other) | None if facts.report.process.translated => {
+                missing_avx(facts, draft, false);
+                return true;
+            }
+            Some(Instruction::Other) | None => {
+                draft.lead(
+                    "Illegal instruction: most likely a deliberate trap",
+                    "The processor met an undefined instruction. Compilers for x86 put one (ud2) where the program must not go on, so this is most likely a deliberate trap.",
+                );
+                draft.say("The report does not tell it from an instruction that the processor really does not know.");
+            }
         }
+    } else {
+        draft.lead(TRAP, "The code ran into a trap instruction: a check that the compiler or the programmer put there failed.");
     }
-    name_code(facts, draft);
+    if let Some(syndrome) = esr::read(facts.report, &facts.registers)
+        && let Some(meaning) = syndrome.break_code.and_then(break_meaning)
+    {
+        draft.say(format!("The instruction says: {meaning}."));
+    }
     draft.say("The report does not tell which check it was.");
-    draft.causes(&[
-        "Swift: `!` on a nil optional, an index out of range, an integer overflow, a failed `as!`, `try!` or precondition.",
-        "C, C++ or Objective-C: `__builtin_trap`, an assertion, undefined behavior that the compiler turned into a trap (a missing return).",
-    ]);
-    draft
-        .next("Add symbols: an inlined function `Swift runtime failure: …` at that address names the check.");
-    if let Some(frame) = facts.frames.first() {
+    // Without Swift in the process none of its checks can have failed.
+    if has_swift(facts) {
+        draft.cause("Swift: `!` on a nil optional, an index out of range, an integer overflow, a failed `as!`, `try!` or precondition.");
+    }
+    draft.cause("C, C++ or Objective-C: `__builtin_trap`, an assertion, undefined behavior that the compiler turned into a trap (a missing return).");
+    let is_named = facts.suspect.as_ref().is_some_and(|suspect| !suspect.frame.functions.is_empty());
+    if !is_named && has_swift(facts) {
+        draft.next(
+            "Add symbols: an inlined function `Swift runtime failure: …` at that address names the check.",
+        );
+    } else if is_named {
+        draft.next("Look at the checks of the named line.");
+    }
+    cite_top(facts, draft);
+    true
+}
+
+const TRAP: &str = "Deliberate trap: a check in the code failed";
+
+/// Whether the process has Swift's library, or the report has no list of its images.
+fn has_swift(facts: &Facts<'_>) -> bool {
+    let images = &facts.report.process.images;
+    images.is_empty() || images.iter().any(|image| image.name.starts_with("libswift"))
+}
+
+/// The innermost frame, where it is not the one to look at.
+fn cite_top(facts: &Facts<'_>, draft: &mut Draft) {
+    let Some(frame) = facts.frames.first() else { return };
+    if facts.suspect.as_ref().is_none_or(|suspect| !std::ptr::eq(suspect.frame, frame)) {
         draft.evidence(facts.cite(frame));
     }
-    true
+}
+
+/// An instruction of AVX where the processor, or Rosetta, does not have it. Rosetta knows AVX and AVX2 from macOS 15 on,
+/// and AVX-512 not at all (Apple's "About the Rosetta translation environment").
+fn missing_avx(facts: &Facts<'_>, draft: &mut Draft, certain: bool) {
+    let translated = facts.report.process.translated;
+    let (title, what) = match (translated, certain) {
+        (true, true) => (
+            "AVX instruction under Rosetta",
+            "The code was translated by Rosetta and ran into an instruction of AVX, which Rosetta has from macOS 15 on, and AVX-512 not at all.",
+        ),
+        (true, false) => (
+            "Illegal instruction under Rosetta: AVX, or a deliberate trap",
+            "The code was translated by Rosetta and ran into an instruction that it does not translate: one of AVX, which Rosetta has from macOS 15 on, or a trap that compilers for x86 put where the program must not go on.",
+        ),
+        (false, _) => (
+            "AVX instruction on a processor without it",
+            "The processor met an instruction of AVX that it does not have.",
+        ),
+    };
+    draft.lead(title, what);
+    if !certain {
+        draft.say("The report does not tell which: it does not have the instruction.");
+    }
+    draft.cause("Code for AVX that is called without asking the processor for it (sysctl hw.optional.avx1_0, avx2_0, avx512f).");
+    if !certain {
+        draft.cause("A check that failed: Swift's run-time checks, an assertion, `__builtin_trap`.");
+    }
+    draft.next(
+        "Disassemble the place with `llvm-objdump -d`: instructions of AVX begin with `v`, a trap is `ud2`.",
+    );
+    draft.next(if translated {
+        "Ship code for Apple silicon, or ask for AVX before using it."
+    } else {
+        "Ask for AVX before using it."
+    });
 }
 
 /// An instruction that the processor refuses.
@@ -99,20 +167,15 @@ pub(super) fn bad_instruction(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     lead_with_instruction(draft, instruction_word(facts));
     name_code(facts, draft);
-    if let Some(frame) = facts.frames.first() {
-        draft.evidence(facts.cite(frame));
-        if image_name(facts.report, frame).is_none() {
-            draft.cause(
-                "A jump to a place that is no code: an overwritten function pointer or return address.",
-            );
-        }
+    cite_top(facts, draft);
+    if facts.frames.first().is_some_and(|frame| image_name(facts.report, frame).is_none()) {
+        draft.cause("A jump to a place that is no code: an overwritten function pointer or return address.");
     }
-    draft.causes(&[
-        "Code built for a newer processor than the one it runs on.",
-        "A jump into data, by an overwritten function pointer or return address.",
-        "A deliberate trap of an older compiler (armv7: the udf instruction).",
-        "Code that was damaged on disk or in memory.",
-    ]);
+    draft.cause("Code built for a newer processor than the one it runs on.");
+    if facts.family() == Family::Arm {
+        draft.cause("A deliberate trap of an older compiler (the udf instruction).");
+    }
+    draft.cause("A jump into data, by an overwritten function pointer or return address.");
     draft.next("Disassemble the place with `llvm-objdump -d` and see whether the instruction belongs there.");
     true
 }

@@ -2,8 +2,8 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
-use super::tables::waits::{WAITS, Wait};
-use crate::names::{cite, describe, is_any_of, thread_label};
+use super::tables::waits::{By, WAITS, Wait};
+use crate::names::{cite, describe, is_any_of, own_frames, thread_label};
 use crate::suspect::suspect_on;
 use backtrail_model::{Frame, Thread};
 
@@ -27,22 +27,49 @@ pub(super) fn waiting_in(frames: &[Frame]) -> Option<(&'static Wait, &Frame)> {
     blocked.then(|| WAITS.iter().find_map(waits)).flatten()
 }
 
-/// Says what the main thread was doing, by frame names.
-pub(super) fn main_thread_activity(facts: &Facts<'_>, draft: &mut Draft) {
-    let Some(thread) = facts.main_thread() else { return };
+/// Whether at that frame a thread waits for another one of the process.
+pub(super) fn is_wait_for_threads(frame: &Frame) -> bool {
+    let foreign = |wait: &Wait| wait.idle || wait.by != By::Thread;
+    WAITS.iter().filter(|wait| !foreign(wait)).any(|wait| is_any_of(frame, wait.functions))
+}
+
+/// Code outside of the system that runs an event loop of its own below the app's.
+fn nested_loop<'r>(facts: &Facts<'r>, thread: &'r Thread) -> Option<&'r Frame> {
+    let frames = own_frames(facts.report, &thread.frames);
+    let suspect = suspect_on(facts.report, "", frames)?;
+    let innermost = frames.get(..suspect.position)?;
+    let waits = innermost
+        .iter()
+        .any(|frame| is_any_of(frame, &["__CFRunLoopServiceMachPort", "CFRunLoopRunSpecific"]));
+    (waits && !suspect.is_entry && !is_any_of(suspect.frame, &["main"])).then_some(suspect.frame)
+}
+
+/// Says what the main thread was doing, by frame names. Tells whether it waited for something that is known.
+pub(super) fn main_thread_activity(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(thread) = facts.main_thread() else { return false };
     let Some(top) = thread.frames.first() else {
         draft.say("The report has no stack of the main thread.");
-        return;
+        return false;
     };
     let label = format!("{} (main)", thread_label(thread));
-    let suspect = suspect_on(facts.report, &label, &thread.frames);
+    let frames = own_frames(facts.report, &thread.frames);
+    let suspect = suspect_on(facts.report, &label, frames).filter(|suspect| !suspect.is_entry);
     let on_behalf =
         suspect.as_ref().map(|suspect| format!(", called by {}", describe(facts.report, suspect.frame)));
-    draft.evidence(cite(facts.report, &label, top));
-    match waiting_in(&thread.frames) {
-        Some((wait, _)) if wait.idle => {
-            draft.say("At the end the main thread was idle in its run loop: what had kept it busy was over by then.");
-        }
+    match waiting_in(frames) {
+        Some((wait, _)) if wait.idle => match nested_loop(facts, thread) {
+            Some(frame) => {
+                draft.say(format!(
+                    "The main thread was waiting in an event loop of its own that {} runs.",
+                    describe(facts.report, frame)
+                ));
+                draft.next("Do not run an event loop inside of a call on the main thread; continue in a completion handler.");
+            }
+            None => {
+                draft.say("At the end the main thread was idle in its run loop: what had kept it busy was over by then, or it was never asked.");
+                draft.evidence(cite(facts.report, &label, top));
+            }
+        },
         Some((wait, frame)) => {
             draft.say(format!(
                 "The main thread was waiting for {}{}.",
@@ -53,44 +80,86 @@ pub(super) fn main_thread_activity(facts: &Facts<'_>, draft: &mut Draft) {
             draft.next(wait.advice);
         }
         None => {
-            draft.say(format!(
-                "The main thread was running {}{}.",
-                describe(facts.report, top),
-                on_behalf.unwrap_or_default()
-            ));
+            let is_place = suspect.as_ref().is_some_and(|suspect| suspect.position == 0);
+            let on_behalf = on_behalf.filter(|_| !is_place).unwrap_or_default();
+            draft.say(format!("The main thread was running {}{on_behalf}.", describe(facts.report, top)));
         }
     }
-    if let Some(suspect) = suspect.filter(|suspect| suspect.position > 0) {
-        draft.evidence(cite(facts.report, &label, suspect.frame));
-    }
+    waiting_in(frames).is_some_and(|(wait, _)| !wait.idle)
 }
 
-/// Threads that wait themselves on behalf of code outside of the system: one of them may hold what main waits for.
-pub(super) fn others_waiting(facts: &Facts<'_>, draft: &mut Draft) {
+/// Who could let the main thread go on: threads of the process, as far as what it waits for is theirs.
+pub(super) fn releasers(facts: &Facts<'_>, draft: &mut Draft) {
     let Some(main) = facts.main_thread() else { return };
-    let is_blocked = waiting_in(&main.frames).is_some_and(|(wait, _)| !wait.idle);
-    if !is_blocked {
-        return;
-    }
-    let candidates =
-        facts.report.process.threads.iter().filter(|thread| !std::ptr::eq(*thread, main)).take(512);
-    let mut found = 0;
-    for thread in candidates {
-        if let Some(line) = waiter(facts, thread).filter(|_| found < MAX_OTHERS) {
-            draft.evidence(line);
-            found += 1;
+    let frames = own_frames(facts.report, &main.frames);
+    let Some((wait, _)) = waiting_in(frames).filter(|(wait, _)| !wait.idle) else { return };
+    match wait.by {
+        By::Thread => {}
+        By::Time => return,
+        By::Outside(who) => {
+            draft.say(format!("Only {who} can let it go on."));
+            return;
         }
     }
-    draft.say(match found {
-        0 => "No other thread waits on behalf of code outside of the system; the report does not tell who should have let it go on.",
-        _ => "Other threads wait too, on behalf of code outside of the system: one of them may be who the main thread waits for (a deadlock, if each waits for the other). The report does not tell who holds what.",
+    let suspect = suspect_on(facts.report, "", frames).filter(|suspect| !suspect.is_entry);
+    let image = suspect.as_ref().and_then(|suspect| suspect.frame.image);
+    let others = facts.report.process.threads.iter().filter(|thread| !std::ptr::eq(*thread, main)).take(512);
+    let mut found: Vec<Releaser<'_>> = others.filter_map(|thread| releaser(facts, thread, image)).collect();
+    found.sort_by_key(|releaser| releaser.rank);
+    for releaser in found.iter().take(MAX_OTHERS) {
+        let cited = cite(facts.report, &thread_label(releaser.thread), releaser.frame);
+        draft.evidence(format!("{cited}: {}", releaser.what));
+    }
+    let waits = found.iter().any(|releaser| releaser.waits);
+    draft.say(match (found.is_empty(), waits) {
+        (true, _) => "No other thread runs or waits on behalf of code outside of the system; the report does not tell who should have let it go on.",
+        (false, true) => "Another thread waits too: a deadlock, if each waits for the other. The report does not tell who holds what.",
+        (false, false) => "Other threads run code outside of the system: one of them may be who the main thread waits for. The report does not tell who holds what.",
     });
 }
 
-fn waiter(facts: &Facts<'_>, thread: &Thread) -> Option<String> {
-    let (wait, _) = waiting_in(&thread.frames).filter(|(wait, _)| !wait.idle)?;
-    let label = thread_label(thread);
-    let frames = thread.frames.get(..WAITER_DEPTH.min(thread.frames.len()))?;
-    let suspect = suspect_on(facts.report, &label, frames)?;
-    Some(format!("{}: waits for {}", cite(facts.report, &label, suspect.frame), wait.what))
+/// A thread that may hold what the main thread waits for.
+struct Releaser<'r> {
+    thread: &'r Thread,
+    frame: &'r Frame,
+    what: String,
+    waits: bool,
+    /// The likelier, the lower.
+    rank: u8,
+}
+
+fn releaser<'r>(facts: &Facts<'r>, thread: &'r Thread, image: Option<usize>) -> Option<Releaser<'r>> {
+    let frames = own_frames(facts.report, &thread.frames);
+    let frames = frames.get(..WAITER_DEPTH.min(frames.len()))?;
+    let waiting = waiting_in(frames).map(|(wait, _)| wait);
+    if waiting.is_some_and(|wait| wait.idle) || is_idle_worker(frames) {
+        return None;
+    }
+    let suspect =
+        suspect_on(facts.report, &thread_label(thread), frames).filter(|suspect| !suspect.is_entry)?;
+    let queue = thread.queue.as_ref().map(|queue| format!(" on queue {queue}")).unwrap_or_default();
+    let what = match waiting {
+        Some(wait) => format!("waits for {}{queue}", wait.what),
+        None => format!("runs{queue}"),
+    };
+    let near = image.is_some() && suspect.frame.image == image;
+    let waits = waiting.is_some_and(|wait| wait.by == By::Thread);
+    let rank = u8::from(!near) * 2 + u8::from(!waits);
+    Some(Releaser { thread, frame: suspect.frame, what, waits, rank })
+}
+
+/// Threads of a pool that have nothing to do, and those that wait for sockets.
+pub(super) fn is_idle_worker(frames: &[Frame]) -> bool {
+    const IDLE: [&str; 9] = [
+        "__workq_kernreturn",
+        "start_wqthread",
+        "kevent",
+        "kevent64",
+        "kevent_id",
+        "kevent_qos",
+        "__select",
+        "poll",
+        "__accept",
+    ];
+    frames.first().is_some_and(|frame| is_any_of(frame, &IDLE))
 }

@@ -38,6 +38,29 @@ pub(crate) struct Suspect<'r> {
     pub(crate) ownership: Ownership,
     /// Sentences on the frames that were passed over.
     pub(crate) passed: Vec<String>,
+    /// Whether it is only where the app began: `main`, which runs the event loop that all else happens below.
+    pub(crate) is_entry: bool,
+}
+
+/// Functions that run an app's event loop and do not return. What called them is the app's `main`.
+const EVENT_LOOPS: [&str; 7] = [
+    "UIApplicationMain",
+    "NSApplicationMain",
+    "-[NSApplication run]",
+    "GSEventRunModal",
+    "NSExtensionMain",
+    "xpc_main",
+    "WKExtensionMain",
+];
+
+/// Whether the frame at `position` did nothing but start the event loop.
+fn is_entry(frames: &[Frame], position: usize) -> bool {
+    frames.get(..position).unwrap_or_default().iter().any(|frame| is_any_of(frame, &EVENT_LOOPS))
+}
+
+/// Whether the code at `frame` is the system's, by its image.
+pub fn is_system(report: &Report, frame: &Frame) -> bool {
+    owner_of(report, frame).owner == Owner::System
 }
 
 /// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
@@ -61,20 +84,26 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
             }
             continue;
         }
-        return Some(Suspect { frame, position, ownership, passed });
+        return Some(Suspect { frame, position, ownership, passed, is_entry: is_entry(frames, position) });
     }
     // A frame whose image nobody knows counts only where nothing better is found.
     let named = |(_, frame, _): &(usize, &Frame, Ownership)| image_name(report, frame).is_some();
     let (position, frame, ownership) = unknown.filter(named)?;
-    Some(Suspect { frame, position, ownership, passed })
+    Some(Suspect { frame, position, ownership, passed, is_entry: is_entry(frames, position) })
+}
+
+/// How many frames are a signal handler's: the crash reporter at work.
+pub(crate) fn handlers_frames(frames: &[Frame]) -> usize {
+    frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"])).map_or(0, |at| at + 1)
 }
 
 /// Frames inside of `_sigtramp` are the crash reporter at work: what was interrupted begins behind it.
 fn behind_signal_handler(report: &Report, stack: &str, frames: &[Frame], passed: &mut Vec<String>) -> usize {
-    let trampoline = frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"]));
-    let Some((at, frame)) = trampoline.and_then(|at| Some((at, frames.get(at)?))) else { return 0 };
-    passed.push(format!("{}: the frames up to here are a signal handler", cite(report, stack, frame)));
-    at + 1
+    let start = handlers_frames(frames);
+    if let Some(frame) = start.checked_sub(1).and_then(|at| frames.get(at)) {
+        passed.push(format!("{}: the frames up to here are a signal handler", cite(report, stack, frame)));
+    }
+    start
 }
 
 /// Why the code at `frame` is no suspect although its image is the app's or an SDK's. Every function inlined there

@@ -11,20 +11,29 @@ pub(crate) struct SkipGroup {
     pub(crate) prefixes: &'static [&'static str],
 }
 
+/// abort() and what it calls.
+pub(crate) const ABORT: [&str; 9] = [
+    "abort",
+    "__abort",
+    "abort_message",
+    "abort_with_reason",
+    "abort_with_payload",
+    "__abort_with_payload",
+    "__pthread_kill",
+    "pthread_kill",
+    "raise",
+];
+
+const ENDS: &str = "ends the process for somebody else";
+const THROWS: &str = "throws for somebody else";
+
 /// The groups, in the order in which they are asked.
-pub(crate) static SKIP_GROUPS: [SkipGroup; 8] = [
+pub(crate) static SKIP_GROUPS: [SkipGroup; 9] = [
+    SkipGroup { reason: ENDS, functions: &ABORT, prefixes: &[] },
     SkipGroup {
-        reason: "ends the process for somebody else",
+        reason: ENDS,
         functions: &[
-            "abort",
-            "__abort",
-            "abort_message",
-            "abort_with_reason",
-            "abort_with_payload",
-            "__abort_with_payload",
-            "__pthread_kill",
-            "pthread_kill",
-            "raise",
+            "abort_with_payload_wrapper_internal",
             "_exit",
             "exit",
             "__exit",
@@ -37,6 +46,7 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 8] = [
             "__chk_fail",
             "__chk_fail_overflow",
             "__builtin_trap",
+            "default_terminate_handler",
             "demangling_terminate_handler",
             "WTFCrash",
             "WTFCrashWithInfo",
@@ -44,7 +54,7 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 8] = [
         prefixes: &["std::terminate", "std::__terminate", "std::abort"],
     },
     SkipGroup {
-        reason: "throws for somebody else",
+        reason: THROWS,
         functions: &[
             "__cxa_throw",
             "__cxa_rethrow",
@@ -60,7 +70,15 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 8] = [
             "objc_exception_throw",
             "objc_exception_rethrow",
             "_objc_terminate",
+            "objc_terminate",
             "__exceptionPreprocess",
+            "_CFThrowFormattedException",
+            "__CFThrowFormattedException",
+            "_NSThrowException",
+            "-[NSObject doesNotRecognizeSelector:]",
+            "-[NSObject(NSObject) doesNotRecognizeSelector:]",
+            "-[NSAssertionHandler handleFailureInMethod:object:file:lineNumber:description:]",
+            "-[NSAssertionHandler handleFailureInFunction:file:lineNumber:description:]",
             "+[NSException raise:format:]",
             "+[NSException raise:format:arguments:]",
             "-[NSException raise]",
@@ -270,6 +288,12 @@ pub(crate) static REPORTER_IMAGES: [&str; 7] = [
     "BugsnagReactNativePerformance",
     "libMainThreadChecker",
 ];
+
+/// Whether all that happens at a frame of that name is to throw, or to end the process, for its caller.
+pub(crate) fn is_end_or_throw(base_name: &str) -> bool {
+    let forwards = base_name.starts_with("___forwarding___") || base_name.starts_with("_CF_forwarding_prep");
+    forwards || skip_reason(base_name).is_some_and(|reason| reason == ENDS || reason == THROWS)
+}
 
 /// Why a function is passed over.
 pub(crate) fn skip_reason(base_name: &str) -> Option<&'static str> {

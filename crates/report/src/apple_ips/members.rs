@@ -67,6 +67,7 @@ impl Body<'_, '_> {
             "vmSummary" => "VM Region Summary",
             "ktriageinfo" => "Kernel Triage",
             "reportNotes" => "Notes",
+            "asiSignatures" => "Application Specific Signatures",
             _ => return false,
         };
         let lines: Vec<_> = value.items().iter().filter_map(text).collect();

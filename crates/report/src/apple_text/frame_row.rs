@@ -8,6 +8,9 @@
 //! - `0 + 64`, `0x0 + 0`, `???`: nothing known
 //! - `0x100000000 + 1234 (symbol + 12)`: KSCrash, side by side
 //! - `Image + 1234`: no symbol either, as `backtrace_symbols` has it
+//! - `-[A+ 1234 (B) c:] + 12`, `f+ 1234 (int) + 12`, `f + 1234 (File.m:34)`: symbolicatecrash's, which puts the offset from
+//!   the image's start behind what it takes for the name, in front of the first parenthesis
+//! - `0x100000000 + 0x4d2\t// symbol + 0xc`: Symbolicate's, on jailbroken devices
 //! - `symbol (in Image) + 12`, `symbol (in Image) (main.m:14)`: what `atos` prints, pasted in
 
 use super::words::{Hex, hex, hex_value, words};
@@ -93,7 +96,7 @@ impl Tail {
             Some(rest) => (rest.trim_end(), true),
             None => (text, false),
         };
-        if let Some(tail) = side_by_side(text) {
+        if let Some(tail) = side_by_side(text).or_else(|| commented(text)) {
             return Self { inlined, ..tail };
         }
         let mut symbol = ReportedSymbol::default();
@@ -107,7 +110,7 @@ impl Tail {
         if name.is_empty() || (name == "???" && symbol.file.is_none()) {
             return Self { inlined, ..Self::default() };
         }
-        symbol.name = name.to_owned();
+        symbol.name = without_image_offset(name);
         symbol.offset = offset;
         Self { symbol: Some(symbol), inlined, ..Self::default() }
     }
@@ -123,6 +126,35 @@ fn side_by_side(text: &str) -> Option<Tail> {
     let offset = Some(offset?);
     let symbol = ReportedSymbol { name: name.to_owned(), offset, ..ReportedSymbol::default() };
     Some(Tail { symbol: Some(symbol), image_offset: known.then_some(image_offset), inlined: false })
+}
+
+/// `0x100000000 + 0x4d2\t// symbol + 0xc`.
+fn commented(text: &str) -> Option<Tail> {
+    let (place, comment) = text.split_once("// ")?;
+    let (base, offset) = take_offset(place.trim_end());
+    let known = is_load_address(base)?;
+    let (name, symbol_offset) = take_offset(comment.trim());
+    // A function without a name is given by its address there.
+    let named = !name.is_empty() && hex_value(name).is_none();
+    let symbol = named.then(|| ReportedSymbol {
+        name: name.to_owned(),
+        offset: symbol_offset,
+        ..ReportedSymbol::default()
+    });
+    Some(Tail { symbol, image_offset: offset.filter(|_| known), inlined: false })
+}
+
+/// `-[NSObject+ 183052 (NSObject) doesNotRecognizeSelector:]`, `std::terminate+ 77932 ()`: the offset of the code in its
+/// image, in the middle of the name. Seen in what symbolicatecrash makes of iOS 11 to 14.
+fn without_image_offset(name: &str) -> String {
+    let found = name.match_indices("+ ").find_map(|(at, _)| {
+        let rest = name.get(at + 2..)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|digits| *digits > 0)?;
+        let behind = rest.get(digits..)?.strip_prefix(" (")?;
+        let before = name.get(..at)?.trim_end();
+        (!before.is_empty() && !before.ends_with("operator")).then(|| format!("{before}({behind}"))
+    });
+    found.unwrap_or_else(|| name.to_owned())
 }
 
 /// Takes ` (File.swift:34)` off the end. A C++ parameter list ends with `)` too, but not with `:34)`.

@@ -184,7 +184,8 @@ fn set_process(report: &mut Report, line: KeyValue<'_>) -> bool {
         "Code Type" => {
             process.translated |= line.value.contains("(Translated)");
             let word = line.value.split_whitespace().next().unwrap_or_default();
-            // Printed `ARM-64 (Native)`: the field keeps Apple's spelling and whether the code was translated.
+            process.translated |= line.value.contains("(Translated)");
+            // Printed `ARM-64 (Native)`: the field keeps Apple's spelling.
             let arch = Arch::from_name(word);
             fill(&mut process.arch, arch) && arch.is_some_and(|arch| arch.name() == line.value)
         }

@@ -257,8 +257,7 @@ fn every_text_of_a_protocol_buffer_is_in_the_model() {
         let mut found = Vec::new();
         strings(&bytes, &mut found);
         assert!(found.len() > 5_000, "{}", found.len());
-        for text in found.iter().filter(|text| text.chars().filter(char::is_ascii_alphanumeric).count() > 3)
-        {
+        for text in found.iter().filter(|text| text.chars().filter(char::is_ascii_alphanumeric).count() > 3) {
             let lost: Vec<String> = words(text).filter(|word| !model.0.contains(word)).collect();
             // Messages whose bytes happen to be text were not looked into.
             let is_text = !text.starts_with(['\u{8}', '\n']) && !text.contains('\u{fffd}');

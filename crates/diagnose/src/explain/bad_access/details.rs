@@ -4,7 +4,7 @@ use super::{Accessing, NULL_PAGE};
 use crate::explain::draft::Draft;
 use crate::explain::facts::Facts;
 use crate::explain::fault::{Fault, FaultAddress};
-use crate::explain::tables::access::FILLS;
+use crate::explain::tables::access::{AccessCode, FILLS, Failure};
 use crate::explain::words::listed;
 use backtrail_core::{Avma, Family};
 
@@ -13,8 +13,7 @@ pub(super) fn cite_fill(on: &Accessing<'_, '_>, draft: &mut Draft, value: Avma) 
     let Some((meaning, base)) = fill(on.facts.family(), value) else { return };
     let offset = value.get().wrapping_sub(base);
     let place = if offset == 0 { String::new() } else { format!(" ({base:#x} + {offset:#x})") };
-    draft.evidence(format!("{value}{place}: {meaning}"));
-    draft.say(format!("The value {base:#x} is typical for {meaning}."));
+    draft.say(format!("The value {value}{place} is typical for {meaning}."));
 }
 
 /// The fill value that `value` lies at or a little above, with its meaning.
@@ -66,11 +65,8 @@ pub(in crate::explain) fn holders(facts: &Facts<'_>, draft: &mut Draft) {
     let most = if address.get() == 0 { 2 } else { 4 };
     if !exact.is_empty() && exact.len() <= most {
         let verb = if exact.len() == 1 { "holds" } else { "hold" };
-        draft.evidence(format!(
-            "Register {} = {address}: {} {verb} the address",
-            exact.join(", "),
-            listed(&exact)
-        ));
+        let plural = if exact.len() == 1 { "Register" } else { "Registers" };
+        draft.evidence(format!("{plural} {} {verb} the address {address}", listed(&exact)));
         return;
     }
     if address.get() < NULL_PAGE {
@@ -94,8 +90,11 @@ pub(in crate::explain) fn account(facts: &Facts<'_>, draft: &mut Draft) {
     if let Some(syndrome) = &on.syndrome {
         draft.evidence(&syndrome.evidence);
     }
-    on.fault.evidence.iter().for_each(|line| draft.evidence(line));
-    if let Some(code) = on.fault.code {
+    // The two codes that nearly every report has are told by title and sentence.
+    let says_more = |code: &&AccessCode| {
+        !code.name.starts_with("KERN_") && code.name != "SEGV_MAPERR" || code.failure == Failure::Pager
+    };
+    if let Some(code) = on.fault.code.filter(says_more) {
         draft.evidence(format!("{}: {}", code.name, code.meaning));
     }
     if let FaultAddress::Assumed(address, why) = on.fault.address {

@@ -30,7 +30,7 @@ pub(in crate::explain) fn code_fetch(facts: &Facts<'_>, draft: &mut Draft) -> bo
     } else {
         jump_into_data(&on, draft, pc);
     }
-    draft.evidence(format!("The program counter is {pc}"));
+    cite_call_registers(&on, draft, pc);
     cite_caller(&on, draft);
     draft.nexts(&[
         "Look at the caller: the function pointer, block or object that it called through.",
@@ -87,6 +87,8 @@ fn was_fetch(on: &Accessing<'_, '_>, pc: Avma) -> bool {
     match (on.access(), on.fault.target()) {
         (Some(access), _) => access == Access::Execute,
         (None, Some(address)) => address == pc || on.fault.address() == Some(pc),
+        // A translated process has addresses that no image holds.
+        (None, None) if on.facts.report.process.translated => false,
         (None, None) => {
             let known = on.facts.report.process.images.iter().any(|image| image.end_address.is_some());
             known && !lies_in_image(on.facts.report, pc)
@@ -108,6 +110,21 @@ fn return_into_garbage(on: &Accessing<'_, '_>, draft: &mut Draft, pc: Avma, fp: 
         "Run with Address Sanitizer: it stops at the write.",
         "Look at the last frames that are left, and at what they had called.",
     ]);
+}
+
+/// 64-bit code calls through a register: compilers for Apple's ARM systems take x8 for entries of a table of methods,
+/// and x0 then holds the object.
+fn cite_call_registers(on: &Accessing<'_, '_>, draft: &mut Draft, pc: Avma) {
+    let registers = &on.facts.registers;
+    let holds = |name: &str| registers.get(name).is_some_and(|register| register.value == pc.get());
+    let object = registers.argument(0);
+    match object.filter(|_| holds("x8")) {
+        Some(object) => draft.evidence(format!(
+            "Register x8 holds {pc}, as in a call of a virtual method or block; {} = {:#x} would be its object",
+            object.name, object.value
+        )),
+        None => draft.evidence(format!("The program counter is {pc}")),
+    }
 }
 
 /// Who jumped: the return address in the link register, or the next frame.

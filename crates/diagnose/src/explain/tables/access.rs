@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     CodeSigning,
     /// A pointer's authentication failed.
     PointerAuthentication,
+    /// Memory tagging refused the pointer.
+    Tag,
     /// Anything else.
     Other,
 }
@@ -46,7 +48,7 @@ const fn word(name: &'static str, failure: Failure, meaning: &'static str) -> Ac
 }
 
 /// The codes that the kernel gives, then the words of reporters that know the signal only.
-pub(crate) static ACCESS_CODES: [AccessCode; 19] = [
+pub(crate) static ACCESS_CODES: [AccessCode; 22] = [
     mach(1, "KERN_INVALID_ADDRESS", Failure::Unmapped, "nothing is mapped at the address"),
     mach(
         2,
@@ -77,6 +79,15 @@ pub(crate) static ACCESS_CODES: [AccessCode; 19] = [
     mach(0x103, "EXC_ARM_SP_ALIGN", Failure::Misaligned, "the stack pointer is not aligned to 16 bytes"),
     mach(0x104, "EXC_ARM_SWP", Failure::Other, "the obsolete SWP instruction was used"),
     mach(0x105, "EXC_ARM_PAC_FAIL", Failure::PointerAuthentication, "a pointer's authentication failed"),
+    mach(0x106, "EXC_ARM_MTE_TAGCHECK_FAIL", Failure::Tag, "the pointer's tag is not that of the memory"),
+    mach(
+        0x107,
+        "EXC_ARM_MTE_CANONICAL_FAIL",
+        Failure::Tag,
+        "a tagged pointer was used for memory that has no tags",
+    ),
+    // How Apple's own tools print KERN_CODESIGN_ERROR (50) where they have no name for it.
+    word("UNKNOWN_0x32", Failure::CodeSigning, "the page's code signature does not fit its contents"),
     word("SEGV_MAPERR", Failure::Unmapped, "nothing is mapped at the address"),
     word(
         "SEGV_ACCERR",

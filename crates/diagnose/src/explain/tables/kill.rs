@@ -1,7 +1,8 @@
 //! Codes by which a process is ended, whatever namespace they come in.
 //!
 //! Sources: XNU `bsd/sys/reason.h` (namespaces, CODESIGNING, EXEC, GUARD), `bsd/sys/kern_memorystatus.h` (JETSAM),
-//! dyld's `mach-o/dyld_priv.h` (DYLD), Apple's articles on SIGKILL and on watchdog terminations (the large codes).
+//! dyld's `mach-o/dyld_priv.h` (DYLD), Apple's articles on SIGKILL and on watchdog terminations and its
+//! technical note TN2151 (the large codes).
 
 /// What a killing says of the code on the stacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +36,7 @@ pub(crate) struct KillCode {
 }
 
 /// Codes that mean the same in whatever namespace they come.
-pub(crate) static KILL_CODES: [KillCode; 17] = [
+pub(crate) static KILL_CODES: [KillCode; 18] = [
     KillCode {
         code: 0x8bad_f00d,
         title: "Killed by the watchdog",
@@ -64,8 +65,17 @@ pub(crate) static KILL_CODES: [KillCode; 17] = [
             "A file lock taken without a background task around it.",
         ],
         next: &[
-            "Look for the thread that is inside sqlite3, Core Data or a file lock: it was writing.",
             "Wrap such writes in beginBackgroundTask(expirationHandler:), or move the file out of the shared container.",
+        ],
+    },
+    KillCode {
+        code: 0x2bad_45ec,
+        title: "Killed for drawing while the screen was locked",
+        meaning: "The system ended the app for a violation of security: it drew to the screen while only the lock screen may (secure mode).",
+        blame: Blame::Untold,
+        causes: &["A render loop, timer or change of the interface that runs on while the device is locked."],
+        next: &[
+            "Stop drawing when the app becomes inactive and when protected data becomes unavailable; test with the device locked.",
         ],
     },
     KillCode {

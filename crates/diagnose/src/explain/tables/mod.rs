@@ -8,5 +8,7 @@ pub(crate) mod kill;
 pub(crate) mod messages;
 pub(crate) mod namespaces;
 pub(crate) mod resource;
+pub(crate) mod runtimes;
 pub(crate) mod telling;
+pub(crate) mod throwers;
 pub(crate) mod waits;

@@ -391,7 +391,7 @@ const fn coded(
 }
 
 /// The namespaces, in the kernel's order, then those that only reports name.
-pub(crate) static NAMESPACES: [Namespace; 46] = [
+pub(crate) static NAMESPACES: [Namespace; 47] = [
     coded("JETSAM", 1, "the kernel's memory management", Blame::Untold, &JETSAM),
     space("SIGNAL", 2, "a signal", Blame::Stack),
     coded("CODESIGNING", 3, "the check of code signatures", Blame::Packaging, &CODESIGNING),
@@ -434,6 +434,8 @@ pub(crate) static NAMESPACES: [Namespace; 46] = [
     space("CORERC", 41, "the remote control service", Blame::Untold),
     space("SELF_RESTRICT", 42, "the process's own restrictions", Blame::Stack),
     space("ARKIT", 43, "ARKit", Blame::Stack),
+    // Seen on macOS 26 beside EXC_ARM_MTE_TAGCHECK_FAIL.
+    space("MTE_FAIL", 0, "memory tagging", Blame::Stack),
     space("FRONTBOARD", 0, "the manager of apps on screen", Blame::Untold),
     space("ASSERTIOND", 0, "the manager of processes' states", Blame::Untold),
     space("CAROUSEL", 0, "the watch's home screen, which manages apps", Blame::Untold),

@@ -24,7 +24,7 @@ const TRAPS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 25] = [
+pub(crate) static TELLING: [Telling; 27] = [
     Telling {
         functions: &["gpus_ReturnNotPermittedKillClient", "gpus_ReturnNotPermittedKillClient.cold.1"],
         classes: &[],
@@ -34,6 +34,41 @@ pub(crate) static TELLING: [Telling; 25] = [
         causes: &["A render loop, timer or queued frame that runs on after the app left the foreground."],
         next: &[
             "Stop rendering in applicationWillResignActive and call glFinish before going to the background.",
+        ],
+    },
+    // Exported by libGPUSupportMercury.dylib and its kin; seen on top of stacks with EXC_BAD_ACCESS and SIGABRT.
+    Telling {
+        functions: &[
+            "gpus_ReturnGuiltyForHardwareRestart",
+            "gpus_ReturnInnocentForHardwareRestart",
+            "gpus_ReturnUnknownForHardwareRestart",
+            "gpusKillClient",
+            "gpusKillClientExt",
+            "gpus_ReturnObjectErrorKillClient",
+            "gpusGenerateCrashLog",
+            "gpusGenerateCrashLog.cold.1",
+        ],
+        classes: &[],
+        depth: 4,
+        title: "Killed by the graphics driver after a fault of the GPU",
+        meaning: "The graphics processor hung or met an error in work that this process had submitted (or another one's, which cost it its state); the driver ended the process.",
+        causes: &[
+            "A shader that loops too long, or reads or writes beyond its buffers.",
+            "A texture or buffer that is freed while the GPU still uses it.",
+        ],
+        next: &[
+            "Run with Metal's API and shader validation on; look for the driver's message in the system's log.",
+        ],
+    },
+    Telling {
+        functions: &["MTLReportFailure", "MTLReportFailure.cold.1", "MTLReportFailure.cold.2"],
+        classes: TRAPS,
+        depth: 8,
+        title: "Metal's validation stopped the process",
+        meaning: "A call of Metal has arguments or a state that the API does not allow.",
+        causes: &["A pipeline, texture or encoder that does not fit what the call needs."],
+        next: &[
+            "Read the application-specific information, which has the failed check; run with Metal's API validation on.",
         ],
     },
     Telling {

@@ -10,10 +10,32 @@ pub(crate) struct Wait {
     pub(crate) idle: bool,
     /// What to do about it on the main thread.
     pub(crate) advice: &'static str,
+    /// Who can end the wait.
+    pub(crate) by: By,
+}
+
+/// Who can end a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    /// Another thread of the process.
+    Thread,
+    /// Somebody outside of it, as the subject of "can let it go on".
+    Outside(&'static str),
+    /// Nobody: it ends by itself.
+    Time,
 }
 
 const fn wait(functions: &'static [&'static str], what: &'static str, advice: &'static str) -> Wait {
-    Wait { functions, what, idle: false, advice }
+    Wait { functions, what, idle: false, advice, by: By::Thread }
+}
+
+const fn outside(
+    functions: &'static [&'static str],
+    what: &'static str,
+    who: &'static str,
+    advice: &'static str,
+) -> Wait {
+    Wait { functions, what, idle: false, advice, by: By::Outside(who) }
 }
 
 const LOCK: &str =
@@ -26,6 +48,7 @@ pub(crate) static WAITS: [Wait; 15] = [
         what: "the next event in its run loop (idle)",
         idle: true,
         advice: "",
+        by: By::Outside("an event"),
     },
     wait(
         &[
@@ -33,6 +56,7 @@ pub(crate) static WAITS: [Wait; 15] = [
             "_dispatch_sync_f_slow",
             "_dispatch_sync_wait",
             "_dispatch_barrier_sync_f_slow",
+            "_dispatch_lane_barrier_sync_invoke_and_complete",
         ],
         "a dispatch queue (dispatch_sync)",
         "Do not call dispatch_sync from the main thread on a queue whose blocks may be slow or call back to main.",
@@ -85,12 +109,13 @@ pub(crate) static WAITS: [Wait; 15] = [
         "operations on another queue",
         "Use completion blocks or dependencies instead of waiting on the main thread.",
     ),
-    wait(
+    outside(
         &[
             "+[NSURLConnection sendSynchronousRequest:returningResponse:error:]",
             "-[NSURLConnection sendSynchronousRequest:]",
             "CFURLConnectionSendSynchronousRequest",
             "getaddrinfo",
+            "SCNetworkReachabilityGetFlags",
             "_mdns_search",
             "connect",
             "__connect",
@@ -98,9 +123,10 @@ pub(crate) static WAITS: [Wait; 15] = [
             "__recvfrom",
         ],
         "the network",
+        "the other side of the connection, or a timeout,",
         "Move network calls off the main thread; a slow network then costs nobody an app.",
     ),
-    wait(
+    outside(
         &[
             "xpc_connection_send_message_with_reply_sync",
             "_xpc_connection_send_message_with_reply_sync",
@@ -109,9 +135,10 @@ pub(crate) static WAITS: [Wait; 15] = [
             "_dispatch_mach_send_and_wait_for_reply",
         ],
         "another process (synchronous XPC)",
+        "the service that was called",
         "Find the call of the system service in the stack (keychain, location, pasteboard…) and make it off the main thread.",
     ),
-    wait(
+    outside(
         &[
             "fcntl",
             "__fcntl",
@@ -131,8 +158,14 @@ pub(crate) static WAITS: [Wait; 15] = [
             "__getdirentries64",
             "rename",
             "unlink",
+            "flock",
+            "fdatasync",
+            "__fdatasync",
+            "ftruncate",
+            "guarded_pwrite_np",
         ],
         "the file system",
+        "the disk, or who else holds the file,",
         "Move file and database access off the main thread.",
     ),
     wait(
@@ -146,8 +179,8 @@ pub(crate) static WAITS: [Wait; 15] = [
         "a condition that another thread signals",
         "Find out which thread should signal and what it does.",
     ),
-    wait(
-        &[
+    Wait {
+        functions: &[
             "__semwait_signal",
             "__semwait_signal_nocancel",
             "nanosleep",
@@ -155,17 +188,20 @@ pub(crate) static WAITS: [Wait; 15] = [
             "sleep",
             "+[NSThread sleepForTimeInterval:]",
         ],
-        "time to pass (sleep)",
-        "Do not sleep on the main thread.",
-    ),
+        what: "time to pass (sleep)",
+        idle: false,
+        advice: "Do not sleep on the main thread.",
+        by: By::Time,
+    },
     wait(
         &["__ulock_wait_pthread_join", "pthread_join", "_pthread_join"],
         "another thread's end",
         "Do not join threads on the main thread.",
     ),
-    wait(
+    outside(
         &["mach_msg_trap", "mach_msg2_trap", "mach_msg_overwrite_trap", "mach_msg", "mach_msg2_internal"],
         "a message from another process",
+        "who sends the message",
         "Find the system service that the calling frames talk to, and call it off the main thread.",
     ),
 ];

@@ -1,7 +1,7 @@
 //! `docs/explain.md` says what the program does, and its lists of rules are compared; `docs/explain-tables.md` is generated.
 
 use super::super::tables::{
-    access, esr, exceptions, guard, kill, messages, namespaces, resource, telling, waits,
+    access, esr, exceptions, guard, kill, messages, namespaces, resource, runtimes, telling, throwers, waits,
 };
 use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING};
 use crate::explain::tables::kill::{Blame, KillCode};
@@ -204,12 +204,29 @@ fn ending_tables() -> Vec<(&'static str, String)> {
 
 fn name_tables() -> Vec<(&'static str, String)> {
     let telling = telling::TELLING.iter().map(|row| vec![codes(row.functions), row.title.to_owned()]);
+    let throwers = throwers::THROWERS.iter().map(|row| {
+        let class = if row.class.is_empty() {
+            String::new()
+        } else {
+            format!(" (of classes with {})", code(row.class))
+        };
+        let names = codes(&[row.selectors, row.functions].concat());
+        let exception = if row.exception.is_empty() { "varies".to_owned() } else { code(row.exception) };
+        vec![format!("{names}{class}"), exception, row.title.to_owned()]
+    });
+    let runtimes = runtimes::RUNTIMES.iter().map(|row| {
+        let functions: Vec<String> = row.functions.iter().map(|name| format!("{name}…")).collect();
+        let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
+        vec![row.name.to_owned(), codes(&[row.images, functions.as_slice()].concat())]
+    });
     let waits = waits::WAITS.iter().map(|wait| vec![codes(wait.functions), wait.what.to_owned()]);
     let hints = [
         ("reason of an Objective-C exception", &messages::REASONS[..]),
         ("type of a C++ exception", &messages::CPP_TYPES),
         ("Swift", &messages::SWIFT),
         ("malloc", &messages::MALLOC),
+        ("sanitizers and checkers", &messages::SANITIZERS),
+        ("the system, of a process that ended itself", &messages::ENDS),
         ("libdispatch, os_unfair_lock", &messages::CLIENT_BUGS),
     ];
     let hints = hints.into_iter().flat_map(|(who, hints)| {
@@ -236,6 +253,8 @@ fn name_tables() -> Vec<(&'static str, String)> {
     let reporters = vec!["is a crash reporter's image".to_owned(), codes(&skip::REPORTER_IMAGES)];
     vec![
         ("telling", table(&["functions", "what they tell"], telling)),
+        ("throwers", table(&["methods", "exception", "what they tell"], throwers)),
+        ("runtimes", table(&["runtime", "images, functions"], runtimes)),
         ("waits", table(&["functions", "waits for"], waits)),
         ("messages", table(&["from", "text", "meaning"], hints.chain(names))),
         ("paths", table(&["path", "whose", "what"], path_rows.chain(inside))),

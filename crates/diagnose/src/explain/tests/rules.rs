@@ -108,7 +108,7 @@ fn ended() -> Vec<Case> {
             "killed",
             crash("SIGKILL").termination("RUNNINGBOARD", 0xdead_10cc, ""),
             "Killed for holding a file lock while being suspended (0xdead10cc)",
-            &["Namespace RUNNINGBOARD, Code 0xdead10cc", "no stack shows a database"],
+            &["no stack shows a database"],
         ),
         case(
             "launch-hang",
@@ -138,6 +138,18 @@ fn ended() -> Vec<Case> {
 fn said() -> Vec<Case> {
     vec![
         case(
+            "sanitizer",
+            crash("SIGABRT").said("", "==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x60").frames(ABORT),
+            "AddressSanitizer: heap-buffer-overflow on address 0x60",
+            &["beyond the end of a block"],
+        ),
+        case(
+            "objc-throw",
+            crash("SIGABRT").thrown("UIKitCore __exceptionPreprocess\nlibobjc.A.dylib objc_exception_throw\nUIKitCore -[__NSArrayM objectAtIndex:]\nDemo -[Cart total]\nDemo main").frames(ABORT),
+            "Uncaught NSRangeException: an index beyond the bounds of an array",
+            &["Last Exception Backtrace frame 2: -[__NSArrayM objectAtIndex:]"],
+        ),
+        case(
             "client-bug",
             report("EXC_BREAKPOINT", "SIGTRAP").said("libdispatch.dylib", "BUG IN CLIENT OF LIBDISPATCH: dispatch_sync called on queue already owned by current thread"),
             "BUG IN CLIENT OF LIBDISPATCH: dispatch_sync called on queue",
@@ -150,7 +162,7 @@ fn said() -> Vec<Case> {
                 .thrown("UIKitCore __exceptionPreprocess\nlibobjc.A.dylib objc_exception_throw\nDemo -[Cart total]\nDemo main")
                 .frames(ABORT),
             "Uncaught NSRangeException: *** -[__NSArrayM objectAtIndex:]: index 3 beyond bounds",
-            &["It was thrown below `-[Cart total]` in Demo", "Last Exception Backtrace frame 1: objc_exception_throw"],
+            &["It was thrown below `-[Cart total]` in Demo"],
         ),
         case(
             "malloc-message",
@@ -184,7 +196,7 @@ fn said() -> Vec<Case> {
             &["An index or key does not exist", "does not", "__cxa_throw"],
         ),
         case("malloc-frames", crash("SIGABRT").frames("libsystem_kernel.dylib __pthread_kill\nlibsystem_kernel.dylib abort\nlibsystem_malloc.dylib -\nDemo -[Cart total]"), "Heap error found by malloc", &["does not tell which of the two"]),
-        case("abort", crash("SIGABRT").frames(ABORT), "The process ended itself with abort()", &["abort() was called by `-[Cart total]` in Demo", "no library left a message"]),
+        case("abort", crash("SIGABRT").frames(ABORT), "The process ended itself with abort()", &["It happened below `-[Cart total]` in Demo", "no library left a message"]),
     ]
 }
 
@@ -211,15 +223,15 @@ fn accesses() -> Vec<Case> {
         case(
             "pointer-authentication",
             access("KERN_INVALID_ADDRESS at 0x0f24000186a18d80 -> 0x0000000186a18d80 (possible pointer authentication failure)").frames(APP),
-            "Bad pointer 0xf24000186a18d80: its upper bits are no address",
-            &["does not tell which of the two", "Without the upper bits"],
+            "Bad pointer 0xf24000186a18d80 (without its upper bits 0x186a18d80): its upper bits are no address",
+            &["does not tell which of the two"],
         ),
         case("memory-tagging", access("KERN_INVALID_ADDRESS at 0x0000000106a18d80").registers("esr=0x92000011").frames(APP), "Memory tagging caught", &["tag check fault"]),
         case(
             "null-pointer",
             access("KERN_INVALID_ADDRESS at 0x0000000000000008").registers(&format!("x0=0x0 x8=0x8 {READ}")).frames(APP),
             "Null pointer access: read at 0x8",
-            &["a member at that offset", "It happened in `-[Cart total]` in Demo", "x8 holds the address", "data abort, read, translation fault", "SIGSEGV:"],
+            &["a member at that offset", "It happened in `-[Cart total]` in Demo", "x8 holds the address", "data abort, read, translation fault"],
         ),
         case("below-null", access("KERN_INVALID_ADDRESS at 0xfffffffffffffff8").frames(APP), "Null pointer access: 0x8 bytes below null", &["negative index"]),
         case("misaligned", report("EXC_BAD_ACCESS", "SIGBUS").subtype("EXC_ARM_DA_ALIGN at 0x0000000106a18d81").frames(APP), "Misaligned access at 0x106a18d81", &["loadUnaligned"]),
@@ -235,7 +247,7 @@ fn accesses() -> Vec<Case> {
             "protection",
             report("EXC_BAD_ACCESS", "SIGBUS").subtype("KERN_PROTECTION_FAILURE at 0x0000000100000300").registers(WRITE_DENIED).frames(APP),
             "Write to read-only memory: 0x100000300 in Demo + 768",
-            &["SIGBUS:", "permission fault"],
+            &["permission fault"],
         ),
         case("unmapped", access("KERN_INVALID_ADDRESS at 0x0000000600fbeb80").registers("x16=0x600fbeb40").frames(APP), "Bad pointer at 0x600fbeb80", &["the address is x16 + 0x40", "where nothing is mapped"]),
     ]
@@ -271,10 +283,9 @@ fn others() -> Vec<Case> {
                 .frames(APP),
             "Deliberate trap",
             &[
-                "BRK instruction 0x1",
+                "The instruction says: a trap by the compiler",
                 "Swift's runtime checks",
                 "does not tell which check",
-                "EXC_ARM_BREAKPOINT",
             ],
         ),
         case(
@@ -331,6 +342,20 @@ fn negative() -> Vec<(&'static str, Case)> {
                     .termination("SIGNAL", 11, "Segmentation fault: 11")
                     .frames(APP),
                 "Null pointer",
+                &[],
+            ),
+        ),
+        (
+            "sanitizer",
+            case("abort", crash("SIGABRT").said("", "linked with Address Sanitizer").frames(ABORT), "The process ended itself", &[]),
+        ),
+        // A reporter's signal handler that makes an exception of its own.
+        (
+            "objc-throw",
+            case(
+                "cpp-exception",
+                crash("SIGABRT").frames("libobjc.A.dylib objc_exception_throw\nDemo SignalHandler\nlibsystem_kernel.dylib _sigtramp\nDemo -[Cart total]\nDemo main"),
+                "Uncaught exception",
                 &[],
             ),
         ),
@@ -584,7 +609,7 @@ fn negative() -> Vec<(&'static str, Case)> {
                 "trap",
                 report("EXC_BAD_INSTRUCTION", "SIGILL").arch(Arch::X86_64).codes("EXC_I386_INVOP"),
                 "Illegal instruction: most likely a deliberate trap",
-                &["EXC_I386_INVOP"],
+                &[],
             ),
         ),
         ("arithmetic", case("anything", report("EXC_SOFTWARE", ""), "EXC_SOFTWARE", &[])),
@@ -763,7 +788,7 @@ fn the_watchdogs_account_is_read_and_the_main_thread_cited() {
             "Killed by the watchdog",
             &["idle in its run loop", "does not tell whether it was busy or waiting"],
         ),
-        case("killed", old, "Killed by the watchdog", &["Exception Codes: 0x8badf00d"]),
+        case("killed", old, "Killed by the watchdog", &["was running `-[Cart total]`"]),
     ]);
 }
 
@@ -801,7 +826,7 @@ fn terminations_are_told_with_their_words() {
             "killed",
             unknown,
             "Ended by the library for talking to services (LIBXPC)",
-            &["Termination Description: peer is gone", "no code that this program knows"],
+            &["Code 0x4d peer is gone"],
         ),
         case("killed", by, "Killed with SIGKILL by runningboardd", &["killed it with SIGKILL"]),
     ]);

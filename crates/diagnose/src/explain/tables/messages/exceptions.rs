@@ -5,7 +5,13 @@ use super::{Hint, hint};
 const MAIN_CHECKER: &str = "Run with the Main Thread Checker on; it stops at the first such call.";
 
 /// Reasons of Objective-C exceptions.
-pub(crate) static REASONS: [Hint; 30] = [
+pub(crate) static REASONS: [Hint; 31] = [
+    hint(
+        "Unhandled JS Exception",
+        "A JavaScript error reached React Native's bridge, which ends the app of a release build.",
+        &["An exception in the app's JavaScript; the reason has its text and its JavaScript stack."],
+        &["Map the JavaScript stack in the reason with the bundle's source map."],
+    ),
     hint(
         "message sent to deallocated instance",
         "A released object was used; the zombie that took its place tells which.",

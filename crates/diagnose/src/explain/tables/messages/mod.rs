@@ -3,10 +3,12 @@
 
 mod exceptions;
 mod libraries;
+mod sanitizers;
 mod swift;
 
 pub(crate) use exceptions::{CPP_TYPES, EXCEPTION_NAMES, REASONS};
 pub(crate) use libraries::{CLIENT_BUGS, MALLOC};
+pub(crate) use sanitizers::{ENDS, SANITIZERS};
 pub(crate) use swift::SWIFT;
 
 /// A text and what it means.

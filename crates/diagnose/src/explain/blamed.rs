@@ -1,0 +1,62 @@
+//! The frame to look at first.
+
+use super::file_lock::holders;
+use super::kill::{Blame, killing};
+use crate::names::{base_name, fault_stack, main_thread, own_frames, thread_label};
+use crate::suspect::skip::is_end_or_throw;
+use crate::suspect::{handlers_frames, suspect_on};
+use backtrail_model::{Frame, Report, Source};
+
+/// The frame to look at first, and the stack that it is on.
+#[derive(Clone, Debug)]
+pub struct Blamed<'r> {
+    /// How evidence names the stack: `Thread 0`, `Last Exception Backtrace`.
+    pub stack: String,
+    /// The frame.
+    pub frame: &'r Frame,
+}
+
+/// The frame to look at first: the innermost that is not the system's and not passed over; where there is none, the
+/// innermost that does more than end the process or throw. With or without a name, and never one that was found by
+/// scanning. `None` where no code of the process is to blame, or the report has no stack.
+pub fn blamed(report: &Report) -> Option<Blamed<'_>> {
+    // The innermost frames of a kernel panic are those of the panic itself.
+    if report.source == Source::ApplePanic {
+        return None;
+    }
+    let killing = killing(report);
+    let is_privacy = killing
+        .as_ref()
+        .and_then(|killing| killing.namespace)
+        .is_some_and(|namespace| namespace.name == "TCC");
+    match killing.as_ref().map(|killing| killing.blame) {
+        Some(Blame::Outside) => return None,
+        Some(Blame::Packaging) if !is_privacy => return None,
+        Some(Blame::MainThread) => {
+            let thread = main_thread(report)?;
+            return on(report, thread_label(thread), own_frames(report, &thread.frames));
+        }
+        _ => {}
+    }
+    if killing.and_then(|killing| killing.code).is_some_and(|code| code.code == 0xdead_10cc)
+        && let Some(holder) = holders(report).into_iter().next()
+    {
+        return Some(Blamed {
+            stack: thread_label(holder.thread),
+            frame: holder.caller.unwrap_or(holder.lock),
+        });
+    }
+    let (stack, frames) = fault_stack(report)?;
+    on(report, stack, frames)
+}
+
+fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blamed<'r>> {
+    let suspect = suspect_on(report, &stack, frames).filter(|suspect| !suspect.is_entry);
+    if let Some(suspect) = suspect {
+        return Some(Blamed { stack, frame: suspect.frame });
+    }
+    let ends = |frame: &&Frame| frame.names().next().is_some_and(|name| is_end_or_throw(base_name(name)));
+    let frames = frames.get(handlers_frames(frames)..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
+    let frame = frames.iter().find(|frame| !ends(frame))?;
+    Some(Blamed { stack, frame })
+}
