@@ -36,6 +36,7 @@ mod load_command;
 mod macho;
 mod object;
 mod read_at;
+mod relocation;
 mod section;
 mod slice;
 mod sniff;
@@ -52,8 +53,10 @@ pub use crate::macho::cache::{CacheImage, CacheMapping, SharedCache, SubCache};
 pub use crate::macho::debug_map::{DebugMapEntry, DebugMapFunction, DebugMapVariable};
 #[doc(hidden)]
 pub use crate::object::parse_count;
+pub use crate::macho::linking::Pointers;
 pub use crate::object::{Endian, Format, Kind, Object};
 pub use crate::read_at::ReadAt;
+pub use crate::relocation::{Import, Relocation, RelocationKind, RelocationTarget};
 pub use crate::section::{FileRange, Section, Segment};
 pub use crate::slice::{Slice, slices};
 pub use crate::symbol::{Binding, Preference, Symbol, SymbolTable};

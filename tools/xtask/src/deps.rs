@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("capture", &["sys", "core"]),
     // L3
     ("store", &["model", "object", "table", "unwind", "sys", "core"]),
+    ("sdk", &["object", "core"]),
     // L4
     ("resolve", &["store", "symbolize", "model", "object", "table", "unwind", "demangle", "core"]),
     ("stacks", &["store", "capture", "model", "object", "unwind", "core"]),

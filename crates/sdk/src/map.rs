@@ -1,0 +1,155 @@
+//! `map`: which ranges of an app belong to which library.
+
+use backtrail_core::{AddrRange, Svma};
+use backtrail_object::Object;
+
+use crate::app::App;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::link_map::LinkMap;
+use crate::place::{How, Placed, place};
+
+/// How sure it is whose a range is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Confidence {
+    /// It follows from something else: what lies around it, or the name of its class. Its code is not the known one.
+    Likely,
+    /// Its code is the library's, and what it calls and mentions agrees.
+    Strong,
+    /// The linker said so.
+    Certain,
+}
+
+impl Confidence {
+    /// As JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Likely => "likely",
+            Self::Strong => "strong",
+            Self::Certain => "certain",
+        }
+    }
+}
+
+/// One range of an app with its owner.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct OwnedRange {
+    /// Where it lies; the end is not part of it.
+    pub range: AddrRange<Svma>,
+    /// The library's name.
+    pub owner: String,
+    /// Its version; `None` where another version's code is there.
+    pub version: Option<String>,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// By what it was told, in a word: `name`, `body`, `call`, `order`, `changed`, `link map`, `stamp`.
+    pub how: &'static str,
+}
+
+/// The ranges of one app that have an owner, ascending, none over another.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct OwnerMap {
+    /// The ranges.
+    pub ranges: Vec<OwnedRange>,
+    /// What could not be used, and why.
+    pub notes: Vec<String>,
+}
+
+/// Of the functions found, so many hundredths must have the known bodies for the version to be named.
+const SAME_VERSION: usize = 97;
+
+/// Says which ranges of an app came from the libraries of fingerprints: by the linker's own map where there is one, else by
+/// comparing code.
+///
+/// # Errors
+/// Where the app's architecture is none that is compared, or the link map is that of another build.
+pub fn map(
+    object: &Object<'_>,
+    fingerprints: &[Fingerprint],
+    link_map: Option<&LinkMap>,
+) -> Result<OwnerMap> {
+    if let Some(link_map) = link_map {
+        link_map.check(object)?;
+        return Ok(OwnerMap { ranges: link_map.owned(object, fingerprints), notes: Vec::new() });
+    }
+    let app = App::read(object)?;
+    let mut owners = OwnerMap::default();
+    if app.functions.is_empty() {
+        owners.notes.push("the app states no starts of functions".to_owned());
+        return Ok(owners);
+    }
+    let mut placed: Vec<(&Fingerprint, Placed)> = Vec::new();
+    for fingerprint in fingerprints {
+        let Some(slice) = fingerprint.slice(app.arch, app.is_mach_o) else {
+            owners.notes.push(format!(
+                "{} {}: was not learnt for {}",
+                fingerprint.name, fingerprint.version, app.arch
+            ));
+            continue;
+        };
+        let Some(found) = place(&app, slice) else { continue };
+        // Of several versions of one library, the one whose code is there.
+        match placed.iter_mut().find(|(other, _)| other.name == fingerprint.name) {
+            Some(other) if other.1.equal < found.equal => *other = (fingerprint, found),
+            Some(_) => {}
+            None => placed.push((fingerprint, found)),
+        }
+    }
+    owners.ranges = join(&app, &placed);
+    Ok(owners)
+}
+
+/// One list of ranges. What two libraries claim is nobody's.
+fn join(app: &App<'_>, placed: &[(&Fingerprint, Placed)]) -> Vec<OwnedRange> {
+    let mut claims: Vec<Option<(usize, How)>> = vec![None; app.functions.len()];
+    let mut contested = vec![false; app.functions.len()];
+    for (library, (_, found)) in placed.iter().enumerate() {
+        for (function, how) in &found.claims {
+            let (Some(claim), Some(contested)) = (claims.get_mut(*function), contested.get_mut(*function)) else {
+                continue;
+            };
+            *contested |= claim.is_some();
+            *claim = Some((library, *how));
+        }
+    }
+    let mut ranges: Vec<OwnedRange> = Vec::new();
+    for ((function, claim), contested) in app.functions.iter().zip(claims).zip(contested) {
+        let Some((library, how)) = claim.filter(|_| !contested) else { continue };
+        let Some((fingerprint, found)) = placed.get(library) else { continue };
+        let is_known = found.equal * 100 >= found.claims.len() * SAME_VERSION;
+        let (confidence, how) = shown(how);
+        let range = AddrRange::new(function.start, function.end);
+        let version = is_known.then_some(&fingerprint.version);
+        match ranges.last_mut() {
+            Some(last)
+                if last.range.end() == range.start()
+                    && last.owner == fingerprint.name
+                    && last.confidence == confidence
+                    && last.how == how =>
+            {
+                last.range = AddrRange::new(last.range.start(), range.end());
+            }
+            _ => ranges.push(OwnedRange {
+                range,
+                owner: fingerprint.name.clone(),
+                version: version.cloned(),
+                confidence,
+                how,
+            }),
+        }
+    }
+    ranges
+}
+
+fn shown(how: How) -> (Confidence, &'static str) {
+    match how {
+        How::Name => (Confidence::Strong, "name"),
+        How::Body => (Confidence::Strong, "body"),
+        How::Call => (Confidence::Strong, "call"),
+        How::Order => (Confidence::Strong, "order"),
+        How::Changed => (Confidence::Likely, "changed"),
+    }
+}
