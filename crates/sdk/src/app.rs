@@ -48,6 +48,8 @@ pub(crate) struct App<'d> {
     classes: Map<u64, Digest>,
     imports: Map<u64, Digest>,
     callers: OnceLock<Callers>,
+    /// By function: whether data has its address.
+    in_data: OnceLock<Vec<bool>>,
 }
 
 /// Which functions mention each function.
@@ -101,6 +103,7 @@ impl<'d> App<'d> {
             classes: classes.objects,
             imports,
             callers: OnceLock::new(),
+            in_data: OnceLock::new(),
         })
     }
 
@@ -178,6 +181,32 @@ impl<'d> App<'d> {
         let callers = self.callers.get_or_init(|| self.read_callers());
         let at = |index: usize| callers.first.get(index).map_or(0, |at| crate::fingerprint::index(*at));
         callers.all.get(at(function)..at(function + 1)).unwrap_or_default()
+    }
+
+    /// Whether data has the address of this function.
+    pub(crate) fn is_in_data(&self, function: usize) -> bool {
+        self.in_data.get_or_init(|| self.read_data()).get(function).copied().unwrap_or(true)
+    }
+
+    fn read_data(&self) -> Vec<bool> {
+        let Some(pointers) = &self.pointers else { return Vec::new() };
+        let mut found = vec![false; self.functions.len()];
+        let word = if self.object.is_64() { 8 } else { 4 };
+        for section in self.object.sections() {
+            if section.is_code || !section.is_loaded || section.is_no_bits() {
+                continue;
+            }
+            let mut at = section.address.start();
+            while at < section.address.end() {
+                let target = pointers.read(at).and_then(|target| self.function_at(target));
+                if let Some(found) = target.and_then(|target| found.get_mut(target)) {
+                    *found = true;
+                }
+                let Some(next) = at.checked_add(word) else { break };
+                at = next;
+            }
+        }
+        found
     }
 
     fn read_callers(&self) -> Callers {

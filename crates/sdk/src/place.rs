@@ -4,6 +4,7 @@
 //! whose texts, imports and calls agree; what those call and point to; and what lies between them, where the app keeps the
 //! library's order. Never what is merely near.
 
+mod classes;
 mod order;
 mod spread;
 mod work;
@@ -46,6 +47,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::bodies(&mut work);
     spread::calls(&mut work);
     spread::verify(&mut work);
+    spread::groups(&mut work);
     spread::calls(&mut work);
     if !is_there(&work) {
         return None;
@@ -53,7 +55,9 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     order::fill(&mut work);
     // What order placed may call what nothing else does.
     spread::calls(&mut work);
+    spread::weak(&mut work);
     order::fill(&mut work);
+    classes::fill(&mut work);
     spread::changed(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
     let equal = claims.iter().filter(|(_, how)| *how != How::Changed).count();

@@ -11,6 +11,8 @@ const KEPT: u32 = 40;
 const SKIPPED: u32 = 6;
 /// Functions between two known ones that are compared.
 const LONGEST: u32 = 400;
+/// Places between two object files.
+const ACROSS: u32 = 48;
 /// The weight of a function that may end a run: many of fewer words are alike.
 const END: u32 = 4;
 
@@ -32,16 +34,52 @@ pub(super) fn fill(work: &mut Work<'_, '_>) {
             between(work, (p, i), (q, j));
         }
     }
-    for (place, function, member) in known {
+    for (place, function, member) in known.iter().copied() {
         if members.contains(&member) {
             extend(work, place, function, member, true);
             extend(work, place, function, member, false);
         }
     }
+    across(work);
+}
+
+/// Claims what lies between two object files of the library, where all of it has bodies of the library: small object files
+/// of which nothing stands out.
+fn across(work: &mut Work<'_, '_>) {
+    let known = known(work);
+    for pair in known.windows(2) {
+        let [(p, ..), (q, ..)] = *pair else { continue };
+        let between = p + 1..q;
+        if between.is_empty() || q - p > ACROSS || !between.clone().all(|place| is_open(work, place)) {
+            continue;
+        }
+        let mut run = Vec::new();
+        for place in between {
+            let alike = work.alike(place).to_vec();
+            // One that goes on where the last one was, if there is one.
+            let last: Option<u32> = run.last().map(|(function, _): &(u32, u32)| *function);
+            let mut fits: Vec<u32> = Vec::new();
+            for function in alike {
+                if work.place_of(function).is_none() && work.matches(function, place) && work.agreement(function, place).is_some() {
+                    fits.push(function);
+                }
+            }
+            let next = fits.iter().copied().find(|function| last.is_some_and(|last| *function > last && function - last <= SKIPPED));
+            match next.or(fits.first().copied()) {
+                Some(function) => run.push((function, place)),
+                None => break,
+            }
+        }
+        if run.len() as u64 == u64::from(q - p - 1) {
+            for (function, place) in run {
+                work.claim(function, place, How::Order);
+            }
+        }
+    }
 }
 
 /// In the app's order.
-fn known(work: &Work<'_, '_>) -> Vec<Known> {
+pub(super) fn known(work: &Work<'_, '_>) -> Vec<Known> {
     let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
     placed.filter_map(|(function, place, _)| Some((place, function, work.function(function)?.member))).collect()
 }
@@ -51,7 +89,7 @@ fn is_successor(pair: &[Known]) -> bool {
 }
 
 /// Whether the app has the library's functions in its order, by and large.
-fn is_kept(known: &[Known]) -> bool {
+pub(super) fn is_kept(known: &[Known]) -> bool {
     let successors = known.windows(2).filter(|pair| is_successor(pair)).count();
     let members: std::collections::BTreeSet<u32> = known.iter().map(|(.., member)| *member).collect();
     let pairs = known.len().saturating_sub(members.len());

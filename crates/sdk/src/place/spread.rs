@@ -92,6 +92,93 @@ pub(super) fn bodies(work: &mut Work<'_, '_>) {
     }
 }
 
+/// Bodies that several functions of the library share, as the constructors of C++ do, and that the app has no oftener.
+pub(super) fn groups(work: &mut Work<'_, '_>) {
+    let mut groups: Map<(u64, u64), Vec<u32>> = Map::default();
+    for (number, function) in (0u32..).zip(&work.slice.functions) {
+        groups.entry((function.body.0, function.outline.0)).or_default().push(number);
+    }
+    let mut places: Map<(u64, u64), Vec<u32>> = Map::default();
+    for place in 0..number(work.app.functions.len()) {
+        let alike = work.alike(place).to_vec();
+        let mut bodies: Set<(u64, u64)> = Set::default();
+        for function in alike {
+            let Some(key) = work.function(function).map(|function| (function.body.0, function.outline.0)) else { continue };
+            if !bodies.contains(&key) && work.matches(function, place) && work.agreement(function, place).is_some() {
+                bodies.insert(key);
+                places.entry(key).or_default().push(place);
+            }
+        }
+    }
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_unstable();
+    for (key, places) in places {
+        let Some(functions) = groups.get(&key).filter(|functions| functions.len() > 1) else { continue };
+        if places.len() > functions.len() || functions.iter().any(|function| work.is_weak(*function)) {
+            continue;
+        }
+        for place in places {
+            if work.at(place).is_some() || has_method(work, place) {
+                continue;
+            }
+            let fits = |work: &Work<'_, '_>, function: u32| {
+                work.place_of(function).is_none()
+                    && !is_used_by_others(work, function, place)
+                    && work.agreement(function, place).is_some_and(|agreement| agreement >= ANCHOR)
+            };
+            let free = functions.iter().copied().find(|function| fits(work, *function));
+            if let Some(function) = free.filter(|function| calls_agree(work, *function, place)) {
+                work.put(function, place, How::Body);
+            }
+        }
+    }
+}
+
+/// Weak functions that nobody but the library mentions. Had the app a definition of its own, its code would call it.
+pub(super) fn weak(work: &mut Work<'_, '_>) {
+    let mut open: Vec<(u32, u32)> =
+        work.placed().filter(|(_, _, how)| *how != How::Changed).map(|(function, place, _)| (function, place)).collect();
+    // Called in a circle, or by what is placed later: looked at again when more is known.
+    let mut waiting: Vec<(u32, u32)> = Vec::new();
+    loop {
+        let mut is_changed = false;
+        while let Some((function, place)) = open.pop() {
+            for (target, address) in references(work, function, place) {
+                let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else { continue };
+                let Some(there) = work.app.function_at(address).map(number) else { continue };
+                if work.is_weak(callee) && work.at(there).is_none() && !work.is_foreign(there)
+                    && !has_method(work, there)
+                    && work.matches(callee, there)
+                    && work.agreement(callee, there).is_some()
+                {
+                    waiting.push((callee, there));
+                }
+            }
+        }
+        waiting.sort_unstable();
+        waiting.dedup();
+        let mut still = Vec::new();
+        for (function, place) in std::mem::take(&mut waiting) {
+            if work.at(place).is_some() {
+                continue;
+            }
+            let callers = work.app.callers(index(place));
+            let is_ours = callers.iter().all(|caller| work.at(*caller).is_some()) && !work.app.is_in_data(index(place));
+            if is_ours {
+                work.claim(function, place, How::Call);
+                open.push((function, place));
+                is_changed = true;
+            } else {
+                still.push((function, place));
+            }
+        }
+        waiting = still;
+        if !is_changed {
+            break;
+        }
+    }
+}
+
 /// Whether the place is a method: then its name would have told.
 fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
     work.app_function(place).is_none_or(|function| work.app.methods.contains_key(&function.start.get()))
