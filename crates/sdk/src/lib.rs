@@ -17,9 +17,11 @@ mod link_map;
 mod map;
 mod objc;
 mod place;
+mod stamp;
 
 pub use error::{Error, ErrorKind};
 pub use fingerprint::Fingerprint;
 pub use learn::{LearnOptions, Learned, learn};
 pub use link_map::{LinkMap, Piece};
-pub use map::{Confidence, OwnedRange, OwnerMap, map};
+pub use map::{AppOwners, Confidence, OwnedRange, OwnerMap, map, map_file};
+pub use stamp::{LONGEST_STAMP, Stamped, stamp, unstamp};

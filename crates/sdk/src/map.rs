@@ -1,10 +1,10 @@
 //! `map`: which ranges of an app belong to which library.
 
-use backtrail_core::{AddrRange, Svma};
-use backtrail_object::Object;
+use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+use backtrail_object::{Format, Kind, Limits, Object, slices};
 
 use crate::app::App;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
 use crate::link_map::LinkMap;
 use crate::place::{How, Placed, place};
@@ -58,6 +58,54 @@ pub struct OwnerMap {
     pub notes: Vec<String>,
 }
 
+/// One architecture of an app, with its owners.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct AppOwners {
+    /// The architecture.
+    pub arch: Arch,
+    /// The build's identity.
+    pub id: Option<ImageId>,
+    /// Whose ranges are whose.
+    pub owners: OwnerMap,
+}
+
+/// Each architecture of an app's binary, mapped as [`map`] does, or only the one that is asked for.
+///
+/// # Errors
+/// Where the bytes are no linked image, or none of its architectures can be compared.
+pub fn map_file(
+    bytes: &[u8],
+    arch: Option<Arch>,
+    fingerprints: &[Fingerprint],
+    link_map: Option<&LinkMap>,
+) -> Result<Vec<AppOwners>> {
+    let limits = Limits::default();
+    let mut mapped = Vec::new();
+    let mut problem = None;
+    for slice in slices(bytes, &limits)? {
+        if arch.is_some_and(|arch| arch != slice.arch) {
+            continue;
+        }
+        let found = slice.parse(&limits).map_err(Error::from).and_then(|object| {
+            if object.kind() == Kind::Relocatable {
+                return Err(Error::new(ErrorKind::WrongInput, "expected a linked app, found the input of a linker"));
+            }
+            let owners = map(&object, fingerprints, link_map)?;
+            Ok(AppOwners { arch: object.arch(), id: object.id(), owners })
+        });
+        match found {
+            Ok(found) => mapped.push(found),
+            Err(error) => problem = problem.or(Some(error)),
+        }
+    }
+    match problem {
+        Some(problem) if mapped.is_empty() => Err(problem),
+        None if mapped.is_empty() => Err(Error::new(ErrorKind::WrongInput, "the app has no such architecture")),
+        _ => Ok(mapped),
+    }
+}
+
 /// Of the functions found, so many hundredths must have the known bodies for the version to be named.
 const SAME_VERSION: usize = 97;
 
@@ -79,7 +127,6 @@ pub fn map(
     let mut owners = OwnerMap::default();
     if app.functions.is_empty() {
         owners.notes.push("the app states no starts of functions".to_owned());
-        return Ok(owners);
     }
     let mut placed: Vec<(&Fingerprint, Placed)> = Vec::new();
     for fingerprint in fingerprints {
@@ -99,7 +146,52 @@ pub fn map(
         }
     }
     owners.ranges = join(&app, &placed);
+    mark(&mut owners.ranges, stamps(object, fingerprints));
     Ok(owners)
+}
+
+/// The sections that a vendor stamped: they say themselves whose they are.
+fn stamps(object: &Object<'_>, fingerprints: &[Fingerprint]) -> Vec<OwnedRange> {
+    let is_mach_o = object.format() == Format::MachO;
+    let sections = object.sections().iter().filter(|section| section.is_code && section.is_loaded);
+    let stamped = sections.filter_map(|section| {
+        let name = section.name.strip_prefix(if is_mach_o { "__text_" } else { "text_" })?;
+        let known = fingerprints.iter().find(|fingerprint| fingerprint.name.eq_ignore_ascii_case(name));
+        Some(OwnedRange {
+            range: section.address,
+            owner: known.map_or(name, |known| &known.name).to_owned(),
+            version: None,
+            confidence: Confidence::Certain,
+            how: "stamp",
+        })
+    });
+    stamped.collect()
+}
+
+/// Puts certain ranges in the place of what they lie over.
+fn mark(ranges: &mut Vec<OwnedRange>, certain: Vec<OwnedRange>) {
+    for stamp in certain {
+        let range = stamp.range;
+        let mut kept: Vec<OwnedRange> = Vec::with_capacity(ranges.len() + 2);
+        let mut version = None;
+        for old in ranges.drain(..) {
+            if old.range.end() <= range.start() || old.range.start() >= range.end() {
+                kept.push(old);
+                continue;
+            }
+            if old.owner == stamp.owner {
+                version = version.or(old.version.clone());
+            }
+            let before = AddrRange::new(old.range.start(), range.start().min(old.range.end()));
+            let after = AddrRange::new(range.end().max(old.range.start()), old.range.end());
+            kept.extend(
+                [before, after].into_iter().filter(|part| !part.is_empty()).map(|range| OwnedRange { range, ..old.clone() }),
+            );
+        }
+        kept.push(OwnedRange { version, ..stamp });
+        kept.sort_by_key(|owned| owned.range.start());
+        *ranges = kept;
+    }
 }
 
 /// One list of ranges. What two libraries claim is nobody's.

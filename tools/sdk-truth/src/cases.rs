@@ -6,7 +6,7 @@ use std::process::Command;
 
 use backtrail_sdk::{Fingerprint, LinkMap};
 
-use crate::Result;
+use crate::{Result, copies};
 use crate::app::{LLVM, Random, objects, run as run_program};
 use crate::judge::{Owner, Score, judge};
 use crate::libraries::{DEVELOPMENT, Language, Library};
@@ -26,6 +26,12 @@ enum Way {
     Opcodes,
     /// The library is not in it.
     Absent,
+    /// The app has copies of some classes under another prefix, and the library.
+    Copies,
+    /// The same without the library.
+    CopiesAlone,
+    /// Compiled for size.
+    Small,
 }
 
 const WAYS: &[(Way, &str)] = &[
@@ -38,6 +44,9 @@ const WAYS: &[(Way, &str)] = &[
     (Way::Permuted, "order-file"),
     (Way::PermutedFolded, "order-file-folded"),
     (Way::Absent, "absent"),
+    (Way::Copies, "copies"),
+    (Way::CopiesAlone, "copies-alone"),
+    (Way::Small, "app-Oz"),
 ];
 
 struct Options {
@@ -235,6 +244,22 @@ fn case(
             if way == Way::PermutedFolded {
                 arguments.push("--icf=all".to_owned());
             }
+        }
+        Way::Copies | Way::CopiesAlone => {
+            if library.language != Language::ObjectiveC {
+                return Ok(Score::default());
+            }
+            let copies = copies::make(Path::new(&file), arch, &cache.join("copies").join(arch).join(library.name))?;
+            // In the midst of the app's own code.
+            let middle = arguments.len() / 2;
+            arguments.splice(middle..middle, copies.iter().map(|path| shown(path)));
+            if way == Way::Copies {
+                arguments.extend(force);
+            }
+        }
+        Way::Small => {
+            arguments = objects(cache, &target(arch), &["-Oz"], 40, 1)?.iter().map(|path| shown(path)).collect();
+            arguments.extend(force);
         }
         Way::Absent => {
             // Another library of another kind is there instead.

@@ -5,6 +5,7 @@
 
 mod app;
 mod cases;
+mod copies;
 mod judge;
 mod libraries;
 

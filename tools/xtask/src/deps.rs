@@ -40,7 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "backtrail",
         &[
-            "hang", "stacks", "resolve", "diagnose", "store", "report", "model", "demangle", "core",
+            "hang", "stacks", "resolve", "diagnose", "store", "sdk", "report", "model", "demangle", "core",
             "capture", "object", "table", "unwind",
         ],
     ),

@@ -46,8 +46,19 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
             continue;
         }
         let is_class = work.has_class(crate::hash::Digest(owner));
+        // A class is there once. A category's name may be taken by a copy of it, then neither is told by name.
+        let mut seen: Map<u32, u32> = Map::default();
+        for (known, place) in &methods {
+            if let Some(known) = known {
+                let first = seen.entry(*known).or_insert(*place);
+                if *first != *place {
+                    *first = u32::MAX;
+                }
+            }
+        }
         for ((known, place), equal) in methods.iter().zip(equal) {
             match known {
+                Some(known) if !is_class && seen.get(known) == Some(&u32::MAX) => {}
                 Some(known) if equal => {
                     work.put(*known, *place, How::Name);
                     // Two methods of the library may have been folded.
