@@ -473,8 +473,8 @@ impl<'d> Object<'d> {
         }
     }
 
-    /// Slots of a linked image that the dynamic linker fills with addresses of other images, and for Mach-O the stubs that
-    /// jump through them; by address.
+    /// Slots of a linked image that the dynamic linker fills by name, and for Mach-O the stubs that jump through them; by
+    /// address. In ELF the name may be the image's own, where another image may take its place.
     ///
     /// # Errors
     /// Where the tables that name them leave the file.
@@ -482,6 +482,18 @@ impl<'d> Object<'d> {
         match &*self.tables {
             Tables::MachO(tables) => macho::linking::imports(self, tables),
             Tables::Elf(tables) => elf::linking::imports(self, tables),
+        }
+    }
+
+    /// Pointers of a linked ELF image that the dynamic linker only moves, and those to what the image defines itself: where
+    /// they are and what they hold, by place. Empty for Mach-O, and where they are packed (`SHT_RELR`).
+    ///
+    /// # Errors
+    /// Where the tables that list them leave the file.
+    pub fn moved_pointers(&self) -> Result<Vec<(Svma, Svma)>> {
+        match &*self.tables {
+            Tables::MachO(_) => Ok(Vec::new()),
+            Tables::Elf(tables) => elf::linking::moved_pointers(self, tables),
         }
     }
 

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use backtrail_core::{Arch, Svma};
-use backtrail_object::{Format, Object, Pointers};
+use backtrail_object::{Format, Object, Pointers, SymbolTable};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::{Reference, Target};
 use crate::hash::{Digest, Domain, Map};
 use crate::isa::{Isa, Outline, Resolved};
 use crate::learn::{Content, ElfImage, MachMemory, Memory, literal};
-use crate::objc::{Classes, Method};
+use crate::objc::{Classes, Method, string};
 
 /// One function, or what the app has between two starts.
 #[derive(Clone, Debug)]
@@ -47,6 +47,10 @@ pub(crate) struct App<'d> {
     pointers: Option<Pointers<'d>>,
     classes: Map<u64, Digest>,
     imports: Map<u64, Digest>,
+    /// What an ELF image exports, and may call by way of a slot.
+    pub(crate) exports: Map<u64, Svma>,
+    /// Pointers of an ELF image, by place.
+    moved: Vec<(Svma, Svma)>,
     callers: OnceLock<Callers>,
     /// By function: whether data has its address.
     in_data: OnceLock<Vec<bool>>,
@@ -79,7 +83,7 @@ impl<'d> App<'d> {
         for method in &classes.methods {
             methods.entry(method.address.get()).or_default().push(*method);
         }
-        let imports = imports(object, isa, &sections);
+        let imports = imports(object, isa, pointers.as_ref(), &sections);
         let mut contents: Vec<_> = object
             .sections()
             .iter()
@@ -102,6 +106,8 @@ impl<'d> App<'d> {
             pointers,
             classes: classes.objects,
             imports,
+            exports: exports(object),
+            moved: object.moved_pointers().unwrap_or_default(),
             callers: OnceLock::new(),
             in_data: OnceLock::new(),
         })
@@ -124,14 +130,18 @@ impl<'d> App<'d> {
         let (at, page_at) = (reference.at as usize, reference.page_at as usize);
         match self.isa.resolve(reference.form, code, at, page_at, reference.bias.into())? {
             Resolved::Slot(slot) => match self.imports.get(&slot.get()) {
-                Some(name) => Some(Found::Import(*name)),
-                None => self.pointers.as_ref()?.read(slot).map(Found::Place),
+                Some(name) => Some(self.named(*name)),
+                None => self.pointer(slot).map(Found::Place),
             },
             Resolved::Address(address) => Some(match self.imports.get(&address.get()) {
-                Some(name) => Found::Import(*name),
+                Some(name) => self.named(*name),
                 None => Found::Place(address),
             }),
         }
+    }
+
+    fn named(&self, name: Digest) -> Found {
+        self.exports.get(&name.0).map_or(Found::Import(name), |address| Found::Place(*address))
     }
 
     /// The text, constant or class at an address. `None` where nothing tells.
@@ -158,7 +168,7 @@ impl<'d> App<'d> {
                     return None;
                 }
                 let memory: &dyn Memory = &image;
-                [Content::Strings, Content::Constants(4), Content::Constants(8), Content::Constants(16)]
+                [Content::Strings, Content::Constants(4), Content::Constants(8), Content::Constants(16), Content::Constants(32)]
                     .into_iter()
                     .find_map(|content| literal(memory, content, 0, address).filter(|found| *found == wanted))
                     .or_else(|| literal(memory, Content::Strings, 0, address))
@@ -168,7 +178,13 @@ impl<'d> App<'d> {
 
     /// The address that a pointer in data holds.
     pub(crate) fn pointer(&self, at: Svma) -> Option<Svma> {
-        self.pointers.as_ref()?.read(at)
+        match &self.pointers {
+            Some(pointers) => pointers.read(at),
+            None => {
+                let found = self.moved.binary_search_by_key(&at, |(place, _)| *place).ok()?;
+                self.moved.get(found).map(|(_, target)| *target)
+            }
+        }
     }
 
     /// Whether this is an import: a stub, or a slot.
@@ -189,8 +205,19 @@ impl<'d> App<'d> {
     }
 
     fn read_data(&self) -> Vec<bool> {
-        let Some(pointers) = &self.pointers else { return Vec::new() };
         let mut found = vec![false; self.functions.len()];
+        let Some(pointers) = &self.pointers else {
+            if self.moved.is_empty() {
+                // Nothing is known, which is no proof that data has none.
+                return Vec::new();
+            }
+            for target in self.moved.iter().filter_map(|(_, target)| self.function_at(*target)) {
+                if let Some(found) = found.get_mut(target) {
+                    *found = true;
+                }
+            }
+            return found;
+        };
         let word = if self.object.is_64() { 8 } else { 4 };
         for section in self.object.sections() {
             if section.is_code || !section.is_loaded || section.is_no_bits() {
@@ -290,16 +317,30 @@ fn functions(
     found
 }
 
+/// What an ELF image exports, by hashes of names.
+fn exports(object: &Object<'_>) -> Map<u64, Svma> {
+    if object.format() == Format::MachO {
+        return Map::default();
+    }
+    let symbols = object.symbols().unwrap_or_default();
+    let exported = symbols.iter().filter(|symbol| symbol.table == SymbolTable::Dynsym);
+    exported.map(|symbol| (Digest::of(Domain::Name, symbol.name.as_bytes()).0, symbol.address)).collect()
+}
+
 /// Slots and stubs by address, with hashes of names.
 fn imports(
     object: &Object<'_>,
     isa: Isa,
+    pointers: Option<&Pointers<'_>>,
     sections: &[Cow<'_, [u8]>],
 ) -> Map<u64, Digest> {
     let stated = object.imports().unwrap_or_default();
     let mut imports: Map<u64, Digest> = Map::default();
     for import in stated {
         imports.insert(import.address.get(), Digest::of(Domain::Name, import.name.as_bytes()));
+    }
+    if let Some(pointers) = pointers {
+        imports.extend(selector_stubs(object, isa, pointers, sections));
     }
     // ELF names slots only; stubs are read. They have 16 bytes, or 12.
     const STEP: usize = 4;
@@ -320,4 +361,30 @@ fn imports(
         }
     }
     imports
+}
+
+/// Stubs that send one message each: code calls them by the name `_objc_msgSend$` with the selector.
+fn selector_stubs(
+    object: &Object<'_>,
+    isa: Isa,
+    pointers: &Pointers<'_>,
+    sections: &[Cow<'_, [u8]>],
+) -> Vec<(u64, Digest)> {
+    let mut found = Vec::new();
+    for (section, bytes) in object.sections().iter().zip(sections) {
+        if section.name != "__objc_stubs" {
+            continue;
+        }
+        for offset in (0..bytes.len()).step_by(4) {
+            let address = section.address.start().checked_add(offset as u64);
+            let (Some(address), Some(code)) = (address, bytes.get(offset..)) else { break };
+            // Only the start of a stub: it begins with the page of its selector.
+            let slot = isa.stub_slot((address, code.get(..code.len().min(8)).unwrap_or_default()));
+            let name = slot.and_then(|slot| string(pointers.bytes(pointers.read(slot)?)?));
+            if let Some(name) = name {
+                found.push((address.get(), Digest::of(Domain::Name, &[b"_objc_msgSend$", name].concat())));
+            }
+        }
+    }
+    found
 }

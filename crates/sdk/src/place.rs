@@ -44,6 +44,7 @@ const LEAST_WEIGHT: u64 = 400;
 pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     let mut work = Work::new(app, slice);
     spread::names(&mut work);
+    spread::exports(&mut work);
     spread::bodies(&mut work);
     spread::calls(&mut work);
     spread::verify(&mut work);

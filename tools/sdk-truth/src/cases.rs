@@ -6,7 +6,7 @@ use std::process::Command;
 
 use backtrail_sdk::{Fingerprint, LinkMap};
 
-use crate::{Result, copies};
+use crate::{Result, copies, elf};
 use crate::app::{LLVM, Random, objects, run as run_program};
 use crate::judge::{Owner, Score, judge};
 use crate::libraries::{DEVELOPMENT, Language, Library};
@@ -58,16 +58,21 @@ struct Options {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut options = Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64" };
+    let mut is_elf = false;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--show" => options.show = rest.next().and_then(|count| count.parse().ok()).unwrap_or(20),
             "--library" => options.libraries.extend(rest.next().cloned()),
+            "--elf" => is_elf = true,
             "--x86_64" => options.arch = "x86_64",
             other => options.wanted.push(other.to_owned()),
         }
     }
     let cache = cache()?;
+    if is_elf {
+        return elf::cases(&cache, &|name| options.wants(name), options.show);
+    }
     let mut totals: Vec<(String, Score)> = Vec::new();
     for library in DEVELOPMENT.iter().filter(|library| options.takes(library.name)) {
         let fingerprint = library.fingerprint(&cache, library.name)?;

@@ -83,19 +83,20 @@ pub(crate) fn judge(
     let pieces: Vec<_> = truth.pieces().collect();
     let starts = object.function_starts().map_err(|error| error.to_string())?;
     let mut shown = 0;
-    for piece in &pieces {
-        let start = piece.range.start();
-        if piece.range.is_empty() || !code.iter().any(|code| code.contains(start)) {
-            continue;
-        }
-        // Labels inside of functions are pieces in some maps; what no function starts at is none.
-        if starts.binary_search(&start).is_err() {
-            continue;
-        }
-        let size = piece.range.size();
+    for (index, start) in starts.iter().enumerate() {
+        let start = *start;
+        let Some(section) = code.iter().find(|code| code.contains(start)) else { continue };
+        // The last piece that begins there or before and is not empty.
+        let after = pieces.partition_point(|piece| piece.range.start() <= start);
+        let before = pieces.get(..after).unwrap_or_default();
+        let piece = before.iter().rev().take(64).find(|piece| piece.range.contains(start));
+        // Padding and what the linker made itself is nobody's, and no function.
+        let Some(piece) = piece else { continue };
+        let next = starts.get(index + 1).copied().unwrap_or(section.end());
+        let size = next.min(piece.range.end()).offset_from(start).unwrap_or(0);
         let folded = pieces.partition_point(|other| other.range.start() < start);
         let here = pieces.get(folded..).unwrap_or_default().iter().take_while(|other| other.range.start() == start);
-        let names: Vec<_> = here.filter_map(|piece| owner_of(piece.file)).collect();
+        let names: Vec<_> = here.filter_map(|piece| owner_of(piece.file)).chain(owner_of(piece.file)).collect();
         let claim = claim_at(&found.ranges, start);
         let is_owned = owner_of(piece.file).is_some();
         score.all += 1;

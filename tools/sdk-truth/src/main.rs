@@ -6,6 +6,7 @@
 mod app;
 mod cases;
 mod copies;
+mod elf;
 mod judge;
 mod libraries;
 

@@ -38,9 +38,15 @@ fn relocations_as<'d, E: FileHeader<Endian = Endianness>>(
         };
         budget = left;
         let mut symbols = Symbols::<E>::of(object, tables, raw.link)?;
-        for (offset, kind, symbol, addend) in read::<E>(object, tables, raw.kind, file)? {
-            let (kind, size) = kind_of(object.arch().family(), kind);
+        for (offset, raw_kind, symbol, addend) in read::<E>(object, tables, raw.kind, file)? {
+            let (kind, size) = kind_of(object.arch().family(), raw_kind);
+            // Where the addend stands at the place, that of a call makes up for the field's size.
+            let is_call = kind == RelocationKind::Branch && object.arch().family() == Family::X86;
+            let addend = if is_call && raw.kind == SHT_REL { -4 } else { addend };
             let target = symbols.target(symbol);
+            // A load from a slot may become the address itself: another operation, two bytes before.
+            let is_load = object.arch().family() == Family::X86 && matches!(raw_kind, R_386_GOT32X | R_386_GOT32);
+            let (offset, size) = if is_load { (offset.saturating_sub(2), size + 2) } else { (offset, size) };
             found.push(Relocation { offset, size, kind, target, addend });
         }
         found.sort_by_key(|relocation| relocation.offset);
@@ -168,7 +174,8 @@ impl<'o, 'd, E: FileHeader<Endian = Endianness>> Symbols<'o, 'd, E> {
     }
 }
 
-/// The slots of a linked image that the dynamic linker fills with the address of a function or variable of another image.
+/// The slots of a linked image that the dynamic linker fills by name: with the address of a function or variable of another
+/// image, or of this one where another may take its place.
 pub(crate) fn imports<'d>(object: &Object<'d>, tables: &Tables) -> Result<Vec<Import<'d>>> {
     if tables.header.is_64 {
         imports_as::<FileHeader64<Endianness>>(object, tables)
@@ -197,11 +204,52 @@ fn imports_as<'d, E: FileHeader<Endian = Endianness>>(
                     | (Family::Aarch64, R_AARCH64_JUMP_SLOT | R_AARCH64_GLOB_DAT)
                     | (Family::Arm, R_ARM_JUMP_SLOT | R_ARM_GLOB_DAT)
             );
-            if is_slot && let RelocationTarget::Undefined(name) = symbols.target(symbol) {
+            let target = if is_slot { symbols.target(symbol) } else { RelocationTarget::Unknown };
+            if let RelocationTarget::Undefined(name) | RelocationTarget::Defined { name: Some(name), .. } = target {
                 found.push(Import { address: Svma::new(offset), name });
             }
         }
     }
     found.sort_by_key(|import| import.address);
+    Ok(found)
+}
+
+/// The pointers of a linked image that the dynamic linker only moves, and those to what the image defines itself: where
+/// they are, and what they hold. Packed tables (`SHT_RELR`, Android's) are not read.
+pub(crate) fn moved_pointers(object: &Object<'_>, tables: &Tables) -> Result<Vec<(Svma, Svma)>> {
+    if tables.header.is_64 {
+        moved_pointers_as::<FileHeader64<Endianness>>(object, tables)
+    } else {
+        moved_pointers_as::<FileHeader32<Endianness>>(object, tables)
+    }
+}
+
+fn moved_pointers_as<E: FileHeader<Endian = Endianness>>(
+    object: &Object<'_>,
+    tables: &Tables,
+) -> Result<Vec<(Svma, Svma)>> {
+    let mut found = Vec::new();
+    let mut budget = object.view.len();
+    for (raw, section) in tables.raw_sections.iter().zip(&object.headers.sections) {
+        // Where the addend stands at the place, the place's own bytes are the answer.
+        let (true, Some(file)) = (raw.kind == SHT_RELA && section.is_loaded, section.file) else { continue };
+        let Some(left) = budget.checked_sub(file.size()) else { break };
+        budget = left;
+        let mut symbols = Symbols::<E>::of(object, tables, raw.link)?;
+        for (offset, kind, symbol, addend) in read::<E>(object, tables, raw.kind, file)? {
+            let base = match (object.arch().family(), kind) {
+                (Family::X86_64, R_X86_64_RELATIVE) | (Family::Aarch64, R_AARCH64_RELATIVE) => Some(0),
+                (Family::X86_64, R_X86_64_64) | (Family::Aarch64, R_AARCH64_ABS64) => match symbols.target(symbol) {
+                    RelocationTarget::Defined { address, .. } => Some(address.get()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let Some(base) = base {
+                found.push((Svma::new(offset), Svma::new(base.wrapping_add_signed(addend))));
+            }
+        }
+    }
+    found.sort_unstable();
     Ok(found)
 }

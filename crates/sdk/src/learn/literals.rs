@@ -109,6 +109,21 @@ impl Memory for MachMemory<'_, '_> {
     }
 }
 
+impl ElfMemory<'_> {
+    /// Whether something begins there. An x86 addend also has what follows the field in its instruction, which is not
+    /// known: then the place is off by that.
+    pub(crate) fn is_start(&self, content: Content, section: usize, address: Svma) -> bool {
+        match content {
+            Content::Strings => {
+                let before = address.get().checked_sub(1).map(Svma::new);
+                before.is_none_or(|before| self.bytes(section, before).and_then(<[u8]>::first) == Some(&0))
+            }
+            Content::Constants(size) => address.get().is_multiple_of(size as u64),
+            _ => true,
+        }
+    }
+}
+
 /// An ELF object: its sections all start at zero in a `.o` file, and there are no string objects.
 pub(crate) struct ElfMemory<'a> {
     /// The sections' bytes, in step with them.

@@ -326,8 +326,10 @@ impl Reader<'_, '_> {
         let literal = match self.pointers {
             Some(pointers) => literal(&MachMemory { object: self.object, pointers }, content, place.0, place.1),
             None => {
-                let memory: &dyn Memory = &ElfMemory { sections: self.sections };
-                literal(memory, content, place.0, place.1)
+                let memory = ElfMemory { sections: self.sections };
+                let memory: Option<&dyn Memory> =
+                    memory.is_start(content, place.0, place.1).then_some(&memory);
+                memory.and_then(|memory| literal(memory, content, place.0, place.1))
             }
         };
         literal.map_or(Raw::Data(place), Raw::Known)

@@ -73,6 +73,21 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
     }
 }
 
+/// Functions that an ELF image exports, by name and body.
+pub(super) fn exports(work: &mut Work<'_, '_>) {
+    let slice = work.slice;
+    for (function, known) in (0u32..).zip(&slice.functions) {
+        let address = work.app.exports.get(&known.name.0).copied();
+        let place = address.and_then(|address| work.app.function_at(address)).map(number);
+        if let Some(place) = place.filter(|_| known.reach == Reach::Global)
+            && work.matches(function, place)
+            && work.agreement(function, place).is_some()
+        {
+            work.put(function, place, How::Name);
+        }
+    }
+}
+
 /// Bodies that occur once in the library and once in the app.
 pub(super) fn bodies(work: &mut Work<'_, '_>) {
     let mut by_function: Map<u32, (u32, usize)> = Map::default();
