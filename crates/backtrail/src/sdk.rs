@@ -35,7 +35,11 @@ impl fmt::Display for SdkError {
             Self::File(error) => error.fmt(f),
             Self::Content { path, source } => write!(f, "{}: {source}", path.display()),
             Self::NoLibrary(path) => {
-                write!(f, "{}: expected a static library, a static framework or an .xcframework", path.display())
+                write!(
+                    f,
+                    "{}: expected a static library, a static framework or an .xcframework",
+                    path.display()
+                )
             }
         }
     }
@@ -116,8 +120,9 @@ pub fn fingerprints(paths: &[PathBuf]) -> Result<Vec<Fingerprint>, SdkError> {
     for path in paths {
         if path.is_dir() {
             let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-            let mut inside: Vec<_> =
-                entries.filter(|entry| entry.extension().is_some_and(|extension| extension == "btsdk")).collect();
+            let mut inside: Vec<_> = entries
+                .filter(|entry| entry.extension().is_some_and(|extension| extension == "btsdk"))
+                .collect();
             inside.sort();
             files.extend(inside);
         } else {

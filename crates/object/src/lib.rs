@@ -51,9 +51,9 @@ pub use crate::link::{DebugAltLink, DebugLink};
 pub use crate::load_command::LoadCommand;
 pub use crate::macho::cache::{CacheImage, CacheMapping, SharedCache, SubCache};
 pub use crate::macho::debug_map::{DebugMapEntry, DebugMapFunction, DebugMapVariable};
+pub use crate::macho::linking::Pointers;
 #[doc(hidden)]
 pub use crate::object::parse_count;
-pub use crate::macho::linking::Pointers;
 pub use crate::object::{Endian, Format, Kind, Object};
 pub use crate::read_at::ReadAt;
 pub use crate::relocation::{Import, Relocation, RelocationKind, RelocationTarget};

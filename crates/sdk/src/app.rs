@@ -73,7 +73,11 @@ impl<'d> App<'d> {
             .sections()
             .iter()
             .map(|section| {
-                if section.is_loaded { object.section_data(section).unwrap_or_default() } else { Cow::default() }
+                if section.is_loaded {
+                    object.section_data(section).unwrap_or_default()
+                } else {
+                    Cow::default()
+                }
             })
             .collect();
         let pointers = object.pointers();
@@ -168,10 +172,16 @@ impl<'d> App<'d> {
                     return None;
                 }
                 let memory: &dyn Memory = &image;
-                [Content::Strings, Content::Constants(4), Content::Constants(8), Content::Constants(16), Content::Constants(32)]
-                    .into_iter()
-                    .find_map(|content| literal(memory, content, 0, address).filter(|found| *found == wanted))
-                    .or_else(|| literal(memory, Content::Strings, 0, address))
+                [
+                    Content::Strings,
+                    Content::Constants(4),
+                    Content::Constants(8),
+                    Content::Constants(16),
+                    Content::Constants(32),
+                ]
+                .into_iter()
+                .find_map(|content| literal(memory, content, 0, address).filter(|found| *found == wanted))
+                .or_else(|| literal(memory, Content::Strings, 0, address))
             }
         }
     }

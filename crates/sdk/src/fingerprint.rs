@@ -130,7 +130,9 @@ impl Fingerprint {
         let exact = of_format.clone().find(|slice| slice.arch == arch);
         // 32-bit ARM in ELF has one architecture, in Mach-O several that share most code.
         exact.or_else(|| {
-            of_format.find(|slice| slice.arch.family() == arch.family() && arch.family() != backtrail_core::Family::Aarch64)
+            of_format.find(|slice| {
+                slice.arch.family() == arch.family() && arch.family() != backtrail_core::Family::Aarch64
+            })
         })
     }
 }

@@ -48,11 +48,8 @@ impl Fingerprint {
             return Err(Error::at(ErrorKind::Malformed, end as u64, detail));
         }
         let mut reader = Reader { bytes: content, at: MAGIC.len() + 1 };
-        let fingerprint = Self {
-            name: reader.text()?,
-            version: reader.text()?,
-            slices: reader.list(4, Reader::slice)?,
-        };
+        let fingerprint =
+            Self { name: reader.text()?, version: reader.text()?, slices: reader.list(4, Reader::slice)? };
         if reader.at != content.len() {
             return Err(reader.error("the end of the fingerprint"));
         }
@@ -205,7 +202,11 @@ impl Reader<'_> {
     /// A number below `count`.
     fn below(&mut self, count: usize) -> Result<u32> {
         let number = self.small()?;
-        if index(number) < count { Ok(number) } else { Err(self.error("the number of an entry that is there")) }
+        if index(number) < count {
+            Ok(number)
+        } else {
+            Err(self.error("the number of an entry that is there"))
+        }
     }
 
     fn text(&mut self) -> Result<String> {
@@ -242,7 +243,8 @@ impl Reader<'_> {
         let (m, s, t) = (members.len(), shapes.len(), targets.len());
         let functions = self.list(28, |reader| reader.function(m, s, t))?;
         let count = functions.len();
-        let is_known = |target: &Target| !matches!(target, Target::Function(function) if index(*function) >= count);
+        let is_known =
+            |target: &Target| !matches!(target, Target::Function(function) if index(*function) >= count);
         if !targets.iter().all(is_known) {
             return Err(self.error("references to functions that are there"));
         }

@@ -12,8 +12,8 @@ use backtrail_object::{Format, Kind, Limits, slices};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::{Fingerprint, Slice};
 pub(crate) use literals::{Content, ElfImage, MachMemory, Memory, literal};
-pub(crate) use member::body;
 use member::Member;
+pub(crate) use member::body;
 
 /// What `learn` is told besides the library.
 #[derive(Clone, Debug, Default)]
@@ -80,7 +80,8 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
             }
         }
     }
-    let joined = by_arch.into_iter().map(|((is_mach_o, arch), members)| names::join(arch, is_mach_o, members));
+    let joined =
+        by_arch.into_iter().map(|((is_mach_o, arch), members)| names::join(arch, is_mach_o, members));
     let slices: Vec<Slice> = joined.filter(|slice| !slice.functions.is_empty()).collect();
     if slices.is_empty() {
         let mut detail = "expected a static library with code".to_owned();
@@ -89,7 +90,6 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
         }
         return Err(Error::new(ErrorKind::WrongInput, detail));
     }
-    let fingerprint =
-        Fingerprint { name: options.name.clone(), version: options.version.clone(), slices };
+    let fingerprint = Fingerprint { name: options.name.clone(), version: options.version.clone(), slices };
     Ok(Learned { fingerprint, problems })
 }

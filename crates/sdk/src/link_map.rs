@@ -74,9 +74,10 @@ impl LinkMap {
     /// A link map names no build. Its code section must be that of the app, and nine of ten functions must start where it has
     /// something.
     pub(crate) fn check(&self, object: &Object<'_>) -> Result<()> {
-        let code = object.sections().iter().find(|section| {
-            section.is_code && matches!(&*section.name, "__text" | ".text")
-        });
+        let code = object
+            .sections()
+            .iter()
+            .find(|section| section.is_code && matches!(&*section.name, "__text" | ".text"));
         let Some(code) = code else {
             return Err(Error::new(ErrorKind::Mismatch, "the app has no section of code to compare"));
         };
@@ -91,7 +92,8 @@ impl LinkMap {
         }
         let starts = object.function_starts().unwrap_or_default();
         let inside: Vec<_> = starts.iter().filter(|start| code.address.contains(**start)).collect();
-        let is_start = |start: &Svma| self.pieces.binary_search_by_key(start, |(range, _)| range.start()).is_ok();
+        let is_start =
+            |start: &Svma| self.pieces.binary_search_by_key(start, |(range, _)| range.start()).is_ok();
         let met = inside.iter().filter(|start| is_start(start)).count();
         if met * 10 < inside.len() * 9 {
             let detail = format!(
@@ -106,7 +108,12 @@ impl LinkMap {
     /// The ranges of code that came from learnt libraries.
     pub(crate) fn owned(&self, object: &Object<'_>, fingerprints: &[Fingerprint]) -> Vec<OwnedRange> {
         let owners = self.owners(fingerprints);
-        let code: Vec<_> = object.sections().iter().filter(|section| section.is_code).map(|section| section.address).collect();
+        let code: Vec<_> = object
+            .sections()
+            .iter()
+            .filter(|section| section.is_code)
+            .map(|section| section.address)
+            .collect();
         let mut ranges: Vec<OwnedRange> = Vec::new();
         for (range, file) in &self.pieces {
             let Some(Some(fingerprint)) = owners.get(*file) else { continue };
@@ -146,12 +153,16 @@ impl LinkMap {
         }
         let mut owners = vec![None; self.files.len()];
         for given in archives.values() {
-            let known = |members: &Set<u64>| given.iter().filter(|(_, member)| members.contains(&member.0)).count();
+            let known =
+                |members: &Set<u64>| given.iter().filter(|(_, member)| members.contains(&member.0)).count();
             let best = members.iter().map(|(fingerprint, members)| (known(members), *fingerprint));
             // The first of equals: an order that does not depend on hashing.
-            let best = best.fold((0, None), |best: (usize, Option<&Fingerprint>), (count, fingerprint)| {
-                if count > best.0 { (count, Some(fingerprint)) } else { best }
-            });
+            let best = best.fold(
+                (0, None),
+                |best: (usize, Option<&Fingerprint>), (count, fingerprint)| {
+                    if count > best.0 { (count, Some(fingerprint)) } else { best }
+                },
+            );
             if best.0 * 2 > given.len() {
                 for (number, _) in given {
                     if let Some(owner) = owners.get_mut(*number) {
@@ -196,7 +207,8 @@ fn mach_o(text: &str) -> LinkMap {
         }
         match part {
             "Object files" => {
-                let Some((number, file)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+                let Some((number, file)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+                else {
                     continue;
                 };
                 files.insert(number.trim(), map.files.len());
@@ -204,7 +216,8 @@ fn mach_o(text: &str) -> LinkMap {
             }
             "Sections" => {
                 let mut words = line.split_whitespace();
-                let (Some(start), Some(size)) = (words.next().and_then(hex), words.next().and_then(hex)) else {
+                let (Some(start), Some(size)) = (words.next().and_then(hex), words.next().and_then(hex))
+                else {
                     continue;
                 };
                 if let Some(name) = words.nth(1) {
@@ -214,7 +227,8 @@ fn mach_o(text: &str) -> LinkMap {
             "Symbols" => {
                 let Some((numbers, rest)) = line.split_once('[') else { continue };
                 let mut numbers = numbers.split_whitespace();
-                let (Some(start), Some(size)) = (numbers.next().and_then(hex), numbers.next().and_then(hex)) else {
+                let (Some(start), Some(size)) = (numbers.next().and_then(hex), numbers.next().and_then(hex))
+                else {
                     continue;
                 };
                 let file = rest.split_once(']').and_then(|(number, _)| files.get(number.trim()));

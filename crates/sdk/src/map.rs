@@ -89,7 +89,10 @@ pub fn map_file(
         }
         let found = slice.parse(&limits).map_err(Error::from).and_then(|object| {
             if object.kind() == Kind::Relocatable {
-                return Err(Error::new(ErrorKind::WrongInput, "expected a linked app, found the input of a linker"));
+                return Err(Error::new(
+                    ErrorKind::WrongInput,
+                    "expected a linked app, found the input of a linker",
+                ));
             }
             let owners = map(&object, fingerprints, link_map)?;
             Ok(AppOwners { arch: object.arch(), id: object.id(), owners })
@@ -101,7 +104,9 @@ pub fn map_file(
     }
     match problem {
         Some(problem) if mapped.is_empty() => Err(problem),
-        None if mapped.is_empty() => Err(Error::new(ErrorKind::WrongInput, "the app has no such architecture")),
+        None if mapped.is_empty() => {
+            Err(Error::new(ErrorKind::WrongInput, "the app has no such architecture"))
+        }
         _ => Ok(mapped),
     }
 }
@@ -185,7 +190,10 @@ fn mark(ranges: &mut Vec<OwnedRange>, certain: Vec<OwnedRange>) {
             let before = AddrRange::new(old.range.start(), range.start().min(old.range.end()));
             let after = AddrRange::new(range.end().max(old.range.start()), old.range.end());
             kept.extend(
-                [before, after].into_iter().filter(|part| !part.is_empty()).map(|range| OwnedRange { range, ..old.clone() }),
+                [before, after]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .map(|range| OwnedRange { range, ..old.clone() }),
             );
         }
         kept.push(OwnedRange { version, ..stamp });
@@ -200,7 +208,8 @@ fn join(app: &App<'_>, placed: &[(&Fingerprint, Placed)]) -> Vec<OwnedRange> {
     let mut contested = vec![false; app.functions.len()];
     for (library, (_, found)) in placed.iter().enumerate() {
         for (function, how) in &found.claims {
-            let (Some(claim), Some(contested)) = (claims.get_mut(*function), contested.get_mut(*function)) else {
+            let (Some(claim), Some(contested)) = (claims.get_mut(*function), contested.get_mut(*function))
+            else {
                 continue;
             };
             *contested |= claim.is_some();

@@ -30,11 +30,8 @@ pub(crate) struct Classes {
 impl Classes {
     /// All that the object defines; nothing for ELF.
     pub(crate) fn read(object: &Object<'_>, pointers: &Pointers<'_>) -> Self {
-        let mut reader = Reader {
-            pointers,
-            word: if object.is_64() { 8 } else { 4 },
-            found: Self::default(),
-        };
+        let mut reader =
+            Reader { pointers, word: if object.is_64() { 8 } else { 4 }, found: Self::default() };
         for section in object.sections() {
             let is_class = match &*section.name {
                 "__objc_classlist" => true,

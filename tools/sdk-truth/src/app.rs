@@ -36,10 +36,15 @@ fn statements(random: &mut Random, text: &mut String, unit: u64) {
         let (a, b) = (random.next(30_000), random.next(64));
         let _ = match random.next(7) {
             0 => writeln!(text, "  if (x > {a}) x -= y * {b};"),
-            1 => writeln!(text, "  for (int i = 0; i < (y & 15); i++) x += table_{unit}[(x + i) & 63] ^ {a};"),
+            1 => {
+                writeln!(text, "  for (int i = 0; i < (y & 15); i++) x += table_{unit}[(x + i) & 63] ^ {a};")
+            }
             2 => writeln!(text, "  x = x * {a} + (y >> {});", b % 31),
             3 => writeln!(text, "  x += note(\"unit {unit} saw {a}\", y);"),
-            4 => writeln!(text, "  switch (x & 7) {{ case 1: y += {a}; break; case 2: y ^= {b}; break; case 5: y -= x; break; default: x++; }}"),
+            4 => writeln!(
+                text,
+                "  switch (x & 7) {{ case 1: y += {a}; break; case 2: y ^= {b}; break; case 5: y -= x; break; default: x++; }}"
+            ),
             5 => writeln!(text, "  y ^= counter_{unit}++ + {b};"),
             _ => writeln!(text, "  x ^= y << {};", b % 13),
         };
@@ -48,7 +53,9 @@ fn statements(random: &mut Random, text: &mut String, unit: u64) {
 
 fn c_unit(unit: u64, seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9).wrapping_add(unit * 7919 + 1));
-    let mut text = format!("int note(const char *, int);\nstatic int table_{unit}[64] = {{1, 2, 3}};\nint counter_{unit};\n");
+    let mut text = format!(
+        "int note(const char *, int);\nstatic int table_{unit}[64] = {{1, 2, 3}};\nint counter_{unit};\n"
+    );
     let count = 24;
     for function in 0..count {
         let is_static = function % 3 == 1;
@@ -73,14 +80,20 @@ fn cpp_unit(unit: u64, seed: u64) -> String {
          struct Base {{ virtual int f(int) = 0; virtual ~Base() {{}} }};\n"
     );
     for class in 0..6 {
-        let _ = writeln!(text, "struct C_{unit}_{class} : Base {{ int x, y; int f(int) override; int g(int); }};");
+        let _ = writeln!(
+            text,
+            "struct C_{unit}_{class} : Base {{ int x, y; int f(int) override; int g(int); }};"
+        );
         for method in ["f", "g"] {
             let _ = writeln!(text, "int C_{unit}_{class}::{method}(int a) {{ int x = a, y = this->y;");
             statements(&mut random, &mut text, unit);
             text.push_str("  Box<int> b; for (int i = 0; i < 16; i++) b.v[i] = x + i; return x + y + b.sum() * b.peak(); }\n");
         }
     }
-    let _ = writeln!(text, "extern \"C\" int app_cpp_{unit}(int x) {{ C_{unit}_0 a; C_{unit}_3 b; a.x = b.x = x; a.y = b.y = x + 1; Base *p = x ? (Base *)&a : (Base *)&b; return p->f(x); }}");
+    let _ = writeln!(
+        text,
+        "extern \"C\" int app_cpp_{unit}(int x) {{ C_{unit}_0 a; C_{unit}_3 b; a.x = b.x = x; a.y = b.y = x + 1; Base *p = x ? (Base *)&a : (Base *)&b; return p->f(x); }}"
+    );
     text
 }
 
@@ -93,7 +106,10 @@ fn objc_unit(unit: u64, seed: u64) -> String {
     );
     for class in 0..4 {
         let name = format!("App_{unit}_{class}");
-        let _ = writeln!(text, "@interface {name} : Root_{unit} {{ int _x; int _y; id _name; }}\n@property (nonatomic) int x;\n@property (nonatomic) int y;\n@end\n@implementation {name}\n@synthesize x = _x, y = _y;");
+        let _ = writeln!(
+            text,
+            "@interface {name} : Root_{unit} {{ int _x; int _y; id _name; }}\n@property (nonatomic) int x;\n@property (nonatomic) int y;\n@end\n@implementation {name}\n@synthesize x = _x, y = _y;"
+        );
         for method in 0..8 {
             let _ = writeln!(text, "- (int)run{method}With:(int)x {{ int y = _y;");
             statements(&mut random, &mut text, unit);
@@ -109,7 +125,13 @@ fn objc_unit(unit: u64, seed: u64) -> String {
 }
 
 /// The objects of an app of `units` sources of each language, with an entry point.
-pub(crate) fn objects(cache: &Path, target: &str, flags: &[&str], units: u64, seed: u64) -> Result<Vec<PathBuf>> {
+pub(crate) fn objects(
+    cache: &Path,
+    target: &str,
+    flags: &[&str],
+    units: u64,
+    seed: u64,
+) -> Result<Vec<PathBuf>> {
     let is_apple = target.contains("apple");
     let key = format!("{target}-{}-{units}-{seed}", flags.join("").replace(['/', '='], "_"));
     let directory = cache.join("app").join(key);

@@ -1,15 +1,14 @@
 //! The cases: one app each.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use backtrail_sdk::{Fingerprint, LinkMap};
+use backtrail_sdk::Fingerprint;
 
-use crate::{Result, copies, elf};
 use crate::app::{LLVM, Random, objects, run as run_program};
 use crate::judge::{Owner, Score, judge};
-use crate::libraries::{DEVELOPMENT, Language, Library};
+use crate::libraries::{DEVELOPMENT, HELD_OUT, Language, Library};
+use crate::{Result, copies, elf, stamps};
 
 /// How an app is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,12 +58,14 @@ struct Options {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut options = Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64" };
     let mut is_elf = false;
+    let mut known = DEVELOPMENT;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "--show" => options.show = rest.next().and_then(|count| count.parse().ok()).unwrap_or(20),
             "--library" => options.libraries.extend(rest.next().cloned()),
             "--elf" => is_elf = true,
+            "--held-out" => known = HELD_OUT,
             "--x86_64" => options.arch = "x86_64",
             other => options.wanted.push(other.to_owned()),
         }
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return elf::cases(&cache, &|name| options.wants(name), options.show);
     }
     let mut totals: Vec<(String, Score)> = Vec::new();
-    for library in DEVELOPMENT.iter().filter(|library| options.takes(library.name)) {
+    for library in known.iter().filter(|library| options.takes(library.name)) {
         let fingerprint = library.fingerprint(&cache, library.name)?;
         for (way, name) in WAYS.iter().filter(|(_, name)| options.wants(name)) {
             let score = case(&cache, &options, library, *way, name, std::slice::from_ref(&fingerprint))?;
@@ -85,11 +86,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             }
         }
     }
-    if options.wants("versions") {
+    if known == DEVELOPMENT && options.wants("versions") {
         versions(&cache, &options)?;
     }
-    if options.wants("several") {
+    if known == DEVELOPMENT && options.wants("several") {
         several(&cache, &options)?;
+    }
+    if options.wants("stamped") {
+        stamps::cases(&cache, options.arch, known)?;
     }
     println!();
     for (name, score) in totals {
@@ -117,12 +121,12 @@ fn cache() -> Result<PathBuf> {
 }
 
 /// What a link is made of.
-struct Link {
-    app: PathBuf,
-    map: PathBuf,
+pub(crate) struct Link {
+    pub(crate) app: PathBuf,
+    pub(crate) map: PathBuf,
 }
 
-fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -> Result<Link> {
+pub(crate) fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -> Result<Link> {
     let directory = cache.join("apps").join(arch).join(name);
     std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
     let (whole, map, app) = (directory.join("app.whole"), directory.join("app.map"), directory.join("app"));
@@ -143,10 +147,14 @@ fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -> Result<Li
 }
 
 fn target(arch: &str) -> String {
-    if arch == "x86_64" { "x86_64-apple-ios14.0-simulator".to_owned() } else { format!("{arch}-apple-ios14.0") }
+    if arch == "x86_64" {
+        "x86_64-apple-ios14.0-simulator".to_owned()
+    } else {
+        format!("{arch}-apple-ios14.0")
+    }
 }
 
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
@@ -165,20 +173,35 @@ fn needed(cache: &Path, arch: &str, library: &Library, share: u64) -> Result<Vec
             if name.contains(&file) {
                 files.push(number);
             }
-        } else if files.contains(&number) && name.starts_with('_') && !before.contains("0x00000000") && before.starts_with("0x1") && !name.contains(' ') && !name.contains("block") {
+        } else if files.contains(&number)
+            && name.starts_with('_')
+            && !before.contains("0x00000000")
+            && before.starts_with("0x1")
+            && !name.contains(' ')
+            && !name.contains("block")
+        {
             symbols.push((number, name.to_owned()));
         }
     }
     let mut random = Random(share.wrapping_add(77));
     let chosen: Vec<usize> = files.iter().copied().filter(|_| random.next(100) < share).collect();
-    let nm = Command::new(format!("llvm-nm-{LLVM}")).args(["-g", "-U", "--just-symbol-name", "--arch", arch]).arg(&file).output();
+    let nm = Command::new(format!("llvm-nm-{LLVM}"))
+        .args(["-g", "-U", "--just-symbol-name", "--arch", arch])
+        .arg(&file)
+        .output();
     let nm = nm.map_err(|error| error.to_string())?;
-    let exported: std::collections::HashSet<String> = String::from_utf8_lossy(&nm.stdout).lines().map(str::to_owned).collect();
-    let first = |file: &usize| symbols.iter().find(|(other, name)| other == file && exported.contains(name)).map(|(_, name)| name.clone());
+    let exported: std::collections::HashSet<String> =
+        String::from_utf8_lossy(&nm.stdout).lines().map(str::to_owned).collect();
+    let first = |file: &usize| {
+        symbols
+            .iter()
+            .find(|(other, name)| other == file && exported.contains(name))
+            .map(|(_, name)| name.clone())
+    };
     Ok(chosen.iter().filter_map(first).collect())
 }
 
-fn app_objects(cache: &Path, arch: &str) -> Result<Vec<String>> {
+pub(crate) fn app_objects(cache: &Path, arch: &str) -> Result<Vec<String>> {
     Ok(objects(cache, &target(arch), &[], 40, 1)?.iter().map(|path| shown(path)).collect())
 }
 
@@ -189,12 +212,13 @@ fn exact_link(cache: &Path, arch: &str, library: &Library) -> Result<Link> {
 }
 
 /// All functions of a link in another order.
-fn order_file(cache: &Path, arch: &str, library: &Library) -> Result<PathBuf> {
+pub(crate) fn order_file(cache: &Path, arch: &str, library: &Library) -> Result<PathBuf> {
     let exact = exact_link(cache, arch, library)?;
     let text = std::fs::read_to_string(&exact.map).map_err(|error| error.to_string())?;
     let symbols = text.split("# Symbols:").nth(1).unwrap_or_default();
     let symbols = symbols.split("# Dead").next().unwrap_or_default();
-    let mut names: Vec<&str> = symbols.lines().filter_map(|line| Some(line.split_once('[')?.1.split_once("] ")?.1)).collect();
+    let mut names: Vec<&str> =
+        symbols.lines().filter_map(|line| Some(line.split_once('[')?.1.split_once("] ")?.1)).collect();
     let mut random = Random(4242);
     for at in (1..names.len()).rev() {
         let other = usize::try_from(random.next(at as u64 + 1)).unwrap_or(0);
@@ -254,7 +278,8 @@ fn case(
             if library.language != Language::ObjectiveC {
                 return Ok(Score::default());
             }
-            let copies = copies::make(Path::new(&file), arch, &cache.join("copies").join(arch).join(library.name))?;
+            let copies =
+                copies::make(Path::new(&file), arch, &cache.join("copies").join(arch).join(library.name))?;
             // In the midst of the app's own code.
             let middle = arguments.len() / 2;
             arguments.splice(middle..middle, copies.iter().map(|path| shown(path)));
@@ -263,12 +288,15 @@ fn case(
             }
         }
         Way::Small => {
-            arguments = objects(cache, &target(arch), &["-Oz"], 40, 1)?.iter().map(|path| shown(path)).collect();
+            arguments =
+                objects(cache, &target(arch), &["-Oz"], 40, 1)?.iter().map(|path| shown(path)).collect();
             arguments.extend(force);
         }
         Way::Absent => {
             // Another library of another kind is there instead.
-            let other = DEVELOPMENT.iter().find(|other| other.name != library.name && other.language != library.language && other.name != "skia");
+            let other = DEVELOPMENT.iter().find(|other| {
+                other.name != library.name && other.language != library.language && other.name != "skia"
+            });
             if let Some(other) = other {
                 arguments.extend(["-force_load".to_owned(), shown(&other.file(cache)?)]);
             }
@@ -290,7 +318,13 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
         let fingerprint = known.fingerprint(cache, "wechat")?;
         let link = exact_link(cache, options.arch, there)?;
         let file = shown(&there.file(cache)?);
-        let score = judge(&link.app, &link.map, &[fingerprint], &[Owner { path: &file, name: "wechat" }], options.show)?;
+        let score = judge(
+            &link.app,
+            &link.map,
+            &[fingerprint],
+            &[Owner { path: &file, name: "wechat" }],
+            options.show,
+        )?;
         println!("{:<11} {:<18} {}", there.name, "other version", score.line());
     }
     Ok(())
@@ -298,7 +332,8 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
 
 /// Several libraries in one app, all known.
 fn several(cache: &Path, options: &Options) -> Result<()> {
-    let libraries: Vec<&Library> = DEVELOPMENT.iter().filter(|library| !matches!(library.name, "wechat-old" | "skia")).collect();
+    let libraries: Vec<&Library> =
+        DEVELOPMENT.iter().filter(|library| !matches!(library.name, "wechat-old" | "skia")).collect();
     let mut arguments = app_objects(cache, options.arch)?;
     let mut fingerprints = Vec::new();
     let mut files = Vec::new();
@@ -309,12 +344,12 @@ fn several(cache: &Path, options: &Options) -> Result<()> {
         fingerprints.push(library.fingerprint(cache, library.name)?);
     }
     let link = link(cache, options.arch, "several", &arguments)?;
-    let owners: Vec<Owner<'_>> = libraries.iter().zip(&files).map(|(library, file)| Owner { path: file, name: library.name }).collect();
+    let owners: Vec<Owner<'_>> = libraries
+        .iter()
+        .zip(&files)
+        .map(|(library, file)| Owner { path: file, name: library.name })
+        .collect();
     let score = judge(&link.app, &link.map, &fingerprints, &owners, options.show)?;
     println!("{:<11} {:<18} {}", "three", "several", score.line());
-    let mut text = String::new();
-    let map = std::fs::read(&link.map).map_err(|error| error.to_string())?;
-    let map = LinkMap::parse(&map).map_err(|error| error.to_string())?;
-    let _ = write!(text, "{}", map.pieces().count());
     Ok(())
 }

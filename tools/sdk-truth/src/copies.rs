@@ -16,15 +16,27 @@ pub(crate) fn make(archive: &Path, arch: &str, directory: &Path) -> Result<Vec<P
     for (number, slice) in all.iter().filter(|slice| slice.arch.name() == arch).enumerate() {
         let Ok(object) = slice.parse(&Limits::default()) else { continue };
         let symbols = object.symbols().unwrap_or_default();
-        let exported: Vec<&str> = symbols.iter().filter(|symbol| symbol.binding != Binding::Local).map(|symbol| &*symbol.name).collect();
-        let classes: Vec<&str> = exported.iter().filter_map(|name| name.strip_prefix("_OBJC_CLASS_$_")).filter(|name| name.len() > 4).collect();
+        let exported: Vec<&str> = symbols
+            .iter()
+            .filter(|symbol| symbol.binding != Binding::Local)
+            .map(|symbol| &*symbol.name)
+            .collect();
+        let classes: Vec<&str> = exported
+            .iter()
+            .filter_map(|name| name.strip_prefix("_OBJC_CLASS_$_"))
+            .filter(|name| name.len() > 4)
+            .collect();
         let is_class = |name: &&&str| name.starts_with("_OBJC_");
         if classes.is_empty() || number % 2 == 1 || !exported.iter().all(|name| is_class(&name)) {
             continue;
         }
         let mut bytes = slice.data.to_vec();
         for class in classes {
-            replace(&mut bytes, class.as_bytes(), &[b"QQ", class.as_bytes().get(2..).unwrap_or_default()].concat());
+            replace(
+                &mut bytes,
+                class.as_bytes(),
+                &[b"QQ", class.as_bytes().get(2..).unwrap_or_default()].concat(),
+            );
         }
         let path = directory.join(format!("copy{number}.o"));
         std::fs::write(&path, bytes).map_err(|error| error.to_string())?;

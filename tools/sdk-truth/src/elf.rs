@@ -12,10 +12,26 @@ use crate::judge::{Owner, Score, judge};
 /// Static libraries by name, target and path: below the cache, or the system's own (Debian's packages libssl-dev,
 /// libsqlite3-dev, zlib1g-dev).
 const LIBRARIES: &[(&str, &str, &str)] = &[
-    ("sodium", "aarch64-linux-android21", "npm/react-native-libsodium-1.7.0/build/libsodium-android-armv8-a+crypto/lib/libsodium.a"),
-    ("sodium", "x86_64-linux-android21", "npm/react-native-libsodium-1.7.0/build/libsodium-android-westmere/lib/libsodium.a"),
-    ("sodium", "armv7a-linux-androideabi21", "npm/react-native-libsodium-1.7.0/build/libsodium-android-armv7-a/lib/libsodium.a"),
-    ("sodium", "i686-linux-android21", "npm/react-native-libsodium-1.7.0/build/libsodium-android-i686/lib/libsodium.a"),
+    (
+        "sodium",
+        "aarch64-linux-android21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-armv8-a+crypto/lib/libsodium.a",
+    ),
+    (
+        "sodium",
+        "x86_64-linux-android21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-westmere/lib/libsodium.a",
+    ),
+    (
+        "sodium",
+        "armv7a-linux-androideabi21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-armv7-a/lib/libsodium.a",
+    ),
+    (
+        "sodium",
+        "i686-linux-android21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-i686/lib/libsodium.a",
+    ),
     ("crypto", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libcrypto.a"),
     ("sqlite", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libsqlite3.a"),
     ("z", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libz.a"),
@@ -39,7 +55,8 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
             println!("{name} {target}: {} is not here, left out", file.display());
             continue;
         };
-        let learned = learn(&[(name, &data)], &LearnOptions::new(*name, "1")).map_err(|error| error.to_string())?;
+        let learned =
+            learn(&[(name, &data)], &LearnOptions::new(*name, "1")).map_err(|error| error.to_string())?;
         let own = objects(cache, target, &["-fPIC", "-ffunction-sections", "-funwind-tables"], 40, 1)?;
         for (way, flags) in WAYS.iter().filter(|(way, _)| wants(way)) {
             let is_gnu = *way == "gnu-ld";
@@ -48,11 +65,16 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
             }
             let directory = cache.join("apps").join(target).join(format!("{name}-{way}"));
             std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
-            let (whole, map, app) = (directory.join("app.whole"), directory.join("app.map"), directory.join("app"));
+            let (whole, map, app) =
+                (directory.join("app.whole"), directory.join("app.map"), directory.join("app"));
             let mut command = Command::new(if is_gnu { "ld".to_owned() } else { format!("ld.lld-{LLVM}") });
             // Debian's archives are for programs.
             let is_program = target.contains("linux-gnu");
-            command.args(if is_program { &["-pie", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..] } else { &["-shared"][..] });
+            command.args(if is_program {
+                &["-pie", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..]
+            } else {
+                &["-shared"][..]
+            });
             command.args(["--eh-frame-hdr", "--allow-multiple-definition", "-z", "notext"]).args(*flags);
             command.arg(format!("-Map={}", map.display())).args(&own);
             if *way != "absent" {

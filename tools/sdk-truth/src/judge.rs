@@ -77,7 +77,14 @@ pub(crate) fn judge(
     let start = std::time::Instant::now();
     let found = map(&object, fingerprints, None).map_err(|error| error.to_string())?;
     let seconds = start.elapsed().as_secs_f64();
-    let code: Vec<_> = object.sections().iter().filter(|section| section.is_code && !section.name.contains("stub") && !section.name.starts_with(".plt")).map(|section| section.address).collect();
+    let code: Vec<_> = object
+        .sections()
+        .iter()
+        .filter(|section| {
+            section.is_code && !section.name.contains("stub") && !section.name.starts_with(".plt")
+        })
+        .map(|section| section.address)
+        .collect();
     let owner_of = |file: &str| owners.iter().find(|owner| file.contains(owner.path)).map(|owner| owner.name);
     let mut score = Score { seconds, ..Score::default() };
     let pieces: Vec<_> = truth.pieces().collect();
@@ -95,8 +102,10 @@ pub(crate) fn judge(
         let next = starts.get(index + 1).copied().unwrap_or(section.end());
         let size = next.min(piece.range.end()).offset_from(start).unwrap_or(0);
         let folded = pieces.partition_point(|other| other.range.start() < start);
-        let here = pieces.get(folded..).unwrap_or_default().iter().take_while(|other| other.range.start() == start);
-        let names: Vec<_> = here.filter_map(|piece| owner_of(piece.file)).chain(owner_of(piece.file)).collect();
+        let here =
+            pieces.get(folded..).unwrap_or_default().iter().take_while(|other| other.range.start() == start);
+        let names: Vec<_> =
+            here.filter_map(|piece| owner_of(piece.file)).chain(owner_of(piece.file)).collect();
         let claim = claim_at(&found.ranges, start);
         let is_owned = owner_of(piece.file).is_some();
         score.all += 1;
@@ -134,7 +143,10 @@ pub(crate) fn judge(
 fn symbol(text: &str, start: u64) -> String {
     let wanted = format!("0x{start:X}\t");
     let wanted = wanted.replace("0x", "0x0").replace("0x0", "0x");
-    text.lines().find(|line| line.starts_with(&wanted) && !line.contains("__TEXT")).unwrap_or_default().to_owned()
+    text.lines()
+        .find(|line| line.starts_with(&wanted) && !line.contains("__TEXT"))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn claim_at(ranges: &[OwnedRange], address: backtrail_core::Svma) -> Option<&OwnedRange> {

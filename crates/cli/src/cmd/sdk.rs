@@ -117,7 +117,10 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 fn write(output: &Path, inputs: &[PathBuf], bytes: &[u8], console: &Console) -> Result<(), Failure> {
     let target = Target::of(Some(output));
     if let Target::Directory(path) = &target {
-        return Err(Failure::Input(format!("{}: is a directory; name a file for the output", path.display())));
+        return Err(Failure::Input(format!(
+            "{}: is a directory; name a file for the output",
+            path.display()
+        )));
     }
     target.check("", &InputFiles::new(inputs))?;
     let mut sink = Sink::new(target, console);

@@ -45,7 +45,8 @@ fn relocations_as<'d, E: FileHeader<Endian = Endianness>>(
             let addend = if is_call && raw.kind == SHT_REL { -4 } else { addend };
             let target = symbols.target(symbol);
             // A load from a slot may become the address itself: another operation, two bytes before.
-            let is_load = object.arch().family() == Family::X86 && matches!(raw_kind, R_386_GOT32X | R_386_GOT32);
+            let is_load =
+                object.arch().family() == Family::X86 && matches!(raw_kind, R_386_GOT32X | R_386_GOT32);
             let (offset, size) = if is_load { (offset.saturating_sub(2), size + 2) } else { (offset, size) };
             found.push(Relocation { offset, size, kind, target, addend });
         }
@@ -154,7 +155,8 @@ impl<'o, 'd, E: FileHeader<Endian = Endianness>> Symbols<'o, 'd, E> {
         if section == 0 {
             return name.map_or(RelocationTarget::Unknown, |name| RelocationTarget::Undefined(text(name)));
         }
-        let Some(section) = usize::try_from(section).ok().filter(|at| *at < self.object.headers.sections.len())
+        let Some(section) =
+            usize::try_from(section).ok().filter(|at| *at < self.object.headers.sections.len())
         else {
             return RelocationTarget::Unknown;
         };
@@ -205,7 +207,9 @@ fn imports_as<'d, E: FileHeader<Endian = Endianness>>(
                     | (Family::Arm, R_ARM_JUMP_SLOT | R_ARM_GLOB_DAT)
             );
             let target = if is_slot { symbols.target(symbol) } else { RelocationTarget::Unknown };
-            if let RelocationTarget::Undefined(name) | RelocationTarget::Defined { name: Some(name), .. } = target {
+            if let RelocationTarget::Undefined(name) | RelocationTarget::Defined { name: Some(name), .. } =
+                target
+            {
                 found.push(Import { address: Svma::new(offset), name });
             }
         }
@@ -239,10 +243,12 @@ fn moved_pointers_as<E: FileHeader<Endian = Endianness>>(
         for (offset, kind, symbol, addend) in read::<E>(object, tables, raw.kind, file)? {
             let base = match (object.arch().family(), kind) {
                 (Family::X86_64, R_X86_64_RELATIVE) | (Family::Aarch64, R_AARCH64_RELATIVE) => Some(0),
-                (Family::X86_64, R_X86_64_64) | (Family::Aarch64, R_AARCH64_ABS64) => match symbols.target(symbol) {
-                    RelocationTarget::Defined { address, .. } => Some(address.get()),
-                    _ => None,
-                },
+                (Family::X86_64, R_X86_64_64) | (Family::Aarch64, R_AARCH64_ABS64) => {
+                    match symbols.target(symbol) {
+                        RelocationTarget::Defined { address, .. } => Some(address.get()),
+                        _ => None,
+                    }
+                }
                 _ => None,
             };
             if let Some(base) = base {

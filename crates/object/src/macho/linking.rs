@@ -116,10 +116,7 @@ fn named<'d>(object: &Object<'d>, tables: &Tables<'d>) -> Result<Vec<Named<'d>>>
 }
 
 /// The relocations of each section of a `.o` file, in step with the sections; each sorted by place.
-pub(crate) fn relocations<'d>(
-    object: &Object<'d>,
-    tables: &Tables<'d>,
-) -> Result<Vec<Vec<Relocation<'d>>>> {
+pub(crate) fn relocations<'d>(object: &Object<'d>, tables: &Tables<'d>) -> Result<Vec<Vec<Relocation<'d>>>> {
     let reader = Reader {
         object,
         endian: tables.header.endian,
@@ -473,9 +470,7 @@ impl<'d> Pointers<'d> {
             Encoding::Authenticated { .. } if raw >> 62 & 1 != 0 => return None,
             // With authentication: always 32 bits from the image base.
             Encoding::Authenticated { .. } if raw >> 63 != 0 => (raw & 0xffff_ffff).wrapping_add(base(true)),
-            Encoding::Authenticated { is_offset } => {
-                (raw & 0x7ff_ffff_ffff).wrapping_add(base(is_offset))
-            }
+            Encoding::Authenticated { is_offset } => (raw & 0x7ff_ffff_ffff).wrapping_add(base(is_offset)),
         };
         Some(Svma::new(target))
     }

@@ -54,7 +54,12 @@ pub(crate) trait Memory {
 }
 
 /// What lies at an address, if it is told by its content.
-pub(crate) fn literal(memory: &dyn Memory, content: Content, section: usize, address: Svma) -> Option<Target> {
+pub(crate) fn literal(
+    memory: &dyn Memory,
+    content: Content,
+    section: usize,
+    address: Svma,
+) -> Option<Target> {
     match content {
         Content::Strings => text(memory.bytes(section, address)?),
         Content::Constants(size) => {

@@ -71,11 +71,14 @@ impl Member {
             .sections()
             .iter()
             .map(|section| {
-                if section.is_loaded { object.section_data(section).unwrap_or_default() } else { Cow::default() }
+                if section.is_loaded {
+                    object.section_data(section).unwrap_or_default()
+                } else {
+                    Cow::default()
+                }
             })
             .collect();
-        let classes =
-            pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
+        let classes = pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
         let reader = Reader {
             object,
             isa,
@@ -91,8 +94,11 @@ impl Member {
 
     /// Whether both have the same code, as the same source compiled for a device and a simulator may.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let bodies = |member: &Self| member.functions.iter().map(|function| function.body).collect::<Vec<_>>();
-        self.name == other.name && self.functions.len() == other.functions.len() && bodies(self) == bodies(other)
+        let bodies =
+            |member: &Self| member.functions.iter().map(|function| function.body).collect::<Vec<_>>();
+        self.name == other.name
+            && self.functions.len() == other.functions.len()
+            && bodies(self) == bodies(other)
     }
 }
 
@@ -178,14 +184,18 @@ impl Reader<'_, '_> {
 
     /// The section of an address, where each has addresses of its own (Mach-O).
     fn section_of(&self, address: Svma) -> Option<usize> {
-        self.object.sections().iter().position(|section| section.is_loaded && section.address.contains(address))
+        self.object
+            .sections()
+            .iter()
+            .position(|section| section.is_loaded && section.address.contains(address))
     }
 
     /// Where functions start: at symbols of code, and at methods, whose symbols may have been stripped.
     fn function_places(&self) -> Vec<Place> {
         let of_symbols = self.symbols.iter().map(|(place, _)| *place);
         let methods = self.classes.methods.iter();
-        let of_methods = methods.filter_map(|method| Some((self.section_of(method.address)?, method.address)));
+        let of_methods =
+            methods.filter_map(|method| Some((self.section_of(method.address)?, method.address)));
         let is_inside = |place: &Place| {
             self.object.sections().get(place.0).is_some_and(|section| section.address.contains(place.1))
         };
@@ -205,7 +215,11 @@ impl Reader<'_, '_> {
         let base = header.map_or(Svma::new(0), |section| section.address.start());
         let bytes = self.sections.get(section).map(AsRef::as_ref).unwrap_or_default();
         let offset = |address: Svma| {
-            address.offset_from(base).and_then(|at| usize::try_from(at).ok()).unwrap_or(bytes.len()).min(bytes.len())
+            address
+                .offset_from(base)
+                .and_then(|at| usize::try_from(at).ok())
+                .unwrap_or(bytes.len())
+                .min(bytes.len())
         };
         let end = next.filter(|next| next.0 == section).map_or(bytes.len(), |next| offset(next.1));
         let code = bytes.get(offset(start)..end).unwrap_or_default();
@@ -274,7 +288,8 @@ impl Reader<'_, '_> {
 
     /// Instructions that a linker may rewrite although they have no relocation.
     fn hinted(&self, section: usize, start: usize, len: usize) -> Shape {
-        let base = self.object.sections().get(section).map_or(Svma::new(0), |section| section.address.start());
+        let base =
+            self.object.sections().get(section).map_or(Svma::new(0), |section| section.address.start());
         let Some(first) = base.checked_add(start as u64) else { return Shape::new() };
         let from = self.hints.partition_point(|hint| *hint < first);
         let hints = self.hints.get(from..).unwrap_or_default().iter();
@@ -296,7 +311,10 @@ impl Reader<'_, '_> {
                     None if is_elf => {
                         let size = if is_x86 { 4 } else { 0 };
                         let address = address.get().wrapping_add_signed(relocation.addend + size);
-                        return Some((self.known((*section, Svma::new(address)), starts), -i32::try_from(size).ok()?));
+                        return Some((
+                            self.known((*section, Svma::new(address)), starts),
+                            -i32::try_from(size).ok()?,
+                        ));
                     }
                     None => (*section, *address),
                 };
@@ -324,7 +342,9 @@ impl Reader<'_, '_> {
             return Raw::Known(Target::Class(class));
         }
         let literal = match self.pointers {
-            Some(pointers) => literal(&MachMemory { object: self.object, pointers }, content, place.0, place.1),
+            Some(pointers) => {
+                literal(&MachMemory { object: self.object, pointers }, content, place.0, place.1)
+            }
             None => {
                 let memory = ElfMemory { sections: self.sections };
                 let memory: Option<&dyn Memory> =
@@ -365,7 +385,9 @@ impl Reader<'_, '_> {
                 let Some(place) = base.checked_add(relocation.offset) else { continue };
                 let Some((start, symbol)) = self.symbol_before((section, place)) else { continue };
                 let Some((target, _)) = self.target(relocation, starts) else { continue };
-                if relocation.addend != 0 && matches!(&relocation.target, RelocationTarget::Defined { name: Some(_), .. }) {
+                if relocation.addend != 0
+                    && matches!(&relocation.target, RelocationTarget::Defined { name: Some(_), .. })
+                {
                     continue;
                 }
                 let offset = place.offset_from(start.1).and_then(|offset| u32::try_from(offset).ok());
@@ -388,7 +410,9 @@ impl Reader<'_, '_> {
 }
 
 fn is_plain_data(section: &Section<'_>) -> bool {
-    section.is_loaded && !section.is_code && !section.name.starts_with("__objc")
+    section.is_loaded
+        && !section.is_code
+        && !section.name.starts_with("__objc")
         && !matches!(&*section.name, "__compact_unwind" | "__eh_frame" | ".eh_frame" | "__cfstring")
 }
 

@@ -75,7 +75,10 @@ fn is_among(work: &Work<'_, '_>, places: &[u32]) -> bool {
         work.at(place).map(|_| true)
     };
     let before = (1..=NEAR).map_while(|by| first.checked_sub(by)).find_map(reaches);
-    let after = (1..=NEAR).map(|by| last + by).take_while(|place| work.app_function(*place).is_some()).find_map(reaches);
+    let after = (1..=NEAR)
+        .map(|by| last + by)
+        .take_while(|place| work.app_function(*place).is_some())
+        .find_map(reaches);
     before == Some(true) || after == Some(true)
 }
 
@@ -100,6 +103,8 @@ fn is_somebodys(work: &Work<'_, '_>, place: u32) -> bool {
     let Some(function) = work.app_function(place) else { return true };
     let methods = work.app.methods.get(&function.start.get());
     methods.is_some_and(|methods| {
-        methods.iter().any(|method| !work.has_class(method.owner) && work.method(method.owner, method.selector).is_none())
+        methods.iter().any(|method| {
+            !work.has_class(method.owner) && work.method(method.owner, method.selector).is_none()
+        })
     })
 }

@@ -60,11 +60,17 @@ fn across(work: &mut Work<'_, '_>) {
             let last: Option<u32> = run.last().map(|(function, _): &(u32, u32)| *function);
             let mut fits: Vec<u32> = Vec::new();
             for function in alike {
-                if work.place_of(function).is_none() && work.matches(function, place) && work.agreement(function, place).is_some() {
+                if work.place_of(function).is_none()
+                    && work.matches(function, place)
+                    && work.agreement(function, place).is_some()
+                {
                     fits.push(function);
                 }
             }
-            let next = fits.iter().copied().find(|function| last.is_some_and(|last| *function > last && function - last <= SKIPPED));
+            let next = fits
+                .iter()
+                .copied()
+                .find(|function| last.is_some_and(|last| *function > last && function - last <= SKIPPED));
             match next.or(fits.first().copied()) {
                 Some(function) => run.push((function, place)),
                 None => break,
@@ -81,7 +87,9 @@ fn across(work: &mut Work<'_, '_>) {
 /// In the app's order.
 pub(super) fn known(work: &Work<'_, '_>) -> Vec<Known> {
     let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
-    placed.filter_map(|(function, place, _)| Some((place, function, work.function(function)?.member))).collect()
+    placed
+        .filter_map(|(function, place, _)| Some((place, function, work.function(function)?.member)))
+        .collect()
 }
 
 fn is_successor(pair: &[Known]) -> bool {
@@ -118,7 +126,11 @@ fn is_open(work: &Work<'_, '_>, place: u32) -> bool {
 /// Claims what lies between two known functions of one member, if it can be nothing else.
 fn between(work: &mut Work<'_, '_>, (p, i): (u32, u32), (q, j): (u32, u32)) {
     let (places, functions) = (q - p - 1, j - i - 1);
-    if places == 0 || places > functions || functions > LONGEST || !(p + 1..q).all(|place| is_open(work, place)) {
+    if places == 0
+        || places > functions
+        || functions > LONGEST
+        || !(p + 1..q).all(|place| is_open(work, place))
+    {
         return;
     }
     let matched = align(work, (p + 1, places), (i + 1, functions));
@@ -134,13 +146,18 @@ fn between(work: &mut Work<'_, '_>, (p, i): (u32, u32), (q, j): (u32, u32)) {
 }
 
 /// The longest common run of bodies of so many places and functions, as functions by place.
-fn align(work: &mut Work<'_, '_>, (place, places): (u32, u32), (function, functions): (u32, u32)) -> Vec<Option<u32>> {
+fn align(
+    work: &mut Work<'_, '_>,
+    (place, places): (u32, u32),
+    (function, functions): (u32, u32),
+) -> Vec<Option<u32>> {
     let (rows, columns) = (places as usize, functions as usize);
     let mut equal = vec![false; rows * columns];
     for (at, equal) in equal.iter_mut().enumerate() {
         let row = u32::try_from(at / columns).unwrap_or(0);
         let column = u32::try_from(at % columns).unwrap_or(0);
-        *equal = work.matches(function + column, place + row) && work.agreement(function + column, place + row).is_some();
+        *equal = work.matches(function + column, place + row)
+            && work.agreement(function + column, place + row).is_some();
     }
     let is_equal = |row: usize, column: usize| equal.get(row * columns + column).copied().unwrap_or(false);
     let mut best = vec![0u32; (rows + 1) * (columns + 1)];
@@ -180,7 +197,9 @@ fn extend(work: &mut Work<'_, '_>, place: u32, function: u32, member: u32, is_up
     let (mut place, mut function) = (place, function);
     let mut run = Vec::new();
     let is_closed = loop {
-        let Some(next) = step(place, 1).filter(|next| work.app_function(*next).is_some()) else { break false };
+        let Some(next) = step(place, 1).filter(|next| work.app_function(*next).is_some()) else {
+            break false;
+        };
         if work.at(next).is_some() {
             break true;
         }

@@ -110,7 +110,11 @@ pub(super) fn bodies(work: &mut Work<'_, '_>) {
     for (function, place) in unique {
         let is_once = by_function.get(&function).is_some_and(|(_, count)| *count == 1);
         let is_free = work.at(place).is_none() && work.place_of(function).is_none();
-        if is_once && is_free && !work.is_weak(function) && !has_method(work, place) && !is_used_by_others(work, function, place)
+        if is_once
+            && is_free
+            && !work.is_weak(function)
+            && !has_method(work, place)
+            && !is_used_by_others(work, function, place)
             && work.agreement(function, place).is_some_and(|agreement| agreement >= ANCHOR)
         {
             work.put(function, place, How::Body);
@@ -129,8 +133,14 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
         let alike = work.alike(place).to_vec();
         let mut bodies: Set<(u64, u64)> = Set::default();
         for function in alike {
-            let Some(key) = work.function(function).map(|function| (function.body.0, function.outline.0)) else { continue };
-            if !bodies.contains(&key) && work.matches(function, place) && work.agreement(function, place).is_some() {
+            let Some(key) = work.function(function).map(|function| (function.body.0, function.outline.0))
+            else {
+                continue;
+            };
+            if !bodies.contains(&key)
+                && work.matches(function, place)
+                && work.agreement(function, place).is_some()
+            {
                 bodies.insert(key);
                 places.entry(key).or_default().push(place);
             }
@@ -162,17 +172,24 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
 
 /// Weak functions that nobody but the library mentions. Had the app a definition of its own, its code would call it.
 pub(super) fn weak(work: &mut Work<'_, '_>) {
-    let mut open: Vec<(u32, u32)> =
-        work.placed().filter(|(_, _, how)| *how != How::Changed).map(|(function, place, _)| (function, place)).collect();
+    let mut open: Vec<(u32, u32)> = work
+        .placed()
+        .filter(|(_, _, how)| *how != How::Changed)
+        .map(|(function, place, _)| (function, place))
+        .collect();
     // Called in a circle, or by what is placed later: looked at again when more is known.
     let mut waiting: Vec<(u32, u32)> = Vec::new();
     loop {
         let mut is_changed = false;
         while let Some((function, place)) = open.pop() {
             for (target, address) in references(work, function, place) {
-                let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else { continue };
+                let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
+                    continue;
+                };
                 let Some(there) = work.app.function_at(address).map(number) else { continue };
-                if work.is_weak(callee) && work.at(there).is_none() && !work.is_foreign(there)
+                if work.is_weak(callee)
+                    && work.at(there).is_none()
+                    && !work.is_foreign(there)
                     && !has_method(work, there)
                     && work.matches(callee, there)
                     && work.agreement(callee, there).is_some()
@@ -189,7 +206,8 @@ pub(super) fn weak(work: &mut Work<'_, '_>) {
                 continue;
             }
             let callers = work.app.callers(index(place));
-            let is_ours = callers.iter().all(|caller| work.at(*caller).is_some()) && !work.app.is_in_data(index(place));
+            let is_ours =
+                callers.iter().all(|caller| work.at(*caller).is_some()) && !work.app.is_in_data(index(place));
             if is_ours {
                 work.claim(function, place, How::Call);
                 open.push((function, place));
@@ -236,10 +254,11 @@ fn references(work: &Work<'_, '_>, function: u32, place: u32) -> Vec<(u32, Svma)
     let (Some(wanted), Some(there)) = (work.function(function), work.app_function(place)) else {
         return Vec::new();
     };
-    let resolved = wanted.references.iter().filter_map(|reference| match work.app.resolve(there, reference)? {
-        Found::Place(address) => Some((reference.target, address)),
-        Found::Import(_) => None,
-    });
+    let resolved =
+        wanted.references.iter().filter_map(|reference| match work.app.resolve(there, reference)? {
+            Found::Place(address) => Some((reference.target, address)),
+            Found::Import(_) => None,
+        });
     resolved.collect()
 }
 
@@ -255,7 +274,10 @@ fn follow(
             let function = *function;
             let Some(place) = work.app.function_at(address).map(number) else { return };
             let is_free = work.place_of(function).is_none();
-            if is_free && !work.is_weak(function) && !work.is_foreign(place) && work.matches(function, place)
+            if is_free
+                && !work.is_weak(function)
+                && !work.is_foreign(place)
+                && work.matches(function, place)
                 && work.agreement(function, place).is_some()
                 && work.put(function, place, How::Call)
             {
@@ -334,7 +356,9 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     let placed: Vec<_> = work.placed().filter(|(_, _, how)| *how != How::Changed).collect();
     for (function, place, _) in placed {
         for (target, address) in references(work, function, place) {
-            let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else { continue };
+            let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
+                continue;
+            };
             let is_local = work.function(callee).is_some_and(|callee| callee.reach == Reach::Local);
             if !is_local || work.place_of(callee).is_some() {
                 continue;

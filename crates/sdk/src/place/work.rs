@@ -140,7 +140,9 @@ impl<'a, 'd> Work<'a, 'd> {
 
     /// Functions with their places.
     pub(super) fn placed(&self) -> impl Iterator<Item = (u32, u32, How)> {
-        (0u32..).zip(&self.lib_of).filter_map(|(place, known)| known.map(|(function, how)| (function, place, how)))
+        (0u32..)
+            .zip(&self.lib_of)
+            .filter_map(|(place, known)| known.map(|(function, how)| (function, place, how)))
     }
 
     pub(super) fn claims(&self) -> Vec<(usize, How)> {
@@ -159,7 +161,8 @@ impl<'a, 'd> Work<'a, 'd> {
         let (Some(wanted), Some(there)) = (self.function(function), self.app_function(place)) else {
             return false;
         };
-        if wanted.outline != there.outline.digest || index(wanted.len) != there.outline.len || wanted.len == 0 {
+        if wanted.outline != there.outline.digest || index(wanted.len) != there.outline.len || wanted.len == 0
+        {
             return false;
         }
         let (app, slice) = (self.app, self.slice);

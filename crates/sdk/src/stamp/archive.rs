@@ -43,7 +43,8 @@ fn archives(bytes: &[u8]) -> Vec<usize> {
         return Vec::new();
     }
     let count = word(4).unwrap_or(0).min(64);
-    let offsets = (0..count).filter_map(|number| usize::try_from(word(usize::try_from(number).ok()? * 20 + 16)?).ok());
+    let offsets =
+        (0..count).filter_map(|number| usize::try_from(word(usize::try_from(number).ok()? * 20 + 16)?).ok());
     offsets.filter(|at| bytes.get(*at..).is_some_and(|slice| slice.starts_with(MAGIC))).collect()
 }
 
@@ -64,10 +65,14 @@ fn members(bytes: &[u8]) -> Result<Vec<Member>> {
             break;
         }
         let size = number(header.get(48..58).unwrap_or_default());
-        let size = size.ok_or_else(|| Error::at(ErrorKind::Malformed, at as u64 + 48, "expected the size of a member"))?;
+        let size = size.ok_or_else(|| {
+            Error::at(ErrorKind::Malformed, at as u64 + 48, "expected the size of a member")
+        })?;
         let start = at + HEADER;
         let end = start.checked_add(size).filter(|end| *end <= bytes.len());
-        let end = end.ok_or_else(|| Error::at(ErrorKind::Malformed, at as u64 + 48, "expected a member that fits the archive"))?;
+        let end = end.ok_or_else(|| {
+            Error::at(ErrorKind::Malformed, at as u64 + 48, "expected a member that fits the archive")
+        })?;
         let name = String::from_utf8_lossy(header.get(..16).unwrap_or_default()).trim_end().to_owned();
         let before = name.strip_prefix("#1/").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
         found.push(Member { name, header: at, data: (start + before).min(end), end });
@@ -91,18 +96,24 @@ pub(super) fn replace(bytes: &[u8], grown: &[(usize, usize, Vec<u8>)]) -> Result
     }
     let mut out = MAGIC.to_vec();
     let mut moved: Vec<(usize, usize)> = Vec::new();
-    let mut index: Option<(usize, usize, usize)> = None;
+    let mut index: Option<(usize, usize, Index)> = None;
     for member in members(bytes)? {
         moved.push((member.header, out.len()));
         let header = bytes.get(member.header..member.header + HEADER).unwrap_or_default();
         let before = bytes.get(member.header + HEADER..member.data).unwrap_or_default();
         let old = bytes.get(member.data..member.end).unwrap_or_default();
-        let new = grown.iter().find(|(start, ..)| *start == member.data).map_or(old, |(.., new)| new.as_slice());
+        let new =
+            grown.iter().find(|(start, ..)| *start == member.data).map_or(old, |(.., new)| new.as_slice());
         if member.name == "/" || member.name == "/SYM64/" {
             let start = out.len() + HEADER;
-            index = Some((start, start + new.len(), if member.name == "/" { 4 } else { 8 }));
+            index = Some((
+                start,
+                start + new.len(),
+                if member.name == "/" { Index::Gnu(4) } else { Index::Gnu(8) },
+            ));
         } else if member.name.starts_with("__.SYMDEF") || before.starts_with(b"__.SYMDEF") {
-            return Err(Error::new(ErrorKind::Unsupported, "ELF objects in an archive with BSD's index"));
+            let start = out.len() + HEADER + before.len();
+            index = Some((start, start + new.len(), Index::Bsd));
         }
         let size = format!("{:<10}", before.len() + new.len());
         out.extend_from_slice(header.get(..48).unwrap_or_default());
@@ -114,10 +125,37 @@ pub(super) fn replace(bytes: &[u8], grown: &[(usize, usize, Vec<u8>)]) -> Result
             out.push(b'\n');
         }
     }
-    if let Some((start, end, width)) = index {
-        repoint(out.get_mut(start..end).unwrap_or_default(), width, &moved);
+    if let Some((start, end, kind)) = index {
+        let index = out.get_mut(start..end).unwrap_or_default();
+        match kind {
+            Index::Gnu(width) => repoint(index, width, &moved),
+            Index::Bsd => repoint_bsd(index, &moved),
+        }
     }
     Ok(out)
+}
+
+/// Whose form an archive's index of symbols has.
+enum Index {
+    /// With the bytes of a number.
+    Gnu(usize),
+    Bsd,
+}
+
+/// BSD's index: its size in bytes, then pairs of a name's and a member's place, in little-endian numbers.
+fn repoint_bsd(index: &mut [u8], moved: &[(usize, usize)]) {
+    let read = |bytes: &[u8]| bytes.iter().rev().fold(0usize, |value, byte| value << 8 | usize::from(*byte));
+    let count = index.get(..4).map_or(0, read) / 8;
+    for pair in index.get_mut(4..).unwrap_or_default().chunks_exact_mut(8).take(count) {
+        let Some(field) = pair.get_mut(4..) else { continue };
+        let old = read(field);
+        if let Ok(at) = moved.binary_search_by_key(&old, |(old, _)| *old)
+            && let Some((_, new)) = moved.get(at)
+            && let Ok(new) = u32::try_from(*new)
+        {
+            field.copy_from_slice(&new.to_le_bytes());
+        }
+    }
 }
 
 /// The index of symbols: a count, then where each symbol's member starts, in big-endian numbers.

@@ -49,7 +49,8 @@ pub(super) fn rename(member: &[u8], names: &Names, direction: Direction) -> Resu
         Direction::Unstamp => ".text",
     };
     let mut before: Vec<u8> = Vec::new();
-    let name_at = u32::try_from(strings.len()).map_err(|_| malformed(table, "a table of names of 32 bits"))?;
+    let name_at =
+        u32::try_from(strings.len()).map_err(|_| malformed(table, "a table of names of 32 bits"))?;
     strings.extend_from_slice(new.as_bytes());
     strings.push(0);
     for section in 0..layout.count {
@@ -111,7 +112,9 @@ fn put_back(member: &[u8], layout: &Layout, names: &Names) -> Result<Option<Rena
     let (pairs, _) = rest.get(listed..numbers).unwrap_or_default().as_chunks::<8>();
     for pair in pairs {
         let section = usize::try_from(read(pair, 0, 4)?).unwrap_or(usize::MAX);
-        if section >= layout.count || string_at(part(member, now.0, now.1)?, layout.field(member, section, 0)?) != names.elf {
+        if section >= layout.count
+            || string_at(part(member, now.0, now.1)?, layout.field(member, section, 0)?) != names.elf
+        {
             return Ok(None);
         }
         let at = layout.headers + section * layout.size;

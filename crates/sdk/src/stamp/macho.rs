@@ -24,7 +24,11 @@ pub(super) fn rename(member: &mut [u8], names: &Names, direction: Direction) -> 
     for _ in 0..count {
         let (kind, size) = (word(member, at)?, index(word(member, at + 4)?));
         if size < 8 {
-            return Err(Error::at(ErrorKind::Malformed, at as u64, "expected a load command of at least 8 bytes"));
+            return Err(Error::at(
+                ErrorKind::Malformed,
+                at as u64,
+                "expected a load command of at least 8 bytes",
+            ));
         }
         if kind == wanted {
             let sections = index(word(member, at + segment - 8)?);
@@ -33,13 +37,16 @@ pub(super) fn rename(member: &mut [u8], names: &Names, direction: Direction) -> 
                 renamed += usize::from(rename_one(member, place, names, direction)?);
             }
         }
-        at = at.checked_add(size).ok_or_else(|| Error::at(ErrorKind::Malformed, at as u64, "a size that fits"))?;
+        at = at
+            .checked_add(size)
+            .ok_or_else(|| Error::at(ErrorKind::Malformed, at as u64, "a size that fits"))?;
     }
     Ok(renamed)
 }
 
 fn rename_one(member: &mut [u8], place: usize, names: &Names, direction: Direction) -> Result<bool> {
-    let short = || Error::at(ErrorKind::Malformed, place as u64, "expected a section header of a Mach-O object");
+    let short =
+        || Error::at(ErrorKind::Malformed, place as u64, "expected a section header of a Mach-O object");
     let header = member.get_mut(place..place + 32).ok_or_else(short)?;
     let (name, segment) = header.split_at_mut(16);
     if text(segment) != "__TEXT" {
