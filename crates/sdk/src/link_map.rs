@@ -72,7 +72,7 @@ impl LinkMap {
     /// Fails where the map is that of another build.
     ///
     /// A link map names no build. Its code section must be that of the app, and nine of ten functions must start where it has
-    /// something.
+    /// something, or nine of ten of its pieces where a function starts.
     pub(crate) fn check(&self, object: &Object<'_>) -> Result<()> {
         let code = object
             .sections()
@@ -91,14 +91,21 @@ impl LinkMap {
             return Err(Error::new(ErrorKind::Mismatch, detail));
         }
         let starts = object.function_starts().unwrap_or_default();
-        let inside: Vec<_> = starts.iter().filter(|start| code.address.contains(**start)).collect();
-        let is_start =
-            |start: &Svma| self.pieces.binary_search_by_key(start, |(range, _)| range.start()).is_ok();
-        let met = inside.iter().filter(|start| is_start(start)).count();
-        if met * 10 < inside.len() * 9 {
+        let stated: Vec<Svma> = self
+            .pieces
+            .iter()
+            .filter(|(range, _)| !range.is_empty() && code.address.contains(range.start()))
+            .map(|(range, _)| range.start())
+            .collect();
+        let inside: Vec<Svma> =
+            starts.iter().copied().filter(|start| code.address.contains(*start)).collect();
+        // Mach-O's maps list functions, ELF's whole sections of them: the shorter list must be among the longer one.
+        let (few, many) = if stated.len() < inside.len() { (&stated, &inside) } else { (&inside, &stated) };
+        let met = few.iter().filter(|start| many.binary_search(start).is_ok()).count();
+        if met * 10 < few.len() * 9 {
             let detail = format!(
-                "the link map is that of another build: it has {met} of the app's {} functions",
-                inside.len()
+                "the link map is that of another build: of {} places that are in both, {met} start where the app has a function",
+                few.len()
             );
             return Err(Error::new(ErrorKind::Mismatch, detail));
         }

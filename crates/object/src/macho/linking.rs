@@ -509,6 +509,3 @@ fn pointer_format(object: &Object<'_>, command: &Command<'_>) -> Option<u16> {
         pod_at::<U16<Endianness>>(image, start.checked_add(6)?).map(|format| format.get(endian))
     })
 }
-
-#[cfg(test)]
-mod tests;
