@@ -16,6 +16,7 @@ mod learn;
 mod link_map;
 mod map;
 mod objc;
+mod owned;
 mod place;
 mod stamp;
 
@@ -23,5 +24,6 @@ pub use error::{Error, ErrorKind};
 pub use fingerprint::Fingerprint;
 pub use learn::{LearnOptions, Learned, learn};
 pub use link_map::{LinkMap, Piece};
-pub use map::{AppOwners, Confidence, OwnedRange, OwnerMap, map, map_file};
+pub use map::{AppOwners, OwnerMap, map, map_file};
+pub use owned::{Confidence, OwnedRange};
 pub use stamp::{LONGEST_STAMP, Stamped, stamp, unstamp};

@@ -9,7 +9,7 @@ use backtrail_object::Object;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
 use crate::hash::{Digest, Domain, Set};
-use crate::map::{Confidence, OwnedRange};
+use crate::owned::{Confidence, OwnedRange};
 
 /// Lines of one link map. The largest that was seen has three million.
 const MAX_LINES: usize = 1 << 26;
@@ -87,6 +87,23 @@ impl LinkMap {
             let detail = format!(
                 "the link map is that of another build: it has {} at {stated}, the app at {:?}",
                 code.name, code.address
+            );
+            return Err(Error::new(ErrorKind::Mismatch, detail));
+        }
+        // Code alone does not tell apps apart that differ in a stamped library.
+        let loaded =
+            object.sections().iter().filter(|section| section.is_loaded && !section.address.is_empty());
+        let (mut all, mut same) = (0usize, 0usize);
+        for section in loaded {
+            all += 1;
+            let is_same = |(name, range): &(String, AddrRange<Svma>)| {
+                *name == section.name && *range == section.address
+            };
+            same += usize::from(self.sections.iter().any(is_same));
+        }
+        if same * 10 < all * 9 {
+            let detail = format!(
+                "the link map is that of another build: {same} of the app's {all} sections are where it says"
             );
             return Err(Error::new(ErrorKind::Mismatch, detail));
         }
