@@ -81,7 +81,7 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
         }
     }
     let joined =
-        by_arch.into_iter().map(|((is_mach_o, arch), members)| names::join(arch, is_mach_o, members));
+        by_arch.into_iter().map(|((is_mach_o, arch), members)| names::join(arch, is_mach_o, &members));
     let slices: Vec<Slice> = joined.filter(|slice| !slice.functions.is_empty()).collect();
     if slices.is_empty() {
         let mut detail = "expected a static library with code".to_owned();

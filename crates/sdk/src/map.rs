@@ -1,6 +1,6 @@
 //! `map`: which ranges of an app belong to which library.
 
-use backtrail_core::{AddrRange, Arch, ImageId, Svma};
+use backtrail_core::{AddrRange, Arch, ImageId};
 use backtrail_object::{Format, Kind, Limits, Object, slices};
 
 use crate::app::App;

@@ -9,8 +9,8 @@ use crate::fingerprint::{DataPointer, Function, Method, Reference, Shape, Slice,
 use crate::hash::{Digest, Domain};
 
 /// One slice from all of its members.
-pub(super) fn join(arch: Arch, is_mach_o: bool, members: Vec<Member>) -> Slice {
-    let mut joiner = Joiner::new(&members);
+pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
+    let mut joiner = Joiner::new(members);
     let mut shapes: BTreeMap<Shape, u32> = BTreeMap::new();
     let mut functions = Vec::new();
     let mut methods = Vec::new();

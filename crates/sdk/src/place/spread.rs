@@ -34,7 +34,7 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
             }
         }
     }
-    let mut owners: Vec<(u64, Vec<(Option<u32>, u32)>)> = by_owner.into_iter().collect();
+    let mut owners: Vec<_> = by_owner.into_iter().collect();
     owners.sort_unstable_by_key(|(owner, _)| *owner);
     for (owner, methods) in owners {
         let equal: Vec<bool> = methods
