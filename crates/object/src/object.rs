@@ -15,6 +15,8 @@ use crate::link::{DebugAltLink, DebugLink};
 use crate::load_command::LoadCommand;
 use crate::macho::Placement;
 use crate::macho::debug_map::DebugMapEntry;
+use crate::macho::linking::Pointers;
+use crate::relocation::{Import, Relocation};
 use crate::section::{Section, Segment};
 use crate::symbol::Symbol;
 use crate::view::View;
@@ -436,6 +438,70 @@ impl<'d> Object<'d> {
         match &*self.tables {
             Tables::MachO(tables) => macho::function_starts::read(self, tables),
             Tables::Elf(tables) => elf::function_starts::read(self, tables),
+        }
+    }
+
+    /// The fields that a linker fills in, of each section of a relocatable file; in step with the sections, each list
+    /// sorted by place. Empty lists for linked images.
+    ///
+    /// # Errors
+    /// Where the symbol table or a list leaves the file.
+    pub fn relocations(&self) -> Result<Vec<Vec<Relocation<'d>>>> {
+        if self.kind() != Kind::Relocatable {
+            return Ok(vec![Vec::new(); self.headers.sections.len()]);
+        }
+        match &*self.tables {
+            Tables::MachO(tables) => macho::linking::relocations(self, tables),
+            Tables::Elf(tables) => elf::linking::relocations(self, tables),
+        }
+    }
+
+    /// The instructions of a Mach-O `.o` that a linker may rewrite besides those with relocations; ascending.
+    pub fn optimization_hints(&self) -> Vec<Svma> {
+        match &*self.tables {
+            Tables::MachO(tables) => macho::linking::optimization_hints(self, tables),
+            Tables::Elf(_) => Vec::new(),
+        }
+    }
+
+    /// Whether a linker may move or drop each symbol's part of a section alone: Mach-O's `MH_SUBSECTIONS_VIA_SYMBOLS`. ELF
+    /// has sections for that.
+    pub fn has_subsections(&self) -> bool {
+        match &*self.tables {
+            Tables::MachO(tables) => macho::linking::has_subsections(self, tables),
+            Tables::Elf(_) => false,
+        }
+    }
+
+    /// Slots of a linked image that the dynamic linker fills by name, and for Mach-O the stubs that jump through them; by
+    /// address. In ELF the name may be the image's own, where another image may take its place.
+    ///
+    /// # Errors
+    /// Where the tables that name them leave the file.
+    pub fn imports(&self) -> Result<Vec<Import<'d>>> {
+        match &*self.tables {
+            Tables::MachO(tables) => macho::linking::imports(self, tables),
+            Tables::Elf(tables) => elf::linking::imports(self, tables),
+        }
+    }
+
+    /// Pointers of a linked ELF image that the dynamic linker only moves, and those to what the image defines itself: where
+    /// they are and what they hold, by place. Empty for Mach-O, and where they are packed (`SHT_RELR`).
+    ///
+    /// # Errors
+    /// Where the tables that list them leave the file.
+    pub fn moved_pointers(&self) -> Result<Vec<(Svma, Svma)>> {
+        match &*self.tables {
+            Tables::MachO(_) => Ok(Vec::new()),
+            Tables::Elf(tables) => elf::linking::moved_pointers(self, tables),
+        }
+    }
+
+    /// Reads pointers of a Mach-O file as a loader or linker would; `None` for ELF.
+    pub fn pointers(&self) -> Option<Pointers<'d>> {
+        match &*self.tables {
+            Tables::MachO(tables) => Some(Pointers::new(self, tables)),
+            Tables::Elf(_) => None,
         }
     }
 

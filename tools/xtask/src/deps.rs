@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("capture", &["sys", "core"]),
     // L3
     ("store", &["model", "object", "table", "unwind", "sys", "core"]),
+    ("sdk", &["object", "core"]),
     // L4
     ("resolve", &["store", "symbolize", "model", "object", "table", "unwind", "demangle", "core"]),
     ("stacks", &["store", "capture", "model", "object", "unwind", "core"]),
@@ -39,7 +40,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "backtrail",
         &[
-            "hang", "stacks", "resolve", "diagnose", "store", "report", "model", "demangle", "core",
+            "hang", "stacks", "resolve", "diagnose", "store", "sdk", "report", "model", "demangle", "core",
             "capture", "object", "table", "unwind",
         ],
     ),

@@ -1,4 +1,4 @@
-//! The JSON forms: stable, described by `docs/report.schema.json`.
+//! The JSON forms: stable, described by `docs/report.schema.json`; that of `sdk map` by `docs/sdk.md`.
 //!
 //! Addresses are strings (`"0x…"`), since JSON numbers lose bits above 2^53. Every key of the schema is always
 //! there; what is not known is `null`, an empty list or an empty object.
@@ -6,11 +6,13 @@
 mod convert;
 mod frame;
 mod hang;
+mod owners;
 mod report;
 
 pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
 pub use hang::{HangJson, hang};
+pub use owners::{OwnersJson, owners};
 pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
 use crate::{Analysis, Stacks};

@@ -12,6 +12,7 @@ mod images;
 mod lookup;
 pub(crate) mod ndk_stack;
 mod options;
+mod sdk;
 mod stacks;
 mod symbolicate;
 
@@ -44,6 +45,7 @@ enum Command {
     Convert(convert::Convert),
     Images(images::Images),
     Cfi(cfi::Cfi),
+    Sdk(sdk::Sdk),
     Demangle(demangle::Demangle),
     Addr2line(addr2line::Addr2line),
     Atos(atos::Atos),
@@ -63,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
         Command::Convert(args) => convert::run(args, console),
         Command::Images(args) => images::run(args, console),
         Command::Cfi(args) => cfi::run(args, console),
+        Command::Sdk(args) => sdk::run(args, console),
         Command::Demangle(args) => demangle::run(args, console),
         Command::Addr2line(args) => addr2line::run(args, console),
         Command::Atos(args) => atos::run(args, console),

@@ -21,12 +21,17 @@ fn help_of_every_command() {
         "convert",
         "images",
         "cfi",
+        "sdk",
+        "sdk learn",
+        "sdk map",
+        "sdk stamp",
+        "sdk unstamp",
         "demangle",
         "addr2line",
         "atos",
         "ndk-stack",
     ] {
-        let arguments: Vec<_> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let arguments: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
         let run = backtrail(&arguments);
         assert_eq!(run.code, 0);
         help.push_str(&format!("$ backtrail {}\n{}\n", arguments.join(" "), run.stdout));

@@ -5,6 +5,7 @@ pub(crate) mod function_starts;
 pub(crate) mod gnu_debugdata;
 mod header;
 mod id;
+pub(crate) mod linking;
 pub(crate) mod links;
 pub(crate) mod load_commands;
 mod parser;

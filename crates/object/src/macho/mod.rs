@@ -6,6 +6,7 @@ mod exports;
 pub(crate) mod fileset;
 pub(crate) mod function_starts;
 mod header;
+pub(crate) mod linking;
 pub(crate) mod load_commands;
 mod local_symbols;
 mod parser;

@@ -1,0 +1,172 @@
+//! Static libraries inside of apps: learn a library, find its code in an app, mark it before it is shipped.
+//!
+//! Takes paths where [`Fingerprint`] and its like take bytes. `docs/sdk.md` tells the whole story.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use backtrail_core::Arch;
+pub use backtrail_sdk::{
+    AppOwners, Confidence, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LearnOptions, Learned, LinkMap,
+    OwnedRange, OwnerMap, Stamped,
+};
+use backtrail_store::FileData;
+
+/// A file that could not be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SdkError {
+    /// It cannot be read.
+    File(crate::FileError),
+    /// Its content is not what was expected.
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Error,
+    },
+    /// There is no library where one was expected.
+    NoLibrary(PathBuf),
+}
+
+impl fmt::Display for SdkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::Content { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::NoLibrary(path) => {
+                write!(
+                    f,
+                    "{}: expected a static library, a static framework or an .xcframework",
+                    path.display()
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for SdkError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File(error) => Some(error),
+            Self::Content { source, .. } => Some(source),
+            Self::NoLibrary(_) => None,
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<FileData, SdkError> {
+    FileData::map(path).map_err(SdkError::File)
+}
+
+fn content(path: &Path) -> impl FnOnce(Error) -> SdkError {
+    let path = path.to_owned();
+    move |source| SdkError::Content { path, source }
+}
+
+/// Learns a library: a `.a` or `.o` file, a static `.framework`, an `.xcframework` with all of its slices.
+///
+/// # Errors
+/// Where no file can be read as a static library.
+pub fn learn(path: &Path, options: &LearnOptions) -> Result<Learned, SdkError> {
+    let files = library_files(path);
+    if files.is_empty() {
+        return Err(SdkError::NoLibrary(path.to_owned()));
+    }
+    let opened = files.iter().map(|file| Ok((file.display().to_string(), open(file)?)));
+    let opened = opened.collect::<Result<Vec<_>, SdkError>>()?;
+    let named: Vec<(&str, &[u8])> = opened.iter().map(|(name, data)| (name.as_str(), &**data)).collect();
+    backtrail_sdk::learn(&named, options).map_err(content(path))
+}
+
+/// The files that a library consists of: itself, or what bundles have at their known places.
+pub fn library_files(path: &Path) -> Vec<PathBuf> {
+    /// Frameworks in slices in an `.xcframework`.
+    const DEPTH: usize = 3;
+    let mut found = Vec::new();
+    collect(path, DEPTH, &mut found);
+    found.sort();
+    found
+}
+
+fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    if !path.is_dir() {
+        found.push(path.to_owned());
+        return;
+    }
+    let extension = path.extension().unwrap_or_default();
+    if extension == "framework" {
+        let binary = path.join(path.file_stem().unwrap_or_default());
+        found.extend(Some(binary).filter(|binary| binary.is_file()));
+        return;
+    }
+    let Ok(entries) = std::fs::read_dir(path) else { return };
+    for entry in entries.flatten().map(|entry| entry.path()) {
+        let extension = entry.extension().unwrap_or_default();
+        let is_library = entry.is_file() && (extension == "a" || extension == "o");
+        let is_below = entry.is_dir() && extension != "dSYM" && depth > 0;
+        if is_library || is_below {
+            collect(&entry, depth.saturating_sub(1), found);
+        }
+    }
+}
+
+/// Reads fingerprints: `.btsdk` files, and directories of them.
+///
+/// # Errors
+/// Where a file is none.
+pub fn fingerprints(paths: &[PathBuf]) -> Result<Vec<Fingerprint>, SdkError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+            let mut inside: Vec<_> = entries
+                .filter(|entry| entry.extension().is_some_and(|extension| extension == "btsdk"))
+                .collect();
+            inside.sort();
+            files.extend(inside);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    files.iter().map(|file| Fingerprint::from_bytes(&open(file)?).map_err(content(file))).collect()
+}
+
+/// Says whose code is where in an app's binary, or in an `.app` bundle.
+///
+/// # Errors
+/// Where a file cannot be read, or the link map is that of another build.
+pub fn map(
+    app: &Path,
+    arch: Option<Arch>,
+    fingerprints: &[Fingerprint],
+    link_map: Option<&Path>,
+) -> Result<Vec<AppOwners>, SdkError> {
+    let binary = if app.is_dir() { app.join(app.file_stem().unwrap_or_default()) } else { app.to_owned() };
+    let data = open(&binary)?;
+    let link_map = match link_map {
+        Some(path) => Some((path, LinkMap::parse(&open(path)?).map_err(content(path))?)),
+        None => None,
+    };
+    let stated = link_map.as_ref().map(|(_, map)| map);
+    backtrail_sdk::map_file(&data, arch, fingerprints, stated).map_err(|error| match &link_map {
+        Some((path, _)) if error.kind() == ErrorKind::Mismatch => content(path)(error),
+        _ => content(&binary)(error),
+    })
+}
+
+/// Marks a library's code with a name.
+///
+/// # Errors
+/// Where the file is no static library, or cannot be marked.
+pub fn stamp(library: &Path, name: &str) -> Result<Stamped, SdkError> {
+    backtrail_sdk::stamp(&open(library)?, name).map_err(content(library))
+}
+
+/// Takes such a mark away.
+///
+/// # Errors
+/// As [`stamp`], and where there is no such mark.
+pub fn unstamp(library: &Path, name: &str) -> Result<Stamped, SdkError> {
+    backtrail_sdk::unstamp(&open(library)?, name).map_err(content(library))
+}

@@ -1,0 +1,400 @@
+//! What a stripped app still knows: where its functions start, its classes, its imports, its texts.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use backtrail_core::{Arch, Svma};
+use backtrail_object::{Format, Object, Pointers, SymbolTable};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fingerprint::{Reference, Target};
+use crate::hash::{Digest, Domain, Map};
+use crate::isa::{Isa, Outline, Resolved};
+use crate::learn::{Content, ElfImage, MachMemory, Memory, literal};
+use crate::objc::{Classes, Method, string};
+
+/// One function, or what the app has between two starts.
+#[derive(Clone, Debug)]
+pub(crate) struct AppFunction {
+    pub(crate) start: Svma,
+    pub(crate) end: Svma,
+    pub(crate) outline: Outline,
+    section: usize,
+    offset: usize,
+    size: usize,
+}
+
+/// What an address of the app holds, as far as it compares with a fingerprint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// A place in this app.
+    Place(Svma),
+    /// A function or variable of another image, by its name.
+    Import(Digest),
+}
+
+/// One architecture of an app.
+pub(crate) struct App<'d> {
+    pub(crate) arch: Arch,
+    pub(crate) is_mach_o: bool,
+    pub(crate) isa: Isa,
+    pub(crate) functions: Vec<AppFunction>,
+    /// By address: the methods whose code lies there.
+    pub(crate) methods: Map<u64, Vec<Method>>,
+    object: Object<'d>,
+    sections: Vec<Cow<'d, [u8]>>,
+    contents: Vec<(Svma, Svma, usize, Content)>,
+    pointers: Option<Pointers<'d>>,
+    classes: Map<u64, Digest>,
+    imports: Map<u64, Digest>,
+    /// What an ELF image exports, and may call by way of a slot.
+    pub(crate) exports: Map<u64, Svma>,
+    /// Pointers of an ELF image, by place.
+    moved: Vec<(Svma, Svma)>,
+    callers: OnceLock<Callers>,
+    /// By function: whether data has its address.
+    in_data: OnceLock<Vec<bool>>,
+}
+
+/// Which functions mention each function.
+struct Callers {
+    /// By function: where its callers begin in `all`; one more at the end.
+    first: Vec<u32>,
+    all: Vec<u32>,
+}
+
+impl<'d> App<'d> {
+    pub(crate) fn read(object: &Object<'d>) -> Result<Self> {
+        let arch = object.arch();
+        let isa = Isa::of(arch).ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, format!("code of {arch} is not compared with fingerprints"))
+        })?;
+        let sections: Vec<Cow<'d, [u8]>> = object
+            .sections()
+            .iter()
+            .map(|section| {
+                if section.is_loaded {
+                    object.section_data(section).unwrap_or_default()
+                } else {
+                    Cow::default()
+                }
+            })
+            .collect();
+        let pointers = object.pointers();
+        let classes = pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
+        let functions = functions(object, isa, &sections, &classes);
+        let mut methods: Map<u64, Vec<Method>> = Map::default();
+        for method in &classes.methods {
+            methods.entry(method.address.get()).or_default().push(*method);
+        }
+        let imports = imports(object, isa, pointers.as_ref(), &sections);
+        let mut contents: Vec<_> = object
+            .sections()
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| section.is_loaded && !section.address.is_empty())
+            .map(|(index, section)| {
+                (section.address.start(), section.address.end(), index, Content::of(section))
+            })
+            .collect();
+        contents.sort_by_key(|(start, ..)| *start);
+        Ok(Self {
+            arch,
+            is_mach_o: object.format() == Format::MachO,
+            isa,
+            functions,
+            methods,
+            object: object.clone(),
+            sections,
+            contents,
+            pointers,
+            classes: classes.objects,
+            imports,
+            exports: exports(object),
+            moved: object.moved_pointers().unwrap_or_default(),
+            callers: OnceLock::new(),
+            in_data: OnceLock::new(),
+        })
+    }
+
+    /// The number of the function that starts at `address`.
+    pub(crate) fn function_at(&self, address: Svma) -> Option<usize> {
+        self.functions.binary_search_by_key(&address, |function| function.start).ok()
+    }
+
+    /// A function's bytes.
+    pub(crate) fn code(&self, function: &AppFunction) -> &[u8] {
+        let bytes = self.sections.get(function.section).map(AsRef::as_ref).unwrap_or_default();
+        bytes.get(function.offset..function.offset.saturating_add(function.size)).unwrap_or_default()
+    }
+
+    /// What a reference of a function with a known body names here.
+    pub(crate) fn resolve(&self, function: &AppFunction, reference: &Reference) -> Option<Found> {
+        let code = (function.start, self.code(function));
+        let (at, page_at) = (reference.at as usize, reference.page_at as usize);
+        match self.isa.resolve(reference.form, code, at, page_at, reference.bias.into())? {
+            Resolved::Slot(slot) => match self.imports.get(&slot.get()) {
+                Some(name) => Some(self.named(*name)),
+                None => self.pointer(slot).map(Found::Place),
+            },
+            Resolved::Address(address) => Some(match self.imports.get(&address.get()) {
+                Some(name) => self.named(*name),
+                None => Found::Place(address),
+            }),
+        }
+    }
+
+    fn named(&self, name: Digest) -> Found {
+        self.exports.get(&name.0).map_or(Found::Import(name), |address| Found::Place(*address))
+    }
+
+    /// The text, constant or class at an address. `None` where nothing tells.
+    pub(crate) fn literal(&self, address: Svma, wanted: Target) -> Option<Target> {
+        let after = self.contents.partition_point(|(start, ..)| *start <= address);
+        let (_, end, section, content) = self.contents.get(after.checked_sub(1)?)?;
+        if address >= *end {
+            return None;
+        }
+        if let Target::Class(_) = wanted {
+            let class = self.pointers.as_ref()?.read(address)?;
+            return self.classes.get(&class.get()).map(|class| Target::Class(*class));
+        }
+        match &self.pointers {
+            Some(pointers) => {
+                literal(&MachMemory { object: &self.object, pointers }, *content, *section, address)
+            }
+            None => {
+                let header = self.object.sections().get(*section)?;
+                let bytes = self.sections.get(*section)?;
+                let image = ElfImage { start: header.address.start(), bytes };
+                // A linker joins texts and constants of one kind, or all in `.rodata`: text first.
+                if !header.name.starts_with(".rodata") {
+                    return None;
+                }
+                let memory: &dyn Memory = &image;
+                [
+                    Content::Strings,
+                    Content::Constants(4),
+                    Content::Constants(8),
+                    Content::Constants(16),
+                    Content::Constants(32),
+                ]
+                .into_iter()
+                .find_map(|content| literal(memory, content, 0, address).filter(|found| *found == wanted))
+                .or_else(|| literal(memory, Content::Strings, 0, address))
+            }
+        }
+    }
+
+    /// The address that a pointer in data holds.
+    pub(crate) fn pointer(&self, at: Svma) -> Option<Svma> {
+        match &self.pointers {
+            Some(pointers) => pointers.read(at),
+            None => {
+                let found = self.moved.binary_search_by_key(&at, |(place, _)| *place).ok()?;
+                self.moved.get(found).map(|(_, target)| *target)
+            }
+        }
+    }
+
+    /// Whether this is an import: a stub, or a slot.
+    pub(crate) fn is_import(&self, address: Svma) -> bool {
+        self.imports.contains_key(&address.get())
+    }
+
+    /// The functions that call or mention this one.
+    pub(crate) fn callers(&self, function: usize) -> &[u32] {
+        let callers = self.callers.get_or_init(|| self.read_callers());
+        let at = |index: usize| callers.first.get(index).map_or(0, |at| crate::fingerprint::index(*at));
+        callers.all.get(at(function)..at(function + 1)).unwrap_or_default()
+    }
+
+    /// Whether data has the address of this function.
+    pub(crate) fn is_in_data(&self, function: usize) -> bool {
+        self.in_data.get_or_init(|| self.read_data()).get(function).copied().unwrap_or(true)
+    }
+
+    fn read_data(&self) -> Vec<bool> {
+        let mut found = vec![false; self.functions.len()];
+        let Some(pointers) = &self.pointers else {
+            if self.moved.is_empty() {
+                // Nothing is known, which is no proof that data has none.
+                return Vec::new();
+            }
+            for target in self.moved.iter().filter_map(|(_, target)| self.function_at(*target)) {
+                if let Some(found) = found.get_mut(target) {
+                    *found = true;
+                }
+            }
+            return found;
+        };
+        let word = if self.object.is_64() { 8 } else { 4 };
+        for section in self.object.sections() {
+            if section.is_code || !section.is_loaded || section.is_no_bits() {
+                continue;
+            }
+            let mut at = section.address.start();
+            while at < section.address.end() {
+                let target = pointers.read(at).and_then(|target| self.function_at(target));
+                if let Some(found) = target.and_then(|target| found.get_mut(target)) {
+                    *found = true;
+                }
+                let Some(next) = at.checked_add(word) else { break };
+                at = next;
+            }
+        }
+        found
+    }
+
+    fn read_callers(&self) -> Callers {
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        for (index, function) in self.functions.iter().enumerate() {
+            let from = u32::try_from(index).unwrap_or(u32::MAX);
+            let first = edges.len();
+            self.isa.references((function.start, self.code(function)), &mut |address| {
+                if let Some(to) = self.function_at(address).and_then(|to| u32::try_from(to).ok())
+                    && to != from
+                {
+                    edges.push((to, from));
+                }
+            });
+            if let Some(new) = edges.get_mut(first..) {
+                new.sort_unstable();
+            }
+        }
+        edges.sort_unstable();
+        edges.dedup();
+        let mut first = Vec::with_capacity(self.functions.len() + 1);
+        let mut at = 0;
+        for function in 0..=self.functions.len() {
+            while edges.get(at).is_some_and(|(to, _)| crate::fingerprint::index(*to) < function) {
+                at += 1;
+            }
+            first.push(u32::try_from(at).unwrap_or(u32::MAX));
+        }
+        Callers { first, all: edges.into_iter().map(|(_, from)| from).collect() }
+    }
+}
+
+/// Sections of code that linkers make: they belong to nobody.
+fn is_stubs(name: &str) -> bool {
+    matches!(name, "__stubs" | "__auth_stubs" | "__objc_stubs" | "__stub_helper" | "__picsymbolstub4")
+        || name.starts_with(".plt")
+        || name == ".iplt"
+}
+
+/// The functions of an image, by address.
+fn functions(
+    object: &Object<'_>,
+    isa: Isa,
+    sections: &[Cow<'_, [u8]>],
+    classes: &Classes,
+) -> Vec<AppFunction> {
+    let mut starts = object.function_starts().unwrap_or_default();
+    starts.extend(classes.methods.iter().map(|method| method.address));
+    let symbols = object.symbols().unwrap_or_default();
+    let named = symbols.iter().filter(|symbol| symbol.is_code && symbol.section.is_some());
+    starts.extend(named.map(|symbol| symbol.address));
+    starts.sort_unstable();
+    starts.dedup();
+    let mut found = Vec::with_capacity(starts.len());
+    for (index, section) in object.sections().iter().enumerate() {
+        if !section.is_code || !section.is_loaded || is_stubs(&section.name) {
+            continue;
+        }
+        let bytes = sections.get(index).map(AsRef::as_ref).unwrap_or_default();
+        let range = section.address;
+        let from = starts.partition_point(|start| *start < range.start());
+        let to = starts.partition_point(|start| *start < range.end());
+        let inside = starts.get(from..to).unwrap_or_default();
+        for (number, start) in inside.iter().enumerate() {
+            let end = inside.get(number + 1).copied().unwrap_or(range.end());
+            let offset = start.offset_from(range.start()).and_then(|at| usize::try_from(at).ok());
+            let size = end.offset_from(*start).and_then(|size| usize::try_from(size).ok());
+            let (Some(offset), Some(size)) = (offset, size) else { continue };
+            let code = bytes.get(offset..offset.saturating_add(size).min(bytes.len())).unwrap_or_default();
+            found.push(AppFunction {
+                start: *start,
+                end,
+                outline: isa.outline(code),
+                section: index,
+                offset,
+                size: code.len(),
+            });
+        }
+    }
+    found.sort_by_key(|function| function.start);
+    found
+}
+
+/// What an ELF image exports, by hashes of names.
+fn exports(object: &Object<'_>) -> Map<u64, Svma> {
+    if object.format() == Format::MachO {
+        return Map::default();
+    }
+    let symbols = object.symbols().unwrap_or_default();
+    let exported = symbols.iter().filter(|symbol| symbol.table == SymbolTable::Dynsym);
+    exported.map(|symbol| (Digest::of(Domain::Name, symbol.name.as_bytes()).0, symbol.address)).collect()
+}
+
+/// Slots and stubs by address, with hashes of names.
+fn imports(
+    object: &Object<'_>,
+    isa: Isa,
+    pointers: Option<&Pointers<'_>>,
+    sections: &[Cow<'_, [u8]>],
+) -> Map<u64, Digest> {
+    let stated = object.imports().unwrap_or_default();
+    let mut imports: Map<u64, Digest> = Map::default();
+    for import in stated {
+        imports.insert(import.address.get(), Digest::of(Domain::Name, import.name.as_bytes()));
+    }
+    if let Some(pointers) = pointers {
+        imports.extend(selector_stubs(object, isa, pointers, sections));
+    }
+    // ELF names slots only; stubs are read. They have 16 bytes, or 12.
+    const STEP: usize = 4;
+    for (section, bytes) in object.sections().iter().zip(sections) {
+        if !(section.is_code && section.name.starts_with(".plt")) {
+            continue;
+        }
+        for offset in (0..bytes.len()).step_by(STEP) {
+            let (Some(address), Some(code)) =
+                (section.address.start().checked_add(offset as u64), bytes.get(offset..))
+            else {
+                break;
+            };
+            let slot = isa.stub_slot((address, code.get(..code.len().min(12)).unwrap_or_default()));
+            if let Some(name) = slot.and_then(|slot| imports.get(&slot.get()).copied()) {
+                imports.entry(address.get()).or_insert(name);
+            }
+        }
+    }
+    imports
+}
+
+/// Stubs that send one message each: code calls them by the name `_objc_msgSend$` with the selector.
+fn selector_stubs(
+    object: &Object<'_>,
+    isa: Isa,
+    pointers: &Pointers<'_>,
+    sections: &[Cow<'_, [u8]>],
+) -> Vec<(u64, Digest)> {
+    let mut found = Vec::new();
+    for (section, bytes) in object.sections().iter().zip(sections) {
+        if section.name != "__objc_stubs" {
+            continue;
+        }
+        for offset in (0..bytes.len()).step_by(4) {
+            let address = section.address.start().checked_add(offset as u64);
+            let (Some(address), Some(code)) = (address, bytes.get(offset..)) else { break };
+            // Only the start of a stub: it begins with the page of its selector.
+            let slot = isa.stub_slot((address, code.get(..code.len().min(8)).unwrap_or_default()));
+            let name = slot.and_then(|slot| string(pointers.bytes(pointers.read(slot)?)?));
+            if let Some(name) = name {
+                found.push((address.get(), Digest::of(Domain::Name, &[b"_objc_msgSend$", name].concat())));
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,207 @@
+//! AArch64, after the Arm Architecture Reference Manual, C4.
+
+use backtrail_core::Svma;
+
+use super::{Form, Resolved, displaced, word};
+
+const NOP: u32 = 0xd503_201f;
+
+fn is_branch(word: u32) -> bool {
+    word & 0x7c00_0000 == 0x1400_0000
+}
+
+fn is_adrp(word: u32) -> bool {
+    word & 0x9f00_0000 == 0x9000_0000
+}
+
+fn is_adr(word: u32) -> bool {
+    word & 0x9f00_0000 == 0x1000_0000
+}
+
+fn is_add_immediate(word: u32) -> bool {
+    word & 0x7f00_0000 == 0x1100_0000
+}
+
+/// Loads and stores with an unsigned offset.
+fn is_load_store(word: u32) -> bool {
+    word & 0x3b00_0000 == 0x3900_0000
+}
+
+fn is_literal_load(word: u32) -> bool {
+    word & 0x3b00_0000 == 0x1800_0000
+}
+
+/// Whether linkers fill this instruction in, or put it in the place of one that they do.
+fn may_change(word: u32) -> bool {
+    word == NOP
+        || is_branch(word)
+        || is_adrp(word)
+        || is_adr(word)
+        || is_add_immediate(word)
+        || is_load_store(word)
+        || is_literal_load(word)
+}
+
+pub(super) fn canonical(code: &[u8], out: &mut Vec<u8>) -> usize {
+    let (words, _) = code.as_chunks::<4>();
+    let mut len = 0;
+    for (index, bytes) in words.iter().enumerate() {
+        let word = u32::from_le_bytes(*bytes);
+        if word != 0 && word != NOP {
+            len = (index + 1) * 4;
+        }
+        out.extend(if may_change(word) { [0; 4] } else { *bytes });
+    }
+    len
+}
+
+fn signed(value: u32, bits: u32) -> i64 {
+    let unused = 32 - bits;
+    i64::from((value << unused).cast_signed() >> unused)
+}
+
+/// Where `b` and `bl` go.
+fn branch_target(at: Svma, word: u32) -> Svma {
+    displaced(at, signed(word & 0x3ff_ffff, 26) * 4)
+}
+
+fn adr_offset(word: u32) -> i64 {
+    signed((word >> 5 & 0x7_ffff) << 2 | (word >> 29 & 3), 21)
+}
+
+fn page(at: Svma, word: u32) -> Svma {
+    displaced(Svma::new(at.get() & !0xfff), adr_offset(word) * 0x1000)
+}
+
+fn literal_target(at: Svma, word: u32) -> Svma {
+    displaced(at, signed(word >> 5 & 0x7_ffff, 19) * 4)
+}
+
+/// What the second instruction of a pair adds to the page.
+fn page_offset(word: u32) -> Option<i64> {
+    let immediate = i64::from(word >> 10 & 0xfff);
+    if is_add_immediate(word) {
+        return (word >> 22 & 1 == 0).then_some(immediate);
+    }
+    if !is_load_store(word) {
+        return None;
+    }
+    let is_vector = word >> 26 & 1 == 1;
+    let scale = match word >> 30 {
+        // 128 bits.
+        0 if is_vector && word >> 23 & 1 == 1 => 4,
+        scale => scale,
+    };
+    Some(immediate << scale)
+}
+
+fn at(start: Svma, offset: usize) -> Svma {
+    displaced(start, offset as i64)
+}
+
+pub(super) fn resolve(
+    form: Form,
+    (start, code): (Svma, &[u8]),
+    offset: usize,
+    page_at: usize,
+    bias: i64,
+) -> Option<Resolved> {
+    let second = word(code, offset)?;
+    let place = at(start, offset);
+    if form == Form::Branch {
+        return is_branch(second).then(|| Resolved::Address(displaced(branch_target(place, second), -bias)));
+    }
+    let first = word(code, page_at)?;
+    let address = if is_adr(second) {
+        displaced(adr_target(place, second), -bias)
+    } else if is_literal_load(second) {
+        displaced(literal_target(place, second), -bias)
+    } else if is_adrp(first) {
+        displaced(page(at(start, page_at), first), page_offset(second)?.wrapping_sub(bias))
+    } else {
+        return None;
+    };
+    let is_load = is_load_store(second) || is_literal_load(second);
+    match form {
+        Form::SlotPair if is_load => Some(Resolved::Slot(address)),
+        Form::Pair | Form::SlotPair => Some(Resolved::Address(address)),
+        _ => None,
+    }
+}
+
+fn adr_target(place: Svma, word: u32) -> Svma {
+    displaced(place, adr_offset(word))
+}
+
+pub(super) fn references((start, code): (Svma, &[u8]), found: &mut dyn FnMut(Svma)) {
+    let (words, _) = code.as_chunks::<4>();
+    let mut pages: [Option<Svma>; 32] = [None; 32];
+    for (index, bytes) in words.iter().enumerate() {
+        let word = u32::from_le_bytes(*bytes);
+        let place = at(start, index * 4);
+        let register = |shift: u32| usize::try_from(word >> shift & 31).unwrap_or(0);
+        if is_branch(word) {
+            found(branch_target(place, word));
+        } else if is_adr(word) {
+            found(adr_target(place, word));
+        } else if is_adrp(word) {
+            if let Some(slot) = pages.get_mut(register(0)) {
+                *slot = Some(page(place, word));
+            }
+        } else if is_add_immediate(word)
+            && let Some(Some(page)) = pages.get(register(5))
+            && let Some(offset) = page_offset(word)
+        {
+            found(displaced(*page, offset));
+        }
+    }
+}
+
+/// `adrp`, then a load or an addition with a load; then a jump, with or without authentication.
+pub(super) fn stub_slot((start, code): (Svma, &[u8])) -> Option<Svma> {
+    let is_adrp_at = |index: &usize| word(code, index * 4).is_some_and(is_adrp);
+    let first = (0..3usize).find(is_adrp_at)?;
+    let page = page(at(start, first * 4), word(code, first * 4)?);
+    let second = word(code, first * 4 + 4)?;
+    Some(displaced(page, page_offset(second)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_pair_resolves_before_and_after_relaxation() {
+        let start = Svma::new(0x1_0000_4000);
+        // adrp x0, +1 page; add x0, x0, #0x123.
+        let pair = bytes(&[0xb000_0000, 0x9104_8c00]);
+        let expected = Some(Resolved::Address(Svma::new(0x1_0000_5123)));
+        assert_eq!(resolve(Form::Pair, (start, &pair), 4, 0, 0), expected);
+        // nop; adr x0, +0x111f.
+        let relaxed = bytes(&[NOP, 0x7000_88e0]);
+        assert_eq!(
+            resolve(Form::Pair, (start, &relaxed), 4, 0, 0),
+            Some(Resolved::Address(Svma::new(0x1_0000_4004 + 0x111f)))
+        );
+        // adrp x0, +1 page; ldr x0, [x0, #0x18]: the slot.
+        let slot = bytes(&[0xb000_0000, 0xf940_0c00]);
+        assert_eq!(
+            resolve(Form::SlotPair, (start, &slot), 4, 0, 0),
+            Some(Resolved::Slot(Svma::new(0x1_0000_5018)))
+        );
+    }
+
+    #[test]
+    fn branches_go_both_ways_and_padding_does_not_count() {
+        let start = Svma::new(0x4000);
+        let code = bytes(&[0x9400_0002, 0x97ff_ffff, 0xd65f_03c0, NOP, 0]);
+        let mut found = Vec::new();
+        references((start, &code), &mut |address| found.push(address.get()));
+        assert_eq!(found, [0x4008, 0x4000]);
+        assert_eq!(canonical(&code, &mut Vec::new()), 12);
+    }
+}

@@ -1,0 +1,218 @@
+//! `map`: which ranges of an app belong to which library.
+
+use backtrail_core::{AddrRange, Arch, ImageId};
+use backtrail_object::{Format, Kind, Limits, Object, slices};
+
+use crate::app::App;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fingerprint::Fingerprint;
+use crate::link_map::LinkMap;
+use crate::owned::{Confidence, OwnedRange};
+use crate::place::{How, Placed, place};
+
+/// The ranges of one app that have an owner, ascending, none over another.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct OwnerMap {
+    /// The ranges.
+    pub ranges: Vec<OwnedRange>,
+    /// What could not be used, and why.
+    pub notes: Vec<String>,
+}
+
+/// One architecture of an app, with its owners.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct AppOwners {
+    /// The architecture.
+    pub arch: Arch,
+    /// The build's identity.
+    pub id: Option<ImageId>,
+    /// Whose ranges are whose.
+    pub owners: OwnerMap,
+}
+
+/// Each architecture of an app's binary, mapped as [`map`] does, or only the one that is asked for.
+///
+/// # Errors
+/// Where the bytes are no linked image, or none of its architectures can be compared.
+pub fn map_file(
+    bytes: &[u8],
+    arch: Option<Arch>,
+    fingerprints: &[Fingerprint],
+    link_map: Option<&LinkMap>,
+) -> Result<Vec<AppOwners>> {
+    let limits = Limits::default();
+    let mut mapped = Vec::new();
+    let mut problem = None;
+    for slice in slices(bytes, &limits)? {
+        if arch.is_some_and(|arch| arch != slice.arch) {
+            continue;
+        }
+        let found = slice.parse(&limits).map_err(Error::from).and_then(|object| {
+            if object.kind() == Kind::Relocatable {
+                return Err(Error::new(
+                    ErrorKind::WrongInput,
+                    "expected a linked app, found the input of a linker",
+                ));
+            }
+            let owners = map(&object, fingerprints, link_map)?;
+            Ok(AppOwners { arch: object.arch(), id: object.id(), owners })
+        });
+        match found {
+            Ok(found) => mapped.push(found),
+            Err(error) => problem = problem.or(Some(error)),
+        }
+    }
+    match problem {
+        Some(problem) if mapped.is_empty() => Err(problem),
+        None if mapped.is_empty() => {
+            Err(Error::new(ErrorKind::WrongInput, "the app has no such architecture"))
+        }
+        _ => Ok(mapped),
+    }
+}
+
+/// Of the functions found, so many hundredths must have the known bodies for the version to be named.
+const SAME_VERSION: usize = 97;
+
+/// Says which ranges of an app came from the libraries of fingerprints: by the linker's own map where there is one, else by
+/// comparing code.
+///
+/// # Errors
+/// Where the app's architecture is none that is compared, or the link map is that of another build.
+pub fn map(
+    object: &Object<'_>,
+    fingerprints: &[Fingerprint],
+    link_map: Option<&LinkMap>,
+) -> Result<OwnerMap> {
+    if let Some(link_map) = link_map {
+        link_map.check(object)?;
+        return Ok(OwnerMap { ranges: link_map.owned(object, fingerprints), notes: Vec::new() });
+    }
+    let app = App::read(object)?;
+    let mut owners = OwnerMap::default();
+    if app.functions.is_empty() {
+        owners.notes.push("the app states no starts of functions".to_owned());
+    }
+    let mut placed: Vec<(&Fingerprint, Placed)> = Vec::new();
+    for fingerprint in fingerprints {
+        let Some(slice) = fingerprint.slice(app.arch, app.is_mach_o) else {
+            owners.notes.push(format!(
+                "{} {}: was not learnt for {}",
+                fingerprint.name, fingerprint.version, app.arch
+            ));
+            continue;
+        };
+        let Some(found) = place(&app, slice) else { continue };
+        // Of several versions of one library, the one whose code is there.
+        match placed.iter_mut().find(|(other, _)| other.name == fingerprint.name) {
+            Some(other) if other.1.equal < found.equal => *other = (fingerprint, found),
+            Some(_) => {}
+            None => placed.push((fingerprint, found)),
+        }
+    }
+    owners.ranges = join(&app, &placed);
+    mark(&mut owners.ranges, stamps(object, fingerprints));
+    Ok(owners)
+}
+
+/// The sections that a vendor stamped: they say themselves whose they are.
+fn stamps(object: &Object<'_>, fingerprints: &[Fingerprint]) -> Vec<OwnedRange> {
+    let is_mach_o = object.format() == Format::MachO;
+    let sections = object.sections().iter().filter(|section| section.is_code && section.is_loaded);
+    let stamped = sections.filter_map(|section| {
+        let name = section.name.strip_prefix(if is_mach_o { "__text_" } else { "text_" })?;
+        let known = fingerprints.iter().find(|fingerprint| fingerprint.name.eq_ignore_ascii_case(name));
+        Some(OwnedRange {
+            range: section.address,
+            owner: known.map_or(name, |known| &known.name).to_owned(),
+            version: None,
+            confidence: Confidence::Certain,
+            how: "stamp",
+        })
+    });
+    stamped.collect()
+}
+
+/// Puts certain ranges in the place of what they lie over.
+fn mark(ranges: &mut Vec<OwnedRange>, certain: Vec<OwnedRange>) {
+    for stamp in certain {
+        let range = stamp.range;
+        let mut kept: Vec<OwnedRange> = Vec::with_capacity(ranges.len() + 2);
+        let mut version = None;
+        for old in ranges.drain(..) {
+            if old.range.end() <= range.start() || old.range.start() >= range.end() {
+                kept.push(old);
+                continue;
+            }
+            if old.owner == stamp.owner {
+                version = version.or(old.version.clone());
+            }
+            let before = AddrRange::new(old.range.start(), range.start().min(old.range.end()));
+            let after = AddrRange::new(range.end().max(old.range.start()), old.range.end());
+            kept.extend(
+                [before, after]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .map(|range| OwnedRange { range, ..old.clone() }),
+            );
+        }
+        kept.push(OwnedRange { version, ..stamp });
+        kept.sort_by_key(|owned| owned.range.start());
+        *ranges = kept;
+    }
+}
+
+/// One list of ranges. What two libraries claim is nobody's.
+fn join(app: &App<'_>, placed: &[(&Fingerprint, Placed)]) -> Vec<OwnedRange> {
+    let mut claims: Vec<Option<(usize, How)>> = vec![None; app.functions.len()];
+    let mut contested = vec![false; app.functions.len()];
+    for (library, (_, found)) in placed.iter().enumerate() {
+        for (function, how) in &found.claims {
+            let (Some(claim), Some(contested)) = (claims.get_mut(*function), contested.get_mut(*function))
+            else {
+                continue;
+            };
+            *contested |= claim.is_some();
+            *claim = Some((library, *how));
+        }
+    }
+    let mut ranges: Vec<OwnedRange> = Vec::new();
+    for ((function, claim), contested) in app.functions.iter().zip(claims).zip(contested) {
+        let Some((library, how)) = claim.filter(|_| !contested) else { continue };
+        let Some((fingerprint, found)) = placed.get(library) else { continue };
+        let is_known = found.equal * 100 >= found.claims.len() * SAME_VERSION;
+        let (confidence, how) = shown(how);
+        let range = AddrRange::new(function.start, function.end);
+        let version = is_known.then_some(&fingerprint.version);
+        match ranges.last_mut() {
+            Some(last)
+                if last.range.end() == range.start()
+                    && last.owner == fingerprint.name
+                    && last.confidence == confidence
+                    && last.how == how =>
+            {
+                last.range = AddrRange::new(last.range.start(), range.end());
+            }
+            _ => ranges.push(OwnedRange {
+                range,
+                owner: fingerprint.name.clone(),
+                version: version.cloned(),
+                confidence,
+                how,
+            }),
+        }
+    }
+    ranges
+}
+
+fn shown(how: How) -> (Confidence, &'static str) {
+    match how {
+        How::Name => (Confidence::Strong, "name"),
+        How::Body => (Confidence::Strong, "body"),
+        How::Call => (Confidence::Strong, "call"),
+        How::Order => (Confidence::Strong, "order"),
+        How::Changed => (Confidence::Likely, "changed"),
+    }
+}

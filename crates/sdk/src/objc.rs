@@ -1,0 +1,166 @@
+//! Objective-C's metadata, in `.o` files and in linked images: which classes and categories there are, and where their
+//! methods lie. Apple's `objc-runtime-new.h`.
+
+use backtrail_core::Svma;
+use backtrail_object::{Object, Pointers};
+
+use crate::hash::{Digest, Domain, Map};
+
+/// Bounds on metadata that leads in circles or states more than it has.
+const MAX_METHODS: usize = 1 << 22;
+
+/// One method.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Method {
+    /// The class, or the category.
+    pub(crate) owner: Digest,
+    /// With `-` or `+` before it.
+    pub(crate) selector: Digest,
+    pub(crate) address: Svma,
+}
+
+/// What an object file defines.
+#[derive(Default, Debug)]
+pub(crate) struct Classes {
+    pub(crate) methods: Vec<Method>,
+    /// Classes by the addresses of their objects.
+    pub(crate) objects: Map<u64, Digest>,
+}
+
+impl Classes {
+    /// All that the object defines; nothing for ELF.
+    pub(crate) fn read(object: &Object<'_>, pointers: &Pointers<'_>) -> Self {
+        let mut reader =
+            Reader { pointers, word: if object.is_64() { 8 } else { 4 }, found: Self::default() };
+        for section in object.sections() {
+            let is_class = match &*section.name {
+                "__objc_classlist" => true,
+                "__objc_catlist" | "__objc_catlist2" => false,
+                _ => continue,
+            };
+            let mut at = section.address.start();
+            while at < section.address.end() && reader.found.methods.len() < MAX_METHODS {
+                if let Some(entry) = pointers.read(at) {
+                    let _ = if is_class { reader.class(entry) } else { reader.category(entry) };
+                }
+                let Some(next) = at.checked_add(reader.word) else { break };
+                at = next;
+            }
+        }
+        reader.found
+    }
+}
+
+/// The digest of a class.
+pub(crate) fn class_digest(name: &[u8]) -> Digest {
+    Digest::of(Domain::Class, name)
+}
+
+/// The digest of a category, whose class may be another image's.
+fn category_digest(name: &[u8]) -> Digest {
+    Digest::of(Domain::Class, &[b"(", name, b")"].concat())
+}
+
+struct Reader<'p, 'd> {
+    pointers: &'p Pointers<'d>,
+    word: u64,
+    found: Classes,
+}
+
+/// The bytes before the first NUL.
+pub(crate) fn string(bytes: &[u8]) -> Option<&[u8]> {
+    /// Longer ones are no names.
+    const LONGEST: usize = 1 << 16;
+    let bytes = bytes.get(..bytes.len().min(LONGEST))?;
+    bytes.get(..bytes.iter().position(|byte| *byte == 0)?)
+}
+
+impl<'d> Reader<'_, 'd> {
+    fn string_at(&self, pointer: Svma) -> Option<&'d [u8]> {
+        string(self.pointers.bytes(self.pointers.read(pointer)?)?).filter(|name| !name.is_empty())
+    }
+
+    fn field(&self, base: Svma, words: u64) -> Option<Svma> {
+        base.checked_add(words.checked_mul(self.word)?)
+    }
+
+    /// `class_t`: isa, superclass, two words of cache, data.
+    fn class(&mut self, class: Svma) -> Option<()> {
+        let data = self.data_of(class)?;
+        let name = class_digest(self.string_at(self.name_of(data)?)?);
+        self.found.objects.insert(class.get(), name);
+        let methods = self.pointers.read(self.methods_of(data)?);
+        self.list(methods, name, b'-');
+        let meta = self.pointers.read(class).and_then(|meta| self.data_of(meta));
+        let methods = meta.and_then(|data| self.pointers.read(self.methods_of(data)?));
+        self.list(methods, name, b'+');
+        Some(())
+    }
+
+    fn data_of(&self, class: Svma) -> Option<Svma> {
+        // The lowest bits tell that it is Swift's.
+        self.pointers.read(self.field(class, 4)?).map(|data| Svma::new(data.get() & !7))
+    }
+
+    /// In `class_ro_t` three numbers stand before the pointers; padded to four where pointers have 64 bits.
+    fn name_of(&self, data: Svma) -> Option<Svma> {
+        data.checked_add(if self.word == 8 { 24 } else { 16 })
+    }
+
+    fn methods_of(&self, data: Svma) -> Option<Svma> {
+        data.checked_add(if self.word == 8 { 32 } else { 20 })
+    }
+
+    /// `category_t`: name, class, methods, class methods.
+    fn category(&mut self, category: Svma) -> Option<()> {
+        let name = self.string_at(category)?;
+        let class = self.pointers.read(self.field(category, 1)?);
+        let class = class.and_then(|class| self.data_of(class));
+        let class = class.and_then(|data| self.string_at(self.name_of(data)?)).map(class_digest);
+        let owner = category_digest(name);
+        for (field, sign) in [(2, b'-'), (3, b'+')] {
+            let list = self.pointers.read(self.field(category, field)?);
+            self.list(list, owner, sign);
+            // A linker may join a category with a class of the same image.
+            if let Some(class) = class {
+                self.list(list, class, sign);
+            }
+        }
+        Some(())
+    }
+
+    fn list(&mut self, list: Option<Svma>, owner: Digest, sign: u8) -> Option<()> {
+        const RELATIVE: u32 = 0x8000_0000;
+        let list = list?;
+        let bytes = self.pointers.bytes(list)?;
+        let flags = u32::from_le_bytes(*bytes.first_chunk()?);
+        let count = u32::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
+        let is_relative = flags & RELATIVE != 0;
+        let size = u64::from(flags & 0xfffc).max(if is_relative { 12 } else { 3 * self.word });
+        for index in 0..u64::from(count) {
+            let entry = list.checked_add(8 + index.checked_mul(size)?)?;
+            let (name, address) = if is_relative {
+                (self.relative_name(entry)?, self.relative(entry.checked_add(8)?)?)
+            } else {
+                (self.string_at(entry)?, self.pointers.read(self.field(entry, 2)?)?)
+            };
+            if self.found.methods.len() >= MAX_METHODS {
+                return None;
+            }
+            let selector = Digest::of(Domain::Selector, &[&[sign], name].concat());
+            self.found.methods.push(Method { owner, selector, address });
+        }
+        Some(())
+    }
+
+    /// Distances of 32 bits from where they stand.
+    fn relative(&self, at: Svma) -> Option<Svma> {
+        let distance = i32::from_le_bytes(*self.pointers.bytes(at)?.first_chunk()?);
+        Some(Svma::new(at.get().wrapping_add_signed(distance.into())))
+    }
+
+    /// To a pointer to the selector; in the shared cache to the selector itself, which is not read here.
+    fn relative_name(&self, at: Svma) -> Option<&'d [u8]> {
+        self.string_at(self.relative(at)?)
+    }
+}

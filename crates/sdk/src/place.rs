@@ -1,0 +1,74 @@
+//! Finds a library's functions in a stripped app.
+//!
+//! Strongest first: methods of the library's classes; bodies that occur once in the library and once in the app, and
+//! whose texts, imports and calls agree; what those call and point to; and what lies between them, where the app keeps the
+//! library's order. Never what is merely near.
+
+mod classes;
+mod order;
+mod spread;
+mod work;
+
+use crate::app::App;
+use crate::fingerprint::Slice;
+use work::Work;
+
+/// By what a function was told to be the library's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum How {
+    /// A method of one of its classes, with its body.
+    Name,
+    /// Its body, and what that refers to.
+    Body,
+    /// What a known function calls or points to, with its body.
+    Call,
+    /// Its body, between known functions of its object file.
+    Order,
+    /// Another body where a function of it must be: a method of its class, or in the place of one.
+    Changed,
+}
+
+/// What was found of one library.
+pub(crate) struct Placed {
+    /// Numbers of the app's functions, ascending.
+    pub(crate) claims: Vec<(usize, How)>,
+    /// How many of them have the library's very body.
+    pub(crate) equal: usize,
+}
+
+/// Distinct functions that must have been found by what does not rest on order, and what they must weigh together.
+const LEAST_FUNCTIONS: usize = 8;
+const LEAST_WEIGHT: u64 = 400;
+
+/// Places a library; nothing where too little of it is there to be sure.
+pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
+    let mut work = Work::new(app, slice);
+    spread::names(&mut work);
+    spread::exports(&mut work);
+    spread::bodies(&mut work);
+    spread::calls(&mut work);
+    spread::verify(&mut work);
+    spread::groups(&mut work);
+    spread::calls(&mut work);
+    if !is_there(&work) {
+        return None;
+    }
+    order::fill(&mut work);
+    // What order placed may call what nothing else does.
+    spread::calls(&mut work);
+    spread::weak(&mut work);
+    order::fill(&mut work);
+    classes::fill(&mut work);
+    spread::changed(&mut work);
+    let claims: Vec<(usize, How)> = work.claims();
+    let equal = claims.iter().filter(|(_, how)| *how != How::Changed).count();
+    Some(Placed { claims, equal })
+}
+
+fn is_there(work: &Work<'_, '_>) -> bool {
+    let strong = work.placed().filter(|(function, _, how)| !work.is_weak(*function) && *how != How::Changed);
+    let (count, weight) = strong.fold((0usize, 0u64), |(count, weight), (function, ..)| {
+        (count + 1, weight + u64::from(work.weight(function)))
+    });
+    count >= LEAST_FUNCTIONS && weight >= LEAST_WEIGHT
+}

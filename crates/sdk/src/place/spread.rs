@@ -1,0 +1,380 @@
+//! From names and bodies along calls and pointers.
+
+use backtrail_core::Svma;
+
+use super::How;
+use super::work::Work;
+use crate::app::Found;
+use crate::fingerprint::{Reach, Target, index};
+use crate::hash::{Map, Set};
+
+/// Of a class, so many hundredths must have the library's bodies before the rest are taken by name.
+const CLASS_SHARE: usize = 30;
+/// What a body and what it refers to must weigh to be placed alone.
+const ANCHOR: u32 = 12;
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// Methods of the library's classes and categories, by name.
+pub(super) fn names(work: &mut Work<'_, '_>) {
+    let app = work.app;
+    let mut by_owner: Map<u64, Vec<(Option<u32>, u32)>> = Map::default();
+    for (place, function) in app.functions.iter().enumerate() {
+        let place = number(place);
+        let Some(methods) = app.methods.get(&function.start.get()) else { continue };
+        if work.is_foreign(place) {
+            continue;
+        }
+        for method in methods {
+            let known = work.method(method.owner, method.selector);
+            if known.is_some() || work.has_class(method.owner) {
+                by_owner.entry(method.owner.0).or_default().push((known, place));
+            }
+        }
+    }
+    let mut owners: Vec<_> = by_owner.into_iter().collect();
+    owners.sort_unstable_by_key(|(owner, _)| *owner);
+    for (owner, methods) in owners {
+        let equal: Vec<bool> = methods
+            .iter()
+            .map(|(known, place)| known.is_some_and(|known| work.matches(known, *place)))
+            .collect();
+        let count = equal.iter().filter(|equal| **equal).count();
+        if count * 100 < methods.len() * CLASS_SHARE {
+            continue;
+        }
+        let is_class = work.has_class(crate::hash::Digest(owner));
+        // A class is there once. A category's name may be taken by a copy of it, then neither is told by name.
+        let mut seen: Map<u32, u32> = Map::default();
+        for (known, place) in &methods {
+            if let Some(known) = known {
+                let first = seen.entry(*known).or_insert(*place);
+                if *first != *place {
+                    *first = u32::MAX;
+                }
+            }
+        }
+        for ((known, place), equal) in methods.iter().zip(equal) {
+            match known {
+                Some(known) if !is_class && seen.get(known) == Some(&u32::MAX) => {}
+                Some(known) if equal => {
+                    work.put(*known, *place, How::Name);
+                    // Two methods of the library may have been folded.
+                    work.claim(*known, *place, How::Name);
+                }
+                Some(known) if is_class => work.claim(*known, *place, How::Changed),
+                // A method that this version of the library has not.
+                None if is_class => work.claim(u32::MAX, *place, How::Changed),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Functions that an ELF image exports, by name and body.
+pub(super) fn exports(work: &mut Work<'_, '_>) {
+    let slice = work.slice;
+    for (function, known) in (0u32..).zip(&slice.functions) {
+        let address = work.app.exports.get(&known.name.0).copied();
+        let place = address.and_then(|address| work.app.function_at(address)).map(number);
+        if let Some(place) = place.filter(|_| known.reach == Reach::Global)
+            && work.matches(function, place)
+            && work.agreement(function, place).is_some()
+        {
+            work.put(function, place, How::Name);
+        }
+    }
+}
+
+/// Bodies that occur once in the library and once in the app.
+pub(super) fn bodies(work: &mut Work<'_, '_>) {
+    let mut by_function: Map<u32, (u32, usize)> = Map::default();
+    let mut unique: Vec<(u32, u32)> = Vec::new();
+    for place in 0..number(work.app.functions.len()) {
+        let alike = work.alike(place).to_vec();
+        let mut fitting = Vec::new();
+        for function in alike {
+            if work.matches(function, place) && work.agreement(function, place).is_some() {
+                fitting.push(function);
+            }
+        }
+        for function in &fitting {
+            by_function.entry(*function).or_insert((place, 0)).1 += 1;
+        }
+        if let [function] = *fitting {
+            unique.push((function, place));
+        }
+    }
+    for (function, place) in unique {
+        let is_once = by_function.get(&function).is_some_and(|(_, count)| *count == 1);
+        let is_free = work.at(place).is_none() && work.place_of(function).is_none();
+        if is_once
+            && is_free
+            && !work.is_weak(function)
+            && !has_method(work, place)
+            && !is_used_by_others(work, function, place)
+            && work.agreement(function, place).is_some_and(|agreement| agreement >= ANCHOR)
+        {
+            work.put(function, place, How::Body);
+        }
+    }
+}
+
+/// Bodies that several functions of the library share, as the constructors of C++ do, and that the app has no oftener.
+pub(super) fn groups(work: &mut Work<'_, '_>) {
+    let mut groups: Map<(u64, u64), Vec<u32>> = Map::default();
+    for (number, function) in (0u32..).zip(&work.slice.functions) {
+        groups.entry((function.body.0, function.outline.0)).or_default().push(number);
+    }
+    let mut places: Map<(u64, u64), Vec<u32>> = Map::default();
+    for place in 0..number(work.app.functions.len()) {
+        let alike = work.alike(place).to_vec();
+        let mut bodies: Set<(u64, u64)> = Set::default();
+        for function in alike {
+            let Some(key) = work.function(function).map(|function| (function.body.0, function.outline.0))
+            else {
+                continue;
+            };
+            if !bodies.contains(&key)
+                && work.matches(function, place)
+                && work.agreement(function, place).is_some()
+            {
+                bodies.insert(key);
+                places.entry(key).or_default().push(place);
+            }
+        }
+    }
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_unstable();
+    for (key, places) in places {
+        let Some(functions) = groups.get(&key).filter(|functions| functions.len() > 1) else { continue };
+        if places.len() > functions.len() || functions.iter().any(|function| work.is_weak(*function)) {
+            continue;
+        }
+        for place in places {
+            if work.at(place).is_some() || has_method(work, place) {
+                continue;
+            }
+            let fits = |work: &Work<'_, '_>, function: u32| {
+                work.place_of(function).is_none()
+                    && !is_used_by_others(work, function, place)
+                    && work.agreement(function, place).is_some_and(|agreement| agreement >= ANCHOR)
+            };
+            let free = functions.iter().copied().find(|function| fits(work, *function));
+            if let Some(function) = free.filter(|function| calls_agree(work, *function, place)) {
+                work.put(function, place, How::Body);
+            }
+        }
+    }
+}
+
+/// Weak functions that nobody but the library mentions. Had the app a definition of its own, its code would call it.
+pub(super) fn weak(work: &mut Work<'_, '_>) {
+    let mut open: Vec<(u32, u32)> = work
+        .placed()
+        .filter(|(_, _, how)| *how != How::Changed)
+        .map(|(function, place, _)| (function, place))
+        .collect();
+    // Called in a circle, or by what is placed later: looked at again when more is known.
+    let mut waiting: Vec<(u32, u32)> = Vec::new();
+    loop {
+        let mut is_changed = false;
+        while let Some((function, place)) = open.pop() {
+            for (target, address) in references(work, function, place) {
+                let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
+                    continue;
+                };
+                let Some(there) = work.app.function_at(address).map(number) else { continue };
+                if work.is_weak(callee)
+                    && work.at(there).is_none()
+                    && !work.is_foreign(there)
+                    && !has_method(work, there)
+                    && work.matches(callee, there)
+                    && work.agreement(callee, there).is_some()
+                {
+                    waiting.push((callee, there));
+                }
+            }
+        }
+        waiting.sort_unstable();
+        waiting.dedup();
+        let mut still = Vec::new();
+        for (function, place) in std::mem::take(&mut waiting) {
+            if work.at(place).is_some() {
+                continue;
+            }
+            let callers = work.app.callers(index(place));
+            let is_ours =
+                callers.iter().all(|caller| work.at(*caller).is_some()) && !work.app.is_in_data(index(place));
+            if is_ours {
+                work.claim(function, place, How::Call);
+                open.push((function, place));
+                is_changed = true;
+            } else {
+                still.push((function, place));
+            }
+        }
+        waiting = still;
+        if !is_changed {
+            break;
+        }
+    }
+}
+
+/// Whether the place is a method: then its name would have told.
+fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
+    work.app_function(place).is_none_or(|function| work.app.methods.contains_key(&function.start.get()))
+}
+
+/// Whether a function that only its own object file can name is called by a class of somebody else.
+fn is_used_by_others(work: &Work<'_, '_>, function: u32, place: u32) -> bool {
+    let is_local = work.function(function).is_some_and(|function| function.reach == Reach::Local);
+    is_local && work.app.callers(index(place)).iter().any(|caller| work.is_foreign(*caller))
+}
+
+/// What known functions call and point to.
+pub(super) fn calls(work: &mut Work<'_, '_>) {
+    let mut open: Vec<(u32, u32)> = work
+        .placed()
+        .filter(|(_, _, how)| *how != How::Changed)
+        .map(|(function, place, _)| (function, place))
+        .collect();
+    let mut seen_data: Set<u32> = Set::default();
+    while let Some((function, place)) = open.pop() {
+        for (target, address) in references(work, function, place) {
+            follow(work, target, address, &mut open, &mut seen_data);
+        }
+    }
+}
+
+/// What a function at its place refers to: the library's targets and where they lie.
+fn references(work: &Work<'_, '_>, function: u32, place: u32) -> Vec<(u32, Svma)> {
+    let (Some(wanted), Some(there)) = (work.function(function), work.app_function(place)) else {
+        return Vec::new();
+    };
+    let resolved =
+        wanted.references.iter().filter_map(|reference| match work.app.resolve(there, reference)? {
+            Found::Place(address) => Some((reference.target, address)),
+            Found::Import(_) => None,
+        });
+    resolved.collect()
+}
+
+fn follow(
+    work: &mut Work<'_, '_>,
+    target: u32,
+    address: Svma,
+    open: &mut Vec<(u32, u32)>,
+    seen: &mut Set<u32>,
+) {
+    match work.slice.targets.get(index(target)) {
+        Some(Target::Function(function)) => {
+            let function = *function;
+            let Some(place) = work.app.function_at(address).map(number) else { return };
+            let is_free = work.place_of(function).is_none();
+            if is_free
+                && !work.is_weak(function)
+                && !work.is_foreign(place)
+                && work.matches(function, place)
+                && work.agreement(function, place).is_some()
+                && work.put(function, place, How::Call)
+            {
+                open.push((function, place));
+            }
+        }
+        Some(Target::Data(_)) => data(work, target, address, open, seen),
+        _ => {}
+    }
+}
+
+/// Data that a known function refers to, and the pointers in it.
+fn data(
+    work: &mut Work<'_, '_>,
+    target: u32,
+    address: Svma,
+    open: &mut Vec<(u32, u32)>,
+    seen: &mut Set<u32>,
+) {
+    let known = work.data_at.entry(target).or_insert(Some(address.get()));
+    if *known != Some(address.get()) {
+        *known = None;
+        return;
+    }
+    if !seen.insert(target) {
+        return;
+    }
+    let slice = work.slice;
+    let from = slice.pointers.partition_point(|pointer| pointer.data < target);
+    let inside = slice.pointers.get(from..).unwrap_or_default();
+    for pointer in inside.iter().take_while(|pointer| pointer.data == target) {
+        let at = address.checked_add(pointer.offset.into());
+        if let Some(there) = at.and_then(|at| work.app.pointer(at)) {
+            // Tables lead to tables: each is looked through once.
+            follow(work, pointer.target, there, open, seen);
+        }
+    }
+}
+
+/// Takes back what only its body speaks for, where its calls lead elsewhere.
+pub(super) fn verify(work: &mut Work<'_, '_>) {
+    for _ in 0..3 {
+        let placed: Vec<_> = work.placed().filter(|(_, _, how)| *how == How::Body).collect();
+        let wrong: Vec<_> =
+            placed.into_iter().filter(|(function, place, _)| !calls_agree(work, *function, *place)).collect();
+        if wrong.is_empty() {
+            break;
+        }
+        for (function, place, _) in wrong {
+            work.take_back(function, place);
+        }
+    }
+}
+
+fn calls_agree(work: &mut Work<'_, '_>, function: u32, place: u32) -> bool {
+    let (mut agree, mut differ) = (0, 0);
+    for (target, address) in references(work, function, place) {
+        let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else { continue };
+        if work.is_weak(callee) || work.app.is_import(address) {
+            continue;
+        }
+        match work.app.function_at(address).map(number) {
+            // Nothing starts there that is known to be a function.
+            None => {}
+            Some(there) if work.place_of(callee) == Some(there) => agree += 1,
+            Some(there) if work.matches(callee, there) => {}
+            Some(_) => differ += 1,
+        }
+    }
+    differ == 0 || agree > differ
+}
+
+/// Functions that only one object file can call, with another body than the known one: of another version.
+pub(super) fn changed(work: &mut Work<'_, '_>) {
+    let mut votes: Map<u32, Option<u32>> = Map::default();
+    let placed: Vec<_> = work.placed().filter(|(_, _, how)| *how != How::Changed).collect();
+    for (function, place, _) in placed {
+        for (target, address) in references(work, function, place) {
+            let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
+                continue;
+            };
+            let is_local = work.function(callee).is_some_and(|callee| callee.reach == Reach::Local);
+            if !is_local || work.place_of(callee).is_some() {
+                continue;
+            }
+            let Some(there) = work.app.function_at(address).map(number) else { continue };
+            let vote = votes.entry(callee).or_insert(Some(there));
+            if *vote != Some(there) {
+                *vote = None;
+            }
+        }
+    }
+    let mut votes: Vec<_> = votes.into_iter().filter_map(|(callee, place)| Some((callee, place?))).collect();
+    votes.sort_unstable();
+    for (callee, place) in votes {
+        if !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
+            work.claim(callee, place, How::Changed);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Static libraries: learnt, looked for, stamped and unstamped, whatever the bytes.
+#![no_main]
+
+use backtrail_sdk::{Fingerprint, LearnOptions, learn, map_file, stamp, unstamp};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(learned) = learn(&[("fuzz", data)], &LearnOptions::new("fuzz", "1")) {
+        let bytes = learned.fingerprint.to_bytes();
+        assert_eq!(Fingerprint::from_bytes(&bytes).unwrap(), learned.fingerprint);
+        let _ = map_file(data, None, &[learned.fingerprint], None);
+    }
+    let _ = map_file(data, None, &[], None);
+    if let Ok(stamped) = stamp(data, "fuzz") {
+        assert!(unstamp(&stamped.bytes, "fuzz").is_ok());
+    }
+});

@@ -1,0 +1,355 @@
+//! The cases: one app each.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use backtrail_sdk::Fingerprint;
+
+use crate::app::{LLVM, Random, objects, run as run_program};
+use crate::judge::{Owner, Score, judge};
+use crate::libraries::{DEVELOPMENT, HELD_OUT, Language, Library};
+use crate::{Result, copies, elf, stamps};
+
+/// How an app is linked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Exact,
+    DeadStrip,
+    Folded,
+    /// Only the members that something needs.
+    Lazy,
+    LazyDeadStrip,
+    Permuted,
+    PermutedFolded,
+    /// The app's own code comes after the library's, with rebase opcodes instead of chained fixups.
+    Opcodes,
+    /// The library is not in it.
+    Absent,
+    /// The app has copies of some classes under another prefix, and the library.
+    Copies,
+    /// The same without the library.
+    CopiesAlone,
+    /// Compiled for size.
+    Small,
+}
+
+const WAYS: &[(Way, &str)] = &[
+    (Way::Exact, "exact"),
+    (Way::Opcodes, "opcodes"),
+    (Way::DeadStrip, "dead-strip"),
+    (Way::Folded, "folded"),
+    (Way::Lazy, "lazy"),
+    (Way::LazyDeadStrip, "lazy-dead-strip"),
+    (Way::Permuted, "order-file"),
+    (Way::PermutedFolded, "order-file-folded"),
+    (Way::Absent, "absent"),
+    (Way::Copies, "copies"),
+    (Way::CopiesAlone, "copies-alone"),
+    (Way::Small, "app-Oz"),
+];
+
+struct Options {
+    show: usize,
+    wanted: Vec<String>,
+    libraries: Vec<String>,
+    arch: &'static str,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let mut options = Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64" };
+    let mut is_elf = false;
+    let mut known = DEVELOPMENT;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--show" => options.show = rest.next().and_then(|count| count.parse().ok()).unwrap_or(20),
+            "--library" => options.libraries.extend(rest.next().cloned()),
+            "--elf" => is_elf = true,
+            "--held-out" => known = HELD_OUT,
+            "--x86_64" => options.arch = "x86_64",
+            other => options.wanted.push(other.to_owned()),
+        }
+    }
+    let cache = cache()?;
+    if is_elf {
+        return elf::cases(&cache, &|name| options.wants(name), options.show);
+    }
+    let mut totals: Vec<(String, Score)> = Vec::new();
+    for library in known.iter().filter(|library| options.takes(library.name)) {
+        let fingerprint = library.fingerprint(&cache, library.name)?;
+        for (way, name) in WAYS.iter().filter(|(_, name)| options.wants(name)) {
+            let score = case(&cache, &options, library, *way, name, std::slice::from_ref(&fingerprint))?;
+            println!("{:<11} {name:<18} {}", library.name, score.line());
+            match totals.iter_mut().find(|(known, _)| known == name) {
+                Some((_, total)) => total.add(&score),
+                None => totals.push(((*name).to_owned(), score)),
+            }
+        }
+    }
+    if known == DEVELOPMENT && options.wants("versions") {
+        versions(&cache, &options)?;
+    }
+    if known == DEVELOPMENT && options.wants("several") {
+        several(&cache, &options)?;
+    }
+    if options.wants("stamped") {
+        stamps::cases(&cache, options.arch, known)?;
+    }
+    println!();
+    for (name, score) in totals {
+        println!("all         {name:<18} {}", score.line());
+    }
+    Ok(())
+}
+
+impl Options {
+    fn wants(&self, name: &str) -> bool {
+        self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == name)
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        self.libraries.is_empty() || self.libraries.iter().any(|wanted| wanted == name)
+    }
+}
+
+fn cache() -> Result<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let cache = std::env::var_os("BACKTRAIL_SDK_TRUTH");
+    let cache = cache.map_or_else(|| home.join(".cache/backtrail-sdk-truth"), PathBuf::from);
+    std::fs::create_dir_all(&cache).map_err(|error| format!("{}: {error}", cache.display()))?;
+    Ok(cache)
+}
+
+/// What a link is made of.
+pub(crate) struct Link {
+    pub(crate) app: PathBuf,
+    pub(crate) map: PathBuf,
+}
+
+pub(crate) fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -> Result<Link> {
+    let directory = cache.join("apps").join(arch).join(name);
+    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let (whole, map, app) = (directory.join("app.whole"), directory.join("app.map"), directory.join("app"));
+    let stamp = directory.join("arguments");
+    let wanted = arguments.join("\n");
+    if app.exists() && std::fs::read_to_string(&stamp).is_ok_and(|known| known == wanted) {
+        return Ok(Link { app, map });
+    }
+    let mut command = Command::new(format!("ld64.lld-{LLVM}"));
+    let platform = if arch == "x86_64" { ["ios-simulator", "14.0", "17.0"] } else { ["ios", "14.0", "17.0"] };
+    command.args(["-arch", arch, "-platform_version"]).args(platform);
+    command.args(["-undefined", "dynamic_lookup", "-w"]).args(arguments);
+    run_program(command.arg("-map").arg(&map).arg("-o").arg(&whole))?;
+    std::fs::copy(&whole, &app).map_err(|error| error.to_string())?;
+    run_program(Command::new(format!("llvm-strip-{LLVM}")).arg(&app))?;
+    std::fs::write(stamp, wanted).map_err(|error| error.to_string())?;
+    Ok(Link { app, map })
+}
+
+fn target(arch: &str) -> String {
+    if arch == "x86_64" {
+        "x86_64-apple-ios14.0-simulator".to_owned()
+    } else {
+        format!("{arch}-apple-ios14.0")
+    }
+}
+
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Symbols of the library that make a linker load some of its members.
+fn needed(cache: &Path, arch: &str, library: &Library, share: u64) -> Result<Vec<String>> {
+    let exact = exact_link(cache, arch, library)?;
+    let text = std::fs::read_to_string(&exact.map).map_err(|error| error.to_string())?;
+    let file = shown(&library.file(cache)?);
+    let mut files = Vec::new();
+    let mut symbols: Vec<(usize, String)> = Vec::new();
+    for line in text.lines() {
+        let Some((before, rest)) = line.split_once('[') else { continue };
+        let Some((number, name)) = rest.split_once("] ") else { continue };
+        let number: usize = number.trim().parse().unwrap_or(usize::MAX);
+        if before.is_empty() {
+            if name.contains(&file) {
+                files.push(number);
+            }
+        } else if files.contains(&number)
+            && name.starts_with('_')
+            && !before.contains("0x00000000")
+            && before.starts_with("0x1")
+            && !name.contains(' ')
+            && !name.contains("block")
+        {
+            symbols.push((number, name.to_owned()));
+        }
+    }
+    let mut random = Random(share.wrapping_add(77));
+    let chosen: Vec<usize> = files.iter().copied().filter(|_| random.next(100) < share).collect();
+    let nm = Command::new(format!("llvm-nm-{LLVM}"))
+        .args(["-g", "-U", "--just-symbol-name", "--arch", arch])
+        .arg(&file)
+        .output();
+    let nm = nm.map_err(|error| error.to_string())?;
+    let exported: std::collections::HashSet<String> =
+        String::from_utf8_lossy(&nm.stdout).lines().map(str::to_owned).collect();
+    let first = |file: &usize| {
+        symbols
+            .iter()
+            .find(|(other, name)| other == file && exported.contains(name))
+            .map(|(_, name)| name.clone())
+    };
+    Ok(chosen.iter().filter_map(first).collect())
+}
+
+pub(crate) fn app_objects(cache: &Path, arch: &str) -> Result<Vec<String>> {
+    Ok(objects(cache, &target(arch), &[], 40, 1)?.iter().map(|path| shown(path)).collect())
+}
+
+fn exact_link(cache: &Path, arch: &str, library: &Library) -> Result<Link> {
+    let mut arguments = app_objects(cache, arch)?;
+    arguments.extend(["-force_load".to_owned(), shown(&library.file(cache)?)]);
+    link(cache, arch, &format!("{}-exact", library.name), &arguments)
+}
+
+/// All functions of a link in another order.
+pub(crate) fn order_file(cache: &Path, arch: &str, library: &Library) -> Result<PathBuf> {
+    let exact = exact_link(cache, arch, library)?;
+    let text = std::fs::read_to_string(&exact.map).map_err(|error| error.to_string())?;
+    let symbols = text.split("# Symbols:").nth(1).unwrap_or_default();
+    let symbols = symbols.split("# Dead").next().unwrap_or_default();
+    let mut names: Vec<&str> =
+        symbols.lines().filter_map(|line| Some(line.split_once('[')?.1.split_once("] ")?.1)).collect();
+    let mut random = Random(4242);
+    for at in (1..names.len()).rev() {
+        let other = usize::try_from(random.next(at as u64 + 1)).unwrap_or(0);
+        names.swap(at, other);
+    }
+    let path = cache.join("apps").join(arch).join(format!("{}.order", library.name));
+    std::fs::write(&path, names.join("\n") + "\n").map_err(|error| error.to_string())?;
+    Ok(path)
+}
+
+fn case(
+    cache: &Path,
+    options: &Options,
+    library: &Library,
+    way: Way,
+    name: &str,
+    fingerprints: &[Fingerprint],
+) -> Result<Score> {
+    let arch = options.arch;
+    let file = shown(&library.file(cache)?);
+    let mut arguments = app_objects(cache, arch)?;
+    let force = ["-force_load".to_owned(), file.clone()];
+    match way {
+        Way::Exact => arguments.extend(force),
+        Way::Opcodes => {
+            arguments = force.into_iter().chain(arguments).collect();
+            arguments.push("-no_fixup_chains".to_owned());
+        }
+        Way::DeadStrip => {
+            arguments.extend(force);
+            arguments.push("-dead_strip".to_owned());
+            for symbol in needed(cache, arch, library, 70)? {
+                arguments.extend(["-u".to_owned(), symbol]);
+            }
+        }
+        Way::Folded => {
+            arguments.extend(force);
+            arguments.push("--icf=all".to_owned());
+        }
+        Way::Lazy | Way::LazyDeadStrip => {
+            arguments.push(file.clone());
+            for symbol in needed(cache, arch, library, 25)? {
+                arguments.extend(["-u".to_owned(), symbol]);
+            }
+            if way == Way::LazyDeadStrip {
+                arguments.push("-dead_strip".to_owned());
+            }
+        }
+        Way::Permuted | Way::PermutedFolded => {
+            arguments.extend(force);
+            arguments.extend(["-order_file".to_owned(), shown(&order_file(cache, arch, library)?)]);
+            if way == Way::PermutedFolded {
+                arguments.push("--icf=all".to_owned());
+            }
+        }
+        Way::Copies | Way::CopiesAlone => {
+            if library.language != Language::ObjectiveC {
+                return Ok(Score::default());
+            }
+            let copies =
+                copies::make(Path::new(&file), arch, &cache.join("copies").join(arch).join(library.name))?;
+            // In the midst of the app's own code.
+            let middle = arguments.len() / 2;
+            arguments.splice(middle..middle, copies.iter().map(|path| shown(path)));
+            if way == Way::Copies {
+                arguments.extend(force);
+            }
+        }
+        Way::Small => {
+            arguments =
+                objects(cache, &target(arch), &["-Oz"], 40, 1)?.iter().map(|path| shown(path)).collect();
+            arguments.extend(force);
+        }
+        Way::Absent => {
+            // Another library of another kind is there instead.
+            let other = DEVELOPMENT.iter().find(|other| {
+                other.name != library.name && other.language != library.language && other.name != "skia"
+            });
+            if let Some(other) = other {
+                arguments.extend(["-force_load".to_owned(), shown(&other.file(cache)?)]);
+            }
+        }
+    }
+    let link = link(cache, arch, &format!("{}-{name}", library.name), &arguments)?;
+    let owners = [Owner { path: &file, name: library.name }];
+    judge(&link.app, &link.map, fingerprints, &owners, options.show)
+}
+
+/// One version is known, another one is in the app.
+fn versions(cache: &Path, options: &Options) -> Result<()> {
+    for (known, there) in [("wechat-old", "wechat"), ("wechat", "wechat-old")] {
+        let find = |name: &str| DEVELOPMENT.iter().find(|library| library.name == name);
+        let (Some(known), Some(there)) = (find(known), find(there)) else { continue };
+        if !options.takes(known.name) {
+            continue;
+        }
+        let fingerprint = known.fingerprint(cache, "wechat")?;
+        let link = exact_link(cache, options.arch, there)?;
+        let file = shown(&there.file(cache)?);
+        let score = judge(
+            &link.app,
+            &link.map,
+            &[fingerprint],
+            &[Owner { path: &file, name: "wechat" }],
+            options.show,
+        )?;
+        println!("{:<11} {:<18} {}", there.name, "other version", score.line());
+    }
+    Ok(())
+}
+
+/// Several libraries in one app, all known.
+fn several(cache: &Path, options: &Options) -> Result<()> {
+    let libraries: Vec<&Library> =
+        DEVELOPMENT.iter().filter(|library| !matches!(library.name, "wechat-old" | "skia")).collect();
+    let mut arguments = app_objects(cache, options.arch)?;
+    let mut fingerprints = Vec::new();
+    let mut files = Vec::new();
+    for library in &libraries {
+        let file = shown(&library.file(cache)?);
+        arguments.extend(["-force_load".to_owned(), file.clone()]);
+        files.push(file);
+        fingerprints.push(library.fingerprint(cache, library.name)?);
+    }
+    let link = link(cache, options.arch, "several", &arguments)?;
+    let owners: Vec<Owner<'_>> = libraries
+        .iter()
+        .zip(&files)
+        .map(|(library, file)| Owner { path: file, name: library.name })
+        .collect();
+    let score = judge(&link.app, &link.map, &fingerprints, &owners, options.show)?;
+    println!("{:<11} {:<18} {}", "three", "several", score.line());
+    Ok(())
+}

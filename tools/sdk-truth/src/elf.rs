@@ -1,0 +1,100 @@
+//! The same for ELF: Linux' and Android's shared libraries.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use backtrail_sdk::{LearnOptions, learn};
+
+use crate::Result;
+use crate::app::{LLVM, objects, run};
+use crate::judge::{Owner, Score, judge};
+
+/// Static libraries by name, target and path: below the cache, or the system's own (Debian's packages libssl-dev,
+/// libsqlite3-dev, zlib1g-dev).
+const LIBRARIES: &[(&str, &str, &str)] = &[
+    (
+        "sodium",
+        "aarch64-linux-android21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-armv8-a+crypto/lib/libsodium.a",
+    ),
+    (
+        "sodium",
+        "x86_64-linux-android21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-westmere/lib/libsodium.a",
+    ),
+    (
+        "sodium",
+        "armv7a-linux-androideabi21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-armv7-a/lib/libsodium.a",
+    ),
+    (
+        "sodium",
+        "i686-linux-android21",
+        "npm/react-native-libsodium-1.7.0/build/libsodium-android-i686/lib/libsodium.a",
+    ),
+    ("crypto", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libcrypto.a"),
+    ("sqlite", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libsqlite3.a"),
+    ("z", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libz.a"),
+    ("stdcpp", "x86_64-linux-gnu", "/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++.a"),
+];
+
+const WAYS: &[(&str, &[&str])] = &[
+    ("exact", &[]),
+    ("gc-sections", &["--gc-sections"]),
+    ("folded", &["--icf=all"]),
+    ("symbolic", &["-Bsymbolic"]),
+    ("absent", &[]),
+    ("gnu-ld", &[]),
+];
+
+pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> Result<()> {
+    let mut totals: Vec<(String, Score)> = Vec::new();
+    for (name, target, path) in LIBRARIES {
+        let file = if path.starts_with('/') { PathBuf::from(path) } else { cache.join(path) };
+        let Ok(data) = std::fs::read(&file) else {
+            println!("{name} {target}: {} is not here, left out", file.display());
+            continue;
+        };
+        let learned =
+            learn(&[(name, &data)], &LearnOptions::new(*name, "1")).map_err(|error| error.to_string())?;
+        let own = objects(cache, target, &["-fPIC", "-ffunction-sections", "-funwind-tables"], 40, 1)?;
+        for (way, flags) in WAYS.iter().filter(|(way, _)| wants(way)) {
+            let is_gnu = *way == "gnu-ld";
+            if is_gnu && !target.contains("linux-gnu") {
+                continue;
+            }
+            let directory = cache.join("apps").join(target).join(format!("{name}-{way}"));
+            std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+            let (whole, map, app) =
+                (directory.join("app.whole"), directory.join("app.map"), directory.join("app"));
+            let mut command = Command::new(if is_gnu { "ld".to_owned() } else { format!("ld.lld-{LLVM}") });
+            // Debian's archives are for programs.
+            let is_program = target.contains("linux-gnu");
+            command.args(if is_program {
+                &["-pie", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..]
+            } else {
+                &["-shared"][..]
+            });
+            command.args(["--eh-frame-hdr", "--allow-multiple-definition", "-z", "notext"]).args(*flags);
+            command.arg(format!("-Map={}", map.display())).args(&own);
+            if *way != "absent" {
+                command.arg("--whole-archive").arg(&file).arg("--no-whole-archive");
+            }
+            run(command.arg("-o").arg(&whole))?;
+            std::fs::copy(&whole, &app).map_err(|error| error.to_string())?;
+            run(Command::new(format!("llvm-strip-{LLVM}")).arg(&app))?;
+            let path = file.display().to_string();
+            let owners = [Owner { path: &path, name }];
+            let score = judge(&app, &map, std::slice::from_ref(&learned.fingerprint), &owners, show)?;
+            println!("{name:<8} {target:<27} {way:<12} {}", score.line());
+            match totals.iter_mut().find(|(known, _)| known == way) {
+                Some((_, total)) => total.add(&score),
+                None => totals.push(((*way).to_owned(), score)),
+            }
+        }
+    }
+    for (way, score) in totals {
+        println!("all      ELF                         {way:<12} {}", score.line());
+    }
+    Ok(())
+}

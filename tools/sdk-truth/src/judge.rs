@@ -1,0 +1,155 @@
+//! Compares what was found with what the linker says.
+
+use std::path::Path;
+
+use backtrail_object::{Limits, Object};
+use backtrail_sdk::{Fingerprint, LinkMap, OwnedRange, map};
+
+use crate::Result;
+
+/// Counts of one case.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Score {
+    pub(crate) functions: u64,
+    pub(crate) found: u64,
+    pub(crate) bytes: u64,
+    pub(crate) found_bytes: u64,
+    pub(crate) wrong: u64,
+    pub(crate) wrong_bytes: u64,
+    /// Functions of the whole app.
+    pub(crate) all: u64,
+    pub(crate) all_bytes: u64,
+    pub(crate) seconds: f64,
+}
+
+impl Score {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.functions += other.functions;
+        self.found += other.found;
+        self.bytes += other.bytes;
+        self.found_bytes += other.found_bytes;
+        self.wrong += other.wrong;
+        self.wrong_bytes += other.wrong_bytes;
+        self.all += other.all;
+        self.all_bytes += other.all_bytes;
+        self.seconds += other.seconds;
+    }
+
+    pub(crate) fn line(&self) -> String {
+        let share = |part: u64, whole: u64| {
+            if whole == 0 { "    –".to_owned() } else { format!("{:.3}", part as f64 / whole as f64) }
+        };
+        let claimed = self.found + self.wrong;
+        format!(
+            "P {}  R {} / {}  of {:>6} functions {:>8} bytes  wrong {:>3} functions {:>5} bytes  app {:>6} functions  {:.2} s",
+            share(self.found, claimed),
+            share(self.found, self.functions),
+            share(self.found_bytes, self.bytes),
+            self.functions,
+            self.bytes,
+            self.wrong,
+            self.wrong_bytes,
+            self.all,
+            self.seconds
+        )
+    }
+}
+
+/// A library as the judge knows it: what its files' paths contain, and what its fingerprint is called.
+pub(crate) struct Owner<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) name: &'a str,
+}
+
+/// Maps the stripped app and judges by the link map of the unstripped one. `show` prints what is wrong or missing.
+pub(crate) fn judge(
+    app: &Path,
+    link_map: &Path,
+    fingerprints: &[Fingerprint],
+    owners: &[Owner<'_>],
+    show: usize,
+) -> Result<Score> {
+    let data = std::fs::read(app).map_err(|error| format!("{}: {error}", app.display()))?;
+    let truth = std::fs::read(link_map).map_err(|error| format!("{}: {error}", link_map.display()))?;
+    let text = String::from_utf8_lossy(&truth).into_owned();
+    let truth = LinkMap::parse(&truth).map_err(|error| error.to_string())?;
+    let object = Object::parse_with(&data, &Limits::default()).map_err(|error| error.to_string())?;
+    let start = std::time::Instant::now();
+    let found = map(&object, fingerprints, None).map_err(|error| error.to_string())?;
+    let seconds = start.elapsed().as_secs_f64();
+    let code: Vec<_> = object
+        .sections()
+        .iter()
+        .filter(|section| {
+            section.is_code && !section.name.contains("stub") && !section.name.starts_with(".plt")
+        })
+        .map(|section| section.address)
+        .collect();
+    let owner_of = |file: &str| owners.iter().find(|owner| file.contains(owner.path)).map(|owner| owner.name);
+    let mut score = Score { seconds, ..Score::default() };
+    let pieces: Vec<_> = truth.pieces().collect();
+    let starts = object.function_starts().map_err(|error| error.to_string())?;
+    let mut shown = 0;
+    for (index, start) in starts.iter().enumerate() {
+        let start = *start;
+        let Some(section) = code.iter().find(|code| code.contains(start)) else { continue };
+        // The last piece that begins there or before and is not empty.
+        let after = pieces.partition_point(|piece| piece.range.start() <= start);
+        let before = pieces.get(..after).unwrap_or_default();
+        let piece = before.iter().rev().take(64).find(|piece| piece.range.contains(start));
+        // Padding and what the linker made itself is nobody's, and no function.
+        let Some(piece) = piece else { continue };
+        let next = starts.get(index + 1).copied().unwrap_or(section.end());
+        let size = next.min(piece.range.end()).offset_from(start).unwrap_or(0);
+        let folded = pieces.partition_point(|other| other.range.start() < start);
+        let here =
+            pieces.get(folded..).unwrap_or_default().iter().take_while(|other| other.range.start() == start);
+        let names: Vec<_> =
+            here.filter_map(|piece| owner_of(piece.file)).chain(owner_of(piece.file)).collect();
+        let claim = claim_at(&found.ranges, start);
+        let is_owned = owner_of(piece.file).is_some();
+        score.all += 1;
+        score.all_bytes += size;
+        if is_owned {
+            score.functions += 1;
+            score.bytes += size;
+        }
+        let name = || symbol(&text, start.get());
+        match claim {
+            Some(claim) if names.contains(&claim.owner.as_str()) => {
+                if is_owned {
+                    score.found += 1;
+                    score.found_bytes += size;
+                }
+            }
+            Some(claim) => {
+                score.wrong += 1;
+                score.wrong_bytes += size;
+                if shown < show {
+                    shown += 1;
+                    println!("    wrong {start} {size} {} ({}) {}", claim.how, claim.owner, name());
+                }
+            }
+            None if is_owned && shown < show => {
+                shown += 1;
+                println!("    missing {start} {size} {}", name());
+            }
+            None => {}
+        }
+    }
+    Ok(score)
+}
+
+fn symbol(text: &str, start: u64) -> String {
+    let wanted = format!("0x{start:X}\t");
+    let wanted = wanted.replace("0x", "0x0").replace("0x0", "0x");
+    text.lines()
+        .find(|line| line.starts_with(&wanted) && !line.contains("__TEXT"))
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn claim_at(ranges: &[OwnedRange], address: backtrail_core::Svma) -> Option<&OwnedRange> {
+    let after = ranges.partition_point(|range| range.range.start() <= address);
+    ranges.get(after.checked_sub(1)?).filter(|range| range.range.contains(address))
+}
