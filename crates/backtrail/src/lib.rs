@@ -38,9 +38,9 @@ pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{Attribution, Explanation, Verdict};
 pub use backtrail_hang as hang;
 pub use backtrail_model::{
-    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Process,
-    Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree,
-    TreeNode, Unit,
+    AppInfo, Backtrace, Deadlock, DeadlockedThread, Detail, EndKind, Ended, Exception, Field, Frame, Image,
+    ImageSymbols, LockHolder, LockKind, LockSource, LockWait, Process, Recursion, Register, Report,
+    ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode, Unit,
 };
 pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
 pub use backtrail_resolve::{

@@ -1,6 +1,6 @@
 //! One process: threads, stacks, registers.
 
-use crate::{Field, Frame, Image, Tree};
+use crate::{Deadlock, Field, Frame, Image, LockWait, Tree};
 use backtrail_core::Arch;
 
 /// One process: what it is, what its threads did, and which images its addresses lie in.
@@ -43,6 +43,8 @@ pub struct Process {
     pub trees: Vec<Tree>,
     /// What the input says of this process that the model has no place for, in the input's order.
     pub fields: Vec<Field>,
+    /// Threads that wait for each other.
+    pub deadlocks: Vec<Deadlock>,
 }
 
 impl Process {
@@ -91,6 +93,8 @@ pub struct Thread {
     pub waiting_in: Option<String>,
     /// What that call was about: the file behind its file descriptor.
     pub waiting_on: Option<String>,
+    /// What it waits for in `futex`: a lock and who holds it.
+    pub waits_for: Option<LockWait>,
     /// The share of one processor that it used over a short while, 1 for all of it.
     pub cpu_usage: Option<f64>,
     /// Seconds in its own code since it began.

@@ -15,6 +15,8 @@ mod jit;
 mod live;
 mod live_memory;
 mod loaded_image;
+#[cfg(target_os = "linux")]
+mod locks;
 #[cfg(any(test, target_os = "macos", target_os = "ios"))]
 mod mapped_tables;
 #[cfg(feature = "minidump")]

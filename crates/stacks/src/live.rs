@@ -3,6 +3,7 @@
 use crate::build::Builder;
 use crate::from_memory::InMemory;
 use crate::live_memory::CachedMemory;
+use crate::locks::Locks;
 use crate::walk::ended_in_no_code;
 use crate::{Captured, StackOptions, StacksError, images};
 use backtrail_capture::remote::{
@@ -38,9 +39,12 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
         snapshots.usage.finish(&target, window, &mut snapshots.threads);
     }
     add_notes(&mut captured.report, &snapshots);
+    let locks = Locks::new(&snapshots.threads);
     for (thread, facts) in captured.report.process.threads.iter_mut().zip(&snapshots.threads) {
         add_facts(thread, facts);
+        thread.waits_for = facts.waits_for.map(|waits| locks.wait(waits));
     }
+    captured.report.process.deadlocks = snapshots.deadlocks.iter().map(|one| locks.deadlock(one)).collect();
     let perf_map = format!("/tmp/perf-{}.map", target.own_id());
     captured.perf_map = Some(target.path(Path::new(&perf_map)));
     Ok(captured)

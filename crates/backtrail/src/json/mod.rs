@@ -6,6 +6,7 @@
 mod convert;
 mod frame;
 mod hang;
+mod lock;
 mod report;
 
 pub use convert::{ConvertedJson, converted};

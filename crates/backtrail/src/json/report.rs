@@ -1,6 +1,7 @@
 //! The report document.
 
 use super::frame::{FrameJson, frame};
+use super::lock::{DeadlockJson, LockWaitJson, deadlock, lock_wait};
 use super::{Hex, REPORT_SCHEMA, STACKS_SCHEMA};
 use crate::{Analysis, Stacks};
 use backtrail_model::{
@@ -118,6 +119,7 @@ struct ThreadJson<'a> {
     state: Option<&'a str>,
     waiting_in: Option<&'a str>,
     waiting_on: Option<&'a str>,
+    waits_for: Option<LockWaitJson<'a>>,
     cpu_usage: Option<f64>,
     user_time: Option<f64>,
     system_time: Option<f64>,
@@ -340,6 +342,7 @@ fn thread_json<'a>(thread: &'a Thread, process: &'a Process) -> ThreadJson<'a> {
         state: thread.state.as_deref(),
         waiting_in: thread.waiting_in.as_deref(),
         waiting_on: thread.waiting_on.as_deref(),
+        waits_for: thread.waits_for.as_ref().map(lock_wait),
         cpu_usage: thread.cpu_usage,
         user_time: thread.user_time,
         system_time: thread.system_time,
@@ -415,6 +418,7 @@ pub struct StacksJson<'a> {
     os: Option<&'a str>,
     exception: Option<ExceptionJson<'a>>,
     crashed_thread: Option<u64>,
+    deadlocks: Vec<DeadlockJson<'a>>,
     threads: Vec<ThreadJson<'a>>,
     images: Vec<ImageJson<'a>>,
     notes: &'a [String],
@@ -430,6 +434,7 @@ pub fn stacks(stacks: &Stacks) -> StacksJson<'_> {
         os: report.os.as_deref(),
         exception: report.exception.as_ref().map(exception),
         crashed_thread: report.crashed().map(|thread| thread.number),
+        deadlocks: owner.deadlocks.iter().map(deadlock).collect(),
         threads: owner.threads.iter().map(|thread| thread_json(thread, owner)).collect(),
         images: owner.images.iter().map(image).collect(),
         notes: &report.notes,

@@ -1,6 +1,7 @@
 //! Captured processes as text and as collapsed stacks.
 
 use super::facts::{subject, what};
+use super::locks::deadlocks;
 use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
@@ -15,6 +16,7 @@ pub(crate) fn write(out: &mut Text<'_>, stacks: &Stacks, fold: bool) -> io::Resu
     let report = &stacks.report;
     let directory = common_directory(report);
     head(out, report)?;
+    deadlocks(out, &report.process)?;
     if let Some(directory) = &directory {
         out.painted_line(Look::Faint, format_args!("Source files are below {directory}"))?;
     }

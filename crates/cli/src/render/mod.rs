@@ -6,6 +6,7 @@ mod facts;
 pub(crate) mod html;
 pub(crate) mod images;
 pub(crate) mod llvm;
+mod locks;
 mod missing;
 pub(crate) mod report;
 mod stack;

@@ -1,10 +1,11 @@
 //! Threads' stacks as text, of reports and of captured processes alike.
 
+use super::locks::lock_wait;
 use super::stack::{Row, rows_in};
 use super::tree::tree_rows;
 use crate::io::escape::escaped;
 use crate::io::text::{Look, Text};
-use backtrail::{EndKind, Frame, Image, Thread, Tree, Trust};
+use backtrail::{Avma, EndKind, Frame, Image, LockKind, Thread, Tree, Trust};
 use std::collections::HashMap;
 use std::fmt::{self, Display};
 use std::io;
@@ -174,12 +175,14 @@ fn live(thread: &Thread) -> String {
     words.iter().map(|word| format!(" · {word}")).collect()
 }
 
-/// `sleeping in read of pipe:[4242]`.
+/// `sleeping in read of pipe:[4242]`; `sleeping in futex, waits for mutex 0x5581f0 held by 7540 conn-3`.
 fn doing(thread: &Thread) -> Option<String> {
     let state = thread.state.as_deref()?;
     let call = thread.waiting_in.as_deref().map(|call| format!(" in {call}")).unwrap_or_default();
     let file = thread.waiting_on.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
-    Some(format!("{state}{call}{file}"))
+    let lock = thread.waits_for.as_ref().and_then(|waits| lock_wait(waits, thread.id));
+    let lock = lock.map(|lock| format!(", {lock}")).unwrap_or_default();
+    Some(format!("{state}{call}{file}{lock}"))
 }
 
 /// `37 threads: 1, 2, 5 to 39`; of a process that runs with ids and names: `2 threads: 4711 pool-1, 4712 pool-2`.
@@ -218,6 +221,12 @@ fn doings(group: &[&Thread]) -> Option<String> {
     Some(format!("{what} · {:.0} % CPU", usage * 100.0))
 }
 
+/// The lock that a thread waits for: those that wait for different ones do different things.
+fn lock(thread: &Thread) -> Option<Avma> {
+    let waits = thread.waits_for.as_ref()?;
+    (waits.kind != LockKind::Unknown).then_some(waits.address)
+}
+
 /// Threads with the same stack together, in the order of each group's first. A stack with a frame that was found by scanning
 /// is a guess: it is shown on its own.
 pub(crate) fn folded<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<Vec<&'a Thread>> {
@@ -229,7 +238,7 @@ pub(crate) fn folded<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<Vec<&
             continue;
         }
         let key: Vec<_> = thread.frames.iter().map(|frame| (frame.address, &frame.image_name)).collect();
-        let position = *seen.entry(key).or_insert(groups.len());
+        let position = *seen.entry((key, lock(thread))).or_insert(groups.len());
         match groups.get_mut(position) {
             Some(group) => group.push(thread),
             None => groups.push(vec![thread]),

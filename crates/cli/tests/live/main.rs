@@ -7,6 +7,7 @@ mod denied;
 mod effects;
 mod files;
 mod gdb;
+mod locks;
 mod missing;
 mod states;
 mod target;
