@@ -26,6 +26,7 @@
 mod analysis;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
+mod diff;
 pub mod json;
 mod stacks;
 
@@ -49,13 +50,16 @@ pub use backtrail_resolve::{
     ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols, TableCache,
     TableFormat, TableStats, Verified, cfi, inspect,
 };
-pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
+#[cfg(target_os = "linux")]
+pub use backtrail_stacks::processes_named;
+pub use backtrail_stacks::{PatternError, StackOptions, StacksError, StacksErrorKind, ThreadFilter};
 pub use backtrail_store::{
     Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, RemoteError,
     RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, handle_bus_errors, truncated_files,
 };
 #[cfg(feature = "debuginfod")]
 pub use backtrail_store::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
+pub use diff::{EarlierStacks, EarlierStacksError, MovedThread, StackDiff, ThreadLabel, UnmovedThread};
 pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;

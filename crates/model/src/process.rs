@@ -95,8 +95,14 @@ pub struct Thread {
     pub waiting_on: Option<String>,
     /// What it waits for in `futex`: a lock and who holds it.
     pub waits_for: Option<LockWait>,
+    /// The functions of the kernel that it waited in, innermost first, where they are known.
+    pub kernel_stack: Vec<String>,
+    /// The innermost of them alone, where no more is known.
+    pub wait_channel: Option<String>,
     /// The share of one processor that it used over a short while, 1 for all of it.
     pub cpu_usage: Option<f64>,
+    /// When it began, in seconds since the system did.
+    pub start_time: Option<f64>,
     /// Seconds in its own code since it began.
     pub user_time: Option<f64>,
     /// Seconds in the kernel on its behalf since it began.

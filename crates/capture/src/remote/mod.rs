@@ -16,9 +16,11 @@ mod deadlock;
 mod denied;
 mod error;
 mod images;
+mod kernel_stack;
 mod lock_wait;
 mod maps;
 mod memory;
+mod named;
 mod options;
 mod processors;
 mod stack;
@@ -33,6 +35,7 @@ pub use error::Error;
 pub use lock_wait::{LockHolder, LockKind, LockSource, LockWait};
 pub use maps::{MappedFile, Maps};
 pub use memory::LiveMemory;
+pub use named::processes_named;
 pub use options::Options;
 pub use processors::{CpuAvoidance, workers};
 pub use stop::Stops;
@@ -100,6 +103,12 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
         kept.push(facts);
     }
     deadlock::check_joins(&mut kept, &threads, &maps);
+    let unknown = kernel_stack::read(target, &mut kept, &threads, options);
+    if unknown > 0 {
+        notes.push(format!(
+            "where in the kernel {unknown} threads wait is not known: they did not come back there in time"
+        ));
+    }
     let deadlocks = deadlock::find(&kept, options.consistent);
     if vanished > 0 {
         notes.push(format!("{vanished} threads ended while the process was captured"));

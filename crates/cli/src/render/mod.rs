@@ -2,6 +2,7 @@
 
 pub(crate) mod captured;
 pub(crate) mod cfi;
+mod diff;
 mod facts;
 pub(crate) mod html;
 pub(crate) mod images;
@@ -10,5 +11,6 @@ mod locks;
 mod missing;
 pub(crate) mod report;
 mod stack;
+mod thread_list;
 mod threads;
 mod tree;
