@@ -66,6 +66,10 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
         "hangImage",
         "hangNode",
         "hangThread",
+        "movedThread",
+        "stackDiff",
+        "threadLabel",
+        "unmovedThread",
     ];
     let words = ["address", "maybeAddress", "maybeString", "maybeInteger", "maybeNumber", "strings"];
     let is_printed = |name: &str| {
