@@ -311,7 +311,7 @@ impl Show<'_> {
                 captured::write(&mut text, stacks, !self.args.no_fold, since.as_ref())?;
             }
             StackFormat::Json => {
-                document(&mut out, |json| backtrail::json::write_stacks(json, stacks, diff))?
+                document(&mut out, |json| backtrail::json::write_stacks(json, stacks, diff))?;
             }
             StackFormat::Collapsed => {
                 // Programs read these lines: nothing of them is cut.
