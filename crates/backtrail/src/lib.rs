@@ -26,6 +26,7 @@
 mod analysis;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
+mod diff;
 pub mod json;
 pub mod sdk;
 mod stacks;
@@ -39,9 +40,9 @@ pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{Attribution, Blamed, Explanation, Verdict, blamed, is_system};
 pub use backtrail_hang as hang;
 pub use backtrail_model::{
-    AppInfo, Backtrace, Detail, EndKind, Ended, Exception, Field, Frame, Image, ImageSymbols, Language,
-    Process, Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread,
-    Tree, TreeNode, Unit,
+    AppInfo, Backtrace, Deadlock, DeadlockedThread, Detail, EndKind, Ended, Exception, Field, Frame, Image,
+    ImageSymbols, Language, LockHolder, LockKind, LockSource, LockWait, Process, Recursion, Register, Report,
+    ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode, Unit,
 };
 pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
 pub use backtrail_resolve::{
@@ -50,13 +51,16 @@ pub use backtrail_resolve::{
     MappingFile, ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols,
     TableCache, TableFormat, TableStats, Verified, cfi, inspect,
 };
-pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
+#[cfg(target_os = "linux")]
+pub use backtrail_stacks::processes_named;
+pub use backtrail_stacks::{PatternError, StackOptions, StacksError, StacksErrorKind, ThreadFilter};
 pub use backtrail_store::{
     Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, RemoteError,
     RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, handle_bus_errors, truncated_files,
 };
 #[cfg(feature = "debuginfod")]
 pub use backtrail_store::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
+pub use diff::{EarlierStacks, EarlierStacksError, MovedThread, StackDiff, ThreadLabel, UnmovedThread};
 pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;

@@ -9,7 +9,8 @@
 )]
 
 use backtrail_capture::remote::{
-    Captured, CpuAvoidance, Error, LockKind, LockSource, LockWait, Options, Target, ThreadInfo, capture,
+    Captured, CpuAvoidance, Deadlock, Error, LockHolder, LockKind, LockSource, LockWait, Options, Target,
+    ThreadInfo, capture,
 };
 use backtrail_testkit::TempDir;
 use std::io::{BufRead as _, BufReader};
@@ -32,11 +33,10 @@ impl Drop for Running {
 }
 
 /// `None`, and one line, where the compiler is missing.
-fn start(folder: &TempDir, compiler: &str, options: &[&str]) -> Option<Running> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/locks.c");
+fn start(folder: &TempDir, compiler: &str, source: &str, options: &[&str]) -> Option<Running> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(source);
     let program = folder.join("program");
-    let built =
-        Command::new(compiler).arg("-o").arg(&program).arg(source).args(options).arg("-pthread").output();
+    let built = Command::new(compiler).arg("-o").arg(&program).arg(source).args(options).output();
     if !built.as_ref().is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: {compiler} {options:?} cannot build it here: {built:?}");
         return None;
@@ -64,7 +64,10 @@ fn waiting(running: &Running, options: &Options) -> Option<Captured> {
             Err(error) => panic!("{error}"),
         };
         // The first thread reads; the barrier is behind those that have a name of their own.
-        let waits = |thread: &ThreadInfo| thread.waits_for.is_some() && thread.name != "program";
+        let waits = |thread: &ThreadInfo| {
+            let is_waiting = thread.waiting_in.as_deref() == Some("futex") && thread.waits_for.is_some();
+            is_waiting && thread.name != "program"
+        };
         if captured.threads.iter().skip(1).all(waits) && is_settled(&captured) {
             return Some(captured);
         }
@@ -73,14 +76,23 @@ fn waiting(running: &Running, options: &Options) -> Option<Captured> {
     }
 }
 
-/// Those in the cycle have a name before they wait at the barrier, on whose word all of them wait.
+/// Those in a cycle have a name before they wait at the barrier, on whose word all of them wait.
 fn is_settled(captured: &Captured) -> bool {
-    let cycle: Vec<_> = (0..3).filter_map(|number| wait(captured, &format!("cycle {number}"))).collect();
-    cycle.windows(2).all(|pair| pair[0].address != pair[1].address)
+    let names = ["cycle 0", "cycle 1", "cycle 2", "pair 0", "pair 1"];
+    let mut words: Vec<_> =
+        names.iter().filter_map(|name| find(captured, name)?.waits_for).map(|wait| wait.address).collect();
+    let count = words.len();
+    words.sort();
+    words.dedup();
+    words.len() == count
+}
+
+fn find<'c>(captured: &'c Captured, name: &str) -> Option<&'c ThreadInfo> {
+    captured.threads.iter().find(|thread| thread.name == name)
 }
 
 fn thread<'c>(captured: &'c Captured, name: &str) -> &'c ThreadInfo {
-    captured.threads.iter().find(|thread| thread.name == name).unwrap()
+    find(captured, name).unwrap()
 }
 
 fn wait(captured: &Captured, name: &str) -> Option<LockWait> {
@@ -90,24 +102,24 @@ fn wait(captured: &Captured, name: &str) -> Option<LockWait> {
 #[test]
 fn who_holds_glibcs_locks() {
     let folder = TempDir::new("capture-locks");
-    let Some(running) = start(&folder, "cc", &[]) else { return };
+    let Some(running) = start(&folder, "cc", "locks.c", &["-pthread"]) else { return };
     for consistent in [false, true, false] {
         let mut options = Options::default();
         options.consistent = consistent;
         let Some(captured) = waiting(&running, &options) else { return };
         let of = |name: &str| {
             let waits = wait(&captured, name).unwrap();
-            (waits.kind, waits.owner, waits.told_by)
+            (waits.kind, waits.holder, waits.told_by)
         };
-        let main = Some(running.child.id());
+        let main = LockHolder::Thread(running.child.id());
         for number in 0..3_u64 {
             let next = (number + 1) % 3;
-            let owner = thread(&captured, &format!("cycle {next}")).id;
+            let next_id = thread(&captured, &format!("cycle {next}")).id;
             let name = format!("cycle {number}");
-            assert_eq!(of(&name), (LockKind::Mutex, Some(owner), LockSource::Glibc));
+            assert_eq!(of(&name), (LockKind::Mutex, LockHolder::Thread(next_id), LockSource::Glibc));
             assert_eq!(wait(&captured, &name).unwrap().address.get(), running.cycle + next * 40);
         }
-        for name in ["recursive", "robust", "timed"] {
+        for name in ["recursive", "checked", "robust", "timed"] {
             assert_eq!(of(name), (LockKind::Mutex, main, LockSource::Glibc), "{name}");
         }
         assert_eq!(of("inheriting"), (LockKind::Mutex, main, LockSource::Kernel));
@@ -116,23 +128,93 @@ fn who_holds_glibcs_locks() {
             assert_eq!(wait(&captured, name).unwrap().address.get(), running.written);
         }
         let first = thread(&captured, "cycle 0").id;
-        assert_eq!(of("join"), (LockKind::ThreadEnd, Some(first), LockSource::Glibc));
-        for name in ["condition", "semaphore"] {
-            assert_eq!(of(name), (LockKind::Unknown, None, LockSource::Address), "{name}");
+        assert_eq!(of("join"), (LockKind::ThreadEnd, LockHolder::Thread(first), LockSource::Glibc));
+        for name in ["condition", "timed condition", "semaphore"] {
+            assert_eq!(of(name), (LockKind::Unknown, LockHolder::Unknown, LockSource::Address), "{name}");
         }
+        let itself = thread(&captured, "itself").id;
+        assert_eq!(of("itself"), (LockKind::Mutex, LockHolder::Thread(itself), LockSource::Glibc));
+        assert!(matches!(of("orphan"), (LockKind::Mutex, LockHolder::Ended(_), LockSource::Glibc)));
+        assert!(wait(&captured, "timed").unwrap().has_time_limit);
+        deadlocks(&captured, consistent);
     }
+}
+
+/// Two threads, three threads, and one that waits for itself.
+fn deadlocks(captured: &Captured, consistent: bool) {
+    let id = |name: &str| thread(captured, name).id;
+    let cycles = [vec![id("cycle 0"), id("cycle 1"), id("cycle 2")], vec![id("pair 0"), id("pair 1")]];
+    for (threads, waiting_behind) in cycles.into_iter().zip([1, 0]) {
+        let expected = Deadlock { threads, is_certain: consistent, waiting_behind };
+        assert!(captured.deadlocks.contains(&expected), "{expected:?}: {:#?}", captured.deadlocks);
+    }
+    let itself = Deadlock { threads: vec![id("itself")], is_certain: true, waiting_behind: 0 };
+    assert!(
+        captured.deadlocks.contains(&itself) && captured.deadlocks.len() == 3,
+        "{:#?}",
+        captured.deadlocks
+    );
+}
+
+#[test]
+fn who_holds_the_locks_of_cpps_standard_library() {
+    let folder = TempDir::new("capture-locks-cpp");
+    let Some(running) = start(&folder, "c++", "locks.cpp", &["-std=c++20", "-pthread"]) else { return };
+    let Some(captured) = waiting(&running, &Options::default()) else { return };
+    let main = LockHolder::Thread(running.child.id());
+    for (name, kind) in [
+        ("plain", LockKind::Mutex),
+        ("recursive", LockKind::Mutex),
+        ("timed", LockKind::Mutex),
+        ("reader", LockKind::RwLock),
+        ("writer", LockKind::RwLock),
+    ] {
+        let waits = wait(&captured, name).unwrap();
+        assert_eq!((waits.kind, waits.holder), (kind, main), "{name}");
+    }
+    for name in ["condition", "atomic", "behind a reader"] {
+        let waits = wait(&captured, name).unwrap();
+        assert_eq!((waits.kind, waits.holder), (LockKind::Unknown, LockHolder::Unknown), "{name}");
+    }
+    assert_eq!(captured.deadlocks, []);
+}
+
+#[test]
+fn locks_of_rusts_standard_library_have_no_holder() {
+    let folder = TempDir::new("capture-locks-rust");
+    let Some(running) = start(&folder, "rustc", "locks_of_std.rs", &[]) else { return };
+    let Some(captured) = waiting(&running, &Options::default()) else { return };
+    for name in ["mutex", "reader", "writer", "condition", "once", "park"] {
+        let waits = wait(&captured, name).unwrap();
+        let what = (waits.kind, waits.holder, waits.told_by);
+        assert_eq!(what, (LockKind::Unknown, LockHolder::Unknown, LockSource::Address), "{name}");
+    }
+    // Waited for by the C library's `pthread_join`.
+    let waits = wait(&captured, "join").unwrap();
+    assert_eq!(
+        (waits.kind, waits.holder),
+        (LockKind::ThreadEnd, LockHolder::Thread(thread(&captured, "mutex").id))
+    );
 }
 
 #[test]
 fn who_holds_musls_locks() {
     let folder = TempDir::new("capture-locks-musl");
-    let Some(running) = start(&folder, "musl-gcc", &["-static"]) else { return };
+    let Some(running) = start(&folder, "musl-gcc", "locks.c", &["-static", "-pthread"]) else { return };
     let Some(captured) = waiting(&running, &Options::default()) else { return };
     for name in ["recursive", "robust"] {
         let waits = wait(&captured, name).unwrap();
-        let expected = (LockKind::Mutex, Some(running.child.id()), LockSource::Musl);
-        assert_eq!((waits.kind, waits.owner, waits.told_by), expected, "{name}");
+        let expected = (LockKind::Mutex, LockHolder::Thread(running.child.id()), LockSource::Musl);
+        assert_eq!((waits.kind, waits.holder, waits.told_by), expected, "{name}");
     }
-    // Of plain mutexes it keeps no owner.
-    assert_eq!(wait(&captured, "cycle 0").unwrap().owner, None);
+    assert!(matches!(wait(&captured, "checked").unwrap().holder, LockHolder::Thread(_)));
+    // Of plain mutexes it keeps no holder.
+    let waits = wait(&captured, "cycle 0").unwrap();
+    assert_eq!((waits.kind, waits.holder), (LockKind::Mutex, LockHolder::Unknown));
+    let first = thread(&captured, "cycle 0").id;
+    let joins = wait(&captured, "join").unwrap();
+    assert_eq!((joins.kind, joins.holder), (LockKind::ThreadEnd, LockHolder::Thread(first)));
+    for name in ["condition", "semaphore"] {
+        assert_eq!(wait(&captured, name).unwrap().kind, LockKind::Unknown, "{name}");
+    }
 }

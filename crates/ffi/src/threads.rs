@@ -4,7 +4,7 @@ use crate::capture::{BacktrailCapturer, BacktrailStack};
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_GONE, Failure, guard};
 use crate::text;
-use backtrail::capture::ThreadStack;
+use backtrail::capture::{RawStack, ThreadId, ThreadStack};
 use std::ffi::{CString, c_char};
 
 /// All threads, captured.
@@ -89,14 +89,27 @@ impl From<ThreadStack> for Thread {
 /// # Safety
 /// See the header.
 #[unsafe(no_mangle)]
+#[inline(never)]
 pub unsafe extern "C" fn backtrail_capture_all(
     capturer: *const BacktrailCapturer,
     out: *mut *mut BacktrailThreads,
 ) -> i32 {
+    // The calling thread's own stack is taken here, where this function's frame is the only one that is not the caller's.
+    let mut own = RawStack::with_capacity(0);
+    // SAFETY: the header's demand.
+    if let Some(capturer) = unsafe { capturer.as_ref() } {
+        own = RawStack::with_capacity(capturer.0.options().max_frames);
+        capturer.0.current_skipping(1, &mut own);
+    }
     guard(|| {
         // SAFETY: the header's demand.
         let capturer = unsafe { pass::handle(capturer, "capturer") }?;
-        let threads = capturer.0.all().into_iter().map(Thread::from).collect();
+        let mut threads = capturer.0.all();
+        let this = threads.iter_mut().find(|thread| thread.id == ThreadId::current());
+        if let Some(stack) = this.and_then(|thread| thread.stack.as_mut().ok()) {
+            *stack = own;
+        }
+        let threads = threads.into_iter().map(Thread::from).collect();
         // SAFETY: the header's demand.
         unsafe { pass::give(out, BacktrailThreads(threads)) }
     })

@@ -93,6 +93,8 @@ fn they_build_and_run_with_both_libraries() {
         assert!(threads.contains("  0  main  at "), "{threads}");
         assert!(threads.contains("wait_for_work  at ") && threads.contains("worker  at "), "{threads}");
         assert!(threads.contains("print_all") && threads.contains(" (main)"), "{threads}");
+        // The asking thread's own stack begins with who asked.
+        assert!(threads.contains("(main)\n   0  print_all"), "{threads}");
         assert!(threads.contains("outside-sections") || threads.contains("not-code"), "{threads}");
         assert!(threads.contains("status 4: the thread is gone"), "{threads}");
 

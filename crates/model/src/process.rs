@@ -1,6 +1,6 @@
 //! One process: threads, stacks, registers.
 
-use crate::{Field, Frame, Image, Tree};
+use crate::{Deadlock, Field, Frame, Image, LockWait, Tree};
 use backtrail_core::Arch;
 
 /// One process: what it is, what its threads did, and which images its addresses lie in.
@@ -43,6 +43,8 @@ pub struct Process {
     pub trees: Vec<Tree>,
     /// What the input says of this process that the model has no place for, in the input's order.
     pub fields: Vec<Field>,
+    /// Threads that wait for each other.
+    pub deadlocks: Vec<Deadlock>,
 }
 
 impl Process {
@@ -91,8 +93,16 @@ pub struct Thread {
     pub waiting_in: Option<String>,
     /// What that call was about: the file behind its file descriptor.
     pub waiting_on: Option<String>,
+    /// What it waits for in `futex`: a lock and who holds it.
+    pub waits_for: Option<LockWait>,
+    /// The functions of the kernel that it waited in, innermost first, where they are known.
+    pub kernel_stack: Vec<String>,
+    /// The innermost of them alone, where no more is known.
+    pub wait_channel: Option<String>,
     /// The share of one processor that it used over a short while, 1 for all of it.
     pub cpu_usage: Option<f64>,
+    /// When it began, in seconds since the system did.
+    pub start_time: Option<f64>,
     /// Seconds in its own code since it began.
     pub user_time: Option<f64>,
     /// Seconds in the kernel on its behalf since it began.

@@ -17,6 +17,7 @@ use backtrail_store::{FileData, ImageFiles, LoadedFiles, OpenFile};
 use backtrail_unwind::{Cache, ModuleMap};
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What of one image is known and open.
 #[derive(Debug, Default)]
@@ -204,9 +205,11 @@ impl<'s, 'd> Builder<'s, 'd> {
             knows_all_code: self.snapshot.source == CaptureSource::Process,
             places: &places,
             placed: &self.placed,
+            met_no_code: AtomicBool::new(false),
         };
-        let threads = threads(&walker, self.snapshot, options.max_frames, self.side_by_side);
-        self.captured(threads)
+        let threads = threads(&walker, self.snapshot, options, self.side_by_side);
+        let met_no_code = walker.met_no_code.into_inner();
+        Captured { met_no_code, ..self.captured(threads) }
     }
 
     /// The images alone.
@@ -265,25 +268,33 @@ const WORTH_A_TASK: usize = 16;
 
 /// Walks all threads. Each has an equal share of the frames, and where that was not enough, what the others left, in their
 /// order: so the answer does not depend on which was walked first.
-fn threads(walker: &Walker<'_>, snapshot: &Snapshot<'_>, max_frames: u64, side_by_side: bool) -> Vec<Thread> {
-    let share = (MAX_FRAMES / (snapshot.threads.len() as u64).max(1)).max(MIN_FRAMES).min(max_frames);
-    let one = |cache: &mut Cache, (number, captured): (usize, &CapturedThread)| {
-        thread(walker, captured, number as u64, share, cache)
+fn threads(
+    walker: &Walker<'_>,
+    snapshot: &Snapshot<'_>,
+    options: &StackOptions,
+    side_by_side: bool,
+) -> Vec<Thread> {
+    let max_frames = options.max_frames;
+    let is_wanted = |thread: &CapturedThread| options.threads.matches(thread.id, thread.name.as_deref());
+    let captured: Vec<_> =
+        snapshot.threads.iter().enumerate().filter(|(_, thread)| is_wanted(thread)).collect();
+    let share = (MAX_FRAMES / (captured.len() as u64).max(1)).max(MIN_FRAMES).min(max_frames);
+    let one = |cache: &mut Cache, (number, captured): &(usize, &CapturedThread)| {
+        thread(walker, captured, *number as u64, share, cache)
     };
-    let captured = &snapshot.threads;
     let mut threads: Vec<_> = if side_by_side {
-        captured.par_iter().enumerate().with_min_len(WORTH_A_TASK).map_init(Cache::new, one).collect()
+        captured.par_iter().with_min_len(WORTH_A_TASK).map_init(Cache::new, one).collect()
     } else {
         let mut cache = Cache::new();
-        captured.iter().enumerate().map(|item| one(&mut cache, item)).collect()
+        captured.iter().map(|item| one(&mut cache, item)).collect()
     };
     let used: u64 = threads.iter().map(|thread| thread.frames.len() as u64).sum();
     let mut left = MAX_FRAMES.saturating_sub(used);
-    for (walked, captured) in threads.iter_mut().zip(&snapshot.threads) {
+    for (walked, captured) in threads.iter_mut().zip(&captured) {
         let more = max_frames.min(share.saturating_add(left));
         let is_cut = walked.ended.as_ref().is_some_and(|ended| ended.kind == EndKind::Truncated);
         if is_cut && more > share {
-            *walked = thread(walker, captured, walked.number, more, &mut Cache::new());
+            *walked = thread(walker, captured.1, walked.number, more, &mut Cache::new());
             left = left.saturating_sub((walked.frames.len() as u64).saturating_sub(share));
         }
     }

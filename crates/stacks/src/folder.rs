@@ -7,8 +7,11 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes that one compressed file may inflate to.
+/// Bytes that the compressed files of one folder may inflate to, all together.
 const MAX_INFLATED: u64 = 2 << 30;
+/// Bytes that one of them may: so many anyway, and so many for each packed one. Binaries come to ten, zeros to a thousand.
+const ALWAYS_INFLATED: u64 = 64 << 20;
+const INFLATED_PER_BYTE: u64 = 200;
 /// Files that a folder may hold; real cases have a few dozen.
 const MAX_FILES: usize = 10_000;
 
@@ -18,6 +21,8 @@ pub(crate) struct Folder {
     /// Name in `maps.txt` to the file that stands in for it.
     links: HashMap<String, PathBuf>,
     opened: HashMap<PathBuf, Option<FileData>>,
+    /// What is left of [`MAX_INFLATED`].
+    left: u64,
 }
 
 impl Folder {
@@ -25,7 +30,8 @@ impl Folder {
         if !path.is_dir() {
             return Err(format!("{}: expected a folder with maps.txt and regs.txt", path.display()));
         }
-        let mut folder = Self { path: path.to_owned(), links: HashMap::new(), opened: HashMap::new() };
+        let mut folder =
+            Self { path: path.to_owned(), links: HashMap::new(), opened: HashMap::new(), left: MAX_INFLATED };
         if let Some(links) = folder.at(&path.join("links.txt")) {
             let text = String::from_utf8_lossy(&links).into_owned();
             let link = |line: &str| {
@@ -93,7 +99,9 @@ impl Folder {
         let data = plain.or_else(|| {
             let mut packed = path.as_os_str().to_owned();
             packed.push(".gz");
-            inflate(&FileData::map(Path::new(&packed)).ok()?)
+            let data = inflate(&FileData::map(Path::new(&packed)).ok()?, self.left)?;
+            self.left = self.left.saturating_sub(data.len() as u64);
+            Some(data)
         });
         self.opened.insert(path.to_owned(), data.clone());
         data
@@ -104,9 +112,33 @@ fn without_gz(name: &str) -> &str {
     name.strip_suffix(".gz").unwrap_or(name)
 }
 
-fn inflate(packed: &[u8]) -> Option<FileData> {
+/// `None` also of what inflates to more than is believable, or than `left`: a part of a file would be taken for the whole.
+fn inflate(packed: &[u8], left: u64) -> Option<FileData> {
+    let most = (packed.len() as u64).saturating_mul(INFLATED_PER_BYTE).max(ALWAYS_INFLATED).min(left);
     let mut bytes = Vec::new();
-    let mut inflater = flate2::read::GzDecoder::new(packed).take(MAX_INFLATED);
+    let mut inflater = flate2::read::GzDecoder::new(packed).take(most.saturating_add(1));
     inflater.read_to_end(&mut bytes).ok()?;
-    Some(FileData::from(bytes))
+    (bytes.len() as u64 <= most).then(|| FileData::from(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn packed(size: usize) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packer.write_all(&vec![0; size]).unwrap();
+        packer.finish().unwrap()
+    }
+
+    #[test]
+    fn a_small_file_does_not_inflate_without_end() {
+        let small = packed(1 << 20);
+        assert_eq!(inflate(&small, MAX_INFLATED).unwrap().len(), 1 << 20);
+        assert!(inflate(&small, (1 << 20) - 1).is_none(), "nothing is left for it");
+        let bomb = packed((ALWAYS_INFLATED + 1).try_into().unwrap());
+        assert!((bomb.len() as u64) < ALWAYS_INFLATED / INFLATED_PER_BYTE);
+        assert!(inflate(&bomb, MAX_INFLATED).is_none());
+    }
 }

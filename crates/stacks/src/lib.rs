@@ -7,6 +7,7 @@
 
 mod build;
 mod core;
+mod filter;
 mod folder;
 mod from_memory;
 mod images;
@@ -15,6 +16,8 @@ mod jit;
 mod live;
 mod live_memory;
 mod loaded_image;
+#[cfg(target_os = "linux")]
+mod locks;
 #[cfg(any(test, target_os = "macos", target_os = "ios"))]
 mod mapped_tables;
 #[cfg(feature = "minidump")]
@@ -30,6 +33,9 @@ mod walk;
 pub use crate::core::core;
 #[cfg(feature = "minidump")]
 pub use crate::minidump::minidump;
+#[cfg(target_os = "linux")]
+pub use backtrail_capture::remote::processes_named;
+pub use filter::{PatternError, ThreadFilter};
 #[cfg(target_os = "linux")]
 pub use live::{images_of, process};
 pub use offline::offline;
@@ -49,12 +55,14 @@ pub struct Captured {
     pub files: Vec<LoadedFiles>,
     /// Where the process writes down the names of code that it makes at run time, if it does.
     pub perf_map: Option<PathBuf>,
+    /// Whether a walk was led to what is no code: what is mapped there may be newer than the list of mappings.
+    met_no_code: bool,
     workers: Option<rayon::ThreadPool>,
 }
 
 impl Captured {
     fn new(report: Report, files: Vec<LoadedFiles>) -> Self {
-        Self { report, files, perf_map: None, workers: None }
+        Self { report, files, perf_map: None, met_no_code: false, workers: None }
     }
 
     /// Does work on the processors that the capture left to the captured process: none of those that it runs on.
@@ -81,6 +89,14 @@ pub struct StackOptions {
     /// Of a process that runs: whether the thread that stops others may be a real-time one, where it has to share a processor.
     /// The stops of a process on a busy machine are shorter then; `docs/live.md` has figures.
     pub real_time: bool,
+    /// Which threads are walked; all others are left out of the report.
+    pub threads: ThreadFilter,
+    /// Of a process that runs: whether threads that used no processor time in [`cpu_window`](Self::cpu_window) are left out, and the
+    /// busiest come first.
+    pub busy_only: bool,
+    /// Of a process that runs: whether sleeping threads' stacks in the kernel are asked for (root may); those of threads in
+    /// uninterruptible sleep always are.
+    pub kernel_stacks: bool,
     /// Of a process that runs: how long the threads' CPU usage is measured; zero for not at all.
     pub cpu_window: Duration,
 }
@@ -93,6 +109,9 @@ impl Default for StackOptions {
             detail: Detail::default(),
             consistent: false,
             real_time: false,
+            threads: ThreadFilter::default(),
+            busy_only: false,
+            kernel_stacks: false,
             cpu_window: Duration::from_millis(20),
         }
     }

@@ -3,7 +3,7 @@
 use crate::build::Builder;
 use crate::from_memory::InMemory;
 use crate::live_memory::CachedMemory;
-use crate::walk::ended_in_no_code;
+use crate::locks::Locks;
 use crate::{Captured, StackOptions, StacksError, images};
 use backtrail_capture::remote::{
     self, Captured as Snapshots, CpuAvoidance, Maps, StackCopyMethod, Target, ThreadInfo,
@@ -15,6 +15,7 @@ use backtrail_store::{FileData, ImageFiles, Index, OpenFile};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Captures a process that runs and walks its threads. Each thread is stopped while its registers and stack are copied, no
@@ -27,10 +28,11 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
     let mut how = remote::Options::default();
     how.consistent = options.consistent;
     how.real_time = options.real_time;
+    how.kernel_stacks = options.kernel_stacks;
     let mut away = CpuAvoidance::default();
     let mut snapshots = remote::capture(&target, &how, &mut away).map_err(StacksError::of_process)?;
     let mut captured = walk(&target, &snapshots, index, options);
-    if has_strays(&captured.report, &snapshots.maps) && snapshots.renew(&target, &how.limits) {
+    if has_strays(&captured, &snapshots.maps) && snapshots.renew(&target, &how.limits) {
         captured = walk(&target, &snapshots, index, options);
     }
     let window = options.cpu_window;
@@ -38,8 +40,17 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
         snapshots.usage.finish(&target, window, &mut snapshots.threads);
     }
     add_notes(&mut captured.report, &snapshots);
-    for (thread, facts) in captured.report.process.threads.iter_mut().zip(&snapshots.threads) {
+    let locks = Locks::new(&snapshots.threads);
+    for thread in &mut captured.report.process.threads {
+        // Its number is its position among all that were captured.
+        let position = usize::try_from(thread.number).ok();
+        let Some(facts) = position.and_then(|position| snapshots.threads.get(position)) else { continue };
         add_facts(thread, facts);
+        thread.waits_for = facts.waits_for.map(|waits| locks.wait(waits));
+    }
+    captured.report.process.deadlocks = snapshots.deadlocks.iter().map(|one| locks.deadlock(one)).collect();
+    if options.busy_only {
+        keep_busy(&mut captured.report, window);
     }
     let perf_map = format!("/tmp/perf-{}.map", target.own_id());
     captured.perf_map = Some(target.path(Path::new(&perf_map)));
@@ -53,7 +64,7 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
 pub fn images_of(pid: u32, index: &Index) -> Result<Captured, StacksError> {
     let target = Target::open(pid).map_err(StacksError::of_process)?;
     let (snapshot, maps) = remote::images(&target, &Limits::default()).map_err(StacksError::of_process)?;
-    let live = Live { target: &target, maps: &maps, index };
+    let live = Live { target: &target, maps: &maps, index, left: AtomicU64::new(MAX_COPIED) };
     let mut builder = Builder::new(&snapshot);
     for image in &snapshot.images {
         images::add(&mut builder, &snapshot, image, live.find(image, true), image.bias);
@@ -63,7 +74,7 @@ pub fn images_of(pid: u32, index: &Index) -> Result<Captured, StacksError> {
 
 /// Walks what was captured.
 fn walk(target: &Target, snapshots: &Snapshots, index: &Index, options: &StackOptions) -> Captured {
-    let live = Live { target, maps: &snapshots.maps, index };
+    let live = Live { target, maps: &snapshots.maps, index, left: AtomicU64::new(MAX_COPIED) };
     let workers = remote::workers();
     let walk = || live.walk(&snapshots.snapshot, options, workers);
     // Naming divides its work by itself, walking need not: then this thread's memory is at hand, and no other has to begin.
@@ -76,12 +87,13 @@ fn walk(target: &Target, snapshots: &Snapshots, index: &Index, options: &StackOp
 }
 
 /// Whether a stack leads to where no code is mapped: it may have been mapped since.
-fn has_strays(report: &Report, maps: &Maps) -> bool {
-    let arch = report.process.arch.unwrap_or(Arch::HOST);
-    let frames = report.process.threads.iter().flat_map(|thread| &thread.frames);
+fn has_strays(captured: &Captured, maps: &Maps) -> bool {
+    let process = &captured.report.process;
+    let arch = process.arch.unwrap_or(Arch::HOST);
+    let frames = process.threads.iter().flat_map(|thread| &thread.frames);
     let mut placeless = frames.filter(|frame| frame.image.is_none()).filter_map(|frame| frame.address);
-    placeless.any(|address| maps.at(address.lookup(arch)).is_none_or(|mapping| !mapping.executable))
-        || report.process.threads.iter().filter_map(|thread| thread.ended.as_ref()).any(ended_in_no_code)
+    captured.met_no_code
+        || placeless.any(|address| maps.at(address.lookup(arch)).is_none_or(|mapping| !mapping.executable))
 }
 
 /// Threads on so many processors: no more than nothing else runs on, since one that the process runs on would be taken away
@@ -105,11 +117,16 @@ fn make_room() {
 /// Bytes of the stacks of a thousand threads. Those that are not needed are never touched.
 const ROOM: usize = 12 << 20;
 
+/// Bytes that are copied of a process's memory in the place of files that are gone, of all images together.
+const MAX_COPIED: u64 = 1 << 30;
+
 /// A process, and where its images' files are looked for.
 struct Live<'l> {
     target: &'l Target,
     maps: &'l Maps,
     index: &'l Index,
+    /// Bytes of the process's memory that may still be copied in the place of files.
+    left: AtomicU64,
 }
 
 impl Live<'_> {
@@ -202,9 +219,15 @@ impl Live<'_> {
 
     /// The image as far as the process's memory has it.
     fn copy_out(&self, image: &MappedImage, found: &mut ImageFiles) {
-        /// Bytes of one image.
-        const MOST: u64 = 1 << 30;
-        let Some(range) = image.range.filter(|range| range.size() <= MOST) else { return };
+        let Some(range) = image.range else { return };
+        let take = |left: u64| left.checked_sub(range.size());
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            let size = range.size();
+            found
+                .tried
+                .push(format!("the process's memory: {size} bytes are more than are copied of one process"));
+            return;
+        }
         let memory = self.target.memory();
         let inside = self.maps.all().iter().filter(|mapping| {
             mapping.readable && range.contains(mapping.range.start()) && mapping.name == image.path
@@ -236,10 +259,30 @@ fn add_notes(report: &mut Report, captured: &Snapshots) {
     }
 }
 
+/// Leaves out threads that used no processor time, and puts the busiest first.
+fn keep_busy(report: &mut Report, window: Duration) {
+    /// Below this share of a processor a thread is said to have used none: what waking up and going back to sleep takes.
+    const NOTHING: f64 = 0.001;
+    let threads = &mut report.process.threads;
+    let all = threads.len();
+    threads.retain(|thread| thread.cpu_usage.is_some_and(|usage| usage >= NOTHING));
+    threads.sort_by(|one, other| other.cpu_usage.unwrap_or(0.0).total_cmp(&one.cpu_usage.unwrap_or(0.0)));
+    let idle = all.saturating_sub(threads.len());
+    if idle > 0 {
+        let window = window.as_millis();
+        report
+            .notes
+            .push(format!("{idle} of {all} threads used no processor time in {window} ms and are left out"));
+    }
+}
+
 fn add_facts(thread: &mut Thread, facts: &ThreadInfo) {
     thread.waiting_in.clone_from(&facts.waiting_in);
     thread.waiting_on.clone_from(&facts.waiting_on);
     thread.cpu_usage = facts.cpu_usage.map(|usage| (usage * 1e4).round() / 1e4);
+    thread.kernel_stack.clone_from(&facts.kernel_stack);
+    thread.wait_channel.clone_from(&facts.wait_channel);
+    thread.start_time = Some(facts.start.as_secs_f64());
     thread.user_time = Some(facts.user_time.as_secs_f64());
     thread.system_time = Some(facts.system_time.as_secs_f64());
     thread.priority = Some(facts.priority);

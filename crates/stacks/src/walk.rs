@@ -8,6 +8,7 @@ use backtrail_core::{AddrRange, Arch, Avma, Bias, Family, FrameAddress, ReadMemo
 use backtrail_model::{EndKind, Ended, Frame};
 use backtrail_unwind as unwind;
 use backtrail_unwind::{Cache, ModuleMap, Options, Walk};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Everything that walking a thread needs.
 pub(crate) struct Walker<'w> {
@@ -21,6 +22,8 @@ pub(crate) struct Walker<'w> {
     /// The image of each code range, ascending by the range's start.
     pub(crate) places: &'w [(AddrRange<Avma>, usize)],
     pub(crate) placed: &'w [LoadedImage],
+    /// Whether a walk was led to what is no code.
+    pub(crate) met_no_code: AtomicBool,
 }
 
 /// The code ranges of all images as the walker wants them.
@@ -62,12 +65,16 @@ impl<'w> Walker<'w> {
         let mut walk = Walk::new(thread.registers, &memory, self.images, options).with_cache(cache);
         let walked: Vec<_> = walk.by_ref().collect();
         let mut frames = Vec::with_capacity(walked.len());
+        if let Some(unwind::WalkEnd::Failed(unwind::Failure::NotCode(_))) = walk.ended() {
+            self.met_no_code.store(true, Ordering::Relaxed);
+        }
         let mut ended = ended(walk.ended());
         for found in walked {
             let lookup = found.address.lookup(self.arch);
             let is_data = || self.mapping_at(lookup).is_some_and(|mapping| !mapping.executable);
             if !frames.is_empty() && self.placed_at(lookup).is_none() && is_data() {
                 let why = unwind::Failure::NotCode(found.address.raw()).to_string();
+                self.met_no_code.store(true, Ordering::Relaxed);
                 ended = Ended { kind: EndKind::Failed, why };
                 break;
             }
@@ -162,14 +169,6 @@ impl<'w> Walker<'w> {
         }
     }
 }
-
-/// Whether the walk ended where a table led to what is not executable.
-pub(crate) fn ended_in_no_code(ended: &Ended) -> bool {
-    ended.kind == EndKind::Failed && ended.why.ends_with(NOT_CODE)
-}
-
-/// How the words of [`unwind::Failure::NotCode`] end.
-const NOT_CODE: &str = "is not in code";
 
 /// How the walk ended, in words.
 fn ended(ended: Option<unwind::WalkEnd>) -> Ended {

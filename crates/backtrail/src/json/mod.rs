@@ -4,8 +4,10 @@
 //! there; what is not known is `null`, an empty list or an empty object.
 
 mod convert;
+mod diff;
 mod frame;
 mod hang;
+mod lock;
 mod owners;
 mod report;
 
@@ -15,7 +17,7 @@ pub use hang::{HangJson, hang};
 pub use owners::{OwnersJson, owners};
 pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 
-use crate::{Analysis, Stacks};
+use crate::{Analysis, StackDiff, Stacks};
 use backtrail_core::SymbolInfo;
 use backtrail_core::{Avma, Svma};
 use backtrail_hang::Hang;
@@ -79,9 +81,10 @@ pub fn write_report(out: impl Write, analysis: &Analysis, file: Option<&str>) ->
     write_line(out, &document)
 }
 
-/// Writes the stacks of a captured process as one line.
-pub fn write_stacks(out: impl Write, captured: &Stacks) -> io::Result<()> {
-    write_line(out, &stacks(captured))
+/// Writes the stacks of a captured process as one line; `diff` is what became of its threads since an earlier capture, where that
+/// was asked for.
+pub fn write_stacks(out: impl Write, captured: &Stacks, diff: Option<&StackDiff>) -> io::Result<()> {
+    write_line(out, &stacks(captured, diff))
 }
 
 /// Writes a hang as one line.

@@ -1,8 +1,10 @@
 //! The report document.
 
+use super::diff::{DiffJson, diff};
 use super::frame::{FrameJson, frame};
+use super::lock::{DeadlockJson, LockWaitJson, deadlock, lock_wait};
 use super::{Hex, REPORT_SCHEMA, STACKS_SCHEMA};
-use crate::{Analysis, Stacks};
+use crate::{Analysis, StackDiff, Stacks};
 use backtrail_model::{
     AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread, Tree, TreeNode,
 };
@@ -118,7 +120,11 @@ struct ThreadJson<'a> {
     state: Option<&'a str>,
     waiting_in: Option<&'a str>,
     waiting_on: Option<&'a str>,
+    waits_for: Option<LockWaitJson<'a>>,
+    kernel_stack: &'a [String],
+    wait_channel: Option<&'a str>,
     cpu_usage: Option<f64>,
+    start_time: Option<f64>,
     user_time: Option<f64>,
     system_time: Option<f64>,
     priority: Option<i64>,
@@ -344,7 +350,11 @@ fn thread_json<'a>(thread: &'a Thread, process: &'a Process) -> ThreadJson<'a> {
         state: thread.state.as_deref(),
         waiting_in: thread.waiting_in.as_deref(),
         waiting_on: thread.waiting_on.as_deref(),
+        waits_for: thread.waits_for.as_ref().map(lock_wait),
+        kernel_stack: &thread.kernel_stack,
+        wait_channel: thread.wait_channel.as_deref(),
         cpu_usage: thread.cpu_usage,
+        start_time: thread.start_time,
         user_time: thread.user_time,
         system_time: thread.system_time,
         priority: thread.priority,
@@ -421,13 +431,15 @@ pub struct StacksJson<'a> {
     os: Option<&'a str>,
     exception: Option<ExceptionJson<'a>>,
     crashed_thread: Option<u64>,
+    deadlocks: Vec<DeadlockJson<'a>>,
+    diff: Option<DiffJson<'a>>,
     threads: Vec<ThreadJson<'a>>,
     images: Vec<ImageJson<'a>>,
     notes: &'a [String],
 }
 
-/// The document for the stacks of a captured process.
-pub fn stacks(stacks: &Stacks) -> StacksJson<'_> {
+/// The document for the stacks of a captured process, and for what became of its threads since an earlier capture.
+pub fn stacks<'a>(stacks: &'a Stacks, since: Option<&'a StackDiff>) -> StacksJson<'a> {
     let (report, owner) = (&stacks.report, &stacks.report.process);
     StacksJson {
         schema: STACKS_SCHEMA,
@@ -436,6 +448,8 @@ pub fn stacks(stacks: &Stacks) -> StacksJson<'_> {
         os: report.os.as_deref(),
         exception: report.exception.as_ref().map(exception),
         crashed_thread: report.crashed().map(|thread| thread.number),
+        deadlocks: owner.deadlocks.iter().map(deadlock).collect(),
+        diff: since.map(diff),
         threads: owner.threads.iter().map(|thread| thread_json(thread, owner)).collect(),
         images: owner.images.iter().map(image).collect(),
         notes: &report.notes,

@@ -3,11 +3,13 @@
 //! The parsers take bytes and open nothing. The kernel writes these files, but a thread chooses its own name, so every
 //! field is found however the name looks.
 
+mod kernel_stack;
 mod stat;
 mod status;
 mod syscall;
 mod syscalls;
 
+pub use kernel_stack::parse_kernel_stack;
 pub use stat::Stat;
 pub use status::Status;
 pub use syscall::{Calling, SystemCall, parse_syscall};

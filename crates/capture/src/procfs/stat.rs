@@ -67,6 +67,11 @@ impl Stat {
         })
     }
 
+    /// When it started, since the system did.
+    pub fn start_time(&self) -> Duration {
+        ticks(self.start)
+    }
+
     /// Time in its own code.
     pub fn user_time(&self) -> Duration {
         ticks(self.user_ticks)

@@ -12,12 +12,15 @@
 //! Threads that cannot be stopped (in uninterruptible sleep, or traced by a debugger) are told so; where the kernel says
 //! what their stack pointer is, their stack is copied without stopping them: they do not run anyway.
 
+mod deadlock;
 mod denied;
 mod error;
 mod images;
+mod kernel_stack;
 mod lock_wait;
 mod maps;
 mod memory;
+mod named;
 mod options;
 mod processors;
 mod stack;
@@ -27,10 +30,12 @@ mod target;
 mod thread_info;
 mod usage;
 
+pub use deadlock::Deadlock;
 pub use error::Error;
-pub use lock_wait::{LockKind, LockSource, LockWait};
+pub use lock_wait::{LockHolder, LockKind, LockSource, LockWait};
 pub use maps::{MappedFile, Maps};
 pub use memory::LiveMemory;
+pub use named::processes_named;
 pub use options::Options;
 pub use processors::{CpuAvoidance, workers};
 pub use stop::Stops;
@@ -40,8 +45,9 @@ pub use usage::Usage;
 
 use crate::memory::Bytes;
 use crate::procfs::{Syscalls, SystemCall};
-use crate::{Limits, Memory, Process, Snapshot, Source, Thread};
+use crate::{Limits, Memory, Process, Snapshot, Source, Thread, ThreadState};
 use backtrail_core::{Avma, Registers};
+use lock_wait::FutexMemory;
 use std::collections::HashMap;
 use std::time::Instant;
 use stop::Outcome;
@@ -58,6 +64,8 @@ pub struct Captured {
     pub maps: Maps,
     /// How long threads were stopped.
     pub stops: Stops,
+    /// Threads that wait for each other.
+    pub deadlocks: Vec<Deadlock>,
     /// CPU times as they were then.
     pub usage: Usage,
 }
@@ -83,7 +91,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
     let mut vanished = 0;
     let names = Syscalls::of(target.arch().family());
     let until = Instant::now() + options.patience;
-    let ids = facts.iter().map(|one| (one.inner_id.unwrap_or(one.id), one.id)).collect();
+    let ids = Ids::new(target, &facts, &outcomes);
     let place = Place { target, options, maps: &maps, names: &names, ids, until, stacks: &stacks };
     for (facts, outcome) in facts.into_iter().zip(outcomes) {
         if matches!(outcome, Outcome::Gone) && !facts.state.is_gone() {
@@ -94,6 +102,14 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
         threads.push(thread(target, &facts, registers));
         kept.push(facts);
     }
+    deadlock::check_joins(&mut kept, &threads, &maps);
+    let unknown = kernel_stack::read(target, &mut kept, &threads, options);
+    if unknown > 0 {
+        notes.push(format!(
+            "where in the kernel {unknown} threads wait is not known: they did not come back there in time"
+        ));
+    }
+    let deadlocks = deadlock::find(&kept, options.consistent);
     if vanished > 0 {
         notes.push(format!("{vanished} threads ended while the process was captured"));
     }
@@ -113,7 +129,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
         notes,
     };
     let usage = Usage::begin(target, &kept, before);
-    Ok(Captured { snapshot, threads: kept, maps, stops, usage })
+    Ok(Captured { snapshot, threads: kept, maps, stops, deadlocks, usage })
 }
 
 /// Whether enough was got hold of for an answer: the same refusal for every thread is one of the process.
@@ -171,20 +187,64 @@ struct Place<'p> {
     options: &'p Options,
     maps: &'p Maps,
     names: &'p Syscalls,
-    /// The threads' ids by those that they have inside of their namespace.
-    ids: HashMap<u32, u32>,
+    ids: Ids<'p>,
     /// How long a thread is waited for to sleep again.
     until: Instant,
     stacks: &'p stack_arena::CopiedStacks,
 }
 
 impl Place<'_> {
-    /// Which lock a call waits for. Threads know each other by the ids of their own namespace.
-    fn lock_wait(&self, call: &SystemCall, memory: Option<&lock_wait::FutexMemory>) -> Option<LockWait> {
+    /// Which lock a call waits for.
+    fn lock_wait(&self, call: &SystemCall, memory: Option<&FutexMemory>) -> Option<LockWait> {
         let family = self.target.arch().family();
-        let mut waits = lock_wait::lock_wait(family, call, memory, |id| self.ids.contains_key(&id))?;
-        waits.owner = waits.owner.and_then(|id| self.ids.get(&id).copied());
+        let mut waits = lock_wait::lock_wait(family, call, memory, &self.ids)?;
+        if matches!(waits.holder, LockHolder::Ended(_)) {
+            // It may have unlocked before it ended. What is still so, now that it has, stays so.
+            let now = FutexMemory::read(call, &self.target.memory());
+            waits = lock_wait::lock_wait(family, call, now.as_ref(), &self.ids)?;
+        }
+        if let LockHolder::Thread(id) = &mut waits.holder {
+            *id = self.ids.outer(*id)?;
+        }
         Some(waits)
+    }
+}
+
+/// The threads of a process by the ids that they know each other by: those of their own namespace.
+struct Ids<'p> {
+    target: &'p Target,
+    /// The ids that we know them by, and whether they have ended.
+    known: HashMap<u32, (u32, bool)>,
+    /// Whether the process is in a namespace of its own.
+    are_inner: bool,
+}
+
+impl<'p> Ids<'p> {
+    fn new(target: &'p Target, threads: &[ThreadInfo], outcomes: &[Outcome]) -> Self {
+        let known = threads.iter().zip(outcomes).map(|(thread, outcome)| {
+            let is_ended = thread.state.is_gone() || matches!(outcome, Outcome::Gone);
+            (thread.inner_id.unwrap_or(thread.id), (thread.id, is_ended))
+        });
+        let are_inner = threads.iter().any(|thread| thread.inner_id.is_some());
+        Self { target, known: known.collect(), are_inner }
+    }
+
+    fn outer(&self, id: u32) -> Option<u32> {
+        self.known.get(&id).map(|(outer, _)| *outer)
+    }
+}
+
+impl lock_wait::Threads for Ids<'_> {
+    fn is_alive(&self, id: u32) -> bool {
+        self.known.get(&id).is_some_and(|(_, is_ended)| !is_ended)
+    }
+
+    fn is_ended(&self, id: u32) -> bool {
+        match self.known.get(&id) {
+            Some((_, is_ended)) => *is_ended,
+            // One that has begun since threads were listed is there.
+            None => !self.are_inner && self.target.state_of(id).is_none_or(ThreadState::is_gone),
+        }
     }
 }
 

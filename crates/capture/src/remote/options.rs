@@ -17,6 +17,8 @@ pub struct Options {
     /// to share a processor with them. On a busy machine the stops are shorter then; what else runs on that processor waits for
     /// them. Takes `CAP_SYS_NICE`; without that nothing changes.
     pub real_time: bool,
+    /// Whether sleeping threads' stacks in the kernel are asked for, too; those in uninterruptible sleep always are.
+    pub kernel_stacks: bool,
     /// Bounds on the rest.
     pub limits: Limits,
 }
@@ -28,6 +30,7 @@ impl Default for Options {
             stack_bytes: 256 << 10,
             patience: Duration::from_millis(100),
             real_time: false,
+            kernel_stacks: false,
             limits: Limits::default(),
         }
     }

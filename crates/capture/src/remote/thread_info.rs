@@ -29,8 +29,14 @@ pub struct ThreadInfo {
     pub waiting_on: Option<String>,
     /// Which lock it waits for, where that call is `futex` and its registers tell (x86).
     pub waits_for: Option<LockWait>,
+    /// The functions of the kernel that it waits in, innermost first, where that was asked for and the kernel tells.
+    pub kernel_stack: Vec<String>,
+    /// The innermost of them alone, where the kernel tells no more.
+    pub wait_channel: Option<String>,
     /// The share of one processor that it used over a short while, 1 for all of it.
     pub cpu_usage: Option<f64>,
+    /// When it began, since the system did. Tells it from a later thread with the same id.
+    pub start: Duration,
     /// Time in its own code since it began.
     pub user_time: Duration,
     /// Time in the kernel on its behalf since it began.
@@ -95,7 +101,10 @@ pub(super) fn one(target: &Target, id: u32, names: &Syscalls, away: &mut CpuAvoi
         waiting_in: None,
         waiting_on: None,
         waits_for: None,
+        kernel_stack: Vec::new(),
+        wait_channel: None,
         cpu_usage: None,
+        start: stat.start_time(),
         user_time: stat.user_time(),
         system_time: stat.system_time(),
         priority: stat.priority,

@@ -1,20 +1,39 @@
 //! Captured processes as text and as collapsed stacks.
 
+use super::diff;
 use super::facts::{subject, what};
+use super::locks::deadlocks;
 use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
 use crate::io::escape::is_unsafe;
 use crate::io::text::{Look, Text};
-use backtrail::{Frame, Report, Stacks, Thread, Trust};
+use backtrail::{Frame, Report, StackDiff, Stacks, Thread, Trust};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Writes the process, its stacks (identical ones once, unless `fold` is off), and what was missing.
-pub(crate) fn write(out: &mut Text<'_>, stacks: &Stacks, fold: bool) -> io::Result<()> {
+/// What became of the threads since the capture in a file.
+pub(crate) struct Since<'a> {
+    /// The file's name.
+    pub(crate) earlier: String,
+    pub(crate) diff: &'a StackDiff,
+}
+
+/// Writes the process, its deadlocks and what became of its threads, its stacks (identical ones once, unless `fold` is off), and what
+/// was missing.
+pub(crate) fn write(
+    out: &mut Text<'_>,
+    stacks: &Stacks,
+    fold: bool,
+    since: Option<&Since<'_>>,
+) -> io::Result<()> {
     let report = &stacks.report;
     let directory = common_directory(report);
     head(out, report)?;
+    deadlocks(out, &report.process)?;
+    if let Some(since) = since {
+        diff::write(out, &since.earlier, since.diff)?;
+    }
     if let Some(directory) = &directory {
         out.painted_line(Look::Faint, format_args!("Source files are below {directory}"))?;
     }
@@ -65,11 +84,16 @@ fn notes(out: &mut Text<'_>, report: &Report) -> io::Result<()> {
 const UNKNOWN: &str = "[unknown]";
 
 /// Writes each distinct stack as `outermost;…;innermost count`, in the order of the names: what flame graphs are made of.
-/// A frame that was found by scanning is a guess, and so are its callers: `[unknown]` stands in their place.
-pub(crate) fn write_collapsed(out: &mut Text<'_>, stacks: &Stacks) -> io::Result<()> {
+/// A frame that was found by scanning is a guess, and so are its callers: `[unknown]` stands in their place. The kernel's functions are
+/// marked by `_[k]`, as flame graphs have them. `process` is the outermost frame of all, where there are several processes.
+pub(crate) fn write_collapsed(out: &mut Text<'_>, stacks: &Stacks, process: Option<&str>) -> io::Result<()> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for thread in stacks.report.process.threads.iter().filter(|thread| !thread.frames.is_empty()) {
-        *counts.entry(collapsed(&stacks.report, &thread.frames)).or_default() += 1;
+        let kernel = thread.kernel_stack.iter().rev().chain(&thread.wait_channel);
+        let kernel: Vec<_> = kernel.map(|name| format!(";{}_[k]", plain(name))).collect();
+        let process = process.map(|process| format!("{};", plain(process))).unwrap_or_default();
+        let stack = format!("{process}{}{}", collapsed(&stacks.report, &thread.frames), kernel.concat());
+        *counts.entry(stack).or_default() += 1;
     }
     counts.iter().try_for_each(|(stack, count)| out.line(format_args!("{stack} {count}")))
 }
@@ -99,8 +123,13 @@ fn names(report: &Report, frame: &Frame) -> Vec<String> {
             _ => address(),
         });
     }
-    names.iter_mut().for_each(|name| *name = name.replace(';', ":").replace(is_unsafe, " "));
+    names.iter_mut().for_each(|name| *name = plain(name));
     names
+}
+
+/// A name that ends neither the frame nor the line.
+fn plain(name: &str) -> String {
+    name.replace(';', ":").replace(is_unsafe, " ")
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Threads' stacks as text, of reports and of captured processes alike.
 
+use super::locks::lock_wait;
 use super::stack::{Row, rows_in};
+use super::thread_list::{Listed, ThreadList};
 use super::tree::tree_rows;
 use crate::io::escape::escaped;
 use crate::io::text::{Look, Text};
-use backtrail::{EndKind, Frame, Image, Thread, Tree, Trust};
+use backtrail::{Avma, EndKind, Frame, Image, LockKind, Thread, Tree, Trust};
 use std::collections::HashMap;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io;
 
 /// Image names are cut to this many characters in the stacks; the images' list has them in full.
@@ -44,12 +46,14 @@ impl Threads<'_> {
     /// One stack under the heads of all threads that share it.
     pub(crate) fn thread(&self, out: &mut Text<'_>, group: &[&Thread]) -> io::Result<()> {
         if let [first, _, ..] = group {
-            self.heading(out, Joined(&group_title(group)))?;
+            self.heading(out, group_title(group))?;
+            kernel(out, first)?;
             self.frames(out, &first.frames)?;
             return self.end(out, first);
         }
         for thread in group {
             self.heading(out, thread_title(thread))?;
+            kernel(out, thread)?;
             self.frames(out, &thread.frames)?;
             self.end(out, thread)?;
             if let Some(recursion) = &thread.recursion {
@@ -144,6 +148,12 @@ impl Threads<'_> {
     }
 }
 
+/// The kernel's functions that a thread waits in.
+fn kernel(out: &mut Text<'_>, thread: &Thread) -> io::Result<()> {
+    let mut names = thread.kernel_stack.iter().chain(&thread.wait_channel);
+    names.try_for_each(|name| out.line(format_args!("      [kernel]  {name}")))
+}
+
 /// `Thread 3 crashed · name · queue com.apple.main-thread`; of a process that runs also its id, what it is doing and what
 /// time it takes.
 pub(crate) fn thread_title(thread: &Thread) -> String {
@@ -164,7 +174,7 @@ fn live(thread: &Thread) -> String {
         None => format!("id {id}"),
     }));
     words.extend(doing(thread));
-    words.extend(thread.cpu_usage.map(|usage| format!("{:.0} % CPU", usage * 100.0)));
+    words.extend(thread.cpu_usage.map(cpu));
     for (time, what) in [(thread.user_time, "user"), (thread.system_time, "system")] {
         words.extend(time.filter(|time| *time > 0.0).map(|time| format!("{time:.2} s {what}")));
     }
@@ -176,36 +186,38 @@ fn live(thread: &Thread) -> String {
     words.iter().map(|word| format!(" · {word}")).collect()
 }
 
-/// `sleeping in read of pipe:[4242]`.
+/// `sleeping in read of pipe:[4242]`; `sleeping in futex, waits for mutex 0x5581f0 held by 7540 conn-3`.
 fn doing(thread: &Thread) -> Option<String> {
     let state = thread.state.as_deref()?;
     let call = thread.waiting_in.as_deref().map(|call| format!(" in {call}")).unwrap_or_default();
     let file = thread.waiting_on.as_deref().map(|file| format!(" of {file}")).unwrap_or_default();
-    Some(format!("{state}{call}{file}"))
+    let lock = thread.waits_for.as_ref().and_then(|waits| lock_wait(waits, thread.id));
+    let lock = lock.map(|lock| format!(", {lock}")).unwrap_or_default();
+    Some(format!("{state}{call}{file}{lock}"))
 }
 
-/// `37 threads: 1, 2, 5 to 39`; of a process that runs with ids and names: `2 threads: 4711 pool-1, 4712 pool-2`.
-fn group_title(group: &[&Thread]) -> Vec<String> {
+/// Which threads share a stack, and what they do.
+fn group_title(group: &[&Thread]) -> String {
     let is_live = group.iter().any(|thread| thread.priority.is_some());
-    let label = |thread: &&Thread| match (is_live, thread.id) {
-        (true, Some(id)) => {
-            let name = thread.name.as_deref().unwrap_or_default();
-            format!("{id} {name}").trim_end().to_owned()
-        }
-        _ => thread.number.to_string(),
+    let listed = |thread: &Thread| match (is_live, thread.id) {
+        (true, Some(number)) => (number, thread.name.clone()),
+        _ => (thread.number, None),
     };
-    let labels = group.iter().map(label).enumerate();
-    let labels = labels.map(|(position, label)| if position == 0 { label } else { format!(", {label}") });
-    let what = doings(group).map(|what| format!(" · {what}"));
-    std::iter::once(format!("{} threads: ", group.len())).chain(labels).chain(what).collect()
+    let listed: Vec<_> = group.iter().map(|thread| listed(thread)).collect();
+    let list = ThreadList::new(
+        listed.iter().map(|(number, name)| Listed { number: *number, name: name.as_deref() }),
+    );
+    let what = doings(group).map(|what| format!(" · {what}")).unwrap_or_default();
+    format!("{list}{what}")
 }
 
-/// Many names in a row, each of which may be cut, but not the row.
-struct Joined<'a>(&'a [String]);
-
-impl Display for Joined<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|part| f.write_str(part))
+/// `37 % CPU`; what is little has a digit more.
+fn cpu(usage: f64) -> String {
+    let percent = usage * 100.0;
+    if (0.05..9.95).contains(&percent) {
+        format!("{percent:.1} % CPU")
+    } else {
+        format!("{percent:.0} % CPU")
     }
 }
 
@@ -217,7 +229,13 @@ fn doings(group: &[&Thread]) -> Option<String> {
     what.dedup();
     let usage: f64 = group.iter().filter_map(|thread| thread.cpu_usage).sum();
     let what = if what.len() <= 2 { what.join(", ") } else { format!("{} and others", what.first()?) };
-    Some(format!("{what} · {:.0} % CPU", usage * 100.0))
+    Some(format!("{what} · {}", cpu(usage)))
+}
+
+/// The lock that a thread waits for: those that wait for different ones do different things.
+fn lock(thread: &Thread) -> Option<Avma> {
+    let waits = thread.waits_for.as_ref()?;
+    (waits.kind != LockKind::Unknown).then_some(waits.address)
 }
 
 /// Threads with the same stack together, in the order of each group's first. A stack with a frame that was found by scanning
@@ -235,7 +253,9 @@ pub(crate) fn folded<'a>(threads: impl Iterator<Item = &'a Thread>) -> Vec<Vec<&
         let frames = thread.frames.iter();
         let key: Vec<_> =
             frames.map(|frame| (place(frame), &frame.image_name, name(frame), &frame.annotations)).collect();
-        let position = *seen.entry(key).or_insert(groups.len());
+        let position = *seen
+            .entry((key, lock(thread), &thread.kernel_stack, &thread.wait_channel))
+            .or_insert(groups.len());
         match groups.get_mut(position) {
             Some(group) => group.push(thread),
             None => groups.push(vec![thread]),

@@ -2,11 +2,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
+mod chosen;
 mod deep;
 mod denied;
 mod effects;
 mod files;
 mod gdb;
+mod locks;
 mod missing;
 mod states;
 mod target;

@@ -9,7 +9,9 @@ use std::sync::LazyLock;
 
 pub(crate) const THREADS: &str = include_str!("targets/threads.c");
 pub(crate) const CALLS: &str = include_str!("targets/calls.c");
+pub(crate) const DEADLOCK: &str = include_str!("targets/deadlock.c");
 pub(crate) const DEEP: &str = include_str!("targets/deep.c");
+pub(crate) const NAMED: &str = include_str!("targets/named.c");
 pub(crate) const ODD: &str = include_str!("targets/odd.c");
 pub(crate) const TIMED: &str = include_str!("targets/timed.c");
 const PROBE: &str = include_str!("targets/probe.c");

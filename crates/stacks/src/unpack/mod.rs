@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const MAX_UNPACKED: u64 = 256 << 30;
 /// Bytes of them that are not in holes: of any file, and of one for each packed byte.
 const MAX_WRITTEN: u64 = 64 << 30;
-const ALWAYS_WRITTEN: u64 = 1 << 30;
+const ALWAYS_WRITTEN: u64 = 64 << 20;
 const WRITTEN_PER_BYTE: u64 = 1000;
 /// What a window may take: twice that of `xz -9 --extreme`, and what zstd uses without being asked for more.
 const MAX_WINDOW: u64 = 128 << 20;

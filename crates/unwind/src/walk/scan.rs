@@ -33,6 +33,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
                 _ if self.is_code(address) != Some(true) => {}
                 Before::Call if !self.may_be_caller(here, place, address) => {}
                 Before::Call => return Ok(self.found_at(place, address)),
+                // The frame's own address, left behind by whatever led here: its caller is another one.
+                Before::Missing if address == self.strip(here.address.raw()) => {
+                    return Err(Failure::NothingCertain(site.lookup));
+                }
                 Before::Missing => return Err(Failure::MissingCode(address)),
                 Before::Other | Before::Emptied => {}
             }

@@ -156,6 +156,16 @@ fn scanning_stops_at_what_may_be_a_caller_in_missing_code() {
         alloc::format!("{ended}"),
         "could not go on: the caller may be 0x50020, but that code is missing"
     );
+    // Where the frame itself is in missing code, its own address is not its caller's. Seen in a minidump without its modules.
+    let mut registers = case.registers;
+    registers.set(Family::X86_64.pc(), caller);
+    let bytes = [1, caller, caller + 0x40, 2].map(u64::to_le_bytes).concat();
+    let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+    let mut images = [PlacedModule::unknown(missing)];
+    let mut own = Walk::new(registers, &memory, ModuleMap::new(&mut images), case.options);
+    assert_eq!(own.by_ref().count(), 1);
+    let ended = own.ended().unwrap();
+    assert!(matches!(ended, WalkEnd::Failed(Failure::NothingCertain(at)) if at.get() == caller), "{ended}");
     // The end of the range is no code of it: a call at its last bytes would return there, but nothing before lies in it.
     assert_eq!(walk([1, missing.start().get(), LOADED + 15, 2]).0, 2);
 }

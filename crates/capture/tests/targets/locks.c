@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 static pthread_mutex_t cycle[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
-static pthread_mutex_t recursive, robust, inheriting, timed = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t pair[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER, orphan = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t recursive, checked, robust, inheriting, timed = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t of_condition = PTHREAD_MUTEX_INITIALIZER;
@@ -40,6 +42,22 @@ static void *in_cycle(void *number) {
     return NULL;
 }
 
+static void *in_pair(void *number) {
+    long own = (long)number;
+    char name[16];
+    snprintf(name, sizeof name, "pair %ld", own);
+    prctl(PR_SET_NAME, name);
+    pthread_mutex_lock(&pair[own]);
+    pthread_barrier_wait(&all_hold);
+    pthread_mutex_lock(&pair[1 - own]);
+    return NULL;
+}
+
+static void *end_with_lock(void *unused) {
+    pthread_mutex_lock(&orphan);
+    return unused;
+}
+
 static void *wait_for(void *kind) {
     struct timespec later;
     clock_gettime(CLOCK_REALTIME, &later);
@@ -52,7 +70,8 @@ static void *wait_for(void *kind) {
         break;
     case 1:
         prctl(PR_SET_NAME, "robust");
-        pthread_mutex_lock(&robust);
+        pthread_mutex_lock(&checked);
+    pthread_mutex_lock(&robust);
         break;
     case 2:
         prctl(PR_SET_NAME, "inheriting");
@@ -83,21 +102,43 @@ static void *wait_for(void *kind) {
         prctl(PR_SET_NAME, "semaphore");
         sem_wait(&semaphore);
         break;
+    case 9:
+        prctl(PR_SET_NAME, "checked");
+        pthread_mutex_lock(&checked);
+        break;
+    case 10:
+        prctl(PR_SET_NAME, "itself");
+        pthread_mutex_lock(&own);
+        pthread_mutex_lock(&own);
+        break;
+    case 11:
+        prctl(PR_SET_NAME, "orphan");
+        pthread_mutex_lock(&orphan);
+        break;
+    case 12:
+        prctl(PR_SET_NAME, "timed condition");
+        pthread_mutex_lock(&of_condition);
+        pthread_cond_timedwait(&condition, &of_condition, &later);
+        break;
     }
     return NULL;
 }
 
 int main(void) {
-    enum { KINDS = 9 };
+    enum { KINDS = 13 };
     pthread_t thread;
     char byte;
     make(&recursive, PTHREAD_MUTEX_RECURSIVE, 0, 0);
+    make(&checked, PTHREAD_MUTEX_ERRORCHECK, 0, 0);
     make(&robust, PTHREAD_MUTEX_ERRORCHECK, 1, 0);
     make(&inheriting, PTHREAD_MUTEX_NORMAL, 0, 1);
     sem_init(&semaphore, 0, 0);
-    pthread_barrier_init(&all_hold, NULL, 3 + KINDS + 1);
+    pthread_barrier_init(&all_hold, NULL, 3 + 2 + KINDS + 1);
+    pthread_create(&thread, NULL, end_with_lock, NULL);
+    pthread_join(thread, NULL);
     pthread_mutex_lock(&recursive);
     pthread_mutex_lock(&recursive);
+    pthread_mutex_lock(&checked);
     pthread_mutex_lock(&robust);
     pthread_mutex_lock(&inheriting);
     pthread_mutex_lock(&timed);
@@ -107,6 +148,8 @@ int main(void) {
         if (number == 0)
             first = thread;
     }
+    for (long number = 0; number < 2; number++)
+        pthread_create(&thread, NULL, in_pair, (void *)number);
     for (long kind = 0; kind < KINDS; kind++)
         pthread_create(&thread, NULL, wait_for, (void *)kind);
     pthread_barrier_wait(&all_hold);
