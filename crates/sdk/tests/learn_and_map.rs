@@ -76,8 +76,8 @@ const MEMBERS: u32 = 4;
 fn build(tools: &Tools, target: &str) -> Built {
     let directory = TempDir::new("sdk");
     let compile = |name: &str, text: &str| {
-        let source = directory.write(&format!("{name}.c"), text);
-        let object = directory.join(&format!("{name}.o"));
+        let source = directory.write(format!("{name}.c"), text);
+        let object = directory.join(format!("{name}.o"));
         let mut command = Command::new(&tools.clang);
         command
             .args(["-target", target, "-O2", "-fPIC", "-funwind-tables", "-c"])
