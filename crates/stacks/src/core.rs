@@ -2,10 +2,9 @@
 
 use crate::build::Builder;
 use crate::images;
-use crate::unpack::{self, Capture};
 use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::{Limits, MappedImage, elf_core};
-use backtrail_store::{Index, Search};
+use backtrail_store::{Index, Search, Unpacked, unpack_file};
 use std::path::Path;
 
 /// Reads and walks the threads of an ELF core. Images' files are found by build id below the paths of `index` and in the
@@ -19,7 +18,7 @@ pub fn core(
     index: &Index,
     options: &StackOptions,
 ) -> Result<Captured, StacksError> {
-    let Capture { data, note } = unpack::open(path).map_err(StacksError::new)?;
+    let Unpacked { data, note } = unpack_file(path).map_err(StacksError::new)?;
     let program = executable.map(|path| index.object_at_path(path)).transpose();
     let program = program.map_err(StacksError::from_error)?;
     let snapshot = elf_core::read(&data, program.as_ref().map(|file| &**file.bytes()), &Limits::default())

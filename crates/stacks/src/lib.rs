@@ -23,7 +23,6 @@ mod offline;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod own;
 mod process_memory;
-mod unpack;
 mod unwind_image;
 mod walk;
 
