@@ -27,7 +27,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
 }
 
 /// The first byte that counts.
-fn start_of(input: &[u8]) -> usize {
+pub(crate) fn start_of(input: &[u8]) -> usize {
     let mark = if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
