@@ -29,7 +29,7 @@ pub mod capture;
 pub mod json;
 mod stacks;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysis, AnalysisError};
 pub use backtrail_core::{
     AddrRange, Address, Arch, Avma, Bias, BuildId, Family, FileOffset, FrameAddress, Function, FunctionRef,
     ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
@@ -42,7 +42,7 @@ pub use backtrail_model::{
     Recursion, Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree,
     TreeNode, Unit,
 };
-pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
+pub use backtrail_report::{Document, Error as ReportError, ErrorKind as ReportErrorKind, Limits, documents};
 pub use backtrail_resolve::{
     AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
     ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
@@ -51,11 +51,12 @@ pub use backtrail_resolve::{
 };
 pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
 pub use backtrail_store::{
-    Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, RemoteError,
-    RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, handle_bus_errors, truncated_files,
+    Archive, Counts, Error as FileError, ErrorKind as FileErrorKind, FileData, NoProgress, Progress, RemoteError,
+    RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, Unpacked, handle_bus_errors, truncated_files, unpack,
+    unpack_file, unpacked_head,
 };
 #[cfg(feature = "debuginfod")]
 pub use backtrail_store::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
-pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;
+pub use stacks::{CaptureKind, Stacks};

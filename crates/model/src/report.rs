@@ -44,6 +44,12 @@ pub enum Source {
     AppleText,
     /// Apple's JSON report (`.ips`), crash body.
     AppleIps,
+    /// KSCrash's or SentryCrash's JSON report.
+    KsCrash,
+    /// PLCrashReporter's binary report.
+    PlCrash,
+    /// A Sentry event.
+    Sentry,
     /// An ELF core.
     ElfCore,
     /// A minidump.
@@ -60,6 +66,9 @@ impl Source {
         match self {
             Self::AppleText => "apple-text",
             Self::AppleIps => "apple-ips",
+            Self::KsCrash => "kscrash",
+            Self::PlCrash => "plcrash",
+            Self::Sentry => "sentry-event",
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",
             Self::SavedStack => "offline",
@@ -67,8 +76,18 @@ impl Source {
         }
     }
 
-    /// Whether it was written by one of Apple's systems.
+    /// Whether it holds registers and memory, from which its stacks were walked.
+    pub fn is_capture(self) -> bool {
+        matches!(self, Self::ElfCore | Self::Minidump | Self::SavedStack | Self::Process)
+    }
+
+    /// Whether it is of a process of one of Apple's systems, whoever wrote it.
     pub fn is_apple(self) -> bool {
+        matches!(self, Self::AppleText | Self::AppleIps | Self::KsCrash | Self::PlCrash)
+    }
+
+    /// Whether it has rows or objects that names can be written into.
+    pub fn has_rows(self) -> bool {
         matches!(self, Self::AppleText | Self::AppleIps)
     }
 }

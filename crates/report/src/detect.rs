@@ -1,7 +1,7 @@
 //! Which format an input is in, from a look at its beginning.
 
-use crate::apple_text;
 use crate::text::lossy;
+use crate::{apple_text, kscrash};
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,8 @@ pub enum Detected {
     AppleText,
     /// JSON that is Apple's `.ips`, or may be.
     AppleIps,
+    /// KSCrash's JSON report, or SentryCrash's.
+    KsCrash,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -33,13 +35,10 @@ const MAGICS: [(&[u8], &str); 6] = [
 ];
 
 /// Words that occur together in JSON reports of other kinds. The first that fits decides, so the surest come first.
-const JSON_WORDS: [(&[&str], &str); 6] = [
+const JSON_WORDS: [(&[&str], &str); 3] = [
     (&["\"crashDiagnostics\""], "MetricKit payload"),
     (&["\"hangDiagnostics\""], "MetricKit payload"),
     (&["\"callStackRootFrames\""], "MetricKit payload"),
-    (&["\"binary_images\""], "KSCrash's JSON report"),
-    (&["\"recrash_report\""], "KSCrash's JSON report"),
-    (&["\"crash\"", "\"process_name\""], "KSCrash's JSON report"),
 ];
 
 /// Beginnings of lines of text reports of other kinds.
@@ -81,6 +80,9 @@ fn detect_json(head: &str) -> Detected {
     if is_apple.iter().any(|word| head.contains(word)) {
         return Detected::AppleIps;
     }
+    if kscrash::is_kscrash(head) {
+        return Detected::KsCrash;
+    }
     let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(|word| head.contains(word)));
     known.map_or(Detected::Unknown, |(_, name)| Detected::NotReadYet(name))
 }
@@ -116,7 +118,7 @@ mod tests {
             (b"0   App  0x1234 main + 1\n", Detected::AppleText),
             (b"{\"bug_type\":\"309\"}", Detected::AppleIps),
             (b"{\"callStackTree\":{\"callStackRootFrames\":[]}}", not_yet("MetricKit payload")),
-            (b"{\"report\":{},\"binary_images\":[]}", not_yet("KSCrash's JSON report")),
+            (b"{\"report\":{},\"binary_images\":[]}", Detected::KsCrash),
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
             (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),

@@ -75,10 +75,6 @@ impl<'s, 'd> Builder<'s, 'd> {
         self.unproven.push(path.to_owned());
     }
 
-    pub(crate) fn notes(&mut self, notes: impl IntoIterator<Item = String>) {
-        self.notes.extend(notes);
-    }
-
     /// Adds an image. `known` is its bias where the capture tells it.
     pub(crate) fn add(&mut self, part: &Part, sources: Sources, known: Option<Bias>) {
         let headers = part.headers();

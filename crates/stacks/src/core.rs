@@ -19,12 +19,27 @@ pub fn core(
     options: &StackOptions,
 ) -> Result<Captured, StacksError> {
     let Unpacked { data, note } = unpack_file(path).map_err(StacksError::new)?;
+    let mut captured =
+        core_bytes(&data, executable, index, options).map_err(|error| error.within(path.display()))?;
+    captured.report.notes.splice(0..0, note);
+    Ok(captured)
+}
+
+/// The same for the bytes of a core.
+///
+/// # Errors
+/// Where they are no core that can be read, or `executable` cannot be.
+pub fn core_bytes(
+    data: &[u8],
+    executable: Option<&Path>,
+    index: &Index,
+    options: &StackOptions,
+) -> Result<Captured, StacksError> {
     let program = executable.map(|path| index.object_at_path(path)).transpose();
     let program = program.map_err(StacksError::from_error)?;
-    let snapshot = elf_core::read(&data, program.as_ref().map(|file| &**file.bytes()), &Limits::default())
-        .map_err(|error| StacksError::of(path.display(), error))?;
+    let snapshot = elf_core::read(data, program.as_ref().map(|file| &**file.bytes()), &Limits::default())
+        .map_err(StacksError::from_error)?;
     let mut builder = Builder::new(&snapshot);
-    builder.notes(note);
     let mut parts = Vec::new();
     for image in &snapshot.images {
         let search = search(image, executable, options);

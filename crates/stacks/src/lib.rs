@@ -26,9 +26,9 @@ mod process_memory;
 mod unwind_image;
 mod walk;
 
-pub use crate::core::core;
+pub use crate::core::{core, core_bytes};
 #[cfg(feature = "minidump")]
-pub use crate::minidump::minidump;
+pub use crate::minidump::{minidump, minidump_bytes};
 #[cfg(target_os = "linux")]
 pub use live::{images_of, process};
 pub use offline::offline;
@@ -133,6 +133,11 @@ impl StacksError {
 
     fn from_error(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: StacksErrorKind::Input, what: error.to_string(), source: Some(Box::new(error)) }
+    }
+
+    /// This error, which happened to the input of that name.
+    fn within(self, name: impl fmt::Display) -> Self {
+        Self { what: format!("{name}: {}", self.what), source: self.source }
     }
 
     /// `error`, which happened to the input of this name.

@@ -16,10 +16,18 @@ use std::path::Path;
 /// Where `path` is no minidump that can be read.
 pub fn minidump(path: &Path, index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
     let Unpacked { data, note } = unpack_file(path).map_err(StacksError::new)?;
-    let snapshot =
-        reader::read(&data, &Limits::default()).map_err(|error| StacksError::of(path.display(), error))?;
+    let mut captured = minidump_bytes(&data, index, options).map_err(|error| error.within(path.display()))?;
+    captured.report.notes.splice(0..0, note);
+    Ok(captured)
+}
+
+/// The same for the bytes of a minidump.
+///
+/// # Errors
+/// Where they are no minidump that can be read.
+pub fn minidump_bytes(data: &[u8], index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
+    let snapshot = reader::read(data, &Limits::default()).map_err(StacksError::from_error)?;
     let mut builder = Builder::new(&snapshot);
-    builder.notes(note);
     let mut parts = Vec::new();
     for image in &snapshot.images {
         let search = search(image, None, options);

@@ -11,6 +11,7 @@ mod generate;
 mod images;
 mod lookup;
 mod options;
+mod reports;
 mod stacks;
 mod symbolicate;
 

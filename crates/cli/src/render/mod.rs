@@ -9,4 +9,5 @@ pub(crate) mod llvm;
 mod missing;
 pub(crate) mod report;
 mod stack;
+pub(crate) mod summary;
 mod threads;

@@ -9,7 +9,6 @@ mod body;
 mod bug_types;
 mod exception;
 mod images;
-mod leftovers;
 mod members;
 mod metadata;
 mod state;
@@ -17,7 +16,7 @@ mod state;
 mod tests;
 mod threads;
 
-use crate::json::{self, Json, Outcome};
+use crate::json::{self, Outcome};
 use crate::{Error, ErrorKind, Limits, apple_text};
 use backtrail_model::{Report, Section, Source};
 use metadata::Metadata;
@@ -105,9 +104,4 @@ fn read_text_body(input: &[u8], start: usize, metadata: &Metadata, limits: &Limi
     report.source = Source::AppleText;
     metadata.add_to(&mut report);
     report
-}
-
-/// The text of a value as written.
-fn raw(input: &[u8], json: &Json<'_>) -> String {
-    String::from_utf8_lossy(input.get(json.span.clone()).unwrap_or_default()).into_owned()
 }
