@@ -1,7 +1,7 @@
 //! Which format an input is in, from a look at its beginning.
 
 use crate::text::lossy;
-use crate::{apple_text, kscrash};
+use crate::{apple_text, kscrash, plcrash};
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub enum Detected {
     AppleIps,
     /// KSCrash's JSON report, or SentryCrash's.
     KsCrash,
+    /// PLCrashReporter's binary report.
+    PlCrash,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -25,8 +27,7 @@ pub enum Detected {
 const SNIFFED: usize = 256 << 10;
 
 /// First bytes of binary files that people hand over as crash reports.
-const MAGICS: [(&[u8], &str); 6] = [
-    (b"plcrash", "PLCrashReporter's binary report"),
+const MAGICS: [(&[u8], &str); 5] = [
     (b"MDMP", "minidump"),
     (b"\x7fELF", "ELF file or core dump"),
     (b"\x1f\x8b", "gzip archive"),
@@ -56,6 +57,9 @@ pub fn detect(input: &[u8]) -> Detected {
     let input = input.strip_prefix(BYTE_ORDER_MARK).unwrap_or(input);
     let start = input.trim_ascii_start();
     let Some(first) = start.first() else { return Detected::Empty };
+    if plcrash::is_plcrash(start) {
+        return Detected::PlCrash;
+    }
     if let Some((_, name)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Detected::NotReadYet(name);
     }
@@ -121,7 +125,7 @@ mod tests {
             (b"{\"report\":{},\"binary_images\":[]}", Detected::KsCrash),
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
-            (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),
+            (b"plcrash\x01", Detected::PlCrash),
             (b"\xff\xfeP\0r\0", not_yet("text in UTF-16")),
             (b"Process: App [1]\nAnalysis of sampling App\n", not_yet("sample's call graph")),
             (b"hello\nworld\n", Detected::Unknown),

@@ -1,7 +1,7 @@
 //! From bytes to a report, whatever the format.
 
 use crate::detect::BYTE_ORDER_MARK;
-use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect, kscrash};
+use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect, kscrash, plcrash};
 use backtrail_model::{Report, Section};
 use std::ops::Range;
 
@@ -21,6 +21,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::KsCrash => kscrash::read(input, start_of(input), limits),
+        Detected::PlCrash => plcrash::read(input.get(start_of(input)..).unwrap_or_default(), limits),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
         Detected::Unknown => Err(unrecognized(input)),

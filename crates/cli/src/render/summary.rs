@@ -12,8 +12,13 @@ const MAX_FRAMES: usize = 16;
 /// Writes the line of one analysed report.
 pub(crate) fn write(out: &mut Text<'_>, analysis: &Analysis, file: &str) -> io::Result<()> {
     let columns = [file, &analysis.explanation.title, &owner(analysis), &stack(&analysis.report)];
-    let columns = columns.map(|column| column.replace('\t', " "));
-    out.line(columns.join("\t"))
+    for (position, column) in columns.into_iter().enumerate() {
+        if position > 0 {
+            out.tab()?;
+        }
+        out.put_str(column)?;
+    }
+    out.end()
 }
 
 /// Whose code it was, in as few words as there are.

@@ -2,40 +2,10 @@
 
 use crate::json::Json;
 use crate::leftovers::{fill, text};
+use crate::mach::{known_exception, known_signal};
 use crate::members::{Members, uncaught};
 use backtrail_core::Avma;
 use backtrail_model::{AppInfo, Exception, Section, Termination};
-
-/// `EXC_…` by number (`mach/exception_types.h`), for writers that leave the name out.
-const EXCEPTIONS: [(u64, &str); 13] = [
-    (1, "EXC_BAD_ACCESS"),
-    (2, "EXC_BAD_INSTRUCTION"),
-    (3, "EXC_ARITHMETIC"),
-    (4, "EXC_EMULATION"),
-    (5, "EXC_SOFTWARE"),
-    (6, "EXC_BREAKPOINT"),
-    (7, "EXC_SYSCALL"),
-    (8, "EXC_MACH_SYSCALL"),
-    (9, "EXC_RPC_ALERT"),
-    (10, "EXC_CRASH"),
-    (11, "EXC_RESOURCE"),
-    (12, "EXC_GUARD"),
-    (13, "EXC_CORPSE_NOTIFY"),
-];
-
-/// Signals of Apple's systems by number (`sys/signal.h`).
-const SIGNALS: [(u64, &str); 10] = [
-    (4, "SIGILL"),
-    (5, "SIGTRAP"),
-    (6, "SIGABRT"),
-    (8, "SIGFPE"),
-    (9, "SIGKILL"),
-    (10, "SIGBUS"),
-    (11, "SIGSEGV"),
-    (12, "SIGSYS"),
-    (13, "SIGPIPE"),
-    (15, "SIGTERM"),
-];
 
 /// The parts of an error, put together at the end.
 #[derive(Default)]
@@ -124,11 +94,12 @@ impl Parts {
             let termination = members.report.termination.get_or_insert_with(Termination::default);
             termination.reason = Some(kind.to_owned());
         }
-        let known = |table: &[(u64, &str)], number: Option<u64>| {
-            table.iter().find(|(known, _)| Some(*known) == number).map(|(_, name)| (*name).to_owned())
-        };
-        let exception_name = self.exception_name.take().or_else(|| known(&EXCEPTIONS, self.exception));
-        let signal_name = self.signal_name.take().or_else(|| known(&SIGNALS, self.signal));
+        let exception_name = self
+            .exception_name
+            .take()
+            .or_else(|| self.exception.and_then(known_exception).map(str::to_owned));
+        let signal_name =
+            self.signal_name.take().or_else(|| self.signal.and_then(known_signal).map(str::to_owned));
         if exception_name.is_none() && signal_name.is_none() && self.address.is_none() {
             self.keep_numbers(members, false, false);
             return;
