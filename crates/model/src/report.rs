@@ -50,6 +50,8 @@ pub enum Source {
     PlCrash,
     /// A Sentry event.
     Sentry,
+    /// A log of an uncaught Objective-C exception, as apps write it.
+    ExceptionLog,
     /// An ELF core.
     ElfCore,
     /// A minidump.
@@ -69,6 +71,7 @@ impl Source {
             Self::KsCrash => "kscrash",
             Self::PlCrash => "plcrash",
             Self::Sentry => "sentry-event",
+            Self::ExceptionLog => "exception-log",
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",
             Self::SavedStack => "offline",
@@ -83,7 +86,7 @@ impl Source {
 
     /// Whether it is of a process of one of Apple's systems, whoever wrote it.
     pub fn is_apple(self) -> bool {
-        matches!(self, Self::AppleText | Self::AppleIps | Self::KsCrash | Self::PlCrash)
+        matches!(self, Self::AppleText | Self::AppleIps | Self::KsCrash | Self::PlCrash | Self::ExceptionLog)
     }
 
     /// Whether it has rows or objects that names can be written into.

@@ -1,7 +1,7 @@
 //! Which format an input is in, from a look at its beginning.
 
 use crate::text::lossy;
-use crate::{apple_text, kscrash, plcrash};
+use crate::{apple_text, exception_log, kscrash, plcrash, sentry};
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,10 @@ pub enum Detected {
     KsCrash,
     /// PLCrashReporter's binary report.
     PlCrash,
+    /// A Sentry event, perhaps in an envelope.
+    Sentry,
+    /// A log of an uncaught exception, as apps write it.
+    ExceptionLog,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -29,7 +33,7 @@ const SNIFFED: usize = 256 << 10;
 /// First bytes of binary files that people hand over as crash reports.
 const MAGICS: [(&[u8], &str); 5] = [
     (b"MDMP", "minidump"),
-    (b"\x7fELF", "ELF file or core dump"),
+    (b"\x7fELF", "ELF file"),
     (b"\x1f\x8b", "gzip archive"),
     (b"PK\x03\x04", "zip archive"),
     (b"bplist00", "binary property list"),
@@ -63,6 +67,9 @@ pub fn detect(input: &[u8]) -> Detected {
     if let Some((_, name)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Detected::NotReadYet(name);
     }
+    if input.get(257..262) == Some(b"ustar") {
+        return Detected::NotReadYet("tar archive");
+    }
     let head = start.get(..SNIFFED).unwrap_or(start);
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return Detected::NotReadYet("text in UTF-16");
@@ -84,6 +91,9 @@ fn detect_json(head: &str) -> Detected {
     if is_apple.iter().any(|word| head.contains(word)) {
         return Detected::AppleIps;
     }
+    if sentry::is_sentry(head) {
+        return Detected::Sentry;
+    }
     if kscrash::is_kscrash(head) {
         return Detected::KsCrash;
     }
@@ -92,7 +102,7 @@ fn detect_json(head: &str) -> Detected {
 }
 
 fn detect_text(head: &[u8]) -> Detected {
-    let mut is_apple = false;
+    let (mut is_apple, mut is_log) = (false, false);
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -103,8 +113,13 @@ fn detect_text(head: &[u8]) -> Detected {
             return Detected::NotReadYet(name);
         }
         is_apple |= apple_text::is_telling(&text);
+        is_log |= exception_log::is_telling(&text);
     }
-    if is_apple { Detected::AppleText } else { Detected::Unknown }
+    match (is_apple, is_log) {
+        (true, _) => Detected::AppleText,
+        (false, true) => Detected::ExceptionLog,
+        (false, false) => Detected::Unknown,
+    }
 }
 
 #[cfg(test)]

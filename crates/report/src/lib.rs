@@ -21,6 +21,7 @@ mod detect;
 mod documents;
 mod emit;
 mod error;
+mod exception_log;
 mod json;
 mod kscrash;
 mod leftovers;
@@ -31,6 +32,7 @@ mod notes;
 mod plcrash;
 mod protobuf;
 mod read;
+mod sentry;
 mod stack;
 mod text;
 

@@ -1,7 +1,10 @@
 //! From bytes to a report, whatever the format.
 
 use crate::detect::BYTE_ORDER_MARK;
-use crate::{Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect, kscrash, plcrash};
+use crate::{
+    Detected, Error, ErrorKind, Limits, apple_ips, apple_text, detect, exception_log, kscrash, plcrash,
+    sentry,
+};
 use backtrail_model::{Report, Section};
 use std::ops::Range;
 
@@ -21,6 +24,10 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::KsCrash => kscrash::read(input, start_of(input), limits),
+        Detected::ExceptionLog => {
+            exception_log::read(input, start_of(input), limits).ok_or_else(|| unrecognized(input))
+        }
+        Detected::Sentry => sentry::read(input, start_of(input), limits),
         Detected::PlCrash => plcrash::read(input.get(start_of(input)..).unwrap_or_default(), limits),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
@@ -42,9 +49,8 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let shown: String = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line)).escape_debug().collect();
     let dots = if line.len() > SHOWN { "…" } else { "" };
-    let message = format!(
-        "expected a crash report (Apple text or .ips), found no line that one has; it begins with `{shown}{dots}`"
-    );
+    let message =
+        format!("expected a crash report, found no line that one has; it begins with `{shown}{dots}`");
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }
 

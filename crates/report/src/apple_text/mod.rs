@@ -28,6 +28,7 @@ pub(crate) use frame_row::FrameRow;
 pub(crate) use header::{fault_address, numeric_codes};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use stacks::raw_addresses;
+pub(crate) use words::Hex;
 
 use crate::Limits;
 use backtrail_model::Report;

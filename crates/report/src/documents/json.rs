@@ -29,6 +29,12 @@ pub(super) fn starts(input: &[u8], start: usize) -> Vec<usize> {
     if opening.len() < 2 || (opening.len() == 2 && is_pair()) {
         return vec![start];
     }
+    let second = opening.get(1).copied().unwrap_or(input.len());
+    let first = input.get(start..second).unwrap_or_default();
+    if first.len() <= MAX_METADATA && has_any(first, &[b"\"event_id\""]) && !has_any(first, &REPORTS) {
+        // The header of one of Sentry's envelopes, which are one event.
+        return vec![start];
+    }
     let mut starts = Vec::new();
     let mut at = start;
     let mut after_metadata = false;
