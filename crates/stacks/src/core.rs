@@ -47,6 +47,7 @@ pub fn core_bytes(
         parts.extend(images::add(&mut builder, &snapshot, image, found, image.bias));
     }
     images::add_unclaimed(&mut builder, &snapshot, &mut parts);
+    builder.add_abort_message(&parts);
     builder.add_jit(&parts, Vec::new());
     Ok(builder.finish(options))
 }

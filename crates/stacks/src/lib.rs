@@ -5,6 +5,7 @@
 //! text, and the files that can name its frames. The own process is captured by [`own`].
 #![forbid(unsafe_code)]
 
+mod abort_message;
 mod build;
 mod core;
 mod folder;
@@ -137,7 +138,7 @@ impl StacksError {
 
     /// This error, which happened to the input of that name.
     fn within(self, name: impl fmt::Display) -> Self {
-        Self { what: format!("{name}: {}", self.what), source: self.source }
+        Self { what: format!("{name}: {}", self.what), ..self }
     }
 
     /// `error`, which happened to the input of this name.

@@ -10,6 +10,7 @@
 
 mod abort;
 mod bad_access;
+mod captures;
 mod draft;
 mod esr;
 mod facts;
@@ -83,13 +84,17 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 39] = [
+static LEADING: [Leading; 43] = [
     leading("simulated", kills::simulated),
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
     leading("killed", kills::killed),
+    leading("memory-limit", captures::memory_limit),
     leading("launch-hang", signals::launch_hang),
     leading("client-bug", trap::client_bug),
+    leading("c-library-message", captures::c_library_message),
+    leading("rust-panic", captures::rust_panic),
+    leading("go-panic", captures::go_panic),
     leading("objc-exception", thrown::objc),
     leading("malloc-message", abort::malloc),
     leading("swift-message", swift::message),
