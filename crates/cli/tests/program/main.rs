@@ -4,6 +4,7 @@
 mod bad_input;
 mod command_line;
 mod command_lines;
+mod containers;
 mod convert;
 mod corpus;
 mod debuginfod;

@@ -127,6 +127,7 @@ impl Parts {
         let message = match (kind, &self.name) {
             ("nsexception", Some(name)) => Some(uncaught(name, reason)),
             ("cpp_exception", Some(name)) => {
+                let name = cpp_type(name);
                 let what = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 Some(format!("terminating with uncaught exception of type {name}{what}"))
             }
@@ -156,7 +157,11 @@ impl Parts {
     fn keep_numbers(self, members: &mut Members<'_, '_>, has_exception: bool, has_signal: bool) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         for (key, value) in [
-            ("crash.error.type", self.kind),
+            ("crash.error.type", self.kind.clone()),
+            (
+                "crash.error.cpp_exception.name",
+                self.name.filter(|_| self.kind.as_deref() == Some("cpp_exception")),
+            ),
             ("crash.error.mach.exception", number(self.exception.filter(|_| !has_exception))),
             ("crash.error.mach.code_name", self.code_name.filter(|_| !has_exception)),
             ("crash.error.signal.signal", number(self.signal.filter(|_| !has_signal))),
@@ -171,4 +176,11 @@ impl Parts {
                 .extend(value.map(|value| backtrail_model::Field { key: key.to_owned(), value }));
         }
     }
+}
+
+/// The readable name of a C++ type, which the runtime has mangled (`11MyException`); what is none stays as it is.
+fn cpp_type(name: &str) -> String {
+    let mangled = format!("_ZTS{name}");
+    let readable = backtrail_demangle::demangle(&mangled, &backtrail_demangle::Options::default());
+    readable.strip_prefix("typeinfo name for ").unwrap_or(name).to_owned()
 }

@@ -81,6 +81,11 @@ fn exceptions_of_languages_are_worded_as_the_runtimes_do() {
     assert_eq!(report.process.threads[0].frames[0].address, Some(FrameAddress::Return(Avma::new(9))));
     let report = with(r#"{"type": "cpp_exception", "reason": "what", "cpp_exception": {"name": "std::x"}}"#);
     assert_eq!(report.app_info[0].lines, ["terminating with uncaught exception of type std::x: what"]);
+    let report = with(r#"{"type": "cpp_exception", "cpp_exception": {"name": "P16kaboom_exception"}}"#);
+    assert_eq!(
+        report.app_info[0].lines,
+        ["terminating with uncaught exception of type kaboom_exception*"]
+    );
     let report = with(
         r#"{"type": "memory_termination", "memory_termination": {"memory_limit": 5}, "signal": {"signal": 9}}"#,
     );

@@ -8,12 +8,10 @@ fn other_kinds_of_report_are_named() {
     for (folder, ending, name) in [
         ("apple/sample", "sampling.txt", "sample's call graph"),
         ("apple/sample", "spindump.txt", "spindump or microstackshots report"),
-        ("apple/kscrash", ".json", "KSCrash's JSON report"),
         ("apple/metrickit", ".json", "MetricKit payload"),
         ("minidump", ".dmp", "minidump"),
         ("android", "tombstone_native_arm64-v8a.txt", "Android tombstone"),
         ("android", "thread_dump.txt", "Android thread dump"),
-        ("apple/plcrash", "exception.plcrash", "PLCrashReporter's binary report"),
     ] {
         for path in files(folder, ending) {
             let error = parse(&std::fs::read(&path).unwrap(), &Limits::default()).unwrap_err();

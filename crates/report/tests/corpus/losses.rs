@@ -16,12 +16,12 @@ fn plain(word: &str) -> String {
     }
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).map(plain)
 }
 
 #[derive(Default)]
-struct Words(HashSet<String>);
+pub(crate) struct Words(pub(crate) HashSet<String>);
 
 impl Words {
     fn text(&mut self, text: &str) {
@@ -49,11 +49,13 @@ impl Words {
         let address = frame.address.map(FrameAddress::raw);
         self.number(address.map_or(0, Avma::get));
         self.number(frame.image_offset.unwrap_or_default());
+        let start = frame.reported.as_ref().and_then(|symbol| address?.get().checked_sub(symbol.offset?));
+        self.number(start.unwrap_or_default());
         let base = address.and_then(|address| address.get().checked_sub(frame.image_offset?));
         self.number(base.unwrap_or_default());
     }
 
-    fn of(report: &Report) -> Self {
+    pub(crate) fn of(report: &Report) -> Self {
         let mut all = Self::default();
         let process = &report.process;
         for text in [&process.name, &process.path, &process.identifier, &process.version, &process.role] {
@@ -146,7 +148,7 @@ fn every_word_of_a_text_report_is_in_the_model() {
 }
 
 /// Every name that leads to a leaf, and the leaf.
-fn leaves(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
+pub(crate) fn leaves(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(k, v)| leaves(&format!("{path}.{k}"), v, found)),
         Value::Array(items) => items.iter().for_each(|item| leaves(path, item, found)),
