@@ -51,9 +51,9 @@ pub use backtrail_resolve::{
 };
 pub use backtrail_stacks::{StackOptions, StacksError, StacksErrorKind};
 pub use backtrail_store::{
-    Archive, Counts, Error as FileError, ErrorKind as FileErrorKind, FileData, NoProgress, Progress, RemoteError,
-    RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, Unpacked, handle_bus_errors, truncated_files, unpack,
-    unpack_file, unpacked_head,
+    Archive, Counts, Error as FileError, ErrorKind as FileErrorKind, FileData, NoProgress, Progress,
+    RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, Unpacked, handle_bus_errors,
+    truncated_files, unpack, unpack_file, unpacked_head,
 };
 #[cfg(feature = "debuginfod")]
 pub use backtrail_store::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};

@@ -53,7 +53,9 @@ fn rendered(shown: &Shown<'_>, format: PlainFormat, many: bool, style: Style) ->
             report::write_explanation(&mut text, shown.analysis)?;
         }
         PlainFormat::Json => {
-            document(&mut out, |json| backtrail::json::write_explanation(json, shown.analysis, shown.origin))?;
+            document(&mut out, |json| {
+                backtrail::json::write_explanation(json, shown.analysis, shown.origin)
+            })?;
         }
     }
     Ok(out)

@@ -101,7 +101,7 @@ impl Parts {
         let signal_name =
             self.signal_name.take().or_else(|| self.signal.and_then(known_signal).map(str::to_owned));
         if exception_name.is_none() && signal_name.is_none() && self.address.is_none() {
-            self.keep_numbers(members, false, false);
+            self.keep_numbers(members, false);
             return;
         }
         let is_access = exception_name.as_deref() == Some("EXC_BAD_ACCESS")
@@ -116,8 +116,8 @@ impl Parts {
         exception.raw_codes.extend(self.code.into_iter().chain(self.subcode));
         exception.address = address.map(Avma::new);
         (exception.kind, exception.signal) = (exception_name, signal_name);
-        let (with_exception, with_signal) = (exception.kind.is_some(), exception.signal.is_some());
-        self.keep_numbers(members, with_exception, with_signal);
+        let has_exception = exception.kind.is_some();
+        self.keep_numbers(members, has_exception);
     }
 
     /// What somebody said, worded as the runtimes word it.
@@ -154,7 +154,7 @@ impl Parts {
     }
 
     /// Numbers and words that the exception does not show.
-    fn keep_numbers(self, members: &mut Members<'_, '_>, has_exception: bool, has_signal: bool) {
+    fn keep_numbers(self, members: &mut Members<'_, '_>, has_exception: bool) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         for (key, value) in [
             ("crash.error.type", self.kind.clone()),
@@ -162,9 +162,9 @@ impl Parts {
                 "crash.error.cpp_exception.name",
                 self.name.filter(|_| self.kind.as_deref() == Some("cpp_exception")),
             ),
-            ("crash.error.mach.exception", number(self.exception.filter(|_| !has_exception))),
+            ("crash.error.mach.exception", number(self.exception)),
             ("crash.error.mach.code_name", self.code_name.filter(|_| !has_exception)),
-            ("crash.error.signal.signal", number(self.signal.filter(|_| !has_signal))),
+            ("crash.error.signal.signal", number(self.signal)),
             ("crash.error.signal.code", number(self.signal_code)),
             ("crash.error.signal.code_name", self.signal_code_name.filter(|_| has_exception)),
             ("crash.error.address", self.address.map(|address| format!("{address:#x}"))),

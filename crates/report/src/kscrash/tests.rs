@@ -82,10 +82,7 @@ fn exceptions_of_languages_are_worded_as_the_runtimes_do() {
     let report = with(r#"{"type": "cpp_exception", "reason": "what", "cpp_exception": {"name": "std::x"}}"#);
     assert_eq!(report.app_info[0].lines, ["terminating with uncaught exception of type std::x: what"]);
     let report = with(r#"{"type": "cpp_exception", "cpp_exception": {"name": "P16kaboom_exception"}}"#);
-    assert_eq!(
-        report.app_info[0].lines,
-        ["terminating with uncaught exception of type kaboom_exception*"]
-    );
+    assert_eq!(report.app_info[0].lines, ["terminating with uncaught exception of type kaboom_exception*"]);
     let report = with(
         r#"{"type": "memory_termination", "memory_termination": {"memory_limit": 5}, "signal": {"signal": 9}}"#,
     );
