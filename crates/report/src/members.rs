@@ -67,7 +67,12 @@ impl<'d, 'l> Members<'d, 'l> {
             self.notes
                 .add(|| format!("{path}: {count} items, more than the limit allows; the rest is not read"));
         }
-        items.get(..most.min(items.len())).unwrap_or_default()
+        let items = items.get(..most.min(items.len())).unwrap_or_default();
+        // What should be an object and is none has no members to be taken or kept.
+        for (position, item) in items.iter().enumerate().filter(|(_, item)| !item.is_object()) {
+            self.keep(format!("{path}[{position}]"), item);
+        }
+        items
     }
 
     /// The report, once everything was read.

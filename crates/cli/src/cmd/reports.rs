@@ -34,6 +34,9 @@ fn part_name(file: &str, part: Option<usize>) -> String {
     part.map_or_else(|| file.to_owned(), |part| format!("{file}, report {part}"))
 }
 
+/// Writes one result.
+type Write<'a> = dyn Fn(&Shown<'_>, bool) -> Result<Vec<u8>, String> + Sync + 'a;
+
 /// How a command treats reports.
 pub(crate) struct Reports<'a> {
     pub(crate) symbols: &'a Symbols,
@@ -45,7 +48,7 @@ pub(crate) struct Reports<'a> {
     /// Whether several results in one file are no result.
     pub(crate) stands_alone: bool,
     /// Writes one result; the last argument tells whether there is, or may be, more than one.
-    pub(crate) write: &'a (dyn Fn(&Shown<'_>, bool) -> Result<Vec<u8>, String> + Sync),
+    pub(crate) write: &'a Write<'a>,
     pub(crate) console: &'a Console,
 }
 

@@ -95,10 +95,10 @@ impl Input {
     /// larger.
     pub(crate) fn read(&self, max_bytes: usize) -> Result<Unpacked, String> {
         match &self.source {
-            Source::Stdin(bytes) => unpacked(bytes.clone()?, max_bytes),
+            Source::Stdin(bytes) => unpacked(bytes.as_ref().map_err(Clone::clone)?, max_bytes),
             Source::File(path) => read_file(path, max_bytes),
             Source::Member(archive, _, position) => {
-                unpacked(archive.read(*position).map_err(|error| error.what().to_owned())?, max_bytes)
+                unpacked(&archive.read(*position).map_err(|error| error.what().to_owned())?, max_bytes)
             }
             Source::BrokenArchive(_, why) => Err(why.clone()),
         }
@@ -187,10 +187,10 @@ fn read_file(path: &Path, max_bytes: usize) -> Result<Unpacked, String> {
         return unpack_file(path);
     }
     let bytes = read_limited(head.chain(file), max_bytes)?;
-    if is_text { Ok(Unpacked { data: bytes.into(), note: None }) } else { unpacked(bytes.into(), max_bytes) }
+    if is_text { Ok(Unpacked { data: bytes.into(), note: None }) } else { unpacked(&bytes, max_bytes) }
 }
 
-fn unpacked(data: FileData, max_bytes: usize) -> Result<Unpacked, String> {
+fn unpacked(data: &[u8], max_bytes: usize) -> Result<Unpacked, String> {
     let Unpacked { data, note } = unpack(data.to_vec(), max_bytes)?;
     Ok(Unpacked { data: data.into(), note })
 }

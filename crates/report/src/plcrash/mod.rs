@@ -106,7 +106,7 @@ impl Reader<'_> {
                 Ok(field) => {
                     let offset = at.saturating_add(field.offset);
                     if !take(self, field.number, field.value, offset) {
-                        self.keep(format!("{path}{}", field.number), field.value);
+                        self.keep(&format!("{path}{}", field.number), field.value);
                     }
                 }
                 Err(broken) => {
@@ -119,7 +119,7 @@ impl Reader<'_> {
     }
 
     /// Keeps what the model has no place for.
-    fn keep(&mut self, key: String, value: Value<'_>) {
+    fn keep(&mut self, key: &str, value: Value<'_>) {
         if self.report.fields.len() >= self.limits.max_items {
             return;
         }
@@ -145,7 +145,7 @@ impl Reader<'_> {
             2 => fill(&mut reader.parts.version, value.text()),
             // The same is said by the machine's processor, if the writer is not of the oldest.
             3 => reader.field("Architecture", value.number().map(|number| number.to_string())),
-            4 => fill(&mut reader.report.time, value.number().map(|seconds| time(seconds))),
+            4 => fill(&mut reader.report.time, value.number().map(time)),
             5 => fill(&mut reader.parts.build, value.text()),
             _ => false,
         })

@@ -37,7 +37,7 @@ fn check(report: &Report) {
     assert_eq!(report.process.version.as_deref(), Some("1.2 (3)"));
     let crashed = report.crashed().unwrap();
     assert_eq!((crashed.number, crashed.registers.len()), (1, 2));
-    let names: Vec<_> = crashed.frames.iter().flat_map(|frame| frame.names()).collect();
+    let names: Vec<_> = crashed.frames.iter().flat_map(backtrail_model::Frame::names).collect();
     assert_eq!(names, ["crash", "main"]);
     assert_eq!(crashed.frames[0].address, Some(FrameAddress::Exact(Avma::new(0x1_0000_0500))));
     assert_eq!(crashed.frames[1].address, Some(FrameAddress::Return(Avma::new(0x1_0000_0900))));

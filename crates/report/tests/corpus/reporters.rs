@@ -33,12 +33,12 @@ fn kscrashs_json_and_its_text_have_the_same_frames() {
         let (_, json) = read(&path);
         let (_, text) = read(&path.with_extension("txt"));
         let place = path.display();
-        let mut expected = stacks(&text);
+        let (mut found, mut expected) = (stacks(&json), stacks(&text));
         if path.ends_with("CrashInHandler.json") {
             // Behind the last thread the text has the rows of a second report.
-            expected.last_mut().unwrap().2.clear();
+            assert!(found.pop().is_some() && expected.pop().is_some());
         }
-        assert_eq!(stacks(&json), expected, "{place}");
+        assert_eq!(found, expected, "{place}");
         assert_eq!(json.process.crashed_thread, text.process.crashed_thread, "{place}");
         assert_eq!(json.process.images.len(), text.process.images.len(), "{place}");
         let header = |report: &Report| {
@@ -69,8 +69,15 @@ fn every_leaf_of_kscrashs_json_is_in_the_model() {
         leaves("", &document, &mut found);
         // What the model says by its structure.
         let structure = [".cpu_type", ".cpu_subtype", ".crashed", ".current_thread", ".backtrace.skipped"];
+        // Numbers with a fraction are kept as written, which their reading here is not.
+        let is_fraction = |value: &str| value.contains('.') && value.parse::<f64>().is_ok();
         let is_structure = |leaf: &str| structure.iter().any(|end| leaf.ends_with(end));
-        for (leaf, value) in found.iter().filter(|(leaf, value)| !is_structure(leaf) && value != "null") {
+        for (leaf, value) in
+            found.iter().filter(|(leaf, value)| !is_structure(leaf) && value != "null" && !is_fraction(value))
+        {
+            // Negative registers and addresses are two's complement.
+            let negative = value.parse::<i64>().ok().filter(|number| *number < 0);
+            let value = &negative.map_or_else(|| value.clone(), |number| number.cast_unsigned().to_string());
             let lost: Vec<String> = words(value).filter(|word| !model.0.contains(word)).collect();
             assert!(lost.is_empty(), "{} {leaf}: {lost:?} of `{value}`", path.display());
         }
