@@ -1,11 +1,14 @@
 //! From the bytes of a report to everything that can be said about it.
 
+use crate::Stacks;
 use backtrail_diagnose::{
     Attribution, Explanation, add_how_to_get, add_register_frames, attribute, explain, settle_register_frames,
 };
 use backtrail_model::Report;
 use backtrail_report::{Error, Limits, emit, parse};
 use backtrail_resolve::{MappingFile, Symbols};
+use backtrail_stacks::{StackOptions, StacksError};
+use std::fmt;
 
 use crate::stacks::circumstances;
 
@@ -22,16 +25,49 @@ pub struct Analysis {
     pub(crate) mapping: Option<MappingFile>,
 }
 
+/// Why an input could not be analysed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnalysisError {
+    /// It is no report, or one of a kind that is not read.
+    Report(Error),
+    /// It is a core or a minidump, and cannot be read.
+    Capture(StacksError),
+}
+
+impl fmt::Display for AnalysisError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Report(error) => error.fmt(f),
+            Self::Capture(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AnalysisError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Report(error) => error.source(),
+            Self::Capture(error) => error.source(),
+        }
+    }
+}
+
 impl Analysis {
-    /// Reads `input`, finds names in `symbols`, explains and attributes.
+    /// Reads `input`, finds names in `symbols`, explains and attributes. The input is one report, see
+    /// [`documents`](crate::documents) for what may be several; or an ELF core or a minidump, whose threads are walked first.
     ///
     /// Missing or broken symbols are no error: the frames say so. The error is the report's own, when not even a
     /// part of it could be read.
     ///
     /// # Errors
     /// Where `input` is no report, or one of a kind that is not read.
-    pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, Error> {
-        let mut report = parse(input, limits)?;
+    pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
+        let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
+        if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
+            return Ok(Self::of(stacks.report, None));
+        }
+        let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
         add_register_frames(&mut report);
         for process in report.all_processes_mut() {
             symbols.symbolize(process, false);
@@ -46,9 +82,12 @@ impl Analysis {
         }
         let circumstances = circumstances(&report, symbols);
         add_how_to_get(&mut report, circumstances);
-        let explanation = explain(&report);
-        let attribution = attribute(&report);
-        Ok(Self { report, explanation, attribution, mapping })
+        Ok(Self::of(report, mapping))
+    }
+
+    fn of(report: Report, mapping: Option<MappingFile>) -> Self {
+        let (explanation, attribution) = (explain(&report), attribute(&report));
+        Self { report, explanation, attribution, mapping }
     }
 
     /// The original report with its frames filled in and every other byte as it was.

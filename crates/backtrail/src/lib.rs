@@ -31,7 +31,7 @@ pub mod json;
 pub mod sdk;
 mod stacks;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysis, AnalysisError};
 pub use backtrail_core::{
     AddrRange, Address, Arch, Avma, Bias, BuildId, Family, FileOffset, FrameAddress, Function, FunctionRef,
     ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
@@ -44,7 +44,7 @@ pub use backtrail_model::{
     ImageSymbols, Language, LockHolder, LockKind, LockSource, LockWait, Process, Recursion, Register, Report,
     ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode, Unit,
 };
-pub use backtrail_report::{Error as ReportError, ErrorKind as ReportErrorKind, Limits};
+pub use backtrail_report::{Document, Error as ReportError, ErrorKind as ReportErrorKind, Limits, documents};
 pub use backtrail_resolve::{
     AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
     ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
@@ -55,12 +55,13 @@ pub use backtrail_resolve::{
 pub use backtrail_stacks::processes_named;
 pub use backtrail_stacks::{PatternError, StackOptions, StacksError, StacksErrorKind, ThreadFilter};
 pub use backtrail_store::{
-    Counts, Error as FileError, ErrorKind as FileErrorKind, NoProgress, Progress, RemoteError,
-    RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, handle_bus_errors, truncated_files,
+    Archive, Counts, Error as FileError, ErrorKind as FileErrorKind, FileData, NoProgress, Progress,
+    RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind, Unpacked, handle_bus_errors,
+    truncated_files, unpack, unpack_file, unpacked_head,
 };
 #[cfg(feature = "debuginfod")]
 pub use backtrail_store::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
 pub use diff::{EarlierStacks, EarlierStacksError, MovedThread, StackDiff, ThreadLabel, UnmovedThread};
-pub use stacks::Stacks;
 #[cfg(target_os = "linux")]
 pub use stacks::symbolize;
+pub use stacks::{CaptureKind, Stacks};

@@ -16,6 +16,29 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+/// Files that hold a process's memory and registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaptureKind {
+    /// An ELF core.
+    ElfCore,
+    /// A minidump.
+    Minidump,
+}
+
+impl CaptureKind {
+    /// The kind of the file that begins with these bytes; a few dozen are enough.
+    pub fn of(head: &[u8]) -> Option<Self> {
+        let elf_type = || head.get(16..18).zip(head.get(5));
+        if head.starts_with(b"MDMP") {
+            return Some(Self::Minidump);
+        }
+        let (elf_type, order) = elf_type().filter(|_| head.starts_with(b"\x7fELF"))?;
+        // `e_type` is in the file's byte order.
+        (elf_type == if *order == 2 { 4_u16.to_be_bytes() } else { 4_u16.to_le_bytes() })
+            .then_some(Self::ElfCore)
+    }
+}
+
 /// The stacks of a captured process, walked and named.
 #[derive(Debug)]
 pub struct Stacks {
@@ -74,6 +97,27 @@ impl Stacks {
     ) -> Result<Self, StacksError> {
         let capture = || stacks::minidump(path.as_ref(), symbols.index(), options);
         Ok(named(with_binaries(symbols, capture)?, symbols, options.detail))
+    }
+
+    /// Reads, walks and names the threads of a capture in memory: the bytes of an ELF core, or of a minidump. `None` where they
+    /// are neither.
+    ///
+    /// # Errors
+    /// Where they begin as one and cannot be read.
+    pub fn of_bytes(
+        bytes: &[u8],
+        symbols: &Symbols,
+        options: &StackOptions,
+    ) -> Result<Option<Self>, StacksError> {
+        let captured = match CaptureKind::of(bytes) {
+            None => return Ok(None),
+            Some(CaptureKind::ElfCore) => stacks::core_bytes(bytes, None, symbols.index(), options)?,
+            #[cfg(feature = "minidump")]
+            Some(CaptureKind::Minidump) => stacks::minidump_bytes(bytes, symbols.index(), options)?,
+            #[cfg(not(feature = "minidump"))]
+            Some(CaptureKind::Minidump) => return Ok(None),
+        };
+        Ok(Some(named(captured, symbols, options.detail)))
     }
 
     /// Reads, walks and names a saved stack: a directory in the layout of libunwindstack's offline cases. What the

@@ -1,7 +1,6 @@
 //! What became of the inputs of one command.
 
 use crate::io::console::Console;
-use crate::io::input::Input;
 use crate::outcome::Outcome;
 
 /// Names that a summary lists before it only counts them.
@@ -25,17 +24,16 @@ impl Tally {
     }
 
     /// A report was read, perhaps only as far as it goes.
-    pub(crate) fn report(&mut self, input: &Input, outcome: Outcome, is_cut: bool) {
+    pub(crate) fn report(&mut self, name: String, outcome: Outcome, is_cut: bool) {
         self.read(outcome);
         if is_cut {
-            self.cut.push(input.name());
+            self.cut.push(name);
         }
     }
 
-    /// An input is no report that can be read.
-    pub(crate) fn no_report(&mut self, input: &Input, bytes: &[u8], problem: &str, console: &Console) {
-        console.warn(format_args!("{}: {problem}", input.name()));
-        if input.is_meant(bytes) { self.failed(input.name()) } else { self.passed_over.push(input.name()) }
+    /// An input is no report that can be read; `is_meant` tells whether somebody said that it is one.
+    pub(crate) fn no_report(&mut self, name: String, is_meant: bool) {
+        if is_meant { self.failed(name) } else { self.passed_over.push(name) }
     }
 
     /// An input could not be read.

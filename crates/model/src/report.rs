@@ -60,6 +60,14 @@ pub enum Source {
     MetricKit,
     /// A crash log of Swift's runtime, as text or JSON.
     SwiftBacktrace,
+    /// KSCrash's or SentryCrash's JSON report.
+    KsCrash,
+    /// PLCrashReporter's binary report.
+    PlCrash,
+    /// A Sentry event.
+    Sentry,
+    /// A log of an uncaught Objective-C exception, as apps write it.
+    ExceptionLog,
     /// An ELF core.
     ElfCore,
     /// A minidump.
@@ -91,6 +99,10 @@ impl Source {
             Self::AppleIpsOther => "apple-ips-other",
             Self::MetricKit => "metrickit",
             Self::SwiftBacktrace => "swift-backtrace",
+            Self::KsCrash => "kscrash",
+            Self::PlCrash => "plcrash",
+            Self::Sentry => "sentry-event",
+            Self::ExceptionLog => "exception-log",
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",
             Self::SavedStack => "offline",
@@ -107,7 +119,17 @@ impl Source {
         matches!(self, Self::AndroidTombstone | Self::AndroidAnr | Self::JavaTrace | Self::JavaThreadDump)
     }
 
-    /// Whether it was written by one of Apple's systems.
+    /// Whether it holds registers and memory, from which its stacks were walked.
+    pub fn is_capture(self) -> bool {
+        matches!(self, Self::ElfCore | Self::Minidump | Self::SavedStack | Self::Process)
+    }
+
+    /// Whether it has rows or objects that names can be written into.
+    pub fn has_rows(self) -> bool {
+        matches!(self, Self::AppleText | Self::AppleIps) || self.is_android_or_java()
+    }
+
+    /// Whether it is of one of Apple's systems, whoever wrote it.
     pub fn is_apple(self) -> bool {
         matches!(
             self,
@@ -119,6 +141,9 @@ impl Source {
                 | Self::AppleSamples
                 | Self::AppleIpsOther
                 | Self::MetricKit
+                | Self::KsCrash
+                | Self::PlCrash
+                | Self::ExceptionLog
         )
     }
 }

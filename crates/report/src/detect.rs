@@ -2,7 +2,7 @@
 
 use crate::android::{self, Telling};
 use crate::text::lossy;
-use crate::{apple_text, call_tree, jetsam_text, panic_text};
+use crate::{apple_text, call_tree, exception_log, jetsam_text, kscrash, panic_text, plcrash, sentry};
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,14 @@ pub enum Detected {
     AndroidOrJava,
     /// An Android tombstone as a protocol buffer.
     TombstoneProto,
+    /// KSCrash's JSON report, or SentryCrash's.
+    KsCrash,
+    /// PLCrashReporter's binary report.
+    PlCrash,
+    /// A Sentry event, perhaps in an envelope.
+    Sentry,
+    /// A log of an uncaught exception, as apps write it.
+    ExceptionLog,
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -38,17 +46,16 @@ pub enum Detected {
 const SNIFFED: usize = 256 << 10;
 
 /// First bytes of binary files that people hand over as crash reports.
-const MAGICS: [(&[u8], &str); 6] = [
-    (b"plcrash", "PLCrashReporter's binary report"),
+const MAGICS: [(&[u8], &str); 5] = [
     (b"MDMP", "minidump"),
-    (b"\x7fELF", "ELF file or core dump"),
+    (b"\x7fELF", "ELF file"),
     (b"\x1f\x8b", "gzip archive"),
     (b"PK\x03\x04", "zip archive"),
     (b"bplist00", "binary property list"),
 ];
 
 /// Words that occur together in JSON reports of each kind. The first that fits decides, so the surest come first.
-const JSON_WORDS: [(&[&str], Detected); 17] = [
+const JSON_WORDS: [(&[&str], Detected); 14] = [
     (&["\"crashDiagnostics\""], Detected::MetricKit),
     (&["\"hangDiagnostics\""], Detected::MetricKit),
     (&["\"cpuExceptionDiagnostics\""], Detected::MetricKit),
@@ -63,9 +70,6 @@ const JSON_WORDS: [(&[&str], Detected); 17] = [
     (&["\"panicString\""], Detected::AppleIps),
     (&["\"largestProcess\""], Detected::AppleIps),
     (&["\"crashReport\"", "\"threads\"", "\"architecture\""], Detected::SwiftBacktrace),
-    (&["\"binary_images\""], Detected::NotReadYet("KSCrash's JSON report")),
-    (&["\"recrash_report\""], Detected::NotReadYet("KSCrash's JSON report")),
-    (&["\"crash\"", "\"process_name\""], Detected::NotReadYet("KSCrash's JSON report")),
 ];
 
 /// Words that metrics of MetricKit have both.
@@ -92,8 +96,14 @@ pub fn detect(input: &[u8]) -> Detected {
     let input = input.strip_prefix(BYTE_ORDER_MARK).unwrap_or(input);
     let start = input.trim_ascii_start();
     let Some(first) = start.first() else { return Detected::Empty };
+    if plcrash::is_plcrash(start) {
+        return Detected::PlCrash;
+    }
     if let Some((_, name)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Detected::NotReadYet(name);
+    }
+    if input.get(257..262) == Some(b"ustar") {
+        return Detected::NotReadYet("tar archive");
     }
     let head = start.get(..SNIFFED).unwrap_or(start);
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
@@ -119,6 +129,8 @@ fn detect_json(head: &str) -> Detected {
     let is_metrics = || METRICS.iter().all(|word| head.contains(word));
     match known {
         Some((_, detected)) => *detected,
+        None if sentry::is_sentry(head) => Detected::Sentry,
+        None if kscrash::is_kscrash(head) => Detected::KsCrash,
         None if is_metrics() => Detected::MetricKit,
         None => Detected::Unknown,
     }
@@ -128,6 +140,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let head = text.get(..SNIFFED).unwrap_or(text);
     let mut is_apple = false;
     let mut has_java_rows = false;
+    let mut is_log = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -142,11 +155,13 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
             telling => has_java_rows |= telling == Telling::Row,
         }
         is_apple |= apple_text::is_telling(&text);
+        is_log |= exception_log::is_telling(&text);
     }
-    match (is_apple, has_java_rows) {
-        (true, _) => Detected::AppleText,
-        (false, true) => Detected::AndroidOrJava,
-        (false, false) => Detected::Unknown,
+    match (is_apple, is_log, has_java_rows) {
+        (true, ..) => Detected::AppleText,
+        (false, true, _) => Detected::ExceptionLog,
+        (false, false, true) => Detected::AndroidOrJava,
+        (false, false, false) => Detected::Unknown,
     }
 }
 
@@ -168,10 +183,10 @@ mod tests {
             (b"{\"timeStampBegin\":1,\"cpuMetrics\":{}}", Detected::MetricKit),
             (b"\n*** Program crashed: Illegal instruction ***\n", Detected::SwiftBacktrace),
             (b"panic(cpu 0 caller 0x1): \"x\"\n", Detected::ApplePanic),
-            (b"{\"report\":{},\"binary_images\":[]}", not_yet("KSCrash's JSON report")),
+            (b"{\"report\":{},\"binary_images\":[]}", Detected::KsCrash),
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
-            (b"plcrash\x01", not_yet("PLCrashReporter's binary report")),
+            (b"plcrash\x01", Detected::PlCrash),
             (b"*** *** *** *** ***\nBuild fingerprint: 'a'\n", Detected::AndroidOrJava),
             (b"a.b.C: d\n\tat a.b.C.e(F.java:1)\n", Detected::AndroidOrJava),
             (b"Process: App [1]\nPath: /a\n\tat a.b.C.e(F.java:1)\n", Detected::AppleText),

@@ -34,15 +34,25 @@ struct Place {
     line: u64,
 }
 
+/// What can be done with kinds that are not read, where there is something.
+const ADVICE: [(&str, &str); 6] = [
+    ("ELF file", "a program or library, no core: it is of use as symbols (-s)"),
+    ("gzip archive", "unpack it first (gzip -d)"),
+    ("zip archive", "unpack it first (unzip)"),
+    ("tar archive", "unpack it first (tar -xf)"),
+    ("binary property list", "plutil -convert xml1 makes it readable"),
+    ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 makes it readable"),
+];
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, place: None, message: message.into() }
     }
 
     pub(crate) fn not_read_yet(name: &'static str) -> Self {
-        let message = format!(
-            "expected a crash report of Apple, Android or Java, found one of a kind that is not read yet: {name}"
-        );
+        let advice = ADVICE.iter().find(|(known, _)| *known == name).map(|(_, advice)| format!("; {advice}"));
+        let advice = advice.unwrap_or_default();
+        let message = format!("expected a crash report of a kind that is read, found: {name}{advice}");
         Self::new(ErrorKind::NotReadYet(name), message)
     }
 

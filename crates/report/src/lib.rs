@@ -1,6 +1,6 @@
 //! Reads crash reports into the model, and writes them again with names filled in.
 //!
-//! [`parse`] takes the bytes of a report and gives a [`Report`](backtrail_model::Report); [`emit()`] gives the bytes back
+//! [`documents`] divides an input into its reports, as people paste and join them. [`parse`] takes the bytes of one and gives a [`Report`](backtrail_model::Report); [`emit()`] gives the bytes back
 //! with those frames filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols.
 //!
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them; Apple's `.ips` of every type
@@ -23,23 +23,32 @@ mod apple_ips;
 mod apple_text;
 mod call_tree;
 mod detect;
+mod documents;
 mod emit;
 mod error;
+mod exception_log;
 mod jetsam_text;
 mod json;
+mod kscrash;
+mod leftovers;
 mod limits;
+mod mach;
+mod members;
 mod memory;
 mod metrickit;
 mod notes;
 mod numbers;
 mod panic_text;
+mod plcrash;
 mod protobuf;
 mod read;
+mod sentry;
 mod stack;
 mod swift_backtrace;
 mod text;
 
 pub use detect::{Detected, detect};
+pub use documents::{Document, documents};
 pub use emit::emit;
 pub use error::{Error, ErrorKind};
 pub use limits::Limits;

@@ -2,12 +2,16 @@
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>. Groups, which proto3 has no more, are broken input here.
 
+use crate::text::lossy;
+
 /// A field of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WireField<'d> {
     /// Its number in the schema.
     pub(crate) number: u32,
     pub(crate) value: Value<'d>,
+    /// Where its value begins in the message.
+    pub(crate) offset: usize,
 }
 
 /// What a field holds; which type that stands for is the schema's to say.
@@ -28,6 +32,11 @@ impl<'d> Value<'d> {
             Self::Fixed32(value) => Some(u64::from(value)),
             Self::Bytes(_) => None,
         }
+    }
+
+    /// A text; what is no UTF-8 becomes U+FFFD.
+    pub(crate) fn text(self) -> Option<String> {
+        self.bytes().map(|bytes| lossy(bytes).into_owned())
     }
 
     /// The bytes of a text or message.
@@ -91,17 +100,19 @@ impl<'d> Message<'d> {
         let number = u32::try_from(key >> 3).ok().filter(|number| (1..1 << 29).contains(number));
         let number =
             number.ok_or(Broken { offset: start, expected: "a field's number between 1 and 2^29 - 1" })?;
+        let mut offset = self.at;
         let value = match key & 7 {
             0 => Value::Varint(self.varint()?),
             1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
             2 => {
                 let size = self.varint()?;
+                offset = self.at;
                 Value::Bytes(self.take(size)?)
             }
             5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
             _ => return Err(Broken { offset: start, expected: "a field of wire type 0, 1, 2 or 5" }),
         };
-        Ok(WireField { number, value })
+        Ok(WireField { number, value, offset })
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Broken> {
@@ -147,7 +158,7 @@ mod tests {
         ];
         assert_eq!(fields, expected);
         let largest = [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
-        assert_eq!(read(&largest), [Ok(WireField { number: 1, value: Value::Varint(u64::MAX) })]);
+        assert_eq!(read(&largest), [Ok(WireField { number: 1, value: Value::Varint(u64::MAX), offset: 1 })]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
-    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, jetsam_text,
-    metrickit, panic_text, swift_backtrace,
+    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, exception_log,
+    jetsam_text, kscrash, metrickit, panic_text, plcrash, sentry, swift_backtrace,
 };
 use backtrail_model::{Report, Section};
 use std::ops::Range;
@@ -23,6 +23,12 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
     match detect(input) {
         Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
+        Detected::KsCrash => kscrash::read(input, start_of(input), limits),
+        Detected::ExceptionLog => {
+            exception_log::read(input, start_of(input), limits).ok_or_else(|| unrecognized(input))
+        }
+        Detected::Sentry => sentry::read(input, start_of(input), limits),
+        Detected::PlCrash => plcrash::read(input.get(start_of(input)..).unwrap_or_default(), limits),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
         Detected::MetricKit => metrickit::read(input, start_of(input), limits),
@@ -37,7 +43,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
 }
 
 /// The first byte that counts.
-fn start_of(input: &[u8]) -> usize {
+pub(crate) fn start_of(input: &[u8]) -> usize {
     let mark = text_start(input);
     let rest = input.get(mark..).unwrap_or_default();
     mark + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
@@ -50,9 +56,8 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
     let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let shown: String = String::from_utf8_lossy(line.get(..SHOWN).unwrap_or(line)).escape_debug().collect();
     let dots = if line.len() > SHOWN { "…" } else { "" };
-    let message = format!(
-        "expected a crash report (Apple, Android or Java), found no line that one has; it begins with `{shown}{dots}`"
-    );
+    let message =
+        format!("expected a crash report, found no line that one has; it begins with `{shown}{dots}`");
     Error::new(ErrorKind::Unrecognized, message).at(input, start)
 }
 

@@ -1,5 +1,6 @@
 //! Joins a snapshot with its images' files, walks its threads and names the frames.
 
+use crate::abort_message;
 use crate::from_memory::InMemory;
 use crate::jit::{self, JitFile};
 use crate::live_memory::CachedMemory;
@@ -11,7 +12,7 @@ use crate::{Captured, StackOptions};
 use backtrail_capture::{Snapshot, Source as CaptureSource, Thread as CapturedThread};
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
 use backtrail_model::{
-    EndKind, Ended, Exception, Image, ImageSymbols, Process, Register, Report, Source, Thread,
+    AppInfo, EndKind, Ended, Exception, Image, ImageSymbols, Process, Register, Report, Source, Thread,
 };
 use backtrail_store::{FileData, ImageFiles, LoadedFiles, OpenFile};
 use backtrail_unwind::{Cache, ModuleMap};
@@ -42,6 +43,8 @@ pub(crate) struct Builder<'s, 'd> {
     unproven: Vec<String>,
     /// Whether threads are walked on all processors.
     side_by_side: bool,
+    /// What the C library wrote down before it ended the process, and its image's name.
+    message: Option<(String, String)>,
 }
 
 impl<'s, 'd> Builder<'s, 'd> {
@@ -58,6 +61,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             notes,
             unproven: Vec::new(),
             side_by_side: true,
+            message: None,
         }
     }
 
@@ -74,10 +78,6 @@ impl<'s, 'd> Builder<'s, 'd> {
     /// Notes that nothing tells whether the file of an image is that of the build that ran.
     pub(crate) fn add_unproven(&mut self, path: &str) {
         self.unproven.push(path.to_owned());
-    }
-
-    pub(crate) fn notes(&mut self, notes: impl IntoIterator<Item = String>) {
-        self.notes.extend(notes);
     }
 
     /// Adds an image. `known` is its bias where the capture tells it.
@@ -140,6 +140,14 @@ impl<'s, 'd> Builder<'s, 'd> {
         let unwind = UnwindImage::open(files.unwinding().skip(skipped));
         let shown = self.images.len().saturating_sub(1);
         self.placed.push(LoadedImage { shown, code, bias, relative, unwind, files: Arc::new(files) });
+    }
+
+    /// Adds what glibc wrote down before it ended the process.
+    pub(crate) fn add_abort_message(&mut self, parts: &[Part]) {
+        let is_abort = self.snapshot.fault.as_ref().is_some_and(|fault| fault.name == "SIGABRT");
+        if is_abort {
+            self.message = abort_message::read(parts, &self.memory, self.snapshot.arch);
+        }
     }
 
     /// Adds code that was made at run time: what the images' descriptors list, and `loose` files that nothing lists.
@@ -220,6 +228,10 @@ impl<'s, 'd> Builder<'s, 'd> {
     fn captured(mut self, threads: Vec<Thread>) -> Captured {
         let mut report = report(self.snapshot);
         self.notes.extend(unproven_note(&self.unproven));
+        report.app_info.extend(self.message.take().map(|(image, message)| AppInfo {
+            image: Some(image),
+            lines: message.lines().map(str::to_owned).collect(),
+        }));
         report.process.crashed_thread = threads.iter().position(|thread| thread.crashed);
         (report.process.threads, report.process.images, report.notes) = (threads, self.images, self.notes);
         let files = self.placed.into_iter().map(|placed| LoadedFiles {
@@ -351,7 +363,8 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
         },
         os: process.os.clone(),
         exception: snapshot.fault.as_ref().map(|fault| Exception {
-            signal: Some(fault.name.clone()),
+            signal: Some(fault.name.clone()).filter(|name| is_signal(name)),
+            kind: Some(fault.name.clone()).filter(|name| !is_signal(name)),
             codes: fault.code.clone(),
             raw_codes: vec![fault.number],
             address: fault.address,
@@ -359,4 +372,9 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
         }),
         ..Report::default()
     }
+}
+
+/// Linux has signals; of Apple's systems and Windows minidumps name the exception.
+fn is_signal(name: &str) -> bool {
+    name.to_ascii_lowercase().starts_with("sig")
 }

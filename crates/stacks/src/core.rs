@@ -2,10 +2,9 @@
 
 use crate::build::Builder;
 use crate::images;
-use crate::unpack::{self, Capture};
 use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::{Limits, MappedImage, elf_core};
-use backtrail_store::{Index, Search};
+use backtrail_store::{Index, Search, Unpacked, unpack_file};
 use std::path::Path;
 
 /// Reads and walks the threads of an ELF core. Images' files are found by build id below the paths of `index` and in the
@@ -19,13 +18,28 @@ pub fn core(
     index: &Index,
     options: &StackOptions,
 ) -> Result<Captured, StacksError> {
-    let Capture { data, note } = unpack::open(path).map_err(StacksError::new)?;
+    let Unpacked { data, note } = unpack_file(path).map_err(StacksError::new)?;
+    let mut captured =
+        core_bytes(&data, executable, index, options).map_err(|error| error.within(path.display()))?;
+    captured.report.notes.splice(0..0, note);
+    Ok(captured)
+}
+
+/// The same for the bytes of a core.
+///
+/// # Errors
+/// Where they are no core that can be read, or `executable` cannot be.
+pub fn core_bytes(
+    data: &[u8],
+    executable: Option<&Path>,
+    index: &Index,
+    options: &StackOptions,
+) -> Result<Captured, StacksError> {
     let program = executable.map(|path| index.object_at_path(path)).transpose();
     let program = program.map_err(StacksError::from_error)?;
-    let snapshot = elf_core::read(&data, program.as_ref().map(|file| &**file.bytes()), &Limits::default())
-        .map_err(|error| StacksError::of(path.display(), error))?;
+    let snapshot = elf_core::read(data, program.as_ref().map(|file| &**file.bytes()), &Limits::default())
+        .map_err(StacksError::from_error)?;
     let mut builder = Builder::new(&snapshot);
-    builder.notes(note);
     let mut parts = Vec::new();
     for image in &snapshot.images {
         let search = search(image, executable, options);
@@ -33,6 +47,7 @@ pub fn core(
         parts.extend(images::add(&mut builder, &snapshot, image, found, image.bias));
     }
     images::add_unclaimed(&mut builder, &snapshot, &mut parts);
+    builder.add_abort_message(&parts);
     builder.add_jit(&parts, Vec::new());
     Ok(builder.finish(options))
 }

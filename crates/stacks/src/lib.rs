@@ -5,6 +5,7 @@
 //! text, and the files that can name its frames. The own process is captured by [`own`].
 #![forbid(unsafe_code)]
 
+mod abort_message;
 mod build;
 mod core;
 mod filter;
@@ -26,13 +27,12 @@ mod offline;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod own;
 mod process_memory;
-mod unpack;
 mod unwind_image;
 mod walk;
 
-pub use crate::core::core;
+pub use crate::core::{core, core_bytes};
 #[cfg(feature = "minidump")]
-pub use crate::minidump::minidump;
+pub use crate::minidump::{minidump, minidump_bytes};
 #[cfg(target_os = "linux")]
 pub use backtrail_capture::remote::processes_named;
 pub use filter::{PatternError, ThreadFilter};
@@ -153,6 +153,11 @@ impl StacksError {
 
     fn from_error(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { kind: StacksErrorKind::Input, what: error.to_string(), source: Some(Box::new(error)) }
+    }
+
+    /// This error, which happened to the input of that name.
+    fn within(self, name: impl fmt::Display) -> Self {
+        Self { what: format!("{name}: {}", self.what), ..self }
     }
 
     /// `error`, which happened to the input of this name.

@@ -3,11 +3,10 @@
 use crate::build::Builder;
 use crate::core::search;
 use crate::images;
-use crate::unpack::{self, Capture};
 use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::{Limits, MappedImage, minidump as reader};
 use backtrail_core::Bias;
-use backtrail_store::{ImageFiles, Index};
+use backtrail_store::{ImageFiles, Index, Unpacked, unpack_file};
 use std::path::Path;
 
 /// Reads and walks the threads of a minidump. Modules' files are found by identity below the paths of `index` and in the
@@ -16,11 +15,19 @@ use std::path::Path;
 /// # Errors
 /// Where `path` is no minidump that can be read.
 pub fn minidump(path: &Path, index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
-    let Capture { data, note } = unpack::open(path).map_err(StacksError::new)?;
-    let snapshot =
-        reader::read(&data, &Limits::default()).map_err(|error| StacksError::of(path.display(), error))?;
+    let Unpacked { data, note } = unpack_file(path).map_err(StacksError::new)?;
+    let mut captured = minidump_bytes(&data, index, options).map_err(|error| error.within(path.display()))?;
+    captured.report.notes.splice(0..0, note);
+    Ok(captured)
+}
+
+/// The same for the bytes of a minidump.
+///
+/// # Errors
+/// Where they are no minidump that can be read.
+pub fn minidump_bytes(data: &[u8], index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
+    let snapshot = reader::read(data, &Limits::default()).map_err(StacksError::from_error)?;
     let mut builder = Builder::new(&snapshot);
-    builder.notes(note);
     let mut parts = Vec::new();
     for image in &snapshot.images {
         let search = search(image, None, options);

@@ -23,6 +23,7 @@
 //! for showing alone.
 #![deny(unsafe_code)]
 
+mod archive;
 mod data;
 #[cfg(feature = "debuginfod")]
 mod debuginfod;
@@ -42,9 +43,11 @@ mod remote;
 mod resolve;
 mod scan;
 mod source;
+mod unpack;
 mod unwind_tables;
 mod zip;
 
+pub use archive::Archive;
 pub use backtrail_sys::handle_bus_errors;
 pub use data::FileData;
 #[cfg(feature = "debuginfod")]
@@ -62,4 +65,5 @@ pub use progress::{Counts, NoProgress, Progress};
 pub use remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind};
 pub use resolve::{Outcome, Resolution, Wanted};
 pub use scan::ScanOptions;
+pub use unpack::{Unpacked, unpack, unpack_file, unpacked_head};
 pub use unwind_tables::{UnwindSection, UnwindTables};

@@ -23,7 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("demangle", &[]),
     ("sys", &["core"]),
     // L2
-    ("report", &["model", "core"]),
+    ("report", &["model", "demangle", "core"]),
     ("symbolize", &["object", "table", "demangle", "core"]),
     // Its tests read reports.
     ("diagnose", &["report", "model", "core"]),

@@ -74,10 +74,19 @@ pub fn write_line<T: Serialize>(mut out: impl Write, value: &T) -> io::Result<()
     out.write_all(b"\n")
 }
 
-/// Writes an analysed report as one line; `file` names the file that it was read from.
-pub fn write_report(out: impl Write, analysis: &Analysis, file: Option<&str>) -> io::Result<()> {
+/// Where a report was read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Origin<'a> {
+    /// The file's name; `archive!member` for one in an archive.
+    pub file: Option<&'a str>,
+    /// Which of the file's reports it is, counted from 1, where the file has several.
+    pub part: Option<usize>,
+}
+
+/// Writes an analysed report as one line, with where it was read from.
+pub fn write_report(out: impl Write, analysis: &Analysis, origin: Origin<'_>) -> io::Result<()> {
     let mut document = report(analysis);
-    document.file = file;
+    (document.file, document.part) = (origin.file, origin.part);
     write_line(out, &document)
 }
 
@@ -97,9 +106,9 @@ pub fn write_images(mut out: impl Write, captured: &Stacks) -> io::Result<()> {
     captured.report.process.images.iter().try_for_each(|shown| write_line(&mut out, &image(shown)))
 }
 
-/// Writes a report's explanation and attribution as one line.
-pub fn write_explanation(out: impl Write, analysis: &Analysis) -> io::Result<()> {
-    write_line(out, &report::explained(analysis))
+/// Writes a report's explanation and attribution as one line, with where it was read from.
+pub fn write_explanation(out: impl Write, analysis: &Analysis, origin: Origin<'_>) -> io::Result<()> {
+    write_line(out, &report::explained(analysis, origin))
 }
 
 /// Writes what lies at `address` as one line; `address` is printed as the caller stated it.

@@ -3,7 +3,7 @@
 use super::diff::{DiffJson, diff};
 use super::frame::{FrameJson, frame};
 use super::lock::{DeadlockJson, LockWaitJson, deadlock, lock_wait};
-use super::{Hex, REPORT_SCHEMA, STACKS_SCHEMA};
+use super::{Hex, Origin, REPORT_SCHEMA, STACKS_SCHEMA};
 use crate::{Analysis, StackDiff, Stacks};
 use backtrail_model::{
     AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread, Tree, TreeNode,
@@ -18,6 +18,9 @@ pub struct ReportJson<'a> {
     /// The file that it was read from, where the caller names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<&'a str>,
+    /// Which of the file's reports it is, where the caller says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
     kind: &'static str,
     process: ProcessJson<'a>,
     os: Option<&'a str>,
@@ -214,6 +217,7 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
     ReportJson {
         schema: REPORT_SCHEMA,
         file: None,
+        part: None,
         kind: report.source.as_str(),
         process: process(owner),
         os: report.os.as_deref(),
@@ -459,13 +463,22 @@ pub fn stacks<'a>(stacks: &'a Stacks, since: Option<&'a StackDiff>) -> StacksJso
 /// The explanation alone.
 #[derive(Debug, Serialize)]
 pub(super) struct ExplainedJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    part: Option<usize>,
     explanation: ExplanationJson<'a>,
     attribution: AttributionJson<'a>,
 }
 
 /// The explanation and attribution of one report.
-pub(super) fn explained(analysis: &Analysis) -> ExplainedJson<'_> {
-    ExplainedJson { explanation: explanation(analysis), attribution: attribution(analysis) }
+pub(super) fn explained<'a>(analysis: &'a Analysis, origin: Origin<'a>) -> ExplainedJson<'a> {
+    ExplainedJson {
+        file: origin.file,
+        part: origin.part,
+        explanation: explanation(analysis),
+        attribution: attribution(analysis),
+    }
 }
 
 fn attribution(analysis: &Analysis) -> AttributionJson<'_> {

@@ -1,16 +1,16 @@
 //! `backtrail explain`: the explanation alone.
 
 use super::options::{Colour, PlainFormat};
-use super::symbolicate::{analyse, is_cut};
+use super::reports::{self, Reports, Shown};
 use crate::io::console::Console;
-use crate::io::input;
+use crate::io::file::InputFiles;
+use crate::io::input::Input;
 use crate::io::json::document;
-use crate::io::output::{Sink, Target};
+use crate::io::output::Target;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
 use crate::render::report;
-use crate::tally::Tally;
-use backtrail::{Analysis, Limits, Symbols};
+use backtrail::Symbols;
 use clap::Args;
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use std::path::PathBuf;
 /// Explains crash reports; needs no symbols.
 #[derive(Args, Debug)]
 pub(crate) struct Explain {
-    /// Reports: Apple's of any kind, MetricKit's, Swift's. A directory means every report in it, `-` is standard input.
+    /// Reports of any kind that is read, minidumps and ELF cores among them. They may be packed (gzip, zstd, xz, zip), quoted in a
+    /// text, or several in a file. A directory means every report in it, `-` is standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
     /// The form of the output.
@@ -27,43 +28,36 @@ pub(crate) struct Explain {
 }
 
 pub(crate) fn run(args: &Explain, colour: Colour, console: &Console) -> Result<Outcome, Failure> {
-    let inputs = input::collect(&args.reports)?;
-    let mut sink = Sink::new(Target::Stdout, console);
+    let inputs = reports::inputs(&args.reports, console)?;
     let style = colour.style(console, true);
-    let symbols = Symbols::none();
-    let limits = Limits::default();
-    let mut tally = Tally::default();
-    for input in &inputs {
-        let banner = (inputs.len() > 1).then(|| input.name());
-        let bytes = input.read(limits.max_bytes, console);
-        let analysis =
-            bytes.as_ref().map_err(Clone::clone).and_then(|bytes| analyse(bytes, &symbols, &limits));
-        match analysis {
-            Ok(analysis) => {
-                tally.report(input, Outcome::Done, is_cut(&analysis));
-                sink.write("", &rendered(&analysis, args.format, banner.as_deref(), style)?)?;
-            }
-            Err(problem) => tally.no_report(input, bytes.as_deref().unwrap_or_default(), &problem, console),
-        }
-    }
-    sink.finish()?;
-    Ok(tally.finish("reports", console))
+    let work = Reports {
+        symbols: &Symbols::none(),
+        target: &Target::Stdout,
+        extension: "txt",
+        wants_symbols: false,
+        stands_alone: false,
+        write: &|shown, many| rendered(shown, args.format, many, style).map_err(|error| error.to_string()),
+        index: None,
+        console,
+    };
+    work.run(&inputs, InputFiles::new(inputs.iter().filter_map(Input::path)))
 }
 
-fn rendered(
-    analysis: &Analysis,
-    format: PlainFormat,
-    banner: Option<&str>,
-    style: Style,
-) -> io::Result<Vec<u8>> {
+fn rendered(shown: &Shown<'_>, format: PlainFormat, many: bool, style: Style) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     match format {
         PlainFormat::Text => {
             let mut text = Text::new(&mut out, style);
-            banner.map_or(Ok(()), |name| report::banner(&mut text, name))?;
-            report::write_explanation(&mut text, analysis)?;
+            if many {
+                report::banner(&mut text, &shown.name())?;
+            }
+            report::write_explanation(&mut text, shown.analysis)?;
         }
-        PlainFormat::Json => document(&mut out, |json| backtrail::json::write_explanation(json, analysis))?,
+        PlainFormat::Json => {
+            document(&mut out, |json| {
+                backtrail::json::write_explanation(json, shown.analysis, shown.origin)
+            })?;
+        }
     }
     Ok(out)
 }

@@ -12,6 +12,7 @@ mod images;
 mod lookup;
 pub(crate) mod ndk_stack;
 mod options;
+mod reports;
 mod sdk;
 mod stacks;
 mod symbolicate;

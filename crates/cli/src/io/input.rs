@@ -1,56 +1,85 @@
-//! Reports from files, directories and standard input.
+//! Reports from files, archives, directories and standard input.
 
 use super::console::Console;
 use super::file::refuse_pipe;
 use crate::outcome::Failure;
+use backtrail::{Archive, CaptureKind, FileData, Unpacked, unpack, unpack_file, unpacked_head};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-/// A report that is yet to be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A report, or a file of several, that is yet to be read.
+#[derive(Clone, Debug)]
 pub(crate) struct Input {
     source: Source,
     /// Found in a directory rather than named: what is no report, and is not called like one, is passed over.
     found: bool,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 enum Source {
-    Stdin,
+    /// Standard input, which is read once.
+    Stdin(Result<FileData, String>),
     File(PathBuf),
+    /// What lies in an archive, at this position.
+    Member(Arc<Archive>, PathBuf, usize),
+    /// An archive that cannot be read, and why.
+    BrokenArchive(PathBuf, String),
 }
 
 /// How deep directories of reports are searched.
 const MAX_DEPTH: usize = 16;
 
 /// What reports are called.
-const EXTENSIONS: [&str; 7] = ["crash", "ips", "hang", "spin", "diag", "panic", "beta"];
+const EXTENSIONS: [&str; 11] =
+    ["crash", "ips", "hang", "spin", "diag", "panic", "beta", "plcrash", "dmp", "mdmp", "core"];
 
 /// How much of a file is looked at to find out whether it is meant to be a report.
 const HEAD: usize = 4096;
+/// How much of a file tells whether it is packed, an archive or a capture.
+const MAGIC: usize = 64;
 
 impl Input {
+    fn file(path: PathBuf, found: bool) -> Self {
+        Self { source: Source::File(path), found }
+    }
+
     /// The name to show.
     pub(crate) fn name(&self) -> String {
         match &self.source {
-            Source::Stdin => "standard input".to_owned(),
-            Source::File(path) => path.display().to_string(),
+            Source::Stdin(_) => "standard input".to_owned(),
+            Source::File(path) | Source::BrokenArchive(path, _) => path.display().to_string(),
+            Source::Member(archive, path, position) => {
+                format!("{}!{}", path.display(), archive.members().nth(*position).unwrap_or_default())
+            }
         }
     }
 
-    /// Its file, if it is one.
+    /// Its file, if it is or lies in one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.source {
-            Source::Stdin => None,
-            Source::File(path) => Some(path),
+            Source::Stdin(_) => None,
+            Source::File(path) | Source::BrokenArchive(path, _) | Source::Member(_, path, _) => Some(path),
+        }
+    }
+
+    /// The path that its output is called after.
+    fn named_after(&self) -> Option<PathBuf> {
+        match &self.source {
+            Source::Stdin(_) => None,
+            Source::File(path) | Source::BrokenArchive(path, _) => Some(path.clone()),
+            Source::Member(archive, path, position) => {
+                Some(path.join(archive.members().nth(*position).unwrap_or_default()))
+            }
         }
     }
 
     /// Whether somebody said that this is a report: by naming it, by its extension, or it says so itself.
     pub(crate) fn is_meant(&self, bytes: &[u8]) -> bool {
-        let extension = self.path().and_then(Path::extension).and_then(|extension| extension.to_str());
+        let path = self.named_after();
+        let extension = path.as_deref().and_then(Path::extension).and_then(|extension| extension.to_str());
         let is_called =
             extension.is_some_and(|extension| EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str()));
         let head = bytes.get(..bytes.len().min(HEAD)).unwrap_or_default();
@@ -62,25 +91,23 @@ impl Input {
             || says(b"\nProcess:")
     }
 
-    /// The bytes, or why there are none. Nothing above `max_bytes` is taken in.
-    pub(crate) fn read(&self, max_bytes: usize, console: &Console) -> Result<Vec<u8>, String> {
+    /// The bytes, unpacked, or why there are none. Nothing above `max_bytes` is taken in; captures are mapped, and may be
+    /// larger.
+    pub(crate) fn read(&self, max_bytes: usize) -> Result<Unpacked, String> {
         match &self.source {
-            Source::Stdin => read_limited(console.stdin(), max_bytes),
-            Source::File(path) => {
-                refuse_pipe(path)?;
-                let file = File::open(path).map_err(|error| error.to_string())?;
-                if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-                    return Err("is a directory".to_owned());
-                }
-                read_limited(file, max_bytes)
+            Source::Stdin(bytes) => unpacked(bytes.as_ref().map_err(Clone::clone)?, max_bytes),
+            Source::File(path) => read_file(path, max_bytes),
+            Source::Member(archive, _, position) => {
+                unpacked(&archive.read(*position).map_err(|error| error.what().to_owned())?, max_bytes)
             }
+            Source::BrokenArchive(_, why) => Err(why.clone()),
         }
     }
 
     /// Names for its output, from the shortest to those that more inputs differ in: the name without extension, with it,
     /// and with ever more of the directories that it lies in.
     fn names(&self, level: usize) -> String {
-        let Source::File(path) = &self.source else { return "stdin".to_owned() };
+        let Some(path) = self.named_after() else { return "stdin".to_owned() };
         let text = |text: Option<&std::ffi::OsStr>| text.unwrap_or_default().to_string_lossy().into_owned();
         if level == 0 {
             return text(path.file_stem());
@@ -144,6 +171,30 @@ pub(crate) fn numbered(names: Vec<String>) -> Vec<String> {
     names.into_iter().map(number).collect()
 }
 
+fn read_file(path: &Path, max_bytes: usize) -> Result<Unpacked, String> {
+    refuse_pipe(path)?;
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err("is a directory".to_owned());
+    }
+    let mut head = Vec::with_capacity(MAGIC);
+    file.by_ref().take(MAGIC as u64).read_to_end(&mut head).map_err(|error| error.to_string())?;
+    // Text, as nearly all reports are, begins with none of what binary files begin with.
+    let is_text = head.iter().all(|byte| (b' '..0x7f).contains(byte) || byte.is_ascii_whitespace());
+    // A pipe can be read once, so that it is no capture.
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    if is_file && !is_text && CaptureKind::of(&unpacked_head(path, MAGIC)?).is_some() {
+        return unpack_file(path);
+    }
+    let bytes = read_limited(head.chain(file), max_bytes)?;
+    if is_text { Ok(Unpacked { data: bytes.into(), note: None }) } else { unpacked(&bytes, max_bytes) }
+}
+
+fn unpacked(data: &[u8], max_bytes: usize) -> Result<Unpacked, String> {
+    let Unpacked { data, note } = unpack(data.to_vec(), max_bytes)?;
+    Ok(Unpacked { data: data.into(), note })
+}
+
 fn read_limited(reader: impl Read, max_bytes: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     reader.take(max_bytes as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -153,16 +204,25 @@ fn read_limited(reader: impl Read, max_bytes: usize) -> Result<Vec<u8>, String> 
     Ok(bytes)
 }
 
-/// The inputs that `paths` stand for: directories are searched, in the order of their names.
-pub(crate) fn collect(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+/// The inputs that `paths` stand for: directories are searched, in the order of their names, and archives opened.
+pub(crate) fn collect(paths: &[PathBuf], max_bytes: usize, console: &Console) -> Result<Vec<Input>, Failure> {
     let mut inputs = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            inputs.push(Input { source: Source::Stdin, found: false });
+            let bytes = read_limited(console.stdin(), max_bytes).map(FileData::from);
+            let archive = bytes.as_ref().ok().filter(|bytes| Archive::is_archive(bytes));
+            match archive.map(|bytes| Archive::of_bytes("standard input", bytes.clone(), max_bytes)) {
+                Some(archive) => {
+                    add_archive(PathBuf::from("standard input"), archive, false, console, &mut inputs);
+                }
+                None => inputs.push(Input { source: Source::Stdin(bytes), found: false }),
+            }
         } else if path.is_dir() {
-            search(path, MAX_DEPTH, &mut inputs);
+            let mut found = Vec::new();
+            search(path, MAX_DEPTH, &mut found);
+            found.into_iter().for_each(|input| add(input, max_bytes, console, &mut inputs));
         } else {
-            inputs.push(Input { source: Source::File(path.clone()), found: false });
+            add(Input::file(path.clone(), false), max_bytes, console, &mut inputs);
         }
     }
     if inputs.is_empty() {
@@ -171,10 +231,46 @@ pub(crate) fn collect(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
     Ok(inputs)
 }
 
+/// Adds a file; where it is an archive, its members.
+fn add(input: Input, max_bytes: usize, console: &Console, inputs: &mut Vec<Input>) {
+    let mut head = [0; 4];
+    // What is read from a pipe is gone.
+    let path = input.path().filter(|path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file()));
+    let read = path.and_then(|path| File::open(path).ok()).map(|mut file| file.read(&mut head));
+    match path.filter(|_| read.is_some_and(|read| read.is_ok()) && Archive::is_archive(&head)) {
+        Some(path) => {
+            add_archive(path.to_owned(), Archive::open(path, max_bytes), input.found, console, inputs);
+        }
+        None => inputs.push(input),
+    }
+}
+
+fn add_archive(
+    path: PathBuf,
+    archive: Result<Archive, backtrail::FileError>,
+    found: bool,
+    console: &Console,
+    inputs: &mut Vec<Input>,
+) {
+    let archive = match archive {
+        Ok(archive) => Arc::new(archive),
+        Err(error) => {
+            inputs.push(Input { source: Source::BrokenArchive(path, error.what().to_owned()), found });
+            return;
+        }
+    };
+    archive.problems().for_each(|problem| console.warn(problem));
+    // As in a directory: there are no reports inside of a dSYM, and what macOS's archiver puts beside each file is none.
+    let is_noise = |name: &str| name.split('/').any(|part| part.ends_with(".dSYM") || part == "__MACOSX");
+    let members = archive.members().enumerate().filter(|(_, name)| !is_noise(name));
+    let member = |(position, _)| Source::Member(Arc::clone(&archive), path.clone(), position);
+    inputs.extend(members.map(member).map(|source| Input { source, found: true }));
+}
+
 fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>) {
     let Ok(entries) = fs::read_dir(folder) else {
         // Kept as an input, so that reading it says what is wrong.
-        inputs.push(Input { source: Source::File(folder.to_owned()), found: false });
+        inputs.push(Input::file(folder.to_owned(), false));
         return;
     };
     let mut paths: Vec<_> = entries.flatten().map(|entry| (entry.path(), entry.file_type())).collect();
@@ -185,7 +281,7 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>) {
         if kind.is_dir() && depth > 0 && path.extension().is_none_or(|extension| extension != "dSYM") {
             search(&path, depth - 1, inputs);
         } else if kind.is_file() && !is_of_organizer(&path) {
-            inputs.push(Input { source: Source::File(path), found: true });
+            inputs.push(Input::file(path, true));
         }
     }
 }
@@ -210,7 +306,7 @@ mod tests {
     }
 
     fn names(paths: &[&str]) -> Vec<String> {
-        let input = |path: &&str| Input { source: Source::File(PathBuf::from(path)), found: false };
+        let input = |path: &&str| Input::file(PathBuf::from(path), false);
         output_names(&paths.iter().map(input).collect::<Vec<_>>())
     }
 

@@ -129,6 +129,11 @@ impl<'a> Text<'a> {
         self.out.write_all(b"\n")
     }
 
+    /// Parts two columns, for programs that cut lines at tabs: no text has any, escaped as it is.
+    pub(crate) fn tab(&mut self) -> io::Result<()> {
+        self.out.write_all(b"\t")
+    }
+
     /// Adds to the line and ends it.
     pub(crate) fn line(&mut self, text: impl Display) -> io::Result<()> {
         self.put(text)?;

@@ -35,12 +35,12 @@ fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</main>\n</body>\n</html>")
 }
 
-/// A report's entry in the index of many.
-pub(crate) fn index_entry(analysis: &Analysis, page: &str, input: &str) -> io::Result<Vec<u8>> {
+/// A report's entry in the index of many, without the link that it is in.
+pub(crate) fn index_entry(analysis: &Analysis, input: &str) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let directory = common_directory(&analysis.report);
     let place = where_lines(&analysis.report, directory.as_deref()).into_iter().next().unwrap_or_default();
-    writeln!(out, "<li><a href=\"./{}\">{}</a>", Link(page), Prose(&analysis.explanation.title))?;
+    writeln!(out, "{}</a>", Prose(&analysis.explanation.title))?;
     writeln!(out, "<p><code>{}</code></p>", Text(&shortened(&place)))?;
     let (class, whose) = (verdict_class(analysis), whose(analysis));
     writeln!(out, "<p><span class=\"badge {class}\">{}</span></p>", Text(&whose))?;
@@ -48,12 +48,15 @@ pub(crate) fn index_entry(analysis: &Analysis, page: &str, input: &str) -> io::R
     Ok(out)
 }
 
-/// Writes the page that lists many reports' pages, in the order of the inputs.
-pub(crate) fn write_index(out: &mut dyn Write, entries: &[Vec<u8>]) -> io::Result<()> {
+/// Writes the page that lists many reports' pages, in the order of the inputs: for each the file's name and the entry.
+pub(crate) fn write_index(out: &mut dyn Write, entries: &[(String, Vec<u8>)]) -> io::Result<()> {
     let title = format!("{} reports", entries.len());
     begin(out, &title)?;
     writeln!(out, "<header>\n<h1 class=\"plain\">{title}</h1>\n</header>\n<ol class=\"index\">")?;
-    entries.iter().try_for_each(|entry| out.write_all(entry))?;
+    for (page, entry) in entries {
+        write!(out, "<li><a href=\"./{}\">", Link(page))?;
+        out.write_all(entry)?;
+    }
     writeln!(out, "</ol>")?;
     end(out)
 }

@@ -11,6 +11,7 @@ mod locks;
 mod missing;
 pub(crate) mod report;
 mod stack;
+pub(crate) mod summary;
 mod thread_list;
 mod threads;
 mod tree;

@@ -245,7 +245,7 @@ fn files(frame: &Frame) -> impl Iterator<Item = &str> {
 }
 
 /// The path up to and with its last separator.
-fn directory(path: &str) -> &str {
+pub(crate) fn directory(path: &str) -> &str {
     path.rfind(['/', '\\']).and_then(|end| path.get(..=end)).unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@ mod android;
 mod bad_input;
 mod command_line;
 mod command_lines;
+mod containers;
 mod convert;
 mod corpus;
 mod debuginfod;

@@ -1,5 +1,6 @@
 //! What the rules ask of a report, worked out once.
 
+use super::captures::{class_of_windows, is_windows};
 use super::fault::Fault;
 use super::registers::Registers;
 pub(crate) use super::tables::exceptions::Class;
@@ -155,6 +156,7 @@ pub(crate) fn class_of(report: &Report) -> Class {
         // Seen in iOS 3 to 5 where the system killed the app: the exception's number in hexadecimal.
         "00000020" => Class::Kill,
         kind if kind.starts_with("SIG") => class_of_signal(kind),
+        kind if is_windows(kind) => class_of_windows(kind),
         _ => class_of_signal(signal),
     }
 }

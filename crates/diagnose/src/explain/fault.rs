@@ -42,8 +42,11 @@ impl Fault {
     pub(crate) fn read(report: &Report, registers: &Registers<'_>) -> Self {
         let empty = Exception::default();
         let exception = report.exception.as_ref().unwrap_or(&empty);
-        let mut fault =
-            from_text(exception).or_else(|| from_numbers(exception, registers)).unwrap_or_else(none);
+        // The number that a core or minidump states is that of the signal or exception, and no code of Apple's kernel.
+        let numbers = || Some(exception).filter(|_| !report.source.is_capture());
+        let mut fault = from_text(exception)
+            .or_else(|| numbers().and_then(|exception| from_numbers(exception, registers)))
+            .unwrap_or_else(none);
         if fault.code.is_some_and(|code| code.failure == Failure::GeneralProtection) {
             fault.address = FaultAddress::Untold(GENERAL_PROTECTION);
         } else if fault.address == FaultAddress::Untold(NOTHING)

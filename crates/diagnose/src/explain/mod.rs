@@ -13,6 +13,7 @@ mod android;
 mod android_waits;
 mod bad_access;
 pub(crate) mod blamed;
+mod captures;
 mod draft;
 mod esr;
 mod events;
@@ -91,7 +92,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 47] = [
+static LEADING: [Leading; 51] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -102,9 +103,13 @@ static LEADING: [Leading; 47] = [
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
     leading("killed", kills::killed),
+    leading("memory-limit", captures::memory_limit),
     leading("launch-hang", signals::launch_hang),
     leading("sanitizer", abort::sanitizer),
     leading("client-bug", trap::client_bug),
+    leading("c-library-message", captures::c_library_message),
+    leading("rust-panic", captures::rust_panic),
+    leading("go-panic", captures::go_panic),
     leading("objc-exception", thrown::objc),
     leading("malloc-message", abort::malloc),
     leading("swift-message", swift::message),

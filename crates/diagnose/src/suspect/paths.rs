@@ -29,9 +29,12 @@ pub(crate) static INJECTED_PATHS: [PathRule; 6] = [
 ];
 
 /// The system's own places, those of simulators' systems, and Xcode's debugging libraries.
-pub(crate) static SYSTEM_PATHS: [PathRule; 19] = [
+pub(crate) static SYSTEM_PATHS: [PathRule; 22] = [
     starts("/System/", "the system's own files"),
     starts("/usr/lib/", "the system's own libraries"),
+    starts("/usr/lib64/", "the system's own libraries"),
+    starts("/lib/", "the system's own libraries"),
+    starts("/lib64/", "the system's own libraries"),
     starts("/usr/libexec/", "the system's own services"),
     starts("/usr/bin/", "the system's own tools"),
     starts("/usr/sbin/", "the system's own tools"),

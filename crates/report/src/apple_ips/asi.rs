@@ -1,9 +1,9 @@
 //! What libraries wrote down: messages, and stacks as text.
 
 use super::body::Body;
-use super::leftovers::text;
 use crate::apple_text::FrameRow;
 use crate::json::{Json, Value, decode};
+use crate::leftovers::text;
 use crate::stack::{Origin, settle};
 use backtrail_model::{AppInfo, Backtrace, Frame, Section};
 use std::ops::Range;

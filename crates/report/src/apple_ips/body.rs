@@ -1,8 +1,8 @@
 //! The body of a crash report: what its parts are read into.
 
-use super::leftovers::{flatten, keep};
 use crate::Limits;
 use crate::json::Json;
+use crate::leftovers::{flatten, keep};
 use crate::notes::Notes;
 use backtrail_model::{Report, Source};
 

@@ -1,9 +1,9 @@
 //! What was raised, and who ended the process.
 
 use super::body::Body;
-use super::leftovers::{fill, text};
 use crate::apple_text::fault_address;
 use crate::json::Json;
+use crate::leftovers::{fill, text};
 use backtrail_model::{Exception, Report, Termination};
 
 pub(super) fn read_exception(body: &mut Body<'_, '_>, value: &Json<'_>) -> bool {

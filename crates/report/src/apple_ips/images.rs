@@ -1,8 +1,8 @@
 //! `usedImages`.
 
 use super::body::Body;
-use super::leftovers::{fill, text};
 use crate::json::Json;
+use crate::leftovers::{fill, text};
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::Image;
 

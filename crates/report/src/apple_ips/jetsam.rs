@@ -1,8 +1,8 @@
 //! What the systems write when they end processes for want of memory: `bug_type` 298, 198 and 98.
 
 use super::body::Body;
-use super::leftovers::{fill, flatten, text};
 use crate::json::Json;
+use crate::leftovers::{fill, flatten, text};
 use crate::memory::choose_main;
 use backtrail_model::{Process, Report, Source};
 

@@ -1,10 +1,10 @@
 //! The body of a crash report, member by member.
 
 use super::body::Body;
-use super::leftovers::{fill, text};
 use super::{asi, exception, images, threads};
 use crate::apple_text::mark_throw;
 use crate::json::{Json, Member};
+use crate::leftovers::{fill, text};
 use backtrail_core::Arch;
 use backtrail_model::{Exception, Report, Section};
 

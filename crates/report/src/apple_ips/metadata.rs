@@ -1,7 +1,8 @@
 //! The first line: which kind of report it is, and some of the header once more.
 
-use super::{bug_types, raw};
+use super::bug_types;
 use crate::json::Json;
+use crate::leftovers::raw;
 use backtrail_model::{Field, Report};
 
 /// The metadata as names and texts.

@@ -11,7 +11,6 @@ mod bug_types;
 mod exception;
 mod images;
 mod jetsam;
-mod leftovers;
 mod members;
 mod metadata;
 mod other;
@@ -26,7 +25,6 @@ use crate::detect::detect_text;
 use crate::json::{self, Json, Outcome};
 use crate::{Detected, Error, ErrorKind, Limits, apple_text, call_tree, jetsam_text, panic_text};
 use backtrail_model::{Report, Section};
-pub(crate) use leftovers::{fill, flatten, text};
 use metadata::Metadata;
 
 /// Reads the report that begins at `start` with a JSON value.
@@ -148,9 +146,4 @@ fn read_text_body(input: &[u8], start: usize, metadata: &Metadata, limits: &Limi
     };
     metadata.add_to(&mut report);
     report
-}
-
-/// The text of a value as written.
-fn raw(input: &[u8], json: &Json<'_>) -> String {
-    String::from_utf8_lossy(input.get(json.span.clone()).unwrap_or_default()).into_owned()
 }

@@ -1,9 +1,9 @@
 //! Kernel panics in JSON: `bug_type` 210, 110, 410; the kernel's own text is a string inside.
 
 use super::body::Body;
-use super::leftovers::{fill, text};
 use super::stackshot;
 use crate::json::Json;
+use crate::leftovers::{fill, text};
 use crate::panic_text;
 use backtrail_model::{Report, Source};
 

@@ -5,8 +5,8 @@
 //! the system found them.
 
 use super::body::Body;
-use super::leftovers::{fill, flatten, text};
 use crate::json::Json;
+use crate::leftovers::{fill, flatten, text};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Avma, ImageId};
 use backtrail_model::{Frame, Image, Process, Report, Source, Thread};
@@ -233,7 +233,7 @@ fn read_thread(body: &mut Body<'_, '_>, item: &Json<'_>, used: &mut Used<'_>) ->
 /// `[1, 18446744007137442607]`, as written.
 fn wait_event(input: &[u8], value: &Json<'_>) -> Option<String> {
     let is_list = !value.items().is_empty();
-    is_list.then(|| super::raw(input, value).split_whitespace().collect::<Vec<_>>().join(" "))
+    is_list.then(|| crate::leftovers::raw(input, value).split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn seconds(value: &Json<'_>) -> Option<f64> {

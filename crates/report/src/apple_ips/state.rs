@@ -4,8 +4,8 @@
 //! (`"x"`, `"r"`), and Rosetta's own an object of them.
 
 use super::body::Body;
-use super::leftovers::{fill, text};
 use crate::json::Json;
+use crate::leftovers::{fill, text};
 use backtrail_model::Register;
 
 pub(super) fn read(body: &mut Body<'_, '_>, path: &str, state: &Json<'_>) -> Vec<Register> {

@@ -1,9 +1,9 @@
 //! `threads` and `lastExceptionBacktrace`: stacks.
 
 use super::body::Body;
-use super::leftovers::{fill, text};
 use super::state;
 use crate::json::Json;
+use crate::leftovers::{fill, text};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
 use backtrail_model::{Backtrace, Frame, Recursion, ReportedSymbol, Section, Thread};

@@ -29,7 +29,7 @@ pub(crate) use header::{Blamed, KeyValue, fault_address, numeric_codes, set as s
 pub(crate) use image_row::ImageRow;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use stacks::raw_addresses;
-pub(crate) use words::{hex_value, name_and_pid};
+pub(crate) use words::{Hex, hex_value, name_and_pid};
 
 use crate::Limits;
 use backtrail_model::Report;

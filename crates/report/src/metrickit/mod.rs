@@ -9,9 +9,9 @@ mod images;
 mod tests;
 mod tree;
 
-use crate::apple_ips::{fill, flatten, text};
 use crate::apple_text::{Blamed, KeyValue, set_header};
 use crate::json::{self, Json};
+use crate::leftovers::{fill, flatten, text};
 use crate::notes::Notes;
 use crate::numbers::{mach_exception, signal};
 use crate::{Error, ErrorKind, Limits};

@@ -2,9 +2,9 @@
 
 use super::Reader;
 use super::images::{Images, Stated};
-use crate::apple_ips::{fill, flatten, text};
 use crate::call_tree::{add_heaviest, finish};
 use crate::json::Json;
+use crate::leftovers::{fill, flatten, text};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Avma, ImageId};
 use backtrail_model::{Frame, Process, Thread, Tree, TreeNode};

@@ -2,8 +2,8 @@
 
 use super::text::identity;
 use super::{address, fault_address, number};
-use crate::apple_ips::{fill, flatten, text};
 use crate::json::{self, Json};
+use crate::leftovers::{fill, flatten, text};
 use crate::notes::Notes;
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};

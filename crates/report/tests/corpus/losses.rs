@@ -49,6 +49,8 @@ impl Words {
         let address = frame.address.map(FrameAddress::raw);
         self.number(address.map_or(0, Avma::get));
         self.number(frame.image_offset.unwrap_or_default());
+        let start = frame.reported.as_ref().and_then(|symbol| address?.get().checked_sub(symbol.offset?));
+        self.number(start.unwrap_or_default());
         let base = address.and_then(|address| address.get().checked_sub(frame.image_offset?));
         self.number(base.unwrap_or_default());
         self.number(frame.relative_pc.map_or(0, Svma::get));

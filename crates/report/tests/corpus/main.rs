@@ -9,6 +9,7 @@ mod cuts;
 mod kinds;
 mod losses;
 mod pairs;
+mod reporters;
 
 use backtrail_model::Report;
 use backtrail_report::{Limits, parse};

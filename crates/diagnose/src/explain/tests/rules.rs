@@ -3,7 +3,7 @@
 use super::super::testing::{Build, report};
 use super::super::{Explanation, LEADING, explain};
 use backtrail_core::Arch;
-use backtrail_model::Source;
+use backtrail_model::{AppInfo, Source, Termination};
 
 /// A report, the rule that has to lead, what the title begins with, and texts that the explanation has to hold.
 struct Case {
@@ -84,8 +84,45 @@ fn events() -> Vec<Case> {
     ]
 }
 
+/// A core whose stack has a function of that name.
+fn core_in(function: &'static str) -> Build {
+    report("", "SIGABRT")
+        .frames(&format!("libsystem_kernel.dylib abort\nDemo {function}\nDemo main"))
+        .with(|report| report.source = Source::ElfCore)
+}
+
+/// A core in which the C library's image of that name left a message.
+fn core_with(image: &'static str) -> Build {
+    core_in("f").with(move |report| {
+        let lines = vec!["free(): invalid pointer".to_owned()];
+        report.app_info.push(AppInfo { image: Some(image.to_owned()), lines });
+    })
+}
+
+/// What KSCrash says of a process that was ended so.
+fn kscrash(reason: &'static str) -> Build {
+    crash("SIGKILL").with(move |report| {
+        report.source = Source::KsCrash;
+        report.termination = Some(Termination { reason: Some(reason.to_owned()), ..Termination::default() });
+    })
+}
+
 fn ended() -> Vec<Case> {
     vec![
+        case("memory-limit", kscrash("memory_termination"), "Killed for using too much memory", &[]),
+        case(
+            "c-library-message",
+            core_with("libc.so.6"),
+            "Heap error found by malloc: free(): invalid pointer",
+            &[],
+        ),
+        case(
+            "rust-panic",
+            core_in("core::panicking::panic_bounds_check"),
+            "Rust panic: index out of bounds",
+            &[],
+        ),
+        case("go-panic", core_in("runtime.gopanic"), "Go panic", &[]),
         case(
             "simulated",
             report("EXC_CRASH", "SIGKILL").note("SIMULATED (this is NOT a crash)"),
@@ -614,6 +651,10 @@ fn negative() -> Vec<(&'static str, Case)> {
         ),
         ("arithmetic", case("anything", report("EXC_SOFTWARE", ""), "EXC_SOFTWARE", &[])),
         ("signal", case("abort", crash("SIGABRT"), "Abort", &[])),
+        ("memory-limit", case("sigkill", kscrash("termination"), "Killed", &[])),
+        ("c-library-message", case("abort", core_with("libother.so"), "", &[])),
+        ("rust-panic", case("abort", core_in("core::fmt::write"), "", &[])),
+        ("go-panic", case("abort", core_in("runtime.mallocgc"), "", &[])),
         (
             "sigkill",
             case(

@@ -1,13 +1,14 @@
-//! Captures that were packed when they were saved, as systemd and people do: gzip, xz, zstd and LZ4, told by content.
+//! Captures and reports that were packed when they were saved, as systemd and people do: gzip, xz, zstd and LZ4, told by
+//! content.
 //!
 //! A core may be many times as large as the memory of the machine that reads it, and most of it is zeros. It is unpacked
 //! into a temporary file that has no name any more, with holes where zeros are, and that file is mapped: memory is needed
-//! for the window of the packer only.
+//! for the window of the packer only. A report is small, and unpacked into memory.
 
 mod lz4;
 mod zstd;
 
-use backtrail_store::FileData;
+use crate::FileData;
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use std::fs::{self, File, OpenOptions};
@@ -21,22 +22,32 @@ const MAX_UNPACKED: u64 = 256 << 30;
 const MAX_WRITTEN: u64 = 64 << 30;
 const ALWAYS_WRITTEN: u64 = 64 << 20;
 const WRITTEN_PER_BYTE: u64 = 1000;
+/// Bytes that a report may unpack to, however few they were.
+const UNSUSPICIOUS: usize = 4 << 20;
 /// What a window may take: twice that of `xz -9 --extreme`, and what zstd uses without being asked for more.
 const MAX_WINDOW: u64 = 128 << 20;
 /// Zeros are left out in pieces of this size.
 const PIECE: usize = 64 << 10;
 
-/// A capture's bytes, unpacked where they were packed, and what is to be told about that.
+/// How often a report may have been packed: `logs.zst.gz` is nobody's mistake, more is.
+const MAX_LAYERS: usize = 3;
+
+/// Bytes that were packed, unpacked, and what is to be told about that.
 #[derive(Debug)]
-pub(crate) struct Capture {
-    pub(crate) data: FileData,
-    pub(crate) note: Option<String>,
+pub struct Unpacked<D = FileData> {
+    /// The bytes.
+    pub data: D,
+    /// That the packed bytes are broken or cut off, so that these are not all.
+    pub note: Option<String>,
 }
 
-/// Opens a capture's file.
-pub(crate) fn open(path: &Path) -> Result<Capture, String> {
+/// Opens a capture's file, unpacking it where it is packed.
+///
+/// # Errors
+/// Where it cannot be opened, is packed in a way that is not read, or unpacks to nothing or to more than any capture has.
+pub fn unpack_file(path: &Path) -> Result<Unpacked, String> {
     let data = FileData::map(path).map_err(|error| error.to_string())?;
-    let Some((packing, mut bytes)) = unpacker(&data) else { return Ok(Capture { data, note: None }) };
+    let Some((packing, mut bytes)) = unpacker(&data) else { return Ok(Unpacked { data, note: None }) };
     let failed = |why: String| format!("{}: a file packed by {packing}: {why}", path.display());
     let Some(reader) = &mut bytes else {
         return Err(failed(format!("it is not read, unpack it first ({packing} -d)")));
@@ -55,7 +66,68 @@ pub(crate) fn open(path: &Path) -> Result<Capture, String> {
         )
     });
     let data = room.into_data().map_err(&failed)?;
-    Ok(Capture { data, note })
+    Ok(Unpacked { data, note })
+}
+
+/// Unpacks bytes into memory where they are packed, and gives them back where they are not. What is broken or cut off is
+/// unpacked as far as it goes.
+///
+/// # Errors
+/// Where they are packed in a way that is not read, or unpack to nothing, or to more than `max_bytes`, or to more than a
+/// thousand bytes for each (a few megabytes excepted).
+pub fn unpack(bytes: Vec<u8>, max_bytes: usize) -> Result<Unpacked<Vec<u8>>, String> {
+    let mut unpacked = Unpacked { data: bytes, note: None };
+    for _ in 0..MAX_LAYERS {
+        let Some(layer) = unpack_once(&unpacked.data, max_bytes)? else { return Ok(unpacked) };
+        unpacked = Unpacked { data: layer.data, note: layer.note.or(unpacked.note) };
+    }
+    if unpacker(&unpacked.data).is_some() {
+        return Err(format!("packed more than {MAX_LAYERS} times"));
+    }
+    Ok(unpacked)
+}
+
+/// `None` for bytes that are not packed.
+fn unpack_once(bytes: &[u8], max_bytes: usize) -> Result<Option<Unpacked<Vec<u8>>>, String> {
+    let Some((packing, reader)) = unpacker(bytes) else { return Ok(None) };
+    let failed = |why: String| format!("packed by {packing}: {why}");
+    let Some(reader) = reader else {
+        return Err(failed(format!("it is not read, unpack it first ({packing} -d)")));
+    };
+    let per_byte = usize::try_from(WRITTEN_PER_BYTE).unwrap_or(usize::MAX);
+    let most = bytes.len().saturating_mul(per_byte).max(UNSUSPICIOUS).min(max_bytes);
+    let mut data = Vec::new();
+    let broken = reader.take(most as u64 + 1).read_to_end(&mut data).err();
+    if data.len() > most {
+        return Err(failed(format!("it unpacks to more than {most} bytes")));
+    }
+    let note = match broken {
+        Some(why) if data.is_empty() => return Err(failed(why.to_string())),
+        Some(why) => Some(format!(
+            "the file, packed by {packing}, is broken or cut off ({why}); its first {} bytes are read",
+            data.len()
+        )),
+        None => None,
+    };
+    Ok(Some(Unpacked { data, note }))
+}
+
+/// The first bytes of a file as they are once it is unpacked, `count` of them or all that there are: enough to tell what it is
+/// without unpacking it.
+///
+/// # Errors
+/// Where it cannot be opened or is no regular file.
+pub fn unpacked_head(path: &Path, count: usize) -> Result<Vec<u8>, String> {
+    let data = FileData::map(path).map_err(|error| error.to_string())?;
+    let mut head = Vec::new();
+    match unpacker(&data) {
+        Some((_, Some(reader))) => {
+            // What is broken shows when the file is read.
+            let _ = reader.take(count as u64).read_to_end(&mut head);
+        }
+        _ => head.extend_from_slice(data.get(..count).unwrap_or(&data)),
+    }
+    Ok(head)
 }
 
 type Reader<'d> = Box<dyn Read + 'd>;

@@ -1,6 +1,5 @@
 //! What the model has no place for, under the path of the member.
 
-use super::raw;
 use crate::json::Json;
 use backtrail_model::{Field, Report, Section};
 
@@ -9,7 +8,7 @@ const LONGEST_FIELD: usize = 200;
 
 /// Keeps a value as text: a short one as a field, a long or many-lined one as a section. Beyond `max_items` of either,
 /// all goes into one section, which costs no more than its text.
-pub(super) fn keep(report: &mut Report, input: &[u8], path: String, value: &Json<'_>, max_items: usize) {
+pub(crate) fn keep(report: &mut Report, input: &[u8], path: String, value: &Json<'_>, max_items: usize) {
     let text = value.scalar().map_or_else(|| raw(input, value), std::borrow::Cow::into_owned);
     if report.fields.len() >= max_items || report.sections.len() >= max_items {
         let line = format!("{path}: {text}\n");
@@ -71,4 +70,9 @@ pub(crate) fn text(value: &Json<'_>) -> Option<String> {
         crate::json::Value::Null => None,
         _ => value.scalar().map(std::borrow::Cow::into_owned),
     }
+}
+
+/// The text of a value as written.
+pub(crate) fn raw(input: &[u8], json: &Json<'_>) -> String {
+    String::from_utf8_lossy(input.get(json.span.clone()).unwrap_or_default()).into_owned()
 }

@@ -30,10 +30,10 @@ fn packed(command: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-fn opened(bytes: &[u8]) -> Result<Capture, String> {
+fn opened(bytes: &[u8]) -> Result<Unpacked, String> {
     let folder = TempDir::new("unpack");
     folder.write("capture", bytes);
-    open(&folder.join("capture"))
+    unpack_file(&folder.join("capture"))
 }
 
 const PACKERS: [&[&str]; 7] = [
@@ -98,6 +98,39 @@ fn skipped_frames_of_zstd_are_skipped() {
     assert_eq!(*capture.data, b"a corea core"[..]);
     assert!(capture.note.is_some());
     assert!(!zstd::is_zstd(&note));
+}
+
+#[test]
+fn reports_are_unpacked_into_memory() {
+    let wanted = capture();
+    for command in PACKERS {
+        let Some(bytes) = packed(command, &wanted) else { continue };
+        let unpacked = unpack(bytes.clone(), 1 << 24).unwrap();
+        assert!(unpacked.data == wanted && unpacked.note.is_none(), "{command:?}");
+        let error = unpack(bytes.clone(), 1000).unwrap_err();
+        assert!(error.contains("more than 1000 bytes"), "{error}");
+        let Some(twice) = packed(&["gzip", "-c"], &bytes) else { continue };
+        assert!(unpack(twice.clone(), 1 << 24).unwrap().data == wanted, "{command:?}");
+        let layers = (0..3).try_fold(twice, |bytes, _| packed(&["gzip", "-c"], &bytes)).unwrap();
+        assert!(unpack(layers, 1 << 24).unwrap_err().contains("packed more than 3 times"));
+        let cut = unpack(bytes[..bytes.len() * 2 / 3].to_vec(), 1 << 24);
+        assert!(cut.is_err() || cut.is_ok_and(|cut| cut.note.is_some() && wanted.starts_with(&cut.data)));
+    }
+    assert_eq!(unpack(b"Process: a".to_vec(), 100).unwrap().data, b"Process: a");
+    assert!(unpack(b"BZh91AY&SY".to_vec(), 100).unwrap_err().contains("bzip2 -d"));
+}
+
+#[test]
+fn the_head_of_a_packed_file_tells_what_it_is() {
+    let folder = TempDir::new("unpack");
+    let frame = ruzstd::encoding::compress_to_vec(
+        &b"\x7fELF and more"[..],
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    folder.write("core.zst", &frame);
+    folder.write("core", b"\x7fELF");
+    assert_eq!(unpacked_head(&folder.join("core.zst"), 4).unwrap(), b"\x7fELF");
+    assert_eq!(unpacked_head(&folder.join("core"), 100).unwrap(), b"\x7fELF");
 }
 
 #[test]

@@ -1,0 +1,342 @@
+//! What cores, minidumps and reporters tell that Apple's reports do not: glibc's last words, Rust's and Go's panics, exceptions
+//! of Windows, kills for memory.
+
+use super::draft::Draft;
+use super::facts::{Class, Facts};
+use super::words::{between, one_line};
+use crate::names::base_name;
+use backtrail_model::{Frame, Source};
+
+/// Whether an exception's name is one of Windows'.
+pub(super) fn is_windows(kind: &str) -> bool {
+    kind.starts_with("EXCEPTION_") || kind.starts_with("STATUS_")
+}
+
+/// Which family an exception of Windows is of.
+pub(super) fn class_of_windows(kind: &str) -> Class {
+    let name = kind.trim_start_matches("EXCEPTION_").trim_start_matches("STATUS_");
+    match name {
+        name if name.starts_with("ACCESS_VIOLATION") || name.starts_with("IN_PAGE_ERROR") => Class::BadAccess,
+        "DATATYPE_MISALIGNMENT" | "STACK_OVERFLOW" => Class::BadAccess,
+        "ILLEGAL_INSTRUCTION" | "PRIV_INSTRUCTION" | "PRIVILEGED_INSTRUCTION" => Class::BadInstruction,
+        name if name.starts_with("INT_") || name.starts_with("FLT_") || name.starts_with("INTEGER_") => {
+            Class::Arithmetic
+        }
+        name if name.starts_with("FLOAT_") => Class::Arithmetic,
+        "BREAKPOINT" | "SINGLE_STEP" => Class::Breakpoint,
+        _ => Class::Unknown,
+    }
+}
+
+/// A reporter found out at the next start that the process had been killed for its memory.
+pub(super) fn memory_limit(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::KsCrash {
+        return false;
+    }
+    let reason = facts.report.termination.as_ref().and_then(|termination| termination.reason.as_deref());
+    let fields = &facts.report.fields;
+    let limit = fields
+        .iter()
+        .find(|field| field.key == "crash.error.termination_reason" && field.value.starts_with("memory"));
+    if reason != Some("memory_termination") && limit.is_none() {
+        return false;
+    }
+    draft.lead(
+        "Killed for using too much memory",
+        "The system killed the process since it used more memory than it may, or since memory was short.",
+    );
+    draft.evidence(format!("crash.error.type: {}", reason.unwrap_or_default()));
+    limit.into_iter().for_each(|field| draft.evidence(format!("{}: {}", field.key, field.value)));
+    let sections = facts.report.sections.iter().map(|section| (&section.title, &section.text));
+    let about = fields.iter().map(|field| (&field.key, &field.value)).chain(sections);
+    for (key, value) in about.filter(|(key, _)| key.starts_with("crash.error.memory")) {
+        draft.evidence(format!("{key}: {}", one_line(value)));
+    }
+    draft.say("The reporter concluded that at the next start: there is no stack of that moment.");
+    draft.causes(&[
+        "Memory that grows without bound: a leak, a cache without limit.",
+        "One large allocation: images at full size, a file read as a whole.",
+    ]);
+    draft
+        .next("Look at the app's memory in Instruments (Allocations, Leaks) while it does what it did then.");
+    true
+}
+
+/// What glibc's messages mean: a part of the text, the title, what happened, a cause, what to do.
+const C_LIBRARY: [(&str, &str, &str, &str, &str); 3] = [
+    (
+        "stack smashing detected",
+        "Stack buffer overflow",
+        "A function wrote beyond the end of a buffer on its stack; the guard value behind it was found changed when the function returned.",
+        "A fixed-size array or C string that was given more than it holds.",
+        "Look at the local arrays of the function that called __stack_chk_fail.",
+    ),
+    (
+        "overflow detected",
+        "Buffer overflow prevented by a checked copy",
+        "A copy into a buffer of known size would have gone beyond its end, so the C library stopped the process.",
+        "A length that is not checked against the buffer's size.",
+        "Look at the lengths at the frame that calls the copy.",
+    ),
+    (
+        "%n in writable segment",
+        "Format string with %n refused",
+        "A format string that can be changed had a %n, which would write to memory, so the C library stopped the process.",
+        "Input that is used as a format string.",
+        "Use \"%s\" with the text as argument.",
+    ),
+];
+
+/// What glibc wrote down before it called abort().
+pub(super) fn c_library_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let is_libc = |place: &str| place.contains("(libc.so") || place.contains("(libc-2.");
+    if facts.report.source != Source::ElfCore {
+        return false;
+    }
+    let Some(said) = facts.said.iter().find(|said| is_libc(&said.place)) else { return false };
+    let text = one_line(&said.text);
+    if let Some(condition) = between(&text, "Assertion `", "' failed") {
+        draft.lead(
+            format!("Assertion failed: {condition}"),
+            format!("A condition that the code takes for granted did not hold: {condition}."),
+        );
+        draft.cause("Something that was thought impossible happened; the condition names it.");
+        draft.next("Look at the function, file and line that the message names.");
+    } else if let Some((_, title, what, cause, next)) =
+        C_LIBRARY.iter().find(|(part, ..)| text.contains(part))
+    {
+        draft.lead(title, what);
+        draft.cause(cause);
+        draft.next(next);
+    } else if is_about_heap(&text) {
+        draft.lead(
+            format!("Heap error found by malloc: {text}"),
+            "malloc's bookkeeping is damaged, or it was asked to free what it never gave out.",
+        );
+        draft.say("The code that notices such damage is often not the code that did it.");
+        draft.causes(&[
+            "Memory freed twice, or not allocated by malloc.",
+            "A write to freed memory, or beyond the end of a block.",
+        ]);
+        draft.next(
+            "Run with Address Sanitizer or valgrind: they stop where the memory is damaged, not later.",
+        );
+    } else {
+        draft.lead(
+            format!("Ended by the C library: {text}"),
+            "The C library ended the process, and wrote down why.",
+        );
+    }
+    draft.evidence(said.cite());
+    true
+}
+
+/// Messages of glibc's `malloc_printerr`.
+fn is_about_heap(text: &str) -> bool {
+    const PARTS: [&str; 9] = [
+        "free()",
+        "malloc()",
+        "realloc()",
+        "calloc()",
+        "munmap_chunk()",
+        "mremap_chunk()",
+        "double free",
+        "corrupted",
+        "chunk",
+    ];
+    PARTS.iter().any(|part| text.contains(part))
+}
+
+/// Functions of Rust's that panic, and what they say; the more telling come first.
+const RUST: [(&str, &str); 20] = [
+    ("core::panicking::panic_bounds_check", "index out of bounds"),
+    ("core::slice::index::slice_", "a range lies outside of a slice"),
+    ("core::str::slice_error_fail", "a range lies outside of a str, or inside of a character"),
+    ("core::option::unwrap_failed", "unwrap of None"),
+    ("core::option::expect_failed", "expect of None"),
+    ("core::result::unwrap_failed", "unwrap or expect of an Err"),
+    ("core::cell::panic_already_", "a RefCell that is borrowed already"),
+    ("core::panicking::panic_const::panic_const_div_by_zero", "division by zero"),
+    ("core::panicking::panic_const::panic_const_rem_by_zero", "remainder by zero"),
+    ("core::panicking::panic_const", "arithmetic overflow"),
+    ("core::panicking::assert_failed", "assertion failed"),
+    ("core::panicking::panic_cannot_unwind", "a panic that may not leave its function"),
+    ("core::panicking::panic_nounwind", "a check that may not unwind failed"),
+    ("core::panicking::panic_in_cleanup", "a panic in a destructor while another was under way"),
+    ("core::panicking::panic_misaligned_pointer", "a pointer that is not aligned"),
+    ("alloc::alloc::handle_alloc_error", "out of memory: an allocation failed"),
+    ("alloc::raw_vec::handle_error", "out of memory, or a capacity that overflows"),
+    ("core::panicking::panic", ""),
+    ("std::panicking::begin_panic", ""),
+    ("rust_panic", ""),
+];
+
+/// A panic of Rust that ended the process.
+pub(super) fn rust_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some((frame, meaning)) = telling(facts, &RUST) else { return false };
+    let (title, colon) = if meaning.is_empty() { ("Rust panic", "") } else { ("Rust panic: ", meaning) };
+    draft.lead(format!("{title}{colon}"), "Code in Rust panicked, and the panic ended the process.");
+    draft.evidence(facts.cite(frame));
+    draft.say("The panic's message went to the standard error.");
+    draft.cause("A condition that the code takes for granted did not hold; the function that panics tells which kind.");
+    draft.next(
+        "Look at the frame that calls the panicking function, and at the standard error for the message.",
+    );
+    true
+}
+
+/// Functions of Go's runtime that panic, and what they say.
+const GO: [(&str, &str); 14] = [
+    ("runtime.goPanicIndex", "index out of range"),
+    ("runtime.panicIndex", "index out of range"),
+    ("runtime.goPanicSlice", "slice bounds out of range"),
+    ("runtime.panicSlice", "slice bounds out of range"),
+    ("runtime.panicdivide", "integer divide by zero"),
+    ("runtime.panicmem", "invalid memory address or nil pointer dereference"),
+    ("runtime.sigpanic", "invalid memory address or nil pointer dereference"),
+    ("runtime.panicdottype", "interface conversion"),
+    ("runtime.panicshift", "negative shift amount"),
+    ("runtime.panicwrap", "value method called with a nil pointer"),
+    ("runtime.fatalthrow", "fatal error of the runtime"),
+    ("runtime.throw", "fatal error of the runtime"),
+    ("runtime.fatalpanic", ""),
+    ("runtime.gopanic", ""),
+];
+
+/// A panic of Go that ended the process.
+pub(super) fn go_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some((frame, meaning)) = telling(facts, &GO) else { return false };
+    let title = if meaning.is_empty() { "Go panic".to_owned() } else { format!("Go panic: {meaning}") };
+    draft.lead(title, "Go's runtime ended the process: a goroutine panicked and did not recover, or the runtime found itself broken.");
+    draft.evidence(facts.cite(frame));
+    draft.say("The message and the goroutines' stacks went to the standard error.");
+    draft.next(
+        "Look at the frame that calls the panicking function, and at the standard error for the message.",
+    );
+    true
+}
+
+/// Frames from the innermost on that are looked at.
+const DEPTH: usize = 40;
+
+/// The frame whose function tells most, and what it tells. Only where the process ended itself: a frame of the like may be
+/// on the stack of a fault.
+fn telling<'r>(facts: &Facts<'r>, table: &[(&str, &'static str)]) -> Option<(&'r Frame, &'static str)> {
+    if !matches!(facts.class, Class::Abort | Class::BadInstruction | Class::Breakpoint | Class::Unknown) {
+        return None;
+    }
+    let frames = facts.frames.iter().take(DEPTH);
+    let named = frames.flat_map(|frame| frame.names().map(move |name| (frame, base_name(name))));
+    let named: Vec<(&Frame, &str)> = named.collect();
+    table.iter().find_map(|(begin, meaning)| {
+        let found = named.iter().find(|(_, name)| name.starts_with(begin))?;
+        Some((found.0, *meaning))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::explain;
+    use super::super::testing::report;
+    use super::*;
+    use backtrail_model::{AppInfo, Field, Report, ReportedSymbol, Termination};
+
+    fn core(names: &[&str]) -> Report {
+        let mut report = report("", "SIGABRT").done();
+        report.source = Source::ElfCore;
+        report.exception.iter_mut().for_each(|exception| exception.kind = None);
+        let frame = |(index, name): (usize, &&str)| Frame {
+            reported: Some(ReportedSymbol { name: (*name).to_owned(), ..ReportedSymbol::default() }),
+            ..Frame::new(u32::try_from(index).unwrap())
+        };
+        report.process.threads[0].frames = names.iter().enumerate().map(frame).collect();
+        report
+    }
+
+    fn with_message(message: &str) -> Report {
+        let mut report = core(&["raise", "abort", "main"]);
+        report.app_info =
+            vec![AppInfo { image: Some("libc.so.6".to_owned()), lines: vec![message.to_owned()] }];
+        report
+    }
+
+    #[test]
+    fn glibcs_last_words() {
+        for (message, title) in [
+            ("prog: a.c:4: main: Assertion `c == 77' failed.", "Assertion failed: c == 77"),
+            (
+                "free(): double free detected in tcache 2",
+                "Heap error found by malloc: free(): double free detected in tcache 2",
+            ),
+            ("*** stack smashing detected ***: terminated", "Stack buffer overflow"),
+            ("*** buffer overflow detected ***: terminated", "Buffer overflow prevented by a checked copy"),
+            (
+                "The futex facility returned an unexpected error code.",
+                "Ended by the C library: The futex facility returned an unexpected error code.",
+            ),
+        ] {
+            let explanation = explain(&with_message(message));
+            assert_eq!((explanation.rule, explanation.title.as_str()), ("c-library-message", title));
+            assert!(explanation.evidence.iter().any(|line| line.contains(message)), "{message}");
+        }
+        // The same words in another report are no library's.
+        let mut other = with_message("free(): invalid pointer");
+        other.app_info[0].image = Some("libother.so".to_owned());
+        assert_ne!(explain(&other).rule, "c-library-message");
+    }
+
+    #[test]
+    fn panics_by_the_functions_that_panic() {
+        let rust = core(&[
+            "raise",
+            "abort",
+            "rust_panic",
+            "core::panicking::panic_fmt",
+            "core::panicking::panic_bounds_check",
+            "app::main",
+        ]);
+        assert_eq!(explain(&rust).title, "Rust panic: index out of bounds");
+        let plain = core(&["raise", "abort", "rust_panic", "app::main"]);
+        assert_eq!(explain(&plain).title, "Rust panic");
+        let go = core(&[
+            "runtime.raise",
+            "runtime.dieFromSignal",
+            "runtime.fatalpanic",
+            "runtime.gopanic",
+            "runtime.goPanicIndex",
+            "main.main",
+        ]);
+        assert_eq!(explain(&go).title, "Go panic: index out of range");
+        let mut fault = core(&["app::f", "core::panicking::panic_fmt"]);
+        fault.exception.as_mut().unwrap().signal = Some("SIGSEGV".to_owned());
+        assert_ne!(explain(&fault).rule, "rust-panic");
+    }
+
+    #[test]
+    fn exceptions_of_windows_are_of_the_known_families() {
+        for (name, class) in [
+            ("EXCEPTION_ACCESS_VIOLATION_WRITE", Class::BadAccess),
+            ("EXCEPTION_INT_DIVIDE_BY_ZERO", Class::Arithmetic),
+            ("EXCEPTION_BREAKPOINT", Class::Breakpoint),
+            ("EXCEPTION_ILLEGAL_INSTRUCTION", Class::BadInstruction),
+            ("STATUS_INVALID_PARAMETER", Class::Unknown),
+        ] {
+            assert!(is_windows(name) && class_of_windows(name) == class, "{name}");
+        }
+    }
+
+    #[test]
+    fn kills_for_memory() {
+        let mut report = report("", "SIGKILL").done();
+        report.source = Source::KsCrash;
+        report.termination =
+            Some(Termination { reason: Some("memory_termination".to_owned()), ..Termination::default() });
+        let value = r#"{"memory_limit": 5}"#.to_owned();
+        report.fields.push(Field { key: "crash.error.memory_termination".to_owned(), value });
+        let explanation = explain(&report);
+        assert_eq!(explanation.rule, "memory-limit");
+        assert!(explanation.evidence.iter().any(|line| line.contains("memory_limit")));
+        report.termination = None;
+        assert_ne!(explain(&report).rule, "memory-limit");
+    }
+}

@@ -1,0 +1,83 @@
+//! Where in an input reports begin and end: several may stand in one file, and people paste them into mails and issues.
+
+mod json;
+mod pasted;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::read::start_of;
+use std::borrow::Cow;
+
+/// One report of an input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Document<'d> {
+    /// Its bytes, for [`parse`](crate::parse): as they stand in the input, or without what was put around them when they
+    /// were pasted.
+    pub bytes: Cow<'d, [u8]>,
+    /// The line of the input that it begins with, counted from 1.
+    pub line: u64,
+}
+
+/// No input has more; what follows belongs to the last.
+const MAX_DOCUMENTS: usize = 1_000_000;
+
+/// Divides an input into its reports: one as a rule, and never none. Together they are all of the input, but where it is a
+/// JSON array of reports.
+///
+/// Text that was pasted into a mail or an issue is given without the marks of a quotation, fences and the escapes of HTML.
+/// Bytes of which nothing is known are one report.
+pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
+    let start = start_of(input);
+    let rest = input.get(start..).unwrap_or_default();
+    let head = rest.get(..4096).unwrap_or(rest);
+    let is_text = !head.contains(&0) && !head.starts_with(b"bplist") && !head.starts_with(b"plcrash");
+    let starts = match head.first() {
+        _ if !is_text => Vec::new(),
+        Some(b'{') if !pasted::is_block_mark(head) => json::starts(input, start),
+        Some(b'[') => {
+            if let Some(items) = json::items(input, start) {
+                return items.into_iter().map(|range| document(input, range)).collect();
+            }
+            Vec::new()
+        }
+        _ => {
+            if let Some(cleaned) = pasted::cleaned(input) {
+                let starts = text::starts(&cleaned);
+                return owned(&cleaned, &starts);
+            }
+            text::starts(input)
+        }
+    };
+    parts(input.len(), &starts).map(|range| document(input, range)).collect()
+}
+
+/// The ranges from each start to the next; the first from the very beginning.
+fn parts(length: usize, starts: &[usize]) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let starts = starts.get(1..).unwrap_or_default();
+    let starts = starts.get(..MAX_DOCUMENTS.min(starts.len())).unwrap_or_default();
+    let begins = std::iter::once(0).chain(starts.iter().copied());
+    let ends = starts.iter().copied().chain(std::iter::once(length));
+    begins.zip(ends).map(|(begin, end)| begin..end)
+}
+
+fn document(input: &[u8], range: std::ops::Range<usize>) -> Document<'_> {
+    let line = line_of(input, range.start);
+    Document { bytes: Cow::Borrowed(input.get(range).unwrap_or_default()), line }
+}
+
+fn owned(cleaned: &[u8], starts: &[usize]) -> Vec<Document<'static>> {
+    // Cleaning keeps lines, so that they are still numbered as in the input.
+    let parts = parts(cleaned.len(), starts);
+    let owned = |range: std::ops::Range<usize>| Document {
+        line: line_of(cleaned, range.start),
+        bytes: Cow::Owned(cleaned.get(range).unwrap_or_default().to_vec()),
+    };
+    parts.map(owned).collect()
+}
+
+/// For few places of an input only: it counts from the beginning.
+fn line_of(input: &[u8], at: usize) -> u64 {
+    let before = input.get(..at).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
+}

@@ -1,0 +1,161 @@
+//! Text as it comes out of mails, issues and web pages: quoted, fenced, escaped.
+//!
+//! Lines are kept, so that they have the numbers of the input. Indentation and tabs are the reader's to judge.
+
+use crate::apple_text::Lines;
+
+/// Fewer quoted lines than these may be anybody's text.
+const MIN_QUOTED: usize = 3;
+
+/// Whether a text begins with the mark of Jira's blocks rather than with JSON.
+pub(super) fn is_block_mark(line: &[u8]) -> bool {
+    [&b"{code"[..], b"{noformat", b"{quote"].iter().any(|mark| line.starts_with(mark))
+}
+
+/// What was done to a text when it was pasted.
+#[derive(Default)]
+struct Marks {
+    quoted: usize,
+    fenced: bool,
+    escaped: bool,
+    blanks: bool,
+}
+
+/// The text without the marks of pasting; `None` where there are none.
+pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
+    let marks = Marks::of(text);
+    let is_quoted = marks.quoted >= MIN_QUOTED;
+    if !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks {
+        return None;
+    }
+    let mut cleaned = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+        let (line, behind) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+        rest = behind;
+        let line = if is_quoted { without_quotes(line) } else { line };
+        if is_fence(line) {
+            cleaned.extend(line.iter().filter(|byte| matches!(byte, b'\r' | b'\n')));
+            continue;
+        }
+        if marks.escaped { unescape(line, &mut cleaned) } else { cleaned.extend_from_slice(line) }
+    }
+    if marks.blanks || marks.escaped {
+        cleaned = with_plain_blanks(&cleaned);
+    }
+    Some(cleaned)
+}
+
+impl Marks {
+    fn of(text: &[u8]) -> Self {
+        let mut marks = Self::default();
+        let mut states_id = false;
+        for line in Lines::new(text, 0..text.len(), 1) {
+            let inner = line.bytes.trim_ascii_start();
+            match inner.first() {
+                Some(b'>') => marks.quoted += 1,
+                Some(b'`' | b'~' | b'{') => marks.fenced |= is_fence(inner),
+                _ => {}
+            }
+            if marks.quoted > 0
+                && without_quotes(inner).first().is_some_and(|byte| matches!(byte, b'`' | b'~'))
+            {
+                marks.fenced |= is_fence(without_quotes(inner));
+            }
+            if !states_id && (inner.starts_with(b"0x") || inner.starts_with(b">")) {
+                states_id = has_raw_id(inner);
+            }
+        }
+        // Contains is quick; both bytes are rare in reports.
+        marks.escaped = !states_id
+            && text.contains(&b'&')
+            && has(text, b"&lt;") | has(text, b"&gt;") | has(text, b"&quot;");
+        marks.blanks = text.contains(&0xa0) && has(text, "\u{a0}".as_bytes());
+        marks
+    }
+}
+
+fn has(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
+}
+
+/// Whether a row states an image's identity in brackets that are not escaped.
+fn has_raw_id(line: &[u8]) -> bool {
+    let behind = line.iter().position(|byte| *byte == b'<').and_then(|at| line.get(at + 1..at + 9));
+    behind.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// A line without the `>` of quotations, however many.
+fn without_quotes(line: &[u8]) -> &[u8] {
+    let mut rest = line;
+    loop {
+        let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        match rest.get(blanks..).and_then(|rest| rest.strip_prefix(b">")) {
+            Some(behind) => rest = behind.strip_prefix(b" ").unwrap_or(behind),
+            None => return rest,
+        }
+    }
+}
+
+/// A line that opens or closes a block of code: three backquotes or tildes and a language, or Jira's `{code}`.
+fn is_fence(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let mark = [&b"```"[..], b"~~~"].iter().find_map(|mark| line.strip_prefix(*mark));
+    let is_word = |rest: &[u8]| rest.len() <= 20 && !rest.contains(&b' ');
+    mark.is_some_and(is_word) || (is_block_mark(line) && line.ends_with(b"}") && line.len() < 60)
+}
+
+/// Adds a line with the escapes of HTML undone and its tags left out.
+fn unescape(line: &[u8], to: &mut Vec<u8>) {
+    const ENTITIES: [(&[u8], &[u8]); 7] = [
+        (b"&lt;", b"<"),
+        (b"&gt;", b">"),
+        (b"&amp;", b"&"),
+        (b"&quot;", b"\""),
+        (b"&#39;", b"'"),
+        (b"&apos;", b"'"),
+        (b"&nbsp;", b" "),
+    ];
+    let mut rest = line;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'&' | b'<')) {
+        let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        to.extend_from_slice(before);
+        let entity = ENTITIES.iter().find(|(entity, _)| behind.starts_with(entity));
+        let (plain, length): (&[u8], usize) = match (entity, tag(behind)) {
+            (Some((entity, plain)), _) => (plain, entity.len()),
+            (None, Some(length)) => (b"", length),
+            (None, None) => (behind.get(..1).unwrap_or_default(), 1),
+        };
+        to.extend_from_slice(plain);
+        rest = behind.get(length..).unwrap_or_default();
+    }
+    to.extend_from_slice(rest);
+}
+
+/// The length of the tag that `text` begins with, where it is one that code stands in on pages.
+fn tag(text: &[u8]) -> Option<usize> {
+    const TAGS: [&[u8]; 12] =
+        [b"pre", b"code", b"p", b"div", b"br", b"span", b"blockquote", b"tt", b"td", b"tr", b"a", b"samp"];
+    let inner = text.strip_prefix(b"<")?;
+    let length = inner.iter().take(400).position(|byte| *byte == b'>')?;
+    let name = inner.get(..length)?;
+    let name = name.strip_prefix(b"/").unwrap_or(name);
+    let name = name.split(|byte| matches!(byte, b' ' | b'/')).next()?;
+    TAGS.iter().any(|tag| name.eq_ignore_ascii_case(tag)).then_some(length + 2)
+}
+
+/// Blanks that do not break, as blanks.
+fn with_plain_blanks(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if byte == 0xc2 && bytes.peek() == Some(&0xa0) {
+            bytes.next();
+            plain.push(b' ');
+        } else {
+            plain.push(byte);
+        }
+    }
+    plain
+}

@@ -1,0 +1,157 @@
+use super::*;
+use crate::{Limits, parse};
+use backtrail_model::Report;
+
+const REPORT: &str = "Incident Identifier: 11111111-2222-3333-4444-555555555555\nProcess:         App [12]\n\
+    Path:            /a/App\n\nException Type:  EXC_BAD_ACCESS (SIGSEGV)\nException Codes: KERN_INVALID_ADDRESS at 0x10\n\
+    Crashed Thread:  0\n\nThread 0 Crashed:\n0   App           0x0000000100001234 main + 16\n\
+    1   libdyld.dylib 0x0000000180001000 start + 4\n\nBinary Images:\n\
+    0x100000000 - 0x100003fff +App arm64  <3f2504e04f8911d39a0c0305e82c3301> /a/App\n";
+
+fn read(document: &Document<'_>) -> Report {
+    parse(&document.bytes, &Limits::default()).unwrap()
+}
+
+fn only(text: &str) -> Report {
+    let documents = documents(text.as_bytes());
+    assert_eq!(documents.len(), 1, "{text}");
+    read(&documents[0])
+}
+
+fn check(report: &Report) {
+    assert_eq!(report.process.name.as_deref(), Some("App"));
+    assert_eq!(report.process.threads.len(), 1);
+    assert_eq!(report.process.threads[0].frames.len(), 2);
+    assert_eq!(report.process.images.len(), 1);
+    assert_eq!(
+        report.process.images[0].id.unwrap().to_string().to_lowercase().replace('-', ""),
+        "3f2504e04f8911d39a0c0305e82c3301"
+    );
+    assert!(report.exception.is_some());
+}
+
+#[test]
+fn one_report_is_its_own_bytes() {
+    for input in
+        [REPORT, "", "{\"bug_type\":\"309\"}\n{\"threads\":[]}\n", "\u{feff}Process: a", "\0\u{1}", "[1,2]"]
+    {
+        let documents = documents(input.as_bytes());
+        assert_eq!(documents, [Document { bytes: Cow::Borrowed(input.as_bytes()), line: 1 }]);
+    }
+}
+
+#[test]
+fn what_was_pasted_reads_as_it_was() {
+    let quoted = |mark: &str| REPORT.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
+    for text in [
+        quoted("> "),
+        quoted(">"),
+        quoted("> > "),
+        quoted(">> "),
+        format!("He wrote:\n\n{}\nWhat is it?\n", quoted("> ")),
+        format!("Crash!\n```\n{REPORT}```\nPlease help.\n"),
+        format!("Crash!\n\n~~~text\n{REPORT}~~~\n"),
+        format!("{{code:java}}\n{REPORT}{{code}}\n"),
+        format!("{{noformat}}\n{REPORT}{{noformat}}\n"),
+        quoted("    "),
+        quoted("\t"),
+        REPORT.replace('\n', "\r\n"),
+        quoted("> ").replace('\n', "\r\n"),
+        REPORT.replace('<', "&lt;").replace('>', "&gt;"),
+        format!("<pre><code>{}</code></pre>", REPORT.replace('<', "&lt;").replace('>', "&gt;")),
+        format!("```\n{}```", quoted("> ")),
+        format!("> ```\n{}> ```\n", quoted("> ")),
+        REPORT.replace("0   App   ", "0\u{a0}\u{a0}\u{a0}App "),
+        REPORT.replace("   ", "\t"),
+    ] {
+        check(&only(&text));
+    }
+}
+
+#[test]
+fn few_lines_with_marks_stay_as_they_are() {
+    let text = format!("{REPORT}\n> a line\n>> and one\n");
+    assert_eq!(documents(text.as_bytes())[0].bytes, text.as_bytes());
+    // The report states its identity in plain brackets, so that the escape is part of a message.
+    let text = format!("Application Specific Information:\nexpected &lt;\n\n{REPORT}");
+    assert_eq!(documents(text.as_bytes())[0].bytes, text.as_bytes());
+}
+
+#[test]
+fn reports_one_after_the_other_are_several() {
+    let second = REPORT.replace("[12]", "[13]");
+    for text in [
+        format!("{REPORT}{second}"),
+        format!("First:\n{REPORT}\nSecond:\n\n{second}"),
+        format!("{REPORT}\n{second}")
+            .replace("Incident Identifier: 11111111-2222-3333-4444-555555555555\n", ""),
+        format!("```\n{REPORT}```\nand\n```\n{second}```\n"),
+    ] {
+        let documents = documents(text.as_bytes());
+        let pids: Vec<_> = documents.iter().map(|document| read(document).process.pid).collect();
+        assert_eq!(pids, [Some(12), Some(13)], "{text}");
+        documents.iter().for_each(|document| check(&read(document)));
+        let line = text.lines().position(|line| line.contains("[13]")).unwrap() as u64 + 1;
+        assert!((line - 1..=line).contains(&documents[1].line), "{line} {}", documents[1].line);
+    }
+    let text = format!("{REPORT}{second}");
+    let whole: Vec<u8> =
+        documents(text.as_bytes()).iter().flat_map(|document| document.bytes.to_vec()).collect();
+    assert_eq!(whole, text.as_bytes());
+}
+
+const BODY: &str = "{\n  \"procName\" : \"A\",\n  \"pid\" : 7,\n  \"threads\" : [{\"frames\":[]}],\n  \"usedImages\" : []\n}";
+
+#[test]
+fn json_reports_one_after_the_other_are_several() {
+    let one = format!("{{\"app_name\":\"A\",\"bug_type\":\"309\"}}\n{BODY}\n");
+    let line = BODY.replace(['\n', ' '], "");
+    for (text, count) in [
+        (one.clone(), 1),
+        (format!("{one}{one}"), 2),
+        (format!("{one}\n\n{one}{one}"), 3),
+        (format!("{line}\n{line}\n{line}\n"), 3),
+        (format!("{one}System Profile:\nsome text\n{one}"), 2),
+        (format!("{one}{}", &one[..60]), 2),
+        (format!("{{\"bug_type\":\"109\"}}\n{REPORT}\n"), 1),
+        ("{\"event_id\":\"1\",\"dsn\":\"x\"}\n{\"type\":\"event\"}\n{\"exception\":{}}\n".to_owned(), 1),
+    ] {
+        assert_eq!(documents(text.as_bytes()).len(), count, "{text}");
+    }
+    let text = format!("{one}{one}");
+    assert!(documents(text.as_bytes()).iter().all(|document| read(document).process.pid == Some(7)));
+}
+
+#[test]
+fn items_of_an_array_of_reports_are_several() {
+    let item = r#"{"report":{"id":"[}"},"crash":{"threads":[]}}"#;
+    let text = format!(" [{item}, {item}\n,{item}]\n");
+    let found = documents(text.as_bytes());
+    assert_eq!(found.len(), 3);
+    assert!(found.iter().all(|document| document.bytes == item.as_bytes()));
+    assert_eq!(documents(format!("[{item}, {{\"other\":1}}]").as_bytes()).len(), 1);
+}
+
+#[test]
+fn a_report_and_its_full_form_are_one() {
+    let body = BODY.replace("\"pid\" : 7", "\"pid\" : 8");
+    let one = format!(
+        "-------------------------------------\nTranslated Report (Full Report Below)\n\
+         -------------------------------------\n\n{REPORT}\n-----------\nFull Report\n-----------\n\n\
+         {{\"app_name\":\"A\",\"bug_type\":\"309\"}}\n{body}\n"
+    );
+    assert_eq!(documents(one.as_bytes()).len(), 1);
+    let found = format!("{one}{one}");
+    let found = documents(found.as_bytes());
+    assert_eq!(found.iter().map(|document| document.bytes.len()).collect::<Vec<_>>(), [one.len(), one.len()]);
+}
+
+#[test]
+fn every_cut_is_divided_without_harm() {
+    let text = format!("> {REPORT}\n{{\"bug_type\":\"309\"}}\n{BODY}\n[{{\"crash\":\"\\");
+    for end in 0..text.len() {
+        let cut = text.as_bytes().get(..end).unwrap();
+        assert!(!documents(cut).is_empty());
+        assert!(!documents(&text.as_bytes()[end..]).is_empty());
+    }
+}

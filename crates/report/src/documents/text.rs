@@ -1,0 +1,93 @@
+//! Where text reports begin that stand one after the other.
+
+use crate::apple_text::Lines;
+
+/// What has been seen of the report that is being gone through.
+#[derive(Default)]
+struct Seen {
+    /// A line that names the incident.
+    incident: bool,
+    /// A line that names the process.
+    process: bool,
+    /// Stacks or images: what can only be followed by another report's header.
+    body: bool,
+    /// The announcement that the same report follows in JSON.
+    announced_json: bool,
+}
+
+/// What a line begins.
+enum Begins {
+    Incident,
+    Process,
+    Translation,
+    Json,
+    Exception,
+    Body,
+    FullReport,
+}
+
+/// The positions at which reports begin; the first is that of the text.
+pub(super) fn starts(text: &[u8]) -> Vec<usize> {
+    let mut starts = vec![0];
+    let mut seen = Seen::default();
+    let mut rule = None;
+    for line in Lines::new(text, 0..text.len(), 1) {
+        let Some(begins) = begins(line.bytes) else {
+            rule = is_rule(line.bytes).then_some(line.span.start);
+            continue;
+        };
+        let is_new = match begins {
+            Begins::Incident => seen.body || seen.incident,
+            Begins::Process => seen.body && (seen.process || !seen.incident),
+            Begins::Translation => seen.body,
+            Begins::Json => seen.body && !seen.announced_json,
+            // Inside of a report that has a header it is a message of that report.
+            Begins::Exception => seen.body && !seen.process && !seen.incident,
+            Begins::Body | Begins::FullReport => false,
+        };
+        if is_new {
+            starts.push(rule.unwrap_or(line.span.start));
+            seen = Seen::default();
+        }
+        match begins {
+            Begins::Incident => seen.incident = true,
+            Begins::Process => seen.process = true,
+            Begins::FullReport => seen.announced_json = true,
+            Begins::Json => (seen.body, seen.announced_json) = (true, false),
+            Begins::Body => seen.body = true,
+            Begins::Translation | Begins::Exception => {}
+        }
+        rule = None;
+    }
+    starts
+}
+
+/// A line of dashes, as Apple's translated reports begin with.
+fn is_rule(line: &[u8]) -> bool {
+    line.len() >= 10 && line.iter().all(|byte| *byte == b'-')
+}
+
+fn begins(line: &[u8]) -> Option<Begins> {
+    let line = line.trim_ascii_start();
+    // This is asked of every line of every report: the first byte dismisses most.
+    let (known, begins): (&[u8], Begins) = match line.first()? {
+        b'I' => (b"Incident Identifier:", Begins::Incident),
+        b'P' => (b"Process:", Begins::Process),
+        b'B' => (b"Binary Images:", Begins::Body),
+        b'L' => (b"Last Exception Backtrace:", Begins::Body),
+        b'F' => (b"Full Report", Begins::FullReport),
+        b'*' if line.starts_with(b"*** First throw call stack") => (b"***", Begins::Body),
+        b'*' => (b"*** Terminating app due to uncaught exception", Begins::Exception),
+        b'T' if line.starts_with(b"Thread ") && line.get(7).is_some_and(u8::is_ascii_digit) => {
+            (b"Thread ", Begins::Body)
+        }
+        b'T' => (b"Translated Report (Full Report Below)", Begins::Translation),
+        b'{' => {
+            let head = line.get(..4096).unwrap_or(line);
+            let says = |word: &[u8]| head.windows(word.len()).any(|window| window == word);
+            return (says(b"\"bug_type\"") || says(b"\"app_name\"")).then_some(Begins::Json);
+        }
+        _ => return None,
+    };
+    line.starts_with(known).then_some(begins)
+}

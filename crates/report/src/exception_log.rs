@@ -1,0 +1,275 @@
+//! Logs of an uncaught Objective-C exception as apps write them: name, reason, `userInfo`, `callStackSymbols`,
+//! `callStackReturnAddresses`, in whatever words and brackets `NSLog` or a logger puts around them.
+//!
+//! The whole text is kept; what it says in known words goes into the model. Rows that stand on lines of their own are the text
+//! reader's.
+
+use crate::Limits;
+use crate::apple_text::{FrameRow, Line, Lines, mark_throw, raw_addresses};
+use crate::members::uncaught;
+use crate::stack::{Origin, settle, unsettled};
+use backtrail_core::Avma;
+use backtrail_model::{AppInfo, Backtrace, Frame, Image, Report, Section, Source};
+
+/// Words of which one is in every such log.
+const WORDS: [&str; 5] = [
+    "callStackSymbols",
+    "callStackReturnAddresses",
+    "First throw call stack",
+    "Stack Trace: [",
+    "call stack: (",
+];
+
+/// Whether a line is one of such a log.
+pub(crate) fn is_telling(line: &str) -> bool {
+    WORDS.iter().any(|word| line.contains(word))
+}
+
+/// What logs call an exception's name and reason.
+const NAMES: [&str; 4] = ["exception name", "name", "nsexception", "exception"];
+const REASONS: [&str; 3] = ["reason", "exception reason", "crash"];
+
+/// Reads a log; `None` where there is no stack in it.
+pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
+    let mut log = Log {
+        limits,
+        name: None,
+        reason: None,
+        rows: Vec::new(),
+        addresses: Vec::new(),
+        in_addresses: false,
+    };
+    for line in Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
+        log.line(&line);
+    }
+    let text = String::from_utf8_lossy(input.get(start..).unwrap_or_default()).into_owned();
+    log.finish(text)
+}
+
+struct Log<'l> {
+    limits: &'l Limits,
+    name: Option<String>,
+    reason: Option<String>,
+    rows: Vec<Frame>,
+    addresses: Vec<Frame>,
+    /// Inside of a list of bare addresses.
+    in_addresses: bool,
+}
+
+impl Log<'_> {
+    fn line(&mut self, line: &Line<'_>) {
+        let text = line.text();
+        let text = text.trim();
+        if self.in_addresses {
+            let inside = text.trim_end_matches([')', ']', ';']);
+            self.add_addresses(inside);
+            self.in_addresses = inside.len() == text.len();
+            return;
+        }
+        if let Some((_, list)) = text.split_once("callStackReturnAddresses") {
+            let list = list.trim_start_matches([' ', ':', '=', '"']).trim_start_matches(['(', '[', '<']);
+            let inside = list.split([')', ']']).next().unwrap_or_default();
+            self.add_addresses(inside);
+            self.in_addresses = inside.len() == list.len();
+            return;
+        }
+        if let Some(addresses) = raw_addresses(text.as_bytes()) {
+            for (_, address) in addresses {
+                if let crate::apple_text::Hex::Value(address) = address {
+                    self.add_address(address);
+                }
+            }
+            return;
+        }
+        if !self.pieces(text) {
+            self.words(text);
+        }
+    }
+
+    /// Rows on a line: one, quoted perhaps, or several parted by commas. A comma inside of a name parts nothing.
+    fn pieces(&mut self, text: &str) -> bool {
+        let list =
+            text.split_once('[').filter(|(before, _)| before.ends_with(": ")).map_or(text, |(_, list)| list);
+        let before = self.rows.len();
+        let mut piece = String::new();
+        for part in list.split(", ").chain(std::iter::once("0")) {
+            let part = part.trim_matches(['"', ',', '(', '[', ' ']);
+            let begins = part
+                .split_whitespace()
+                .next()
+                .is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+            if begins && !piece.is_empty() {
+                self.row(&piece);
+                piece.clear();
+            }
+            if !piece.is_empty() {
+                piece.push_str(", ");
+            }
+            piece.push_str(part);
+        }
+        self.rows.len() > before
+    }
+
+    fn row(&mut self, text: &str) {
+        let text = text.trim_end_matches(['"', ']', ',', ';']);
+        // The bracket that closes a list, not one that a name has.
+        let opening = text.matches('(').count();
+        let text = if text.matches(')').count() > opening { text.trim_end_matches(')') } else { text };
+        let frames = self.rows.len() + self.addresses.len();
+        if let Some(row) = FrameRow::read(text.as_bytes()).filter(|_| frames < self.limits.max_frames) {
+            self.rows.push(row.frame());
+        }
+    }
+
+    fn add_addresses(&mut self, list: &str) {
+        for word in list.split([',', ' ', '\t', '"']).filter(|word| !word.is_empty()) {
+            let address = match word.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok(),
+                None => word.parse().ok(),
+            };
+            address.into_iter().for_each(|address| self.add_address(address));
+        }
+    }
+
+    fn add_address(&mut self, address: u64) {
+        if self.rows.len() + self.addresses.len() < self.limits.max_frames {
+            let index = u32::try_from(self.addresses.len()).unwrap_or(u32::MAX);
+            self.addresses.push(Frame { address: Some(unsettled(Avma::new(address))), ..Frame::new(index) });
+        }
+    }
+
+    /// `Name: value`, and Apple's own sentence.
+    fn words(&mut self, text: &str) {
+        if let Some((_, rest)) = text.split_once("due to uncaught exception '") {
+            if let Some((name, rest)) = rest.split_once('\'') {
+                self.name.get_or_insert_with(|| name.to_owned());
+                let reason = rest.split_once("reason: '").map(|(_, reason)| reason.trim_end_matches('\''));
+                if let Some(reason) = reason {
+                    self.reason.get_or_insert_with(|| reason.to_owned());
+                }
+            }
+            return;
+        }
+        let Some((key, value)) = text.split_once([':', '=']) else { return };
+        let key = key.trim().trim_start_matches('*').trim().to_ascii_lowercase();
+        let value = value.trim().trim_matches(['"', '\'', ';']);
+        let is_name = !value.is_empty() && !value.contains(char::is_whitespace);
+        if NAMES.contains(&key.as_str()) && is_name {
+            self.name.get_or_insert_with(|| value.to_owned());
+        } else if REASONS.contains(&key.as_str()) && !value.is_empty() {
+            self.reason.get_or_insert_with(|| value.to_owned());
+        }
+    }
+
+    fn finish(mut self, text: String) -> Option<Report> {
+        // The same stack, with names and without: the names say more.
+        let mut frames = if self.rows.is_empty() { std::mem::take(&mut self.addresses) } else { self.rows };
+        if frames.is_empty() {
+            return None;
+        }
+        settle(&mut frames, Origin::Backtrace);
+        let mut report = Report { source: Source::ExceptionLog, ..Report::default() };
+        report.process.images = images(&frames);
+        report.process.backtraces.push(Backtrace {
+            title: "Call stack of the exception".to_owned(),
+            is_exception: self.name.is_some(),
+            frames,
+        });
+        mark_throw(&mut report);
+        let message = match (&self.name, &self.reason) {
+            (Some(name), reason) => Some(uncaught(name, reason.as_deref())),
+            (None, reason) => reason.clone(),
+        };
+        let lines = message.map(|message| vec![message]).unwrap_or_default();
+        if !lines.is_empty() {
+            report.app_info.push(AppInfo { image: None, lines });
+        }
+        report.process.place_frames();
+        report.sections.push(Section { title: "Log".to_owned(), text });
+        Some(report)
+    }
+}
+
+/// The images that rows tell of: `App + 1234` has the load address in it.
+fn images(frames: &[Frame]) -> Vec<Image> {
+    let mut images: Vec<Image> = Vec::new();
+    for frame in frames {
+        let base = frame
+            .address
+            .zip(frame.image_offset)
+            .and_then(|(address, offset)| address.raw().checked_sub(offset));
+        let (Some(base), Some(name)) = (base, &frame.image_name) else { continue };
+        if images.len() < 1000 && !images.iter().any(|image| image.load_address == base) {
+            images.push(Image { name: name.clone(), load_address: base, ..Image::default() });
+        }
+    }
+    images
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use backtrail_core::FrameAddress;
+
+    fn read_text(text: &str) -> Report {
+        parse(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn addresses(report: &Report) -> Vec<u64> {
+        let frames = &report.process.backtraces[0].frames;
+        assert!(frames.iter().all(|frame| matches!(frame.address, Some(FrameAddress::Return(_)))));
+        frames.iter().filter_map(|frame| frame.address).map(|address| address.raw().get()).collect()
+    }
+
+    #[test]
+    fn names_reasons_and_quoted_rows() {
+        let text = "App log\nException name: NSRangeException\nReason: index 3 beyond bounds\nuserInfo: {\n    key = value;\n}\n\
+            callStackSymbols: (\n\t\"0   CoreFoundation  0x00007fff23c4f02e __exceptionPreprocess + 350\",\n\
+            \t\"1   MyApp   0x000000010a0b5c20 MyApp + 23584\"\n)\n";
+        let report = read_text(text);
+        assert_eq!(report.source, Source::ExceptionLog);
+        assert_eq!(addresses(&report), [0x7fff_23c4_f02e, 0x1_0a0b_5c20]);
+        assert_eq!(
+            report.app_info[0].lines,
+            [
+                "*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'"
+            ]
+        );
+        assert_eq!(report.process.images[0].load_address, Avma::new(0x1_0a0b_5c20 - 23584));
+        assert!(report.sections[0].text.contains("key = value"));
+    }
+
+    #[test]
+    fn rows_in_one_line() {
+        let text = "CRASH: -[Foo bar]: unrecognized selector\nStack Trace: [0   CoreFoundation  0x1a5ab7f08 __exceptionPreprocess + 176, \
+            1   App   0x104f2c1c4 f(int, char) + 452, 2   App 0x104f2c200 main + 1]\n";
+        let report = read_text(text);
+        assert_eq!(addresses(&report), [0x1_a5ab_7f08, 0x1_04f2_c1c4, 0x1_04f2_c200]);
+        let names: Vec<_> = report.process.backtraces[0].frames.iter().flat_map(Frame::names).collect();
+        assert_eq!(names, ["__exceptionPreprocess", "f(int, char)", "main"]);
+        assert_eq!(report.app_info[0].lines, ["-[Foo bar]: unrecognized selector"]);
+    }
+
+    #[test]
+    fn bare_addresses_in_both_bases() {
+        for list in
+            ["(\n  4463484974,\n  4463484000\n)", "( 4463484974, 4463484000 )", "[0x10a0b602e, 0x10a0b5c60]"]
+        {
+            let report = read_text(&format!("name: E\ncallStackReturnAddresses: {list}\nmore 77\n"));
+            assert_eq!(addresses(&report), [4_463_484_974, 4_463_484_000], "{list}");
+        }
+        let text = "*** Terminating app due to uncaught exception 'E', reason: 'x'\n*** First throw call stack:\n(0x1a 0x1b)\n";
+        let report = read_text(text);
+        assert_eq!(addresses(&report), [0x1a, 0x1b]);
+        assert_eq!(
+            report.app_info[0].lines,
+            ["*** Terminating app due to uncaught exception 'E', reason: 'x'"]
+        );
+    }
+
+    #[test]
+    fn words_without_a_stack_are_no_report() {
+        assert!(parse(b"callStackSymbols: none\n", &Limits::default()).is_err());
+    }
+}
