@@ -5,7 +5,7 @@ use crate::leftovers::{fill, text};
 use crate::members::Members;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
-use backtrail_model::{Frame, Register, ReportedSymbol, Thread};
+use backtrail_model::{Field, Frame, Register, ReportedSymbol, Thread};
 
 pub(super) fn read(members: &mut Members<'_, '_>, path: &str, value: &Json<'_>) -> bool {
     for (position, item) in members.items(path, value, members.limits.max_threads).iter().enumerate() {
@@ -101,6 +101,19 @@ fn read_frame(members: &mut Members<'_, '_>, path: &str, position: usize, item: 
         offset,
         ..ReportedSymbol::default()
     });
+    // An address that no offset can say.
+    let shown = frame.reported.as_ref().is_some_and(|symbol| symbol.offset.is_some());
+    for (key, value) in [
+        ("symbol_addr", symbol.filter(|_| !shown)),
+        ("object_addr", base.filter(|_| frame.image_offset.is_none())),
+    ] {
+        let stated =
+            value.filter(|value| *value != 0 && members.report.fields.len() < members.limits.max_items);
+        members.report.fields.extend(stated.map(|value| Field {
+            key: format!("{path}.contents[{position}].{key}"),
+            value: format!("{value:#x}"),
+        }));
+    }
     frame
 }
 
