@@ -125,7 +125,7 @@ fn several_reports_in_a_file_are_several() {
         let mut names: Vec<_> =
             std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["two-2.html", "two.html"]);
+        assert_eq!(names, ["index.html", "two-2.html", "two.html"]);
         let run = backtrail(&["symbolicate", "--format", "html", file.to_str().unwrap()]);
         assert_eq!(run.code, 2, "{}", run.stderr);
         assert!(run.stderr.contains("need a directory"), "{}", run.stderr);

@@ -7,6 +7,7 @@ mod tests;
 mod text;
 
 use crate::read::start_of;
+use crate::{Detected, detect};
 use std::borrow::Cow;
 
 /// One report of an input.
@@ -26,7 +27,7 @@ const MAX_DOCUMENTS: usize = 1_000_000;
 /// JSON array of reports.
 ///
 /// Text that was pasted into a mail or an issue is given without the marks of a quotation, fences and the escapes of HTML.
-/// Bytes of which nothing is known are one report.
+/// Bytes of which nothing is known are one report, and so is text of another kind than crash reports.
 pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
     let start = start_of(input);
     let rest = input.get(start..).unwrap_or_default();
@@ -43,13 +44,24 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
         }
         _ => {
             if let Some(cleaned) = pasted::cleaned(input) {
-                let starts = text::starts(&cleaned);
+                let starts = text_starts(&cleaned);
                 return owned(&cleaned, &starts);
             }
-            text::starts(input)
+            text_starts(input)
         }
     };
     parts(input.len(), &starts).map(|range| document(input, range)).collect()
+}
+
+/// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
+/// stand for each of many processes and threads.
+fn text_starts(text: &[u8]) -> Vec<usize> {
+    match detect(text) {
+        Detected::AppleText | Detected::AppleIps | Detected::ExceptionLog | Detected::Unknown => {
+            text::starts(text)
+        }
+        _ => vec![0],
+    }
 }
 
 /// The ranges from each start to the next; the first from the very beginning.

@@ -57,3 +57,40 @@ fn json_reports() -> Vec<PathBuf> {
     found.extend(files("apple/ips", "DuckDuckGo-ExampleCrash.ips"));
     found
 }
+
+/// A file of one report is not divided, whatever lines it has; dividing and reading gives what reading gives.
+#[test]
+fn a_report_is_one_document() {
+    let folders = [
+        "apple/sample",
+        "apple/ips",
+        "apple/text",
+        "apple/metrickit",
+        "apple/kscrash",
+        "android",
+        "kinds/apple-hang",
+        "kinds/apple-resource",
+        "kinds/apple-panic",
+        "kinds/apple-jetsam",
+        "kinds/apple-watchdog",
+        "kinds/apple-ips-other",
+        "kinds/apple-simulator",
+        "kinds/swift-backtrace",
+        "kinds/android-tombstone",
+        "kinds/android-tombstone-pb",
+        "kinds/android-anr",
+        "kinds/java",
+        "kinds/java-threaddump",
+    ];
+    let paths = folders.iter().flat_map(|folder| files(folder, ""));
+    let mut divided = Vec::new();
+    for path in paths {
+        let bytes = std::fs::read(&path).unwrap();
+        let whole = parse(&bytes, &Limits::default());
+        let documents = backtrail_report::documents(&bytes);
+        if whole.is_ok() && documents.len() != 1 {
+            divided.push(format!("{}: {}", path.display(), documents.len()));
+        }
+    }
+    assert_eq!(divided, [""; 0]);
+}
