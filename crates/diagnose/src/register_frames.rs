@@ -15,14 +15,18 @@ mod tests;
 use crate::explain::registers::Registers;
 use backtrail_core::{Arch, Avma, Family, FrameAddress, Trust};
 use backtrail_model::ImageIndex;
-use backtrail_model::{Frame, Image, Report, Thread};
+use backtrail_model::{Frame, Image, Report, Source, Thread};
 
 /// Adds the frames that the threads' registers tell and the report lacks; [`Report::notes`] says which and why.
 ///
 /// Numbers of the report's frames behind an added one are one higher than printed. To be called before symbolizing,
 /// [`settle_register_frames`] after it.
+///
+/// Of Apple's own reports only: other reporters walk from the registers themselves, and what stands in the place of a missing
+/// register there (0, seen in SentryCrash's JSON) is no caller.
 pub fn add_register_frames(report: &mut Report) {
-    if !report.process.threads.iter().any(|thread| !thread.registers.is_empty()) {
+    let is_apple = matches!(report.source, Source::AppleText | Source::AppleIps);
+    if !is_apple || !report.process.threads.iter().any(|thread| !thread.registers.is_empty()) {
         return;
     }
     let mut threads = std::mem::take(&mut report.process.threads);
