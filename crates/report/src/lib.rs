@@ -1,6 +1,7 @@
 //! Reads crash reports into the model, and writes them again with names filled in.
 //!
-//! [`documents`] divides an input into its reports, as people paste and join them. [`parse`] takes the bytes of one and gives a [`Report`](backtrail_model::Report); [`emit()`] gives the bytes back
+//! [`documents()`] divides an input into its reports, as people paste and join them. [`parse`] takes the bytes of one and gives a
+//! [`Report`](backtrail_model::Report); [`emit()`] gives the bytes back
 //! with those frames filled in that symbolizing found something for, and not a byte else changed. No I/O, no symbols.
 //!
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them; Apple's `.ips` of every type

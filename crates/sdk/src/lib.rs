@@ -1,6 +1,6 @@
 //! Static libraries inside of apps.
 //!
-//! [`learn`] turns a static library into a [`Fingerprint`]: hashes of its code, its classes, its texts. [`map`] finds the
+//! [`learn()`] turns a static library into a [`Fingerprint`]: hashes of its code, its classes, its texts. [`map()`] finds the
 //! library's code in a stripped app by it. `docs/sdk.md` has the file format and measured figures.
 //!
 //! Bytes in, answers out: this crate opens no file.
