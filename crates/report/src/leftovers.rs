@@ -1,6 +1,7 @@
 //! What the model has no place for, under the path of the member.
 
 use crate::json::Json;
+use crate::text::lossy;
 use backtrail_model::{Field, Report, Section};
 
 /// A value longer than this is a block of its own rather than a field.
@@ -75,4 +76,14 @@ pub(crate) fn text(value: &Json<'_>) -> Option<String> {
 /// The text of a value as written.
 pub(crate) fn raw(input: &[u8], json: &Json<'_>) -> String {
     String::from_utf8_lossy(input.get(json.span.clone()).unwrap_or_default()).into_owned()
+}
+
+/// Keeps what stands behind a report's JSON: lines of text, or the rest behind a broken place.
+pub(crate) fn keep_rest(report: &mut Report, input: &[u8], end: usize) {
+    let rest = lossy(input.get(end..).unwrap_or_default());
+    let text = rest.trim();
+    if !text.is_empty() {
+        let title = "Text behind the report".to_owned();
+        report.sections.push(Section { title, text: text.to_owned() });
+    }
 }

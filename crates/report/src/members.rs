@@ -1,8 +1,8 @@
 //! Reading JSON reports of reporters: each member goes into the model or is kept as text under its path.
 
 use crate::json::{Json, Outcome};
-use crate::leftovers::keep;
-use crate::notes::Notes;
+use crate::leftovers::{keep, keep_rest};
+use crate::notes::{Notes, cut};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};
 use backtrail_model::{Report, Source};
@@ -83,13 +83,9 @@ impl<'d, 'l> Members<'d, 'l> {
         if let Some(problem) = outcome.problem {
             let why = Error::new(ErrorKind::Malformed, format!("expected {}", problem.expected))
                 .at(self.input, problem.at);
-            report.notes.insert(0, format!("the report is cut or broken, what stands before is read: {why}"));
+            report.notes.insert(0, cut(&why));
         }
-        let rest = String::from_utf8_lossy(self.input.get(outcome.end..).unwrap_or_default());
-        if !rest.trim().is_empty() {
-            let title = "Text behind the report".to_owned();
-            report.sections.push(backtrail_model::Section { title, text: rest.trim().to_owned() });
-        }
+        keep_rest(&mut report, self.input, outcome.end);
         report
     }
 }

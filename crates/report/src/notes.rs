@@ -1,5 +1,7 @@
 //! What a reader found odd, bounded in number.
 
+use std::fmt::Display;
+
 /// Collects notes; beyond the limit they are counted only.
 #[derive(Debug)]
 pub(crate) struct Notes {
@@ -28,4 +30,9 @@ impl Notes {
         }
         self.list
     }
+}
+
+/// The note that not all of a report could be read. The program knows by its beginning that a report is incomplete.
+pub(crate) fn cut(why: &impl Display) -> String {
+    format!("the report is cut or broken, what stands before is read: {why}")
 }

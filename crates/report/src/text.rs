@@ -12,3 +12,8 @@ pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
         Err(_) => String::from_utf8_lossy(bytes),
     }
 }
+
+/// Bytes as hexadecimal digits, two each.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

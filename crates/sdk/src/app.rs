@@ -63,23 +63,22 @@ struct Callers {
     all: Vec<u32>,
 }
 
+/// The bytes of each section that is part of the running image, empty ones in the place of the others.
+pub(crate) fn loaded_data<'d>(object: &Object<'d>) -> Vec<Cow<'d, [u8]>> {
+    let data = |section: &backtrail_object::Section<'_>| match section.is_loaded {
+        true => object.section_data(section).unwrap_or_default(),
+        false => Cow::default(),
+    };
+    object.sections().iter().map(data).collect()
+}
+
 impl<'d> App<'d> {
     pub(crate) fn read(object: &Object<'d>) -> Result<Self> {
         let arch = object.arch();
         let isa = Isa::of(arch).ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("code of {arch} is not compared with fingerprints"))
         })?;
-        let sections: Vec<Cow<'d, [u8]>> = object
-            .sections()
-            .iter()
-            .map(|section| {
-                if section.is_loaded {
-                    object.section_data(section).unwrap_or_default()
-                } else {
-                    Cow::default()
-                }
-            })
-            .collect();
+        let sections = loaded_data(object);
         let pointers = object.pointers();
         let classes = pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
         let functions = functions(object, isa, &sections, &classes);

@@ -23,8 +23,10 @@ mod threads;
 
 use crate::detect::detect_text;
 use crate::json::{self, Json, Outcome};
+use crate::leftovers::keep_rest;
+use crate::notes::cut;
 use crate::{Detected, Error, ErrorKind, Limits, apple_text, call_tree, jetsam_text, panic_text};
-use backtrail_model::{Report, Section};
+use backtrail_model::Report;
 use metadata::Metadata;
 
 /// Reads the report that begins at `start` with a JSON value.
@@ -114,20 +116,11 @@ fn read_body(
     metadata.add_to(&mut report);
     if outcome.problem.is_some() {
         let why = broken(input, outcome, "");
-        report.notes.push(format!("the report is cut or broken, what stands before is read: {why}"));
+        report.notes.push(cut(&why));
     }
-    add_trailer(&mut report, input, outcome.end);
+    // On macOS `System Profile:` and its lines.
+    keep_rest(&mut report, input, outcome.end);
     Ok(report)
-}
-
-/// What stands behind the body: `System Profile:` and its lines on macOS, or the rest behind a broken place.
-fn add_trailer(report: &mut Report, input: &[u8], end: usize) {
-    let text = String::from_utf8_lossy(input.get(end..).unwrap_or_default());
-    let text = text.trim();
-    if !text.is_empty() {
-        let title = "Text behind the report".to_owned();
-        report.sections.push(Section { title, text: text.to_owned() });
-    }
 }
 
 /// Up to iOS 14 the body is the text report; of some types it is text today.

@@ -11,8 +11,8 @@ mod tree;
 
 use crate::apple_text::{Blamed, KeyValue, set_header};
 use crate::json::{self, Json};
-use crate::leftovers::{fill, flatten, text};
-use crate::notes::Notes;
+use crate::leftovers::{fill, flatten, keep_rest, text};
+use crate::notes::{Notes, cut};
 use crate::numbers::{mach_exception, signal};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::Arch;
@@ -72,13 +72,9 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     if let Some(problem) = outcome.problem {
         let error = Error::new(ErrorKind::Malformed, format!("expected {}", problem.expected));
         let error = error.at(input, problem.at);
-        reader.notes.add(|| format!("the report is cut or broken, what stands before is read: {error}"));
+        reader.notes.add(|| cut(&error));
     }
-    let rest = String::from_utf8_lossy(input.get(outcome.end..).unwrap_or_default());
-    if !rest.trim().is_empty() {
-        let title = "Text behind the report".to_owned();
-        report.sections.push(Section { title, text: rest.trim().to_owned() });
-    }
+    keep_rest(&mut report, input, outcome.end);
     report.notes = reader.notes.finish();
     Ok(report)
 }

@@ -5,9 +5,10 @@ mod tests;
 
 use crate::leftovers::fill;
 use crate::members::{end_address, file_name, mach_arch, uncaught};
-use crate::notes::Notes;
+use crate::notes::{Notes, cut};
 use crate::protobuf::{Message, Value};
 use crate::stack::{Origin, settle, unsettled};
+use crate::text::hex;
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::{
@@ -399,7 +400,7 @@ impl Reader<'_> {
         report.notes = self.notes.finish();
         if let Some((offset, expected)) = self.broken {
             let why = format!("at byte {offset}: expected {expected}");
-            report.notes.insert(0, format!("the report is cut or broken, what stands before is read: {why}"));
+            report.notes.insert(0, cut(&why));
         }
         report
     }
@@ -426,10 +427,6 @@ impl Iterator for Varints<'_> {
 fn join(parts: [Option<String>; 3]) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Seconds since 1970 as Apple's reports print a time.

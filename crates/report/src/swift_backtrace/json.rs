@@ -3,11 +3,11 @@
 use super::text::identity;
 use super::{address, fault_address, number};
 use crate::json::{self, Json};
-use crate::leftovers::{fill, flatten, text};
-use crate::notes::Notes;
+use crate::leftovers::{fill, flatten, keep_rest, text};
+use crate::notes::{Notes, cut};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};
-use backtrail_model::{Exception, Frame, Image, Register, Report, ReportedSymbol, Section, Source, Thread};
+use backtrail_model::{Exception, Frame, Image, Register, Report, ReportedSymbol, Source, Thread};
 
 struct Reader<'d, 'l> {
     input: &'d [u8],
@@ -39,13 +39,10 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     if let Some(problem) = outcome.problem {
         let error = Error::new(ErrorKind::Malformed, format!("expected {}", problem.expected));
         let error = error.at(input, problem.at);
-        reader.notes.add(|| format!("the report is cut or broken, what stands before is read: {error}"));
+        reader.notes.add(|| cut(&error));
     }
-    let rest = String::from_utf8_lossy(input.get(outcome.end..).unwrap_or_default()).trim().to_owned();
     let mut report = reader.report;
-    if !rest.is_empty() {
-        report.sections.push(Section { title: "Text behind the report".to_owned(), text: rest });
-    }
+    keep_rest(&mut report, input, outcome.end);
     let message = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
     let address = message.and_then(fault_address);
     if let Some(exception) = &mut report.exception {

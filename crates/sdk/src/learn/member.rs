@@ -9,6 +9,7 @@ use backtrail_object::{
 };
 
 use super::literals::{Content, ElfMemory, MachMemory, Memory, literal};
+use crate::app::loaded_data;
 use crate::error::Result;
 use crate::fingerprint::{Reach, Shape, Target};
 use crate::hash::{Digest, Domain};
@@ -67,17 +68,7 @@ impl Member {
     pub(super) fn read(object: &Object<'_>, name: &str) -> Result<Option<Self>> {
         let Some(isa) = Isa::of(object.arch()) else { return Ok(None) };
         let pointers = object.pointers();
-        let data: Vec<Cow<'_, [u8]>> = object
-            .sections()
-            .iter()
-            .map(|section| {
-                if section.is_loaded {
-                    object.section_data(section).unwrap_or_default()
-                } else {
-                    Cow::default()
-                }
-            })
-            .collect();
+        let data = loaded_data(object);
         let classes = pointers.as_ref().map(|pointers| Classes::read(object, pointers)).unwrap_or_default();
         let reader = Reader {
             object,

@@ -2,6 +2,7 @@
 
 use super::{Reader, signed, text};
 use crate::protobuf::Value;
+use crate::text::hex;
 use backtrail_core::Arch;
 use backtrail_model::Section;
 use std::fmt::Write as _;
@@ -168,10 +169,6 @@ pub(super) fn memory(reader: &mut Reader<'_>, bytes: &[u8], title: Option<&str>,
         rows.push(format!("    tags {tags}"));
     }
     push(reader, &title, rows.join("\n"));
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bits of `prctl(PR_GET_TAGGED_ADDR_CTRL)` by their names.
