@@ -12,6 +12,7 @@ use crate::hash::{Digest, Domain, Map};
 use crate::isa::{Isa, Outline, Resolved};
 use crate::learn::{Content, ElfImage, MachMemory, Memory, literal};
 use crate::objc::{Classes, Method, string};
+use crate::sections::loaded_data;
 
 /// One function, or what the app has between two starts.
 #[derive(Clone, Debug)]
@@ -61,15 +62,6 @@ struct Callers {
     /// By function: where its callers begin in `all`; one more at the end.
     first: Vec<u32>,
     all: Vec<u32>,
-}
-
-/// The bytes of each section that is part of the running image, empty ones in the place of the others.
-pub(crate) fn loaded_data<'d>(object: &Object<'d>) -> Vec<Cow<'d, [u8]>> {
-    let data = |section: &backtrail_object::Section<'_>| match section.is_loaded {
-        true => object.section_data(section).unwrap_or_default(),
-        false => Cow::default(),
-    };
-    object.sections().iter().map(data).collect()
 }
 
 impl<'d> App<'d> {

@@ -18,6 +18,7 @@ mod map;
 mod objc;
 mod owned;
 mod place;
+mod sections;
 mod stamp;
 
 pub use error::{Error, ErrorKind};

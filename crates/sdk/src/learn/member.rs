@@ -9,12 +9,12 @@ use backtrail_object::{
 };
 
 use super::literals::{Content, ElfMemory, MachMemory, Memory, literal};
-use crate::app::loaded_data;
 use crate::error::Result;
 use crate::fingerprint::{Reach, Shape, Target};
 use crate::hash::{Digest, Domain};
 use crate::isa::{Form, Isa};
 use crate::objc::{Classes, class_digest};
+use crate::sections::loaded_data;
 
 /// Functions of one object file: more were never seen.
 const MAX_FUNCTIONS: usize = 1 << 20;
