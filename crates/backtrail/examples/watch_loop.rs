@@ -1,6 +1,6 @@
-//! A plain loop, watched: `cargo run -p backtrail --example watch_loop [FOLDER]`.
+//! A plain loop, watched: `cargo run -p backtrail --example watch_loop [DIRECTORY]`.
 //!
-//! It handles events and stalls at one of them. Hangs go to FOLDER while they last; kill it during the stall and start it
+//! It handles events and stalls at one of them. Hangs go to DIRECTORY while they last; kill it during the stall and start it
 //! again to see that it is not lost.
 #![allow(clippy::print_stdout, reason = "an example")]
 

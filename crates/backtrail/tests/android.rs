@@ -84,11 +84,11 @@ const MAPPING: &str = "# compiler: R8\n# pg_map_id: 1a2b3c4\ncom.example.Cart ->
                        1:1:void pay():20 -> c\n    2:2:void add(int):31:32 -> c\ncom.example.NoCart -> a.x:\n";
 
 fn java(trace: &str, mappings: &[(&str, &str)]) -> Analysis {
-    let folder = TempDir::new("mapping");
+    let directory = TempDir::new("mapping");
     for (name, text) in mappings {
-        std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::write(directory.path().join(name), text).unwrap();
     }
-    let symbols = Symbols::scan(&[folder.path().to_owned()], &NoProgress);
+    let symbols = Symbols::scan(&[directory.path().to_owned()], &NoProgress);
     Analysis::new(trace.as_bytes(), &symbols, &Limits::default()).unwrap()
 }
 

@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Builds the libraries; `None` where there is no compiler.
-fn build(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+fn build(directory: &Path) -> Option<(PathBuf, PathBuf)> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/capture_churn");
     let make = |compiler: &str, source: &str, output: &str| {
-        let output = folder.join(output);
+        let output = directory.join(output);
         let mut command = Command::new(compiler);
         command.args(["-shared", "-fPIC", "-g", "-O1", "-pthread", "-o"]).arg(&output);
         let done = command.arg(sources.join(source)).args(["-ldl"]).status().ok()?;
@@ -219,7 +219,7 @@ impl Held {
     fn now() -> Self {
         let text = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = text.lines().find(|line| line.starts_with("RssAnon")).unwrap();
-        let count = |folder: &str| std::fs::read_dir(folder).unwrap().count() as i64;
+        let count = |directory: &str| std::fs::read_dir(directory).unwrap().count() as i64;
         Self {
             allocated: ALLOCATED.load(SeqCst),
             resident: line.split_whitespace().nth(1).unwrap().parse().unwrap(),
@@ -335,8 +335,8 @@ const NAMED_ROUNDS: usize = 5;
 /// Captures all threads so many times in each of some rounds. Between rounds all threads rest.
 fn churn(rounds: usize, captures: usize) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = TempDir::new("capture-churn");
-    let Some((library, plugin)) = build(folder.path()) else { return };
+    let directory = TempDir::new("capture-churn");
+    let Some((library, plugin)) = build(directory.path()) else { return };
     let churn = Churn::of(open(&library));
     let mut options = Options::default();
     // With a list that is late for long, plugins would be walked as unknown code.
@@ -458,8 +458,8 @@ fn threads_in_the_loader_are_captured() {
     rest(&capturer);
     capture_held(&capturer, in_list, "dl_iterate_phdr");
 
-    let folder = TempDir::new("capture-loader");
-    let Some((_, plugin)) = build(folder.path()) else { return };
+    let directory = TempDir::new("capture-loader");
+    let Some((_, plugin)) = build(directory.path()) else { return };
     // SAFETY: the tests of this program that look at the environment run alone.
     unsafe { std::env::set_var("BACKTRAIL_PLUGIN_HOLD", format!("{:x}", hold as *const () as usize)) };
     let in_constructor = || {
@@ -473,8 +473,8 @@ fn threads_in_the_loader_are_captured() {
 #[test]
 fn libraries_whose_file_is_gone_are_read_from_memory() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = TempDir::new("capture-gone");
-    let Some((_, plugin)) = build(folder.path()) else { return };
+    let directory = TempDir::new("capture-gone");
+    let Some((_, plugin)) = build(directory.path()) else { return };
     let library = open(&plugin);
     std::fs::remove_file(&plugin).unwrap();
     let capturer = patient(Options::default());
@@ -498,10 +498,10 @@ fn libraries_whose_file_is_gone_are_read_from_memory() {
 #[test]
 fn libraries_with_a_relative_path_are_named_wherever_the_process_is() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = TempDir::new("capture-relative");
-    let Some((_, plugin)) = build(folder.path()) else { return };
+    let directory = TempDir::new("capture-relative");
+    let Some((_, plugin)) = build(directory.path()) else { return };
     let before = std::env::current_dir().unwrap();
-    std::env::set_current_dir(folder.path()).unwrap();
+    std::env::set_current_dir(directory.path()).unwrap();
     let library = open(&Path::new(".").join(plugin.file_name().unwrap()));
     std::env::set_current_dir(before).unwrap();
     let capturer = patient(Options::default());

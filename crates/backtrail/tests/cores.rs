@@ -27,10 +27,10 @@ const EU_STACK_GUESSES: [(&str, usize, &str); 1] = [(
     "neither program nor libraries are there, and eu-stack takes any value of rbp for a frame pointer",
 )];
 
-/// Unpacks every file of the folder; `None`, with a line that says so, where a program for that is absent.
-fn unpacked(folder: &Path) -> Option<TempDir> {
+/// Unpacks every file of the directory; `None`, with a line that says so, where a program for that is absent.
+fn unpacked(directory: &Path) -> Option<TempDir> {
     let unpacked = TempDir::new("cores");
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let program = match path.extension()?.to_str()? {
             "zst" => "zstd",
@@ -47,13 +47,13 @@ fn unpacked(folder: &Path) -> Option<TempDir> {
     Some(unpacked)
 }
 
-fn stacks(folder: &TempDir, core: &str, program: Option<&str>) -> Stacks {
+fn stacks(directory: &TempDir, core: &str, program: Option<&str>) -> Stacks {
     // Files of this machine at the same paths would be other files.
     let mut options = StackOptions::default();
     options.use_mapped_paths = false;
-    let symbols = Symbols::scan(&[folder.path().to_owned()], &NoProgress);
-    let program = program.map(|program| folder.join(program));
-    Stacks::core(folder.join(core), program.as_deref(), &symbols, &options).unwrap()
+    let symbols = Symbols::scan(&[directory.path().to_owned()], &NoProgress);
+    let program = program.map(|program| directory.join(program));
+    Stacks::core(directory.join(core), program.as_deref(), &symbols, &options).unwrap()
 }
 
 fn pc(frame: &Frame) -> u64 {
@@ -74,11 +74,11 @@ fn shown(thread: &Thread) -> String {
 }
 
 /// What eu-stack says: the addresses of each thread's frames, and whether it came to the end of the stack.
-fn eu_stack(folder: &TempDir, core: &str, program: Option<&str>) -> Option<Vec<(u64, Vec<u64>, bool)>> {
+fn eu_stack(directory: &TempDir, core: &str, program: Option<&str>) -> Option<Vec<(u64, Vec<u64>, bool)>> {
     let mut command = Command::new("eu-stack");
-    command.arg("--core").arg(folder.join(core)).args(["-n", "0"]);
+    command.arg("--core").arg(directory.join(core)).args(["-n", "0"]);
     if let Some(program) = program {
-        command.arg("-e").arg(folder.join(program));
+        command.arg("-e").arg(directory.join(program));
     }
     let output = command.env("DEBUGINFOD_URLS", "").output().ok()?;
     let complaints = String::from_utf8_lossy(&output.stderr);
@@ -122,14 +122,14 @@ fn compare(core: &str, threads: &[Thread], eu_stack: &[(u64, Vec<u64>, bool)]) -
 #[test]
 fn every_core_gives_its_frames_and_those_of_eu_stack() {
     let Some(corpus) = corpus_file("core") else { return };
-    let Some(folder) = unpacked(&corpus) else { return };
+    let Some(directory) = unpacked(&corpus) else { return };
     let (mut text, mut differences) = (String::new(), Vec::new());
     let mut compared = 0;
     for (core, program) in CORES {
-        let stacks = stacks(&folder, core, program);
+        let stacks = stacks(&directory, core, program);
         writeln!(text, "{core}").unwrap();
         stacks.report.process.threads.iter().for_each(|thread| text.push_str(&shown(thread)));
-        if let Some(theirs) = eu_stack(&folder, core, program) {
+        if let Some(theirs) = eu_stack(&directory, core, program) {
             compared += theirs.len();
             differences.extend(compare(core, &stacks.report.process.threads, &theirs));
         } else {

@@ -1,5 +1,5 @@
 //! Programs that are built and crash right here, where there is a compiler and the kernel writes cores into the current
-//! folder: their stacks are what the source says, whatever happens to the core on the way. `cargo xtask cores` does the
+//! directory: their stacks are what the source says, whatever happens to the core on the way. `cargo xtask cores` does the
 //! same in all variety, and asks gdb and eu-stack too.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
@@ -14,15 +14,15 @@ use std::process::{Command, Stdio};
 
 /// A program that crashed, and its core.
 struct Crash {
-    folder: TempDir,
+    directory: TempDir,
     program: PathBuf,
     core: Vec<u8>,
 }
 
 /// `None`, with a line that says so, where no compiler is or no core came of it.
 fn crash(flags: &[&str], arguments: &[&str]) -> Option<Crash> {
-    let folder = TempDir::new("crashes");
-    let program = folder.join("crash");
+    let directory = TempDir::new("crashes");
+    let program = directory.join("crash");
     let mut compiler = Command::new("cc");
     compiler.args(["-g", "-pthread", "-Wl,--build-id", "-w"]).args(flags).arg("-o").arg(&program);
     compiler.arg(workspace_root().join("fixtures/cores/crash.c"));
@@ -31,24 +31,24 @@ fn crash(flags: &[&str], arguments: &[&str]) -> Option<Crash> {
         return None;
     }
     let mut run = Command::new(&program);
-    run.args(arguments).current_dir(folder.path()).stderr(Stdio::null()).status().unwrap();
+    run.args(arguments).current_dir(directory.path()).stderr(Stdio::null()).status().unwrap();
     let is_core =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"));
-    let mut entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let mut entries = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
     let Some(core) = entries.find(is_core) else {
         eprintln!("crashes not checked: the kernel writes no core here (core_pattern, limits)");
         return None;
     };
     let core = std::fs::read(core).unwrap();
-    Some(Crash { folder, program, core })
+    Some(Crash { directory, program, core })
 }
 
 impl Crash {
     /// The stacks of `core`, whatever was made of it.
     fn stacks(&self, core: &[u8], program: Option<&Path>) -> Stacks {
-        self.folder.write("other.core", core);
+        self.directory.write("other.core", core);
         let symbols = Symbols::scan(&[], &NoProgress);
-        Stacks::core(self.folder.join("other.core"), program, &symbols, &StackOptions::default()).unwrap()
+        Stacks::core(self.directory.join("other.core"), program, &symbols, &StackOptions::default()).unwrap()
     }
 }
 
@@ -122,7 +122,7 @@ fn a_stack_without_tables_is_followed_by_frame_pointers_through_signals() {
 #[test]
 fn an_overflow_tells_how_deep_it_came() {
     let Some(crash) = crash(&["-O1"], &["overflow", "256"]) else { return };
-    let depth = std::fs::read(crash.folder.join("depth")).unwrap();
+    let depth = std::fs::read(crash.directory.join("depth")).unwrap();
     let depth = usize::try_from(u32::from_le_bytes(depth[..4].try_into().unwrap())).unwrap();
     let stacks = crash.stacks(&crash.core, Some(&crash.program));
     let there = names(crashed(&stacks)).iter().filter(|name| *name == "deeper").count();
@@ -161,9 +161,9 @@ fn less_of_a_core_gives_less_of_the_same_stack() {
         whole.report.process.threads.iter().map(|thread| (thread.id, addresses(thread))).collect();
     for hundredths in (0..100).step_by(7) {
         let part = &crash.core[..crash.core.len() * hundredths / 100];
-        crash.folder.write("other.core", part);
+        crash.directory.write("other.core", part);
         let symbols = Symbols::scan(&[], &NoProgress);
-        let path = crash.folder.join("other.core");
+        let path = crash.directory.join("other.core");
         // Without the notes there is nothing to tell.
         let Ok(stacks) = Stacks::core(&path, Some(&crash.program), &symbols, &StackOptions::default()) else {
             assert!(hundredths < 20, "{hundredths}");
@@ -213,21 +213,21 @@ fn maps(mappings: &[Mapping], offset: u64) -> String {
 
 /// Saves the crashed thread as libunwindstack's offline cases do: its registers, the mapped ranges and its stack. The
 /// program begins at `offset` of its file.
-fn save(crash: &Crash, folder: &TempDir, offset: u64, zipped: bool) {
+fn save(crash: &Crash, directory: &TempDir, offset: u64, zipped: bool) {
     let snapshot = elf_core::read(&crash.core, None, &Limits::default()).unwrap();
     let registers = snapshot.threads[0].registers;
     let mut text = String::new();
     for (register, value) in registers.iter() {
         writeln!(text, "{}: {value:x}", registers.family().register_name(register).unwrap()).unwrap();
     }
-    folder.write("regs.txt", text.as_bytes());
-    folder.write("maps.txt", maps(&snapshot.mappings, offset).as_bytes());
+    directory.write("regs.txt", text.as_bytes());
+    directory.write("maps.txt", maps(&snapshot.mappings, offset).as_bytes());
     let sp = registers.sp().unwrap();
     let stack = snapshot.memory.ranges().find(|range| range.contains(sp)).unwrap();
     let stack = AddrRange::new(Avma::new(sp.get() & !7), stack.end());
     let mut bytes = vec![0; usize::try_from(stack.size()).unwrap()];
     snapshot.memory.read(stack.start(), &mut bytes).unwrap();
-    folder.write("stack.data", [&stack.start().get().to_le_bytes()[..], &bytes].concat());
+    directory.write("stack.data", [&stack.start().get().to_le_bytes()[..], &bytes].concat());
     let mut files: Vec<&str> = snapshot.mappings.iter().map(|mapping| mapping.name.as_str()).collect();
     files.sort_unstable();
     files.dedup();
@@ -237,9 +237,9 @@ fn save(crash: &Crash, folder: &TempDir, offset: u64, zipped: bool) {
         if name == "crash" {
             bytes.splice(0..0, vec![0x55; usize::try_from(offset).unwrap()]);
         }
-        folder.write(name, &bytes);
+        directory.write(name, &bytes);
         if zipped {
-            assert!(Command::new("gzip").arg(folder.join(name)).status().unwrap().success());
+            assert!(Command::new("gzip").arg(directory.join(name)).status().unwrap().success());
         }
     }
 }
@@ -257,11 +257,11 @@ fn a_saved_stack_gives_the_frames_of_the_core_that_it_was_made_of() {
     for (flags, offset, zipped) in kinds {
         for way in ["qsort", "handler", "call-wild"] {
             let Some(crash) = crash(flags, &[way]) else { return };
-            let folder = TempDir::new("saved");
-            save(&crash, &folder, offset, zipped);
+            let directory = TempDir::new("saved");
+            save(&crash, &directory, offset, zipped);
             let symbols = Symbols::scan(&[], &NoProgress);
             let options = StackOptions::default();
-            let saved = Stacks::offline(folder.path(), &symbols, &options).unwrap();
+            let saved = Stacks::offline(directory.path(), &symbols, &options).unwrap();
             let stacks = crash.stacks(&crash.core, Some(&crash.program));
             let (saved, thread) = (&saved.report.process.threads[0], crashed(&stacks));
             assert_eq!(

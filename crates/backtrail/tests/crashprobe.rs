@@ -8,14 +8,14 @@ use std::path::Path;
 #[test]
 fn every_application_frame_gets_its_functions() {
     let Some(corpus) = backtrail_testkit::corpus() else { return };
-    let folder = corpus.join("crashprobe");
+    let directory = corpus.join("crashprobe");
     let expected: Value =
-        serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
-    let symbols = Symbols::scan(&[folder.join("dSYMs")], &NoProgress);
+        serde_json::from_slice(&std::fs::read(directory.join("expected.json")).unwrap()).unwrap();
+    let symbols = Symbols::scan(&[directory.join("dSYMs")], &NoProgress);
     let (mut reports, mut frames) = (0, 0);
     for (name, expected) in expected.as_object().unwrap() {
         for ending in ["crash", "ips"] {
-            let path = folder.join("reports").join(format!("{name}.{ending}"));
+            let path = directory.join("reports").join(format!("{name}.{ending}"));
             frames += check(&path, expected, &symbols);
             reports += 1;
         }

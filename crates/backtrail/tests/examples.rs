@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An example, built as this test was.
 fn example(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = cargo_build(folder, &["--package", "backtrail", "--example", name]);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = cargo_build(directory, &["--package", "backtrail", "--example", name]);
     let mut messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let program = messages.find_map(|message| match (&message["target"]["name"], &message["executable"]) {
         (Value::String(built), Value::String(program)) if built == name => Some(PathBuf::from(program)),
@@ -150,12 +150,12 @@ fn until_it_hangs(program: &Path, arguments: &[&Path], count: usize) -> String {
 
 #[test]
 fn a_plain_loop_that_stalls_is_caught_in_the_act() {
-    let folder = TempDir::new("example-hangs");
-    let text = until_it_hangs(&example("watch_loop"), &[folder.path()], 1);
+    let directory = TempDir::new("example-hangs");
+    let text = until_it_hangs(&example("watch_loop"), &[directory.path()], 1);
     for function in ["handle", "main"] {
         assert!(has_line(&text, &[&format!("watch_loop::{function}")]), "{text}");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "what is over is removed");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "what is over is removed");
 }
 
 #[test]

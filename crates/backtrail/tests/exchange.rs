@@ -67,7 +67,7 @@ fn fixture(name: &str) -> PathBuf {
 
 #[test]
 fn gsym_of_llvm_says_what_the_binary_says() {
-    let folder = TempDir::new("llvm-gsym");
+    let directory = TempDir::new("llvm-gsym");
     let mut compared = 0;
     for name in [
         "gcc-dwarf4.elf",
@@ -78,7 +78,7 @@ fn gsym_of_llvm_says_what_the_binary_says() {
         "gcc-gc-bfd.elf",
     ] {
         let path = fixture(name);
-        let gsym = folder.path().join(name);
+        let gsym = directory.path().join(name);
         let arguments = ["--quiet", "--convert", path.to_str().unwrap(), "-o", gsym.to_str().unwrap()];
         if run("llvm-gsymutil-22", &arguments).is_none() {
             return;
@@ -106,11 +106,11 @@ fn gsym_of_llvm_says_what_the_binary_says() {
 
 #[test]
 fn symbol_files_of_dump_syms_say_what_the_binary_says() {
-    let folder = TempDir::new("dump-syms");
+    let directory = TempDir::new("dump-syms");
     let mut compared = 0;
     for name in ["gcc-dwarf4.elf", "gcc-cold.elf", "clang-dwarf4.elf", "clang-dwarf5.elf"] {
         let path = fixture(name);
-        let file = folder.path().join(name);
+        let file = directory.path().join(name);
         let arguments = ["--inlines", path.to_str().unwrap(), "-o", file.to_str().unwrap()];
         if run("dump_syms", &arguments).is_none() {
             return;
@@ -144,14 +144,14 @@ impl ConvertProgress for Quiet {
 }
 
 /// Converts a fixture, with everything looked up again.
-fn converted(folder: &TempDir, name: &str, format: TableFormat) -> PathBuf {
+fn converted(directory: &TempDir, name: &str, format: TableFormat) -> PathBuf {
     let sources = ConvertSources::find(&[fixture(name)]);
-    let place = folder.path().join(format!("{name}.{}", format.ending()));
+    let place = directory.path().join(format!("{name}.{}", format.ending()));
     let settings = ConvertSettings { format, verify: true, ..ConvertSettings::default() };
     let done = sources.convert(&sources.sources[0], &place, &settings, &Quiet).unwrap();
     assert_eq!(done.verified.unwrap().differences, 0);
     assert_eq!(done.stats.bytes, std::fs::metadata(&place).unwrap().len());
-    let left = std::fs::read_dir(folder.path())
+    let left = std::fs::read_dir(directory.path())
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".part"));
     assert_eq!(left.count(), 0, "no half file stays");
@@ -172,12 +172,12 @@ const CONVERTED: [&str; 9] = [
 
 #[test]
 fn what_is_converted_answers_as_the_binary_does() {
-    let folder = TempDir::new("exchange");
+    let directory = TempDir::new("exchange");
     let mut compared = 0;
     for (name, format) in
         CONVERTED.iter().flat_map(|name| [(name, TableFormat::Gsym), (name, TableFormat::Breakpad)])
     {
-        let file = Binary::open(converted(&folder, name, format), None).unwrap();
+        let file = Binary::open(converted(&directory, name, format), None).unwrap();
         let binary = Binary::open(fixture(name), None).unwrap();
         let base = if format == TableFormat::Breakpad { binary.info().image_base.get() } else { 0 };
         for address in addresses(&fixture(name)) {
@@ -225,9 +225,9 @@ fn without_inner_offset(line: &str) -> String {
 
 #[test]
 fn llvm_reads_our_gsym() {
-    let folder = TempDir::new("our-gsym");
+    let directory = TempDir::new("our-gsym");
     for name in CONVERTED.iter().filter(|name| !name.contains("names")) {
-        let path = converted(&folder, name, TableFormat::Gsym);
+        let path = converted(&directory, name, TableFormat::Gsym);
         let binary = Binary::open(fixture(name), None).unwrap();
         let mut wanted = String::new();
         let mut arguments = Vec::new();

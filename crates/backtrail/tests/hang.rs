@@ -202,7 +202,7 @@ fn a_watch_that_stops_ends_its_hang() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told_and_costs_only_the_file() {
+fn a_directory_that_cannot_be_made_is_told_and_costs_only_the_file() {
     let mut options = options(ms(100));
     options.directory = Some("/proc/self/no-such-directory".into());
     let (watch, told) = watch(options);

@@ -23,8 +23,8 @@ const ADDED: [(&str, &str); 9] = [
     ("crashprobe/reports/x86_64/jump-into-an-nx-page.crash", "0 context 0x0"),
 ];
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         match entry.path() {
             path if path.is_dir() => files(&path, found),
             path => found.push(path),

@@ -85,12 +85,12 @@ fn find<'s>(stacks: &'s Stacks, name: &str) -> (&'s Thread, usize) {
 
 #[test]
 fn goroutines_of_a_stripped_program_are_whole() {
-    let folder = TempDir::new("runtimes-go");
-    let program = folder.join("stands");
+    let directory = TempDir::new("runtimes-go");
+    let program = directory.join("stands");
     let mut go = Command::new("go");
     go.args(["build", "-ldflags=-s -w", "-o"]).arg(&program);
     go.arg(workspace_root().join("fixtures/runtimes/stands.go"));
-    go.env("GOCACHE", folder.join("cache")).env("GOFLAGS", "-mod=mod");
+    go.env("GOCACHE", directory.join("cache")).env("GOFLAGS", "-mod=mod");
     if !go.status().is_ok_and(|status| status.success()) {
         eprintln!("goroutines not checked: there is no go to build a program with");
         return;
@@ -178,8 +178,8 @@ fn generated_code_of_v8_and_its_copied_builtins_are_left() {
 #[test]
 fn coroutines_end_where_they_began() {
     for flags in [&["-g"][..], &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]] {
-        let folder = TempDir::new("runtimes-coroutine");
-        let program = folder.join("coroutine");
+        let directory = TempDir::new("runtimes-coroutine");
+        let program = directory.join("coroutine");
         let mut compiler = Command::new("cc");
         compiler.args(["-O1", "-fomit-frame-pointer"]).args(flags).arg("-o").arg(&program);
         compiler.arg(workspace_root().join("fixtures/runtimes/coroutine.c"));

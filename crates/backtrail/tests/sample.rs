@@ -11,7 +11,7 @@ fn sample() -> PathBuf {
     fixtures().join("sample")
 }
 
-/// Every report with its case's answers, against the symbols in that folder of the sample.
+/// Every report with its case's answers, against the symbols in that directory of the sample.
 fn each_report(symbols: &str, mut check: impl FnMut(&Path, &[u8], &Analysis, &Value)) {
     let expected = std::fs::read(sample().join("expected.json")).unwrap();
     let expected: Value = serde_json::from_slice(&expected).unwrap();

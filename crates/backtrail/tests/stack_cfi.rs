@@ -18,9 +18,9 @@ impl ConvertProgress for Quiet {
 }
 
 /// The text of the symbol file of a fixture's slice.
-fn symbol_file(folder: &TempDir, path: &Path) -> String {
+fn symbol_file(directory: &TempDir, path: &Path) -> String {
     let sources = ConvertSources::find(&[path.to_owned()]);
-    let place = folder.join("symbols.sym");
+    let place = directory.join("symbols.sym");
     let settings = ConvertSettings { format: TableFormat::Breakpad, ..ConvertSettings::default() };
     sources.convert(&sources.sources[0], &place, &settings, &Quiet).unwrap();
     std::fs::read_to_string(place).unwrap()
@@ -137,7 +137,7 @@ fn by_rules(family: Family, rules: &Rules) -> BTreeMap<String, u64> {
 
 #[test]
 fn records_say_what_the_tables_say_at_every_address() {
-    let folder = TempDir::new("stack-cfi");
+    let directory = TempDir::new("stack-cfi");
     for name in [
         "symbolize/bin/gcc-cold.elf",
         "symbolize/bin/gcc-i386.elf",
@@ -150,7 +150,7 @@ fn records_say_what_the_tables_say_at_every_address() {
         "unwind/frames-arm64.dylib",
     ] {
         let path = fixtures().join(name);
-        let rules = rules(&symbol_file(&folder, &path));
+        let rules = rules(&symbol_file(&directory, &path));
         let data = std::fs::read(&path).unwrap();
         let object = Object::parse_with(&data, &Limits::default()).unwrap();
         let family = object.arch().family();

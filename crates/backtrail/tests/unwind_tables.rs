@@ -1,6 +1,6 @@
 //! Unwind tables against what LLVM's tools say of the same files.
 //!
-//! Objects: this repository's and the corpus's, and what `BACKTRAIL_OBJECTS` lists (separated by colons; folders count
+//! Objects: this repository's and the corpus's, and what `BACKTRAIL_OBJECTS` lists (separated by colons; directories count
 //! with all that is in them).
 
 #![allow(
@@ -29,9 +29,9 @@ const MAX_LOOKUPS: u64 = 1_000_000;
 fn objects() -> Vec<PathBuf> {
     let mut paths = Vec::new();
     walk(&backtrail_testkit::fixtures(), &mut paths);
-    for folder in ["crashprobe/dSYMs", "offline"] {
-        if let Some(folder) = backtrail_testkit::corpus_file(folder) {
-            walk(&folder, &mut paths);
+    for directory in ["crashprobe/dSYMs", "offline"] {
+        if let Some(directory) = backtrail_testkit::corpus_file(directory) {
+            walk(&directory, &mut paths);
         }
     }
     for more in std::env::var_os("BACKTRAIL_OBJECTS").iter().flat_map(std::env::split_paths) {
@@ -42,8 +42,8 @@ fn objects() -> Vec<PathBuf> {
 }
 
 fn walk(path: &Path, paths: &mut Vec<PathBuf>) {
-    let Ok(folder) = path.read_dir() else { return paths.push(path.to_path_buf()) };
-    for entry in folder.map_while(Result::ok) {
+    let Ok(directory) = path.read_dir() else { return paths.push(path.to_path_buf()) };
+    for entry in directory.map_while(Result::ok) {
         if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
             walk(&entry.path(), paths);
         }
@@ -52,8 +52,8 @@ fn walk(path: &Path, paths: &mut Vec<PathBuf>) {
 
 /// Calls `check` for every object, with a path where a tool finds just that one.
 fn for_each_object(mut check: impl FnMut(&str, &Path, &Object<'_>)) {
-    let folder = TempDir::new("unwind-tables");
-    let path = folder.path().join("object");
+    let directory = TempDir::new("unwind-tables");
+    let path = directory.path().join("object");
     for file in objects() {
         let Ok(data) = std::fs::read(&file) else { continue };
         let Ok(slices) = slices(&data, &Limits::default()) else { continue };

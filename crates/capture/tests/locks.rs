@@ -33,9 +33,9 @@ impl Drop for Running {
 }
 
 /// `None`, and one line, where the compiler is missing.
-fn start(folder: &TempDir, compiler: &str, source: &str, options: &[&str]) -> Option<Running> {
+fn start(directory: &TempDir, compiler: &str, source: &str, options: &[&str]) -> Option<Running> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/targets").join(source);
-    let program = folder.join("program");
+    let program = directory.join("program");
     let built = Command::new(compiler).arg("-o").arg(&program).arg(source).args(options).output();
     if !built.as_ref().is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: {compiler} {options:?} cannot build it here: {built:?}");
@@ -101,8 +101,8 @@ fn wait(captured: &Captured, name: &str) -> Option<LockWait> {
 
 #[test]
 fn who_holds_glibcs_locks() {
-    let folder = TempDir::new("capture-locks");
-    let Some(running) = start(&folder, "cc", "locks.c", &["-pthread"]) else { return };
+    let directory = TempDir::new("capture-locks");
+    let Some(running) = start(&directory, "cc", "locks.c", &["-pthread"]) else { return };
     for consistent in [false, true, false] {
         let mut options = Options::default();
         options.consistent = consistent;
@@ -158,8 +158,8 @@ fn deadlocks(captured: &Captured, consistent: bool) {
 
 #[test]
 fn who_holds_the_locks_of_cpps_standard_library() {
-    let folder = TempDir::new("capture-locks-cpp");
-    let Some(running) = start(&folder, "c++", "locks.cpp", &["-std=c++20", "-pthread"]) else { return };
+    let directory = TempDir::new("capture-locks-cpp");
+    let Some(running) = start(&directory, "c++", "locks.cpp", &["-std=c++20", "-pthread"]) else { return };
     let Some(captured) = waiting(&running, &Options::default()) else { return };
     let main = LockHolder::Thread(running.child.id());
     for (name, kind) in [
@@ -181,8 +181,8 @@ fn who_holds_the_locks_of_cpps_standard_library() {
 
 #[test]
 fn locks_of_rusts_standard_library_have_no_holder() {
-    let folder = TempDir::new("capture-locks-rust");
-    let Some(running) = start(&folder, "rustc", "locks_of_std.rs", &[]) else { return };
+    let directory = TempDir::new("capture-locks-rust");
+    let Some(running) = start(&directory, "rustc", "locks_of_std.rs", &[]) else { return };
     let Some(captured) = waiting(&running, &Options::default()) else { return };
     for name in ["mutex", "reader", "writer", "condition", "once", "park"] {
         let waits = wait(&captured, name).unwrap();
@@ -199,8 +199,8 @@ fn locks_of_rusts_standard_library_have_no_holder() {
 
 #[test]
 fn who_holds_musls_locks() {
-    let folder = TempDir::new("capture-locks-musl");
-    let Some(running) = start(&folder, "musl-gcc", "locks.c", &["-static", "-pthread"]) else { return };
+    let directory = TempDir::new("capture-locks-musl");
+    let Some(running) = start(&directory, "musl-gcc", "locks.c", &["-static", "-pthread"]) else { return };
     let Some(captured) = waiting(&running, &Options::default()) else { return };
     for name in ["recursive", "robust"] {
         let waits = wait(&captured, name).unwrap();

@@ -1,6 +1,6 @@
 // Watches its main loop, stalls it until the watch tells so, and prints what it was at.
 //
-//     c++ -std=c++11 watch.cpp $(pkg-config --cflags --libs backtrail) -o watch && ./watch FOLDER
+//     c++ -std=c++11 watch.cpp $(pkg-config --cflags --libs backtrail) -o watch && ./watch DIRECTORY
 #include "backtrail.hpp"
 #include <atomic>
 #include <chrono>

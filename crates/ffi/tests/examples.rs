@@ -54,20 +54,22 @@ fn run(command: &mut Command) -> Output {
 /// Compilers, and for each its language.
 const COMPILERS: [(&str, &str, &str); 2] = [("cc", "c", "-std=c99"), ("c++", "cpp", "-std=c++11")];
 
-fn build(name: &str, folder: &Path, shared: Option<&Path>, archive: &Path) -> PathBuf {
+fn build(name: &str, directory: &Path, shared: Option<&Path>, archive: &Path) -> PathBuf {
     let source = ["c", "cpp"].map(|ending| root().join(format!("examples/{name}.{ending}")));
     let source = source.into_iter().find(|source| source.is_file()).unwrap();
     let (compiler, _, standard) =
         COMPILERS.into_iter().find(|(_, ending, _)| source.extension().unwrap() == *ending).unwrap();
     let how = if shared.is_some() { "shared" } else { "static" };
-    let program = folder.join(format!("{name}-{how}"));
+    let program = directory.join(format!("{name}-{how}"));
     let mut command = Command::new(compiler);
     command.args([standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-pthread"]);
     command.arg("-I").arg(root().join("include")).arg(&source).arg("-o").arg(&program);
     match shared {
-        Some(folder) => {
-            command.arg("-L").arg(folder).arg("-lbacktrail").arg(format!("-Wl,-rpath,{}", folder.display()))
-        }
+        Some(directory) => command
+            .arg("-L")
+            .arg(directory)
+            .arg("-lbacktrail")
+            .arg(format!("-Wl,-rpath,{}", directory.display())),
         None => command.arg(archive),
     };
     run(command.args(["-lgcc_s", "-lpthread", "-lm", "-ldl"]));
@@ -80,13 +82,13 @@ fn they_build_and_run_with_both_libraries() {
         return;
     }
     let (shared, archive) = libraries();
-    let folder = TempDir::new("ffi-examples");
+    let directory = TempDir::new("ffi-examples");
     // As an installation has it: the name in the library, and the one that the linker looks for.
-    std::fs::copy(&shared, folder.join("libbacktrail.so.0")).unwrap();
-    std::os::unix::fs::symlink("libbacktrail.so.0", folder.join("libbacktrail.so")).unwrap();
-    for shared in [Some(folder.path()), None] {
+    std::fs::copy(&shared, directory.join("libbacktrail.so.0")).unwrap();
+    std::os::unix::fs::symlink("libbacktrail.so.0", directory.join("libbacktrail.so")).unwrap();
+    for shared in [Some(directory.path()), None] {
         let text = |name: &str, arguments: &[&Path]| {
-            let program = build(name, folder.path(), shared, &archive);
+            let program = build(name, directory.path(), shared, &archive);
             String::from_utf8(run(Command::new(program).args(arguments)).stdout).unwrap()
         };
         let threads = text("threads", &[]);
@@ -101,7 +103,7 @@ fn they_build_and_run_with_both_libraries() {
         let signal = text("on_signal", &[]);
         assert!(signal.contains("interrupted_here") && signal.contains("main"), "{signal}");
 
-        let hangs = folder.join("hangs");
+        let hangs = directory.join("hangs");
         let watch = text("watch", &[&hangs]);
         assert!(watch.starts_with("1 hang\n") && watch.contains("compute_in_vain"), "{watch}");
         assert_eq!(std::fs::read_dir(&hangs).unwrap().count(), 0, "a hang that is over leaves no file");

@@ -220,7 +220,7 @@ fn a_process_that_still_runs_has_no_unfinished_hangs() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_has_none_and_strange_files_are_told() {
+fn a_directory_that_is_not_there_has_none_and_strange_files_are_told() {
     let directory = TempDir::new("hang-strange");
     assert_eq!(unfinished(&directory.path().join("nowhere")).unwrap().len(), 0);
     std::fs::write(directory.path().join("notes.txt"), "x").unwrap();

@@ -47,7 +47,7 @@ pub struct ImageSymbols {
     pub status: SymbolStatus,
     /// The files that answered, for people: paths, `zip!member` inside archives.
     pub files: Vec<String>,
-    /// What was tried without success, for people: searched folders, near misses, unreadable files and why.
+    /// What was tried without success, for people: searched directories, near misses, unreadable files and why.
     pub tried: Vec<String>,
     /// Load address minus stated address; known once the file is.
     pub bias: Option<Bias>,

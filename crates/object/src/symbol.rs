@@ -51,7 +51,7 @@ pub struct Symbol<'d> {
     pub section: Option<usize>,
     /// Where it was found.
     pub table: SymbolTable,
-    /// The source file that an ELF table states for its local symbols; without folders as a rule.
+    /// The source file that an ELF table states for its local symbols; without directories as a rule.
     pub source: Option<&'d str>,
 }
 

@@ -13,8 +13,8 @@ use common::{llvm, run};
 
 /// Calls `check` for every object, with a path where a tool finds just that one.
 fn for_each_object(mut check: impl FnMut(&str, &Path, &Object<'_>)) {
-    let folder = TempDir::new("objects");
-    let path = folder.path().join("object");
+    let directory = TempDir::new("objects");
+    let path = directory.path().join("object");
     let mut count = 0;
     for file in common::files() {
         let Ok(slices) = slices(&file.data, &Limits::default()) else { continue };

@@ -23,13 +23,13 @@ __attribute__((noinline)) static int square(int x) { return x * x; }
 int work(int x) { for (int i = 0; i < x; i++) x += square(i); return x; }
 ";
 
-/// A folder with a compiled file; `None` where there is no compiler.
+/// A directory with a compiled file; `None` where there is no compiler.
 fn compile(source: &str, arguments: &[&str], name: &str) -> Option<(TempDir, PathBuf)> {
-    let folder = TempDir::new("toolchain");
-    let input = folder.write("input.c", source);
-    let output = folder.join(name);
+    let directory = TempDir::new("toolchain");
+    let input = directory.write("input.c", source);
+    let output = directory.join(name);
     run(llvm("clang").args(arguments).args(["-c", "-o"]).arg(&output).arg(input))?;
-    Some((folder, output))
+    Some((directory, output))
 }
 
 fn tool(name: &str, arguments: &[&str], paths: &[&Path]) -> Option<()> {
@@ -42,8 +42,8 @@ fn relocated_debug_info_is_what_the_linker_makes_of_it() {
         let triple = format!("--target={target}-linux-gnu");
         for version in ["-gdwarf-4", "-gdwarf-5"] {
             let arguments = [&triple, version, "-O1", "-ffreestanding", "-fno-unwind-tables"];
-            let Some((folder, object)) = compile(ONLY_CODE, &arguments, "a.o") else { return };
-            let linked = folder.join("a.elf");
+            let Some((directory, object)) = compile(ONLY_CODE, &arguments, "a.o") else { return };
+            let linked = directory.join("a.elf");
             // The same layout: code at zero, nothing merged or relaxed.
             let options = ["-O0", "--image-base=0", "-Ttext=0", "-e", "0", "--no-relax", "-o"];
             if tool("ld.lld", &options, &[&linked, &object]).is_none() {
@@ -78,11 +78,11 @@ fn compressed_debug_info_reads_like_the_plain_one() {
     let function = |index: usize| format!("int function_number_{index}(int x) {{ return x + {index}; }}\n");
     let source: String = (0..200).map(function).collect();
     let arguments = ["--target=x86_64-linux-gnu", "-g"];
-    let Some((folder, plain_path)) = compile(&source, &arguments, "a.o") else { return };
+    let Some((directory, plain_path)) = compile(&source, &arguments, "a.o") else { return };
     let plain = std::fs::read(&plain_path).unwrap();
     let plain = Object::parse(&plain).unwrap();
     for format in ["zlib", "zstd"] {
-        let path = folder.join(format);
+        let path = directory.join(format);
         let option = format!("--compress-debug-sections={format}");
         if tool("llvm-objcopy", &[&option], &[&plain_path, &path]).is_none() {
             return;
@@ -112,7 +112,7 @@ fn mach_o_objects_of_every_architecture() {
         ("armv7k-apple-watchos4", Arch::Armv7k),
         ("arm64_32-apple-watchos7", Arch::Arm64_32),
     ] {
-        let Some((_folder, path)) = compile(SOURCE, &["-target", target, "-g"], "a.o") else { return };
+        let Some((_directory, path)) = compile(SOURCE, &["-target", target, "-g"], "a.o") else { return };
         let data = std::fs::read(path).unwrap();
         let object = Object::parse(&data).unwrap();
         assert_eq!((object.format(), object.kind(), object.arch()), (Format::MachO, Kind::Relocatable, arch));
@@ -128,20 +128,20 @@ fn mach_o_objects_of_every_architecture() {
 /// Links two objects and an archive to an image with a debug map.
 fn link_mach_o() -> Option<(TempDir, PathBuf)> {
     let target = ["-target", "arm64-apple-macos11", "-g"];
-    let (folder, one) = compile(SOURCE, &target, "one.o")?;
+    let (directory, one) = compile(SOURCE, &target, "one.o")?;
     let other = SOURCE.replace("work", "other").replace("shared", "common");
-    let (_second_folder, two) = compile(&other, &target, "two.o")?;
-    let archive = folder.join("libtwo.a");
+    let (_second_directory, two) = compile(&other, &target, "two.o")?;
+    let archive = directory.join("libtwo.a");
     tool("llvm-ar", &["--format=darwin", "rcs"], &[&archive, &two])?;
-    let image = folder.join("image");
+    let image = directory.join("image");
     let options = ["-arch", "arm64", "-platform_version", "macos", "11", "11", "-dylib", "-all_load", "-o"];
     tool("ld64.lld", &options, &[&image, &one, &archive])?;
-    image.is_file().then_some((folder, image))
+    image.is_file().then_some((directory, image))
 }
 
 #[test]
 fn the_debug_map_is_the_one_that_dsymutil_reads() {
-    let Some((_folder, image)) = link_mach_o() else { return };
+    let Some((_directory, image)) = link_mach_o() else { return };
     let data = std::fs::read(&image).unwrap();
     let map = Object::parse(&data).unwrap().debug_map();
     assert_eq!(map.iter().map(|entry| entry.member.as_deref()).collect::<Vec<_>>(), [None, Some("two.o")]);
@@ -177,8 +177,8 @@ fn the_debug_map_is_the_one_that_dsymutil_reads() {
 
 #[test]
 fn dsyms_have_the_identity_of_their_image() {
-    let Some((folder, image)) = link_mach_o() else { return };
-    let dsym = folder.join("image.dwarf");
+    let Some((directory, image)) = link_mach_o() else { return };
+    let dsym = directory.join("image.dwarf");
     if tool("dsymutil", &["--flat", "-o"], &[&dsym, &image]).is_none() {
         return;
     }
@@ -197,11 +197,11 @@ fn dsyms_have_the_identity_of_their_image() {
 fn archives_of_every_format() {
     let target = ["-target", "arm64-apple-macos11"];
     let name = "an object with a long name.o";
-    let Some((folder, object)) = compile(SOURCE, &target, name) else { return };
-    let short = folder.join("short.o");
+    let Some((directory, object)) = compile(SOURCE, &target, name) else { return };
+    let short = directory.join("short.o");
     std::fs::copy(&object, &short).unwrap();
     for format in ["gnu", "bsd", "darwin"] {
-        let archive = folder.join(format!("lib{format}.a"));
+        let archive = directory.join(format!("lib{format}.a"));
         if tool("llvm-ar", &[&format!("--format={format}"), "rcs"], &[&archive, &object, &short]).is_none() {
             return;
         }
@@ -214,7 +214,7 @@ fn archives_of_every_format() {
         assert_eq!(names, [name, "short.o"], "{format}");
         assert_eq!(identify(&data, &Limits::default()).unwrap().len(), 2);
     }
-    let thin = folder.join("libthin.a");
+    let thin = directory.join("libthin.a");
     if tool("llvm-ar", &["--thin", "rcs"], &[&thin, &short]).is_some() {
         let error = slices(&std::fs::read(thin).unwrap(), &Limits::default()).unwrap_err();
         assert!(error.to_string().contains("thin archive"), "{error}");
@@ -223,25 +223,26 @@ fn archives_of_every_format() {
 
 #[test]
 fn debug_files_belong_to_what_they_were_split_from() {
-    let Some((folder, object)) = compile(SOURCE, &["--target=x86_64-linux-gnu", "-g", "-fPIC"], "a.o") else {
+    let Some((directory, object)) = compile(SOURCE, &["--target=x86_64-linux-gnu", "-g", "-fPIC"], "a.o")
+    else {
         return;
     };
-    let image = folder.join("liba.so");
+    let image = directory.join("liba.so");
     if tool("ld.lld", &["-shared", "--build-id", "-o"], &[&image, &object]).is_none() {
         return;
     }
     let data = std::fs::read(&image).unwrap();
     let whole = Object::parse(&data).unwrap();
-    let (debug, stripped) = (folder.join("liba.debug"), folder.join("liba.stripped"));
+    let (debug, stripped) = (directory.join("liba.debug"), directory.join("liba.stripped"));
     let link = format!("--add-gnu-debuglink={}", debug.display());
     if tool("llvm-objcopy", &["--only-keep-debug"], &[&image, &debug]).is_none() {
         return;
     }
     tool("llvm-objcopy", &["--strip-all", &link], &[&image, &stripped]).unwrap();
     let mut debugs = vec![debug];
-    let elfutils = folder.join("liba.elfutils");
+    let elfutils = directory.join("liba.elfutils");
     let mut strip = std::process::Command::new("eu-strip");
-    if run(strip.arg("-f").arg(&elfutils).arg("-o").arg(folder.join("discarded")).arg(&image)).is_some() {
+    if run(strip.arg("-f").arg(&elfutils).arg("-o").arg(directory.join("discarded")).arg(&image)).is_some() {
         debugs.push(elfutils);
     }
     for path in debugs {
@@ -259,19 +260,19 @@ fn debug_files_belong_to_what_they_were_split_from() {
     let link = stripped.debug_link().unwrap();
     assert_eq!(link.name, "liba.debug");
     let mut crc = flate2::Crc::new();
-    crc.update(&std::fs::read(folder.join("liba.debug")).unwrap());
+    crc.update(&std::fs::read(directory.join("liba.debug")).unwrap());
     assert_eq!(link.crc32, crc.sum());
 }
 
 #[test]
 fn symbols_in_gnu_debugdata_are_an_object_of_their_own() {
-    let Some((folder, object)) = compile(SOURCE, &["--target=x86_64-linux-gnu"], "a.o") else { return };
-    let packed = folder.join("a.o.xz");
+    let Some((directory, object)) = compile(SOURCE, &["--target=x86_64-linux-gnu"], "a.o") else { return };
+    let packed = directory.join("a.o.xz");
     let Some(xz) = run(std::process::Command::new("xz").args(["-9", "--stdout"]).arg(&object)) else {
         return;
     };
     std::fs::write(&packed, xz).unwrap();
-    let with = folder.join("with.o");
+    let with = directory.join("with.o");
     let section = format!(".gnu_debugdata={}", packed.display());
     if tool("llvm-objcopy", &["--strip-all", "--add-section", &section], &[&object, &with]).is_none() {
         return;

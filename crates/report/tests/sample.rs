@@ -24,9 +24,9 @@ fn rows(report: &Report, frames: &[Frame]) -> Vec<Row> {
 
 #[test]
 fn both_forms_of_each_report_agree() {
-    let folder = backtrail_testkit::fixtures().join("sample/reports");
+    let directory = backtrail_testkit::fixtures().join("sample/reports");
     let mut pairs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
+    for entry in std::fs::read_dir(&directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|ending| ending != "crash") {
             continue;

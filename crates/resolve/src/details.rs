@@ -12,7 +12,7 @@ pub struct Details {
     pub discriminator: u32,
     /// The symbol around the address and where it starts, also where debug info has its function.
     pub symbol: Option<(Symbol, Svma)>,
-    /// The source file that the symbol table states for the symbol; without folders as a rule.
+    /// The source file that the symbol table states for the symbol; without directories as a rule.
     pub symbol_source: Option<String>,
 }
 

@@ -7,8 +7,8 @@ pub(crate) fn debug_files_in(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
     }
-    let folder = path.join("Contents/Resources/DWARF");
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let directory = path.join("Contents/Resources/DWARF");
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let hidden =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"._"));
     let mut files: Vec<_> = entries.filter(|path| path.is_file() && !hidden(path)).collect();

@@ -9,7 +9,7 @@ use std::path::Path;
 /// One binary's name, layout and identity.
 #[derive(Clone, Debug)]
 pub struct ObjectInfo {
-    /// The file's name without folders.
+    /// The file's name without directories.
     pub name: String,
     /// Its architecture.
     pub arch: Arch,

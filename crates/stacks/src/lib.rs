@@ -8,8 +8,8 @@
 mod abort_message;
 mod build;
 mod core;
+mod directory;
 mod filter;
-mod folder;
 mod from_memory;
 mod images;
 mod jit;

@@ -1,7 +1,7 @@
 //! Stacks of a saved stack.
 
 use crate::build::{Builder, Sources};
-use crate::folder::Folder;
+use crate::directory::Directory;
 use crate::loaded_image::{self, Part};
 use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::{Limits, offline as reader, parse_maps};
@@ -17,17 +17,17 @@ use std::path::Path;
 /// # Errors
 /// Where the directory has no `regs.txt` or `maps.txt`, or they cannot be read.
 pub fn offline(path: &Path, index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
-    let mut folder = Folder::open(path).map_err(StacksError::new)?;
-    let registers = folder.required("regs.txt").map_err(StacksError::new)?;
-    let maps = folder.required("maps.txt").map_err(StacksError::new)?;
+    let mut directory = Directory::open(path).map_err(StacksError::new)?;
+    let registers = directory.required("regs.txt").map_err(StacksError::new)?;
+    let maps = directory.required("maps.txt").map_err(StacksError::new)?;
     let limits = Limits::default();
-    let arch = arch_of_binaries(&maps, &mut folder, &limits);
-    let parts = reader::Parts { registers: &registers, maps: &maps, memory: folder.memory(), arch };
+    let arch = arch_of_binaries(&maps, &mut directory, &limits);
+    let parts = reader::Parts { registers: &registers, maps: &maps, memory: directory.memory(), arch };
     let snapshot = reader::read(parts, &limits).map_err(|error| StacksError::of(path.display(), error))?;
     let arch = snapshot.arch;
     let mut open = |name: &str| {
         let base = name.rsplit('/').next().unwrap_or(name);
-        Some((path.join(base).display().to_string(), folder.mapped(name)?))
+        Some((path.join(base).display().to_string(), directory.mapped(name)?))
     };
     let parts = loaded_image::parts(&snapshot.mappings, arch, &snapshot.memory, &mut open);
     let mut builder = Builder::new(&snapshot);
@@ -35,16 +35,16 @@ pub fn offline(path: &Path, index: &Index, options: &StackOptions) -> Result<Cap
         builder.add(part, sources(part, path, index), None);
     }
     let mapped: Vec<_> = snapshot.mappings.iter().map(|mapping| mapping.name.as_str()).collect();
-    builder.add_jit(&parts, folder.others(&mapped));
+    builder.add_jit(&parts, directory.others(&mapped));
     Ok(builder.finish(options))
 }
 
 /// What the mapped binaries are built for: `pc` and `sp` alone do not tell.
-fn arch_of_binaries(maps: &[u8], folder: &mut Folder, limits: &Limits) -> Option<Arch> {
+fn arch_of_binaries(maps: &[u8], directory: &mut Directory, limits: &Limits) -> Option<Arch> {
     let (mappings, _) = parse_maps(maps, limits.mappings);
     let named = mappings.iter().filter(|mapping| mapping.executable && !mapping.name.is_empty());
     let archs = named.filter_map(|mapping| {
-        let file = folder.mapped(&mapping.name)?;
+        let file = directory.mapped(&mapping.name)?;
         Some(Object::parse(&file).ok()?.arch())
     });
     archs.into_iter().find(|arch| arch.family() != Family::Other)

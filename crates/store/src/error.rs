@@ -19,7 +19,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The operating system refused: no such file, no permission, a read that failed.
     Io,
-    /// Neither a regular file nor a folder; never opened.
+    /// Neither a regular file nor a directory; never opened.
     NotAFile,
     /// The zip's own structure is broken.
     Zip,

@@ -81,7 +81,7 @@ impl FileKey {
 }
 
 impl Index {
-    /// Looks into every file below `paths`, which may be files and folders, reading no more than headers. What could
+    /// Looks into every file below `paths`, which may be files and directories, reading no more than headers. What could
     /// not be read is listed in [`problems`](Self::problems). Links are followed; a file with several names counts
     /// once. The result does not depend on the number of threads.
     pub fn scan(paths: &[PathBuf], options: &ScanOptions, progress: &dyn Progress) -> Self {

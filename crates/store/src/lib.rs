@@ -2,13 +2,13 @@
 //!
 //! [`Index::scan`] looks into everything below the given paths and reads headers only: a few kilobytes of each file,
 //! the directory of each zip and the first kilobytes of each member in it (more where a fat file's or an ELF file's
-//! headers lie deeper). It finds dSYM bundles, `.xcarchive` and `.xcframework` folders, device-support folders, bare
+//! headers lie deeper). It finds dSYM bundles, `.xcarchive` and `.xcframework` directories, device-support directories, bare
 //! Mach-O and ELF files, `.build-id` trees and zips of all of them (`.ipa` too), zips within zips one level deep. It
 //! knows no layouts for that: a file is what its headers say.
 //!
 //! [`Index::resolve`] then tells for an image of a report which files belong to it, or that only another build of
 //! it was found, or nothing. [`Index::open`] gives the bytes: mapped, or inflated out of a zip. [`Locator`] looks in
-//! the places where one file names another, without a scan: debug links, build-id folders, `.dwo` and `.dwp` files,
+//! the places where one file names another, without a scan: debug links, build-id directories, `.dwo` and `.dwp` files,
 //! object files of a Mach-O debug map.
 //!
 //! A file that another process makes shorter while it is mapped does not end this process: what is gone reads as zeros,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Levels of folders below a path that was given.
-    pub folder_depth: usize,
+    /// Levels of directories below a path that was given.
+    pub directory_depth: usize,
     /// Files looked at, zip members not counted.
     pub files: usize,
     /// Directories listed.
@@ -37,7 +37,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            folder_depth: 128,
+            directory_depth: 128,
             files: 4_000_000,
             directories: 1_000_000,
             linked: 20_000,

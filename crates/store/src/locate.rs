@@ -48,14 +48,14 @@ impl Index {
 }
 
 impl Locator<'_> {
-    /// The debug file of a build id: `.build-id/nn/rest.debug` in each debug folder, as [GDB] and elfutils have it.
+    /// The debug file of a build id: `.build-id/nn/rest.debug` in each debug directory, as [GDB] and elfutils have it.
     ///
     /// [GDB]: https://sourceware.org/gdb/current/onlinedocs/gdb.html/Separate-Debug-Files.html
     pub fn debug_file(&self, id: &ImageId) -> Located {
         self.by_build_id(id, ".debug")
     }
 
-    /// The binary itself of a build id: `.build-id/nn/rest` in each debug folder, mostly a link.
+    /// The binary itself of a build id: `.build-id/nn/rest` in each debug directory, mostly a link.
     pub fn binary(&self, id: &ImageId) -> Located {
         self.by_build_id(id, "")
     }
@@ -66,26 +66,26 @@ impl Locator<'_> {
         let (ImageId::BuildId(_), Some((first, rest))) = (id, digits.split_at_checked(2)) else {
             return located;
         };
-        for folder in &self.places.debug_directories {
-            let path = folder.join(".build-id").join(first).join(format!("{rest}{ending}"));
+        for directory in &self.places.debug_directories {
+            let path = directory.join(".build-id").join(first).join(format!("{rest}{ending}"));
             located.try_path(self.index, path, |data| check_id(data, id));
         }
         located
     }
 
     /// The file that the `.gnu_debuglink` of `binary` names: beside it, in `.debug` beside it, then below each debug
-    /// folder at the binary's own path.
+    /// directory at the binary's own path.
     pub fn debug_link(&self, binary: &Path, name: &str, check: DebugLinkCheck) -> Located {
         let mut located = Located::default();
         if name.is_empty() || name.contains('/') {
-            let why = "expected a file name in the debug link, without a folder".to_owned();
+            let why = "expected a file name in the debug link, without a directory".to_owned();
             located.tried.push((name.into(), why));
             return located;
         }
         let real = std::fs::canonicalize(binary).unwrap_or_else(|_| binary.to_owned());
-        let folder = real.parent().unwrap_or(Path::new("/"));
-        let below = folder.strip_prefix("/").unwrap_or(folder);
-        let mut paths = vec![folder.join(name), folder.join(".debug").join(name)];
+        let directory = real.parent().unwrap_or(Path::new("/"));
+        let below = directory.strip_prefix("/").unwrap_or(directory);
+        let mut paths = vec![directory.join(name), directory.join(".debug").join(name)];
         paths.extend(self.places.debug_directories.iter().map(|debug| debug.join(below).join(name)));
         // A binary's own name in its link does not make it its own debug file.
         for path in paths.into_iter().filter(|path| *path != real) {
@@ -102,8 +102,8 @@ impl Locator<'_> {
     pub fn alternate(&self, debug_file: &Path, path: &Path, id: &ImageId) -> Located {
         let mut located = Located::default();
         let real = std::fs::canonicalize(debug_file).unwrap_or_else(|_| debug_file.to_owned());
-        let folder = real.parent().unwrap_or(Path::new("/"));
-        located.try_path(self.index, self.remap(&folder.join(path)), |data| check_id(data, id));
+        let directory = real.parent().unwrap_or(Path::new("/"));
+        located.try_path(self.index, self.remap(&directory.join(path)), |data| check_id(data, id));
         if located.found.is_none() {
             let by_id = self.debug_file(id);
             located.found = by_id.found;
@@ -136,17 +136,17 @@ impl Locator<'_> {
         located
     }
 
-    /// The file at `path`; a relative one is tried in each of `folders` (a unit's compilation directory, the binary's
-    /// own folder). If it is nowhere there, the scanned file of the same name whose path has most in common with it.
+    /// The file at `path`; a relative one is tried in each of `directories` (a unit's compilation directory, the binary's
+    /// own directory). If it is nowhere there, the scanned file of the same name whose path has most in common with it.
     /// For `.dwo` files and the object files of a debug map. Debug information may name any file of the machine: only
     /// an object file counts, and whoever asked checks that it is the right one.
-    pub fn file(&self, path: &Path, folders: &[&Path]) -> Located {
+    pub fn file(&self, path: &Path, directories: &[&Path]) -> Located {
         let mut located = Located::default();
-        if path.is_absolute() || folders.is_empty() {
+        if path.is_absolute() || directories.is_empty() {
             located.try_path(self.index, self.remap(path), is_object);
         } else {
-            for folder in folders {
-                located.try_path(self.index, self.remap(&folder.join(path)), is_object);
+            for directory in directories {
+                located.try_path(self.index, self.remap(&directory.join(path)), is_object);
             }
         }
         self.among_loose(&mut located, path);

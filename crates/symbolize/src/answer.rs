@@ -160,7 +160,7 @@ impl<'a> SymbolRef<'a> {
         self.start
     }
 
-    /// The source file that the symbol table states, for local symbols of ELF; without folders as a rule.
+    /// The source file that the symbol table states, for local symbols of ELF; without directories as a rule.
     pub fn source(&self) -> Option<&'a str> {
         self.source
     }

@@ -14,13 +14,13 @@ fn dsym(data: &[u8]) -> Object<'_> {
 }
 
 /// The dSYM's bytes by architecture and image.
-fn read_dsyms(folder: &Path) -> HashMap<(&'static str, &'static str), Vec<u8>> {
+fn read_dsyms(directory: &Path) -> HashMap<(&'static str, &'static str), Vec<u8>> {
     let mut dsyms = HashMap::new();
     for (arch, prefix) in [("arm64", "arm64"), ("armv7", "armv7"), ("x86_64", "simulator")] {
         for (image, bundle) in
             [("CrashLibiOS", "CrashLibiOS.framework"), ("CrashProbeiOS", "CrashProbeiOS.app")]
         {
-            let path = folder.join(format!("{prefix}-{bundle}.dSYM/Contents/Resources/DWARF/{image}"));
+            let path = directory.join(format!("{prefix}-{bundle}.dSYM/Contents/Resources/DWARF/{image}"));
             dsyms.insert((arch, image), std::fs::read(&path).expect("a dSYM of the corpus"));
         }
     }
@@ -29,10 +29,10 @@ fn read_dsyms(folder: &Path) -> HashMap<(&'static str, &'static str), Vec<u8>> {
 
 #[test]
 fn every_application_frame_has_the_functions_lines_and_inlines_that_the_dsym_states() {
-    let Some(folder) = backtrail_testkit::corpus_file("crashprobe") else { return };
+    let Some(directory) = backtrail_testkit::corpus_file("crashprobe") else { return };
     let expected: Value =
-        serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
-    let dsyms = read_dsyms(&folder.join("dSYMs"));
+        serde_json::from_slice(&std::fs::read(directory.join("expected.json")).unwrap()).unwrap();
+    let dsyms = read_dsyms(&directory.join("dSYMs"));
     let symbolizers: HashMap<_, _> = dsyms
         .iter()
         .map(|(key, data)| {

@@ -179,12 +179,12 @@ fn converted_tables_say_the_same() {
 }
 
 /// Builds a program; `None`, with a line that says so, where there is no Go.
-fn build(folder: &TempDir, name: &str, flags: &[&str]) -> Option<PathBuf> {
-    let program = folder.join(name);
+fn build(directory: &TempDir, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let program = directory.join(name);
     let source = backtrail_testkit::fixtures().join("cores/panics.go");
     let mut command = Command::new("go");
     command.arg("build").args(flags).arg("-o").arg(&program).arg(source);
-    command.env("GOCACHE", folder.join("cache")).env("GOFLAGS", "-trimpath").env("GO111MODULE", "off");
+    command.env("GOCACHE", directory.join("cache")).env("GOFLAGS", "-trimpath").env("GO111MODULE", "off");
     match command.output() {
         Ok(output) if output.status.success() => Some(program),
         Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
@@ -203,12 +203,12 @@ fn text(data: &[u8]) -> Range<u64> {
 
 #[test]
 fn stripped_programs_are_told_as_by_their_debug_info_and_by_go() {
-    let folder = TempDir::new("go");
+    let directory = TempDir::new("go");
     for (name, mode) in [("fixed", None), ("pie", Some("-buildmode=pie"))] {
         let flags: Vec<_> = mode.into_iter().collect();
-        let Some(whole) = build(&folder, name, &flags) else { return };
+        let Some(whole) = build(&directory, name, &flags) else { return };
         let stripped = [&flags[..], &["-ldflags=-s -w"]].concat();
-        let stripped = build(&folder, &format!("{name}-stripped"), &stripped).unwrap();
+        let stripped = build(&directory, &format!("{name}-stripped"), &stripped).unwrap();
         let (data, own) = (std::fs::read(&whole).unwrap(), std::fs::read(stripped).unwrap());
         let (with_debug_info, own) = (symbolizer(&data), symbolizer(&own));
         as_debug_info(&with_debug_info, &own, text(&data).step_by(31));

@@ -8,8 +8,9 @@ const DIFFERENCES: [(&str, &str); 0] = [];
 
 #[test]
 fn r8s_own_cases() {
-    let Some(folder) = backtrail_testkit::corpus_file("kinds/android-retrace") else { return };
-    let mut cases: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let Some(directory) = backtrail_testkit::corpus_file("kinds/android-retrace") else { return };
+    let mut cases: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     cases.sort();
     assert!(cases.len() > 30);
     let mut wrong = Vec::new();

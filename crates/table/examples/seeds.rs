@@ -8,10 +8,10 @@ use model::{Model, Random};
 use std::path::Path;
 
 fn main() {
-    let folder = std::env::args().nth(1).expect("usage: seeds FOLDER");
+    let directory = std::env::args().nth(1).expect("usage: seeds DIRECTORY");
     for (name, seed, units) in [("empty", 1, 0), ("functions", 4, 3), ("overlaps", 9, 8), ("symbols", 30, 1)]
     {
         let (bytes, _) = Model::random(&mut Random(seed), units, 200).build(|number| number);
-        std::fs::write(Path::new(&folder).join(name), bytes).unwrap();
+        std::fs::write(Path::new(&directory).join(name), bytes).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-/// The workspace's folder, whichever crate's tests run and from wherever.
+/// The workspace's directory, whichever crate's tests run and from wherever.
 pub fn workspace_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
@@ -16,7 +16,7 @@ pub fn fixtures() -> PathBuf {
     workspace_root().join("fixtures")
 }
 
-/// The folder of real-world data, which is no part of the repository: `$BACKTRAIL_CORPUS`, else `../shared/corpus`
+/// The directory of real-world data, which is no part of the repository: `$BACKTRAIL_CORPUS`, else `../shared/corpus`
 /// beside the workspace.
 ///
 /// `None` where there is none: the test that asked passes without it, and one line on stderr says so.
@@ -26,11 +26,11 @@ pub fn fixtures() -> PathBuf {
 /// Where there is none and the environment variable `CI` is set, as services that test every change do: a test that
 /// checks nothing must not pass there.
 pub fn corpus() -> Option<PathBuf> {
-    let folder = corpus_folder(std::env::var_os("BACKTRAIL_CORPUS").map(PathBuf::from));
-    if folder.is_dir() {
-        return Some(folder);
+    let directory = corpus_directory(std::env::var_os("BACKTRAIL_CORPUS").map(PathBuf::from));
+    if directory.is_dir() {
+        return Some(directory);
     }
-    not_checked(&absent(&folder));
+    not_checked(&absent(&directory));
     None
 }
 
@@ -48,7 +48,7 @@ pub fn corpus_file(relative: impl AsRef<Path>) -> Option<PathBuf> {
     None
 }
 
-fn corpus_folder(from_environment: Option<PathBuf>) -> PathBuf {
+fn corpus_directory(from_environment: Option<PathBuf>) -> PathBuf {
     from_environment.unwrap_or_else(|| workspace_root().join("../shared/corpus"))
 }
 
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn the_environment_decides_first() {
-        assert_eq!(corpus_folder(Some("/elsewhere".into())), Path::new("/elsewhere"));
-        assert!(corpus_folder(None).ends_with("shared/corpus"));
+        assert_eq!(corpus_directory(Some("/elsewhere".into())), Path::new("/elsewhere"));
+        assert!(corpus_directory(None).ends_with("shared/corpus"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the tests of every crate share: where the data is, temporary folders, snapshots, writers of small object files, a
+//! What the tests of every crate share: where the data is, temporary directories, snapshots, writers of small object files, a
 //! server, an allocator that forbids allocating.
 //!
 //! Only test code depends on this crate, so unlike the libraries it may panic: a helper that cannot do its work

@@ -1,9 +1,9 @@
-//! Temporary folders.
+//! Temporary directories.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A new empty folder, removed with all that is in it when dropped.
+/// A new empty directory, removed with all that is in it when dropped.
 ///
 /// `BACKTRAIL_KEEP_TEMP=1` keeps it, to look at after a failed test.
 #[derive(Debug)]
@@ -12,10 +12,10 @@ pub struct TempDir {
 }
 
 impl TempDir {
-    /// Makes a folder whose name holds `label`, different from every other of this and other processes.
+    /// Makes a directory whose name holds `label`, different from every other of this and other processes.
     ///
     /// # Panics
-    /// Where the system's temporary folder cannot be written to.
+    /// Where the system's temporary directory cannot be written to.
     pub fn new(label: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let process = std::process::id();
@@ -31,24 +31,24 @@ impl TempDir {
         }
     }
 
-    /// The folder.
+    /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path in the folder; nothing is made there.
+    /// A path in the directory; nothing is made there.
     pub fn join(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.path.join(relative)
     }
 
-    /// Writes a file, making the folders that it lies in, and returns its path.
+    /// Writes a file, making the directories that it lies in, and returns its path.
     ///
     /// # Panics
     /// Where that fails.
     pub fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(relative);
         if let Some(parent) = path.parent() {
-            make_folders(parent);
+            make_directories(parent);
         }
         if let Err(error) = std::fs::write(&path, bytes) {
             fail("write", &path, &error);
@@ -56,13 +56,13 @@ impl TempDir {
         path
     }
 
-    /// Makes a folder and those above it, and returns its path.
+    /// Makes a directory and those above it, and returns its path.
     ///
     /// # Panics
     /// Where that fails.
     pub fn create_dir(&self, relative: impl AsRef<Path>) -> PathBuf {
         let path = self.join(relative);
-        make_folders(&path);
+        make_directories(&path);
         path
     }
 }
@@ -70,13 +70,13 @@ impl TempDir {
 impl Drop for TempDir {
     fn drop(&mut self) {
         if std::env::var_os("BACKTRAIL_KEEP_TEMP").is_none() {
-            // A folder that stays behind is no reason to fail a test that passed.
+            // A directory that stays behind is no reason to fail a test that passed.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
 }
 
-fn make_folders(path: &Path) {
+fn make_directories(path: &Path) {
     if let Err(error) = std::fs::create_dir_all(path) {
         fail("make", path, &error);
     }

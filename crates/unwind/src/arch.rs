@@ -1,4 +1,4 @@
-//! What the four architecture folders have in common: each answers the same questions.
+//! What the four architecture directories have in common: each answers the same questions.
 
 use crate::code::Code;
 use crate::row::Row;

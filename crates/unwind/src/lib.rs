@@ -42,7 +42,7 @@
 //! - [`Module::compile`] to [`Rules`]: the same, read once into rows of fixed size.
 //! - [`ModuleMap`] and [`Walk`]: from frame to frame, tables first, then what else leads on. [`fold`] keeps the ends of
 //!   stacks that are too deep to keep whole; a [`Cache`] makes walking the same code again cheap.
-//! - For each architecture a folder with like-named files: what its prologues, calls, frame pointers and signal frames
+//! - For each architecture a directory with like-named files: what its prologues, calls, frame pointers and signal frames
 //!   look like.
 //!
 //! # The order of methods

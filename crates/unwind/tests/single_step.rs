@@ -66,12 +66,12 @@ const BUILDS: [&[&str]; 5] = [
 
 #[test]
 fn every_instruction_knows_its_callers() {
-    let folder = backtrail_testkit::TempDir::new("single-step");
-    let source = folder.path().join("program.c");
+    let directory = backtrail_testkit::TempDir::new("single-step");
+    let source = directory.path().join("program.c");
     std::fs::write(&source, PROGRAM).unwrap();
     let mut faults = 0;
     for (number, flags) in BUILDS.iter().enumerate() {
-        let program = folder.path().join(format!("program{number}"));
+        let program = directory.path().join(format!("program{number}"));
         let mut compiler = Command::new("cc");
         compiler.args(["-static", "-no-pie", "-w"]).args(*flags).arg("-o").args([&program, &source]);
         if !cfg!(target_arch = "x86_64") || !compiler.status().is_ok_and(|status| status.success()) {

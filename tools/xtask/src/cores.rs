@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where programs are built and crash, below the workspace's folder.
+/// Where programs are built and crash, below the workspace's directory.
 const SCRATCH: &str = "target/xtask-cores";
 
 struct Options {
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = options(arguments)?;
     let Some(cases) = options.chosen(cases::all(), Case::name) else { return Ok(()) };
     let scratch = sh::root().join(SCRATCH);
-    sh::make_folder(&scratch)?;
+    sh::make_directory(&scratch)?;
     let program = options.program()?;
     let programs = build(&cases, &scratch)?;
     let judged = in_turns(&cases, |case| {
@@ -136,21 +136,21 @@ fn one(
     program: &Path,
     options: &Options,
 ) -> Result<Option<Judged>> {
-    let folder = scratch.join(case.name().replace('/', "_"));
-    let Some(made) = make::core(case, built, &folder)? else { return Ok(None) };
+    let directory = scratch.join(case.name().replace('/', "_"));
+    let Some(made) = make::core(case, built, &directory)? else { return Ok(None) };
     let ours = ours::stacks(program, &made)?;
     let gdb = peers::gdb(case.build.machine, &made)?;
     let eu_stack = peers::eu_stack(&made)?;
     let judged = judge::judge(case, &made, &ours, gdb.as_ref(), eu_stack.as_ref());
     if !options.keep {
-        remove(&folder);
+        remove(&directory);
     }
     Ok(Some(judged))
 }
 
-fn remove(folder: &PathBuf) {
+fn remove(directory: &PathBuf) {
     // What stays behind costs room, no more.
-    let _ = std::fs::remove_dir_all(folder);
+    let _ = std::fs::remove_dir_all(directory);
 }
 
 /// The counts of one family of builds.

@@ -117,14 +117,14 @@ fn command(target: &Target) -> Result<Command> {
 /// A linker that is zig's, without what it has no use for: `-liconv`, which its stub of the system's library has not,
 /// `-dead_strip`, and targets by Apple's names.
 fn zig_linker(target: &Target) -> Result<PathBuf> {
-    let folder = sh::root().join("target/cross");
-    let path = folder.join(format!("zig-{}", target.name));
+    let directory = sh::root().join("target/cross");
+    let path = directory.join(format!("zig-{}", target.name));
     let python = std::env::var("BACKTRAIL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let find = "import sys, ziglang; print(sys.executable); print(ziglang.__path__[0])";
     let found = sh::output(Command::new(python).args(["-c", find]))?;
     let (python, zig) = found.trim().split_once('\n').ok_or("ziglang is not where python3 says")?;
     let (system, stub) = match target.name {
-        "ios" => ("aarch64-ios", ios_stub(Path::new(zig), &folder)?),
+        "ios" => ("aarch64-ios", ios_stub(Path::new(zig), &directory)?),
         _ => ("aarch64-macos", String::new()),
     };
     let script = format!(
@@ -140,9 +140,9 @@ fn zig_linker(target: &Target) -> Result<PathBuf> {
 }
 
 /// Zig has a stub of macOS's libSystem, and none of iOS's, which only Apple's SDK has. What is used here both have.
-fn ios_stub(zig: &Path, folder: &Path) -> Result<String> {
+fn ios_stub(zig: &Path, directory: &Path) -> Result<String> {
     let of_macos = sh::read(&zig.join("lib/libc/darwin/libSystem.tbd"))?;
-    let path = folder.join("ios/libSystem.tbd");
+    let path = directory.join("ios/libSystem.tbd");
     sh::write(&path, of_macos.replace("-macos", "-ios"))?;
     Ok(path.display().to_string())
 }

@@ -26,11 +26,11 @@ fn install(prefix: &Path) -> Result<()> {
     let built = target.join("release");
     let prefix = std::path::absolute(prefix).map_err(|error| format!("{}: {error}", prefix.display()))?;
     let library = prefix.join("lib");
-    sh::make_folder(&library.join("pkgconfig"))?;
+    sh::make_directory(&library.join("pkgconfig"))?;
     copy(&built.join("libbacktrail_ffi.so"), &library.join("libbacktrail.so.0"))?;
     copy(&built.join("libbacktrail_ffi.a"), &library.join("libbacktrail.a"))?;
     link("libbacktrail.so.0", &library.join("libbacktrail.so"))?;
-    sh::make_folder(&prefix.join("include"))?;
+    sh::make_directory(&prefix.join("include"))?;
     copy(&sh::root().join("crates/ffi/include/backtrail.h"), &prefix.join("include/backtrail.h"))?;
     sh::write(&library.join("pkgconfig/backtrail.pc"), package(&prefix))?;
     println!("installed below {}", prefix.display());
@@ -70,7 +70,7 @@ fn link(from: &str, to: &Path) -> Result<()> {
 const EXAMPLES: [(&str, &str, bool); 3] =
     [("threads.c", "cc", false), ("on_signal.c", "cc", false), ("watch.cpp", "c++", true)];
 
-/// How an example is built and run: a name, flags of the compiler, and what runs it, from the workspace's folder.
+/// How an example is built and run: a name, flags of the compiler, and what runs it, from the workspace's directory.
 const WAYS: [(&str, &str, &str); 3] = [
     (
         "valgrind",
@@ -87,9 +87,9 @@ fn check() -> Result<()> {
     install(&prefix)?;
     let mut faults = Vec::new();
     for (way, flags, runner) in WAYS {
-        for (source, compiler, takes_folder) in EXAMPLES {
+        for (source, compiler, takes_directory) in EXAMPLES {
             let outcome = build(&prefix, source, compiler, way, flags)
-                .and_then(|program| run_example(&program, runner, takes_folder));
+                .and_then(|program| run_example(&program, runner, takes_directory));
             println!("{source} with {way}: {}", if outcome.is_ok() { "fine" } else { "FAILED" });
             faults.extend(outcome.err().map(|error| format!("{source} with {way}: {error}")));
         }
@@ -108,12 +108,12 @@ fn build(prefix: &Path, source: &str, compiler: &str, way: &str, flags: &str) ->
     Ok(program)
 }
 
-fn run_example(program: &Path, runner: &str, takes_folder: bool) -> Result<()> {
+fn run_example(program: &Path, runner: &str, takes_directory: bool) -> Result<()> {
     let words = runner.split(' ').filter(|word| !word.is_empty());
     let mut words = words.map(std::ffi::OsString::from).chain([program.into()]);
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).current_dir(sh::root());
-    if takes_folder {
+    if takes_directory {
         command.arg(program.with_extension("hangs"));
     }
     sh::output(&mut command).map(drop)

@@ -104,7 +104,7 @@ pub(crate) fn faults() -> Result<Vec<String>> {
             faults.push(format!("fuzz/corpus/{name}: no seeds for the target of that name"));
         }
     }
-    let seeded = sh::entries(&folder().join("corpus"));
+    let seeded = sh::entries(&directory().join("corpus"));
     let names = seeded.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy());
     faults.extend(
         names
@@ -114,20 +114,20 @@ pub(crate) fn faults() -> Result<Vec<String>> {
     Ok(faults)
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     sh::root().join("fuzz")
 }
 
 fn manifest() -> PathBuf {
-    folder().join("Cargo.toml")
+    directory().join("Cargo.toml")
 }
 
 fn seeds(target: &str) -> PathBuf {
-    folder().join("corpus").join(target)
+    directory().join("corpus").join(target)
 }
 
 fn targets() -> BTreeSet<String> {
-    let files = sh::entries(&folder().join("fuzz_targets"));
+    let files = sh::entries(&directory().join("fuzz_targets"));
     let sources = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     sources.filter_map(|path| path.file_stem()).map(|name| name.to_string_lossy().into_owned()).collect()
 }
@@ -153,12 +153,15 @@ fn build(targets: &[&String]) -> Result<Vec<PathBuf>> {
     let host = host()?;
     let mut cargo = sh::cargo();
     // With a target named, the flags reach neither build scripts nor procedural macros.
-    cargo.current_dir(folder()).args(["build", "--release", "--target", &host]).env("RUSTFLAGS", RUSTFLAGS);
+    cargo
+        .current_dir(directory())
+        .args(["build", "--release", "--target", &host])
+        .env("RUSTFLAGS", RUSTFLAGS);
     for name in targets {
         cargo.args(["--bin", name.as_str()]);
     }
-    // Its own folder even where the environment names one: these flags would make the others build anew.
-    let output = folder().join("target");
+    // Its own directory even where the environment names one: these flags would make the others build anew.
+    let output = directory().join("target");
     sh::run(cargo.env("CARGO_TARGET_DIR", &output))?;
     Ok(targets.iter().map(|name| output.join(&host).join("release").join(name)).collect())
 }
@@ -172,12 +175,12 @@ fn host() -> Result<String> {
 /// Runs one target on its seeds and on what it found before. New findings stay under `target`, out of the
 /// repository, and so does what libFuzzer says of itself.
 fn fuzz(name: &str, binary: &Path, seconds: u32) -> Result<()> {
-    let found = folder().join("target/corpus").join(name);
-    let artifacts = folder().join("artifacts").join(name);
+    let found = directory().join("target/corpus").join(name);
+    let artifacts = directory().join("artifacts").join(name);
     for made in [&found, &artifacts] {
         std::fs::create_dir_all(made).map_err(|error| format!("cannot make {}: {error}", made.display()))?;
     }
-    let log_path = folder().join(format!("target/{name}.log"));
+    let log_path = directory().join(format!("target/{name}.log"));
     let cannot = |error| format!("cannot write {}: {error}", log_path.display());
     let log = std::fs::File::create(&log_path).map_err(cannot)?;
     let mut command = std::process::Command::new(binary);

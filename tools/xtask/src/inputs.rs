@@ -41,8 +41,8 @@ pub(crate) fn is_known(name: &str) -> bool {
     INPUTS.iter().any(|input| input.name == name)
 }
 
-/// The folder that inputs are kept in.
-pub(crate) fn folder() -> PathBuf {
+/// The directory that inputs are kept in.
+pub(crate) fn directory() -> PathBuf {
     let chosen = std::env::var_os("BACKTRAIL_BENCH_DIR").map(PathBuf::from);
     chosen.unwrap_or_else(|| sh::root().join("target/bench-inputs"))
 }
@@ -51,17 +51,17 @@ pub(crate) fn folder() -> PathBuf {
 pub(crate) fn get(name: &str) -> Result<PathBuf> {
     let input = INPUTS.iter().find(|input| input.name == name);
     let input = input.ok_or_else(|| format!("no input called {name}"))?;
-    let path = folder().join(name);
+    let path = directory().join(name);
     if !path.is_file() {
         eprintln!("fetching {name}: {}", input.what);
-        sh::make_folder(&folder())?;
-        (input.make)(&folder())?;
+        sh::make_directory(&directory())?;
+        (input.make)(&directory())?;
     }
     if path.is_file() { Ok(path) } else { Err(format!("{}: not made", path.display())) }
 }
 
-fn kernel(folder: &Path) -> Result<()> {
-    let scratch = Scratch::new(folder, "kernel")?;
+fn kernel(directory: &Path) -> Result<()> {
+    let scratch = Scratch::new(directory, "kernel")?;
     // The package of that name only depends on the one with the files.
     let depends = sh::output(Command::new("apt-cache").args(["depends", "linux-image-amd64-dbg"]))?;
     let mut packages = depends.split_whitespace().filter(|word| *word != "linux-image-amd64-dbg");
@@ -70,21 +70,21 @@ fn kernel(folder: &Path) -> Result<()> {
     scratch.unpack(&[package])?;
     let images = sh::entries(&scratch.0.join("usr/lib/debug/boot"));
     let image = images.iter().find(|path| path.to_string_lossy().contains("vmlinux"));
-    sh::rename(image.ok_or("no vmlinux in the package")?, &folder.join("vmlinux"))
+    sh::rename(image.ok_or("no vmlinux in the package")?, &directory.join("vmlinux"))
 }
 
-fn ceph(folder: &Path) -> Result<()> {
-    joined(folder, "ceph-osd", &["ceph-osd", "ceph-osd-dbg"], "usr/bin/ceph-osd")
+fn ceph(directory: &Path) -> Result<()> {
+    joined(directory, "ceph-osd", &["ceph-osd", "ceph-osd-dbg"], "usr/bin/ceph-osd")
 }
 
-fn jvm(folder: &Path) -> Result<()> {
+fn jvm(directory: &Path) -> Result<()> {
     let packages = ["openjdk-17-jre-headless", "openjdk-17-dbg"];
-    joined(folder, "libjvm.so", &packages, "usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so")
+    joined(directory, "libjvm.so", &packages, "usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so")
 }
 
 /// A binary joined with its debug file: `NAME.z` as Debian compresses it, and `NAME` with its sections plain.
-fn joined(folder: &Path, name: &str, packages: &[&str], binary: &str) -> Result<()> {
-    let scratch = Scratch::new(folder, name)?;
+fn joined(directory: &Path, name: &str, packages: &[&str], binary: &str) -> Result<()> {
+    let scratch = Scratch::new(directory, name)?;
     scratch.unpack(packages)?;
     let binary = scratch.0.join(binary);
     let notes = sh::output(Command::new("readelf").arg("-n").arg(&binary))?;
@@ -92,19 +92,19 @@ fn joined(folder: &Path, name: &str, packages: &[&str], binary: &str) -> Result<
     let id = id.filter(|id| id.is_ascii() && id.len() > 2).ok_or("the binary has no build id")?;
     let (first, rest) = id.split_at(2);
     let debug = scratch.0.join("usr/lib/debug/.build-id").join(first).join(format!("{rest}.debug"));
-    let (compressed, plain) = (folder.join(format!("{name}.z")), folder.join(name));
+    let (compressed, plain) = (directory.join(format!("{name}.z")), directory.join(name));
     sh::run(Command::new("eu-unstrip").arg("-o").arg(&compressed).arg(&binary).arg(&debug))?;
     sh::run(Command::new("eu-elfcompress").args(["-t", "none", "-o"]).arg(&plain).arg(&compressed))
 }
 
-fn bare(folder: &Path) -> Result<()> {
+fn bare(directory: &Path) -> Result<()> {
     let mut command = Command::new("llvm-objcopy-22");
     command.arg("--remove-section=.debug_aranges").arg(get("ceph-osd")?);
-    sh::run(command.arg(folder.join("ceph-osd.noaranges")))
+    sh::run(command.arg(directory.join("ceph-osd.noaranges")))
 }
 
-fn swift(folder: &Path) -> Result<()> {
-    let scratch = Scratch::new(folder, "expo")?;
+fn swift(directory: &Path) -> Result<()> {
+    let scratch = Scratch::new(directory, "expo")?;
     sh::run(
         Command::new("npm").args(["pack", "--silent", "expo-modules-core@58.0.7"]).current_dir(&scratch.0),
     )?;
@@ -117,25 +117,25 @@ fn swift(folder: &Path) -> Result<()> {
     sh::run(Command::new("tar").args([quiet, "-xzf", inner]).current_dir(&scratch.0))?;
     let dwarf =
         "ExpoModulesCore.xcframework/ios-arm64/dSYMs/ExpoModulesCore.framework.dSYM/Contents/Resources/DWARF";
-    sh::rename(&scratch.0.join(dwarf).join("ExpoModulesCore"), &folder.join("ExpoModulesCore"))
+    sh::rename(&scratch.0.join(dwarf).join("ExpoModulesCore"), &directory.join("ExpoModulesCore"))
 }
 
-fn ripgrep(folder: &Path) -> Result<()> {
-    let scratch = Scratch::new(folder, "ripgrep")?;
+fn ripgrep(directory: &Path) -> Result<()> {
+    let scratch = Scratch::new(directory, "ripgrep")?;
     let mut install = sh::cargo();
     install.args(["install", "ripgrep", "--version", "15.1.0", "--locked", "--root"]).arg(&scratch.0);
     install.env("CARGO_PROFILE_RELEASE_DEBUG", "2").env("CARGO_TARGET_DIR", scratch.0.join("target"));
     sh::run(&mut install)?;
-    sh::rename(&scratch.0.join("bin/rg"), &folder.join("rg"))
+    sh::rename(&scratch.0.join("bin/rg"), &directory.join("rg"))
 }
 
-/// A folder that is gone when the input is made.
+/// A directory that is gone when the input is made.
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(folder: &Path, name: &str) -> Result<Self> {
-        let path = folder.join(format!("{name}.unpacked"));
-        sh::make_folder(&path)?;
+    fn new(directory: &Path, name: &str) -> Result<Self> {
+        let path = directory.join(format!("{name}.unpacked"));
+        sh::make_directory(&path)?;
         Ok(Self(path))
     }
 

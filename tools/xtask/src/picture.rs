@@ -88,7 +88,7 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new() -> Result<Self> {
         let path = std::env::temp_dir().join(format!("backtrail-picture-{}", std::process::id()));
-        sh::make_folder(&path)?;
+        sh::make_directory(&path)?;
         Ok(Self(path))
     }
 }

@@ -56,15 +56,15 @@ pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Writes a file, making the folders that it lies in.
+/// Writes a file, making the directories that it lies in.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.and_then(|()| std::fs::write(path, bytes))
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Makes a folder and those that it lies in.
-pub(crate) fn make_folder(path: &Path) -> Result<()> {
+/// Makes a directory and those that it lies in.
+pub(crate) fn make_directory(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()))
 }
 
@@ -112,13 +112,13 @@ pub(crate) fn built_tool_with(
 /// The program with LLVM's major version in its name, as Debian has it.
 pub(crate) const LLVM_SYMBOLIZER: &str = "llvm-symbolizer-22";
 
-/// All files below a folder whose name ends in `.extension`, sorted; none where the folder is missing. `target`
-/// folders and those whose name starts with a dot are left out.
-pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+/// All files below a directory whose name ends in `.extension`, sorted; none where the directory is missing. `target`
+/// directories and those whose name starts with a dot are left out.
+pub(crate) fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for path in entries(&folder) {
+    let mut open = vec![directory.to_path_buf()];
+    while let Some(directory) = open.pop() {
+        for path in entries(&directory) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if path.is_dir() && !path.is_symlink() {
                 if name != "target" && !name.starts_with('.') {
@@ -133,15 +133,15 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What a folder holds, sorted; nothing where it is missing.
-pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+/// What a directory holds, sorted; nothing where it is missing.
+pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }
 
-/// A path as people write it: from the workspace's folder on, with slashes.
+/// A path as people write it: from the workspace's directory on, with slashes.
 pub(crate) fn shown_path(path: &Path) -> String {
     let relative = path.strip_prefix(root()).unwrap_or(path);
     relative.display().to_string().replace('\\', "/")

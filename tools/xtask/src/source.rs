@@ -19,7 +19,7 @@ pub(crate) fn all() -> Result<Vec<SourceFile>> {
     paths.filter(|path| !is_test_file(path)).map(|path| parse(&path)).collect()
 }
 
-/// `tests.rs` and what lies in a folder `tests/`: by house rule only tests.
+/// `tests.rs` and what lies in a directory `tests/`: by house rule only tests.
 fn is_test_file(path: &Path) -> bool {
     let in_source = path.strip_prefix(sh::root()).unwrap_or(path);
     in_source.iter().any(|part| part == "tests" || part == "tests.rs")

@@ -88,15 +88,15 @@ struct Options {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
     let stepper = sh::built_tool("steps", "steps")?;
-    let folder = sh::root().join("target/steps");
-    sh::make_folder(&folder)?;
+    let directory = sh::root().join("target/steps");
+    sh::make_directory(&directory)?;
     println!("| program | instructions | frames | signals | no table (wrong) | ended by a table | wrong |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     let mut faults = Vec::new();
     for target in TARGETS.iter().filter(|target| options.wants(target.name)) {
         for build in target.builds {
             let title = format!("{} {build}", target.name);
-            match compile(target, build, &folder) {
+            match compile(target, build, &directory) {
                 Ok(program) => faults.extend(follow(target, &title, &stepper, &program, &options)?),
                 Err(why) => println!("| {title} | not built: {why} | | | | | |"),
             }
@@ -125,10 +125,10 @@ fn parse(arguments: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-fn compile(target: &Target, build: &str, folder: &Path) -> Result<PathBuf> {
+fn compile(target: &Target, build: &str, directory: &Path) -> Result<PathBuf> {
     let source = sh::root().join("tools/steps/src/guest.c");
     let name: String = build.chars().filter(char::is_ascii_alphanumeric).collect();
-    let program = folder.join(format!("{}-{name}", target.name));
+    let program = directory.join(format!("{}-{name}", target.name));
     let object = program.with_extension("o");
     let flags: Vec<&str> = build.split(' ').filter(|flag| *flag != "clang").collect();
     let linking: Vec<&str> =

@@ -9,7 +9,7 @@ use crate::ThreadState;
 use crate::bytes::u16_at;
 use crate::procfs::{Stat, Status, parse_id};
 use backtrail_core::Arch;
-use backtrail_sys::linux::Folder;
+use backtrail_sys::linux::Directory;
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -25,7 +25,7 @@ pub struct Target {
     arch: Arch,
     status: Status,
     /// `/proc/PID/task`.
-    tasks: Folder,
+    tasks: Directory,
 }
 
 impl Target {
@@ -45,7 +45,7 @@ impl Target {
         if first.is_kernel_thread || status.is_kernel_thread == Some(true) {
             return Err(Error::KernelThread { process, name: first.name });
         }
-        let tasks = Folder::open(&path(process, "task")).map_err(|error| missing(process, error))?;
+        let tasks = Directory::open(&path(process, "task")).map_err(|error| missing(process, error))?;
         let mut target = Self { process, living: process, arch: Arch::Unknown, status, tasks };
         if first.state.is_gone() {
             let living = target
@@ -75,7 +75,7 @@ impl Target {
         self.arch
     }
 
-    /// The folder that is `/` to it.
+    /// The directory that is `/` to it.
     pub fn root(&self) -> PathBuf {
         self.file("root")
     }
@@ -132,9 +132,9 @@ impl Target {
     }
 
     /// How many threads it has by the kernel's count, which is quicker than listing them. All stand still when it is asked for:
-    /// the links of the folder are counted at once, while for `stat` the kernel adds up the times of all threads.
+    /// the links of the directory are counted at once, while for `stat` the kernel adds up the times of all threads.
     pub(super) fn thread_count(&self) -> Option<u64> {
-        /// Those that a folder has anyway.
+        /// Those that a directory has anyway.
         const OWN_LINKS: u64 = 2;
         let links = fs::metadata(path(self.process, "task")).ok()?.nlink();
         let by_links = links.checked_sub(OWN_LINKS).filter(|count| *count > 0);
@@ -215,7 +215,7 @@ impl Target {
         let own = fs::read("/proc/self/status").unwrap_or_default();
         let filtered = own.split(|byte| *byte == b'\n').any(|line| line == b"Seccomp:\t2");
         let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
-        // The folder itself always belongs to the process's user.
+        // The directory itself always belongs to the process's user.
         let owner = fs::metadata(path(self.process, "stat")).ok().map(|metadata| metadata.uid());
         let situation = Situation {
             caller: Status::parse(&own),

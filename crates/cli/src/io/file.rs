@@ -103,17 +103,17 @@ mod tests {
 
     #[test]
     fn one_file_by_any_name() {
-        let folder = TempDir::new("one-file");
-        let file = folder.write("a/file", "x");
-        let (hard, soft) = (folder.join("hard"), folder.join("soft"));
+        let directory = TempDir::new("one-file");
+        let file = directory.write("a/file", "x");
+        let (hard, soft) = (directory.join("hard"), directory.join("soft"));
         fs::hard_link(&file, &hard).unwrap();
         symlink(&file, &soft).unwrap();
         let inputs = InputFiles::new([&file]);
-        for place in [hard, soft, folder.join("a/../a/file")] {
+        for place in [hard, soft, directory.join("a/../a/file")] {
             assert!(inputs.contains(&place), "{}", place.display());
         }
-        assert!(!inputs.contains(&folder.write("b", "x")));
-        assert!(!inputs.contains(&folder.join("absent")));
+        assert!(!inputs.contains(&directory.write("b", "x")));
+        assert!(!inputs.contains(&directory.join("absent")));
     }
 
     #[test]

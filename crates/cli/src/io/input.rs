@@ -267,10 +267,10 @@ fn add_archive(
     inputs.extend(members.map(member).map(|source| Input { source, found: true }));
 }
 
-fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>) {
-    let Ok(entries) = fs::read_dir(folder) else {
+fn search(directory: &Path, depth: usize, inputs: &mut Vec<Input>) {
+    let Ok(entries) = fs::read_dir(directory) else {
         // Kept as an input, so that reading it says what is wrong.
-        inputs.push(Input::file(folder.to_owned(), false));
+        inputs.push(Input::file(directory.to_owned(), false));
         return;
     };
     let mut paths: Vec<_> = entries.flatten().map(|entry| (entry.path(), entry.file_type())).collect();

@@ -6,11 +6,11 @@ use serde_json::Value;
 use std::process::Command;
 
 /// A process with so many threads called `conn-`, in a program with a name that no other has.
-fn named(folder: &TempDir, kind: &str, count: usize) -> Option<(Target, String)> {
-    let program = traceable(folder, NAMED, "cc", &["-O0"])?;
+fn named(directory: &TempDir, kind: &str, count: usize) -> Option<(Target, String)> {
+    let program = traceable(directory, NAMED, "cc", &["-O0"])?;
     // The kernel keeps 15 bytes of a name.
     let name = format!("bt{kind}-{}", std::process::id());
-    let renamed = folder.join(&name);
+    let renamed = directory.join(&name);
     crate::target::copy_program(&program, &renamed);
     let target = Target::start(Command::new(renamed).arg(count.to_string()));
     settled(&target, count + 4);
@@ -35,9 +35,9 @@ fn thread_names(stacks: &Value) -> Vec<&str> {
 
 #[test]
 fn processes_by_name_are_all_captured() {
-    let folder = TempDir::new("live-by-name");
-    let Some((one, name)) = named(&folder, "n", 8) else { return };
-    let renamed = folder.join(&name);
+    let directory = TempDir::new("live-by-name");
+    let Some((one, name)) = named(&directory, "n", 8) else { return };
+    let renamed = directory.join(&name);
     let two = Target::start(Command::new(renamed).arg("8"));
     settled(&two, 12);
     let text = backtrail(&["stacks", &name, "--detail", "names"]).stdout;
@@ -68,8 +68,8 @@ fn processes_by_name_are_all_captured() {
 
 #[test]
 fn threads_are_chosen_by_id_and_by_name() {
-    let folder = TempDir::new("live-chosen");
-    let Some((target, _)) = named(&folder, "c", 12) else { return };
+    let directory = TempDir::new("live-chosen");
+    let Some((target, _)) = named(&directory, "c", 12) else { return };
     let all = stacks(target.id, &[]);
     let chosen = stacks(target.id, &["--thread", "^conn-1[0-9]*$"]);
     let mut names = thread_names(&chosen);
@@ -100,8 +100,8 @@ fn threads_are_chosen_by_id_and_by_name() {
 
 #[test]
 fn busy_threads_come_alone() {
-    let folder = TempDir::new("live-busy");
-    let Some((target, _)) = named(&folder, "b", 5) else { return };
+    let directory = TempDir::new("live-busy");
+    let Some((target, _)) = named(&directory, "b", 5) else { return };
     // On a machine with much to do it may not have had its turn.
     wait_until("it had its turn", || {
         let run = backtrail(&["stacks", &target.id.to_string(), "--busy", "--format", "json"]);
@@ -118,11 +118,11 @@ fn busy_threads_come_alone() {
 
 #[test]
 fn threads_that_moved_are_told() {
-    let folder = TempDir::new("live-diff");
-    let Some((mut target, _)) = named(&folder, "d", 10) else { return };
+    let directory = TempDir::new("live-diff");
+    let Some((mut target, _)) = named(&directory, "d", 10) else { return };
     let id = target.id.to_string();
     let earlier = backtrail(&["stacks", &id, "--format", "json"]).stdout;
-    let file = folder.write("old.json", &earlier);
+    let file = directory.write("old.json", &earlier);
     let file = file.to_str().unwrap();
     assert_eq!(target.ask(), "changed\n");
     settled(&target, 14);
@@ -144,12 +144,12 @@ fn threads_that_moved_are_told() {
     let chosen = stacks(target.id, &["--diff", file, "--thread", "stay"]);
     assert_eq!(chosen["diff"]["gone"], Value::Array(Vec::new()));
     for (text, said) in [("{}", "line 1: expected stacks as JSON"), ("", "nothing is there")] {
-        let other = folder.write("other.json", text);
+        let other = directory.write("other.json", text);
         let run = backtrail(&["stacks", &id, "--diff", other.to_str().unwrap()]);
         assert!(run.code == Some(2) && run.stderr.contains(said), "{}", run.stderr);
     }
     let other = earlier.replace(&format!("\"pid\":{id},"), "\"pid\":1,");
-    let other = folder.write("other.json", &other);
+    let other = directory.write("other.json", &other);
     let run = backtrail(&["stacks", &id, "--diff", other.to_str().unwrap()]);
     assert!(
         run.code == Some(1) && run.stderr.contains("is not in the file that --diff names"),
@@ -160,8 +160,8 @@ fn threads_that_moved_are_told() {
 
 #[test]
 fn where_in_the_kernel_threads_wait_is_told() {
-    let folder = TempDir::new("live-kernel");
-    let Some((target, _)) = named(&folder, "k", 3) else { return };
+    let directory = TempDir::new("live-kernel");
+    let Some((target, _)) = named(&directory, "k", 3) else { return };
     let is_readable =
         std::fs::read_to_string(format!("/proc/{}/stack", target.id)).is_ok_and(|text| text.contains('+'));
     let captured = stacks(target.id, &["--kernel"]);

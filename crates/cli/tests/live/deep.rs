@@ -9,11 +9,11 @@ const CALLS: usize = 100_000;
 
 #[test]
 fn a_deep_stack_is_folded_and_its_depth_known() {
-    let folder = TempDir::new("live-deep");
-    let Some(program) = traceable(&folder, DEEP, "cc", &["-O1", "-fno-optimize-sibling-calls"]) else {
+    let directory = TempDir::new("live-deep");
+    let Some(program) = traceable(&directory, DEEP, "cc", &["-O1", "-fno-optimize-sibling-calls"]) else {
         return;
     };
-    let target = Target::start(Command::new(&program).arg(CALLS.to_string()).current_dir(folder.path()));
+    let target = Target::start(Command::new(&program).arg(CALLS.to_string()).current_dir(directory.path()));
     let run = backtrail(&["stacks", &target.id.to_string()]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     is_folded(&run.stdout);
@@ -21,7 +21,7 @@ fn a_deep_stack_is_folded_and_its_depth_known() {
     signal("-ABRT", target.id);
     // Its input stays open until then: a thread that has read the end of it is not in the core.
     wait_until("its core is written", || status(target.id, "State").starts_with('Z'));
-    let Some(core) = core_in(folder.path()) else {
+    let Some(core) = core_in(directory.path()) else {
         return eprintln!("a deep core not checked: the kernel writes none here (core_pattern, limits)");
     };
     let run = backtrail(&["stacks", "--core", core.to_str().unwrap(), "-e", program.to_str().unwrap()]);
@@ -42,7 +42,7 @@ fn is_folded(printed: &str) {
     assert!(begin.contains("  begin") && !printed.contains("could not go on"), "{begin}\n{printed}");
 }
 
-fn core_in(folder: &Path) -> Option<PathBuf> {
-    let mut entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn core_in(directory: &Path) -> Option<PathBuf> {
+    let mut entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core")))
 }

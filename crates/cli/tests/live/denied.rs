@@ -22,18 +22,18 @@ fn as_nobody(program: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// Everybody may run what is in the folder: a copy of the program too.
-fn opened(folder: &TempDir) -> PathBuf {
-    let copy = folder.join("backtrail");
+/// Everybody may run what is in the directory: a copy of the program too.
+fn opened(directory: &TempDir) -> PathBuf {
+    let copy = directory.join("backtrail");
     crate::target::copy_program(crate::target::program(), &copy);
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     copy
 }
 
 #[test]
 fn where_tracing_is_forbidden_it_is_said_by_what() {
-    let folder = TempDir::new("live-forbidden");
-    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
+    let directory = TempDir::new("live-forbidden");
+    let Some(program) = compiled(&directory, ODD, "cc", &[]) else { return };
     let target = Target::start(&mut Command::new(program));
     let run = run(Command::new(crate::target::program()).args(["stacks", &target.id.to_string()]));
     if may_trace() {
@@ -47,9 +47,9 @@ fn where_tracing_is_forbidden_it_is_said_by_what() {
 
 #[test]
 fn another_users_process() {
-    let folder = TempDir::new("live-other-user");
-    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
-    let backtrail = opened(&folder);
+    let directory = TempDir::new("live-other-user");
+    let Some(program) = compiled(&directory, ODD, "cc", &[]) else { return };
+    let backtrail = opened(&directory);
     let Some(mut command) = as_nobody(&backtrail) else { return };
     let target = Target::start(&mut Command::new(program));
     let run = run(command.args(["stacks", &target.id.to_string()]));
@@ -64,9 +64,9 @@ fn another_users_process() {
 
 #[test]
 fn a_process_that_made_itself_unreadable() {
-    let folder = TempDir::new("live-undumpable");
-    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
-    let backtrail = opened(&folder);
+    let directory = TempDir::new("live-undumpable");
+    let Some(program) = compiled(&directory, ODD, "cc", &[]) else { return };
+    let backtrail = opened(&directory);
     let (Some(mut command), Some(mut target)) = (as_nobody(&backtrail), as_nobody(&program)) else { return };
     let target = Target::start(target.arg("undumpable"));
     let run = run(command.args(["stacks", &target.id.to_string()]));
@@ -76,9 +76,9 @@ fn a_process_that_made_itself_unreadable() {
 
 #[test]
 fn ones_own_process_needs_no_privilege() {
-    let folder = TempDir::new("live-own-user");
-    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
-    let backtrail = opened(&folder);
+    let directory = TempDir::new("live-own-user");
+    let Some(program) = compiled(&directory, ODD, "cc", &[]) else { return };
+    let backtrail = opened(&directory);
     let (Some(mut command), Some(mut target)) = (as_nobody(&backtrail), as_nobody(&program)) else { return };
     let target = Target::start(&mut target);
     let run = run(command.args(["stacks", &target.id.to_string()]));

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 #[test]
 fn calls_go_on_and_signals_come_as_if_nothing_had_been() {
-    let folder = TempDir::new("live-calls");
-    let Some(program) = traceable(&folder, CALLS, "cc", &["-O1"]) else { return };
+    let directory = TempDir::new("live-calls");
+    let Some(program) = traceable(&directory, CALLS, "cc", &["-O1"]) else { return };
     let mut calls = Target::start(&mut Command::new(program));
     for round in 0..20 {
         let options: &[&str] = if round % 4 == 0 { &["--consistent"] } else { &[] };
@@ -27,8 +27,8 @@ fn calls_go_on_and_signals_come_as_if_nothing_had_been() {
 
 #[test]
 fn a_stopped_process_stays_stopped_and_goes_on_afterwards() {
-    let folder = TempDir::new("live-stopped");
-    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
+    let directory = TempDir::new("live-stopped");
+    let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
     let threads = Target::start(Command::new(program).arg("3"));
     target::signal("-STOP", threads.id);
     let all = |letter: &str| {
@@ -51,8 +51,8 @@ fn a_stopped_process_stays_stopped_and_goes_on_afterwards() {
 
 #[test]
 fn the_program_may_be_killed_at_any_moment() {
-    let folder = TempDir::new("live-killed");
-    let Some(program) = traceable(&folder, CALLS, "cc", &["-O1"]) else { return };
+    let directory = TempDir::new("live-killed");
+    let Some(program) = traceable(&directory, CALLS, "cc", &["-O1"]) else { return };
     let mut calls = Target::start(&mut Command::new(program));
     let id = calls.id.to_string();
     for round in 0..60_u64 {
@@ -84,8 +84,8 @@ fn threads_that_come_and_go_cost_none_of_the_others() {
         static void *brief(void *p) { usleep(300); return p; }\n\
         static void *makes(void *p) { for (;;) { pthread_t t; if (pthread_create(&t, 0, brief, p) == 0) pthread_detach(t); usleep(50); } }\n\
         int main(void) { pthread_t t; char c[4]; pthread_create(&t, 0, makes, 0); printf(\"%d\\n\", getpid()); fflush(stdout); return fgets(c, 4, stdin) == 0; }\n";
-    let folder = TempDir::new("live-brief");
-    let Some(program) = traceable(&folder, SOURCE, "cc", &[]) else { return };
+    let directory = TempDir::new("live-brief");
+    let Some(program) = traceable(&directory, SOURCE, "cc", &[]) else { return };
     let target = Target::start(&mut Command::new(program));
     for round in 0..30 {
         let captured = stacks(target.id, if round % 3 == 0 { &["--consistent"] } else { &[] });

@@ -17,8 +17,8 @@ fn has_lines(captured: &Value, function: &str) {
 
 #[test]
 fn a_program_that_was_deleted_or_replaced_is_read_as_it_runs() {
-    let folder = TempDir::new("live-deleted");
-    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
+    let directory = TempDir::new("live-deleted");
+    let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(&program).arg("2"));
     std::fs::remove_file(&program).unwrap();
     has_lines(&stacks(target.id, &[]), "deep");
@@ -36,8 +36,8 @@ fn a_library_that_was_deleted_is_read_as_it_runs() {
         static int waits(void) { char c[4]; return fgets(c, 4, stdin) != 0; }\n\
         int main(int argc, char **argv) { int (*f)(int (*)(void)) = dlsym(dlopen(argv[1], RTLD_NOW), \"in_library\");\n\
         printf(\"%d\\n\", getpid()); fflush(stdout); return f(waits); }\n";
-    let (folder, other) = (TempDir::new("live-library"), TempDir::new("live-library-user"));
-    let Some(library) = traceable(&folder, LIBRARY, "cc", &["-shared", "-fPIC"]) else { return };
+    let (directory, other) = (TempDir::new("live-library"), TempDir::new("live-library-user"));
+    let Some(library) = traceable(&directory, LIBRARY, "cc", &["-shared", "-fPIC"]) else { return };
     let Some(program) = traceable(&other, PROGRAM, "cc", &["-ldl"]) else { return };
     let target = Target::start(Command::new(program).arg(&library));
     std::fs::remove_file(&library).unwrap();
@@ -46,8 +46,8 @@ fn a_library_that_was_deleted_is_read_as_it_runs() {
 
 #[test]
 fn a_process_in_other_namespaces_is_read_by_its_own_root() {
-    let folder = TempDir::new("live-namespaces");
-    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
+    let directory = TempDir::new("live-namespaces");
+    let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
     // The program is run from a file system that is mounted in its namespace only.
     let script =
         "mount -t tmpfs none /mnt && cp \"$0\" /mnt/inside && exec unshare -p -f --mount-proc /mnt/inside 2";
@@ -86,8 +86,8 @@ fn static_musl_and_32_bit_programs() {
         ("cc", &["-m32"]),
         ("cc", &["-m32", "-O2", "-fomit-frame-pointer"]),
     ] {
-        let folder = TempDir::new("live-kinds");
-        let Some(program) = traceable(&folder, THREADS, compiler, options) else { continue };
+        let directory = TempDir::new("live-kinds");
+        let Some(program) = traceable(&directory, THREADS, compiler, options) else { continue };
         let target = Target::start(Command::new(program).arg("3"));
         let captured = stacks(target.id, &[]);
         has_lines(&captured, "deep");
@@ -111,8 +111,8 @@ fn static_musl_and_32_bit_programs() {
 
 #[test]
 fn images_are_told_with_their_places_and_symbols() {
-    let folder = TempDir::new("live-images");
-    let Some(program) = traceable(&folder, ODD, "cc", &["-Wl,--build-id"]) else { return };
+    let directory = TempDir::new("live-images");
+    let Some(program) = traceable(&directory, ODD, "cc", &["-Wl,--build-id"]) else { return };
     let target = Target::start(&mut Command::new(&program));
     let run = backtrail(&["images", &target.id.to_string(), "--format", "json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);

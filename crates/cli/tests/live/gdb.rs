@@ -20,8 +20,8 @@ for thread in gdb.selected_inferior().threads():
 end
 ";
 
-fn by_gdb(folder: &TempDir, id: u32) -> Option<BTreeMap<u64, Vec<String>>> {
-    let script = folder.write("frames.gdb", SCRIPT);
+fn by_gdb(directory: &TempDir, id: u32) -> Option<BTreeMap<u64, Vec<String>>> {
+    let script = directory.write("frames.gdb", SCRIPT);
     let mut command = Command::new("gdb");
     command.args([
         "-q",
@@ -63,14 +63,14 @@ fn by_backtrail(id: u32) -> BTreeMap<u64, Vec<String>> {
 }
 
 /// Stops the process, so that both see the same.
-fn compare(folder: &TempDir, id: u32, threads: usize, what: &str) {
+fn compare(directory: &TempDir, id: u32, threads: usize, what: &str) {
     target::signal("-STOP", id);
     target::wait_until("it stops", || {
         let ids = target::thread_ids(id);
         ids.iter().all(|id| target::status(*id, "State").starts_with('T'))
     });
     let ours = by_backtrail(id);
-    let theirs = by_gdb(folder, id);
+    let theirs = by_gdb(directory, id);
     target::signal("-CONT", id);
     let Some(theirs) = theirs else { return };
     assert_eq!(theirs.len(), threads, "{what}: {theirs:#?}");
@@ -84,11 +84,11 @@ fn one_and_many_threads_of_c_with_and_without_frame_pointers() {
         (&["-O2", "-fomit-frame-pointer"], &[0, 63, 999]),
         (&["-O2", "-fno-omit-frame-pointer", "-static"], &[7]),
     ] {
-        let folder = TempDir::new("live-gdb");
-        let Some(program) = traceable(&folder, THREADS, "cc", options) else { return };
+        let directory = TempDir::new("live-gdb");
+        let Some(program) = traceable(&directory, THREADS, "cc", options) else { return };
         for count in counts {
             let target = Target::start(Command::new(&program).arg(count.to_string()));
-            compare(&folder, target.id, count + 1, &format!("{options:?} {count}"));
+            compare(&directory, target.id, count + 1, &format!("{options:?} {count}"));
         }
     }
 }

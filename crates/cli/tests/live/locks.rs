@@ -10,12 +10,12 @@ fn thread<'s>(stacks: &'s Value, name: &str) -> &'s Value {
 }
 
 /// A process with so many threads in a circle, once all of them wait.
-fn deadlocked(folder: &TempDir, count: usize) -> Option<Target> {
+fn deadlocked(directory: &TempDir, count: usize) -> Option<Target> {
     if std::env::consts::ARCH != "x86_64" {
         eprintln!("skipped: the locks of other processors are not known");
         return None;
     }
-    let program = traceable(folder, DEADLOCK, "cc", &[])?;
+    let program = traceable(directory, DEADLOCK, "cc", &[])?;
     let target = Target::start(Command::new(program).arg(count.to_string()));
     crate::target::wait_until("all wait for a lock", || {
         let stacks = stacks(target.id, &[]);
@@ -28,8 +28,8 @@ fn deadlocked(folder: &TempDir, count: usize) -> Option<Target> {
 #[test]
 fn deadlocks_come_first_and_are_certain_where_all_stopped_together() {
     for count in [2, 3] {
-        let folder = TempDir::new("live-deadlock");
-        let Some(target) = deadlocked(&folder, count) else { return };
+        let directory = TempDir::new("live-deadlock");
+        let Some(target) = deadlocked(&directory, count) else { return };
         let captured = stacks(target.id, &["--consistent"]);
         let [deadlock] = &captured["deadlocks"].as_array().unwrap()[..] else { panic!("{captured:#}") };
         assert_eq!((&deadlock["certain"], &deadlock["waiting_behind"]), (&true.into(), &2.into()));

@@ -20,10 +20,10 @@ int main(void) {
 "#;
 
 /// The same, without its debug info and symbols; they are in the file that is second.
-fn stripped(folder: &TempDir, options: &[&str]) -> Option<(std::path::PathBuf, Vec<u8>)> {
+fn stripped(directory: &TempDir, options: &[&str]) -> Option<(std::path::PathBuf, Vec<u8>)> {
     let options = [options, &["-Wl,--build-id=sha1", "-O1", "-fno-optimize-sibling-calls"]].concat();
-    let program = traceable(folder, SOURCE, "cc", &options)?;
-    let debug = folder.join("program.debug");
+    let program = traceable(directory, SOURCE, "cc", &options)?;
+    let debug = directory.join("program.debug");
     let copied = run(Command::new("objcopy").arg("--only-keep-debug").args([&program, &debug]));
     assert_eq!(copied.code, Some(0), "{}", copied.stderr);
     let striped = run(Command::new("strip").arg(&program));
@@ -48,8 +48,8 @@ fn own_names(json: &Value) -> Vec<String> {
 
 #[test]
 fn a_stripped_program_is_said_to_be_one_and_named_by_a_server() {
-    let folder = TempDir::new("live-stripped");
-    let Some((path, debug)) = stripped(&folder, &[]) else { return };
+    let directory = TempDir::new("live-stripped");
+    let Some((path, debug)) = stripped(&directory, &[]) else { return };
     let target = Target::start(&mut Command::new(path));
     let pid = target.id.to_string();
 
@@ -83,8 +83,8 @@ fn a_stripped_program_is_said_to_be_one_and_named_by_a_server() {
 
 #[test]
 fn between_exports_nothing_is_named_after_them() {
-    let folder = TempDir::new("live-exports");
-    let Some((path, _)) = stripped(&folder, &["-rdynamic"]) else { return };
+    let directory = TempDir::new("live-exports");
+    let Some((path, _)) = stripped(&directory, &["-rdynamic"]) else { return };
     let target = Target::start(&mut Command::new(path));
     let json = stacks(target.id, &[]);
     let image = own_image(&json);

@@ -7,15 +7,15 @@ use backtrail_testkit::TempDir;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-fn odd(folder: &TempDir, kind: &str) -> Option<Target> {
-    let program = traceable(folder, ODD, "cc", &["-O1", "-fno-omit-frame-pointer"])?;
+fn odd(directory: &TempDir, kind: &str) -> Option<Target> {
+    let program = traceable(directory, ODD, "cc", &["-O1", "-fno-omit-frame-pointer"])?;
     Some(Target::start(Command::new(program).arg(kind)))
 }
 
 #[test]
 fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
-    let folder = TempDir::new("live-vfork");
-    let Some(target) = odd(&folder, "vfork") else { return };
+    let directory = TempDir::new("live-vfork");
+    let Some(target) = odd(&directory, "vfork") else { return };
     crate::target::wait_until("the parent sleeps", || status(target.id, "State").starts_with('D'));
     for options in [&[][..], &["--consistent"]] {
         let began = Instant::now();
@@ -42,8 +42,8 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
 
 #[test]
 fn a_call_that_the_kernel_began_anew_keeps_its_name() {
-    let folder = TempDir::new("live-timed");
-    let Some(program) = traceable(&folder, TIMED, "cc", &[]) else { return };
+    let directory = TempDir::new("live-timed");
+    let Some(program) = traceable(&directory, TIMED, "cc", &[]) else { return };
     let target = Target::start(&mut Command::new(program));
     let ids = || thread_ids(target.id).into_iter().filter(|id| *id != target.id);
     // What a thread is named by is the next thing that it waits in.
@@ -68,8 +68,8 @@ fn a_call_that_the_kernel_began_anew_keeps_its_name() {
 
 #[test]
 fn a_thread_that_somebody_traces_is_told_so() {
-    let folder = TempDir::new("live-traced");
-    let Some(target) = odd(&folder, "traced") else { return };
+    let directory = TempDir::new("live-traced");
+    let Some(target) = odd(&directory, "traced") else { return };
     let captured = stacks(target.id, &[]);
     let thread = &captured["threads"][0];
     let why = thread["ended_because"].as_str().unwrap();
@@ -79,8 +79,8 @@ fn a_thread_that_somebody_traces_is_told_so() {
 
 #[test]
 fn a_zombie_and_processes_that_are_none_are_refused_with_the_reason() {
-    let folder = TempDir::new("live-zombie");
-    let Some(program) = compiled(&folder, ODD, "cc", &[]) else { return };
+    let directory = TempDir::new("live-zombie");
+    let Some(program) = compiled(&directory, ODD, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("zombie"));
     for (id, reason) in [
         (target.id.to_string(), "is a zombie"),
@@ -104,8 +104,8 @@ fn a_zombie_and_processes_that_are_none_are_refused_with_the_reason() {
 
 #[test]
 fn a_process_whose_first_thread_has_ended_is_captured() {
-    let folder = TempDir::new("live-no-leader");
-    let Some(target) = odd(&folder, "no-leader") else { return };
+    let directory = TempDir::new("live-no-leader");
+    let Some(target) = odd(&directory, "no-leader") else { return };
     crate::target::wait_until("the first thread ends", || status(target.id, "State").starts_with('Z'));
     let other = thread_ids(target.id).into_iter().find(|id| *id != target.id).unwrap();
     crate::target::wait_until("the other one waits", || status(other, "State").starts_with('S'));
@@ -121,8 +121,8 @@ fn code_made_at_run_time_is_named_by_its_map() {
     if std::env::consts::ARCH != "x86_64" {
         return eprintln!("skipped: the code is for x86_64");
     }
-    let folder = TempDir::new("live-made");
-    let Some(target) = odd(&folder, "made") else { return };
+    let directory = TempDir::new("live-made");
+    let Some(target) = odd(&directory, "made") else { return };
     let captured = stacks(target.id, &[]);
     let names = names(&captured["threads"][0]);
     let at = names.iter().position(|name| name == "made at run time").unwrap_or_else(|| panic!("{names:?}"));
@@ -131,8 +131,8 @@ fn code_made_at_run_time_is_named_by_its_map() {
 
 #[test]
 fn a_thread_means_its_process_and_each_is_told_with_its_times() {
-    let folder = TempDir::new("live-facts");
-    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
+    let directory = TempDir::new("live-facts");
+    let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("5"));
     let ids = thread_ids(target.id);
     crate::target::wait_until("all sleep", || ids.iter().all(|id| status(*id, "State").starts_with('S')));
@@ -160,8 +160,8 @@ fn a_thread_means_its_process_and_each_is_told_with_its_times() {
 
 #[test]
 fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
-    let folder = TempDir::new("live-fold");
-    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
+    let directory = TempDir::new("live-fold");
+    let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
     let target = Target::start(Command::new(program).arg("37"));
     let text = backtrail(&["stacks", &target.id.to_string()]).stdout;
     // Depths 20 to 34, the first seven of them three times.
@@ -180,9 +180,9 @@ fn identical_stacks_are_shown_once_with_the_threads_that_have_them() {
 
 #[test]
 fn what_a_process_calls_itself_moves_no_cursor() {
-    let folder = TempDir::new("live-escapes");
-    let Some(program) = traceable(&folder, THREADS, "cc", &[]) else { return };
-    let renamed = folder.join("a\u{1b}[31m\nb");
+    let directory = TempDir::new("live-escapes");
+    let Some(program) = traceable(&directory, THREADS, "cc", &[]) else { return };
+    let renamed = directory.join("a\u{1b}[31m\nb");
     crate::target::copy_program(program.as_ref(), &renamed);
     let target = Target::start(Command::new(renamed).args(["1", "\u{1b}[2J\nfake line"]));
     for format in ["text", "collapsed"] {

@@ -20,9 +20,9 @@ const PROBE: &str = include_str!("targets/probe.c");
 /// by a program of the test's own, and told in one line where it is so.
 pub(crate) fn may_trace() -> bool {
     static MAY: LazyLock<bool> = LazyLock::new(|| {
-        let folder = TempDir::new("live-probe");
+        let directory = TempDir::new("live-probe");
         // Without a compiler the tests have nothing to trace.
-        let Some(program) = compiled(&folder, PROBE, "cc", &[]) else { return true };
+        let Some(program) = compiled(&directory, PROBE, "cc", &[]) else { return true };
         let said = run(&mut Command::new(program)).stdout;
         if said.trim() != "yes" {
             eprintln!("skipped: processes may not be traced here: {}", said.trim());
@@ -33,9 +33,14 @@ pub(crate) fn may_trace() -> bool {
 }
 
 /// Compiles a C program; `None`, and one line, where there is no compiler for it.
-pub(crate) fn compiled(folder: &TempDir, source: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
-    let file = folder.write("program.c", source);
-    let program = folder.join("program");
+pub(crate) fn compiled(
+    directory: &TempDir,
+    source: &str,
+    compiler: &str,
+    options: &[&str],
+) -> Option<PathBuf> {
+    let file = directory.write("program.c", source);
+    let program = directory.join("program");
     let mut command = Command::new(compiler);
     command.arg("-o").arg(&program).arg(file).args(["-g", "-pthread"]).args(options);
     match command.output() {
@@ -53,8 +58,13 @@ pub(crate) fn compiled(folder: &TempDir, source: &str, compiler: &str, options: 
 }
 
 /// The same for a program to be captured; `None`, and one line, also where that is forbidden.
-pub(crate) fn traceable(folder: &TempDir, source: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
-    if may_trace() { compiled(folder, source, compiler, options) } else { None }
+pub(crate) fn traceable(
+    directory: &TempDir,
+    source: &str,
+    compiler: &str,
+    options: &[&str],
+) -> Option<PathBuf> {
+    if may_trace() { compiled(directory, source, compiler, options) } else { None }
 }
 
 /// A program that runs, until its input is closed.

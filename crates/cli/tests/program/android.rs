@@ -48,7 +48,7 @@ fn ndk_stack_names_the_frames_of_a_log() {
 fn reports() -> Vec<PathBuf> {
     let Some(corpus) = backtrail_testkit::corpus() else { return Vec::new() };
     let mut found = Vec::new();
-    for folder in [
+    for directory in [
         "android",
         "kinds/android-tombstone",
         "kinds/android-tombstone-pb",
@@ -56,7 +56,7 @@ fn reports() -> Vec<PathBuf> {
         "kinds/java",
         "kinds/java-threaddump",
     ] {
-        for entry in std::fs::read_dir(corpus.join(folder)).unwrap() {
+        for entry in std::fs::read_dir(corpus.join(directory)).unwrap() {
             let path = entry.unwrap().path();
             let name = path.to_string_lossy().into_owned();
             if !name.ends_with(".gz") && !name.ends_with("-metadata.txt") {

@@ -7,7 +7,7 @@ const REPORT: &str = "fixtures/sample/reports/null-member.ips";
 
 #[test]
 fn what_is_no_report_is_said_with_its_place() {
-    let folder = TempDir::new("no-reports");
+    let directory = TempDir::new("no-reports");
     let cases: [(&str, &[u8]); 5] = [
         ("empty.crash", b""),
         ("binary.crash", &[0, 159, 146, 150, 7, 0, 1, 2]),
@@ -16,7 +16,7 @@ fn what_is_no_report_is_said_with_its_place() {
         ("deep.ips", &[b'['; 100_000]),
     ];
     for (name, bytes) in cases {
-        let path = folder.write(name, bytes);
+        let path = directory.write(name, bytes);
         let run = backtrail(&["symbolicate", path.to_str().unwrap()]);
         assert_eq!(run.code, 2, "{name}: {}", run.whole());
         assert_eq!(run.stdout, "", "{name}");
@@ -26,8 +26,8 @@ fn what_is_no_report_is_said_with_its_place() {
 
 #[test]
 fn one_unreadable_report_does_not_stop_the_rest() {
-    let folder = TempDir::new("one-bad");
-    let bad = folder.write("bad.crash", "nothing of a report\n");
+    let directory = TempDir::new("one-bad");
+    let bad = directory.write("bad.crash", "nothing of a report\n");
     let run = backtrail(&[
         "symbolicate",
         bad.to_str().unwrap(),
@@ -58,11 +58,11 @@ fn a_report_cut_anywhere_is_read_as_far_as_it_goes() {
 
 #[test]
 fn a_debug_file_cut_in_half_is_named_and_the_rest_goes_on() {
-    let folder = TempDir::new("half");
+    let directory = TempDir::new("half");
     let inner = "Weather.app.dSYM/Contents/Resources/DWARF/Weather";
     let whole = std::fs::read(workspace_root().join("fixtures/sample/symbols").join(inner)).unwrap();
-    folder.write(inner, &whole[..whole.len() / 2]);
-    let symbols = folder.path().to_str().unwrap();
+    directory.write(inner, &whole[..whole.len() / 2]);
+    let symbols = directory.path().to_str().unwrap();
     let run = backtrail(&["symbolicate", REPORT, "-s", symbols]);
     assert!(run.code < 2, "{}", run.whole());
     assert!(run.whole().contains("DWARF/Weather: "), "{}", run.whole());
@@ -71,12 +71,12 @@ fn a_debug_file_cut_in_half_is_named_and_the_rest_goes_on() {
 
 #[cfg(unix)]
 #[test]
-fn link_loops_and_pipes_in_the_symbols_folder_end() {
-    let folder = TempDir::new("loops");
-    folder.create_dir("a/b");
-    std::os::unix::fs::symlink(folder.path(), folder.join("a/b/up")).unwrap();
-    std::os::unix::fs::symlink(folder.join("a"), folder.join("a/self")).unwrap();
-    let symbols = folder.path().to_str().unwrap();
+fn link_loops_and_pipes_in_the_symbols_directory_end() {
+    let directory = TempDir::new("loops");
+    directory.create_dir("a/b");
+    std::os::unix::fs::symlink(directory.path(), directory.join("a/b/up")).unwrap();
+    std::os::unix::fs::symlink(directory.join("a"), directory.join("a/self")).unwrap();
+    let symbols = directory.path().to_str().unwrap();
     let run = backtrail(&["symbolicate", REPORT, "-s", symbols]);
     assert_eq!(run.code, 1, "{}", run.whole());
 }

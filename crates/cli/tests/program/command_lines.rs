@@ -5,8 +5,8 @@ use backtrail_testkit::{TempDir, workspace_root};
 
 #[test]
 fn random_command_lines_end_well() {
-    let folder = TempDir::new("command-lines");
-    let (seeds, directory) = (seeds(&workspace_root()), folder.join("files"));
+    let directory = TempDir::new("command-lines");
+    let (seeds, directory) = (seeds(&workspace_root()), directory.join("files"));
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut codes = [0; 3];
     for _ in 0..1_200 {

@@ -50,10 +50,10 @@ fn origins(json: &str) -> Vec<(String, Option<u64>, String)> {
 
 #[test]
 fn packed_reports_are_unpacked() {
-    let folder = TempDir::new("packed");
+    let directory = TempDir::new("packed");
     for (program, name) in [("gzip", "a.gz"), ("zstd", "a.zst"), ("xz", "a.xz")] {
         let Some(bytes) = packed(program, &report()) else { continue };
-        let file = folder.write(name, &bytes);
+        let file = directory.write(name, &bytes);
         let file = file.to_str().unwrap();
         for run in [backtrail(&["explain", file]), with_input(&["explain", "-"], &bytes)] {
             assert_eq!(run.code, 0, "{name}: {}", run.stderr);
@@ -62,7 +62,7 @@ fn packed_reports_are_unpacked() {
         // The report itself comes out as it went in.
         let run = backtrail(&["symbolicate", "--format", "crash", file]);
         assert!(run.stdout.as_bytes() == report(), "{name}");
-        let cut = folder.write("cut.gz", &bytes[..bytes.len() / 3]);
+        let cut = directory.write("cut.gz", &bytes[..bytes.len() / 3]);
         let run = backtrail(&["explain", cut.to_str().unwrap()]);
         assert!(run.code > 0, "{name}: a report that is cut is not done");
     }
@@ -70,7 +70,7 @@ fn packed_reports_are_unpacked() {
 
 #[test]
 fn members_of_an_archive_are_reports_of_their_own() {
-    let folder = TempDir::new("archive");
+    let directory = TempDir::new("archive");
     let (text, json) = (report(), ips());
     let members: [(&str, &[u8]); 5] = [
         ("one.crash", &text),
@@ -80,7 +80,7 @@ fn members_of_an_archive_are_reports_of_their_own() {
         ("notes.txt", b"What these reports are."),
     ];
     let bytes = zipped(&members);
-    let file = folder.write("reports.zip", &bytes);
+    let file = directory.write("reports.zip", &bytes);
     let run = backtrail(&["explain", "--format", "json", file.to_str().unwrap()]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let expected = [("reports.zip!one.crash", None), ("two.ips", None)];
@@ -91,7 +91,7 @@ fn members_of_an_archive_are_reports_of_their_own() {
     assert!(run.stderr.contains("1 of 4 reports passed over, being something else: "), "{}", run.stderr);
     let run = with_input(&["explain", "--format", "json", "-"], &bytes);
     assert_eq!(origins(&run.stdout)[0].0, "standard input!one.crash");
-    let out = format!("{}/out/", folder.path().display());
+    let out = format!("{}/out/", directory.path().display());
     let run = backtrail(&["symbolicate", file.to_str().unwrap(), "-o", &out]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let mut names: Vec<_> =
@@ -99,7 +99,7 @@ fn members_of_an_archive_are_reports_of_their_own() {
     names.sort();
     assert_eq!(names, ["one.txt", "two.txt"]);
     // Cut off, an archive has no directory.
-    let cut = folder.write("cut.zip", &bytes[..bytes.len() / 2]);
+    let cut = directory.write("cut.zip", &bytes[..bytes.len() / 2]);
     let run = backtrail(&["explain", cut.to_str().unwrap()]);
     assert_eq!(run.code, 2, "{}", run.stdout);
     assert!(run.stderr.contains("cut.zip: "), "{}", run.stderr);
@@ -107,12 +107,12 @@ fn members_of_an_archive_are_reports_of_their_own() {
 
 #[test]
 fn several_reports_in_a_file_are_several() {
-    let folder = TempDir::new("several");
+    let directory = TempDir::new("several");
     let (text, json) = (report(), ips());
     let both = [&text[..], &text].concat();
     let two = [&json[..], b"\n", &json].concat();
     for (bytes, name) in [(&both, "two.crash"), (&two, "two.ips")] {
-        let file = folder.write(name, bytes);
+        let file = directory.write(name, bytes);
         let run = backtrail(&["symbolicate", "--format", "json", file.to_str().unwrap()]);
         let expected = [1, 2].map(|part| (name.to_owned(), Some(part), TITLE.to_owned()));
         assert_eq!(origins(&run.stdout), expected, "{}", run.stderr);
@@ -120,7 +120,7 @@ fn several_reports_in_a_file_are_several() {
         assert!(run.stdout.as_bytes() == bytes.as_slice(), "{name}");
         let run = backtrail(&["symbolicate", file.to_str().unwrap()]);
         assert!(run.stdout.contains(&format!("{name}, report 2 <==")), "{}", run.stdout);
-        let out = format!("{}/out-{name}/", folder.path().display());
+        let out = format!("{}/out-{name}/", directory.path().display());
         backtrail(&["symbolicate", "--format", "html", file.to_str().unwrap(), "-o", &out]);
         let mut names: Vec<_> =
             std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();

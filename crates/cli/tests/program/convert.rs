@@ -6,8 +6,8 @@ use backtrail_testkit::{TempDir, assert_snapshot, workspace_root};
 const BINARIES: &str = "fixtures/symbolize/bin";
 
 /// Output without what differs from run to run.
-fn steady(run: &Run, folder: &TempDir) -> String {
-    let whole = run.whole().replace(folder.path().to_str().unwrap(), "OUT");
+fn steady(run: &Run, directory: &TempDir) -> String {
+    let whole = run.whole().replace(directory.path().to_str().unwrap(), "OUT");
     let lines = whole.lines().map(|line| match line.split_once(" s, ") {
         Some(_) if line.starts_with("  ") => "  SECONDS s, SIZE in, SIZE out".to_owned(),
         _ => line.to_owned(),
@@ -15,8 +15,8 @@ fn steady(run: &Run, folder: &TempDir) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-fn names(folder: &TempDir) -> Vec<String> {
-    let entries = std::fs::read_dir(folder.path()).unwrap();
+fn names(directory: &TempDir) -> Vec<String> {
+    let entries = std::fs::read_dir(directory.path()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
@@ -24,18 +24,18 @@ fn names(folder: &TempDir) -> Vec<String> {
 
 #[test]
 fn what_a_conversion_says() {
-    let folder = TempDir::new("convert-summary");
-    let out = format!("{}/", folder.path().display());
+    let directory = TempDir::new("convert-summary");
+    let out = format!("{}/", directory.path().display());
     let run = backtrail(&["convert", "fixtures/sample/symbols", "-o", &out, "--verify"]);
     let path = workspace_root().join("crates/cli/tests/program/snapshots/convert.txt");
-    assert_snapshot(path, &steady(&run, &folder));
+    assert_snapshot(path, &steady(&run, &directory));
     let expected = ["Telemetry-arm64", "Telemetry-x86_64", "Weather-arm64", "Weather-x86_64"];
-    assert_eq!(names(&folder), expected.map(|name| format!("{name}.btsym")));
+    assert_eq!(names(&directory), expected.map(|name| format!("{name}.btsym")));
 }
 
 #[test]
 fn tables_answer_as_the_binaries_do() {
-    let folder = TempDir::new("convert-lookup");
+    let directory = TempDir::new("convert-lookup");
     let mut compared = 0;
     for name in [
         "gcc-dwarf5.elf",
@@ -46,7 +46,7 @@ fn tables_answer_as_the_binaries_do() {
         "macho-arm64.dwarf",
     ] {
         let binary = format!("{BINARIES}/{name}");
-        let table = format!("{}/{name}.btsym", folder.path().display());
+        let table = format!("{}/{name}.btsym", directory.path().display());
         let run = backtrail(&["convert", &binary, "-o", &table, "--verify", "--json"]);
         assert_eq!(run.code, 0, "{}", run.whole());
         let summary: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -68,8 +68,8 @@ fn tables_answer_as_the_binaries_do() {
 
 #[test]
 fn reports_are_symbolicated_from_tables() {
-    let folder = TempDir::new("convert-report");
-    let out = format!("{}/", folder.path().display());
+    let directory = TempDir::new("convert-report");
+    let out = format!("{}/", directory.path().display());
     assert_eq!(backtrail(&["convert", "fixtures/sample/symbols", "-o", &out]).code, 0);
     let report = "fixtures/sample/reports/sdk-exception.ips";
     let with = |symbols: &str| backtrail(&["symbolicate", report, "-s", symbols, "--format", "crash"]);
@@ -79,11 +79,11 @@ fn reports_are_symbolicated_from_tables() {
 
 #[test]
 fn a_table_beside_a_binary_is_used_and_one_of_another_build_is_not() {
-    let folder = TempDir::new("convert-beside");
+    let directory = TempDir::new("convert-beside");
     for (name, as_name) in [("gcc-dwarf5.elf", "program"), ("symbols.elf", "stripped")] {
-        folder.write(as_name, std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap());
+        directory.write(as_name, std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap());
     }
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     assert_eq!(backtrail(&["convert", &path("program"), "-o", &path("program.btsym")]).code, 0);
     std::fs::copy(path("program.btsym"), path("stripped.btsym")).unwrap();
     for name in ["program", "stripped"] {
@@ -99,8 +99,8 @@ fn a_table_beside_a_binary_is_used_and_one_of_another_build_is_not() {
 
 #[test]
 fn nothing_is_left_behind_where_there_is_no_table() {
-    let folder = TempDir::new("convert-nothing");
-    let out = folder.path().to_str().unwrap().to_owned();
+    let directory = TempDir::new("convert-nothing");
+    let out = directory.path().to_str().unwrap().to_owned();
     let fails = |arguments: &[&str], expected: &str| {
         let run = backtrail(arguments);
         assert_eq!(run.code, 2, "{}", run.whole());
@@ -114,19 +114,19 @@ fn nothing_is_left_behind_where_there_is_no_table() {
         "4 tables need a directory",
     );
     let binary = "fixtures/symbolize/bin/gcc-dwarf5.elf";
-    fails(&["convert", binary, "-o", &format!("{out}/no/such/folder.btsym")], "cannot write");
+    fails(&["convert", binary, "-o", &format!("{out}/no/such/directory.btsym")], "cannot write");
     fails(&["convert", binary, "--jobs", "0"], "--jobs");
-    assert_eq!(names(&folder), [""; 0]);
+    assert_eq!(names(&directory), [""; 0]);
     assert_eq!(backtrail(&["convert", binary, "-o", &out]).code, 0);
-    assert_eq!(names(&folder), ["gcc-dwarf5.elf.btsym"]);
+    assert_eq!(names(&directory), ["gcc-dwarf5.elf.btsym"]);
     fails(&["convert", &format!("{out}/gcc-dwarf5.elf.btsym"), "-o", &out], "is a table already");
 }
 
 #[test]
 fn what_is_cut_off_is_told() {
-    let folder = TempDir::new("convert-cut");
-    let file = folder.join("cut");
-    let out = folder.join("cut.btsym");
+    let directory = TempDir::new("convert-cut");
+    let file = directory.join("cut");
+    let out = directory.join("cut.btsym");
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
     for name in ["gcc-dwarf5.elf", "macho-arm64.dwarf"] {
         let whole = std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap();
@@ -143,21 +143,21 @@ fn what_is_cut_off_is_told() {
 
 #[test]
 fn split_debug_info_is_part_of_its_binary() {
-    let folder = TempDir::new("convert-split");
+    let directory = TempDir::new("convert-split");
     for name in ["clang-split-5.elf", "clang-split-5-chain.dwo", "clang-split-5-start.dwo"] {
         let bytes = std::fs::read(workspace_root().join(BINARIES).join(name)).unwrap();
-        folder.write(format!("single/{name}"), &bytes);
+        directory.write(format!("single/{name}"), &bytes);
         if !name.ends_with(".dwo") {
-            folder.write(format!("packed/{name}"), &bytes);
+            directory.write(format!("packed/{name}"), &bytes);
             let package = std::fs::read(workspace_root().join(BINARIES).join(format!("{name}.dwp"))).unwrap();
-            folder.write(format!("packed/{name}.dwp"), package);
+            directory.write(format!("packed/{name}.dwp"), package);
         }
     }
     let inlined = |inputs: &[&str]| {
         let inputs: Vec<String> =
-            inputs.iter().map(|input| folder.join(input).to_str().unwrap().to_owned()).collect();
+            inputs.iter().map(|input| directory.join(input).to_str().unwrap().to_owned()).collect();
         let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-        let out = folder.join("out.btsym");
+        let out = directory.join("out.btsym");
         let run = backtrail(&[&["convert", "--json", "-o", out.to_str().unwrap()], &*inputs].concat());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{inputs:?}");
         assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
@@ -177,7 +177,7 @@ fn split_debug_info_is_part_of_its_binary() {
         ]),
         expected
     );
-    let alone = backtrail(&["convert", folder.join("packed/clang-split-5.elf.dwp").to_str().unwrap()]);
+    let alone = backtrail(&["convert", directory.join("packed/clang-split-5.elf.dwp").to_str().unwrap()]);
     assert_eq!(alone.code, 2, "{}", alone.whole());
     assert!(
         alone.stderr.contains("expected the binary that this split debug info belongs to"),

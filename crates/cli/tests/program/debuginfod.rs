@@ -85,8 +85,8 @@ fn without_the_flag_nobody_is_asked_and_without_servers_that_is_said() {
 
 #[test]
 fn single_files_get_their_debug_file_too() {
-    let folder = TempDir::new("debuginfod-stripped");
-    let stripped = folder.join("orders");
+    let directory = TempDir::new("debuginfod-stripped");
+    let stripped = directory.join("orders");
     let strip = std::process::Command::new("strip")
         .args(["-o", stripped.to_str().unwrap()])
         .arg(fixtures().join("stacks/orders"))
@@ -103,7 +103,7 @@ fn single_files_get_their_debug_file_too() {
     let stripped = stripped.to_str().unwrap();
     let run = ask(&server.url, &["lookup", "-e", stripped, address]);
     assert!(run.code == 0 && run.stdout.contains("orders.c"), "{}", run.whole());
-    let table = folder.join("orders.btsym");
+    let table = directory.join("orders.btsym");
     let run = ask(&server.url, &["convert", stripped, "-o", table.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.whole());
     let run = backtrail(&["lookup", "-e", table.to_str().unwrap(), address]);

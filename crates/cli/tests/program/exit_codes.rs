@@ -23,19 +23,19 @@ fn garbage() -> Vec<u8> {
     (0..4000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
-fn code(command: &str, folder: &TempDir) -> (i32, String) {
-    let run = backtrail(&[command, folder.path().to_str().unwrap()]);
+fn code(command: &str, directory: &TempDir) -> (i32, String) {
+    let run = backtrail(&[command, directory.path().to_str().unwrap()]);
     (run.code, run.stderr)
 }
 
 #[test]
 fn a_directory_of_garbage_is_nothing_that_could_be_read() {
     for command in ["symbolicate", "explain"] {
-        let folder = TempDir::new("garbage");
+        let directory = TempDir::new("garbage");
         for name in ["a.crash", "b.ips", "c.txt"] {
-            folder.write(name, garbage());
+            directory.write(name, garbage());
         }
-        let (code, said) = code(command, &folder);
+        let (code, said) = code(command, &directory);
         assert_eq!(code, 2, "{said}");
         assert!(said.contains("2 of 3 reports could not be read: "), "{said}");
         assert!(said.contains("1 of 3 reports passed over, being something else: "), "{said}");
@@ -45,22 +45,22 @@ fn a_directory_of_garbage_is_nothing_that_could_be_read() {
 #[test]
 fn a_directory_of_one_unreadable_report() {
     for command in ["symbolicate", "explain"] {
-        let folder = TempDir::new("one-unreadable");
-        folder.write("a.ips", garbage());
-        let (code, said) = code(command, &folder);
+        let directory = TempDir::new("one-unreadable");
+        directory.write("a.ips", garbage());
+        let (code, said) = code(command, &directory);
         assert_eq!(code, 2, "{said}");
     }
 }
 
 #[test]
 fn an_unreadable_report_among_good_ones_is_counted_and_named() {
-    let folder = TempDir::new("among-good");
-    folder.write("good.ips", report());
-    folder.write("README.md", "What these reports are.");
-    let (code_without, said) = code("explain", &folder);
+    let directory = TempDir::new("among-good");
+    directory.write("good.ips", report());
+    directory.write("README.md", "What these reports are.");
+    let (code_without, said) = code("explain", &directory);
     assert_eq!(code_without, 0, "what is no report, and is not called one, is passed over: {said}");
-    folder.write("bad.ips", garbage());
-    let (code_with, said) = code("explain", &folder);
+    directory.write("bad.ips", garbage());
+    let (code_with, said) = code("explain", &directory);
     assert_eq!(code_with, 1, "{said}");
     let last = said.lines().find(|line| line.contains("could not be read")).unwrap();
     assert!(last.contains("1 of 3 reports") && last.contains("bad.ips"), "{said}");
@@ -70,7 +70,7 @@ fn an_unreadable_report_among_good_ones_is_counted_and_named() {
 fn a_report_that_is_cut_is_not_done() {
     let whole = report();
     for command in ["symbolicate", "explain"] {
-        let folder = TempDir::new("cut");
+        let directory = TempDir::new("cut");
         for (name, text) in [
             ("half.ips", whole[..whole.len() / 2].to_vec()),
             ("tail.ips", whole[..whole.len() - 3].to_vec()),
@@ -78,12 +78,12 @@ fn a_report_that_is_cut_is_not_done() {
             ("open.ips", with_body(b"{")),
             ("empty.ips", with_body(b"")),
         ] {
-            let file = folder.write(name, text);
+            let file = directory.write(name, text);
             let run = backtrail(&[command, file.to_str().unwrap()]);
             let expected = if matches!(name, "half.ips" | "tail.ips") { 1 } else { 2 };
             assert_eq!(run.code, expected, "{command} {name}: {}", run.whole());
         }
-        let (code, said) = code(command, &folder);
+        let (code, said) = code(command, &directory);
         assert_eq!(code, 1, "{said}");
         assert!(said.contains("3 of 5 reports could not be read"), "{said}");
         assert!(said.contains("2 of 5 reports cut or broken"), "{said}");
@@ -95,8 +95,8 @@ fn one_of_many_files_is_not_all_of_them() {
     let good = "fixtures/symbolize/bin/gcc-cold.elf";
     assert_eq!(backtrail(&["images", good, "README.md"]).code, 1);
     assert_eq!(backtrail(&["images", "README.md", "no/such/file"]).code, 2);
-    let folder = TempDir::new("one-of-many");
-    let out = format!("{}/", folder.path().display());
+    let directory = TempDir::new("one-of-many");
+    let out = format!("{}/", directory.path().display());
     let run = backtrail(&["convert", good, "README.md", "-o", &out]);
     assert_eq!(run.code, 1, "{}", run.whole());
     assert_eq!(backtrail(&["convert", "README.md", "-o", &out]).code, 2);

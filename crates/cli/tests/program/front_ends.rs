@@ -41,8 +41,9 @@ fn snapshot(name: &str, actual: &str) {
 
 /// A tool that is installed; tells where it is not.
 fn tool(name: &str) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());
+    let directories = std::env::var_os("PATH")?;
+    let found =
+        std::env::split_paths(&directories).map(|directory| directory.join(name)).find(|path| path.is_file());
     if found.is_none() {
         eprintln!("{name} is not installed: nothing to compare with");
     }
@@ -205,9 +206,9 @@ fn addr2line_recorded() {
 
 #[test]
 fn addr2line_reads_options_from_a_file() {
-    let folder = TempDir::new("addr2line-options");
-    folder.write("options", format!("-e {BIN}/gcc-cold.elf\n-af '0x400113'").as_bytes());
-    let options = format!("@{}", folder.path().join("options").display());
+    let directory = TempDir::new("addr2line-options");
+    directory.write("options", format!("-e {BIN}/gcc-cold.elf\n-af '0x400113'").as_bytes());
+    let options = format!("@{}", directory.path().join("options").display());
     let run = backtrail(&["addr2line", &options, "0x40014b"]);
     assert_eq!(
         run.stdout,
@@ -247,9 +248,9 @@ fn the_front_ends_answer_line_by_line() {
 #[cfg(unix)]
 #[test]
 fn the_front_ends_go_by_their_names() {
-    let folder = TempDir::new("links");
+    let directory = TempDir::new("links");
     let link = |name: &str| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_backtrail"), &path).unwrap();
         path
     };
@@ -289,13 +290,13 @@ fn atos_recorded() {
 /// Kernels have their code in a segment of its own, which their reports tell the address of.
 #[test]
 fn atos_counts_from_the_code_of_kernels() {
-    let folder = TempDir::new("atos-kernel");
+    let directory = TempDir::new("atos-kernel");
     let mut bytes = std::fs::read(workspace_root().join(BIN).join("macho-arm64.dylib")).unwrap();
     let name = *b"__LINKEDIT\0\0\0\0\0\0";
     let at = bytes.windows(16).position(|window| *window == name).unwrap();
     bytes[at..at + 16].copy_from_slice(b"__TEXT_EXEC\0\0\0\0\0");
     let stated = u64::from_le_bytes(*bytes[at + 16..].first_chunk().unwrap());
-    let kernel = folder.write("kernel", &bytes);
+    let kernel = directory.write("kernel", &bytes);
     let slid = format!("{:x}", stated + 0xffff_ff80_0000_0000);
     let ask =
         |arguments: &[&str]| backtrail(&[&["atos", "-o", kernel.to_str().unwrap()], arguments].concat());
@@ -309,9 +310,9 @@ fn atos_counts_from_the_code_of_kernels() {
 
 #[test]
 fn atos_reads_addresses_from_a_file() {
-    let folder = TempDir::new("atos-addresses");
-    folder.write("addresses", b"0x1000041cc\t0x10000416c\n\n 0x10 ");
-    let file = folder.path().join("addresses");
+    let directory = TempDir::new("atos-addresses");
+    directory.write("addresses", b"0x1000041cc\t0x10000416c\n\n 0x10 ");
+    let file = directory.path().join("addresses");
     let run = backtrail(&["atos", "-o", WEATHER, "-arch", "arm64", "-f", file.to_str().unwrap()]);
     assert_eq!(run.stdout.lines().count(), 3, "{}", run.stdout);
     assert!(run.stdout.ends_with("\n0x10\n"), "{}", run.stdout);
@@ -392,10 +393,10 @@ int main(int c, char** v) { std::map<std::string, std::vector<int>> m; return wo
 #[test]
 fn addr2line_says_what_gnu_says_of_a_real_program() {
     let (Some(gnu), Some(compiler)) = (tool("addr2line"), tool("g++")) else { return };
-    let folder = TempDir::new("real-program");
-    folder.write("program.cpp", PROGRAM.as_bytes());
-    let source = folder.path().join("program.cpp");
-    let binary = folder.path().join("program");
+    let directory = TempDir::new("real-program");
+    directory.write("program.cpp", PROGRAM.as_bytes());
+    let source = directory.path().join("program.cpp");
+    let binary = directory.path().join("program");
     let (source, path) = (source.to_str().unwrap(), binary.to_str().unwrap());
     let compiled = run(&compiler, &["-std=c++17", "-O2", "-g", source, "-o", path], b"");
     assert_eq!(compiled.code, 0, "{}", compiled.stderr);

@@ -96,14 +96,14 @@ fn hostile_lines(text: &str) -> String {
 
 #[test]
 fn reports() {
-    let folder = TempDir::new("hostile-reports");
+    let directory = TempDir::new("hostile-reports");
     let mut shown = 0;
     for name in ["null-member", "sdk-exception", "watchdog", "worker-assertion"] {
         for extension in ["ips", "crash"] {
             let path = workspace_root().join(format!("fixtures/sample/reports/{name}.{extension}"));
             let text = std::fs::read_to_string(path).unwrap();
             let text = if extension == "ips" { hostile_json(&text) } else { hostile_lines(&text) };
-            let file = folder.write(format!("{name}.{extension}"), text);
+            let file = directory.write(format!("{name}.{extension}"), text);
             let file = file.to_str().unwrap();
             let symbols = workspace_root().join("fixtures/sample/symbols");
             for format in ["text", "html", "json", "crash"] {
@@ -128,7 +128,7 @@ fn reports() {
 }
 
 /// A library whose symbol, sections and file have the hostile text as their names.
-fn hostile_binary(folder: &TempDir) -> std::path::PathBuf {
+fn hostile_binary(directory: &TempDir) -> std::path::PathBuf {
     let mut elf = Elf::default();
     let symbol = ElfSymbol { name: HOSTILE, value: 0x1000, size: 0x10, kind: 2, binding: 1, section: 1 };
     let (table, names) = elf.symbol_table(&[symbol]);
@@ -152,15 +152,15 @@ fn hostile_binary(folder: &TempDir) -> std::path::PathBuf {
         ..ElfSection::default()
     };
     elf.sections = vec![text, symtab, strtab, hostile];
-    folder.write(HOSTILE.replace('/', ""), elf.build())
+    directory.write(HOSTILE.replace('/', ""), elf.build())
 }
 
 #[test]
 fn binaries_and_paths() {
-    let folder = TempDir::new("hostile-binary");
-    let binary = hostile_binary(&folder);
+    let directory = TempDir::new("hostile-binary");
+    let binary = hostile_binary(&directory);
     let file = binary.to_str().unwrap();
-    let table = folder.join("table");
+    let table = directory.join("table");
     let table = table.to_str().unwrap();
     for arguments in [
         &["lookup", "-e", file, "0x1004", HOSTILE][..],
@@ -229,9 +229,9 @@ fn messages() {
 
 #[test]
 fn programs_get_the_same_json() {
-    let folder = TempDir::new("hostile-json");
+    let directory = TempDir::new("hostile-json");
     let path = workspace_root().join("fixtures/sample/reports/null-member.ips");
-    let report = folder.write("a.ips", hostile_json(&std::fs::read_to_string(path).unwrap()));
+    let report = directory.write("a.ips", hostile_json(&std::fs::read_to_string(path).unwrap()));
     let (_, text) = run(&["explain", "--format", "json", report.to_str().unwrap()], b"", false);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let found = value.to_string();
@@ -240,7 +240,7 @@ fn programs_get_the_same_json() {
 
 #[test]
 fn a_long_name_is_cut_for_people_and_whole_for_programs() {
-    let folder = TempDir::new("long-name");
+    let directory = TempDir::new("long-name");
     let name: &'static str = Box::leak("n".repeat(60_000).into_boxed_str());
     let mut elf = Elf::default();
     let symbol = ElfSymbol { name, value: 0x1000, size: 0x10, kind: 2, binding: 1, section: 1 };
@@ -257,7 +257,7 @@ fn a_long_name_is_cut_for_people_and_whole_for_programs() {
         ElfSection { name: ".symtab", kind: 2, data: table, link: 3, info: 1, ..ElfSection::default() };
     let strtab = ElfSection { name: ".strtab", kind: 3, data: names, ..ElfSection::default() };
     elf.sections = vec![text, symtab, strtab];
-    let file = folder.write("long", elf.build());
+    let file = directory.write("long", elf.build());
     let file = file.to_str().unwrap();
     let people = run(&["lookup", "-e", file, "0x1004"], b"", false).1;
     assert!(people.len() < 4_000 && people.contains("of 60000 characters left out"), "{people}");

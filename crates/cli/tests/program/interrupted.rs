@@ -11,8 +11,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_backtrail");
 const FORMATS: [&str; 3] = ["btsym", "gsym", "breakpad"];
 const BINARY: &str = "fixtures/symbolize/bin/gcc-cold.elf";
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
@@ -31,8 +31,8 @@ fn out_of_space_leaves_what_was_there() {
     let limited = "ulimit -f $1 && trap '' XFSZ && exec \"$0\" convert \"$2\" -o \"$3\" --format $4";
     let killed = "ulimit -c 0; ulimit -f $1 && exec \"$0\" convert \"$2\" -o \"$3\" --format $4";
     for format in FORMATS {
-        let folder = TempDir::new("out-of-space");
-        let out = folder.write("out", "what was there");
+        let directory = TempDir::new("out-of-space");
+        let out = directory.write("out", "what was there");
         let out = out.to_str().unwrap();
         let mut failures = 0;
         for blocks in 0.. {
@@ -47,7 +47,7 @@ fn out_of_space_leaves_what_was_there() {
                     assert_eq!(output.status.code(), Some(2), "{told}");
                     assert!(told.contains(out) && told.contains("cannot write"), "{told}");
                 }
-                assert_eq!(names(folder.path()), ["out"], "{format}, {blocks} blocks");
+                assert_eq!(names(directory.path()), ["out"], "{format}, {blocks} blocks");
                 assert_eq!(std::fs::read(out).unwrap(), b"what was there");
             }
             if std::fs::read(out).unwrap() != b"what was there" {
@@ -55,7 +55,7 @@ fn out_of_space_leaves_what_was_there() {
             }
         }
         assert!(failures > 2, "{format}: {failures}");
-        assert_eq!(names(folder.path()), ["out"]);
+        assert_eq!(names(directory.path()), ["out"]);
         assert_eq!(
             backtrail(&["lookup", "-e", out, "0x1005"]).code,
             backtrail(&["lookup", "-e", BINARY, "0x1005"]).code
@@ -66,10 +66,10 @@ fn out_of_space_leaves_what_was_there() {
 /// A small file system of its own, where namespaces of mounts are allowed.
 #[test]
 fn a_full_or_read_only_disk_leaves_nothing() {
-    let folder = TempDir::new("full-disk");
-    let place = folder.create_dir("disk");
+    let directory = TempDir::new("full-disk");
+    let place = directory.create_dir("disk");
     let place = place.to_str().unwrap();
-    let input = many_symbols(&folder, 4_000);
+    let input = many_symbols(&directory, 4_000);
     let input = input.to_str().unwrap();
     let mount = |options: &str, line: &str| {
         let script =
@@ -84,7 +84,7 @@ fn a_full_or_read_only_disk_leaves_nothing() {
         );
         return;
     }
-    // The table itself, and what is made from it, do not fit in; nor does a name in a folder that is read-only.
+    // The table itself, and what is made from it, do not fit in; nor does a name in a directory that is read-only.
     for (options, format) in [
         ("size=8k", "btsym"),
         ("size=64k", "gsym"),
@@ -101,7 +101,7 @@ fn a_full_or_read_only_disk_leaves_nothing() {
 }
 
 /// A program with so many symbols that converting it takes a while.
-fn many_symbols(folder: &TempDir, count: u32) -> PathBuf {
+fn many_symbols(directory: &TempDir, count: u32) -> PathBuf {
     let mut elf = Elf::default();
     let symbols: Vec<_> = (0..count)
         .map(|number| ElfSymbol {
@@ -126,7 +126,7 @@ fn many_symbols(folder: &TempDir, count: u32) -> PathBuf {
         ElfSection { name: ".symtab", kind: 2, data: table, link: 3, info: 1, ..ElfSection::default() };
     let strtab = ElfSection { name: ".strtab", kind: 3, data: names, ..ElfSection::default() };
     elf.sections = vec![text, symtab, strtab];
-    folder.write("input/many", elf.build())
+    directory.write("input/many", elf.build())
 }
 
 fn start(input: &Path, out: &Path, format: &str) -> Child {
@@ -136,16 +136,16 @@ fn start(input: &Path, out: &Path, format: &str) -> Child {
 }
 
 /// Waits until a process has begun to write: a file without a name, or with a passing one.
-fn wait_for_file(child: &mut Child, folder: &Path) -> bool {
+fn wait_for_file(child: &mut Child, directory: &Path) -> bool {
     let descriptors = format!("/proc/{}/fd", child.id());
-    let folder_text = folder.to_str().unwrap();
+    let directory_text = directory.to_str().unwrap();
     let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end && child.try_wait().unwrap().is_none() {
         let open = std::fs::read_dir(&descriptors).into_iter().flatten().flatten();
         let mut targets = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        let is_in_folder =
-            |path: PathBuf| path.parent().is_some_and(|parent| parent.to_str() == Some(folder_text));
-        if targets.any(is_in_folder) {
+        let is_in_directory =
+            |path: PathBuf| path.parent().is_some_and(|parent| parent.to_str() == Some(directory_text));
+        if targets.any(is_in_directory) {
             return true;
         }
         std::thread::sleep(Duration::from_micros(200));
@@ -155,10 +155,10 @@ fn wait_for_file(child: &mut Child, folder: &Path) -> bool {
 
 #[test]
 fn interrupted_runs_leave_nothing_and_do_not_disturb_the_next() {
-    let folder = TempDir::new("interrupted");
-    let input = many_symbols(&folder, 60_000);
+    let directory = TempDir::new("interrupted");
+    let input = many_symbols(&directory, 60_000);
     for format in FORMATS {
-        let place = folder.create_dir(format);
+        let place = directory.create_dir(format);
         let out = place.join("out");
         let mut caught = 0;
         for signal in ["INT", "KILL", "TERM"] {
@@ -190,10 +190,10 @@ fn interrupted_runs_leave_nothing_and_do_not_disturb_the_next() {
 
 #[test]
 fn several_at_once_leave_one_whole_file() {
-    let folder = TempDir::new("at-once");
-    let input = many_symbols(&folder, 2_000);
+    let directory = TempDir::new("at-once");
+    let input = many_symbols(&directory, 2_000);
     for format in FORMATS {
-        let place = folder.create_dir(format);
+        let place = directory.create_dir(format);
         let (alone, out) = (place.join("alone"), place.join("out"));
         assert!(start(&input, &alone, format).wait().unwrap().success());
         let children: Vec<_> = (0..6).map(|_| start(&input, &out, format)).collect();

@@ -134,10 +134,10 @@ fn answers(file: &Path) -> String {
 
 #[test]
 fn debug_info_behind_4_gib_is_read() {
-    let folder = TempDir::new("large-elf");
+    let directory = TempDir::new("large-elf");
     let (small, name) = (fixture("gcc-dwarf5.elf"), "gcc-dwarf5.elf");
-    let Some(large) = spread(&small, folder.join(name)) else { return };
-    let small = folder.write("small/gcc-dwarf5.elf", small);
+    let Some(large) = spread(&small, directory.join(name)) else { return };
+    let small = directory.write("small/gcc-dwarf5.elf", small);
     let expected = answers(&small);
     assert!(expected.contains("/src/chain.h"), "{expected}");
     assert_eq!(answers(&large), expected);
@@ -147,7 +147,7 @@ fn debug_info_behind_4_gib_is_read() {
     );
     for format in ["btsym", "gsym", "breakpad"] {
         let convert = |input: &Path, output: &str| {
-            let output = folder.join(output);
+            let output = directory.join(output);
             let verify: &[&str] = if format == "btsym" { &["--verify"] } else { &[] };
             done(&[&["convert", "--format", format, text(input), "-o", text(&output)], verify].concat());
             std::fs::read(output).unwrap()
@@ -161,9 +161,9 @@ fn debug_info_behind_4_gib_is_read() {
 /// that are used.
 #[test]
 fn strings_behind_4_gib_are_found() {
-    let folder = TempDir::new("large-strings");
+    let directory = TempDir::new("large-strings");
     let mut elf = fixture("clang-dwarf64.elf");
-    let small = folder.write("small.elf", &elf);
+    let small = directory.write("small.elf", &elf);
     let all = sections(&elf);
     let find = |name: &str| all.iter().find(|section| section.name == name).unwrap();
     let (strings, offsets) = (find(".debug_str"), find(".debug_str_offsets"));
@@ -181,7 +181,7 @@ fn strings_behind_4_gib_are_found() {
     put(&mut elf, strings.at + 0x18, GIB);
     put(&mut elf, strings.at + 0x20, 4 * GIB + strings.size as u64);
     let pieces = [(0, &*elf), (5 * GIB, &*text_of_strings)];
-    let Some(large) = sparse(folder.join("large.elf"), &pieces) else { return };
+    let Some(large) = sparse(directory.join("large.elf"), &pieces) else { return };
     let functions = |file: &Path| {
         let code = sections(&elf).into_iter().find(|section| section.name == ".text").unwrap();
         let start = number(&elf, code.at + 0x10, 8);
@@ -193,7 +193,7 @@ fn strings_behind_4_gib_are_found() {
     let expected = functions(&small);
     assert!(expected.contains("leaf") && expected.contains("chain.h"), "{expected}");
     assert_eq!(functions(&large), expected);
-    let table = folder.join("large.btsym");
+    let table = directory.join("large.btsym");
     done(&["convert", "--verify", text(&large), "-o", text(&table)]);
     assert_eq!(functions(&table), expected);
 }
@@ -201,9 +201,9 @@ fn strings_behind_4_gib_are_found() {
 /// Each section of a table has 64 bits to say where it is.
 #[test]
 fn a_table_of_more_than_4_gib_is_read() {
-    let folder = TempDir::new("large-table");
-    let small = folder.write("small.elf", fixture("gcc-dwarf5.elf"));
-    let table = folder.join("small.btsym");
+    let directory = TempDir::new("large-table");
+    let small = directory.write("small.elf", fixture("gcc-dwarf5.elf"));
+    let table = directory.join("small.btsym");
     done(&["convert", text(&small), "-o", text(&table)]);
     let bytes = std::fs::read(&table).unwrap();
     let count = number(&bytes, 52, 4) as usize;
@@ -220,12 +220,12 @@ fn a_table_of_more_than_4_gib_is_read() {
     }
     assert!(end > 4 * GIB);
     put(&mut head, 16, end);
-    let directory = crc32(&head[160..]);
-    head[152..156].copy_from_slice(&directory.to_le_bytes());
+    let checksum = crc32(&head[160..]);
+    head[152..156].copy_from_slice(&checksum.to_le_bytes());
     let header = crc32(&head[..156]);
     head[156..160].copy_from_slice(&header.to_le_bytes());
     pieces.push((0, &head));
-    let Some(large) = sparse(folder.join("large.btsym"), &pieces) else { return };
+    let Some(large) = sparse(directory.join("large.btsym"), &pieces) else { return };
     let of = |file: &Path| {
         looked_up(&["lookup", "--format", "json", "-e", text(file), "0x400113", "0x40014b", "0x10"])
     };

@@ -13,12 +13,12 @@ fn text(path: &Path) -> &str {
 }
 
 /// A copy of a file of the repository.
-fn copy(folder: &TempDir, from: &str, name: &str) -> std::path::PathBuf {
-    folder.write(name, std::fs::read(workspace_root().join(from)).unwrap())
+fn copy(directory: &TempDir, from: &str, name: &str) -> std::path::PathBuf {
+    directory.write(name, std::fs::read(workspace_root().join(from)).unwrap())
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).unwrap();
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
@@ -26,16 +26,16 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn an_input_is_never_written_over_by_whatever_name() {
-    let folder = TempDir::new("over-input");
-    let report = copy(&folder, REPORT, "a.ips");
-    let binary = copy(&folder, BINARY, "program");
+    let directory = TempDir::new("over-input");
+    let report = copy(&directory, REPORT, "a.ips");
+    let binary = copy(&directory, BINARY, "program");
     let before = (std::fs::read(&report).unwrap(), std::fs::read(&binary).unwrap());
     for (original, kind) in [(&report, "report"), (&binary, "binary")] {
-        std::fs::hard_link(original, folder.join(format!("{kind}-hard"))).unwrap();
-        std::os::unix::fs::symlink(original, folder.join(format!("{kind}-soft"))).unwrap();
+        std::fs::hard_link(original, directory.join(format!("{kind}-hard"))).unwrap();
+        std::os::unix::fs::symlink(original, directory.join(format!("{kind}-soft"))).unwrap();
     }
-    let all = names(folder.path());
-    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let all = names(directory.path());
+    let place = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     for (input, output) in [
         ("a.ips", "a.ips"),
         ("a.ips", "report-hard"),
@@ -62,41 +62,41 @@ fn an_input_is_never_written_over_by_whatever_name() {
         }
     }
     assert_eq!(before, (std::fs::read(&report).unwrap(), std::fs::read(&binary).unwrap()));
-    assert_eq!(names(folder.path()), all);
+    assert_eq!(names(directory.path()), all);
 }
 
 #[test]
 fn reports_are_not_filled_in_where_they_lie() {
-    let folder = TempDir::new("over-inputs");
-    let report = copy(&folder, "fixtures/sample/reports/null-member.crash", "a.crash");
+    let directory = TempDir::new("over-inputs");
+    let report = copy(&directory, "fixtures/sample/reports/null-member.crash", "a.crash");
     let before = std::fs::read(&report).unwrap();
-    let directory = text(folder.path());
-    let run = backtrail(&["symbolicate", directory, "--format", "crash", "-o", directory]);
+    let inputs = text(directory.path());
+    let run = backtrail(&["symbolicate", inputs, "--format", "crash", "-o", inputs]);
     assert_eq!(run.code, 2, "{}", run.whole());
     assert_eq!(std::fs::read(&report).unwrap(), before);
-    assert_eq!(names(folder.path()), ["a.crash"]);
+    assert_eq!(names(directory.path()), ["a.crash"]);
 }
 
 /// The debug files that answered were found in a directory, not named.
 #[test]
 fn what_answered_is_not_written_over() {
-    let folder = TempDir::new("over-symbols");
+    let directory = TempDir::new("over-symbols");
     let inner = "Weather.app.dSYM/Contents/Resources/DWARF/Weather";
-    let dwarf = copy(&folder, &format!("fixtures/sample/symbols/{inner}"), inner);
+    let dwarf = copy(&directory, &format!("fixtures/sample/symbols/{inner}"), inner);
     let before = std::fs::read(&dwarf).unwrap();
-    let run = backtrail(&["symbolicate", REPORT, "-s", text(folder.path()), "-o", text(&dwarf)]);
+    let run = backtrail(&["symbolicate", REPORT, "-s", text(directory.path()), "-o", text(&dwarf)]);
     assert_eq!(run.code, 2, "{}", run.whole());
     assert!(std::fs::read(&dwarf).unwrap() == before);
 }
 
 #[test]
 fn where_nothing_is_done_nothing_changes() {
-    let folder = TempDir::new("not-done");
-    let old = folder.write("old", "what was there");
-    let (old, new) = (text(&old), folder.join("new"));
+    let directory = TempDir::new("not-done");
+    let old = directory.write("old", "what was there");
+    let (old, new) = (text(&old), directory.join("new"));
     let new = text(&new);
-    let directory = format!("{new}/");
-    for output in [old, new, &directory] {
+    let below = format!("{new}/");
+    for output in [old, new, &below] {
         for command in [
             &["symbolicate", "no/such/report", "-o", output][..],
             &["symbolicate", "README.md", "-o", output],
@@ -106,7 +106,7 @@ fn where_nothing_is_done_nothing_changes() {
         ] {
             let run = backtrail(command);
             assert_eq!(run.code, 2, "{command:?}: {}", run.whole());
-            assert_eq!(names(folder.path()), ["old"], "{command:?}");
+            assert_eq!(names(directory.path()), ["old"], "{command:?}");
             assert_eq!(std::fs::read(old).unwrap(), b"what was there", "{command:?}");
         }
     }
@@ -116,13 +116,13 @@ fn where_nothing_is_done_nothing_changes() {
 
 #[test]
 fn inputs_of_one_name_have_an_output_each() {
-    let folder = TempDir::new("one-name");
-    let reports = ["x/a.ips", "y/a.ips", "z/a-2.ips", "z/b.ips"].map(|name| copy(&folder, REPORT, name));
-    let out = folder.join("out/");
+    let directory = TempDir::new("one-name");
+    let reports = ["x/a.ips", "y/a.ips", "z/a-2.ips", "z/b.ips"].map(|name| copy(&directory, REPORT, name));
+    let out = directory.join("out/");
     let mut command = vec!["symbolicate", "--format", "json", "-o", text(&out)];
     command.extend(reports.iter().map(|path| text(path)));
     // The path that `join` makes has no separator at its end.
-    let out = format!("{}/", folder.join("out").display());
+    let out = format!("{}/", directory.join("out").display());
     command[4] = &out;
     assert!(backtrail(&command).code < 2);
     assert_eq!(names(Path::new(&out)), ["a-2.json", "b.json", "x-a.ips.json", "y-a.ips.json"]);
@@ -142,8 +142,8 @@ fn devices_and_pipes_are_written_to_as_they_are() {
     assert_eq!(full.code, 2, "{}", full.whole());
     assert!(full.stderr.contains("cannot write /dev/full"), "{}", full.stderr);
 
-    let folder = TempDir::new("pipe-output");
-    let pipe = folder.join("pipe");
+    let directory = TempDir::new("pipe-output");
+    let pipe = directory.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let reader = std::thread::spawn({
         let pipe = pipe.clone();
@@ -156,8 +156,8 @@ fn devices_and_pipes_are_written_to_as_they_are() {
 
 #[test]
 fn a_table_goes_to_a_pipe_whole() {
-    let folder = TempDir::new("table-to-pipe");
-    let file = folder.join("table");
+    let directory = TempDir::new("table-to-pipe");
+    let file = directory.join("table");
     assert_eq!(backtrail(&["convert", BINARY, "-o", text(&file)]).code, 0);
     let script = "\"$0\" convert \"$1\" -o /dev/stdout | cmp - \"$2\"";
     let mut command = std::process::Command::new("bash");
@@ -170,8 +170,8 @@ fn a_table_goes_to_a_pipe_whole() {
 /// `>>` opens the file to be added to, and `/dev/stdout` is that file.
 #[test]
 fn what_a_shell_opened_is_not_replaced() {
-    let folder = TempDir::new("append");
-    let log = folder.write("log", "before\n");
+    let directory = TempDir::new("append");
+    let log = directory.write("log", "before\n");
     let script = "\"$0\" symbolicate \"$1\" -o /dev/stdout >>\"$2\"";
     let mut command = std::process::Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_backtrail"), REPORT, text(&log)]);

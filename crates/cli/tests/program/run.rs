@@ -1,4 +1,4 @@
-//! Runs the program in the workspace's folder, so that the paths in its output are the same everywhere.
+//! Runs the program in the workspace's directory, so that the paths in its output are the same everywhere.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -18,7 +18,7 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
         "fixtures/sample/symbols",
     ];
     let corpus = backtrail_testkit::corpus();
-    let folders: Vec<_> = corpus
+    let directories: Vec<_> = corpus
         .iter()
         .flat_map(|corpus| {
             // What `sample` prints nests deeper than `serde_json` reads (128 levels).
@@ -38,11 +38,11 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
             names.map(|name| corpus.join(name).display().to_string())
         })
         .collect();
-    for (position, folder) in folders.iter().enumerate() {
+    for (position, directory) in directories.iter().enumerate() {
         let has_symbols = position == 0;
-        arguments.push(folder);
+        arguments.push(directory);
         arguments.extend(has_symbols.then_some("-s"));
-        arguments.extend(has_symbols.then_some(folder.as_str()));
+        arguments.extend(has_symbols.then_some(directory.as_str()));
     }
     let run = backtrail(&arguments);
     assert!(run.code < 2, "{}", run.stderr);

@@ -111,15 +111,15 @@ fn symbolicate_without_symbols_says_what_is_missing() {
 
 #[test]
 fn symbolicate_with_another_builds_symbols_says_so() {
-    let folder = TempDir::new("other-build");
+    let directory = TempDir::new("other-build");
     let original =
         workspace_root().join("fixtures/sample/symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather");
     let mut bytes = std::fs::read(original).unwrap();
     for id in uuids(&bytes) {
         bytes[id] ^= 0xff;
     }
-    folder.write("Weather.app.dSYM/Contents/Resources/DWARF/Weather", &bytes);
-    let symbols = folder.path().to_str().unwrap();
+    directory.write("Weather.app.dSYM/Contents/Resources/DWARF/Weather", &bytes);
+    let symbols = directory.path().to_str().unwrap();
     let run = backtrail(&["symbolicate", "fixtures/sample/reports/null-member.crash", "-s", symbols]);
     assert_eq!(run.code, 1);
     assert!(run.stdout.contains("has the name but UUID"), "{}", run.stdout);
@@ -263,20 +263,20 @@ fn demangle_types_and_text() {
 
 #[test]
 fn man_pages_and_completions_come_from_the_same_definitions() {
-    let folder = TempDir::new("generated");
-    let path = folder.path().to_str().unwrap();
+    let directory = TempDir::new("generated");
+    let path = directory.path().to_str().unwrap();
     for what in ["man", "completions"] {
         assert_eq!(backtrail(&["generate", what, path]).code, 0);
     }
-    let man = std::fs::read_to_string(folder.join("backtrail-symbolicate.1")).unwrap();
+    let man = std::fs::read_to_string(directory.join("backtrail-symbolicate.1")).unwrap();
     assert!(man.contains("dSYM"), "{man}");
-    assert!(folder.join("backtrail.bash").exists() && folder.join("_backtrail").exists());
+    assert!(directory.join("backtrail.bash").exists() && directory.join("_backtrail").exists());
 }
 
 #[test]
-fn several_reports_go_into_a_folder() {
-    let folder = TempDir::new("output");
-    let path = format!("{}/out/", folder.path().display());
+fn several_reports_go_into_a_directory() {
+    let directory = TempDir::new("output");
+    let path = format!("{}/out/", directory.path().display());
     let run = backtrail(&[
         "symbolicate",
         "fixtures/sample/reports",
@@ -288,11 +288,11 @@ fn several_reports_go_into_a_folder() {
         &path,
     ]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
-    let pages = std::fs::read_dir(folder.join("out")).unwrap().count();
+    let pages = std::fs::read_dir(directory.join("out")).unwrap().count();
     assert_eq!(pages, 11, "one page for each report, also for those of the same name, and their index");
-    let index = std::fs::read_to_string(folder.join("out/index.html")).unwrap();
+    let index = std::fs::read_to_string(directory.join("out/index.html")).unwrap();
     snapshot("index.html", &index);
     for link in index.split("href=\"./").skip(1).filter_map(|rest| rest.split('"').next()) {
-        assert!(folder.join("out").join(link).exists(), "{link}");
+        assert!(directory.join("out").join(link).exists(), "{link}");
     }
 }

@@ -67,15 +67,15 @@ fn a_saved_stack_in_every_form() {
 /// `fixtures/stacks/minidump.py` makes them of the cores.
 #[test]
 fn a_minidump_has_the_stacks_of_its_core() {
-    for (folder, program) in [
+    for (directory, program) in [
         ("fixtures/stacks", "orders"),
         ("fixtures/threads", "threads.aarch64"),
         ("fixtures/threads", "threads.arm"),
         ("fixtures/threads", "threads.i386"),
     ] {
-        let (dump, core) = (format!("{folder}/{program}.dmp"), format!("{folder}/{program}.core"));
-        let by_dump = backtrail(&["stacks", "--minidump", &dump, "-s", folder, "--format", "collapsed"]);
-        let program = format!("{folder}/{program}");
+        let (dump, core) = (format!("{directory}/{program}.dmp"), format!("{directory}/{program}.core"));
+        let by_dump = backtrail(&["stacks", "--minidump", &dump, "-s", directory, "--format", "collapsed"]);
+        let program = format!("{directory}/{program}");
         let by_core = backtrail(&["stacks", "--core", &core, "-e", &program, "--format", "collapsed"]);
         assert_eq!((by_dump.code, by_dump.stdout), (0, by_core.stdout), "{program}: {}", by_dump.stderr);
     }
@@ -118,14 +118,14 @@ fn another_build_of_the_program_is_refused() {
 
 #[test]
 fn a_core_that_is_cut_off_gives_what_is_left() {
-    let folder = TempDir::new("cut-core");
+    let directory = TempDir::new("cut-core");
     let whole = std::fs::read(fixtures().join("stacks/orders.core")).unwrap();
-    let path = folder.write("cut.core", &whole[..BEFORE_MEMORY]);
+    let path = directory.write("cut.core", &whole[..BEFORE_MEMORY]);
     let run = backtrail(&["stacks", "--core", path.to_str().unwrap(), "-e", PROGRAM]);
     // Registers and list of files are there, the stack is not.
     assert_eq!(run.code, 0, "{}", run.whole());
     snapshot("stacks-cut.txt", &run.stdout);
-    let path = folder.write("short.core", &whole[..100]);
+    let path = directory.write("short.core", &whole[..100]);
     let run = backtrail(&["stacks", "--core", path.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
     assert!(run.stderr.contains("short.core: ") && run.stderr.contains("program headers"), "{}", run.stderr);
@@ -144,10 +144,10 @@ fn kernel_core() -> Vec<u8> {
 
 #[test]
 fn what_is_no_core_is_refused_with_the_reason() {
-    let folder = TempDir::new("no-cores");
-    let kernel = folder.write("vmcore", kernel_core());
-    let empty = folder.write("empty", b"");
-    let text = folder.write("text", b"not a core\n");
+    let directory = TempDir::new("no-cores");
+    let kernel = directory.write("vmcore", kernel_core());
+    let empty = directory.write("empty", b"");
+    let text = directory.write("text", b"not a core\n");
     for (core, reason) in [
         (PROGRAM, "expected an ELF core (type 4), found a library or position-independent executable"),
         ("README.md", "expected an ELF core, found something else"),
@@ -171,24 +171,24 @@ fn what_is_no_core_is_refused_with_the_reason() {
 
 #[test]
 fn what_is_no_saved_stack_is_refused_with_the_reason() {
-    let folder = TempDir::new("no-saved-stack");
-    let path = folder.path().to_str().unwrap().to_owned();
+    let directory = TempDir::new("no-saved-stack");
+    let path = directory.path().to_str().unwrap().to_owned();
     let refused = |reason: &str| {
         let run = backtrail(&["stacks", "--offline", &path]);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
         assert!(run.stderr.contains(reason), "{reason}: {}", run.stderr);
     };
     refused("regs.txt: expected this file");
-    folder.write("regs.txt", "rip: 1000\n");
+    directory.write("regs.txt", "rip: 1000\n");
     refused("maps.txt: expected this file");
-    folder.write("maps.txt", "nothing\n");
+    directory.write("maps.txt", "nothing\n");
     refused("expected lines of `start-end rwxp offset device inode name`");
-    folder.write("maps.txt", "1000-2000 r-xp 0 00:00 0 a.so\n");
-    folder.write("regs.txt", "ra: 1000\npc: 1000\n");
+    directory.write("maps.txt", "1000-2000 r-xp 0 00:00 0 a.so\n");
+    directory.write("regs.txt", "ra: 1000\npc: 1000\n");
     refused("register ra is of no architecture");
     let run = backtrail(&["stacks", "--offline", CORE]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("expected a folder"), "{}", run.stderr);
+    assert!(run.stderr.contains("expected a directory"), "{}", run.stderr);
 }
 
 #[test]

@@ -85,8 +85,8 @@ fn closed_streams_are_no_panic() {
 
 #[test]
 fn a_pipe_that_nobody_writes_to_is_refused() {
-    let folder = TempDir::new("pipes");
-    let pipe = folder.join("pipe");
+    let directory = TempDir::new("pipes");
+    let pipe = directory.join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let pipe = pipe.to_str().unwrap();
     for command in [
@@ -125,8 +125,8 @@ fn pipes_of_the_shell_are_inputs() {
 #[test]
 fn paths_need_not_be_utf_8() {
     use std::os::unix::ffi::OsStrExt as _;
-    let folder = TempDir::new("not-utf-8");
-    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"pro\xffgram"));
+    let directory = TempDir::new("not-utf-8");
+    let path = directory.path().join(std::ffi::OsStr::from_bytes(b"pro\xffgram"));
     std::fs::copy(workspace_root().join(BINARY), &path).unwrap();
     let run = |arguments: &[&std::ffi::OsStr]| {
         Command::new(env!("CARGO_BIN_EXE_backtrail")).args(arguments).stdin(Stdio::null()).output().unwrap()
@@ -135,7 +135,7 @@ fn paths_need_not_be_utf_8() {
     let mut options = b"-e ".to_vec();
     options.extend_from_slice(path.as_os_str().as_bytes());
     options.extend_from_slice(b" 0x1000");
-    let options = folder.write("options", options);
+    let options = directory.write("options", options);
     let at = std::ffi::OsString::from(format!("@{}", options.display()));
     for arguments in [
         &[os("addr2line"), os("-e"), path.as_os_str(), os("0x1000")][..],

@@ -19,13 +19,13 @@ fn without_debug_info(name: &str, to: &Path) {
     std::fs::write(to, bytes).unwrap();
 }
 
-/// Converts into a folder, in the layout that Breakpad's tools keep symbols in.
+/// Converts into a directory, in the layout that Breakpad's tools keep symbols in.
 fn converted(input: &str, format: &str) -> TempDir {
-    let folder = TempDir::new("by-id");
-    let out = format!("{}/", folder.create_dir("some.so/0123456789ABCDEF0").display());
+    let directory = TempDir::new("by-id");
+    let out = format!("{}/", directory.create_dir("some.so/0123456789ABCDEF0").display());
     let run = backtrail(&["convert", input, "-o", &out, "--format", format]);
     assert_eq!(run.code, 0, "{}", run.whole());
-    folder
+    directory
 }
 
 /// Functions, files and lines of all frames: what every format keeps. Breakpad's and GSYM's names are of one kind alone.
@@ -47,8 +47,8 @@ fn reports_are_symbolicated_from_symbol_files() {
     let direct = ask("fixtures/sample/symbols");
     assert!(lines(&direct.stdout).iter().flatten().count() >= 2);
     for format in FORMATS {
-        let folder = converted("fixtures/sample/symbols", format);
-        let run = ask(folder.path().to_str().unwrap());
+        let directory = converted("fixtures/sample/symbols", format);
+        let run = ask(directory.path().to_str().unwrap());
         assert_eq!((run.code, run.stderr.as_str()), (direct.code, ""), "{format}");
         assert_eq!(lines(&run.stdout), lines(&direct.stdout), "{format}");
     }
@@ -67,8 +67,8 @@ fn stacks_are_named_from_symbol_files() {
     assert!(lines(&direct).iter().flatten().count() > 3);
     assert_eq!(lines(&ask(&["-e", &program])).iter().flatten().count(), 0, "it is stripped");
     for format in FORMATS {
-        let folder = converted("fixtures/stacks/orders", format);
-        let symbols = folder.path().to_str().unwrap();
+        let directory = converted("fixtures/stacks/orders", format);
+        let symbols = directory.path().to_str().unwrap();
         assert_eq!(lines(&ask(&["-e", &program, "-s", symbols])), lines(&direct), "{format}");
         // Without the program, the frame that the registers tell has its name all the same.
         let first = |text: &str| lines(text).first().cloned();
@@ -106,50 +106,54 @@ fn lookups_find_the_symbol_files_of_a_stripped_binary() {
         let direct = ask(&[&debug]);
         assert!(direct.iter().flatten().count() > 20, "{debug}");
         for format in FORMATS {
-            let folder = converted(&debug, format);
-            assert_eq!(ask(&[&binary, "-s", folder.path().to_str().unwrap()]), direct, "{binary} {format}");
+            let directory = converted(&debug, format);
+            assert_eq!(
+                ask(&[&binary, "-s", directory.path().to_str().unwrap()]),
+                direct,
+                "{binary} {format}"
+            );
             // Debug info itself is believed first.
-            assert_eq!(ask(&[&debug, "-s", folder.path().to_str().unwrap()]), direct, "{debug} {format}");
+            assert_eq!(ask(&[&debug, "-s", directory.path().to_str().unwrap()]), direct, "{debug} {format}");
         }
     }
 }
 
 #[test]
 fn symbol_files_of_other_builds_are_told_as_such() {
-    let folder = converted("fixtures/stacks/orders", "breakpad");
-    let file = folder.join("some.so/0123456789ABCDEF0/orders.sym");
+    let directory = converted("fixtures/stacks/orders", "breakpad");
+    let file = directory.join("some.so/0123456789ABCDEF0/orders.sym");
     let text = std::fs::read_to_string(&file).unwrap();
     // Its ids: A8DD…, both of them.
     let text = text.replacen("ABFEDDA8", "ABFEDDA9", 1).replacen("A8DDFEAB", "A9DDFEAB", 1);
     assert_ne!(text, std::fs::read_to_string(&file).unwrap());
     std::fs::write(&file, text).unwrap();
-    folder.write("code.f90", "MODULE weather\n  INTEGER :: days\nEND MODULE\n");
-    let symbols = folder.path().to_str().unwrap();
+    directory.write("code.f90", "MODULE weather\n  INTEGER :: days\nEND MODULE\n");
+    let symbols = directory.path().to_str().unwrap();
     let run = backtrail(&["stacks", "--core", CORE, "-s", symbols, "--format", "json"]);
     assert_eq!(lines(&run.stdout).iter().flatten().count(), 0);
     assert!(!run.stderr.contains("f90"), "{}", run.stderr);
     // Not whole, or not what it says: named with its path, and nothing is taken from it.
-    folder.write("cut.gsym", b"MYSG\x01\0\x04\x14");
-    folder.write("newer.gsym", [b"MYSG\x02\0\x04\x14".as_slice(), &[0; 60]].concat());
+    directory.write("cut.gsym", b"MYSG\x01\0\x04\x14");
+    directory.write("newer.gsym", [b"MYSG\x02\0\x04\x14".as_slice(), &[0; 60]].concat());
     let run = backtrail(&["stacks", "--core", CORE, "-s", symbols]);
     for name in ["cut.gsym", "newer.gsym"] {
         assert!(run.stderr.contains(name), "{}", run.stderr);
     }
 }
 
-/// The tables below a folder.
-fn tables(folder: &Path) -> Vec<std::path::PathBuf> {
+/// The tables below a directory.
+fn tables(directory: &Path) -> Vec<std::path::PathBuf> {
     let inner =
         |path: &Path| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let all = inner(folder).flat_map(|path| inner(&path).collect::<Vec<_>>());
+    let all = inner(directory).flat_map(|path| inner(&path).collect::<Vec<_>>());
     all.filter(|path| path.extension().is_some_and(|extension| extension == "btsym")).collect()
 }
 
 #[test]
 fn kept_tables_answer_as_the_debug_info_does() {
     let cache = TempDir::new("cache");
-    let folder = cache.path().join("made/on/demand");
-    let cached = folder.to_str().unwrap();
+    let directory = cache.path().join("made/on/demand");
+    let cached = directory.to_str().unwrap();
     let report = "fixtures/sample/reports/sdk-exception.ips";
     let commands: [&[&str]; 5] = [
         &["lookup", "-e", "fixtures/stacks/orders", "0x11317", "0x11349", "0x1137a", "0x1"],
@@ -166,7 +170,7 @@ fn kept_tables_answer_as_the_debug_info_does() {
         }
     }
     // orders, Weather and Telemetry.
-    let kept = tables(&folder);
+    let kept = tables(&directory);
     assert_eq!(kept.len(), 3, "{kept:?}");
     assert!(kept.iter().all(|path| path.extension().is_some_and(|ending| ending == "btsym")));
     // What it answers from is the table indeed, while the file is the same at its ends.
@@ -176,8 +180,8 @@ fn kept_tables_answer_as_the_debug_info_does() {
 #[test]
 fn stale_and_broken_tables_are_made_again() {
     let cache = TempDir::new("cache-broken");
-    let folder = cache.path().to_str().unwrap();
-    let ask = |file: &str| backtrail(&["lookup", "--cache", folder, "-e", file, "0x11317", "0x11349"]);
+    let directory = cache.path().to_str().unwrap();
+    let ask = |file: &str| backtrail(&["lookup", "--cache", directory, "-e", file, "0x11317", "0x11349"]);
     let orders = "fixtures/stacks/orders";
     let direct = backtrail(&["lookup", "-e", orders, "0x11317", "0x11349"]).whole();
     assert_eq!(ask(orders).whole(), direct);
@@ -202,7 +206,7 @@ fn stale_and_broken_tables_are_made_again() {
         assert_eq!(ask(orders).whole(), direct, "case {case}");
         assert!(std::fs::read(table).unwrap() == whole, "case {case}: made again");
     }
-    // A folder in its place, or no folder to be had at all: answers come from the debug info.
+    // A directory in its place, or no directory to be had at all: answers come from the debug info.
     std::fs::remove_file(table).unwrap();
     std::fs::create_dir(table).unwrap();
     assert_eq!(ask(orders).whole(), direct);
@@ -225,11 +229,11 @@ fn what_is_incomplete_is_not_kept() {
     // Its names are in a file that is not there.
     let alone = cache.join("dwz-one.elf");
     std::fs::copy(fixtures().join("symbolize/bin/dwz-one.elf"), &alone).unwrap();
-    let folder = cache.create_dir("tables");
+    let directory = cache.create_dir("tables");
     let ask = |more: &[&str]| {
         backtrail(&[&["lookup", "-e", alone.to_str().unwrap(), "0x400158"], more].concat()).whole()
     };
     let direct = ask(&[]);
-    assert_eq!(ask(&["--cache", folder.to_str().unwrap()]), direct);
-    assert_eq!(tables(&folder).len(), 0);
+    assert_eq!(ask(&["--cache", directory.to_str().unwrap()]), direct);
+    assert_eq!(tables(&directory).len(), 0);
 }

@@ -16,13 +16,13 @@ pub struct File {
 }
 
 /// Every file that may be an object: the sample, the corpus, this program, and what `BACKTRAIL_OBJECTS` lists
-/// (separated by colons; folders count with all that is in them).
+/// (separated by colons; directories count with all that is in them).
 pub fn files() -> Vec<File> {
     let mut paths = vec![std::env::current_exe().expect("a path")];
     walk(&backtrail_testkit::fixtures(), &mut paths);
-    for folder in ["crashprobe/dSYMs", "core", "offline"] {
-        if let Some(folder) = backtrail_testkit::corpus_file(folder) {
-            walk(&folder, &mut paths);
+    for directory in ["crashprobe/dSYMs", "core", "offline"] {
+        if let Some(directory) = backtrail_testkit::corpus_file(directory) {
+            walk(&directory, &mut paths);
         }
     }
     for more in std::env::var_os("BACKTRAIL_OBJECTS").iter().flat_map(std::env::split_paths) {
@@ -33,8 +33,8 @@ pub fn files() -> Vec<File> {
 }
 
 fn walk(path: &Path, paths: &mut Vec<PathBuf>) {
-    let Ok(folder) = path.read_dir() else { return paths.push(path.to_path_buf()) };
-    for entry in folder.map_while(Result::ok) {
+    let Ok(directory) = path.read_dir() else { return paths.push(path.to_path_buf()) };
+    for entry in directory.map_while(Result::ok) {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         if !is_link {
             walk(&entry.path(), paths);

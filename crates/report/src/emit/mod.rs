@@ -123,7 +123,7 @@ fn apply(input: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
 struct Written<'f> {
     name: String,
     offset: Option<u64>,
-    /// The file's name without folders, and the line: what Apple's tools print.
+    /// The file's name without directories, and the line: what Apple's tools print.
     file: Option<&'f str>,
     line: Option<u32>,
     inlined: bool,

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 /// Every text of these kinds, and what it is.
 fn texts() -> Vec<(PathBuf, Source)> {
     let mut found = Vec::new();
-    let mut add = |folder: &str, part: &str, source| {
+    let mut add = |directory: &str, part: &str, source| {
         let of_name =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(part));
-        found.extend(files(folder, ".txt").into_iter().filter(of_name).map(|path| (path, source)));
+        found.extend(files(directory, ".txt").into_iter().filter(of_name).map(|path| (path, source)));
     };
     add("android", "tombstone_native", Source::AndroidTombstone);
     add("android", "tombstone_java", Source::AndroidTombstone);

@@ -15,20 +15,21 @@ const FORM: &str = "Process Path PID Command Identifier Version Code Type Parent
 
 fn texts() -> Vec<PathBuf> {
     let mut found = files("apple/sample", ".txt");
-    for (folder, ending) in [
+    for (directory, ending) in [
         ("kinds/apple-hang", ".hang"),
         ("kinds/apple-resource", ".diag"),
         ("kinds/apple-panic", ""),
         ("kinds/swift-backtrace", ".txt"),
     ] {
-        found.extend(files(folder, ending));
+        found.extend(files(directory, ending));
     }
     found
 }
 
 fn json() -> Vec<PathBuf> {
-    let folders = ["apple-ips-other", "apple-jetsam", "apple-watchdog"].map(|name| format!("kinds/{name}"));
-    let kinds = folders.iter().flat_map(|folder| files(folder, ".ips"));
+    let directories =
+        ["apple-ips-other", "apple-jetsam", "apple-watchdog"].map(|name| format!("kinds/{name}"));
+    let kinds = directories.iter().flat_map(|directory| files(directory, ".ips"));
     kinds.chain(files("apple/metrickit", ".json")).collect()
 }
 
@@ -75,8 +76,8 @@ fn every_leaf_of_json_is_in_the_model() {
     }
 }
 
-fn one(folder: &str, name: &str) -> Option<Report> {
-    let path = backtrail_testkit::corpus_file(format!("{folder}/{name}"))?;
+fn one(directory: &str, name: &str) -> Option<Report> {
+    let path = backtrail_testkit::corpus_file(format!("{directory}/{name}"))?;
     Some(read(&path).1)
 }
 

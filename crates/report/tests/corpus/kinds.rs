@@ -5,8 +5,8 @@ use backtrail_report::{ErrorKind, Limits, parse};
 
 #[test]
 fn other_kinds_of_report_are_named() {
-    for (folder, ending, name) in [("minidump", ".dmp", "minidump")] {
-        for path in files(folder, ending) {
+    for (directory, ending, name) in [("minidump", ".dmp", "minidump")] {
+        for path in files(directory, ending) {
             let error = parse(&std::fs::read(&path).unwrap(), &Limits::default()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotReadYet(name), "{}", path.display());
         }

@@ -22,12 +22,12 @@ fn read(path: &Path) -> (Vec<u8>, Report) {
     (input, report)
 }
 
-/// Every file below a folder of the corpus whose name ends so; none where the corpus is absent.
-fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
-    let Some(folder) = backtrail_testkit::corpus_file(folder) else { return Vec::new() };
-    let (mut found, mut open) = (Vec::new(), vec![folder]);
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
+/// Every file below a directory of the corpus whose name ends so; none where the corpus is absent.
+fn files(directory: &str, ending: &str) -> Vec<PathBuf> {
+    let Some(directory) = backtrail_testkit::corpus_file(directory) else { return Vec::new() };
+    let (mut found, mut open) = (Vec::new(), vec![directory]);
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
@@ -61,7 +61,7 @@ fn json_reports() -> Vec<PathBuf> {
 /// A file of one report is not divided, whatever lines it has; dividing and reading gives what reading gives.
 #[test]
 fn a_report_is_one_document() {
-    let folders = [
+    let directories = [
         "apple/sample",
         "apple/ips",
         "apple/text",
@@ -82,7 +82,7 @@ fn a_report_is_one_document() {
         "kinds/java",
         "kinds/java-threaddump",
     ];
-    let paths = folders.iter().flat_map(|folder| files(folder, ""));
+    let paths = directories.iter().flat_map(|directory| files(directory, ""));
     let mut divided = Vec::new();
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();

@@ -61,7 +61,7 @@ struct Found {
 }
 
 impl ConvertSources {
-    /// Looks into files, dSYM bundles and folders. Slices of fat files are images of their own, and files of the same
+    /// Looks into files, dSYM bundles and directories. Slices of fat files are images of their own, and files of the same
     /// identity and architecture are one image.
     pub fn find(paths: &[PathBuf]) -> Self {
         Self::find_with(paths, None)
@@ -76,7 +76,7 @@ impl ConvertSources {
         let mut found = Found::default();
         for path in paths {
             let before = found.count();
-            if is_folder_of_many(path) {
+            if is_directory_of_many(path) {
                 found.search(&index, path);
             } else {
                 debug_files_in(path).iter().for_each(|file| found.look_into(file));
@@ -104,8 +104,8 @@ impl Found {
         self.candidates.len() + self.split.len()
     }
 
-    fn search(&mut self, index: &Index, folder: &Path) {
-        for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(folder)) {
+    fn search(&mut self, index: &Index, directory: &Path) {
+        for entry in index.entries().iter().filter(|entry| entry.location.path().starts_with(directory)) {
             let identity = &entry.identity;
             if identity.member.is_some() || matches!(identity.kind, Kind::Table | Kind::SymbolFile) {
                 continue;
@@ -178,8 +178,8 @@ fn is_split(object: &Object<'_>) -> bool {
     object.section(".debug_info.dwo").is_some() && object.section(".debug_info").is_none()
 }
 
-/// A folder that is no dSYM bundle.
-fn is_folder_of_many(path: &Path) -> bool {
+/// A directory that is no dSYM bundle.
+fn is_directory_of_many(path: &Path) -> bool {
     path.is_dir() && !path.join("Contents/Resources/DWARF").is_dir()
 }
 

@@ -251,62 +251,62 @@ mod tests {
         File::open(path).unwrap().set_times(times).unwrap();
     }
 
-    fn lies(folder: &TempDir, names: &[&str]) -> Vec<bool> {
-        names.iter().map(|name| folder.join(name).exists()).collect()
+    fn lies(directory: &TempDir, names: &[&str]) -> Vec<bool> {
+        names.iter().map(|name| directory.join(name).exists()).collect()
     }
 
     #[test]
     fn what_was_not_used_for_a_week_goes_and_nothing_else() {
-        let folder = TempDir::new("debuginfod-age");
+        let directory = TempDir::new("debuginfod-age");
         let names = ["aa01/debuginfo", "aa02/debuginfo", "aa02/executable", "aa03/notes", "xy/debuginfo"];
         for name in names {
-            set(&folder.write(name, "content"), 8);
+            set(&directory.write(name, "content"), 8);
         }
-        let cache = Cache::new(folder.path(), u64::MAX);
+        let cache = Cache::new(directory.path(), u64::MAX);
         cache.clean().unwrap();
-        assert_eq!(lies(&folder, &names), [true; 5], "the directory is new");
-        assert_eq!(std::fs::read_to_string(folder.join("cache_clean_interval_s")).unwrap(), "86400");
-        set(&folder.join("cache_clean_interval_s"), 2);
-        set(&folder.join("aa02/executable"), 6);
+        assert_eq!(lies(&directory, &names), [true; 5], "the directory is new");
+        assert_eq!(std::fs::read_to_string(directory.join("cache_clean_interval_s")).unwrap(), "86400");
+        set(&directory.join("cache_clean_interval_s"), 2);
+        set(&directory.join("aa02/executable"), 6);
         cache.clean().unwrap();
-        assert_eq!(lies(&folder, &names), [false, false, true, true, true]);
-        assert!(!folder.join("aa01").exists(), "its directory goes with it");
-        set(&folder.join("aa02/executable"), 8);
+        assert_eq!(lies(&directory, &names), [false, false, true, true, true]);
+        assert!(!directory.join("aa01").exists(), "its directory goes with it");
+        set(&directory.join("aa02/executable"), 8);
         cache.clean().unwrap();
-        assert!(folder.join("aa02/executable").exists(), "cleaned a moment ago");
-        folder.write("max_unused_age_s", "1000000\n");
-        set(&folder.join("cache_clean_interval_s"), 2);
+        assert!(directory.join("aa02/executable").exists(), "cleaned a moment ago");
+        directory.write("max_unused_age_s", "1000000\n");
+        set(&directory.join("cache_clean_interval_s"), 2);
         cache.clean().unwrap();
-        assert!(folder.join("aa02/executable").exists(), "as the directory is set");
+        assert!(directory.join("aa02/executable").exists(), "as the directory is set");
     }
 
     #[test]
     fn beyond_its_size_the_oldest_go_first() {
-        let folder = TempDir::new("debuginfod-size");
+        let directory = TempDir::new("debuginfod-size");
         let names = ["aa/debuginfo", "bb/debuginfo", "cc/debuginfo"];
         for (name, days) in names.iter().zip([2, 3, 0]) {
-            set(&folder.write(name, [0; 100]), days);
+            set(&directory.write(name, [0; 100]), days);
         }
-        Cache::new(folder.path(), 250).shrink();
-        assert_eq!(lies(&folder, &names), [true, false, true]);
-        Cache::new(folder.path(), 0).shrink();
-        assert_eq!(lies(&folder, &names), [false, false, true], "what is in use stays");
+        Cache::new(directory.path(), 250).shrink();
+        assert_eq!(lies(&directory, &names), [true, false, true]);
+        Cache::new(directory.path(), 0).shrink();
+        assert_eq!(lies(&directory, &names), [false, false, true], "what is in use stays");
     }
 
     #[test]
     fn links_out_of_the_directory_are_left_alone() {
-        let (folder, other) = (TempDir::new("debuginfod-links"), TempDir::new("debuginfod-other"));
+        let (directory, other) = (TempDir::new("debuginfod-links"), TempDir::new("debuginfod-other"));
         set(&other.write("debuginfo", "content"), 100);
-        std::os::unix::fs::symlink(other.path(), folder.join("abcd")).unwrap();
-        set(&folder.write("cache_clean_interval_s", "86400"), 2);
-        Cache::new(folder.path(), 0).clean().unwrap();
+        std::os::unix::fs::symlink(other.path(), directory.join("abcd")).unwrap();
+        set(&directory.write("cache_clean_interval_s", "86400"), 2);
+        Cache::new(directory.path(), 0).clean().unwrap();
         assert!(other.join("debuginfo").exists());
     }
 
     #[test]
     fn an_empty_file_says_for_ten_minutes_that_there_is_none() {
-        let folder = TempDir::new("debuginfod-miss");
-        let cache = Cache::new(folder.path(), u64::MAX);
+        let directory = TempDir::new("debuginfod-miss");
+        let cache = Cache::new(directory.path(), u64::MAX);
         let id = ImageId::from_build_id(&[0xab; 20]).unwrap();
         let file = RemoteFile { id, kind: RemoteKind::DebugInfo };
         assert_eq!(cache.find(&file), Kept::Nothing);
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(cache.find(&file), Kept::Nothing);
         cache.note_absence(&file);
         assert_eq!(cache.find(&file), Kept::NotThere);
-        let path = folder.write(format!("{id}/debuginfo"), "no object file");
+        let path = directory.write(format!("{id}/debuginfo"), "no object file");
         assert_eq!(cache.find(&file), Kept::Nothing);
         cache.note_absence(&file);
         assert_eq!(std::fs::read(path).unwrap(), b"no object file", "it is for a fetch to replace it");

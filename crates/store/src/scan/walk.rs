@@ -164,8 +164,8 @@ impl Walk {
                 return false;
             }
         }
-        if directory.depth > self.limits.folder_depth {
-            let what = format!("left unread: more than {} directories deep", self.limits.folder_depth);
+        if directory.depth > self.limits.directory_depth {
+            let what = format!("left unread: more than {} directories deep", self.limits.directory_depth);
             self.problem(path, Fault::new(ErrorKind::Limit, what));
             return false;
         }
@@ -243,7 +243,7 @@ pub(super) fn is_noise(name: &[u8]) -> bool {
 /// Whether `location` is where a dSYM bundle keeps its Mach-O file.
 pub(super) fn is_in_dsym(location: &Location) -> bool {
     let mut parts = location.components().rev().skip(1);
-    let mut folders = [parts.next(), parts.next(), parts.next()];
-    folders.reverse();
-    folders == [Some("Contents"), Some("Resources"), Some("DWARF")]
+    let mut directories = [parts.next(), parts.next(), parts.next()];
+    directories.reverse();
+    directories == [Some("Contents"), Some("Resources"), Some("DWARF")]
 }

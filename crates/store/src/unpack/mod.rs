@@ -157,7 +157,7 @@ struct Room {
 impl Room {
     fn new() -> Result<Self, String> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let folder = std::env::temp_dir();
+        let directory = std::env::temp_dir();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         // What a process had in its memory is nobody else's business.
@@ -165,16 +165,16 @@ impl Room {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         for _ in 0..1000 {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = folder.join(format!("backtrail-{}-{number}", std::process::id()));
+            let path = directory.join(format!("backtrail-{}-{number}", std::process::id()));
             match options.open(&path) {
                 Ok(file) => return Ok(Self { file, path, size: 0 }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
-                    return Err(format!("cannot make a temporary file in {}: {error}", folder.display()));
+                    return Err(format!("cannot make a temporary file in {}: {error}", directory.display()));
                 }
             }
         }
-        Err(format!("cannot make a temporary file in {}", folder.display()))
+        Err(format!("cannot make a temporary file in {}", directory.display()))
     }
 
     /// Writes all that can be read; what stopped the reading before its end is returned.
@@ -207,8 +207,8 @@ impl Room {
     }
 
     fn cannot_write(&self, error: &io::Error) -> String {
-        let folder = self.path.parent().unwrap_or(&self.path).display();
-        format!("cannot unpack it into {folder} (TMPDIR names another place): {error}")
+        let directory = self.path.parent().unwrap_or(&self.path).display();
+        format!("cannot unpack it into {directory} (TMPDIR names another place): {error}")
     }
 
     fn into_data(self) -> Result<FileData, String> {

@@ -31,9 +31,9 @@ fn packed(command: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn opened(bytes: &[u8]) -> Result<Unpacked, String> {
-    let folder = TempDir::new("unpack");
-    folder.write("capture", bytes);
-    unpack_file(&folder.join("capture"))
+    let directory = TempDir::new("unpack");
+    directory.write("capture", bytes);
+    unpack_file(&directory.join("capture"))
 }
 
 const PACKERS: [&[&str]; 7] = [
@@ -122,15 +122,15 @@ fn reports_are_unpacked_into_memory() {
 
 #[test]
 fn the_head_of_a_packed_file_tells_what_it_is() {
-    let folder = TempDir::new("unpack");
+    let directory = TempDir::new("unpack");
     let frame = ruzstd::encoding::compress_to_vec(
         &b"\x7fELF and more"[..],
         ruzstd::encoding::CompressionLevel::Fastest,
     );
-    folder.write("core.zst", &frame);
-    folder.write("core", b"\x7fELF");
-    assert_eq!(unpacked_head(&folder.join("core.zst"), 4).unwrap(), b"\x7fELF");
-    assert_eq!(unpacked_head(&folder.join("core"), 100).unwrap(), b"\x7fELF");
+    directory.write("core.zst", &frame);
+    directory.write("core", b"\x7fELF");
+    assert_eq!(unpacked_head(&directory.join("core.zst"), 4).unwrap(), b"\x7fELF");
+    assert_eq!(unpacked_head(&directory.join("core"), 100).unwrap(), b"\x7fELF");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::zip::member::{Member, Method};
 /// What a zip says it holds.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// In the order of the directory, without folders and without members that lie over each other.
+    /// In the order of the directory, without directories and without members that lie over each other.
     pub(crate) members: Vec<Member>,
     /// Members and parts of the directory that had to be left out.
     pub(crate) faults: Vec<Fault>,
@@ -74,8 +74,8 @@ impl Directory {
     }
 
     fn keep(&mut self, member: Member, directory_start: u64) {
-        let is_folder = member.name().ends_with(['/', '\\']);
-        if is_folder {
+        let is_directory = member.name().ends_with(['/', '\\']);
+        if is_directory {
             return;
         }
         if member.least_end().is_none_or(|end| end > directory_start) {

@@ -25,10 +25,10 @@ fn make(sizes: &[usize]) -> Vec<u8> {
     for (n, size) in sizes.iter().enumerate() {
         let method = if n % 3 == 2 { CompressionMethod::Stored } else { CompressionMethod::Deflated };
         let options = SimpleFileOptions::DEFAULT.compression_method(method);
-        writer.start_file(format!("folder/{n}"), options).unwrap();
+        writer.start_file(format!("directory/{n}"), options).unwrap();
         writer.write_all(&noise(*size, n as u32)).unwrap();
     }
-    writer.add_directory("folder/below", SimpleFileOptions::DEFAULT).unwrap();
+    writer.add_directory("directory/below", SimpleFileOptions::DEFAULT).unwrap();
     writer.finish().unwrap().into_inner()
 }
 
@@ -44,7 +44,7 @@ fn members_are_what_the_zip_crate_reads() {
     let source = source(bytes);
     let directory = Directory::read(&source, &limits).unwrap();
     assert_eq!(directory.faults, []);
-    assert_eq!(directory.members.len() + 1, theirs.len(), "folders are left out");
+    assert_eq!(directory.members.len() + 1, theirs.len(), "directories are left out");
     for (n, member) in directory.members.iter().enumerate() {
         let mut their = theirs.by_index(n).unwrap();
         assert_eq!(member.name(), their.name().unwrap());

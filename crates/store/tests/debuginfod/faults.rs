@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Two servers, the directory that files are kept in, and a client.
 struct Case {
     servers: [Server; 2],
-    folder: TempDir,
+    directory: TempDir,
     options: DebuginfodOptions,
 }
 
@@ -44,12 +44,12 @@ fn elf(n: u8) -> Vec<u8> {
 
 impl Case {
     fn new() -> Self {
-        let (servers, folder) = ([Server::new(), Server::new()], TempDir::new("debuginfod"));
+        let (servers, directory) = ([Server::new(), Server::new()], TempDir::new("debuginfod"));
         let mut options = DebuginfodOptions::default();
         options.urls = servers.iter().map(|server| server.url.clone()).collect();
-        options.cache_directory = folder.join("cache");
+        options.cache_directory = directory.join("cache");
         options.timeout = Duration::from_secs(20);
-        Self { servers, folder, options }
+        Self { servers, directory, options }
     }
 
     /// The first server answers for image 1 with this.
@@ -67,12 +67,12 @@ impl Case {
     fn fails(&self) -> (RemoteErrorKind, String, Vec<String>) {
         let client = self.client();
         let error = client.fetch(&[debug_info(1)]).remove(0).unwrap_err();
-        assert_eq!(files(&self.folder.join("cache")), self.notes(&error.kind()), "{error}");
+        assert_eq!(files(&self.directory.join("cache")), self.notes(&error.kind()), "{error}");
         (error.kind(), error.to_string(), client.problems())
     }
 
     fn notes(&self, kind: &RemoteErrorKind) -> Vec<PathBuf> {
-        let note = self.folder.join("cache").join(id(1).to_string()).join("debuginfo");
+        let note = self.directory.join("cache").join(id(1).to_string()).join("debuginfo");
         if *kind == RemoteErrorKind::NotThere { vec![note] } else { Vec::new() }
     }
 }
@@ -93,7 +93,7 @@ fn a_file_comes_whole_and_only_once() {
     let case = Case::answering(Answer::File(elf(1)));
     let client = case.client();
     let path = client.fetch(&[debug_info(1)]).remove(0).unwrap();
-    assert_eq!(path, case.folder.join("cache").join(id(1).to_string()).join("debuginfo"));
+    assert_eq!(path, case.directory.join("cache").join(id(1).to_string()).join("debuginfo"));
     assert_eq!(std::fs::read(&path).unwrap(), elf(1));
     assert_eq!(client.fetch(&[debug_info(1)]), [Ok(path.clone())]);
     assert_eq!(case.client().fetch(&[debug_info(1)]), [Ok(path)], "another run");
@@ -231,7 +231,7 @@ fn many_files_come_side_by_side_and_in_order() {
 #[test]
 fn what_lies_in_the_cache_and_is_wrong_is_fetched_again() {
     let case = Case::answering(Answer::File(elf(1)));
-    let kept = case.folder.write(format!("cache/{}/debuginfo", id(1)), elf(2));
+    let kept = case.directory.write(format!("cache/{}/debuginfo", id(1)), elf(2));
     assert_eq!(case.client().fetch(&[debug_info(1)]), [Ok(kept.clone())]);
     assert_eq!(std::fs::read(kept).unwrap(), elf(1));
 }
@@ -239,7 +239,7 @@ fn what_lies_in_the_cache_and_is_wrong_is_fetched_again() {
 #[test]
 fn a_cache_that_cannot_be_written_is_said() {
     let mut case = Case::answering(Answer::File(elf(1)));
-    case.options.cache_directory = case.folder.write("file", "in the way");
+    case.options.cache_directory = case.directory.write("file", "in the way");
     let client = case.client();
     let error = client.fetch(&[debug_info(1)]).remove(0).unwrap_err();
     assert_eq!(error.kind(), RemoteErrorKind::Io, "{error}");

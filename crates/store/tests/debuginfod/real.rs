@@ -31,10 +31,10 @@ fn is_installed(tool: &str) -> bool {
 }
 
 /// Builds a program and takes its debug info into a file of its own; gives its build id.
-fn build(folder: &TempDir) -> Option<ImageId> {
-    let source = folder.write("src/program.c", "int main(void) { return 0; }\n");
-    let (program, debug) = (folder.join("files/program"), folder.join("files/program.debug"));
-    folder.create_dir("files");
+fn build(directory: &TempDir) -> Option<ImageId> {
+    let source = directory.write("src/program.c", "int main(void) { return 0; }\n");
+    let (program, debug) = (directory.join("files/program"), directory.join("files/program.debug"));
+    directory.create_dir("files");
     let run = |command: &mut Command| command.status().is_ok_and(|status| status.success());
     let cc = Command::new("cc").args(["-g", "-Wl,--build-id=sha1", "-o"]).arg(&program).arg(&source).status();
     let copied = cc.is_ok_and(|status| status.success())
@@ -50,11 +50,11 @@ fn build(folder: &TempDir) -> Option<ImageId> {
 }
 
 /// Starts the server, and waits until it has looked at all files.
-fn serve(folder: &TempDir) -> Server {
+fn serve(directory: &TempDir) -> Server {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut child = Command::new("debuginfod")
         .args(["-F", "-vvv", "--port", &port.to_string(), "--database", ":memory:"])
-        .arg(folder.join("files"))
+        .arg(directory.join("files"))
         .env_remove("DEBUGINFOD_URLS")
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -96,9 +96,9 @@ fn the_real_server_is_asked_and_its_cache_shared() {
     if !is_installed("debuginfod") || !is_installed("debuginfod-find") {
         return not_checked("debuginfod is not installed");
     }
-    let folder = TempDir::new("debuginfod-real");
-    let Some(id) = build(&folder) else { return not_checked("cc, objcopy or strip is not installed") };
-    let server = serve(&folder);
+    let directory = TempDir::new("debuginfod-real");
+    let Some(id) = build(&directory) else { return not_checked("cc, objcopy or strip is not installed") };
+    let server = serve(&directory);
     let file = |kind| RemoteFile { id, kind };
     let (debug_info, executable) = (file(RemoteKind::DebugInfo), file(RemoteKind::Executable));
 
@@ -115,8 +115,8 @@ fn the_real_server_is_asked_and_its_cache_shared() {
     };
     let (fetched, cache) = fetched;
     let read = |path: &Path| std::fs::read(path).unwrap();
-    assert_eq!(read(fetched[0].as_ref().unwrap()), read(&folder.join("files/program.debug")));
-    assert_eq!(read(fetched[1].as_ref().unwrap()), read(&folder.join("files/program")));
+    assert_eq!(read(fetched[0].as_ref().unwrap()), read(&directory.join("files/program.debug")));
+    assert_eq!(read(fetched[1].as_ref().unwrap()), read(&directory.join("files/program")));
 
     // What was fetched here, elfutils finds without a server, and the other way round.
     const NOBODY: &str = "http://127.0.0.1:9";
@@ -124,7 +124,7 @@ fn the_real_server_is_asked_and_its_cache_shared() {
         let found = find(NOBODY, &cache.join("cache"), kind, &id);
         assert_eq!(found.as_ref(), fetched.as_ref().ok(), "{kind}");
     }
-    let other = folder.join("other");
+    let other = directory.join("other");
     let found = find(&server.url, &other, "debuginfo", &id).unwrap();
     let ours = client(NOBODY, other.clone());
     assert_eq!(ours.fetch(&[debug_info]), [Ok(found)]);

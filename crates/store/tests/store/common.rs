@@ -148,7 +148,7 @@ pub(crate) fn problems(index: &Index) -> Vec<String> {
     index.problems().iter().map(ToString::to_string).collect()
 }
 
-/// Where everything was found, without the folder that the test made.
+/// Where everything was found, without the directory that the test made.
 pub(crate) fn places(index: &Index, root: &Path) -> Vec<String> {
     let root = format!("{}/", root.display());
     index.entries().iter().map(|entry| entry.location.to_string().replace(&root, "")).collect()

@@ -15,13 +15,13 @@ fn found(located: &Located) -> Option<PathBuf> {
 }
 
 #[test]
-fn build_id_folders_hold_debug_files_and_binaries() {
+fn build_id_directories_hold_debug_files_and_binaries() {
     let temp = TempDir::new("build-id");
     let rest = "ab".repeat(19);
     let debug = temp.write(format!("usr/.build-id/ab/{rest}.debug"), elf(0xab, true, 64));
     temp.write(format!("wrong/.build-id/ab/{rest}.debug"), elf(1, true, 64));
-    let folders = ["none", "wrong", "usr"].map(|name| temp.join(name)).to_vec();
-    let locator = locator_of(Places { debug_directories: folders, ..Places::default() });
+    let directories = ["none", "wrong", "usr"].map(|name| temp.join(name)).to_vec();
+    let locator = locator_of(Places { debug_directories: directories, ..Places::default() });
     let located = locator.debug_file(&build_id(0xab));
     assert_eq!(found(&located), Some(debug));
     let why: Vec<_> = located.tried.iter().map(|(_, why)| why.as_str()).collect();

@@ -57,11 +57,12 @@ fn the_slice_of_the_wanted_architecture_is_the_mismatch() {
 
 #[test]
 fn real_reports_images_have_their_dsyms() {
-    let (Some(folder), Some(reports)) = (corpus_file("crashprobe/dSYMs"), corpus_file("crashprobe/reports"))
+    let (Some(directory), Some(reports)) =
+        (corpus_file("crashprobe/dSYMs"), corpus_file("crashprobe/reports"))
     else {
         return;
     };
-    let index = scan(&[&folder]);
+    let index = scan(&[&directory]);
     assert_eq!(problems(&index), [""; 0]);
     for entry in index.entries() {
         assert!(entry.identity.has_debug_info, "{entry:?}");

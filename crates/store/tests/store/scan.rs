@@ -142,14 +142,14 @@ fn links_out_of_the_scanned_paths_are_bounded() {
 #[test]
 fn names_that_are_no_utf8_are_scanned_and_shown() {
     let temp = TempDir::new("bytes");
-    let folder = temp.join(OsStr::from_bytes(b"f\xff.dSYM/Contents/Resources/DWARF"));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join(OsStr::from_bytes(b"a\xc3\x1b")), dsym(1, 64)).unwrap();
-    std::fs::write(folder.join("broken"), "nothing").unwrap();
+    let directory = temp.join(OsStr::from_bytes(b"f\xff.dSYM/Contents/Resources/DWARF"));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join(OsStr::from_bytes(b"a\xc3\x1b")), dsym(1, 64)).unwrap();
+    std::fs::write(directory.join("broken"), "nothing").unwrap();
     let index = scan(&[temp.path()]);
     let entry = index.find(&uuid(1), None)[0];
     assert!(entry.location.to_string().ends_with("/f\\xff.dSYM/Contents/Resources/DWARF/a\\xc3\\u{1b}"));
-    // No name rather than the folder's.
+    // No name rather than the directory's.
     assert_eq!((entry.location.file_name(), entry.names()), ("", vec![]));
     assert_eq!(*index.open(entry).unwrap(), dsym(1, 64));
     assert!(index.problems()[0].place().ends_with("f\\xff.dSYM/Contents/Resources/DWARF/broken"));
@@ -216,7 +216,7 @@ fn limits_end_the_walk_and_say_so() {
     temp.write("b", dsym(2, 64));
     temp.write("c", dsym(3, 64));
     let mut options = ScanOptions::default();
-    options.limits.folder_depth = 5;
+    options.limits.directory_depth = 5;
     let index = Index::scan(&[temp.path().into()], &options, &NoProgress);
     assert_eq!(index.entries().len(), 2);
     assert_eq!(index.problems()[0].kind(), ErrorKind::Limit);

@@ -10,14 +10,14 @@ use backtrail_testkit::TempDir;
 
 use crate::common::*;
 
-const FOLDER: &str = "BACKTRAIL_TEST_SHRINKING";
+const DIRECTORY: &str = "BACKTRAIL_TEST_SHRINKING";
 const FILES: usize = 24;
 const SIZE: usize = 40_000;
 /// Of the files with an even number; the others lose their last bytes alone, which no fault tells.
 const SHORT: u64 = 100;
 
-fn path(folder: &Path, number: usize) -> PathBuf {
-    folder.join(number.to_string())
+fn path(directory: &Path, number: usize) -> PathBuf {
+    directory.join(number.to_string())
 }
 
 /// A process reads files with several threads while this one shortens them. It goes on, and says which they were.
@@ -30,7 +30,7 @@ fn a_file_that_shrinks_is_an_error_and_no_signal() {
     let arguments = ["--exact", "shrinking::reads_what_shrinks", "--nocapture", "--test-threads=1"];
     let mut reader = Command::new(std::env::current_exe().unwrap())
         .args(arguments)
-        .env(FOLDER, temp.path())
+        .env(DIRECTORY, temp.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -47,8 +47,8 @@ fn a_file_that_shrinks_is_an_error_and_no_signal() {
 /// What the test above starts.
 #[test]
 fn reads_what_shrinks() {
-    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
-    let files: Vec<_> = (0..FILES).map(|number| FileData::map(&path(&folder, number)).unwrap()).collect();
+    let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
+    let files: Vec<_> = (0..FILES).map(|number| FileData::map(&path(&directory, number)).unwrap()).collect();
     assert!(files.iter().all(|file| file.check().is_ok()));
     println!("mapped");
     let until = Instant::now() + Duration::from_secs(60);
@@ -66,13 +66,13 @@ fn reads_what_shrinks() {
     });
     let error = files[0].check().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Changed);
-    assert_eq!(error.to_string(), format!("{}: shrank while it was read", path(&folder, 0).display()));
+    assert_eq!(error.to_string(), format!("{}: shrank while it was read", path(&directory, 0).display()));
     assert_eq!((files[0][0], files[0][SIZE - 1]), (7, 0));
     // One that nobody touched, and one that is mapped after it became shorter.
     assert!(files[FILES - 1].check().is_ok() && !files[FILES - 1].is_truncated());
-    let again = FileData::map(&path(&folder, 0)).unwrap();
+    let again = FileData::map(&path(&directory, 0)).unwrap();
     assert_eq!((again.len() as u64, again.is_truncated()), (SHORT, false));
-    let mut all: Vec<_> = (0..FILES - 1).map(|number| path(&folder, number)).collect();
+    let mut all: Vec<_> = (0..FILES - 1).map(|number| path(&directory, number)).collect();
     all.sort();
     assert_eq!(truncated_files(), all, "while they are open");
     drop(files);

@@ -6,13 +6,13 @@ use backtrail_symbolize::{Answer, FileRequest, Step, Symbolizer};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// All files of the folder, by name.
+/// All files of the directory, by name.
 pub(crate) struct Files(pub(crate) HashMap<String, Vec<u8>>);
 
 impl Files {
     pub(crate) fn read() -> Self {
         let mut files = HashMap::new();
-        for entry in std::fs::read_dir(folder()).expect("fixtures/symbolize/bin") {
+        for entry in std::fs::read_dir(directory()).expect("fixtures/symbolize/bin") {
             let entry = entry.unwrap();
             files.insert(entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap());
         }
@@ -37,7 +37,7 @@ impl Files {
     }
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     backtrail_testkit::fixtures().join("symbolize/bin")
 }
 

@@ -2,8 +2,8 @@
 
 mod clock;
 mod context;
+mod directory;
 mod error;
-mod folder;
 mod futex;
 pub mod loader;
 pub mod memory;
@@ -16,8 +16,8 @@ mod stopped;
 mod threads;
 
 pub use clock::{boot_time, coarse_time, monotonic_time, process_time};
+pub use directory::Directory;
 pub use error::OsError;
-pub use folder::Folder;
 pub use own_memory::{OwnMemory, OwnStack};
 pub use processors::KeptOff;
 pub use signal::DirectedSignal;

@@ -94,29 +94,29 @@ impl fmt::Display for ThreadId {
 /// Reads `/proc/self/task` and allocates nothing.
 ///
 /// # Errors
-/// Where that folder cannot be read.
+/// Where that directory cannot be read.
 pub fn threads(into: &mut [ThreadId]) -> Result<usize, OsError> {
     // SAFETY: the path is a C string.
-    let folder = unsafe {
+    let directory = unsafe {
         libc::open(c"/proc/self/task".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC)
     };
-    if folder < 0 {
+    if directory < 0 {
         return Err(OsError::last("open(/proc/self/task)"));
     }
     let mut count = 0;
-    let answer = entries(folder, |id| {
+    let answer = entries(directory, |id| {
         if let Some(place) = into.get_mut(count) {
             *place = id;
         }
         count += 1;
     });
     // SAFETY: opened above.
-    unsafe { libc::close(folder) };
+    unsafe { libc::close(directory) };
     answer.map(|()| count)
 }
 
-/// Names in a folder that are numbers. getdents64(2): inode, offset, length of the entry, type, name.
-fn entries(folder: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), OsError> {
+/// Names in a directory that are numbers. getdents64(2): inode, offset, length of the entry, type, name.
+fn entries(directory: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), OsError> {
     #[repr(C, align(8))]
     struct Room([u8; 4096]);
     const LENGTH_AT: usize = 16;
@@ -124,7 +124,8 @@ fn entries(folder: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), Os
     let mut room = Room([0; 4096]);
     loop {
         // SAFETY: the room is as large as is said.
-        let size = unsafe { libc::syscall(libc::SYS_getdents64, folder, room.0.as_mut_ptr(), room.0.len()) };
+        let size =
+            unsafe { libc::syscall(libc::SYS_getdents64, directory, room.0.as_mut_ptr(), room.0.len()) };
         let Ok(size) = usize::try_from(size) else { return Err(OsError::last("getdents64")) };
         let mut rest = room.0.get(..size).unwrap_or_default();
         if rest.is_empty() {

@@ -24,13 +24,13 @@ fn page() -> usize {
 struct Mapping {
     file: File,
     start: *const u8,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Mapping {
     fn new() -> Self {
-        let folder = TempDir::new("mapped");
-        let path = folder.join("file");
+        let directory = TempDir::new("mapped");
+        let path = directory.join("file");
         std::fs::write(&path, vec![7; PAGES * page()]).unwrap();
         let file = File::options().read(true).write(true).open(path).unwrap();
         let (size, fd) = (PAGES * page(), file.as_raw_fd());
@@ -38,7 +38,7 @@ impl Mapping {
         let start =
             unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
         assert_ne!(start, libc::MAP_FAILED);
-        Self { file, start: start.cast(), _folder: folder }
+        Self { file, start: start.cast(), _directory: directory }
     }
 
     fn guard(&self) -> MappedRange {

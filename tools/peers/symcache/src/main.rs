@@ -1,4 +1,4 @@
-//! `peers-symcache OUT FILE…`: converts each file into a symbol cache in the folder OUT, one after the other on one
+//! `peers-symcache OUT FILE…`: converts each file into a symbol cache in the directory OUT, one after the other on one
 //! thread, which is all that the crate uses.
 
 use std::error::Error;

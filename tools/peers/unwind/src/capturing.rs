@@ -63,8 +63,8 @@ pub fn print_new() {
 
 /// Loads libraries of the system's, as far as they let themselves.
 fn load_more() {
-    let folder = std::fs::read_dir("/usr/lib/x86_64-linux-gnu").into_iter().flatten().flatten();
-    let mut paths: Vec<_> = folder.map(|entry| entry.path()).collect();
+    let directory = std::fs::read_dir("/usr/lib/x86_64-linux-gnu").into_iter().flatten().flatten();
+    let mut paths: Vec<_> = directory.map(|entry| entry.path()).collect();
     paths.sort();
     let names = paths.iter().filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -31,15 +31,15 @@ where F: FnMut(&report::Report) -> bool { drop((data, each)); Ok(\"\") }
 ";
 
 /// The documentation of two crates, as rustdoc writes it; `None` where it writes another format.
-fn documented(folder: &Path) -> Option<Crates> {
+fn documented(directory: &Path) -> Option<Crates> {
     let mut crates = Crates::default();
     for (name, source) in [("inner", INNER), ("facade", FACADE_SOURCE)] {
-        let path = folder.join(format!("{name}.rs"));
+        let path = directory.join(format!("{name}.rs"));
         sh::write(&path, source).unwrap();
         let run = |program: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
             command.args(["--edition=2024", "--crate-type=lib", "-L."]).args(arguments).arg(&path);
-            sh::output(command.current_dir(folder).env("RUSTC_BOOTSTRAP", "1")).unwrap();
+            sh::output(command.current_dir(directory).env("RUSTC_BOOTSTRAP", "1")).unwrap();
         };
         run(
             "rustdoc",
@@ -49,7 +49,7 @@ fn documented(folder: &Path) -> Option<Crates> {
         run("rustc", &["--emit=metadata", "--extern=inner"][..if name == "inner" { 1 } else { 2 }]);
         crates.add(
             name.to_owned(),
-            parse(&sh::read(&folder.join(format!("doc/{name}.json"))).unwrap()).unwrap()?,
+            parse(&sh::read(&directory.join(format!("doc/{name}.json"))).unwrap()).unwrap()?,
         );
     }
     Some(crates)
@@ -57,10 +57,10 @@ fn documented(folder: &Path) -> Option<Crates> {
 
 #[test]
 fn items_of_several_crates_are_named_as_users_find_them() {
-    let folder = sh::root().join(format!("target/tools/api-test-{}", std::process::id()));
-    sh::make_folder(&folder).unwrap();
-    let crates = documented(&folder);
-    std::fs::remove_dir_all(&folder).unwrap();
+    let directory = sh::root().join(format!("target/tools/api-test-{}", std::process::id()));
+    sh::make_directory(&directory).unwrap();
+    let crates = documented(&directory);
+    std::fs::remove_dir_all(&directory).unwrap();
     let Some(crates) = crates else {
         eprintln!("not checked: this rustdoc writes another format than {FORMAT_VERSION}");
         return;

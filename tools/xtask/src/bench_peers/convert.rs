@@ -12,8 +12,8 @@ pub(super) fn run(runs: usize) -> Result<()> {
     let backtrail = sh::built(&["-p", "backtrail-cli"])?;
     let (server, machine) = (inputs::get("ceph-osd")?, inputs::get("libjvm.so")?);
     let small = inputs::get("rg")?;
-    let out = inputs::folder().join("converted/");
-    sh::make_folder(&out)?;
+    let out = inputs::directory().join("converted/");
+    sh::make_directory(&out)?;
     let (server, machine) = (server.as_path(), machine.as_path());
     let inputs = [
         ("ceph-osd and libjvm.so", vec![server, machine]),
@@ -81,7 +81,7 @@ const DUMP_SYMS: &str = "2.3.9";
 
 /// Mozilla's program, built once.
 fn dump_syms() -> Result<PathBuf> {
-    let root = inputs::folder().join("tools");
+    let root = inputs::directory().join("tools");
     let program = root.join("bin/dump_syms");
     if !program.is_file() {
         let mut install = sh::cargo();

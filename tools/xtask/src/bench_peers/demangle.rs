@@ -43,7 +43,7 @@ fn list(scheme: &str, binary: &str, starts: &[&str], shortest: usize) -> Result<
         .lines()
         .filter(|name| name.len() >= shortest && starts.iter().any(|start| name.starts_with(start)))
         .collect();
-    let path = inputs::folder().join(format!("names.{scheme}"));
+    let path = inputs::directory().join(format!("names.{scheme}"));
     sh::write(&path, names.iter().map(|name| format!("{name}\n")).collect::<String>())?;
     let bytes: usize = names.iter().map(|name| name.len()).sum();
     Ok((path, names.len(), bytes as f64 / names.len() as f64))

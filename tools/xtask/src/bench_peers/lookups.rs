@@ -42,7 +42,7 @@ pub(super) fn addresses(file: &Path, count: usize) -> Result<std::path::PathBuf>
     let mut command = std::process::Command::new(program);
     let printed =
         sh::output(command.arg(file).args(["--sample", "--seed", "1", "--count", &count.to_string()]))?;
-    let path = inputs::folder().join(format!("addresses.{count}"));
+    let path = inputs::directory().join(format!("addresses.{count}"));
     sh::write(&path, printed)?;
     Ok(path)
 }

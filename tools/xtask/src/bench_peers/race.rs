@@ -25,7 +25,7 @@ impl Runner {
 
     /// One run that is not timed.
     pub(super) fn once(&self, input: &Path) -> Result<()> {
-        self.run(input, &crate::inputs::folder().join("time.txt")).map(|_| ())
+        self.run(input, &crate::inputs::directory().join("time.txt")).map(|_| ())
     }
 
     /// One run with that file as standard input: how long, and the most memory in KiB that it held.
@@ -57,7 +57,7 @@ pub(super) struct Outcome {
 
 /// Runs all of `runners` in turn, `runs` times after one that warms the caches, and prints a table. The first is ours.
 pub(super) fn race(title: &str, runners: &[Runner], input: &Path, runs: usize) -> Result<Vec<Outcome>> {
-    let scratch = crate::inputs::folder().join("time.txt");
+    let scratch = crate::inputs::directory().join("time.txt");
     let mut measured = vec![(Vec::new(), 0); runners.len()];
     for round in 0..=runs {
         for (runner, (times, memory)) in runners.iter().zip(&mut measured) {

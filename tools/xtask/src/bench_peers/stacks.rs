@@ -160,9 +160,9 @@ impl Drop for Target {
 }
 
 fn built() -> Result<PathBuf> {
-    let folder = inputs::folder().join("stacks");
-    sh::make_folder(&folder)?;
-    let (source, program) = (folder.join("target.c"), folder.join("target"));
+    let directory = inputs::directory().join("stacks");
+    sh::make_directory(&directory)?;
+    let (source, program) = (directory.join("target.c"), directory.join("target"));
     sh::write(&source, SOURCE)?;
     sh::run(Command::new("cc").args(["-g", "-O1", "-pthread", "-o"]).arg(&program).arg(&source))?;
     Ok(program)

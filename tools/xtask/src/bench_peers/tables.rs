@@ -11,8 +11,8 @@ const COUNT: usize = 1_000_000;
 pub(super) fn run(runs: usize) -> Result<()> {
     let backtrail = sh::built(&["-p", "backtrail-cli"])?;
     let (symcache, tables) = (super::peer("peers-symcache")?, super::peer("peers-tables")?);
-    let out = inputs::folder().join("converted/");
-    sh::make_folder(&out)?;
+    let out = inputs::directory().join("converted/");
+    sh::make_directory(&out)?;
     for name in ["ceph-osd", "libjvm.so"] {
         let file = inputs::get(name)?;
         let files = [file.as_path()];

@@ -9,7 +9,7 @@ use std::process::Command;
 pub(super) enum Machine {
     /// This one, with 64 or 32 bits.
     Host,
-    /// Another one, emulated by qemu-user: its name there, and the folder of its libraries.
+    /// Another one, emulated by qemu-user: its name there, and the directory of its libraries.
     Qemu(&'static str, &'static str),
 }
 
@@ -22,7 +22,7 @@ pub(super) enum DebugInfo {
     Nowhere,
     /// In a file beside it that `.gnu_debuglink` names.
     Beside,
-    /// In a folder of build ids.
+    /// In a directory of build ids.
     ByBuildId,
     /// In it, compressed.
     Compressed,
@@ -47,32 +47,32 @@ pub(super) struct Build {
 #[derive(Clone, Debug)]
 pub(super) struct Built {
     pub(super) program: PathBuf,
-    /// Folder of build ids with the debug info.
-    pub(super) debug_folder: Option<PathBuf>,
+    /// Directory of build ids with the debug info.
+    pub(super) debug_directory: Option<PathBuf>,
 }
 
 /// `None` where the compiler is not installed, or has no libraries for what is asked.
 pub(super) fn build(build: &Build, scratch: &Path) -> Result<Option<Built>> {
-    let folder = scratch.join(format!("built-{}", build.name.replace('/', "_")));
-    let program = folder.join("program");
-    let debug_folder = folder.join("debug");
+    let directory = scratch.join(format!("built-{}", build.name.replace('/', "_")));
+    let program = directory.join("program");
+    let debug_directory = directory.join("debug");
     let built = Built {
         program: program.clone(),
-        debug_folder: Some(debug_folder.clone()).filter(|_| build.debug_info == DebugInfo::ByBuildId),
+        debug_directory: Some(debug_directory.clone()).filter(|_| build.debug_info == DebugInfo::ByBuildId),
     };
     if program.is_file() {
         return Ok(Some(built));
     }
-    if !compile(build, &folder)? {
+    if !compile(build, &directory)? {
         return Ok(None);
     }
-    let whole = folder.join("whole");
+    let whole = directory.join("whole");
     match build.debug_info {
         DebugInfo::Inside => sh::rename(&whole, &program)?,
         DebugInfo::Nowhere => objcopy(&["--strip-all"], &whole, &program)?,
         DebugInfo::Compressed => objcopy(&["--compress-debug-sections"], &whole, &program)?,
         DebugInfo::Beside => {
-            let debug = folder.join("program.debug");
+            let debug = directory.join("program.debug");
             objcopy(&["--only-keep-debug"], &whole, &debug)?;
             let link = format!("--add-gnu-debuglink={}", debug.display());
             objcopy(&["--strip-all", "-R", ".note.gnu.build-id", &link], &whole, &program)?;
@@ -80,8 +80,8 @@ pub(super) fn build(build: &Build, scratch: &Path) -> Result<Option<Built>> {
         DebugInfo::ByBuildId => {
             let id = build_id(&whole)?;
             let (first, rest) = id.split_at_checked(2).ok_or("the build id is too short")?;
-            let file = debug_folder.join(".build-id").join(first).join(format!("{rest}.debug"));
-            sh::make_folder(file.parent().unwrap_or(&debug_folder))?;
+            let file = debug_directory.join(".build-id").join(first).join(format!("{rest}.debug"));
+            sh::make_directory(file.parent().unwrap_or(&debug_directory))?;
             objcopy(&["--only-keep-debug"], &whole, &file)?;
             objcopy(&["--strip-all"], &whole, &program)?;
         }
@@ -90,14 +90,14 @@ pub(super) fn build(build: &Build, scratch: &Path) -> Result<Option<Built>> {
 }
 
 /// Whether it could be. Installed compilers must compile; only what they lack the libraries for is left out.
-fn compile(build: &Build, folder: &Path) -> Result<bool> {
-    sh::make_folder(folder)?;
+fn compile(build: &Build, directory: &Path) -> Result<bool> {
+    sh::make_directory(directory)?;
     let source = sh::root().join("fixtures").join(build.source);
     let [name, first @ ..] = build.compiler else { return Err("no compiler".to_owned()) };
     let mut command = Command::new(name);
-    command.args(first).args(&build.flags).arg("-o").arg(folder.join("whole")).arg(source);
-    // Go keeps what it built before in the user's folder.
-    command.env("GOCACHE", folder.join("go-cache")).env("GOFLAGS", "-trimpath").env("GO111MODULE", "off");
+    command.args(first).args(&build.flags).arg("-o").arg(directory.join("whole")).arg(source);
+    // Go keeps what it built before in the user's directory.
+    command.env("GOCACHE", directory.join("go-cache")).env("GOFLAGS", "-trimpath").env("GO111MODULE", "off");
     let output = match command.output() {
         Ok(output) => output,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -108,7 +108,7 @@ fn compile(build: &Build, folder: &Path) -> Result<bool> {
     if lacks.iter().any(|words| complaints.contains(words)) {
         return Ok(false);
     }
-    let _ = std::fs::remove_dir_all(folder.join("go-cache"));
+    let _ = std::fs::remove_dir_all(directory.join("go-cache"));
     if output.status.success() { Ok(true) } else { Err(format!("{}: {complaints}", build.name)) }
 }
 

@@ -15,14 +15,14 @@ use programs::Case;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Where programs are built, below the workspace's folder.
+/// Where programs are built, below the workspace's directory.
 const SCRATCH: &str = "target/xtask-live";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = super::options(arguments)?;
     let Some(cases) = options.chosen(programs::all(), Case::name) else { return Ok(()) };
     let scratch = sh::root().join(SCRATCH);
-    sh::make_folder(&scratch)?;
+    sh::make_directory(&scratch)?;
     let program = options.program()?;
     let mut table: BTreeMap<&str, Row> = BTreeMap::new();
     let mut faults = Vec::new();

@@ -20,9 +20,9 @@ pub(super) struct Made {
     pub(super) program: PathBuf,
     /// Whether we are told it.
     pub(super) is_program_named: bool,
-    /// Folders that have the program or its debug info.
+    /// Directories that have the program or its debug info.
     pub(super) symbols: Vec<PathBuf>,
-    pub(super) debug_folder: Option<PathBuf>,
+    pub(super) debug_directory: Option<PathBuf>,
     /// The emulated machine's libraries.
     pub(super) system: Option<&'static str>,
     /// How often the repeated functions were called.
@@ -30,16 +30,16 @@ pub(super) struct Made {
 }
 
 /// `None` where the machine cannot make one: no emulator, or cores are piped to a program.
-pub(super) fn core(case: &Case, built: &Built, folder: &Path) -> Result<Option<Made>> {
-    let _ = std::fs::remove_dir_all(folder);
-    sh::make_folder(folder)?;
+pub(super) fn core(case: &Case, built: &Built, directory: &Path) -> Result<Option<Made>> {
+    let _ = std::fs::remove_dir_all(directory);
+    sh::make_directory(directory)?;
     let program = match case.treatment {
-        Treatment::ProgramMoved | Treatment::ProgramGone => copied(&built.program, &folder.join("gone"))?,
+        Treatment::ProgramMoved | Treatment::ProgramGone => copied(&built.program, &directory.join("gone"))?,
         _ => built.program.clone(),
     };
-    let Some(ended) = crash(case, &program, folder)? else { return Ok(None) };
-    let Some(core) = found(folder) else {
-        return Err(format!("no core in {}; the program {ended}", folder.display()));
+    let Some(ended) = crash(case, &program, directory)? else { return Ok(None) };
+    let Some(core) = found(directory) else {
+        return Err(format!("no core in {}; the program {ended}", directory.display()));
     };
     let mut made = Made {
         ours: core.clone(),
@@ -47,15 +47,15 @@ pub(super) fn core(case: &Case, built: &Built, folder: &Path) -> Result<Option<M
         program: built.program.clone(),
         is_program_named: true,
         symbols: Vec::new(),
-        debug_folder: built.debug_folder.clone(),
+        debug_directory: built.debug_directory.clone(),
         system: None,
-        depth: depth(folder),
+        depth: depth(directory),
     };
     if let Machine::Qemu(_, libraries) = case.build.machine {
         made.system = Some(libraries);
         made.symbols.push(Path::new(libraries).join("lib"));
     }
-    made.symbols.extend(built.debug_folder.clone());
+    made.symbols.extend(built.debug_directory.clone());
     treat(case.treatment, &mut made, built)?;
     Ok(Some(made))
 }
@@ -82,7 +82,7 @@ fn treat(treatment: Treatment, made: &mut Made, built: &Built) -> Result<()> {
 }
 
 /// How the program ended; `None` where it cannot be run here.
-fn crash(case: &Case, program: &Path, folder: &Path) -> Result<Option<String>> {
+fn crash(case: &Case, program: &Path, directory: &Path) -> Result<Option<String>> {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", PATIENCE]);
     match (case.build.machine, case.producer) {
@@ -99,7 +99,7 @@ fn crash(case: &Case, program: &Path, folder: &Path) -> Result<Option<String>> {
             command.args([emulator, "-L", libraries]).arg(program)
         }
     };
-    command.args(case.way.arguments).current_dir(folder).env("GOTRACEBACK", "crash");
+    command.args(case.way.arguments).current_dir(directory).env("GOTRACEBACK", "crash");
     if matches!(case.treatment, Treatment::ProgramMoved | Treatment::ProgramGone) {
         command.env("CRASH_REMOVES_ITSELF", "1");
     }
@@ -113,8 +113,8 @@ fn is_piped() -> bool {
     std::fs::read("/proc/sys/kernel/core_pattern").is_ok_and(|pattern| pattern.first() == Some(&b'|'))
 }
 
-/// The core below the folder, whatever it is called.
-fn found(folder: &Path) -> Option<PathBuf> {
+/// The core below the directory, whatever it is called.
+fn found(directory: &Path) -> Option<PathBuf> {
     let is_core = |path: &PathBuf| {
         std::fs::File::open(path).is_ok_and(|mut file| {
             let mut header = [0; 18];
@@ -126,13 +126,13 @@ fn found(folder: &Path) -> Option<PathBuf> {
     // qemu is dumped too, as the process that the kernel knows.
     let is_guest =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("qemu_"));
-    let mut cores: Vec<_> = sh::entries(folder).into_iter().filter(is_core).collect();
+    let mut cores: Vec<_> = sh::entries(directory).into_iter().filter(is_core).collect();
     cores.sort_by_key(|path| !is_guest(path));
     cores.into_iter().next()
 }
 
-fn depth(folder: &Path) -> Option<u64> {
-    let bytes = std::fs::read(folder.join("depth")).ok()?;
+fn depth(directory: &Path) -> Option<u64> {
+    let bytes = std::fs::read(directory.join("depth")).ok()?;
     Some(u64::from(u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?)))
 }
 

@@ -34,8 +34,8 @@ pub(super) fn stacks(program: &Path, made: &Made) -> Result<Vec<Thread>> {
     if made.is_program_named {
         command.arg("-e").arg(&made.program);
     }
-    for folder in &made.symbols {
-        command.arg("-s").arg(folder);
+    for directory in &made.symbols {
+        command.arg("-s").arg(directory);
     }
     let printed = asked(&mut command)?;
     if std::env::var_os("CORES_DUMP").is_some() {

@@ -38,8 +38,8 @@ pub(super) fn gdb(machine: Machine, made: &Made) -> Result<Option<Stacks>> {
     }
     let patience = if machine == Machine::Host { PATIENCE } else { PATIENCE_EMULATED };
     let mut command = gdb_command(name, patience);
-    if let Some(folder) = &made.debug_folder {
-        command.arg("-iex").arg(format!("set debug-file-directory {}:/usr/lib/debug", folder.display()));
+    if let Some(directory) = &made.debug_directory {
+        command.arg("-iex").arg(format!("set debug-file-directory {}:/usr/lib/debug", directory.display()));
     }
     if let Some(system) = made.system {
         command.arg("-iex").arg(format!("set sysroot {system}"));

@@ -143,7 +143,7 @@ struct Checkout(PathBuf);
 impl Checkout {
     fn new(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("backtrail-docs-{name}"));
-        sh::make_folder(&path)?;
+        sh::make_directory(&path)?;
         let checkout = Self(path);
         let fixtures = sh::root().join("fixtures");
         sh::run(Command::new("cp").arg("-R").arg(fixtures).arg(&checkout.0))?;

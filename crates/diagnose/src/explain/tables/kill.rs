@@ -126,7 +126,7 @@ pub(crate) static KILL_CODES: [KillCode; 18] = [
         meaning: "The system ended the app to delete its caches since storage was low.",
         blame: Blame::Outside,
         causes: &["The device was nearly full."],
-        next: &["Nothing in the code; see that large files in the cache folder can be made again."],
+        next: &["Nothing in the code; see that large files in the cache directory can be made again."],
     },
     KillCode {
         code: 0x2182_bad2,

@@ -136,8 +136,8 @@ fn read(path: &Path) -> Report {
 }
 
 fn crashprobe(arch: &str, name: &str, extension: &str) -> Option<Report> {
-    let folder = corpus_file("crashprobe/reports")?;
-    let path = folder.join(arch).join(format!("{name}.{extension}"));
+    let directory = corpus_file("crashprobe/reports")?;
+    let path = directory.join(arch).join(format!("{name}.{extension}"));
     path.exists().then(|| read(&path))
 }
 

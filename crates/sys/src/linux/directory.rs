@@ -1,4 +1,4 @@
-//! Small files of one folder, many of them: those that `/proc` has of each thread.
+//! Small files of one directory, many of them: those that `/proc` has of each thread.
 
 use super::OsError;
 use std::ffi::{CStr, c_void};
@@ -7,12 +7,12 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
-/// An open folder. Files are named from there on, so that the kernel does not look the whole path up again for each of
+/// An open directory. Files are named from there on, so that the kernel does not look the whole path up again for each of
 /// thousands.
 #[derive(Debug)]
-pub struct Folder(File);
+pub struct Directory(File);
 
-impl Folder {
+impl Directory {
     /// Opens it.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Folder {
     /// Where the file is not there (any more), or must not be read.
     pub fn read(&self, name: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        // SAFETY: the folder is open as long as `self` lives, and the name ends with a zero.
+        // SAFETY: the directory is open as long as `self` lives, and the name ends with a zero.
         let file = unsafe { libc::openat(self.0.as_raw_fd(), name.as_ptr(), flags) };
         if file < 0 {
             return Err(OsError::last("openat"));
@@ -47,8 +47,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_from_the_folder_on() {
-        let tasks = Folder::open(Path::new("/proc/self/task")).unwrap();
+    fn files_are_named_from_the_directory_on() {
+        let tasks = Directory::open(Path::new("/proc/self/task")).unwrap();
         let name = std::ffi::CString::new(format!("{}/comm", std::process::id())).unwrap();
         let mut bytes = [0; 64];
         let size = tasks.read(&name, &mut bytes).unwrap();
@@ -58,6 +58,6 @@ mod tests {
         );
         assert_eq!(tasks.read(&name, &mut bytes[..2]), Ok(2));
         assert_eq!(tasks.read(c"none/comm", &mut bytes).unwrap_err().number, libc::ENOENT);
-        assert!(Folder::open(Path::new("/proc/self/none")).is_err());
+        assert!(Directory::open(Path::new("/proc/self/none")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The files of a saved stack: a folder in the layout of libunwindstack's offline cases.
+//! The files of a saved stack: a directory in the layout of libunwindstack's offline cases.
 
 use backtrail_store::FileData;
 use std::borrow::Cow;
@@ -7,16 +7,16 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes that the compressed files of one folder may inflate to, all together.
+/// Bytes that the compressed files of one directory may inflate to, all together.
 const MAX_INFLATED: u64 = 2 << 30;
 /// Bytes that one of them may: so many anyway, and so many for each packed one. Binaries come to ten, zeros to a thousand.
 const ALWAYS_INFLATED: u64 = 64 << 20;
 const INFLATED_PER_BYTE: u64 = 200;
-/// Files that a folder may hold; real cases have a few dozen.
+/// Files that a directory may hold; real cases have a few dozen.
 const MAX_FILES: usize = 10_000;
 
-/// A folder with `regs.txt`, `maps.txt`, `*.data`, `links.txt` and the binaries, plain or `.gz`.
-pub(crate) struct Folder {
+/// A directory with `regs.txt`, `maps.txt`, `*.data`, `links.txt` and the binaries, plain or `.gz`.
+pub(crate) struct Directory {
     path: PathBuf,
     /// Name in `maps.txt` to the file that stands in for it.
     links: HashMap<String, PathBuf>,
@@ -25,22 +25,22 @@ pub(crate) struct Folder {
     left: u64,
 }
 
-impl Folder {
+impl Directory {
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         if !path.is_dir() {
-            return Err(format!("{}: expected a folder with maps.txt and regs.txt", path.display()));
+            return Err(format!("{}: expected a directory with maps.txt and regs.txt", path.display()));
         }
-        let mut folder =
+        let mut directory =
             Self { path: path.to_owned(), links: HashMap::new(), opened: HashMap::new(), left: MAX_INFLATED };
-        if let Some(links) = folder.at(&path.join("links.txt")) {
+        if let Some(links) = directory.at(&path.join("links.txt")) {
             let text = String::from_utf8_lossy(&links).into_owned();
             let link = |line: &str| {
                 let (file, name) = line.trim().split_once(char::is_whitespace)?;
                 Some((name.trim().to_owned(), path.join(file)))
             };
-            folder.links = text.lines().filter_map(link).collect();
+            directory.links = text.lines().filter_map(link).collect();
         }
-        Ok(folder)
+        Ok(directory)
     }
 
     /// A file that has to be there.
@@ -65,7 +65,7 @@ impl Folder {
         if let Some(path) = self.links.get(name).cloned() {
             return self.at(&path);
         }
-        // The names are whoever's who saved the stack: nothing outside of the folder is opened by them.
+        // The names are whoever's who saved the stack: nothing outside of the directory is opened by them.
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         let path = if inside { self.path.join(name) } else { self.path.join(Path::new(name).file_name()?) };
         self.at(&path)
