@@ -33,16 +33,20 @@ mod stacks;
 
 pub use analysis::{Analysis, AnalysisError};
 pub use backtrail_core::{
-    AddrRange, Address, Arch, Avma, Bias, BuildId, Family, FileOffset, FrameAddress, Function, FunctionRef,
-    ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
+    AddrRange, Address, Arch, Avma, Bias, BuildId, Confidence, Family, FileOffset, FrameAddress, Function,
+    FunctionRef, ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
 };
 pub use backtrail_demangle as demangle;
-pub use backtrail_diagnose::{Attribution, Blamed, Explanation, Verdict, blamed, is_system};
+pub use backtrail_diagnose::{
+    Attribution, Blamed, Explanation, OwnerRule, Rules, RulesError, RulesErrorKind, Verdict, blamed,
+    is_system,
+};
 pub use backtrail_hang as hang;
 pub use backtrail_model::{
     AppInfo, Backtrace, Deadlock, DeadlockedThread, Detail, EndKind, Ended, Exception, Field, Frame, Image,
-    ImageSymbols, Language, LockHolder, LockKind, LockSource, LockWait, Process, Recursion, Register, Report,
-    ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode, Unit,
+    ImageSymbols, Language, LockHolder, LockKind, LockSource, LockWait, Owner, OwnerKind, Process, Recursion,
+    Register, Report, ReportedSymbol, Section, Source, SymbolStatus, Termination, Thread, Tree, TreeNode,
+    Unit,
 };
 pub use backtrail_report::{Document, Error as ReportError, ErrorKind as ReportErrorKind, Limits, documents};
 pub use backtrail_resolve::{

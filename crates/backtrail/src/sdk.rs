@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use backtrail_core::Arch;
 pub use backtrail_sdk::{
-    AppOwners, Confidence, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LearnOptions, Learned, LinkMap,
-    OwnedRange, OwnerMap, Stamped,
+    AppOwners, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LearnOptions, Learned, LinkMap, OwnedRange,
+    OwnerMap, Stamped,
 };
 use backtrail_store::FileData;
 

@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod addr;
 mod arch;
+mod confidence;
 mod frame;
 mod id;
 mod memory;
@@ -24,6 +25,7 @@ mod symbol;
 
 pub use addr::{AddrRange, Address, Avma, Bias, FileOffset, Rva, Svma};
 pub use arch::{Arch, Family};
+pub use confidence::Confidence;
 pub use frame::{FrameAddress, Trust};
 pub use id::{BuildId, ImageId, ParseIdError};
 pub use memory::{MemorySlice, ReadMemory, Unreadable};

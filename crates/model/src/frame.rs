@@ -2,6 +2,9 @@
 
 use backtrail_core::{Avma, FileOffset, FrameAddress, Function, Reason, Svma, Symbol, SymbolInfo, Trust};
 use std::ops::Range;
+use std::sync::Arc;
+
+use crate::Owner;
 
 /// One frame. First what the report says, then what symbolizing adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub struct Frame {
     pub alternatives: Vec<Vec<Function>>,
     /// Lines that the report has for this frame besides its own: `- locked <0x0123> (a java.lang.Object)`.
     pub annotations: Vec<String>,
+    /// Whose code it is. Frames of one owner share it.
+    pub owner: Option<Arc<Owner>>,
 }
 
 /// The language of a frame that is known by names instead of an address.
@@ -109,6 +114,7 @@ impl Frame {
             language: None,
             alternatives: Vec::new(),
             annotations: Vec::new(),
+            owner: None,
         }
     }
 

@@ -26,5 +26,5 @@ pub use fingerprint::Fingerprint;
 pub use learn::{LearnOptions, Learned, learn};
 pub use link_map::{LinkMap, Piece};
 pub use map::{AppOwners, OwnerMap, map, map_file};
-pub use owned::{Confidence, OwnedRange};
+pub use owned::OwnedRange;
 pub use stamp::{LONGEST_STAMP, Stamped, stamp, unstamp};

@@ -3,13 +3,13 @@
 
 use std::collections::HashMap;
 
-use backtrail_core::{AddrRange, Svma};
+use backtrail_core::{AddrRange, Confidence, Svma};
 use backtrail_object::Object;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
 use crate::hash::{Digest, Domain, Set};
-use crate::owned::{Confidence, OwnedRange};
+use crate::owned::OwnedRange;
 
 /// Lines of one link map. The largest that was seen has three million.
 const MAX_LINES: usize = 1 << 26;

@@ -1,13 +1,13 @@
 //! `map`: which ranges of an app belong to which library.
 
-use backtrail_core::{AddrRange, Arch, ImageId};
+use backtrail_core::{AddrRange, Arch, Confidence, ImageId};
 use backtrail_object::{Format, Kind, Limits, Object, slices};
 
 use crate::app::App;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
 use crate::link_map::LinkMap;
-use crate::owned::{Confidence, OwnedRange};
+use crate::owned::OwnedRange;
 use crate::place::{How, Placed, place};
 
 /// The ranges of one app that have an owner, ascending, none over another.

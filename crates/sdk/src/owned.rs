@@ -1,29 +1,6 @@
 //! A range with its owner.
 
-use backtrail_core::{AddrRange, Svma};
-
-/// How sure it is whose a range is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[non_exhaustive]
-pub enum Confidence {
-    /// It follows from something else: what lies around it, or the name of its class. Its code is not the known one.
-    Likely,
-    /// Its code is the library's, and what it calls and mentions agrees.
-    Strong,
-    /// The linker said so.
-    Certain,
-}
-
-impl Confidence {
-    /// As JSON has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Likely => "likely",
-            Self::Strong => "strong",
-            Self::Certain => "certain",
-        }
-    }
-}
+use backtrail_core::{AddrRange, Confidence, Svma};
 
 /// One range of an app with its owner.
 #[derive(Clone, PartialEq, Eq, Debug)]

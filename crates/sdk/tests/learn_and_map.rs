@@ -11,8 +11,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use backtrail_core::Confidence;
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{Confidence, Fingerprint, LearnOptions, LinkMap, OwnerMap, learn, map, stamp, unstamp};
+use backtrail_sdk::{Fingerprint, LearnOptions, LinkMap, OwnerMap, learn, map, stamp, unstamp};
 use backtrail_testkit::TempDir;
 
 /// The program of the newest LLVM that Debian has it of.

@@ -32,7 +32,7 @@ pub fn owners<'a>(app: &'a str, mapped: &'a AppOwners) -> OwnersJson<'a> {
         end: owned.range.end().to_string(),
         owner: &owned.owner,
         version: owned.version.as_deref(),
-        confidence: owned.confidence.name(),
+        confidence: owned.confidence.as_str(),
         how: owned.how,
     });
     OwnersJson {

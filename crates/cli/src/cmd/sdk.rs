@@ -168,7 +168,7 @@ fn write_text(out: &mut Text<'_>, app: &str, mapped: &AppOwners) -> io::Result<(
         let version = owned.version.as_deref().unwrap_or("version unknown");
         let sum = sums.entry((&owned.owner, version)).or_default();
         *sum = (sum.0 + owned.range.size(), sum.1 + 1);
-        let (owner, confidence, how) = (&owned.owner, owned.confidence.name(), owned.how);
+        let (owner, confidence, how) = (&owned.owner, owned.confidence.as_str(), owned.how);
         let (start, end) = (owned.range.start(), owned.range.end());
         out.line(format_args!("  {start} - {end}  {owner} {version}  {confidence} ({how})"))?;
     }
