@@ -3,7 +3,7 @@
 use super::options::{Cache, Servers, named_arch, parse_address};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
-use crate::io::json::SafeJson;
+use crate::io::json::buffered;
 use crate::io::lines::LineBatches;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
@@ -87,7 +87,14 @@ pub(crate) fn run(args: &Lookup, console: &Console) -> Result<Outcome, Failure> 
     };
     let mut answers =
         Answers { args, binary: &binary, placement, console, outcome: Outcome::Done, answered: 0 };
-    let mut out = console.stdout();
+    let is_safe_json = match args.format {
+        LookupFormat::Json => true,
+        // For programs, the bytes that the other tool writes.
+        LookupFormat::LlvmJson => console.stdout_is_terminal(),
+        LookupFormat::Text | LookupFormat::Llvm => false,
+    };
+    let mut out: Box<dyn Write + '_> =
+        if is_safe_json { Box::new(buffered(console.stdout())) } else { Box::new(console.stdout()) };
     answers.all(&mut out, &args.addresses)?;
     if args.format == LookupFormat::LlvmJson && answers.answered > 0 {
         writeln!(out, "]")?;
@@ -192,10 +199,7 @@ impl Answers<'_> {
             out.write_all(if self.answered == 0 { b"[" } else { b"," })?;
         }
         let module = self.args.file.to_string_lossy();
-        match self.console.stdout_is_terminal() {
-            true => llvm::write_json(&mut SafeJson::new(&mut *out), &module, address, located, details)?,
-            false => llvm::write_json(out, &module, address, located, details)?,
-        }
+        llvm::write_json(out, &module, address, located, details)?;
         if is_list { Ok(()) } else { writeln!(out) }
     }
 
@@ -215,7 +219,7 @@ impl Answers<'_> {
             LookupFormat::Text => {
                 write_text(&mut Text::new(out, Style::PLAIN), shown, &SymbolInfoRef::from(located))?;
             }
-            LookupFormat::Json => backtrail::json::write_lookup(SafeJson::new(&mut *out), shown, located)?,
+            LookupFormat::Json => backtrail::json::write_lookup(&mut *out, shown, located)?,
             LookupFormat::Llvm => {
                 llvm::write_text(&mut Text::new(out, self.console.style_of_tools()), located, &details())?;
             }

@@ -12,9 +12,14 @@ pub(crate) fn document<W: Write>(
     out: W,
     write: impl FnOnce(&mut BufWriter<SafeJson<W>>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut json = BufWriter::with_capacity(1 << 16, SafeJson::new(out));
+    let mut json = buffered(out);
     write(&mut json)?;
     json.flush()
+}
+
+/// Passes JSON on safely, in large pieces.
+pub(crate) fn buffered<W: Write>(out: W) -> BufWriter<SafeJson<W>> {
+    BufWriter::with_capacity(1 << 16, SafeJson::new(out))
 }
 
 /// Passes JSON on, with unsafe characters as JSON's escapes.
