@@ -46,6 +46,16 @@ pub(crate) fn by_return_path(family: Family, code: &Code<'_>, is_generated: bool
     }
 }
 
+/// The row behind a system call, in a function that keeps its return address in a register while that lasts, by the code that
+/// puts it back.
+pub(crate) fn behind_system_call(family: Family, code: &Code<'_>) -> Option<Row> {
+    match family {
+        Family::X86 => x86::prologue::behind_system_call(code),
+        Family::X86_64 => x86_64::prologue::behind_system_call(code),
+        _ => None,
+    }
+}
+
 /// The row at an address in code that was generated at run time, by the prologue before it, where that is of a kind that is
 /// known by more than its pushes.
 pub(crate) fn frame_of_generated(family: Family, code: &Code<'_>) -> Option<Row> {

@@ -41,6 +41,32 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
 }
 
 #[test]
+fn who_called_vfork_is_known_with_every_c_library() {
+    // Statically linked, so that the C library is that of the compiler, with its symbols and without a debug file.
+    for (compiler, options) in [
+        ("cc", &["-static"][..]),
+        ("cc", &["-m32"]),
+        ("cc", &["-m32", "-static"]),
+        ("musl-gcc", &[]),
+        ("musl-gcc", &["-static"]),
+    ] {
+        let directory = TempDir::new("live-vfork-libraries");
+        let flags = [&["-O1"], options].concat();
+        let Some(program) = traceable(&directory, ODD, compiler, &flags) else { continue };
+        let target = Target::start(Command::new(program).arg("vfork"));
+        crate::target::wait_until("the parent sleeps", || status(target.id, "State").starts_with('D'));
+        let captured = stacks(target.id, &[]);
+        let thread = &captured["threads"][0];
+        let names = names(thread);
+        let [vfork, caller, main, ..] = &names[..] else { panic!("{compiler} {options:?}: {thread:#}") };
+        assert!(vfork.contains("vfork"), "{compiler} {options:?}: {names:?}");
+        assert_eq!((caller.as_str(), main.as_str()), ("uninterruptible", "main"), "{compiler} {options:?}");
+        let trusts = thread["frames"].as_array().unwrap().iter().map(|frame| &frame["trust"]);
+        assert!(trusts.take(3).all(|trust| trust != "scan"), "{thread:#}");
+    }
+}
+
+#[test]
 fn a_call_that_the_kernel_began_anew_keeps_its_name() {
     let directory = TempDir::new("live-timed");
     let Some(program) = traceable(&directory, TIMED, "cc", &[]) else { return };

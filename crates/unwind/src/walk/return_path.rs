@@ -5,7 +5,7 @@ use super::{Here, Next, Site, Walk};
 use crate::arch;
 use crate::code::Code;
 use crate::execute;
-use crate::row::{Cfa, Row};
+use crate::row::{Cfa, Row, Rule};
 use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Trust};
 
 /// How far behind a function's start code of it is believed to lie, if a call leads to that start.
@@ -19,7 +19,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let at = if site.is_exact { lookup } else { lookup.checked_add(1)? };
         let text = *image.module?.text_at(lookup)?;
         let code = Code { text, at, function: None, thumb: false, is_described: false };
-        let row = arch::by_return_path(self.registers.family(), &code, false)?;
+        let family = self.registers.family();
+        let by_register = if site.is_exact { arch::behind_system_call(family, &code) } else { None };
+        let row = by_register.or_else(|| arch::by_return_path(family, &code, false))?;
         self.by_return_path_row(here, site, &row, image.bias, |address| {
             let is_start = || matches!(self.caller_address(address), FrameAddress::Exact(_));
             self.is_return_address(address) && self.may_call(address, here.address.raw()) || is_start()
@@ -38,8 +40,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let caller = execute::apply(row, &self.registers, self.memory, bias, |_| None).ok()?;
         let address = self.strip(caller.return_address?);
         let sp = caller.registers.sp()?;
+        // What has its return address in a register has left the stack to its caller already.
+        let is_in_register = matches!(row.return_address, Rule::Register(_)) && sp == here.stack_pointer;
         let is_outwards = sp > here.stack_pointer && self.stack_above(here.stack_pointer).contains(sp);
-        if !is_outwards || !is_called(address) && !self.is_signal_return(address, sp) {
+        if !is_outwards && !is_in_register || !is_called(address) && !self.is_signal_return(address, sp) {
             return None;
         }
         // Of a function that has just set its frame pointer, what it will save is not there yet.

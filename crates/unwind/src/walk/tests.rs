@@ -262,6 +262,42 @@ fn a_return_address_may_be_in_a_register_while_the_function_is_at_work() {
     assert_eq!(case.walk().0.len(), 2, "{:?}", case.walk());
 }
 
+#[test]
+fn a_return_address_that_is_pushed_again_behind_a_system_call_is_in_that_register() {
+    // musl's vfork, which has no table: pop rdx; mov eax, 58; syscall; push rdx; mov rdi, rax; jmp __syscall_ret.
+    let vfork = [0x5a, 0xb8, 58, 0, 0, 0, 0x0f, 0x05, 0x52, 0x48, 0x89, 0xc7, 0xe9, 0, 1, 0, 0];
+    let walk = |vfork: &[u8], rdx: u64| {
+        // The call lies at 0x20, vfork at 0x40.
+        let mut code = vec![0xcc; 0x20];
+        code.extend([0xe8, 0x1b, 0, 0, 0, 0x85, 0xc0]);
+        code.resize(0x40, 0x90);
+        code.extend(vfork);
+        code.extend(calls(0x100));
+        let tables = eh_frame(&[(TEXT + 0x20, 0x10, &[0x0e, 16]), (TEXT + 0x80, 0x40, &[0x07, 16])], b"");
+        let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x48);
+        case.options.scan_words = 0;
+        case.set(Register(1), rdx);
+        // What lies there looks like a caller, and is none.
+        case.stack = vec![LOADED + 0x85, LOADED + 0x91, 0, 0];
+        case.walk().0
+    };
+    let at = (LOADED + 0x48, Trust::Context);
+    let whole = [at, (LOADED + 0x25, Trust::Analysis), (LOADED + 0x91, Trust::Cfi)];
+    assert_eq!(walk(&vfork, LOADED + 0x25), whole);
+    // No call before it; no system call before the push; the stack changes on the way to the return.
+    let is_whole = |vfork: &[u8], rdx| walk(vfork, rdx).get(1) == whole.get(1);
+    assert!(!is_whole(&vfork, LOADED + 0x24));
+    let changed = |at: usize, byte: u8| {
+        let mut vfork = vfork;
+        vfork[at] = byte;
+        vfork
+    };
+    assert!(!is_whole(&changed(7, 0x06), LOADED + 0x25));
+    assert!(!is_whole(&changed(8, 0x90), LOADED + 0x25));
+    let popped = [&vfork[..9], &[0x59], &vfork[9..]].concat();
+    assert!(!is_whole(&popped, LOADED + 0x25));
+}
+
 trait Text {
     fn to_string_like(&self) -> alloc::string::String;
 }

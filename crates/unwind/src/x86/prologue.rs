@@ -19,6 +19,11 @@ pub(crate) fn analyse(code: &Code<'_>) -> Option<Row> {
     MACHINE.analyse(code)
 }
 
+/// See [`crate::arch::behind_system_call`].
+pub(crate) fn behind_system_call(code: &Code<'_>) -> Option<Row> {
+    MACHINE.behind_system_call(code)
+}
+
 /// See [`crate::arch::by_stack_depth`].
 pub(crate) fn by_stack_depth(code: &Code<'_>) -> Option<Row> {
     MACHINE.by_stack_depth(code)

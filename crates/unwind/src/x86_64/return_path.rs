@@ -14,6 +14,8 @@ use backtrail_core::Register;
 /// How many places that jumps lead to, and how many instructions, are looked at.
 const MAX_PLACES: usize = 128;
 const MAX_INSTRUCTIONS: usize = 2048;
+/// How many instructions are looked at between a system call and the return.
+const MAX_BEHIND_SYSTEM_CALL: usize = 8;
 const FP: u8 = 5;
 
 /// What a place is counted from: the stack or the frame pointer at the address.
@@ -95,6 +97,31 @@ impl Machine {
         }
         let is_seen = budget > 0 || is_generated;
         self.row_out(&found.filter(|_| is_seen)?)
+    }
+
+    /// `vfork` of C libraries without tables, as musl's: parent and child share the stack, so that the return address must not lie
+    /// there, and is pushed again when the call is over (`pop %rdx; mov $58, %eax; syscall; push %rdx; …; jmp`).
+    pub(crate) fn behind_system_call(&self, code: &Code<'_>) -> Option<Row> {
+        let before = code.text.up_to(code.at)?;
+        if !matches!(before, [.., 0x0f, 0x05 | 0x34] | [.., 0xcd, 0x80]) {
+            return None;
+        }
+        let (mut length, effect) = decode(code.ahead(), self.is_64)?;
+        let Effect::Push(Some(pushed)) = effect else { return None };
+        let mut ahead = code.ahead();
+        for _ in 0..MAX_BEHIND_SYSTEM_CALL {
+            ahead = ahead.get(length..)?;
+            let (next, effect) = decode(ahead, self.is_64)?;
+            match effect {
+                Effect::Neutral => length = next,
+                Effect::Return | Effect::Jump => {
+                    let number = *self.numbers.get(usize::from(pushed))?;
+                    return Some(Row::new(Cfa::RegisterOffset(self.sp, 0), Rule::Register(Register(number))));
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn decode_with_calls(&self, bytes: &[u8]) -> Option<(usize, Effect)> {
