@@ -149,6 +149,41 @@ fn a_busy_hang_says_what_it_was_busy_with() {
     assert_eq!(hang.incomplete, 0, "{hang}");
 }
 
+/// What asks for the time all the time is in the kernel's image, most of it.
+#[inline(never)]
+fn watch_the_clock(enough: impl Fn() -> bool) {
+    while !enough() {
+        for _ in 0..20_000 {
+            std::hint::black_box(Instant::now());
+        }
+    }
+}
+
+#[test]
+fn functions_of_the_kernels_image_have_names() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    if !maps.contains("[vdso]") {
+        return eprintln!("skipped: the kernel gives no image");
+    }
+    let (watch, told) = watch(options(ms(100)));
+    let beat = watch.beat();
+    beat.tick();
+    watch_the_clock(noticed(&told));
+    beat.rest();
+    let mut hang = ended(&told);
+    hang.name(&Symbols::new());
+    let vdso = hang.process.images.iter().position(|image| image.name == "[vdso]").unwrap();
+    let inside: Vec<_> =
+        hang.nodes().iter().map(|node| &node.frame).filter(|frame| frame.image == Some(vdso)).collect();
+    assert!(!inside.is_empty(), "{hang}");
+    // The one whose symbol it has.
+    let named = inside.iter().filter(|frame| frame.names().any(|name| name.contains("clock_gettime"))).count();
+    assert_eq!(named, inside.len(), "{hang}");
+    // Every instruction of it is one function: the tree is not split by them.
+    let text = hang.to_string();
+    assert!(!text.contains("[vdso]+0x"), "{text}");
+}
+
 #[test]
 fn a_waiting_hang_says_what_it_waited_in() {
     let (watch, told) = watch(options(ms(250)));

@@ -13,6 +13,7 @@ use crate::locate::DebugLinkCheck;
 use crate::open_file::{Names, OpenFile};
 use crate::remote::{RemoteFile, RemoteKind};
 use crate::resolve::{Outcome, Wanted};
+use crate::vdso;
 
 /// What was found of one image.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +132,12 @@ impl ImageFiles {
     }
 }
 
+/// Adds the running kernel's image. That of another kernel has the same name, so that only the identity counts.
+fn add_vdso(wanted: &Wanted, found: &mut ImageFiles) {
+    let file = vdso::open().filter(|file| wanted.id.is_some() && file.id() == wanted.id);
+    file.into_iter().for_each(|file| found.add(file));
+}
+
 impl Index {
     /// Looks for an image's files: the one that the caller named, what has the identity below the scanned paths or in the
     /// system's debug directories, the file at the image's path, the one of its name.
@@ -145,6 +152,9 @@ impl Index {
         let path = Path::new(&wanted.path);
         if found.binary.is_none() && search.use_path && path.is_absolute() {
             self.try_path(path, wanted, false, &mut found);
+        }
+        if found.binary.is_none() && search.use_path && wanted.path == vdso::NAME {
+            add_vdso(wanted, &mut found);
         }
         if wanted.id.is_none() && found.binary.is_none() && search.by_name {
             self.add_by_name(wanted, &mut found);
@@ -378,6 +388,25 @@ fn is_version_of(path: &Path, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_kernels_image_is_found_by_its_identity_alone() {
+        let Some(file) = vdso::open() else { return };
+        let find = |id, use_path| {
+            let wanted = Wanted { name: vdso::NAME.into(), path: vdso::NAME.into(), id, arch: None };
+            Index::default().image_files(&wanted, &Search { use_path, ..Search::default() })
+        };
+        let found = find(file.id(), true);
+        assert_eq!(found.status, SymbolStatus::Found);
+        assert!(
+            found.binary.is_some_and(|binary| binary.object().is_some_and(|object| object.has_symbols()))
+        );
+        assert!(!found.is_unproven);
+        // Another kernel's, one of which nothing is known, and one of another machine.
+        assert!(find(ImageId::from_build_id(&[7; 20]), true).binary.is_none());
+        assert!(find(None, true).binary.is_none() && find(file.id(), false).binary.is_none());
+    }
 
     #[test]
     fn links_lead_to_files_of_the_same_name_with_a_version() {

@@ -45,6 +45,7 @@ mod scan;
 mod source;
 mod unpack;
 mod unwind_tables;
+mod vdso;
 mod zip;
 
 pub use archive::Archive;
