@@ -11,7 +11,7 @@
     reason = "a test's helpers may, and C libraries are called"
 )]
 
-use backtrail::capture::{CaptureError, Capturer, Options, RawStack, ThreadId, ThreadStack};
+use backtrail::capture::{CaptureError, Capturer, Method, Options, RawStack, ThreadId, ThreadStack, WalkEnd};
 use backtrail::{Avma, FrameAddress, Symbols};
 use backtrail_testkit::TempDir;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -513,6 +513,59 @@ fn libraries_with_a_relative_path_are_named_wherever_the_process_is() {
     let function = frame.functions.first().unwrap_or_else(|| panic!("no debug info: {frame:?}"));
     assert_eq!(function.name, "plugin_work");
     assert!(function.file.as_deref().is_some_and(|file| file.ends_with("plugin.c")), "{function:?}");
+}
+
+/// What a coroutine of `makecontext` captured of itself, by each method.
+#[cfg(target_env = "gnu")]
+static FROM_COROUTINE: Mutex<Vec<(Method, RawStack)>> = Mutex::new(Vec::new());
+
+#[cfg(target_env = "gnu")]
+extern "C" fn coroutine() {
+    for method in [Method::Rules, Method::CopyStack(64 << 10)] {
+        let mut options = Options::default();
+        options.method = method;
+        let capturer = patient(options);
+        // Of a thread that asks for itself nothing is copied, so that another one asks.
+        let thread = ThreadId::current();
+        let ask = || {
+            let mut stack = RawStack::new();
+            capturer.thread(thread, &mut stack).unwrap();
+            stack
+        };
+        let stack = std::thread::scope(|scope| scope.spawn(ask).join().unwrap());
+        FROM_COROUTINE.lock().unwrap().push((method, stack));
+    }
+    std::hint::black_box(());
+}
+
+#[test]
+#[cfg(target_env = "gnu")]
+fn a_coroutine_ends_where_it_began() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut memory = vec![0_u8; 1 << 20];
+    // SAFETY: all zeros is a context that `getcontext` fills; the memory and both contexts outlive the coroutine.
+    unsafe {
+        let (mut outside, mut inside): (libc::ucontext_t, libc::ucontext_t) = std::mem::zeroed();
+        assert_eq!(libc::getcontext(&mut inside), 0);
+        inside.uc_stack.ss_sp = memory.as_mut_ptr().cast();
+        inside.uc_stack.ss_size = memory.len();
+        inside.uc_link = &raw mut outside;
+        libc::makecontext(&mut inside, coroutine, 0);
+        assert_eq!(libc::swapcontext(&mut outside, &inside), 0);
+    }
+    let capturer = patient(Options::default());
+    let all = std::mem::take(&mut *FROM_COROUTINE.lock().unwrap());
+    assert_eq!(all.len(), 2);
+    for (method, stack) in all {
+        let frames = backtrail::capture::symbolize(&capturer, &stack, &Symbols::new());
+        let names: Vec<_> = frames.iter().map(|frame| frame.names().last().unwrap_or("none")).collect();
+        let at = names.iter().position(|name| name.ends_with("::coroutine")).unwrap();
+        // What it returns to is the first instruction of a function of the C library, whose debug info may be absent.
+        let first = stack.frames().last().unwrap().address;
+        assert!(matches!(first, FrameAddress::Exact(_)), "{method:?}: {names:#?}");
+        assert!(matches!(names[at + 1..], ["__start_context" | "none"]), "{method:?}: {names:#?}");
+        assert!(matches!(stack.ended(), Some(WalkEnd::EndOfStack(_))), "{method:?}: {:?}", stack.ended());
+    }
 }
 
 #[test]

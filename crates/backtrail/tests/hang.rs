@@ -177,7 +177,8 @@ fn functions_of_the_kernels_image_have_names() {
         hang.nodes().iter().map(|node| &node.frame).filter(|frame| frame.image == Some(vdso)).collect();
     assert!(!inside.is_empty(), "{hang}");
     // The one whose symbol it has.
-    let named = inside.iter().filter(|frame| frame.names().any(|name| name.contains("clock_gettime"))).count();
+    let named =
+        inside.iter().filter(|frame| frame.names().any(|name| name.contains("clock_gettime"))).count();
     assert_eq!(named, inside.len(), "{hang}");
     // Every instruction of it is one function: the tree is not split by them.
     let text = hang.to_string();

@@ -85,6 +85,9 @@ pub(super) fn by_rules(
     }
     fill(top, snapshot.generation(), stack, |filling| {
         walk.each(|frame| filling.take(frame));
+        if walk.uncalled().is_some() && filling.has_room {
+            filling.is_returned_to();
+        }
         walk.ended()
     });
 }

@@ -244,6 +244,25 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         FrameAddress::Exact(address)
     }
 
+    /// The same where only compiled rules are at hand, which is looked at when the walk is there: a row begins at the return
+    /// address, no call lies before it, and what is a caller by that row was not called either.
+    pub(super) fn is_compiled_and_uncalled(&self, here: &Here, site: &Site<'a>) -> bool {
+        let is_uncalled = || {
+            let FrameAddress::Return(address) = here.address else { return None };
+            let image = site.image.filter(|image| image.module.is_none())?;
+            let (rules, at) = (image.rules?, image.bias.to_svma(address)?);
+            let found = rules.find(at).filter(|found| found.covered.start() == at)?;
+            if self.before(address) != Before::Other {
+                return None;
+            }
+            let bytes_of = |expression| rules.expression(expression);
+            let caller = execute::apply(&found.row, &self.registers, self.memory, image.bias, bytes_of).ok();
+            let address = caller.and_then(|caller| caller.return_address).map(|address| self.strip(address));
+            Some(address.is_none_or(|address| !self.is_return_address(address)))
+        };
+        is_uncalled().unwrap_or(false)
+    }
+
     /// Whether code lies there, and a call before it.
     pub(super) fn is_return_address(&self, address: Avma) -> bool {
         self.is_code(address) == Some(true) && self.before(address) == Before::Call

@@ -163,6 +163,12 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         self.ended.or((self.remaining == 0).then_some(WalkEnd::Limit))
     }
 
+    /// The address of the frame given last, where nothing has called it: a function starts there (`makecontext` has the function of
+    /// a coroutine return to such a one). Over compiled images alone that shows only when the walk has ended there.
+    pub fn uncalled(&self) -> Option<Avma> {
+        self.uncalled.get().filter(|address| self.at.is_some_and(|at| at.raw() == *address))
+    }
+
     #[inline(never)]
     fn step_otherwise(&mut self) -> Step {
         let Some(address) = self.at else { return self.first() };
@@ -270,6 +276,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if let Some(next) = self.by_signal_frame(here, site.image) {
             return self.go(next);
         }
+        if self.is_compiled_and_uncalled(here, &site) {
+            self.uncalled.set(Some(here.address.raw()));
+            return Step::EndOfStack(End::ThreadStart);
+        }
         let stepped = match self.by_runtime(here, &site) {
             Some(stepped) => stepped,
             None => {
@@ -277,13 +287,15 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
                 stepped.or_else(|failure| self.without_tables(here, &site, failure))
             }
         };
+        // The first function of a coroutine (`makecontext`): its table speaks of a caller, as that of any function.
+        let is_uncalled = self.uncalled.get() == Some(here.address.raw());
         match stepped {
-            Ok(Ok(next)) => self.go(next),
-            Ok(Err(end)) => Step::EndOfStack(end),
-            // The first function of a coroutine (`makecontext`): its table speaks of a caller, as that of any function.
-            Err(Failure::NotCode(_)) if self.uncalled.get() == Some(here.address.raw()) => {
+            Ok(Ok(next)) if is_uncalled && self.is_code(next.address.raw()) == Some(false) => {
                 Step::EndOfStack(End::ThreadStart)
             }
+            Ok(Ok(next)) => self.go(next),
+            Ok(Err(end)) => Step::EndOfStack(end),
+            Err(Failure::NotCode(_)) if is_uncalled => Step::EndOfStack(End::ThreadStart),
             Err(failure) => Step::Failed(failure),
         }
     }
