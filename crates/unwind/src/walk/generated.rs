@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::execute;
 use crate::row::{Cfa, Row};
 use crate::sections::Section;
-use backtrail_core::{AddrRange, Avma, Bias, ReadMemory, Registers, Svma};
+use backtrail_core::{AddrRange, Avma, Bias, Family, ReadMemory, Registers, Svma};
 
 /// How many frames of generated code are followed to where they were entered from an image.
 const MAX_CHAIN: u32 = 1 << 16;
@@ -39,11 +39,36 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let code = Code { text, at: svma(at), function: None, thumb: false, is_described: false };
         let row = arch::by_return_path(self.registers.family(), &code, true);
         let row = row.or_else(|| arch::frame_of_generated(self.registers.family(), &code))?;
-        self.by_return_path_row(here, site, &row, Bias::default(), |address| {
-            // A part of the code that calls another part of it is no function that calls another.
+        // A part of the code that calls another part of it is no function that calls another.
+        let is_called = |address| {
             !self.is_call_over_jump(address)
                 && (self.is_generated(address) || self.is_return_address(address))
+        };
+        let apply = |here: &Here, registers: &Registers| {
+            self.by_return_path_row(here, registers, site, &row, Bias::default(), is_called)
+        };
+        apply(here, &self.registers).or_else(|| {
+            let stack_pointer = self.before_adapter(here)?;
+            let mut registers = self.registers;
+            registers.set(self.registers.family().sp(), stack_pointer.get());
+            apply(&Here { stack_pointer, ..*here }, &registers)
         })
+    }
+
+    /// The stack pointer of compiled code that called what is interpreted, where an adapter has put arguments between their
+    /// frames: HotSpot's interpreter keeps it below the frame pointer that it has saved.
+    fn before_adapter(&self, here: &Here) -> Option<Avma> {
+        /// A method has 255 arguments at most.
+        const MOST: u64 = 256 * WORD;
+        const WORD: u64 = 8;
+        if self.registers.family() != Family::X86_64 || self.chained != Some(here.address) {
+            return None;
+        }
+        // Below the stack pointer: the return address, the frame pointer, the caller's stack pointer.
+        let kept = here.stack_pointer.checked_sub(3 * WORD)?;
+        let kept = Avma::new(self.memory.read_u64(kept).ok()?);
+        let distance = kept.offset_from(here.stack_pointer)?;
+        ((1..=MOST).contains(&distance) && distance.is_multiple_of(WORD)).then_some(kept)
     }
 
     /// Whether the call before an address goes behind the jump that lies there: HotSpot's interpreter calls out so.

@@ -6,7 +6,7 @@ use crate::arch;
 use crate::code::Code;
 use crate::execute;
 use crate::row::{Cfa, Row, Rule};
-use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Trust};
+use backtrail_core::{Avma, Bias, FrameAddress, ReadMemory, Registers, Trust};
 
 /// How far behind a function's start code of it is believed to lie, if a call leads to that start.
 const MAX_FUNCTION: u64 = 1 << 20;
@@ -22,22 +22,23 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         let family = self.registers.family();
         let by_register = if site.is_exact { arch::behind_system_call(family, &code) } else { None };
         let row = by_register.or_else(|| arch::by_return_path(family, &code, false))?;
-        self.by_return_path_row(here, site, &row, image.bias, |address| {
+        self.by_return_path_row(here, &self.registers, site, &row, image.bias, |address| {
             let is_start = || matches!(self.caller_address(address), FrameAddress::Exact(_));
             self.is_return_address(address) && self.may_call(address, here.address.raw()) || is_start()
         })
     }
 
-    /// Applies the row that the code to the return has given.
+    /// Applies the row that the code to the return has given to `registers`, those of `here`.
     pub(super) fn by_return_path_row(
         &self,
         here: &Here,
+        registers: &Registers,
         site: &Site<'a>,
         row: &Row,
         bias: Bias,
         is_called: impl Fn(Avma) -> bool,
     ) -> Option<Next> {
-        let caller = execute::apply(row, &self.registers, self.memory, bias, |_| None).ok()?;
+        let caller = execute::apply(row, registers, self.memory, bias, |_| None).ok()?;
         let address = self.strip(caller.return_address?);
         let sp = caller.registers.sp()?;
         // What has its return address in a register has left the stack to its caller already.

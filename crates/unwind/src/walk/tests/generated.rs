@@ -86,6 +86,29 @@ fn compiled_code_is_left_by_the_way_to_its_return() {
 }
 
 #[test]
+fn arguments_that_an_adapter_has_put_between_frames_are_passed_by() {
+    // Compiled as above, called by an interpreter's frame below which the stack pointer of the compiled code is kept.
+    let mut generated = interpreter();
+    let code = [0xff, 0xd0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3];
+    generated[0x40..0x40 + code.len()].copy_from_slice(&code);
+    generated[0x50..0x52].copy_from_slice(&[0xff, 0xd0]);
+    let walk = |kept: u64| {
+        let frame_pointer = STACK + 2 * 8;
+        // The interpreter's frame, two arguments, then the compiled frame: 32 bytes, what it saved, its return address.
+        let end = STACK + 12 * 8;
+        let stack = [1, kept, end, GENERATED + 0x42, 5, 5, 0, 0, 0, 0, end, GENERATED + 0x52, 0, LOADED + 10, 0];
+        let registers = [(16, GENERATED + 0x21), (6, frame_pointer)];
+        super::generated::walk(&generated, &calls(0x100), &registers, &stack).0
+    };
+    let compiled = (GENERATED + 0x42, Trust::FramePointer);
+    let expected = [compiled, (GENERATED + 0x52, Trust::Analysis), (LOADED + 10, Trust::FramePointer)];
+    assert_eq!(walk(STACK + 6 * 8).get(1..), Some(&expected[..]), "{:x?}", walk(STACK + 6 * 8));
+    for kept in [0, STACK + 5 * 8, STACK + 6 * 8 + 1, STACK + 3 * 8, STACK + (1 << 20)] {
+        assert_ne!(walk(kept).get(2), Some(&expected[1]), "{kept:x}");
+    }
+}
+
+#[test]
 fn a_caller_has_to_be_code_whatever_a_table_says() {
     let code = calls(0x100);
     let table = eh_frame(&[(TEXT, 0x100, &[])], b"");
