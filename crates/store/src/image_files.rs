@@ -399,9 +399,8 @@ mod tests {
         };
         let found = find(file.id(), true);
         assert_eq!(found.status, SymbolStatus::Found);
-        assert!(
-            found.binary.is_some_and(|binary| binary.object().is_some_and(|object| object.has_symbols()))
-        );
+        let has_symbols = |object: &backtrail_object::Object<'_>| object.has_symbols();
+        assert!(found.binary.is_some_and(|binary| binary.object().is_some_and(has_symbols)));
         assert!(!found.is_unproven);
         // Another kernel's, one of which nothing is known, and one of another machine.
         assert!(find(ImageId::from_build_id(&[7; 20]), true).binary.is_none());

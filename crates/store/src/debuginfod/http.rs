@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::CertificateError;
 use ureq::http::StatusCode;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Error};
@@ -80,6 +81,9 @@ impl Client {
 
 /// The reason in words, without the address, which may have a password in it.
 fn explain(error: &Error) -> String {
+    if let Some(why) = certificate_fault(error) {
+        return format!("cannot be trusted: {why}");
+    }
     match error {
         Error::Timeout(_) => "did not answer in time".to_owned(),
         Error::HostNotFound => "no such host".to_owned(),
@@ -91,6 +95,35 @@ fn explain(error: &Error) -> String {
         Error::Io(error) => format!("cannot be asked: {error}"),
         error => format!("cannot be asked: {error}"),
     }
+}
+
+/// What is wrong with the certificate that a server has shown, if that is what is wrong.
+fn certificate_fault(error: &Error) -> Option<String> {
+    let tls = match error {
+        Error::Rustls(tls) => Some(tls),
+        Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
+        _ => None,
+    };
+    let rustls::Error::InvalidCertificate(fault) = tls? else { return None };
+    Some(match fault {
+        CertificateError::UnknownIssuer => {
+            "no authority that this machine trusts has signed its certificate".into()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "its certificate is for another name".into()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired".into()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet".into()
+        }
+        // What webpki says of certificates that are signed by themselves, as openssl makes them.
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "its certificate is signed by itself".into()
+        }
+        other => format!("its certificate is refused: {other}"),
+    })
 }
 
 /// Whether a body's bytes did not come in time.

@@ -15,11 +15,11 @@ struct Case {
     options: DebuginfodOptions,
 }
 
-fn id(n: u8) -> ImageId {
+pub(crate) fn id(n: u8) -> ImageId {
     ImageId::from_build_id(&[n; 20]).unwrap()
 }
 
-fn debug_info(n: u8) -> RemoteFile {
+pub(crate) fn debug_info(n: u8) -> RemoteFile {
     RemoteFile { id: id(n), kind: RemoteKind::DebugInfo }
 }
 
@@ -28,7 +28,7 @@ fn path(n: u8) -> String {
 }
 
 /// A file with this build id, and sections behind its headers.
-fn elf(n: u8) -> Vec<u8> {
+pub(crate) fn elf(n: u8) -> Vec<u8> {
     let mut elf = Elf::default();
     let note = elf.build_id_note(&[n; 20]);
     elf.sections.push(ElfSection {

@@ -8,3 +8,4 @@
 
 mod faults;
 mod real;
+mod tls;

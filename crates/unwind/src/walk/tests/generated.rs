@@ -96,7 +96,8 @@ fn arguments_that_an_adapter_has_put_between_frames_are_passed_by() {
         let frame_pointer = STACK + 2 * 8;
         // The interpreter's frame, two arguments, then the compiled frame: 32 bytes, what it saved, its return address.
         let end = STACK + 12 * 8;
-        let stack = [1, kept, end, GENERATED + 0x42, 5, 5, 0, 0, 0, 0, end, GENERATED + 0x52, 0, LOADED + 10, 0];
+        let stack =
+            [1, kept, end, GENERATED + 0x42, 5, 5, 0, 0, 0, 0, end, GENERATED + 0x52, 0, LOADED + 10, 0];
         let registers = [(16, GENERATED + 0x21), (6, frame_pointer)];
         super::generated::walk(&generated, &calls(0x100), &registers, &stack).0
     };
