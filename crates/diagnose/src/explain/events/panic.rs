@@ -223,9 +223,9 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let service = between(&text, "checkins from ", " in ").or(between(&text, "checkins from ", " since"));
     let named = service.map(|service| format!(" ({service})")).unwrap_or_default();
     draft.lead(format!("Kernel panic: {}{named}", lower_first(title)), what);
-    // The words themselves are cited as the exception's message.
-    if message.is_none() {
-        draft.say("The report has no panic string.");
+    match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => draft.evidence(format!("Panic: {line}")),
+        None => draft.say("The report has no panic string."),
     }
     if known.is_none() && message.is_some() {
         draft.say("What its words mean beyond that is not known here.");
