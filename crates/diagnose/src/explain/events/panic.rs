@@ -21,7 +21,12 @@ const fn kind(words: &'static [&'static str], title: &'static str, meaning: &'st
 
 /// The kinds, the surest words first. Sources: XNU's `panic` calls (`osfmk/kern`, `osfmk/arm64/sleh.c`,
 /// `osfmk/i386/trap.c`, `bsd/dev/monotonic`), and the names of coprocessors' firmware in real panics.
-static KINDS: [Kind; 36] = [
+static KINDS: [Kind; 37] = [
+    kind(
+        &["zone map exhausted"],
+        "Its own memory was used up",
+        "The kernel could not allocate (its zone map was full). Mostly one zone grew without end, a leak of the kernel or of an extension; the message names the zone.",
+    ),
     kind(
         &["userspace watchdog timeout"],
         "A system service did not answer: the watchdog restarted the device",
