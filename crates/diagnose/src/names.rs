@@ -8,7 +8,7 @@ use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
 ///
 /// Objective-C methods keep their brackets; `std::terminate()` becomes `std::terminate`.
 pub(crate) fn base_name(name: &str) -> &str {
-    let mut name = without_place(name.trim());
+    let mut name = specialized(without_place(name.trim()));
     for prefix in ["specialized ", "static ", "@objc ", "merged ", "generic specialization of "] {
         name = name.strip_prefix(prefix).unwrap_or(name);
     }
@@ -17,6 +17,20 @@ pub(crate) fn base_name(name: &str) -> &str {
     }
     let end = name.find(['(', '$', '<']).filter(|end| *end > 0).unwrap_or(name.len());
     name.get(..end).unwrap_or(name).trim_end()
+}
+
+/// What a Swift specialization is of: `function signature specialization <Arg[0] = Dead> of f(_:)`, `generic specialization
+/// <Int> of f(_:)`. Angle brackets may be others, as some tools print them.
+fn specialized(name: &str) -> &str {
+    let mut name = name;
+    while name.starts_with("function signature specialization ")
+        || name.starts_with("generic specialization ")
+        || name.starts_with("generic not re-abstracted specialization ")
+    {
+        let Some((_, rest)) = name.split_once(" of ") else { return name };
+        name = rest;
+    }
+    name
 }
 
 /// `name (in Image) + 12` without what stands behind the name.

@@ -22,5 +22,5 @@ pub use image_index::ImageIndex;
 pub use lock::{Deadlock, DeadlockedThread, LockHolder, LockKind, LockSource, LockWait};
 pub use owner::{Owner, OwnerKind};
 pub use process::{Backtrace, EndKind, Ended, Process, Recursion, Register, Thread};
-pub use report::{AppInfo, Exception, Report, Source, Termination};
+pub use report::{AppInfo, Exception, Report, Source, Termination, ThrowingRuntime, ThrownException};
 pub use tree::{Tree, TreeNode, Unit};

@@ -21,6 +21,8 @@ pub struct Report {
     pub incident: Option<String>,
     /// What the processor or kernel raised.
     pub exception: Option<Exception>,
+    /// What the program's own language threw, where a reporter inside of the program states it apart from any text.
+    pub thrown: Option<ThrownException>,
     /// Who ended the process, and why.
     pub termination: Option<Termination>,
     /// The other processes, where the input has several: stackshots, spindumps, the table of a jetsam report.
@@ -167,6 +169,40 @@ pub struct Exception {
     pub note: Option<String>,
     /// The address whose access failed.
     pub address: Option<Avma>,
+}
+
+/// An exception of a language, as a reporter inside of the program saw it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ThrownException {
+    /// What threw it.
+    pub runtime: ThrowingRuntime,
+    /// Its name or type: `NSRangeException`, `std::out_of_range`, `TypeError`.
+    pub name: String,
+    /// What it says.
+    pub reason: Option<String>,
+    /// Whether the program caught it and went on: it was reported, and ended nothing.
+    pub is_handled: bool,
+}
+
+/// Whose exception it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum ThrowingRuntime {
+    /// Objective-C's.
+    ObjectiveC,
+    /// C++'s.
+    Cpp,
+    /// Another language's, or what the reporter itself noticed and words as one: an app that hangs.
+    #[default]
+    Other,
+}
+
+impl ThrownException {
+    /// `NAME: reason`.
+    pub fn text(&self) -> String {
+        let reason = self.reason.as_deref().filter(|reason| !reason.is_empty());
+        reason.map_or_else(|| self.name.clone(), |reason| format!("{}: {reason}", self.name))
+    }
 }
 
 /// Who ended the process.

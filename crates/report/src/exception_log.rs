@@ -6,10 +6,12 @@
 
 use crate::Limits;
 use crate::apple_text::{FrameRow, Line, Lines, mark_throw, raw_addresses};
-use crate::members::uncaught;
+use crate::members::note_thrown;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
-use backtrail_model::{AppInfo, Backtrace, Frame, Image, Report, Section, Source};
+use backtrail_model::{
+    AppInfo, Backtrace, Frame, Image, Report, Section, Source, ThrowingRuntime, ThrownException,
+};
 
 /// Words of which one is in every such log.
 const WORDS: [&str; 5] = [
@@ -176,13 +178,13 @@ impl Log<'_> {
             frames,
         });
         mark_throw(&mut report);
-        let message = match (&self.name, &self.reason) {
-            (Some(name), reason) => Some(uncaught(name, reason.as_deref())),
-            (None, reason) => reason.clone(),
-        };
-        let lines = message.map(|message| vec![message]).unwrap_or_default();
-        if !lines.is_empty() {
-            report.app_info.push(AppInfo { image: None, lines });
+        match (self.name, self.reason) {
+            (Some(name), reason) => {
+                let runtime = ThrowingRuntime::ObjectiveC;
+                note_thrown(&mut report, ThrownException { runtime, name, reason, is_handled: false });
+            }
+            (None, Some(reason)) => report.app_info.push(AppInfo { image: None, lines: vec![reason] }),
+            (None, None) => {}
         }
         report.process.place_frames();
         report.sections.push(Section { title: "Log".to_owned(), text });
@@ -230,12 +232,7 @@ mod tests {
         let report = read_text(text);
         assert_eq!(report.source, Source::ExceptionLog);
         assert_eq!(addresses(&report), [0x7fff_23c4_f02e, 0x1_0a0b_5c20]);
-        assert_eq!(
-            report.app_info[0].lines,
-            [
-                "*** Terminating app due to uncaught exception 'NSRangeException', reason: 'index 3 beyond bounds'"
-            ]
-        );
+        assert_eq!(report.app_info[0].lines, ["NSRangeException: index 3 beyond bounds"]);
         assert_eq!(report.process.images[0].load_address, Avma::new(0x1_0a0b_5c20 - 23584));
         assert!(report.sections[0].text.contains("key = value"));
     }
@@ -262,10 +259,7 @@ mod tests {
         let text = "*** Terminating app due to uncaught exception 'E', reason: 'x'\n*** First throw call stack:\n(0x1a 0x1b)\n";
         let report = read_text(text);
         assert_eq!(addresses(&report), [0x1a, 0x1b]);
-        assert_eq!(
-            report.app_info[0].lines,
-            ["*** Terminating app due to uncaught exception 'E', reason: 'x'"]
-        );
+        assert_eq!(report.app_info[0].lines, ["E: x"]);
     }
 
     #[test]

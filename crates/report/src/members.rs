@@ -5,7 +5,7 @@ use crate::leftovers::{keep, keep_rest};
 use crate::notes::{Notes, cut};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};
-use backtrail_model::{Report, Source};
+use backtrail_model::{AppInfo, Report, Source, ThrownException};
 
 /// A JSON report that is being read.
 #[derive(Debug)]
@@ -122,8 +122,9 @@ pub(crate) fn end_address(start: u64, size: Option<u64>) -> Option<Avma> {
     start.checked_add(size).map(Avma::new)
 }
 
-/// The text of an uncaught Objective-C exception as Apple's runtime words it.
-pub(crate) fn uncaught(name: &str, reason: Option<&str>) -> String {
-    let reason = reason.map(|reason| format!(", reason: '{reason}'")).unwrap_or_default();
-    format!("*** Terminating app due to uncaught exception '{name}'{reason}")
+/// Notes what a reporter states of an exception of the program's language, and says it in a line: `NAME: reason`.
+pub(crate) fn note_thrown(report: &mut Report, thrown: ThrownException) {
+    let lines = thrown.text().lines().map(str::to_owned).collect();
+    report.app_info.push(AppInfo { image: None, lines });
+    report.thrown = Some(thrown);
 }

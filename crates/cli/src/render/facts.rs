@@ -111,7 +111,9 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
             _ => format!("  inlined into {}{place}", row.what),
         }
     };
-    rows.iter().enumerate().map(line).collect()
+    // What is inlined ends the chain; behind it stand other candidates and the report's own lines.
+    let chain = rows.iter().scan(true, |is_open, row| std::mem::replace(is_open, row.inlined).then_some(row));
+    chain.enumerate().map(line).collect()
 }
 
 /// The verdict in words.

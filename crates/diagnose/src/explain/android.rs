@@ -512,11 +512,9 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(head);
         explained = cause.split(": ").next().unwrap_or(cause);
     }
-    for name in [explained, class] {
-        if let Some((_, meaning)) = EXCEPTIONS.iter().find(|(known, _)| *known == name) {
-            draft.say(meaning);
-            break;
-        }
+    // What wraps a cause explains nothing.
+    if let Some((_, meaning)) = EXCEPTIONS.iter().find(|(known, _)| *known == explained) {
+        draft.say(meaning);
     }
     draft.next("Look at the innermost frame of the root cause that is the app's own.");
     true
@@ -572,9 +570,11 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
     let place = describe(facts.report, suspect.frame);
     let is_thrown =
         facts.report.process.backtraces.iter().any(|it| it.is_exception) && facts.signal().is_empty();
+    // The stack is that of the root cause, where there is one: what wraps it was thrown elsewhere.
+    let what = if facts.stack.trim_start().starts_with("Caused by") { "The root cause" } else { "It" };
     draft.place(match (is_thrown, suspect.position) {
-        (true, 0) => format!("It was thrown in {place}."),
-        (true, _) => format!("It was thrown below {place}."),
+        (true, 0) => format!("{what} was thrown in {place}."),
+        (true, _) => format!("{what} was thrown below {place}."),
         (false, 0) => format!("It happened in {place}."),
         (false, _) => format!("The innermost code that is not the system's is {place}."),
     });

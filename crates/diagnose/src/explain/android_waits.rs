@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
-use super::words::one_line;
+use super::words::{listed, one_line};
 use crate::names::describe;
 use crate::suspect::owner::Owner;
 use crate::suspect::owner_of;
@@ -14,9 +14,10 @@ const MAX_THREADS: usize = 10_000;
 
 /// What a thread waits for: the lock, and the thread that the trace says holds it.
 fn waits_for(thread: &Thread) -> Option<(&str, Option<u64>)> {
+    // The JVM parks threads that wait for a lock of java.util.concurrent.
+    const WAITING: [&str; 3] = ["- waiting to lock ", "- waiting to re-lock ", "- parking to wait for "];
     let line = thread.frames.iter().flat_map(|frame| &frame.annotations).find_map(|line| {
-        let rest =
-            line.strip_prefix("- waiting to lock ").or_else(|| line.strip_prefix("- waiting to re-lock "))?;
+        let rest = WAITING.iter().find_map(|words| line.strip_prefix(words))?.trim_start();
         Some((lock(rest)?, rest))
     })?;
     let holder = line.1.rsplit_once("held by thread ").and_then(|(_, number)| number.trim().parse().ok());
@@ -34,7 +35,10 @@ fn holders(report: &Report) -> HashMap<&str, usize> {
     let threads = report.process.threads.iter().enumerate().take(MAX_THREADS);
     let held = threads.flat_map(|(at, thread)| {
         let lines = thread.frames.iter().flat_map(|frame| &frame.annotations);
-        lines.filter_map(move |line| Some((lock(line.strip_prefix("- locked ")?)?, at)))
+        let monitors = lines.filter_map(|line| lock(line.strip_prefix("- locked ")?));
+        let owned = thread.fields.iter().filter(|field| field.key == "Locked ownable synchronizers");
+        let locks = monitors.chain(owned.flat_map(|field| field.value.lines()).filter_map(lock));
+        locks.map(move |lock| (lock, at)).collect::<Vec<_>>()
     });
     held.collect()
 }
@@ -52,37 +56,34 @@ fn edges(report: &Report) -> Vec<Option<usize>> {
     threads.iter().take(MAX_THREADS).map(edge).collect()
 }
 
-/// The first cycle, as positions of threads.
-fn cycle(edges: &[Option<usize>]) -> Vec<usize> {
+/// The cycles, each as positions of threads. A thread waits for one lock, so it is in one cycle at most.
+fn cycles(edges: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let next = |at: usize| edges.get(at).copied().flatten().filter(|next| *next != at);
+    // By whose search a thread was first come to.
     let mut seen = vec![0_usize; edges.len()];
+    let mut cycles = Vec::new();
     for start in 0..edges.len() {
         let mut at = start;
-        while seen.get(at) == Some(&0) {
-            if let Some(mark) = seen.get_mut(at) {
-                *mark = start + 1;
-            }
-            match edges.get(at).copied().flatten() {
-                Some(next) if next != at => at = next,
-                _ => break,
+        while let Some(mark) = seen.get_mut(at).filter(|mark| **mark == 0) {
+            *mark = start + 1;
+            match next(at) {
+                Some(next) => at = next,
+                None => break,
             }
         }
-        let is_closed = seen.get(at) == Some(&(start + 1))
-            && edges.get(at).copied().flatten().is_some_and(|next| next != at);
-        if !is_closed {
-            continue;
-        }
-        let mut cycle = vec![at];
-        let mut next = edges.get(at).copied().flatten();
-        while let Some(position) = next.filter(|position| *position != at && cycle.len() <= edges.len()) {
-            cycle.push(position);
-            next = edges.get(position).copied().flatten();
-        }
-        // A thread that only leads to itself again through others that end is none.
-        if next == Some(at) && cycle.len() > 1 {
-            return cycle;
+        // Back at a thread of this very search, with a step left to do: it leads to itself.
+        if seen.get(at) == Some(&(start + 1)) && next(at).is_some() {
+            let rest = std::iter::successors(next(at), |position| next(*position));
+            cycles.push(std::iter::once(at).chain(rest.take_while(|position| *position != at)).collect());
         }
     }
-    Vec::new()
+    cycles
+}
+
+/// The heading under which a Java virtual machine says that it found deadlocks itself.
+fn own_verdict(report: &Report) -> Option<&str> {
+    let titles = report.sections.iter().map(|section| section.title.as_str());
+    titles.clone().find(|title| title.starts_with("Found ") && title.contains("deadlock"))
 }
 
 fn label(thread: &Thread) -> String {
@@ -107,33 +108,62 @@ pub(super) fn deadlock(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if !matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump) {
         return false;
     }
-    let found = cycle(&edges(facts.report));
-    let threads: Vec<_> = found.iter().filter_map(|at| facts.report.process.threads.get(*at)).collect();
-    if threads.is_empty() {
-        return false;
+    let all = &facts.report.process.threads;
+    let found = cycles(&edges(facts.report));
+    let found: Vec<Vec<&Thread>> =
+        found.iter().map(|cycle| cycle.iter().filter_map(|at| all.get(*at)).collect()).collect();
+    let verdict = own_verdict(facts.report);
+    let Some(first) = found.first() else {
+        let Some(verdict) = verdict else { return false };
+        draft.lead(
+            "Deadlock, by the dump's own word",
+            "The virtual machine found threads that wait for each other's locks and can never go on.",
+        );
+        draft.evidence(verdict);
+        draft.say("The stacks do not tell who holds what.");
+        advise(draft);
+        return true;
+    };
+    let names = |cycle: &[&Thread]| cycle.iter().map(|thread| label(thread)).collect::<Vec<_>>().join(", ");
+    if found.len() == 1 {
+        draft.lead(
+            format!("Deadlock of {} threads", first.len()),
+            format!("These threads wait for each other's locks and can never go on: {}.", names(first)),
+        );
+    } else {
+        let sizes: Vec<String> = found.iter().map(|cycle| cycle.len().to_string()).collect();
+        draft.lead(
+            format!("{} deadlocks, of {} threads", found.len(), listed(&sizes)),
+            "In each, threads wait for each other's locks and can never go on.",
+        );
     }
-    let names: Vec<_> = threads.iter().map(|thread| label(thread)).collect();
-    draft.lead(
-        format!("Deadlock of {} threads", threads.len()),
-        format!("These threads wait for each other's locks and can never go on: {}.", names.join(", ")),
-    );
-    for (position, thread) in threads.iter().enumerate() {
-        let next = names.get((position + 1) % names.len()).map_or("", String::as_str);
-        let lock = waits_for(thread).map_or("", |(lock, _)| lock);
-        draft.evidence(format!(
-            "{} waits for {lock}, which {next} holds{}",
-            label(thread),
-            at(facts.report, thread)
-        ));
+    for cycle in &found {
+        if found.len() > 1 {
+            draft.evidence(format!("Deadlock of {}", names(cycle)));
+        }
+        for (position, thread) in cycle.iter().enumerate() {
+            let holder = cycle.get((position + 1) % cycle.len()).map_or_else(String::new, |next| label(next));
+            let lock = waits_for(thread).map_or("", |(lock, _)| lock);
+            draft.evidence(format!(
+                "{} waits for {lock}, which {holder} holds{}",
+                label(thread),
+                at(facts.report, thread)
+            ));
+        }
     }
+    let threads: Vec<&Thread> = found.iter().flatten().copied().collect();
     if let Some(main) =
         facts.report.crashed().filter(|main| !threads.iter().any(|it| std::ptr::eq(*it, *main)))
     {
         draft.say(format!("The main thread is not one of them{}.", at(facts.report, main)));
     }
+    advise(draft);
+    true
+}
+
+fn advise(draft: &mut Draft) {
     draft.cause("The threads take the same locks in different orders.");
     draft.next("Take the locks in one order everywhere, or hold fewer at a time: no call into other code with a lock held.");
-    true
 }
 
 /// Functions in which a main thread waits for something to do.
@@ -258,4 +288,18 @@ pub(super) fn thread_dump(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         ));
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cycle_is_found_once_and_nothing_else() {
+        let found = |edges: &[Option<usize>]| cycles(edges);
+        assert_eq!(found(&[None, Some(0), Some(1)]), Vec::<Vec<usize>>::new());
+        assert_eq!(found(&[Some(0)]), Vec::<Vec<usize>>::new(), "a lock that its own thread holds");
+        let two = found(&[Some(1), Some(0), Some(0), Some(4), Some(5), Some(3), Some(9)]);
+        assert_eq!(two, [vec![0, 1], vec![3, 4, 5]]);
+    }
 }

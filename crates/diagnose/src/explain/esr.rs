@@ -1,7 +1,7 @@
 //! What the processor says of an exception: 64-bit ARM's syndrome register, x86's page fault error code.
 
 use super::registers::Registers;
-use super::tables::esr::{BREAKS, CLASSES, FAULTS, PAGE_FAULT_BITS};
+use super::tables::esr::{BREAKS, CLASSES, FAULTS, PAGE_FAULT_BITS, SANITIZER_CHECKS};
 use super::words::number;
 use backtrail_core::Family;
 use backtrail_model::Report;
@@ -90,6 +90,12 @@ pub(crate) fn decode_esr(esr: u64) -> Syndrome {
 /// What a BRK immediate says.
 pub(crate) fn break_meaning(code: u16) -> Option<&'static str> {
     BREAKS.iter().find(|(low, high, _)| (*low..=*high).contains(&code)).map(|(_, _, meaning)| *meaning)
+}
+
+/// The check of Undefined Behavior Sanitizer that a BRK immediate stands for; an empty text where it is not known.
+pub(crate) fn sanitizer_check(code: u16) -> Option<&'static str> {
+    let number = code.checked_sub(0x5500).filter(|number| *number <= 0xff)?;
+    Some(SANITIZER_CHECKS.get(usize::from(number)).copied().unwrap_or_default())
 }
 
 /// The error code of a page fault (trap 14), from the registers or the field of older text reports.

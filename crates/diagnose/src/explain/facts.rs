@@ -46,7 +46,7 @@ pub(crate) struct Facts<'r> {
 }
 
 /// Sections whose text is a message of the kind that libraries leave.
-const MESSAGE_SECTIONS: [&str; 7] = [
+const MESSAGE_SECTIONS: [&str; 8] = [
     // What stands before anything that a reader knows: reporters other than Apple's begin with their own words.
     "",
     "Application Specific Information",
@@ -55,6 +55,8 @@ const MESSAGE_SECTIONS: [&str; 7] = [
     "kernel messages",
     "Filtered syslog",
     "Kernel Triage",
+    // KSCrash's own diagnosis.
+    "Crash Doctor",
 ];
 
 impl<'r> Facts<'r> {

@@ -104,7 +104,13 @@ fn from_numbers(exception: &Exception, registers: &Registers<'_>) -> Option<Faul
         |code: &&AccessCode| second.is_some() && !(is_arm && code.failure == Failure::GeneralProtection);
     let Some(code) = by_number(first & !PTRAUTH_BIT).filter(possible) else {
         let nothing = first == 0 && second.unwrap_or(0) == 0;
-        let address = FaultAddress::Assumed(Avma::new(first), NO_CODE);
+        // SentryCrash writes the low half of the address where the code stands, and the whole of it elsewhere.
+        let is_half =
+            |whole: &Avma| first <= u64::from(u32::MAX) && whole.get() & u64::from(u32::MAX) == first;
+        let address = match exception.address.filter(is_half) {
+            Some(whole) => FaultAddress::Stated(whole),
+            None => FaultAddress::Assumed(Avma::new(first), NO_CODE),
+        };
         let address = if nothing { FaultAddress::Untold(NOTHING) } else { address };
         return Some(Fault { address, ..none() });
     };
@@ -171,6 +177,16 @@ mod tests {
         let fault = read(report("EXC_BAD_ACCESS", "SIGBUS").codes("0x0000000000000010, 0x0000000000000008"));
         assert_eq!(fault.address, FaultAddress::Assumed(Avma::new(16), NO_CODE));
         assert!(fault.code.is_none());
+    }
+
+    #[test]
+    fn half_of_an_address_that_is_stated_elsewhere_is_no_address() {
+        let half = |whole| {
+            let build = report("EXC_BAD_ACCESS", "SIGBUS").raw(&[0x246_8000, 8]);
+            read(build.with(|report| report.exception.as_mut().unwrap().address = Some(Avma::new(whole))))
+        };
+        assert_eq!(half(0x1_0246_8000).address, FaultAddress::Stated(Avma::new(0x1_0246_8000)));
+        assert_eq!(half(0x1_0246_8008).address, FaultAddress::Assumed(Avma::new(0x246_8000), NO_CODE));
     }
 
     #[test]

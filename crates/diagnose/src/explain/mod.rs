@@ -92,7 +92,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 51] = [
+static LEADING: [Leading; 52] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -111,6 +111,7 @@ static LEADING: [Leading; 51] = [
     leading("rust-panic", captures::rust_panic),
     leading("go-panic", captures::go_panic),
     leading("objc-exception", thrown::objc),
+    leading("stated-exception", thrown::others),
     leading("malloc-message", abort::malloc),
     leading("swift-message", swift::message),
     leading("swift-runtime-failure", swift::runtime_failure),

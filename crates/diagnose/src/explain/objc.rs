@@ -93,6 +93,10 @@ pub(super) fn message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let message = selector.as_ref().map(|(name, _)| format!(" `{name}`")).unwrap_or_default();
     let receiver = facts.registers.argument(0);
+    // A message to nil does nothing: the note is of an earlier one, or the access was another.
+    if top.is_none() && receiver.is_some_and(|register| register.value == 0) {
+        return false;
+    }
     match receiver.filter(|register| is_no_object(facts, register)) {
         Some(register) => {
             let value = hex(Avma::new(register.value));

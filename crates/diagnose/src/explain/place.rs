@@ -20,7 +20,7 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
     };
     if suspect.is_entry {
         draft.place(format!(
-            "Of code that is not the system's, only {} is on the stack: it runs the event loop.",
+            "The innermost code that is not the system's, {}, only runs the event loop.",
             describe(facts.report, suspect.frame)
         ));
         return;

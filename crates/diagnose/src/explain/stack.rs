@@ -1,7 +1,7 @@
 //! Stacks that ran out, and frames that repeat.
 
 use super::draft::Draft;
-use super::facts::Facts;
+use super::facts::{Facts, Said};
 use super::fault::FaultAddress;
 use super::region::{self, Region};
 use super::tables::access::Failure;
@@ -105,17 +105,20 @@ impl Proof {
             proof.certain = true;
             proof.lines.push(region.evidence);
         }
+        // KSCrash's reporter counts the frames while it walks, more than it keeps.
+        let diagnosed = facts.find_said(|text| text.starts_with("Diagnosis: Stack overflow"));
         let near = near_stack_pointer(facts);
         if near.is_some() {
             proof.lines.extend(signal_of_overflow(facts));
         }
         let depth = recursion(facts);
         proof.recursive = depth.is_some();
-        let likely = near.is_some() || (depth.is_some() && may_be_the_stack(facts));
+        let likely = near.is_some() || diagnosed.is_some() || (depth.is_some() && may_be_the_stack(facts));
         if !proof.certain && !likely {
             return None;
         }
         proof.certain |= near.is_some() && depth.is_some();
+        proof.lines.extend(diagnosed.map(Said::cite));
         proof.lines.extend(near);
         proof.lines.extend(depth);
         Some(proof)

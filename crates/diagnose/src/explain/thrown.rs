@@ -6,7 +6,7 @@ use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
 use super::tables::throwers::{THROWERS, Thrower};
 use super::words::one_line;
 use crate::names::{base_name, cite, describe, is_any_of};
-use backtrail_model::{Frame, Report};
+use backtrail_model::{Frame, Report, ThrowingRuntime};
 
 /// An exception's name and reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -82,7 +82,29 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<(Thrown, String)> {
         let line = format!("exceptionReason: {}, reason: {reason}", thrown.name);
         Some((thrown, line))
     };
-    said.or_else(from_member).or_else(|| from_termination(facts))
+    said.or_else(from_member)
+        .or_else(|| from_termination(facts))
+        .or_else(|| stated(facts, ThrowingRuntime::ObjectiveC))
+}
+
+/// What a reporter inside of the program states of the exception, with the line that tells of it.
+fn stated(facts: &Facts<'_>, runtime: ThrowingRuntime) -> Option<(Thrown, String)> {
+    let stated = facts.report.thrown.as_ref().filter(|thrown| thrown.runtime == runtime)?;
+    let reason = stated.reason.as_deref().map(one_line).filter(|reason| !reason.is_empty());
+    Some((Thrown { name: one_line(&stated.name), reason }, format!("Exception: {}", stated.text())))
+}
+
+/// Whether the program caught what was thrown, and went on.
+fn is_handled(facts: &Facts<'_>) -> bool {
+    facts.report.thrown.as_ref().is_some_and(|thrown| thrown.is_handled)
+}
+
+/// How the title begins, and what happened to the exception.
+fn fate(facts: &Facts<'_>) -> (&'static str, &'static str) {
+    match is_handled(facts) {
+        true => ("Handled", "The app caught it, reported it and went on: nothing was ended by it"),
+        false => ("Uncaught", "An exception was thrown and nobody caught it"),
+    }
 }
 
 /// Some systems and libraries hand the words to abort_with_reason.
@@ -96,15 +118,16 @@ pub(super) fn objc(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some((thrown, line)) = find(facts) else { return false };
     let reason = thrown.reason.as_deref();
     let name = if thrown.name.is_empty() { "exception" } else { &thrown.name };
+    let (caught, fate) = fate(facts);
     let title =
-        reason.map_or_else(|| format!("Uncaught {name}"), |reason| format!("Uncaught {name}: {reason}"));
+        reason.map_or_else(|| format!("{caught} {name}"), |reason| format!("{caught} {name}: {reason}"));
     let hint = reason.and_then(|reason| hint_for(&REASONS, reason));
     let thrower = thrower(facts).filter(|_| hint.is_none());
     let known = EXCEPTION_NAMES.iter().find(|(known, _)| *known == thrown.name).map(|(_, meaning)| *meaning);
     // What the reason means says more than what the name means.
     let known = known.filter(|_| hint.is_none() && thrower.is_none());
     let meaning = known.map(|meaning| format!(": {meaning}")).unwrap_or_default();
-    draft.lead(title, format!("An exception was thrown and nobody caught it{meaning}."));
+    draft.lead(title, format!("{fate}{meaning}."));
     draft.evidence(line);
     match (hint, thrower) {
         (Some(hint), _) => tell(hint, draft),
@@ -266,18 +289,38 @@ pub(crate) fn parse_cpp(text: &str) -> Option<Thrown> {
     (!name.is_empty()).then(|| Thrown { name: name.to_owned(), reason: what.map(one_line) })
 }
 
+/// An exception of another language, or what a reporter words as one.
+pub(super) fn others(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some((thrown, line)) = stated(facts, ThrowingRuntime::Other) else { return false };
+    let reason = thrown.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let handled = if is_handled(facts) { " It did not end the app." } else { "" };
+    draft.lead(
+        format!("{}{reason}", thrown.name),
+        format!("The reporter inside of the app noted {}.{handled}", thrown.name),
+    );
+    draft.evidence(line);
+    if facts.fault_frames.is_empty() {
+        draft.say("The report has no stack of it.");
+    } else {
+        draft.next("Look at the innermost frames that are the app's own.");
+    }
+    true
+}
+
 /// A C++ exception, or std::terminate without one.
 pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let thrown = facts.said.iter().find_map(|said| Some((parse_cpp(&said.text)?, said.cite())));
+    let thrown = thrown.or_else(|| stated(facts, ThrowingRuntime::Cpp));
     if let Some((thrown, line)) = thrown {
         if thrown.name == "NSException" {
             foreign(facts, draft, &line);
             return true;
         }
         let what = thrown.reason.as_deref().map(|what| format!(": {what}")).unwrap_or_default();
+        let (caught, fate) = fate(facts);
         draft.lead(
-            format!("Uncaught C++ exception: {}{what}", thrown.name),
-            format!("A C++ exception of type {} was thrown and nobody caught it.", thrown.name),
+            format!("{caught} C++ exception: {}{what}", thrown.name),
+            format!("{fate}: a C++ exception of type {}.", thrown.name),
         );
         draft.evidence(line);
         if let Some(hint) = hint_for(&CPP_TYPES, &thrown.name) {

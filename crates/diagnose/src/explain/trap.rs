@@ -63,6 +63,12 @@ pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if !is_trap {
         return false;
     }
+    let syndrome = esr::read(facts.report, &facts.registers);
+    let break_code = syndrome.and_then(|syndrome| syndrome.break_code);
+    if let Some(check) = break_code.and_then(esr::sanitizer_check) {
+        sanitizer_trap(facts, draft, check);
+        return true;
+    }
     if facts.class == Class::BadInstruction {
         match at_pc(facts.report) {
             Some(Instruction::Avx) => {
@@ -85,9 +91,7 @@ pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     } else {
         draft.lead(TRAP, "The code ran into a trap instruction: a check that the compiler or the programmer put there failed.");
     }
-    if let Some(syndrome) = esr::read(facts.report, &facts.registers)
-        && let Some(meaning) = syndrome.break_code.and_then(break_meaning)
-    {
+    if let Some(meaning) = break_code.and_then(break_meaning) {
         draft.say(format!("The instruction says: {meaning}."));
     }
     draft.say("The report does not tell which check it was.");
@@ -106,6 +110,23 @@ pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     cite_top(facts, draft);
     true
+}
+
+/// A check of clang's that failed; Swift's never look so.
+fn sanitizer_trap(facts: &Facts<'_>, draft: &mut Draft, check: &str) {
+    let (title, what) = match check {
+        "" => {
+            ("a check of clang failed".to_owned(), "The report does not tell which check it was.".to_owned())
+        }
+        check => (check.to_owned(), format!("It found {check}.")),
+    };
+    draft.lead(
+        format!("Undefined behavior: {title}"),
+        "The code ran into a trap of Undefined Behavior Sanitizer (`-fsanitize=… -fsanitize-trap`), or of clang's bounds checks.",
+    );
+    draft.say(what);
+    draft.next("Look in the named line for it; without `-fsanitize-trap` the sanitizer prints the values.");
+    cite_top(facts, draft);
 }
 
 const TRAP: &str = "Deliberate trap: a check in the code failed";

@@ -3,9 +3,9 @@
 use crate::json::Json;
 use crate::leftovers::{fill, text};
 use crate::mach::{known_exception, known_signal};
-use crate::members::{Members, uncaught};
+use crate::members::{Members, note_thrown};
 use backtrail_core::Avma;
-use backtrail_model::{AppInfo, Exception, Section, Termination};
+use backtrail_model::{AppInfo, Exception, Report, Section, Termination, ThrowingRuntime, ThrownException};
 
 /// The parts of an error, put together at the end.
 #[derive(Default)]
@@ -124,32 +124,26 @@ impl Parts {
     fn messages(&mut self, members: &mut Members<'_, '_>) {
         let kind = self.kind.as_deref().unwrap_or_default();
         let reason = self.own_reason.as_deref().or(self.reason.as_deref());
-        let message = match (kind, &self.name) {
-            ("nsexception", Some(name)) => Some(uncaught(name, reason)),
-            ("cpp_exception", Some(name)) => {
-                let name = cpp_type(name);
-                let what = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                Some(format!("terminating with uncaught exception of type {name}{what}"))
+        let report = &mut members.report;
+        match (kind, &self.name) {
+            (_, Some(name)) => {
+                let runtime = match kind {
+                    "nsexception" => ThrowingRuntime::ObjectiveC,
+                    "cpp_exception" => ThrowingRuntime::Cpp,
+                    _ => ThrowingRuntime::Other,
+                };
+                let name = if runtime == ThrowingRuntime::Cpp { cpp_type(name) } else { name.clone() };
+                let reason = reason.map(str::to_owned);
+                note_thrown(report, ThrownException { runtime, name, reason, is_handled: false });
             }
-            ("deadlock", _) => Some("Main thread deadlocked".to_owned()),
-            (_, name) => {
-                let parts: Vec<&str> = name.as_deref().into_iter().chain(reason).collect();
-                (!parts.is_empty()).then(|| parts.join(": "))
-            }
-        };
-        let lines: Vec<String> =
-            message.iter().flat_map(|message| message.lines()).map(str::to_owned).collect();
-        if !lines.is_empty() {
-            members.report.app_info.push(AppInfo { image: None, lines });
+            ("deadlock", None) => say(report, "Main thread deadlocked"),
+            (_, None) => reason.iter().for_each(|reason| say(report, reason)),
         }
         // Two reasons that differ are both kept.
         if let (Some(own), Some(outer)) = (&self.own_reason, &self.reason)
             && own != outer
         {
-            members
-                .report
-                .app_info
-                .push(AppInfo { image: None, lines: outer.lines().map(str::to_owned).collect() });
+            say(report, outer);
         }
     }
 
@@ -176,6 +170,10 @@ impl Parts {
                 .extend(value.map(|value| backtrail_model::Field { key: key.to_owned(), value }));
         }
     }
+}
+
+fn say(report: &mut Report, text: &str) {
+    report.app_info.push(AppInfo { image: None, lines: text.lines().map(str::to_owned).collect() });
 }
 
 /// The readable name of a C++ type, which the runtime has mangled (`11MyException`); what is none stays as it is.

@@ -31,6 +31,12 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         let message = "expected a JSON object with KSCrash's report";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
     };
+    // Others' reports have lists of images, too.
+    if !["crash", "recrash_report", "report"].iter().any(|name| document.get(name).is_some()) {
+        let message =
+            "expected KSCrash's `crash` or `report` beside `binary_images`: a format that is not read here";
+        return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
+    }
     let mut members = Members::new(input, Source::KsCrash, limits);
     let (main, prefix) = main_report(document);
     read_report(&mut members, main, prefix);

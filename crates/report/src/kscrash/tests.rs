@@ -74,10 +74,7 @@ fn exceptions_of_languages_are_worded_as_the_runtimes_do() {
         read_text(&text)
     };
     let report = with(r#"{"type": "nsexception", "nsexception": {"name": "E", "reason": "because"}}"#);
-    assert_eq!(
-        report.app_info[0].lines,
-        ["*** Terminating app due to uncaught exception 'E', reason: 'because'"]
-    );
+    assert_eq!(report.app_info[0].lines, ["E: because"]);
     assert_eq!(report.process.threads[0].frames[0].address, Some(FrameAddress::Return(Avma::new(9))));
     let report = with(r#"{"type": "cpp_exception", "reason": "what", "cpp_exception": {"name": "std::x"}}"#);
     assert_eq!(report.app_info[0].lines, ["terminating with uncaught exception of type std::x: what"]);

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::leftovers::fill;
-use crate::members::{end_address, file_name, mach_arch, uncaught};
+use crate::members::{end_address, file_name, mach_arch, note_thrown};
 use crate::notes::{Notes, cut};
 use crate::protobuf::{Message, Value};
 use crate::stack::{Origin, settle, unsettled};
@@ -12,7 +12,8 @@ use crate::text::hex;
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::{
-    AppInfo, Backtrace, Exception, Field, Frame, Image, Register, Report, ReportedSymbol, Source, Thread,
+    Backtrace, Exception, Field, Frame, Image, Register, Report, ReportedSymbol, Source, Thread,
+    ThrowingRuntime, ThrownException,
 };
 
 const MAGIC: &[u8] = b"plcrash";
@@ -391,9 +392,13 @@ impl Reader<'_> {
         report.process.arch = own.or(images.first()).and_then(|image| image.arch);
         report.process.crashed_thread = report.process.threads.iter().position(|thread| thread.crashed);
         if let Some(name) = &parts.thrown_name {
-            let text = uncaught(name, parts.thrown_reason.as_deref());
-            let lines = text.lines().map(str::to_owned).collect();
-            report.app_info.push(AppInfo { image: None, lines });
+            let thrown = ThrownException {
+                runtime: ThrowingRuntime::ObjectiveC,
+                name: name.clone(),
+                reason: parts.thrown_reason.clone(),
+                is_handled: false,
+            };
+            note_thrown(report, thrown);
         }
         report.process.place_frames();
         let mut report = self.report;

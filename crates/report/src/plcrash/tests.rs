@@ -76,10 +76,7 @@ fn a_report_fills_the_model() {
     assert_eq!(first.image, Some(0));
     assert!(process.backtraces[0].is_exception);
     assert_eq!(process.backtraces[0].frames[0].address, Some(FrameAddress::Return(Avma::new(0x1000_2000))));
-    assert_eq!(
-        report.app_info[0].lines,
-        ["*** Terminating app due to uncaught exception 'NSRangeException', reason: 'beyond'"]
-    );
+    assert_eq!(report.app_info[0].lines, ["NSRangeException: beyond"]);
     assert_eq!(report.exception.as_ref().unwrap().codes.as_deref(), Some("#0 at 0x10001000"));
     assert_eq!(report.sections[0].text, "user data");
     assert!(report.fields.iter().any(|field| field.value == "from the future"));

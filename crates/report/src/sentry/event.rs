@@ -3,10 +3,13 @@
 use crate::json::Json;
 use crate::leftovers::{fill, text};
 use crate::mach::{known_exception, known_signal};
-use crate::members::{Members, end_address, file_name, uncaught};
+use crate::members::{Members, end_address, file_name, note_thrown};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Arch, Avma, ImageId};
-use backtrail_model::{AppInfo, Backtrace, Exception, Frame, Image, Register, ReportedSymbol, Thread};
+use backtrail_model::{
+    AppInfo, Backtrace, Exception, Frame, Image, Register, ReportedSymbol, Thread, ThrowingRuntime,
+    ThrownException,
+};
 
 /// What is put together at the end.
 #[derive(Default)]
@@ -23,7 +26,9 @@ struct Thrown {
     kind: Option<String>,
     value: Option<String>,
     thread: Option<u64>,
+    module: Option<String>,
     mechanism: Option<String>,
+    handled: Option<bool>,
     frames: Vec<Frame>,
     registers: Vec<Register>,
     signal: Option<u64>,
@@ -99,6 +104,7 @@ fn read_thrown(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Th
     members.each(path, item, |members, name, value| match name {
         "type" => fill(&mut thrown.kind, text(value)),
         "value" => fill(&mut thrown.value, text(value)),
+        "module" => fill(&mut thrown.module, text(value)),
         "thread_id" => fill(&mut thrown.thread, value.number()),
         "stacktrace" => read_stack(
             members,
@@ -117,6 +123,7 @@ fn read_mechanism(members: &mut Members<'_, '_>, path: &str, value: &Json<'_>, t
     let [exception, code, subcode] = &mut thrown.mach;
     members.each(path, value, |members, name, value| match name {
         "type" => fill(&mut thrown.mechanism, text(value)),
+        "handled" => fill(&mut thrown.handled, value.truth()),
         "meta" => members.each(&format!("{path}.meta"), value, |members, name, value| match name {
             "signal" => members.each(&format!("{path}.meta.signal"), value, |_, name, value| match name {
                 "number" => fill(&mut thrown.signal, value.number()),
@@ -205,12 +212,14 @@ fn read_frame(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Fra
     let mut frame = Frame::new(0);
     let mut symbol = ReportedSymbol::default();
     let (mut address, mut base, mut start) = (None, None, None);
-    let (mut package, mut name, mut file, mut path_of_file) = (None, None, None, None);
+    let (mut package, mut module, mut name, mut file, mut path_of_file) = (None, None, None, None, None);
     members.each(path, item, |_, key, value| match key {
         "instruction_addr" => fill(&mut address, value.number()),
         "image_addr" => fill(&mut base, value.number()),
         "symbol_addr" => fill(&mut start, value.number()),
         "function" => fill(&mut name, text(value)),
+        // Of Java, Python and others; native frames have none.
+        "module" => fill(&mut module, text(value)),
         "package" => fill(&mut package, text(value)),
         "filename" => fill(&mut file, text(value)),
         "abs_path" => fill(&mut path_of_file, text(value)),
@@ -231,7 +240,10 @@ fn read_frame(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Fra
     frame.image_offset = offset(address, base);
     frame.image_name = package.as_deref().map(file_name).map(str::to_owned);
     symbol.offset = offset(address, start);
-    symbol.name = name.unwrap_or_default();
+    symbol.name = match (module, name) {
+        (Some(module), Some(name)) => format!("{module}.{name}"),
+        (module, name) => name.or(module).unwrap_or_default(),
+    };
     let says_something = !symbol.name.is_empty() || symbol.file.is_some();
     frame.reported = says_something.then_some(symbol);
     frame
@@ -358,23 +370,27 @@ impl Thrown {
         );
     }
 
-    /// What it says in words, as the runtimes word it.
+    /// What it says in words.
     fn add_words(&self, members: &mut Members<'_, '_>, mechanism: &str, is_native: bool) {
-        let value = self.value.as_deref();
-        let message = match self.kind.as_deref() {
-            Some(kind) if mechanism == "nsexception" || kind.starts_with("NS") => uncaught(kind, value),
-            Some(kind) if mechanism == "cpp_exception" => {
-                let what = value.map(|what| format!(": {what}")).unwrap_or_default();
-                format!("terminating with uncaught exception of type {kind}{what}")
-            }
-            // The value repeats the codes.
-            kind if is_native => match (kind, value) {
-                (Some(kind), Some(value)) => format!("{kind}: {value}"),
-                (one, other) => one.or(other).unwrap_or_default().to_owned(),
-            },
-            kind => kind.into_iter().chain(value).collect::<Vec<_>>().join(": "),
+        let (kind, value) = (self.kind.as_deref(), self.value.as_deref());
+        let Some(kind) = kind.filter(|_| !is_native) else {
+            add_message(members, &kind.into_iter().chain(value).collect::<Vec<_>>().join(": "));
+            return;
         };
-        add_message(members, &message);
+        let runtime = match mechanism {
+            "nsexception" => ThrowingRuntime::ObjectiveC,
+            "cpp_exception" => ThrowingRuntime::Cpp,
+            _ if kind.starts_with("NS") => ThrowingRuntime::ObjectiveC,
+            _ => ThrowingRuntime::Other,
+        };
+        // Java's classes have their package apart.
+        let name =
+            self.module.as_deref().map_or_else(|| kind.to_owned(), |module| format!("{module}.{kind}"));
+        let is_handled = self.handled == Some(true);
+        note_thrown(
+            &mut members.report,
+            ThrownException { runtime, name, reason: self.value.clone(), is_handled },
+        );
     }
 
     fn exception(&self) -> Exception {

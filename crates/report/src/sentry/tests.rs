@@ -74,10 +74,7 @@ fn exceptions_of_runtimes_have_a_stack_of_their_own() {
         r#"{"event_id": "1", "exception": [{"type": "NSRangeException", "value": "beyond", "mechanism": {"type": "nsexception"},
         "stacktrace": {"frames": [{"instruction_addr": "0x2"}, {"instruction_addr": "0x1"}]}}]}"#,
     );
-    assert_eq!(
-        report.app_info[0].lines,
-        ["*** Terminating app due to uncaught exception 'NSRangeException', reason: 'beyond'"]
-    );
+    assert_eq!(report.app_info[0].lines, ["NSRangeException: beyond"]);
     let backtrace = &report.process.backtraces[0];
     assert!(backtrace.is_exception);
     assert_eq!(backtrace.frames[0].address, Some(FrameAddress::Return(Avma::new(1))));

@@ -1,23 +1,36 @@
 //! What is added to a bad access whatever rule leads: registers, typical values, the processor's account.
 
-use super::{Accessing, NULL_PAGE};
+use super::{Accessing, DANGLING, GARBAGE, NULL_PAGE};
 use crate::explain::draft::Draft;
 use crate::explain::facts::Facts;
 use crate::explain::fault::{Fault, FaultAddress};
-use crate::explain::tables::access::{AccessCode, FILLS, Failure};
+use crate::explain::tables::access::{AccessCode, FILLS, Failure, Fill};
 use crate::explain::words::listed;
 use backtrail_core::{Avma, Family};
 
-/// Tells what a value is that memory is filled with.
-pub(super) fn cite_fill(on: &Accessing<'_, '_>, draft: &mut Draft, value: Avma) {
-    let Some((meaning, base)) = fill(on.facts.family(), value) else { return };
+/// Tells what a value is that memory is filled with, and the cause that follows from it. False where it is none.
+pub(super) fn cite_fill(on: &Accessing<'_, '_>, draft: &mut Draft, value: Avma) -> bool {
+    let Some((fill, base)) = fill(on.facts.family(), value) else { return false };
     let offset = value.get().wrapping_sub(base);
     let place = if offset == 0 { String::new() } else { format!(" ({base:#x} + {offset:#x})") };
-    draft.say(format!("The value {value}{place} is typical for {meaning}."));
+    draft.say(format!("The value {value}{place} is typical for {}.", fill.meaning));
+    match fill.is_freed {
+        Some(true) => draft.cause(DANGLING),
+        Some(false) => draft.cause(GARBAGE),
+        None => {}
+    }
+    true
 }
 
-/// The fill value that `value` lies at or a little above, with its meaning.
-pub(in crate::explain) fn fill(family: Family, value: Avma) -> Option<(&'static str, u64)> {
+/// What bytes of a wild pointer say: a fill value, or text. A fill value may read as text (0x55 is `U`) and is none then.
+pub(super) fn cite_bytes(on: &Accessing<'_, '_>, draft: &mut Draft, address: Avma) {
+    if !cite_fill(on, draft, address) {
+        cite_text(draft, address);
+    }
+}
+
+/// The fill value that `value` lies at or a little above, as the whole pointer has it.
+pub(in crate::explain) fn fill(family: Family, value: Avma) -> Option<(&'static Fill, u64)> {
     let wide = !matches!(family, Family::X86 | Family::Arm);
     FILLS.iter().find_map(|fill| {
         let word = u64::from(fill.word);
@@ -29,12 +42,12 @@ pub(in crate::explain) fn fill(family: Family, value: Avma) -> Option<(&'static 
             .into_iter()
             .flatten()
             .find(|base| value.get().checked_sub(*base).is_some_and(|over| over < 0x1000))?;
-        Some((fill.meaning, base))
+        Some((fill, base))
     })
 }
 
 /// Bytes that read as text: a pointer overwritten by a string.
-pub(super) fn cite_text(draft: &mut Draft, address: Avma) {
+fn cite_text(draft: &mut Draft, address: Avma) {
     if let Some(text) = as_text(address) {
         draft.evidence(format!("The bytes of {address} read \"{text}\" as text"));
         draft.cause("The pointer was overwritten by text (a string copied beyond its buffer).");

@@ -2,13 +2,14 @@
 
 use super::{ADDRESS_SANITIZER, Accessing, DANGLING};
 use crate::explain::draft::Draft;
+use crate::explain::esr;
 use crate::explain::facts::Facts;
 use crate::explain::tables::access::Failure;
 use backtrail_core::Avma;
 
 /// A pointer that failed its authentication.
 pub(in crate::explain) fn pointer_authentication(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some(on) = Accessing::of(facts) else { return false };
+    let Some(on) = Accessing::of(facts) else { return failed_check(facts, draft) };
     let by_processor = on.syndrome.as_ref().is_some_and(|syndrome| syndrome.ptrauth);
     let certain = on.fault.failure() == Some(Failure::PointerAuthentication) || by_processor;
     let likely = on.fault.maybe_ptrauth && on.fault.stripped.is_some();
@@ -28,13 +29,39 @@ pub(in crate::explain) fn pointer_authentication(facts: &Facts<'_>, draft: &mut 
         draft.lead(title, format!("The code used {address}, whose upper bits no address has: a failed pointer authentication, or a pointer that was overwritten."));
         draft.say("The report does not tell which of the two it was.");
     }
-    draft.causes(&[
-        "The pointer was overwritten, or the object that holds it was freed and its memory reused.",
-        "A signed pointer (function pointer, vtable, isa) was copied or changed as plain data.",
-    ]);
+    draft.causes(&SIGNED);
     draft.next(ADDRESS_SANITIZER);
     true
 }
+
+/// Compilers check signed pointers themselves where the processor would only make them unusable: BRK 0xc470 and the number
+/// of the key (clang's pointer authentication; the keys as Apple's arm64e uses them).
+fn failed_check(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let syndrome = esr::read(facts.report, &facts.registers).filter(|syndrome| syndrome.ptrauth);
+    let Some(syndrome) = syndrome else { return false };
+    let key = match syndrome.break_code {
+        Some(0xc470) => ", with the key of code pointers (IA)",
+        Some(0xc471) => ", with the key of return addresses (IB)",
+        Some(0xc472) => ", with the key of data pointers (DA): vtables, classes of objects",
+        Some(0xc473) => ", with the second key of data pointers (DB)",
+        _ => "",
+    };
+    draft.lead(
+        "A pointer failed its authentication",
+        format!("The code checked the signature of a pointer{key}, found a wrong one and stopped."),
+    );
+    draft.say("The report does not tell the pointer's address.");
+    draft.evidence(&syndrome.evidence);
+    draft.causes(&SIGNED);
+    draft.next(ADDRESS_SANITIZER);
+    true
+}
+
+/// How a signature goes wrong.
+const SIGNED: [&str; 2] = [
+    "The pointer was overwritten, or the object that holds it was freed and its memory reused.",
+    "A signed pointer (function pointer, vtable, isa) was copied or changed as plain data.",
+];
 
 /// Memory tagging caught the pointer.
 pub(in crate::explain) fn memory_tagging(facts: &Facts<'_>, draft: &mut Draft) -> bool {

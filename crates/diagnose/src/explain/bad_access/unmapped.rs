@@ -1,6 +1,6 @@
 //! Addresses where nothing is, or can be.
 
-use super::details::{cite_fill, cite_text};
+use super::details::cite_bytes;
 use super::{ADDRESS_SANITIZER, Accessing, DANGLING, GARBAGE};
 use crate::explain::draft::Draft;
 use crate::explain::facts::Facts;
@@ -21,8 +21,7 @@ pub(in crate::explain) fn beyond_address_space(facts: &Facts<'_>, draft: &mut Dr
             on.verb()
         ),
     );
-    cite_fill(&on, draft, address);
-    cite_text(draft, address);
+    cite_bytes(&on, draft, address);
     draft.causes(&["The pointer was overwritten: by text, numbers or another structure.", DANGLING, GARBAGE]);
     draft.next(ADDRESS_SANITIZER);
     true
@@ -42,8 +41,7 @@ pub(in crate::explain) fn unmapped(facts: &Facts<'_>, draft: &mut Draft) -> bool
     let certain = on.fault.failure() == Some(Failure::Unmapped);
     let what = if certain { ", where nothing is mapped" } else { "" };
     draft.lead(format!("Bad pointer{}", on.act(address)), format!("The code {} {address}{what}.", on.verb()));
-    cite_fill(&on, draft, address);
-    cite_text(draft, address);
+    cite_bytes(&on, draft, address);
     if is_in_zero_page(facts, address) {
         draft.evidence(format!(
             "{address} lies in the first 4 GB, which no 64-bit process of this system maps"

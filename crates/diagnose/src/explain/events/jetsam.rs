@@ -137,9 +137,11 @@ fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
 
 fn one(process: &Process, draft: &mut Draft) {
     let stated = process.kill_reason.as_deref().unwrap_or_default();
+    let is_about_disk = reason(process).is_some_and(is_about_disk);
+    let what = if is_about_disk { "disk space" } else { "memory" };
     draft.lead(
-        format!("The system ended {} for memory: {stated}{}", name_of(process), holding(process)),
-        format!("The system ended {} to get memory back.", name_of(process)),
+        format!("The system ended {} for {what}: {stated}{}", name_of(process), holding(process)),
+        format!("The system ended {} to get {what} back.", name_of(process)),
     );
     cite(process, draft);
     meaning(process, draft);
@@ -157,10 +159,28 @@ fn meaning(process: &Process, draft: &mut Draft) {
         );
         draft.next("Profile with Instruments (Allocations, Leaks, VM Tracker), and watch memory warnings.");
     } else {
+        if is_about_disk(reason) {
+            return;
+        }
+        if is_in_front(process) {
+            draft.cause("The app in front needed more than was left when everything behind it was gone, or other processes that the system keeps used the memory up.");
+            draft.next("Look at the largest process, then at what this one holds: Instruments (Allocations, VM Tracker).");
+            return;
+        }
         draft.cause("Other processes used the memory up; this one only had a low priority.");
         draft.next("Look first at the largest process and at the one in front, then at this one.");
         draft.next("An app in the background is ended the later the less memory it holds: free caches on the way to the background.");
     }
+}
+
+/// Whether it is not memory that ran out.
+fn is_about_disk(reason: &Reason) -> bool {
+    reason.name == "disk-space-shortage"
+}
+
+/// The system's word for the app that people see.
+fn is_in_front(process: &Process) -> bool {
+    process.role.as_deref().is_some_and(|role| role.split([' ', ',']).any(|word| word == "frontmost"))
 }
 
 fn many(killed: &[&Process], draft: &mut Draft) {

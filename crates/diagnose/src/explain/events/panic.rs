@@ -21,7 +21,12 @@ const fn kind(words: &'static [&'static str], title: &'static str, meaning: &'st
 
 /// The kinds, the surest words first. Sources: XNU's `panic` calls (`osfmk/kern`, `osfmk/arm64/sleh.c`,
 /// `osfmk/i386/trap.c`, `bsd/dev/monotonic`), and the names of coprocessors' firmware in real panics.
-static KINDS: [Kind; 36] = [
+static KINDS: [Kind; 37] = [
+    kind(
+        &["zone map exhausted"],
+        "Its own memory was used up",
+        "The kernel could not allocate (its zone map was full). Mostly one zone grew without end, a leak of the kernel or of an extension; the message names the zone.",
+    ),
     kind(
         &["userspace watchdog timeout"],
         "A system service did not answer: the watchdog restarted the device",
@@ -223,9 +228,9 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let service = between(&text, "checkins from ", " in ").or(between(&text, "checkins from ", " since"));
     let named = service.map(|service| format!(" ({service})")).unwrap_or_default();
     draft.lead(format!("Kernel panic: {}{named}", lower_first(title)), what);
-    // The words themselves are cited as the exception's message.
-    if message.is_none() {
-        draft.say("The report has no panic string.");
+    match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => draft.evidence(format!("Panic: {line}")),
+        None => draft.say("The report has no panic string."),
     }
     if known.is_none() && message.is_some() {
         draft.say("What its words mean beyond that is not known here.");

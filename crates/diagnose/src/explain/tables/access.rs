@@ -126,22 +126,38 @@ pub(crate) struct Fill {
     pub(crate) word: u32,
     /// What such memory is.
     pub(crate) meaning: &'static str,
+    /// Whether the value says that the memory was freed (true), or never set (false).
+    pub(crate) is_freed: Option<bool>,
 }
 
 /// Values that tell what became of memory; the whole pointer repeats the word.
 pub(crate) static FILLS: [Fill; 8] = [
-    Fill { word: 0x5555_5555, meaning: "freed memory: MallocScribble fills it with 0x55" },
+    Fill {
+        word: 0x5555_5555,
+        meaning: "freed memory: MallocScribble fills it with 0x55",
+        is_freed: Some(true),
+    },
     Fill {
         word: 0xaaaa_aaaa,
         meaning: "memory that was allocated and never set: MallocPreScribble fills it with 0xaa",
+        is_freed: Some(false),
     },
-    Fill { word: 0xdead_beef, meaning: "memory that somebody marked as dead" },
-    Fill { word: 0xbbad_beef, meaning: "WebKit's mark for a failed check" },
-    Fill { word: 0xbaad_f00d, meaning: "memory that was allocated and never set" },
-    Fill { word: 0xcccc_cccc, meaning: "memory that was never set, as some compilers and tools fill it" },
+    Fill { word: 0xdead_beef, meaning: "memory that somebody marked as dead", is_freed: Some(true) },
+    Fill { word: 0xbbad_beef, meaning: "WebKit's mark for a failed check", is_freed: None },
+    Fill { word: 0xbaad_f00d, meaning: "memory that was allocated and never set", is_freed: Some(false) },
+    Fill {
+        word: 0xcccc_cccc,
+        meaning: "memory that was never set, as some compilers and tools fill it",
+        is_freed: Some(false),
+    },
     Fill {
         word: 0xa5a5_a5a5,
         meaning: "memory that was filled with the byte 0xa5, as some allocators and tests do",
+        is_freed: None,
     },
-    Fill { word: 0xffff_ffff, meaning: "a value with all bits set, often an error code taken for a pointer" },
+    Fill {
+        word: 0xffff_ffff,
+        meaning: "a value with all bits set, often an error code taken for a pointer",
+        is_freed: None,
+    },
 ];

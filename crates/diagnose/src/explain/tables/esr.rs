@@ -55,3 +55,33 @@ pub(crate) static BREAKS: [(u16, u16, &str); 5] = [
 /// Bits of x86's page fault error code, each with its meaning when set and when clear.
 pub(crate) static PAGE_FAULT_BITS: [(u32, &str, &str); 3] =
     [(0, "the page is mapped", "the page is not mapped"), (1, "write", "read"), (4, "instruction fetch", "")];
+
+/// What failed, by the lowest byte of BRK 0x5500 to 0x55ff: clang's `SanitizerHandler`, in its order (each of these numbers
+/// but those of `-fsanitize=cfi`, types and Objective-C casts was seen in what clang 19 makes of `-fsanitize-trap=all`).
+pub(crate) static SANITIZER_CHECKS: [&str; 25] = [
+    "an addition that overflows",
+    "code that was promised never to run (`__builtin_unreachable`)",
+    "control flow integrity: a call of a function of another type",
+    "an integer division that overflows, or a division by zero",
+    "an object of another dynamic type than it is used as",
+    "a floating-point number that its integer type cannot hold",
+    "a call of a function by a pointer of another type",
+    "an implicit conversion that changes the value",
+    "an argument that a built-in function does not take (zero for `__builtin_ctz`)",
+    "an object of another class than it is cast to",
+    "a value that its type does not have (a `bool` that is neither 0 nor 1, an enumeration)",
+    "the end of a function that returns a value, without `return`",
+    "a multiplication that overflows",
+    "a negation that overflows",
+    "nil for an argument that is declared nonnull",
+    "nil from a function that is declared to return nonnull",
+    "a null pointer for an argument that is declared nonnull",
+    "a null pointer from a function that is declared to return nonnull",
+    "an index beyond the bounds of an array",
+    "pointer arithmetic that overflows",
+    "a shift by more bits than there are, or by a negative number",
+    "a subtraction that overflows",
+    "an access by a pointer that is null, misaligned, or to an object too small",
+    "a pointer that is not aligned as was promised",
+    "an array of variable length with a length that is not positive",
+];

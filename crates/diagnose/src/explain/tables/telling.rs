@@ -24,7 +24,19 @@ const TRAPS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 27] = [
+pub(crate) static TELLING: [Telling; 28] = [
+    // Core Foundation's own breakpoint behind the line `*** -[X y]: message sent to deallocated instance`.
+    Telling {
+        functions: &["___forwarding___"],
+        classes: &[Class::Breakpoint],
+        depth: 1,
+        title: "Message to a zombie: the object was released",
+        meaning: "A message was sent to an object that was already freed. Zombie objects were switched on; Core Foundation says so in the log and stops.",
+        causes: &[
+            "The object was released while it was still referred to: an unowned, unsafe_unretained or assign reference, a delegate, a release too many.",
+        ],
+        next: &["Read the log: `message sent to deallocated instance` names the class and the message."],
+    },
     Telling {
         functions: &["gpus_ReturnNotPermittedKillClient", "gpus_ReturnNotPermittedKillClient.cold.1"],
         classes: &[],

@@ -267,7 +267,7 @@ fn apples_reports_are_explained_and_attributed() {
         ),
         (
             "apple/text/handcrafted.txt",
-            "Message `respondsToSelector:` to a released or overwritten object",
+            "Null pointer access at 0x88",
             Verdict::System,
             Some("libsystem_kernel.dylib"),
         ),

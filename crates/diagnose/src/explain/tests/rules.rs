@@ -3,7 +3,7 @@
 use super::super::testing::{Build, report};
 use super::super::{Explanation, LEADING, explain};
 use backtrail_core::Arch;
-use backtrail_model::{AppInfo, Source, Termination};
+use backtrail_model::{AppInfo, Source, Termination, ThrowingRuntime, ThrownException};
 
 /// A report, the rule that has to lead, what the title begins with, and texts that the explanation has to hold.
 struct Case {
@@ -54,6 +54,13 @@ const ABORT: &str =
 const READ: &str = "esr=0x92000006";
 const WRITE_DENIED: &str = "esr=0x9200004f";
 
+/// What a reporter inside of the app states of an exception with the reason `why`.
+fn thrown(runtime: ThrowingRuntime, name: &str, is_handled: bool) -> Build {
+    let thrown =
+        ThrownException { runtime, name: name.to_owned(), reason: Some("why".to_owned()), is_handled };
+    report("", "").frames(APP).with(|report| (report.thrown, report.exception) = (Some(thrown), None))
+}
+
 /// A report for each rule.
 fn positive() -> Vec<Case> {
     let mut cases = events();
@@ -62,7 +69,91 @@ fn positive() -> Vec<Case> {
     cases.extend(accesses());
     cases.extend(runtimes());
     cases.extend(others());
+    cases.extend(stated());
     cases
+}
+
+fn stated() -> Vec<Case> {
+    vec![
+        case(
+            "stated-exception",
+            thrown(ThrowingRuntime::Other, "TypeError", false),
+            "TypeError: why",
+            &["noted TypeError"],
+        ),
+        case(
+            "stated-exception",
+            thrown(ThrowingRuntime::Other, "App Hanging", true),
+            "App Hanging: why",
+            &["did not end the app"],
+        ),
+        case("objc-exception", thrown(ThrowingRuntime::ObjectiveC, "NSX", false), "Uncaught NSX: why", &[]),
+        case(
+            "cpp-exception",
+            thrown(ThrowingRuntime::Cpp, "a::B", false),
+            "Uncaught C++ exception: a::B: why",
+            &[],
+        ),
+    ]
+}
+
+/// Titles, sentences and causes that were wrong once.
+#[test]
+fn traps_tell_their_check() {
+    let trap = |immediate: u64| {
+        report("EXC_BREAKPOINT", "SIGTRAP")
+            .frames(APP)
+            .registers(&format!("esr={:#x}", 0xf200_0000 | immediate))
+    };
+    let cases = vec![
+        case(
+            "pointer-authentication",
+            trap(0xc471),
+            "A pointer failed its authentication",
+            &["return addresses (IB)"],
+        ),
+        case("trap", trap(0x5512), "Undefined behavior: an index beyond the bounds of an array", &[]),
+        case("trap", trap(0x55ff), "Undefined behavior: a check of clang failed", &["does not tell which"]),
+        case("trap", trap(1), "Deliberate trap", &["Swift's runtime checks"]),
+        case(
+            "telling-frame",
+            report("EXC_BREAKPOINT", "SIGTRAP").frames("UIKitCore ___forwarding___\nDemo -[Cart total]"),
+            "Message to a zombie",
+            &[],
+        ),
+    ];
+    for case in &cases {
+        // A report without images does not tell whether Swift is in the process.
+        let mut bare = case.report.clone().done();
+        bare.process.images.clear();
+        let swift = explain(&bare).causes.iter().any(|cause| cause.starts_with("Swift"));
+        assert_eq!(swift, case.title == "Deliberate trap", "{}", case.title);
+    }
+    check(cases);
+}
+
+#[test]
+fn fill_values_are_no_text_and_say_what_became_of_the_memory() {
+    for (value, cause) in [("0x5555555555555555", "was freed"), ("0xaaaaaaaaaaaaaaaa", "never set")] {
+        let report = access(&format!("KERN_INVALID_ADDRESS at {value}")).frames(APP).done();
+        let explanation = explain(&report);
+        assert!(explanation.causes[0].contains(cause), "{explanation:#?}");
+        assert!(!all_text(&explanation).contains("as text"), "{explanation:#?}");
+    }
+}
+
+#[test]
+fn a_message_to_nil_is_no_crash() {
+    let noted = |registers| {
+        access("KERN_INVALID_ADDRESS at 0x88")
+            .frames(APP)
+            .said("", "objc_msgSend() selector name: respondsToSelector:")
+            .registers(registers)
+    };
+    check(vec![
+        case("null-pointer", noted("x0=0x0"), "Null pointer access at 0x88", &[]),
+        case("objc-message", noted("x0=0x600000000010"), "Message `respondsToSelector:`", &[]),
+    ]);
 }
 
 /// A report of an event of that kind, from that source.
@@ -650,6 +741,10 @@ fn negative() -> Vec<(&'static str, Case)> {
             ),
         ),
         ("arithmetic", case("anything", report("EXC_SOFTWARE", ""), "EXC_SOFTWARE", &[])),
+        (
+            "stated-exception",
+            case("objc-exception", thrown(ThrowingRuntime::ObjectiveC, "NSX", true), "Handled NSX: why", &["went on"]),
+        ),
         ("signal", case("abort", crash("SIGABRT"), "Abort", &[])),
         ("memory-limit", case("sigkill", kscrash("termination"), "Killed", &[])),
         ("c-library-message", case("abort", core_with("libother.so"), "", &[])),
