@@ -6,6 +6,7 @@
 use crate::{Frame, Image, Process};
 use backtrail_core::{AddrRange, Avma, FrameAddress};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 impl Process {
     /// Finds for every frame without an image the one that it lies in.
@@ -31,9 +32,11 @@ pub struct ImageIndex<'i> {
     images: &'i [Image],
     /// Sorted, disjoint; each with the image that the addresses in it belong to.
     pieces: Vec<(AddrRange<Avma>, usize)>,
-    /// Images by each name that a frame may call them by.
-    by_name: HashMap<&'i str, Vec<usize>>,
-    by_load_address: HashMap<Avma, usize>,
+    /// Whether images lie over each other. Where none do, who claims an address is known without names.
+    overlaps: bool,
+    /// Made when first wanted: of most reports they never are.
+    by_name: OnceLock<HashMap<&'i str, Vec<usize>>>,
+    by_load_address: OnceLock<HashMap<Avma, usize>>,
 }
 
 /// A name that this many images share is no help, and going through all of them for each frame would be slow.
@@ -42,43 +45,53 @@ const MAX_NAMESAKES: usize = 16;
 impl<'i> ImageIndex<'i> {
     /// Prepares look-ups among `images`.
     pub fn new(images: &'i [Image]) -> Self {
-        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
-        let mut by_load_address = HashMap::new();
-        for (position, image) in images.iter().enumerate().filter(|(_, image)| !image.is_filler()) {
-            by_load_address.entry(image.load_address).or_insert(position);
-            for name in names(image) {
-                let namesakes = by_name.entry(name).or_default();
-                if namesakes.len() < MAX_NAMESAKES && namesakes.last() != Some(&position) {
-                    namesakes.push(position);
-                }
-            }
-        }
-        Self { images, pieces: cut(images), by_name, by_load_address }
+        let (pieces, overlaps) = cut(images);
+        Self { images, pieces, overlaps, by_name: OnceLock::new(), by_load_address: OnceLock::new() }
     }
 
     /// The image that `address` lies in. Where several claim it, the one that the frame names; else the one that
     /// begins nearest below. Where none claims it, the one that begins at the load address which the frame states,
     /// then one of that name which states no end.
     pub fn find(&self, address: Avma, name: Option<&str>, load_address: Option<Avma>) -> Option<usize> {
-        let named = name.map(|name| self.named(name)).unwrap_or_default();
-        let claims = |position: &&usize| self.range(**position).is_some_and(|range| range.contains(address));
-        if let Some(position) = named.iter().find(claims) {
-            return Some(*position);
+        let named = || name.map(|name| self.named(name)).unwrap_or_default().iter().copied();
+        if self.overlaps {
+            let claims =
+                |position: &usize| self.range(*position).is_some_and(|range| range.contains(address));
+            if let Some(position) = named().find(claims) {
+                return Some(position);
+            }
         }
         if let Some(position) = self.piece(address) {
             return Some(position);
         }
-        let stated = load_address.and_then(|load_address| self.by_load_address.get(&load_address));
-        let open_end = |position: &&usize| {
+        let open_end = |position: &usize| {
             self.images
-                .get(**position)
+                .get(*position)
                 .is_some_and(|image| image.end_address.is_none() && image.load_address <= address)
         };
-        stated.or_else(|| named.iter().find(open_end)).copied()
+        load_address.and_then(|stated| self.beginning_at(stated)).or_else(|| named().find(open_end))
     }
 
     fn named(&self, name: &str) -> &[usize] {
-        self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
+        let by_name = self.by_name.get_or_init(|| {
+            let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+            for (position, image) in real(self.images) {
+                for name in names(image) {
+                    let namesakes = by_name.entry(name).or_default();
+                    if namesakes.len() < MAX_NAMESAKES && namesakes.last() != Some(&position) {
+                        namesakes.push(position);
+                    }
+                }
+            }
+            by_name
+        });
+        by_name.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn beginning_at(&self, address: Avma) -> Option<usize> {
+        // Of two that begin together the first in the report counts.
+        let positions = || real(self.images).rev().map(|(position, image)| (image.load_address, position));
+        self.by_load_address.get_or_init(|| positions().collect()).get(&address).copied()
     }
 
     fn range(&self, position: usize) -> Option<AddrRange<Avma>> {
@@ -92,6 +105,11 @@ impl<'i> ImageIndex<'i> {
     }
 }
 
+/// All but the fillers, with their positions.
+fn real(images: &[Image]) -> impl DoubleEndedIterator<Item = (usize, &Image)> {
+    images.iter().enumerate().filter(|(_, image)| !image.is_filler())
+}
+
 fn range(image: &Image) -> Option<AddrRange<Avma>> {
     let range = AddrRange::new(image.load_address, image.end_address?);
     (!range.is_empty()).then_some(range)
@@ -103,14 +121,12 @@ fn names(image: &Image) -> impl Iterator<Item = &str> {
     own.into_iter().flatten().filter(|name| !name.is_empty() && *name != "???")
 }
 
-/// Cuts overlapping images into disjoint pieces; where several lie over each other, the one that begins last wins.
-fn cut(images: &[Image]) -> Vec<(AddrRange<Avma>, usize)> {
-    let mut ranges: Vec<(AddrRange<Avma>, usize)> = images
-        .iter()
-        .enumerate()
-        .filter(|(_, image)| !image.is_filler())
-        .filter_map(|(position, image)| Some((range(image)?, position)))
-        .collect();
+/// Cuts overlapping images into disjoint pieces; where several lie over each other, the one that begins last wins. Says,
+/// too, whether any do.
+fn cut(images: &[Image]) -> (Vec<(AddrRange<Avma>, usize)>, bool) {
+    let mut ranges: Vec<(AddrRange<Avma>, usize)> =
+        real(images).filter_map(|(position, image)| Some((range(image)?, position))).collect();
+    let mut overlaps = false;
     // Of two that begin together the first in the report stays on top.
     ranges.sort_by_key(|(range, position)| (range.start(), std::cmp::Reverse(*position)));
     let mut pieces = Vec::with_capacity(ranges.len());
@@ -119,10 +135,11 @@ fn cut(images: &[Image]) -> Vec<(AddrRange<Avma>, usize)> {
     let mut swept = Avma::new(0);
     for (range, position) in ranges {
         sweep(&mut inside, &mut pieces, &mut swept, range.start());
+        overlaps |= !inside.is_empty();
         inside.push((range, position));
     }
     sweep(&mut inside, &mut pieces, &mut swept, Avma::new(u64::MAX));
-    pieces
+    (pieces, overlaps)
 }
 
 /// Goes on to `until`, giving each stretch to the image on top.

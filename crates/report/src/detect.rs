@@ -125,8 +125,9 @@ pub fn detect(input: &[u8]) -> Detected {
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn detect_json(head: &str) -> Detected {
-    let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(|word| head.contains(word)));
-    let is_metrics = || METRICS.iter().all(|word| head.contains(word));
+    let has = |word: &&str| memchr::memmem::find(head.as_bytes(), word.as_bytes()).is_some();
+    let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(has));
+    let is_metrics = || METRICS.iter().all(has);
     match known {
         Some((_, detected)) => *detected,
         None if sentry::is_sentry(head) => Detected::Sentry,
@@ -146,7 +147,8 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
             continue;
         }
         let text = line.text();
-        let other = TEXT_LINES.iter().find(|(word, _)| text.trim_start().starts_with(word));
+        let start = text.trim_start();
+        let other = TEXT_LINES.iter().find(|(word, _)| start.starts_with(word));
         if let Some((_, detected)) = other {
             return *detected;
         }
@@ -154,8 +156,8 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
             Telling::Sure => return Detected::AndroidOrJava,
             telling => has_java_rows |= telling == Telling::Row,
         }
-        is_apple |= apple_text::is_telling(&text);
-        is_log |= exception_log::is_telling(&text);
+        is_apple = is_apple || apple_text::is_telling(&text);
+        is_log = is_log || is_apple || exception_log::is_telling(&text);
     }
     match (is_apple, is_log, has_java_rows) {
         (true, ..) => Detected::AppleText,

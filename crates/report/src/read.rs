@@ -111,7 +111,7 @@ pub(crate) fn full_report(input: &[u8]) -> Option<usize> {
 }
 
 fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window == word)
+    memchr::memmem::find(text, word).is_some()
 }
 
 /// The part of a translated report that is its text.

@@ -73,22 +73,37 @@ struct OtherProcessJson<'a> {
     trees: Vec<TreeJson<'a>>,
 }
 
-/// Samples of stacks as a call tree.
+/// Samples of stacks as a call tree. The frames are a list, since stacks are deeper than readers of JSON go (128 levels as a
+/// rule); trees that fit into that are nested as well.
 #[derive(Debug, Serialize)]
 struct TreeJson<'a> {
     title: &'a str,
     unit: &'static str,
-    root: TreeNodeJson<'a>,
+    nodes: Vec<NodeJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<NestedJson<'a>>,
 }
 
+/// One frame of a tree.
 #[derive(Debug, Serialize)]
-struct TreeNodeJson<'a> {
+struct NodeJson<'a> {
+    depth: usize,
+    frame: FrameJson<'a>,
+    weight: u64,
+    #[serde(rename = "self")]
+    own_weight: u64,
+    note: Option<&'a str>,
+}
+
+/// A frame with those that it calls inside of it.
+#[derive(Debug, Serialize)]
+struct NestedJson<'a> {
     frame: Option<FrameJson<'a>>,
     weight: u64,
     #[serde(rename = "self")]
     own_weight: u64,
     note: Option<&'a str>,
-    children: Vec<TreeNodeJson<'a>>,
+    children: Vec<NestedJson<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -254,13 +269,38 @@ fn other_process(other: &Process) -> OtherProcessJson<'_> {
     }
 }
 
-/// Deeper trees are cut, with a note: writing one takes the program's stack, and readers of JSON have limits of their own.
-const MAX_TREE_DEPTH: usize = 600;
-
-/// The note at a node whose callees are left out.
-const CUT: &str = "what it calls is left out here: the tree is too deep for JSON";
+/// Deeper trees are not nested. A level of a tree is two of JSON, and of 128 the document takes some itself.
+const MAX_NESTED: usize = 48;
 
 fn tree_json<'a>(tree: &'a Tree, process: &'a Process) -> TreeJson<'a> {
+    let order = pre_order(tree);
+    let in_order = |&(position, depth): &(usize, usize)| Some((depth, tree.nodes.get(position)?));
+    let node = |(depth, node): (usize, &'a TreeNode)| NodeJson {
+        depth,
+        frame: frame(&node.frame, &process.images),
+        weight: node.weight,
+        own_weight: node.own_weight,
+        note: node.note.as_deref(),
+    };
+    let is_shallow = order.iter().all(|(_, depth)| *depth < MAX_NESTED);
+    let root = is_shallow.then(|| {
+        let mut nodes = order.iter().filter_map(in_order).peekable();
+        let mut roots = nested(&mut nodes, 0, process);
+        match roots.pop() {
+            Some(only) if roots.is_empty() => only,
+            last => {
+                roots.extend(last);
+                let weight = roots.iter().map(|root| root.weight).fold(0, u64::saturating_add);
+                NestedJson { frame: None, weight, own_weight: 0, note: None, children: roots }
+            }
+        }
+    });
+    let nodes = order.iter().filter_map(in_order).map(node).collect();
+    TreeJson { title: &tree.title, unit: tree.unit.as_str(), nodes, root }
+}
+
+/// The positions of a tree's nodes with their depths, each followed by what it calls.
+fn pre_order(tree: &Tree) -> Vec<(usize, usize)> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
     let mut roots = Vec::new();
     for (position, node) in tree.nodes.iter().enumerate() {
@@ -269,38 +309,33 @@ fn tree_json<'a>(tree: &'a Tree, process: &'a Process) -> TreeJson<'a> {
             None => roots.push(position),
         }
     }
-    let walk = TreeWalk { nodes: &tree.nodes, children: &children, process };
-    let mut roots = walk.nodes_json(&roots, 0);
-    let root = match roots.pop() {
-        Some(only) if roots.is_empty() => only,
-        last => {
-            roots.extend(last);
-            let weight = roots.iter().map(|root| root.weight).fold(0, u64::saturating_add);
-            TreeNodeJson { frame: None, weight, own_weight: 0, note: None, children: roots }
-        }
-    };
-    TreeJson { title: &tree.title, unit: tree.unit.as_str(), root }
+    let mut order = Vec::with_capacity(tree.nodes.len());
+    let mut open: Vec<(usize, usize)> = roots.into_iter().rev().map(|root| (root, 0)).collect();
+    while let Some((position, depth)) = open.pop() {
+        order.push((position, depth));
+        let called = children.get(position).into_iter().flatten().rev();
+        open.extend(called.map(|child| (*child, depth + 1)));
+    }
+    order
 }
 
-struct TreeWalk<'a, 'c> {
-    nodes: &'a [TreeNode],
-    children: &'c [Vec<usize>],
+/// The nodes of one depth up to the next that is further out, what they call inside of them.
+fn nested<'a>(
+    nodes: &mut std::iter::Peekable<impl Iterator<Item = (usize, &'a TreeNode)>>,
+    depth: usize,
     process: &'a Process,
-}
-
-impl<'a> TreeWalk<'a, '_> {
-    fn nodes_json(&self, positions: &[usize], depth: usize) -> Vec<TreeNodeJson<'a>> {
-        let nodes = positions.iter().filter_map(|position| Some((*position, self.nodes.get(*position)?)));
-        let below = |position: usize| self.children.get(position).filter(|_| depth < MAX_TREE_DEPTH);
-        let json = |(position, node): (usize, &'a TreeNode)| TreeNodeJson {
-            frame: Some(frame(&node.frame, &self.process.images)),
+) -> Vec<NestedJson<'a>> {
+    let mut siblings = Vec::new();
+    while let Some((_, node)) = nodes.next_if(|(at, _)| *at == depth) {
+        siblings.push(NestedJson {
+            frame: Some(frame(&node.frame, &process.images)),
             weight: node.weight,
             own_weight: node.own_weight,
-            note: if depth < MAX_TREE_DEPTH { node.note.as_deref() } else { Some(CUT) },
-            children: below(position).map(|below| self.nodes_json(below, depth + 1)).unwrap_or_default(),
-        };
-        nodes.map(json).collect()
+            note: node.note.as_deref(),
+            children: nested(nodes, depth + 1, process),
+        });
     }
+    siblings
 }
 
 pub(super) fn process(process: &Process) -> ProcessJson<'_> {
@@ -539,5 +574,32 @@ mod tests {
         assert_eq!(root["children"][0]["children"][0]["weight"], 4);
         let root = &json["processes"][0]["trees"][0]["root"];
         assert_eq!((&root["frame"], &root["weight"]), (&serde_json::Value::Null, &8.into()));
+    }
+
+    /// One stack as deep as that, with a second leaf at its end.
+    fn deep(depth: usize) -> String {
+        let mut nodes: Vec<_> = (0..depth).map(|at| (at.checked_sub(1), 1)).collect();
+        nodes.push((depth.checked_sub(2), 5));
+        let process = Process { trees: vec![tree(&nodes)], ..Process::default() };
+        let report = Report { processes: vec![process], ..Report::default() };
+        let (explanation, attribution) = (Explanation::default(), Attribution::default());
+        let analysis = Analysis { report, explanation, attribution, mapping: None };
+        serde_json::to_string(&super::report(&analysis)).unwrap()
+    }
+
+    #[test]
+    fn trees_are_as_deep_as_readers_go_and_lists_are_whole() {
+        for depth in [2, MAX_NESTED, MAX_NESTED + 1, 10_000] {
+            // This reader's limit is 128 levels.
+            let json: serde_json::Value = serde_json::from_str(&deep(depth)).unwrap();
+            Schema::new().check("report", &json).unwrap();
+            let tree = &json["processes"][0]["trees"][0];
+            assert_eq!(tree.get("root").is_some(), depth <= MAX_NESTED, "{depth}");
+            let nodes = tree["nodes"].as_array().unwrap();
+            assert_eq!(nodes.len(), depth + 1);
+            assert_eq!(nodes[0]["weight"], depth + 5);
+            assert_eq!(nodes[depth - 1]["depth"], depth - 1);
+            assert_eq!((&nodes[depth]["depth"], &nodes[depth]["self"]), (&(depth - 1).into(), &5.into()));
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::runtimes::RUNTIMES;
-use crate::names::{base_name, image_name};
+use crate::names::{Names, image_name};
 use backtrail_model::Frame;
 
 /// Frames further out called half of the program.
@@ -11,19 +11,17 @@ const DEPTH: usize = 64;
 
 /// Names the runtime that the blamed stack runs through, and where its own stack is to be found.
 pub(super) fn managed(facts: &Facts<'_>, draft: &mut Draft) {
-    let frames = facts.fault_frames.iter().take(DEPTH);
+    let named = |frame| (frame, image_name(facts.report, frame).unwrap_or_default(), Names::of(frame));
+    let frames: Vec<(&Frame, &str, Names<'_>)> = facts.fault_frames.iter().take(DEPTH).map(named).collect();
     let found = RUNTIMES.iter().find_map(|runtime| {
-        let is = |frame: &&Frame| {
-            let image = image_name(facts.report, frame).unwrap_or_default();
-            let in_image =
-                runtime.images.iter().any(|known| image == *known || image.starts_with(&format!("{known}.")));
-            in_image
-                || frame.names().any(|name| {
-                    let name = base_name(name);
-                    runtime.functions.iter().any(|known| name.starts_with(known))
-                })
+        let is_image = |image: &str, known: &str| {
+            image.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        Some((runtime, frames.clone().find(is)?))
+        let is = |(_, image, names): &&(&Frame, &str, Names<'_>)| {
+            runtime.images.iter().any(|known| is_image(image, known))
+                || runtime.functions.iter().any(|known| names.start_with(known))
+        };
+        Some((runtime, frames.iter().find(is)?.0))
     });
     let Some((runtime, frame)) = found else { return };
     draft.say(format!("The stack runs through {}.", runtime.name));

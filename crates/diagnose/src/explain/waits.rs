@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::waits::{By, WAITS, Wait};
-use crate::names::{cite, describe, is_any_of, own_frames, thread_label};
+use crate::names::{Names, cite, describe, is_any_of, own_frames, thread_label};
 use crate::suspect::suspect_on;
 use backtrail_model::{Frame, Thread};
 
@@ -18,13 +18,17 @@ const MAX_OTHERS: usize = 3;
 
 /// The wait that a stack is in, with the frame that shows it.
 pub(super) fn waiting_in(frames: &[Frame]) -> Option<(&'static Wait, &Frame)> {
-    let innermost = frames.get(..DEPTH.min(frames.len()))?;
-    let waits =
-        |wait: &'static Wait| Some((wait, innermost.iter().find(|frame| is_any_of(frame, wait.functions))?));
     // A thread waits only where its innermost frame is a system call that does.
-    let first = frames.first()?;
-    let blocked = WAITS.iter().any(|wait| is_any_of(first, wait.functions));
-    blocked.then(|| WAITS.iter().find_map(waits)).flatten()
+    let first = Names::of(frames.first()?);
+    if !WAITS.iter().any(|wait| first.is_any_of(wait.functions)) {
+        return None;
+    }
+    let innermost = frames.get(..DEPTH.min(frames.len()))?;
+    let named: Vec<_> = innermost.iter().map(|frame| (frame, Names::of(frame))).collect();
+    WAITS.iter().find_map(|wait| {
+        let (frame, _) = named.iter().find(|(_, names)| names.is_any_of(wait.functions))?;
+        Some((wait, *frame))
+    })
 }
 
 /// Whether at that frame a thread waits for another one of the process.

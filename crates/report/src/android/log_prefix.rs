@@ -23,6 +23,8 @@ pub(super) fn log_line(line: &str) -> Option<LogLine<'_>> {
 
 /// What stands behind a date and a time.
 fn behind_time(line: &str) -> Option<&str> {
+    // This is asked of every line of every text.
+    line.as_bytes().first().filter(|byte| byte.is_ascii_digit() || **byte == b'-')?;
     let (date, rest) = line.split_once(' ')?;
     let (time, rest) = rest.split_once(' ')?;
     let is_date = date.len() >= 5 && date.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
@@ -64,8 +66,8 @@ fn tagged(text: &str) -> Option<(&str, &str)> {
 
 /// `P/tag( pid): message`.
 fn brief(line: &str) -> Option<LogLine<'_>> {
-    let (priority, rest) = line.split_once('/')?;
-    let (tag, rest) = rest.split_once('(').filter(|_| is_priority(priority))?;
+    let (_, rest) = line.split_at_checked(1).filter(|(priority, _)| is_priority(priority))?;
+    let (tag, rest) = rest.strip_prefix('/')?.split_once('(')?;
     let (pid, message) = rest.split_once("):")?;
     let is_pid = !pid.trim().is_empty() && pid.trim().bytes().all(|byte| byte.is_ascii_digit());
     let message = message.strip_prefix(' ').unwrap_or(message);

@@ -47,24 +47,29 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Report {
     reader.finish()
 }
 
+/// Beginnings of lines that only Android's reports and dumps of Java's threads have.
+const SURE_STARTS: [&str; 6] = [
+    "*** *** *** ***",
+    "----- pid ",
+    "----- Waiting Channels: pid ",
+    "DALVIK THREADS",
+    "Full thread dump ",
+    "FATAL EXCEPTION: ",
+];
+
 /// What a line tells of the text that it stands in.
 pub(crate) fn telling(line: &str) -> Telling {
     let line = log_line(line).map_or(line, |log| log.message);
     let trimmed = line.trim();
-    let starts = |words: &[&str]| words.iter().any(|word| trimmed.starts_with(word));
-    if starts(&[
-        "*** *** *** ***",
-        "----- pid ",
-        "----- Waiting Channels: pid ",
-        "DALVIK THREADS",
-        "Full thread dump ",
-    ]) || header::signal(trimmed).is_some()
-        || header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some())
-        || NativeRow::read(trimmed).is_some()
-        || trimmed.starts_with('"') && thread_head::read(trimmed, 0).is_some()
-        || trimmed.starts_with("FATAL EXCEPTION: ")
-    {
-        return Telling::Sure;
-    }
-    if JavaRow::read(trimmed).is_some() { Telling::Row } else { Telling::No }
+    // This is asked of every line of every text: the first byte dismisses most.
+    let is_sure = match trimmed.as_bytes().first() {
+        Some(b'*' | b'-' | b'D' | b'F') => SURE_STARTS.iter().any(|word| trimmed.starts_with(word)),
+        Some(b's') => header::signal(trimmed).is_some(),
+        Some(b'p') => header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some()),
+        Some(b'#' | b'n') => NativeRow::read(trimmed).is_some(),
+        Some(b'"') => thread_head::read(trimmed, 0).is_some(),
+        Some(b'a') if JavaRow::read(trimmed).is_some() => return Telling::Row,
+        _ => false,
+    };
+    if is_sure { Telling::Sure } else { Telling::No }
 }

@@ -46,7 +46,7 @@ impl<'d> Iterator for Lines<'d> {
             return None;
         }
         let rest = self.input.get(self.at..self.end)?;
-        let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+        let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         let bytes = rest.get(..length)?;
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         let line = Line { number: self.number, span: self.at..self.at + bytes.len(), bytes };

@@ -56,10 +56,13 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
 /// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
 /// stand for each of many processes and threads.
 fn text_starts(text: &[u8]) -> Vec<usize> {
+    let starts = text::starts(text);
+    // Which kind it is takes longer to find out than how many there are.
+    if starts.len() < 2 {
+        return starts;
+    }
     match detect(text) {
-        Detected::AppleText | Detected::AppleIps | Detected::ExceptionLog | Detected::Unknown => {
-            text::starts(text)
-        }
+        Detected::AppleText | Detected::AppleIps | Detected::ExceptionLog | Detected::Unknown => starts,
         _ => vec![0],
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let mut cleaned = Vec::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+        let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
         let (line, behind) = rest.split_at_checked(length).unwrap_or((rest, &[]));
         rest = behind;
         let line = if is_quoted { without_quotes(line) } else { line };
@@ -67,17 +67,14 @@ impl Marks {
                 states_id = has_raw_id(inner);
             }
         }
-        // Contains is quick; both bytes are rare in reports.
-        marks.escaped = !states_id
-            && text.contains(&b'&')
-            && has(text, b"&lt;") | has(text, b"&gt;") | has(text, b"&quot;");
-        marks.blanks = text.contains(&0xa0) && has(text, "\u{a0}".as_bytes());
+        marks.escaped = !states_id && (has(text, b"&lt;") || has(text, b"&gt;") || has(text, b"&quot;"));
+        marks.blanks = has(text, "\u{a0}".as_bytes());
         marks
     }
 }
 
 fn has(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window == word)
+    memchr::memmem::find(text, word).is_some()
 }
 
 /// Whether a row states an image's identity in brackets that are not escaped.
