@@ -283,10 +283,16 @@ fn search(directory: &Path, depth: usize, inputs: &mut Vec<Input>) {
         // A dSYM may lie beside the reports; there are none inside it.
         if kind.is_dir() && depth > 0 && path.extension().is_none_or(|extension| extension != "dSYM") {
             search(&path, depth - 1, inputs);
-        } else if kind.is_file() && !is_of_organizer(&path) {
+        } else if (kind.is_file() || is_link_to_read(&path, kind)) && !is_of_organizer(&path) {
             inputs.push(Input::file(path, true));
         }
     }
+}
+
+/// Whether a link leads to a file; or nowhere, in which case reading it says so. Links to directories are not followed: they may
+/// lead around in a circle.
+fn is_link_to_read(path: &Path, kind: fs::FileType) -> bool {
+    kind.is_symlink() && fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
 /// Whether a file is Xcode Organizer's own: beside the logs in its `.xccrashpoint` directories lie lists in JSON, which are no
