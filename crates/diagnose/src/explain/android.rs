@@ -5,6 +5,7 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
+use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
@@ -341,7 +342,7 @@ pub(super) fn null_access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 }
 
 /// Codes of signals on Linux: what they are, and what often is behind them.
-const CODES: [(&str, &str, &str, &str); 18] = [
+const CODES: [(&str, &str, &str, &str); 17] = [
     (
         "SEGV_MAPERR",
         "Access to memory that is not mapped",
@@ -427,12 +428,6 @@ const CODES: [(&str, &str, &str, &str); 18] = [
         "System call that apps may not make",
         "The process made a system call that Android's filter forbids.",
         "Native code that makes a call which the C library of this version does not make.",
-    ),
-    (
-        "SI_USER",
-        "Signal sent by a process",
-        "A process sent the signal.",
-        "Another process, or the system, ended this one.",
     ),
     (
         "SI_KERNEL",
@@ -560,7 +555,8 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// Where it happened: the innermost function that is not the system's.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
-    if matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump) {
+    let has_no_place = matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump);
+    if has_no_place || sent_from_outside(facts.report).is_some() {
         return;
     }
     let Some(suspect) = &facts.suspect else {

@@ -29,6 +29,9 @@ pub fn blamed(report: &Report) -> Option<Blamed<'_>> {
         .as_ref()
         .and_then(|killing| killing.namespace)
         .is_some_and(|namespace| namespace.name == "TCC");
+    if killing.as_ref().is_some_and(|killing| killing.is_sent_signal) {
+        return None;
+    }
     match killing.as_ref().map(|killing| killing.blame) {
         Some(Blame::Outside) => return None,
         Some(Blame::Packaging) if !is_privacy => return None,
