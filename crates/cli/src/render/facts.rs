@@ -98,7 +98,7 @@ pub(crate) fn evidence(analysis: &Analysis) -> Vec<String> {
 
 /// The frame to look at first, with what is inlined there.
 pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
-    let Some(Blamed { stack, frame, .. }) = blamed(report) else { return Vec::new() };
+    let Some(Blamed { stack, frame, passed, .. }) = blamed(report) else { return Vec::new() };
     let at = format!("{stack} frame {}", frame.index);
     let rows = rows(report, std::slice::from_ref(frame), directory);
     let line = |(position, row): (usize, &Row)| {
@@ -111,7 +111,7 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
             _ => format!("  inlined into {}{place}", row.what),
         }
     };
-    rows.iter().enumerate().map(line).collect()
+    rows.iter().skip(passed).enumerate().map(line).collect()
 }
 
 /// The verdict in words.

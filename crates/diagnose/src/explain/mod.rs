@@ -94,7 +94,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 52] = [
+static LEADING: [Leading; 53] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -119,6 +119,7 @@ static LEADING: [Leading; 52] = [
     leading("assertion", abort::assertion),
     leading("objc-throw", thrown::objc_throw),
     leading("telling-frame", trap::telling_frame),
+    leading("joinable-thread", thrown::joinable_thread),
     leading("cpp-exception", thrown::cpp),
     leading("sent-signal", sent_signal::sent),
     leading("code-signature", bad_access::codesign),

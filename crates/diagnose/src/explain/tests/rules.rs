@@ -233,6 +233,12 @@ fn said() -> Vec<Case> {
             &["An index or key does not exist", "does not", "__cxa_throw"],
         ),
         case(
+            "joinable-thread",
+            crash("SIGABRT").frames("libsystem_kernel.dylib abort\nDemo std::terminate()\nDemo std::__1::thread::~thread()\nDemo main"),
+            "A std::thread was destroyed while its thread could still be joined",
+            &["Nothing was thrown"],
+        ),
+        case(
             "sent-signal",
             report("", "SIGSEGV").codes("SI_USER from pid 5").frames(APP),
             "SIGSEGV sent by another process",
@@ -398,6 +404,15 @@ fn negative() -> Vec<(&'static str, Case)> {
             case(
                 "cpp-exception",
                 crash("SIGABRT").frames("libobjc.A.dylib objc_exception_throw\nDemo SignalHandler\nlibsystem_kernel.dylib _sigtramp\nDemo -[Cart total]\nDemo main"),
+                "Uncaught exception",
+                &[],
+            ),
+        ),
+        (
+            "joinable-thread",
+            case(
+                "cpp-exception",
+                crash("SIGABRT").frames("libsystem_kernel.dylib abort\nDemo std::terminate()\nDemo __cxa_throw\nDemo std::__1::thread::~thread()\nDemo main"),
                 "Uncaught exception",
                 &[],
             ),
