@@ -12,7 +12,7 @@ use crate::names::{cite, describe, image_name, image_of};
 use backtrail_model::Source;
 
 /// The value of the first field of that name.
-fn field<'r>(facts: &Facts<'r>, key: &str) -> Option<&'r str> {
+pub(super) fn field<'r>(facts: &Facts<'r>, key: &str) -> Option<&'r str> {
     facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
 }
 
@@ -103,7 +103,7 @@ pub(super) fn memory_tool(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-const MESSAGES: [Text; 14] = [
+const MESSAGES: [Text; 15] = [
     Text {
         part: "attempted to close file descriptor",
         title: "File descriptor closed by code that does not own it (fdsan)",
@@ -125,12 +125,20 @@ const MESSAGES: [Text; 14] = [
         ],
         next: &["Look for an earlier close() of the same number, on any thread."],
     },
+    // bionic checks this itself, whether or not the caller was compiled with FORTIFY.
+    Text {
+        part: "called on a destroyed",
+        title: "Lock used after it was destroyed",
+        meaning: "The C library found that a lock was used after pthread_mutex_destroy() or its like.",
+        causes: &["An object that was destroyed while a thread still used its lock."],
+        next: &["Look at the lifetime of what holds the lock, in the frame that called the C library."],
+    },
     Text {
         part: "fortify:",
         title: "Misuse of a C function found by FORTIFY",
         meaning: "A check that the compiler added to a call of the C library failed.",
         causes: &[
-            "A buffer that is smaller than what is written to it; a file descriptor that is too large for select(); a lock that was destroyed.",
+            "A buffer that is smaller than what is written to it; a file descriptor that is too large for select().",
         ],
         next: &["The frame that called the checked function has the wrong size."],
     },

@@ -10,6 +10,7 @@
 
 mod abort;
 mod android;
+mod android_faults;
 mod android_waits;
 mod bad_access;
 pub(crate) mod blamed;
@@ -151,7 +152,7 @@ static LEADING: [Leading; 53] = [
 ];
 
 /// The same for reports of Android and of Java virtual machines.
-static ANDROID_LEADING: [Leading; 11] = [
+static ANDROID_LEADING: [Leading; 13] = [
     leading("deadlock", android_waits::deadlock),
     leading("anr", android_waits::anr),
     leading("thread-dump", android_waits::thread_dump),
@@ -159,6 +160,8 @@ static ANDROID_LEADING: [Leading; 11] = [
     leading("memory-tool", android::memory_tool),
     leading("abort-message", android::abort_message),
     leading("android-sent-signal", sent_signal::sent),
+    leading("android-code-fetch", android_faults::code_fetch),
+    leading("deadbaad", android_faults::deadbaad),
     leading("stated-cause", android::stated_cause),
     leading("null-access", android::null_access),
     leading("signal-code", android::signal_code),
