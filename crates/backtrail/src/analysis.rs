@@ -4,7 +4,7 @@ use crate::Stacks;
 use backtrail_diagnose::{
     Attribution, Explanation, add_how_to_get, add_register_frames, attribute, explain, settle_register_frames,
 };
-use backtrail_model::Report;
+use backtrail_model::{Process, Report};
 use backtrail_report::{Error, Limits, emit, parse};
 use backtrail_resolve::{MappingFile, Symbols};
 use backtrail_stacks::{StackOptions, StacksError};
@@ -103,7 +103,11 @@ impl Analysis {
 
     /// Whether a frame stayed without a name.
     pub fn is_incomplete(&self) -> bool {
-        let processes = std::iter::once(&self.report.process).chain(&self.report.processes);
-        processes.flat_map(|process| &process.images).any(|image| image.symbols.is_incomplete())
+        let mut processes = std::iter::once(&self.report.process).chain(&self.report.processes);
+        let is_unnamed = |process: &Process| {
+            process.images.iter().any(|image| image.symbols.is_incomplete())
+                || process.frames_without_image().next().is_some()
+        };
+        processes.any(is_unnamed)
     }
 }

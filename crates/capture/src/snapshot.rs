@@ -70,6 +70,8 @@ pub struct Fault {
     pub code: Option<String>,
     /// The address whose access failed, or the instruction that did.
     pub address: Option<Avma>,
+    /// The id of the process that sent the signal, where one did and the capture says which.
+    pub sender: Option<u64>,
 }
 
 /// One thread.

@@ -48,6 +48,18 @@ pub struct Process {
 }
 
 impl Process {
+    /// Frames without names in none of the images, whose symbols nobody can look for: of threads and backtraces. Not the program
+    /// counter that a thread jumped to, where it lies in nothing that has a name.
+    pub fn frames_without_image(&self) -> impl Iterator<Item = &Frame> {
+        let threads = self.threads.iter().map(|thread| &thread.frames);
+        let stacks = threads.chain(self.backtraces.iter().map(|backtrace| &backtrace.frames));
+        let is_named = |frame: &Frame| frame.image_name.as_deref().is_some_and(|name| name != "???");
+        stacks.flatten().filter(move |frame| {
+            let is_wanted = frame.index > 0 || is_named(frame);
+            frame.image.is_none() && frame.is_unnamed() && frame.address.is_some() && is_wanted
+        })
+    }
+
     /// The thread that is blamed.
     pub fn crashed(&self) -> Option<&Thread> {
         self.threads.get(self.crashed_thread?)

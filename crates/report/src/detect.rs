@@ -45,6 +45,11 @@ pub enum Detected {
 /// How much of the input is looked at.
 const SNIFFED: usize = 256 << 10;
 
+/// How much is looked at to tell text from binary files.
+const LOOKED_AT_FOR_ZEROS: usize = 4096;
+/// One zero byte in so many is the most that text has: a transfer or a broken disk leaves some. Binary files have more.
+const MOST_ZEROS: usize = 64;
+
 /// First bytes of binary files that people hand over as crash reports.
 const MAGICS: [(&[u8], &str); 5] = [
     (b"MDMP", "minidump"),
@@ -115,7 +120,8 @@ pub fn detect(input: &[u8]) -> Detected {
     if *first == b'{' || *first == b'[' {
         return detect_json(&lossy(head));
     }
-    if head.iter().take(4096).any(|byte| *byte == 0) {
+    let zeros = head.iter().take(LOOKED_AT_FOR_ZEROS).filter(|byte| **byte == 0).count();
+    if zeros * MOST_ZEROS > head.len().min(LOOKED_AT_FOR_ZEROS) {
         return Detected::Unknown;
     }
     detect_text(head)
@@ -171,6 +177,15 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
 mod tests {
     use super::*;
 
+    /// A good report with one byte that a transfer had lost.
+    #[test]
+    fn a_zero_byte_does_not_make_a_report_binary() {
+        let lines = "Process: App [1]\nPath: /a\n\nThread 0 Crashed:\n0   App  0x1234 main + 1\n".repeat(3);
+        let mut bytes = lines.into_bytes();
+        bytes[30] = 0;
+        assert_eq!(detect(&bytes), Detected::AppleText);
+    }
+
     #[test]
     fn formats_by_their_beginning() {
         let not_yet = Detected::NotReadYet;
@@ -197,6 +212,7 @@ mod tests {
             (b"Process: App [1]\nAnalysis of sampling App\n", Detected::AppleSamples),
             (b"hello\nworld\n", Detected::Unknown),
             (b"a\0b", Detected::Unknown),
+            (b"P\0r\0o\0c\0e\0s\0s\0:\0 \0A\0p\0p\0 \0[\01\0]\0", Detected::Unknown),
         ] {
             assert_eq!(detect(input), expected, "{}", String::from_utf8_lossy(input));
         }

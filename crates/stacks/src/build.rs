@@ -9,7 +9,7 @@ use crate::process_memory::ProcessMemory;
 use crate::unwind_image::UnwindImage;
 use crate::walk::{Walker, places, unwind_images};
 use crate::{Captured, StackOptions};
-use backtrail_capture::{Snapshot, Source as CaptureSource, Thread as CapturedThread};
+use backtrail_capture::{Fault, Snapshot, Source as CaptureSource, Thread as CapturedThread};
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
 use backtrail_model::{
     AppInfo, EndKind, Ended, Exception, Image, ImageSymbols, Process, Register, Report, Source, Thread,
@@ -365,13 +365,22 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
         exception: snapshot.fault.as_ref().map(|fault| Exception {
             signal: Some(fault.name.clone()).filter(|name| is_signal(name)),
             kind: Some(fault.name.clone()).filter(|name| !is_signal(name)),
-            codes: fault.code.clone(),
+            codes: codes(fault),
             raw_codes: vec![fault.number],
             address: fault.address,
             ..Exception::default()
         }),
         ..Report::default()
     }
+}
+
+/// The code by name, with who sent the signal: as Android's tombstones have it.
+fn codes(fault: &Fault) -> Option<String> {
+    let code = fault.code.as_ref()?;
+    Some(match fault.sender {
+        Some(pid) => format!("{code} from pid {pid}"),
+        None => code.clone(),
+    })
 }
 
 /// Linux has signals; of Apple's systems and Windows minidumps name the exception.

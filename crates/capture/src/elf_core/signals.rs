@@ -141,7 +141,18 @@ pub(super) fn fault(header: &Header, notes: &[Note<'_>]) -> Option<Fault> {
         number,
         code: code.map(|code| code_name(number, code)),
         address: address.map(Avma::new),
+        sender: details.filter(|_| code.is_some_and(is_sent)).and_then(|data| sender(header, data)),
     })
+}
+
+/// Whether a process sent a signal of that code, so that `siginfo` has its id: by kill(), sigqueue() or tgkill().
+fn is_sent(code: i32) -> bool {
+    matches!(code, 0 | -1 | -6)
+}
+
+/// The id of the process that sent it. It is 0 for one outside of the namespace of ids.
+fn sender(header: &Header, siginfo: &[u8]) -> Option<u64> {
+    u32_at(siginfo, if header.is_64 { 16 } else { 12 }).map(u64::from).filter(|pid| *pid != 0)
 }
 
 fn name_of(signal: u64) -> String {
@@ -183,6 +194,22 @@ mod tests {
         ] {
             assert_eq!(code_name(signal, code), name);
         }
+    }
+
+    #[test]
+    fn a_signal_that_a_process_sent_has_a_sender() {
+        let header = Header { arch: backtrail_core::Arch::X86_64, is_64: true, segments: Vec::new() };
+        let sender = |code: i32, pid: u32| {
+            let words = [11, 0, code.cast_unsigned(), 0, pid, 1000];
+            let data: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+            let note = Note { name: b"CORE", kind: NT_SIGINFO, data: &data, offset: 0, is_cut: false };
+            fault(&header, &[note]).unwrap().sender
+        };
+        assert_eq!(sender(0, 77), Some(77));
+        assert_eq!(sender(-6, 77), Some(77));
+        assert_eq!(sender(0, 0), None);
+        // Of a fault the same bytes are the address.
+        assert_eq!(sender(1, 77), None);
     }
 
     #[test]

@@ -131,7 +131,13 @@ impl<'d> Dump<'_, 'd> {
         };
         let record = &exception.raw.exception_record;
         let address = exception.get_crash_address(self.system.os, self.system.cpu);
-        Fault { name, number: u64::from(record.exception_code), code, address: Some(Avma::new(address)) }
+        Fault {
+            name,
+            number: u64::from(record.exception_code),
+            code,
+            address: Some(Avma::new(address)),
+            sender: None,
+        }
     }
 
     /// Saved memory: the threads' stacks and what else the writer thought of. Full dumps have all of it.

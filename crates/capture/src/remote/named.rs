@@ -24,7 +24,7 @@ pub fn processes_named(name: &str) -> std::io::Result<Vec<u32>> {
 fn is_called(id: u32, name: &str) -> bool {
     let directory = Path::new("/proc").join(id.to_string());
     let stat = small_file(&directory.join("stat")).and_then(|line| Stat::parse(&line));
-    let Some(stat) = stat.filter(|stat| !stat.is_kernel_thread && !stat.state.is_gone()) else {
+    let Some(stat) = stat.filter(|stat| !stat.is_kernel_thread) else {
         return false;
     };
     stat.name == name || program(&directory).is_some_and(|program| program == name.as_bytes())

@@ -98,7 +98,9 @@ pub(crate) fn inputs(paths: &[PathBuf], console: &Console) -> Result<Vec<Input>,
 impl Reports<'_> {
     /// The name of each input's result.
     pub(crate) fn names(&self, inputs: &[Input]) -> Vec<String> {
-        let names = input::output_names(inputs).into_iter();
+        // The page that lists the others is `index.html`.
+        let is_listed = self.index.is_some() && matches!(self.target, Target::Directory(_));
+        let names = input::output_names(inputs, is_listed.then_some(INDEX)).into_iter();
         names.map(|name| format!("{name}.{}", self.extension)).collect()
     }
 
@@ -212,10 +214,13 @@ impl Reports<'_> {
     }
 }
 
+/// The name of the page that lists the others, without its extension.
+const INDEX: &str = "index";
+
 /// The name of the page that lists the others; none of theirs.
 fn index_name(taken: &HashSet<String>) -> String {
-    let numbered = (2..).map(|number| format!("index-{number}.html"));
-    let mut all = std::iter::once("index.html".to_owned()).chain(numbered);
+    let numbered = (2..).map(|number| format!("{INDEX}-{number}.html"));
+    let mut all = std::iter::once(format!("{INDEX}.html")).chain(numbered);
     all.find(|name| !taken.contains(name)).unwrap_or_default()
 }
 

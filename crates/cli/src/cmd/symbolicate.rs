@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     if stands_alone && inputs.len() > 1 && !matches!(target, Target::Directory(_)) {
         return Err(Failure::Input("several reports as html need a directory: -o DIRECTORY/".to_owned()));
     }
-    let mut style = colour.style(console, args.output.is_none());
+    let mut style = colour.style(console, matches!(target, Target::Stdout));
     if args.format == ReportFormat::Crash {
         style.escaping = if target.may_be_terminal(console) { Escaping::Whole } else { Escaping::None };
     }

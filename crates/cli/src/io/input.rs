@@ -126,8 +126,8 @@ impl Input {
 }
 
 /// Names of the inputs' outputs, without extension, no two of them alike: not even where upper and lower case are one, and
-/// each says which input it is of.
-pub(crate) fn output_names(inputs: &[Input]) -> Vec<String> {
+/// each says which input it is of. None is `reserved`, which is another file's, as long as the input's name has more to tell.
+pub(crate) fn output_names(inputs: &[Input], reserved: Option<&str>) -> Vec<String> {
     /// Directories that a name tells before numbers do.
     const MAX_LEVEL: usize = 8;
     let mut levels = vec![0; inputs.len()];
@@ -137,7 +137,10 @@ pub(crate) fn output_names(inputs: &[Input]) -> Vec<String> {
         for (position, name) in names.iter().enumerate() {
             positions.entry(name.to_lowercase()).or_default().push(position);
         }
-        let alike = positions.into_values().filter(|positions| positions.len() > 1).flatten();
+        let is_reserved = |name: &str| reserved.is_some_and(|reserved| name == reserved);
+        let alike = positions.into_iter();
+        let alike = alike.filter(|(name, positions)| positions.len() > 1 || is_reserved(name));
+        let alike = alike.flat_map(|(_, positions)| positions);
         let deeper: Vec<_> =
             alike.filter(|position| levels.get(*position).is_some_and(|level| *level < MAX_LEVEL)).collect();
         if deeper.is_empty() {
@@ -280,10 +283,16 @@ fn search(directory: &Path, depth: usize, inputs: &mut Vec<Input>) {
         // A dSYM may lie beside the reports; there are none inside it.
         if kind.is_dir() && depth > 0 && path.extension().is_none_or(|extension| extension != "dSYM") {
             search(&path, depth - 1, inputs);
-        } else if kind.is_file() && !is_of_organizer(&path) {
+        } else if (kind.is_file() || is_link_to_read(&path, kind)) && !is_of_organizer(&path) {
             inputs.push(Input::file(path, true));
         }
     }
+}
+
+/// Whether a link leads to a file; or nowhere, in which case reading it says so. Links to directories are not followed: they may
+/// lead around in a circle.
+fn is_link_to_read(path: &Path, kind: fs::FileType) -> bool {
+    kind.is_symlink() && fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
 /// Whether a file is Xcode Organizer's own: beside the logs in its `.xccrashpoint` directories lie lists in JSON, which are no
@@ -307,7 +316,7 @@ mod tests {
 
     fn names(paths: &[&str]) -> Vec<String> {
         let input = |path: &&str| Input::file(PathBuf::from(path), false);
-        output_names(&paths.iter().map(input).collect::<Vec<_>>())
+        output_names(&paths.iter().map(input).collect::<Vec<_>>(), Some("index"))
     }
 
     #[test]
@@ -317,6 +326,9 @@ mod tests {
         assert_eq!(names(&["x/a.crash", "y/a.crash", "z/a-2.crash"]), ["x-a.crash", "y-a.crash", "a-2"]);
         assert_eq!(names(&["w/x/a.crash", "v/x/a.crash"]), ["w-x-a.crash", "v-x-a.crash"]);
         assert_eq!(names(&["x/a.crash", "x/A.crash"]).len(), 2);
+        // The page that lists the others has that name.
+        assert_eq!(names(&["x/a.crash", "x/Index.crash"]), ["a", "Index.crash"]);
+        assert_eq!(names(&["x/index"]), ["x-index"]);
     }
 
     #[test]

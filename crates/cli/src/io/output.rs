@@ -21,9 +21,9 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Standard output without a path; a directory where the path is one, or ends like one.
+    /// Standard output without a path or for `-`; a directory where the path is one, or ends like one.
     pub(crate) fn of(path: Option<&Path>) -> Self {
-        let Some(path) = path else { return Self::Stdout };
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Self::Stdout };
         if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Self::Directory(path.to_owned());
         }

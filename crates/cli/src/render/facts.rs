@@ -98,7 +98,7 @@ pub(crate) fn evidence(analysis: &Analysis) -> Vec<String> {
 
 /// The frame to look at first, with what is inlined there.
 pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
-    let Some(Blamed { stack, frame, .. }) = blamed(report) else { return Vec::new() };
+    let Some(Blamed { stack, frame, passed, .. }) = blamed(report) else { return Vec::new() };
     let at = format!("{stack} frame {}", frame.index);
     let rows = rows(report, std::slice::from_ref(frame), directory);
     let line = |(position, row): (usize, &Row)| {
@@ -112,7 +112,10 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
         }
     };
     // What is inlined ends the chain; behind it stand other candidates and the report's own lines.
-    let chain = rows.iter().scan(true, |is_open, row| std::mem::replace(is_open, row.inlined).then_some(row));
+    let chain = rows
+        .iter()
+        .skip(passed)
+        .scan(true, |is_open, row| std::mem::replace(is_open, row.inlined).then_some(row));
     chain.enumerate().map(line).collect()
 }
 

@@ -101,3 +101,42 @@ fn one_of_many_files_is_not_all_of_them() {
     assert_eq!(run.code, 1, "{}", run.whole());
     assert_eq!(backtrail(&["convert", "README.md", "-o", &out]).code, 2);
 }
+
+#[test]
+fn frames_without_names_in_no_listed_image_are_counted() {
+    let whole =
+        std::fs::read_to_string(workspace_root().join("fixtures/sample/reports/null-member.crash")).unwrap();
+    let (before_images, _) = whole.split_once("Binary Images:").unwrap();
+    let directory = TempDir::new("no-images");
+    directory.write("no-images.crash", before_images);
+    let run = backtrail(&["symbolicate", directory.path().to_str().unwrap()]);
+    assert_eq!(run.code, 1, "{}", run.whole());
+    let missing = run.stdout.split_once("Frames without names").unwrap().1;
+    assert!(missing.contains("the report has no list of images"), "{missing}");
+}
+
+#[test]
+fn a_zero_byte_costs_no_report() {
+    let mut bytes =
+        std::fs::read(workspace_root().join("fixtures/sample/reports/null-member.crash")).unwrap();
+    // In the middle of a line of a stack.
+    bytes[3000] = 0;
+    let directory = TempDir::new("zero-byte");
+    directory.write("zero.crash", &bytes);
+    let (code, said) = code("explain", &directory);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_below_a_directory_are_read_or_said_to_lead_nowhere() {
+    let directory = TempDir::new("links");
+    directory.write("good.ips", report());
+    std::os::unix::fs::symlink(directory.join("good.ips"), directory.join("link.ips")).unwrap();
+    assert_eq!(code("explain", &directory).0, 0);
+    std::os::unix::fs::symlink(directory.join("absent"), directory.join("nowhere.ips")).unwrap();
+    std::os::unix::fs::symlink(directory.join("loop.ips"), directory.join("loop.ips")).unwrap();
+    let (code, said) = code("explain", &directory);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("2 of 4 reports could not be read"), "{said}");
+}

@@ -179,3 +179,25 @@ fn what_a_shell_opened_is_not_replaced() {
     let written = std::fs::read_to_string(&log).unwrap();
     assert!(written.starts_with("before\n") && written.len() > 100, "{written}");
 }
+
+#[test]
+fn a_report_called_index_leaves_its_place_to_the_index() {
+    let directory = TempDir::new("index");
+    let report = std::fs::read(workspace_root().join("fixtures/sample/reports/null-member.ips")).unwrap();
+    directory.write("in/index.ips", &report);
+    directory.write("in/other.ips", &report);
+    let input = directory.join("in");
+    let output = format!("{}/", directory.join("out").display());
+    let run = backtrail(&["symbolicate", input.to_str().unwrap(), "--format", "html", "-o", &output]);
+    assert!(run.code < 2, "{}", run.whole());
+    let index = std::fs::read_to_string(directory.join("out/index.html")).unwrap();
+    assert!(index.contains("index.ips.html") && index.contains("other.html"), "{index}");
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let report = "fixtures/sample/reports/null-member.ips";
+    let run = backtrail(&["symbolicate", report, "-o", "-"]);
+    assert!(!workspace_root().join("-").exists());
+    assert_eq!(run.stdout, backtrail(&["symbolicate", report]).stdout);
+}

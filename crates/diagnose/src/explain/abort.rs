@@ -1,12 +1,14 @@
 //! Processes that ended themselves: malloc's checks, assertions, plain abort().
 
 use super::draft::Draft;
-use super::facts::{Class, Facts};
+use super::facts::{Class, Facts, Said};
+use super::kill::capitalized;
+use super::sender::{Sender, sender};
 use super::tables::messages::{ENDS, MALLOC, SANITIZERS};
 use super::thrown::{hint_for, tell};
 use super::words::{between, one_line};
 use crate::names::{describe, image_name, is_any_of};
-use crate::suspect::skip::ABORT;
+use crate::suspect::skip::{ABORT, frames_of_abort, has_abort};
 use backtrail_model::Frame;
 
 /// A sanitizer, or Xcode's checker of the main thread, said what is wrong.
@@ -91,10 +93,13 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let last_words =
         facts.said.iter().find(|said| !said.text.trim().is_empty() && !said.text.contains("abort() called"));
     if facts.find_frame(&ABORT, 8).is_none() {
-        without_abort(draft, last_words);
+        match unnamed_system_frame(facts) {
+            Some(frame) => unknown_abort(facts, draft, frame, last_words),
+            None => without_abort(draft, last_words),
+        }
         return true;
     }
-    let caller = facts.frames.iter().take(16).find(|frame| !is_any_of(frame, &ABORT));
+    let caller = facts.frames.get(frames_of_abort(facts.frames));
     let assertion = caller.filter(|caller| is_assert(facts, caller));
     let known = facts.said.iter().find_map(|said| Some((said, hint_for(&ENDS, &said.text)?)));
     match (assertion, known) {
@@ -120,19 +125,27 @@ pub(super) fn abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         facts.suspect.as_ref().is_some_and(|suspect| std::ptr::eq(suspect.frame, caller))
     });
     let by = caller.filter(|_| !is_place).map(|caller| format!(" by {}", describe(facts.report, caller)));
-    draft.lead(
-        "The process ended itself with abort()",
-        format!("abort() was called{}.", by.unwrap_or_default()),
-    );
+    // Apple's C library is stripped of the name of abort() in many reports.
+    let is_raised = facts.report.source.is_capture() && !has_abort(facts.frames);
+    let (title, call) = match is_raised {
+        true => {
+            ("The process ended itself with SIGABRT", "The process sent itself SIGABRT: raise() was called")
+        }
+        false => ("The process ended itself with abort()", "abort() was called"),
+    };
+    draft.lead(title, format!("{call}{}.", by.unwrap_or_default()));
+    const CHECK: &str = "A check in the calling code failed and it called abort() itself.";
     match last_words {
         Some(said) => draft.evidence(said.cite()),
-        None => {
-            draft.say("The report does not tell why: no library left a message.");
-            draft.cause("An uncaught exception whose text did not reach the report.");
-        }
+        None => draft.say("The report does not tell why: no library left a message."),
     }
-    draft.cause("A check in the calling code failed and it called abort() itself.");
-    draft.next("Look at the calling frame, and in the device's log at the last lines before the end.");
+    // A capture has the whole stack: code of the program that calls abort() itself threw nothing.
+    let is_exception_possible = last_words.is_none() && !(is_place && facts.report.source.is_capture());
+    if is_exception_possible {
+        draft.cause("An uncaught exception whose text did not reach the report.");
+    }
+    draft.cause(CHECK);
+    draft.next(format!("Look at the calling frame, and in {} at the last lines before the end.", log(facts)));
     true
 }
 
@@ -143,9 +156,39 @@ fn is_assert(facts: &Facts<'_>, caller: &Frame) -> bool {
     in_libc && caller.follows().is_some()
 }
 
+/// Where a process's last words go.
+fn log(facts: &Facts<'_>) -> &'static str {
+    if facts.report.source.is_capture() { "its standard error" } else { "the device's log" }
+}
+
+/// The innermost frame of a capture, where it is the system's and has no name: it may be abort()'s.
+fn unnamed_system_frame<'r>(facts: &Facts<'r>) -> Option<&'r Frame> {
+    let first = facts.frames.first().filter(|_| facts.report.source.is_capture())?;
+    let is_ours = facts.suspect.as_ref().is_some_and(|suspect| suspect.position == 0);
+    (first.names().next().is_none() && !is_ours).then_some(first)
+}
+
+/// SIGABRT of which it is not known whether abort() was called: the C library's frames have no names.
+fn unknown_abort(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame, last_words: Option<&Said>) {
+    let image = image_name(facts.report, frame).unwrap_or("the innermost image");
+    draft.lead("Abort (SIGABRT) without a reason in the report", "The process was ended by SIGABRT.");
+    last_words.iter().for_each(|said| draft.evidence(said.cite()));
+    draft.say(match sender(facts.report) {
+        Some(Sender::Itself) => {
+            "The process sent the signal to itself, as abort() and raise() do.".to_owned()
+        }
+        Some(Sender::Other(who)) => format!("{} sent the signal.", capitalized(&who)),
+        Some(Sender::Untold) | None => {
+            "Whether abort() was called or another process sent the signal is not known.".to_owned()
+        }
+    });
+    draft.say(format!("Frames of {image} have no names here, so it is not known what called it."));
+    draft.next(format!("Give the symbols of {image} (`backtrail symbolicate`): the names of its frames tell whether it was abort(), an assertion or an uncaught exception."));
+}
+
 /// SIGABRT, but nobody on the stack calls abort(): crash reporters inside the app that catch an exception give the
 /// stack of the throw instead.
-fn without_abort(draft: &mut Draft, last_words: Option<&super::facts::Said>) {
+fn without_abort(draft: &mut Draft, last_words: Option<&Said>) {
     draft.lead("Abort (SIGABRT) without a reason in the report", "The process was ended by SIGABRT.");
     match last_words {
         Some(said) => {

@@ -5,13 +5,14 @@
 
 use super::draft::Draft;
 use super::facts::Facts;
+use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
 use backtrail_model::Source;
 
 /// The value of the first field of that name.
-fn field<'r>(facts: &Facts<'r>, key: &str) -> Option<&'r str> {
+pub(super) fn field<'r>(facts: &Facts<'r>, key: &str) -> Option<&'r str> {
     facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
 }
 
@@ -102,7 +103,7 @@ pub(super) fn memory_tool(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-const MESSAGES: [Text; 14] = [
+const MESSAGES: [Text; 15] = [
     Text {
         part: "attempted to close file descriptor",
         title: "File descriptor closed by code that does not own it (fdsan)",
@@ -124,12 +125,20 @@ const MESSAGES: [Text; 14] = [
         ],
         next: &["Look for an earlier close() of the same number, on any thread."],
     },
+    // bionic checks this itself, whether or not the caller was compiled with FORTIFY.
+    Text {
+        part: "called on a destroyed",
+        title: "Lock used after it was destroyed",
+        meaning: "The C library found that a lock was used after pthread_mutex_destroy() or its like.",
+        causes: &["An object that was destroyed while a thread still used its lock."],
+        next: &["Look at the lifetime of what holds the lock, in the frame that called the C library."],
+    },
     Text {
         part: "fortify:",
         title: "Misuse of a C function found by FORTIFY",
         meaning: "A check that the compiler added to a call of the C library failed.",
         causes: &[
-            "A buffer that is smaller than what is written to it; a file descriptor that is too large for select(); a lock that was destroyed.",
+            "A buffer that is smaller than what is written to it; a file descriptor that is too large for select().",
         ],
         next: &["The frame that called the checked function has the wrong size."],
     },
@@ -341,7 +350,7 @@ pub(super) fn null_access(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 }
 
 /// Codes of signals on Linux: what they are, and what often is behind them.
-const CODES: [(&str, &str, &str, &str); 18] = [
+const CODES: [(&str, &str, &str, &str); 17] = [
     (
         "SEGV_MAPERR",
         "Access to memory that is not mapped",
@@ -427,12 +436,6 @@ const CODES: [(&str, &str, &str, &str); 18] = [
         "System call that apps may not make",
         "The process made a system call that Android's filter forbids.",
         "Native code that makes a call which the C library of this version does not make.",
-    ),
-    (
-        "SI_USER",
-        "Signal sent by a process",
-        "A process sent the signal.",
-        "Another process, or the system, ended this one.",
     ),
     (
         "SI_KERNEL",
@@ -558,7 +561,8 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// Where it happened: the innermost function that is not the system's.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
-    if matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump) {
+    let has_no_place = matches!(facts.report.source, Source::AndroidAnr | Source::JavaThreadDump);
+    if has_no_place || sent_from_outside(facts.report).is_some() {
         return;
     }
     let Some(suspect) = &facts.suspect else {

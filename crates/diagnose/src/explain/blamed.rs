@@ -1,9 +1,10 @@
 //! The frame to look at first.
 
+use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
 use crate::names::{base_name, fault_stack, main_thread, own_frames, thread_label};
-use crate::suspect::skip::is_end_or_throw;
+use crate::suspect::skip::{frames_of_abort, inlined_ends, is_end_or_throw};
 use crate::suspect::{handlers_frames, suspect_on};
 use backtrail_model::{Frame, Report, Source};
 
@@ -14,6 +15,14 @@ pub struct Blamed<'r> {
     pub stack: String,
     /// The frame.
     pub frame: &'r Frame,
+    /// How many of the functions that are inlined there, innermost first, only end the process or throw: it begins behind them.
+    pub passed: usize,
+}
+
+impl<'r> Blamed<'r> {
+    fn new(stack: String, frame: &'r Frame) -> Self {
+        Self { stack, frame, passed: inlined_ends(frame) }
+    }
 }
 
 /// The frame to look at first: the innermost that is not the system's and not passed over; where there is none, the
@@ -29,6 +38,9 @@ pub fn blamed(report: &Report) -> Option<Blamed<'_>> {
         .as_ref()
         .and_then(|killing| killing.namespace)
         .is_some_and(|namespace| namespace.name == "TCC");
+    if killing.as_ref().is_some_and(|killing| killing.is_sent_signal) {
+        return None;
+    }
     match killing.as_ref().map(|killing| killing.blame) {
         Some(Blame::Outside) => return None,
         Some(Blame::Packaging) if !is_privacy => return None,
@@ -41,10 +53,7 @@ pub fn blamed(report: &Report) -> Option<Blamed<'_>> {
     if killing.and_then(|killing| killing.code).is_some_and(|code| code.code == 0xdead_10cc)
         && let Some(holder) = holders(report).into_iter().next()
     {
-        return Some(Blamed {
-            stack: thread_label(holder.thread),
-            frame: holder.caller.unwrap_or(holder.lock),
-        });
+        return Some(Blamed::new(thread_label(holder.thread), holder.caller.unwrap_or(holder.lock)));
     }
     let (stack, frames) = fault_stack(report)?;
     on(report, stack, frames)
@@ -53,10 +62,13 @@ pub fn blamed(report: &Report) -> Option<Blamed<'_>> {
 fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blamed<'r>> {
     let suspect = suspect_on(report, &stack, frames).filter(|suspect| !suspect.is_entry);
     if let Some(suspect) = suspect {
-        return Some(Blamed { stack, frame: suspect.frame });
+        return Some(Blamed::new(stack, suspect.frame));
     }
     let ends = |frame: &&Frame| frame.names().next().is_some_and(|name| is_end_or_throw(base_name(name)));
-    let frames = frames.get(handlers_frames(frames)..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
+    let is_abort = class_of(report) == Class::Abort;
+    let own = if is_abort { frames_of_abort(frames) } else { 0 };
+    let start = handlers_frames(frames).max(own);
+    let frames = frames.get(start..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
     let frame = frames.iter().find(|frame| !ends(frame))?;
-    Some(Blamed { stack, frame })
+    Some(Blamed::new(stack, frame))
 }

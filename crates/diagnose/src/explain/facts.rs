@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::registers::Registers;
+use super::sender::sender;
 pub(crate) use super::tables::exceptions::Class;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
@@ -158,6 +159,7 @@ pub(crate) fn class_of(report: &Report) -> Class {
         "00000020" => Class::Kill,
         kind if kind.starts_with("SIG") => class_of_signal(kind),
         kind if is_windows(kind) => class_of_windows(kind),
+        _ if signal != "SIGKILL" && signal != "SIGABRT" && sender(report).is_some() => Class::Signal,
         _ => class_of_signal(signal),
     }
 }

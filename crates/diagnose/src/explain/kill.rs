@@ -2,6 +2,7 @@
 
 use super::facts::{Class, class_of};
 use super::resource::resource_type;
+use super::sender::sent_from_outside;
 pub(crate) use super::tables::kill::Blame;
 use super::tables::kill::{KillCode, kill_code};
 use super::tables::namespaces::{Namespace, namespace};
@@ -18,6 +19,8 @@ pub(crate) struct Killing {
     /// The report's line that says so.
     pub(crate) evidence: String,
     pub(crate) blame: Blame,
+    /// Whether a signal from outside is all that is known of it.
+    pub(crate) is_sent_signal: bool,
 }
 
 /// Tells whether and why the process of `report` was ended from outside. `None` where it crashed by itself.
@@ -25,12 +28,34 @@ pub(crate) fn killing(report: &Report) -> Option<Killing> {
     if let Some(note) = simulated_note(report) {
         let meaning = "The report was made on purpose, without a crash.".to_owned();
         let evidence = format!("Exception Note: {note}");
-        return Some(Killing { namespace: None, code: None, meaning, evidence, blame: Blame::Outside });
+        return Some(Killing {
+            namespace: None,
+            code: None,
+            meaning,
+            evidence,
+            blame: Blame::Outside,
+            is_sent_signal: false,
+        });
     }
     by_termination(report)
         .or_else(|| by_loaders_words(report))
         .or_else(|| by_exception_code(report))
         .or_else(|| by_resource_limit(report))
+        .or_else(|| by_sent_signal(report))
+}
+
+/// A signal from outside: what ran then is no reason for it.
+fn by_sent_signal(report: &Report) -> Option<Killing> {
+    let evidence = sent_from_outside(report)?;
+    let meaning = "the process was ended from outside".to_owned();
+    Some(Killing {
+        namespace: None,
+        code: None,
+        meaning,
+        evidence,
+        blame: Blame::Untold,
+        is_sent_signal: true,
+    })
 }
 
 /// The note of a report that was made without a crash.
@@ -51,21 +76,42 @@ fn by_termination(report: &Report) -> Option<Killing> {
     let evidence = reason_line(termination);
     if let Some(code) = shared.or(own) {
         let meaning = code.meaning.to_owned();
-        return Some(Killing { namespace, code: Some(code), meaning, evidence, blame: code.blame });
+        return Some(Killing {
+            namespace,
+            code: Some(code),
+            meaning,
+            evidence,
+            blame: code.blame,
+            is_sent_signal: false,
+        });
     }
     let Some(namespace) = namespace else {
         // A namespace that this program does not know: what the report says of it is all there is.
         let name = termination.namespace.as_deref().filter(|_| class_of(report) == Class::Kill)?;
         let meaning =
             format!("{} ended the process, for a reason that this program does not know.", one_line(name));
-        return Some(Killing { namespace: None, code: None, meaning, evidence, blame: Blame::Untold });
+        return Some(Killing {
+            namespace: None,
+            code: None,
+            meaning,
+            evidence,
+            blame: Blame::Untold,
+            is_sent_signal: false,
+        });
     };
     if namespace.name == "SIGNAL" {
         return by_signal(report, termination, evidence);
     }
     let who = format!("{} ended the process.", namespace.meaning);
     let meaning = capitalized(&who);
-    Some(Killing { namespace: Some(namespace), code: None, meaning, evidence, blame: namespace.blame })
+    Some(Killing {
+        namespace: Some(namespace),
+        code: None,
+        meaning,
+        evidence,
+        blame: namespace.blame,
+        is_sent_signal: false,
+    })
 }
 
 /// Exceptions that the processor raised. The namespace then only says who took note of it: a trap in
@@ -84,7 +130,14 @@ fn by_signal(report: &Report, termination: &Termination, evidence: String) -> Op
         Some(by) => format!("The process {by} killed it with SIGKILL."),
         None => "Somebody killed the process with SIGKILL; the report does not tell who.".to_owned(),
     };
-    Some(Killing { namespace: namespace("SIGNAL"), code: None, meaning, evidence, blame: Blame::Untold })
+    Some(Killing {
+        namespace: namespace("SIGNAL"),
+        code: None,
+        meaning,
+        evidence,
+        blame: Blame::Untold,
+        is_sent_signal: false,
+    })
 }
 
 /// Reports of iOS 9 to 12 name no namespace for the loader: its words stand in the termination's description, or in a
@@ -105,7 +158,14 @@ fn by_loaders_words(report: &Report) -> Option<Killing> {
     let code = space.code(code)?;
     let evidence = format!("Termination Description: {}", one_line(text));
     let meaning = code.meaning.to_owned();
-    Some(Killing { namespace: Some(space), code: Some(code), meaning, evidence, blame: code.blame })
+    Some(Killing {
+        namespace: Some(space),
+        code: Some(code),
+        meaning,
+        evidence,
+        blame: code.blame,
+        is_sent_signal: false,
+    })
 }
 
 /// What the loader writes, and the code that newer systems give for it.
@@ -122,7 +182,14 @@ fn by_exception_code(report: &Report) -> Option<Killing> {
     let code = exception.raw_codes.iter().copied().chain(printed).find_map(kill_code)?;
     let evidence = format!("Exception Codes: {}", exception.codes.as_deref().unwrap_or_default());
     let meaning = code.meaning.to_owned();
-    Some(Killing { namespace: None, code: Some(code), meaning, evidence, blame: code.blame })
+    Some(Killing {
+        namespace: None,
+        code: Some(code),
+        meaning,
+        evidence,
+        blame: code.blame,
+        is_sent_signal: false,
+    })
 }
 
 /// What a resource limit makes of the stacks.
@@ -137,7 +204,7 @@ fn by_resource_limit(report: &Report) -> Option<Killing> {
     let subtype = exception.subtype.as_deref().map(|subtype| format!(" {subtype}")).unwrap_or_default();
     let evidence = format!("Exception Type: EXC_RESOURCE{subtype}");
     let blame = known.map_or(Blame::Untold, |known| known.blame);
-    Some(Killing { namespace: None, code: None, meaning, evidence, blame })
+    Some(Killing { namespace: None, code: None, meaning, evidence, blame, is_sent_signal: false })
 }
 
 /// The code, from the text where the report has it only there: `<RBSTerminateContext| domain:10 code:0x8BADF00D …`.

@@ -30,7 +30,7 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return false;
     }
     let Some(killing) = killing(facts.report) else { return false };
-    if killing.code.is_none() && says_more(facts, &killing) {
+    if killing.is_sent_signal || killing.code.is_none() && says_more(facts, &killing) {
         return false;
     }
     let title = title(facts, &killing);

@@ -10,6 +10,7 @@
 
 mod abort;
 mod android;
+mod android_faults;
 mod android_waits;
 mod bad_access;
 pub(crate) mod blamed;
@@ -31,6 +32,8 @@ mod region;
 pub(crate) mod registers;
 mod resource;
 mod runtime;
+mod sender;
+mod sent_signal;
 mod signals;
 mod stack;
 mod swift;
@@ -92,7 +95,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 52] = [
+static LEADING: [Leading; 54] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -118,7 +121,9 @@ static LEADING: [Leading; 52] = [
     leading("assertion", abort::assertion),
     leading("objc-throw", thrown::objc_throw),
     leading("telling-frame", trap::telling_frame),
+    leading("joinable-thread", thrown::joinable_thread),
     leading("cpp-exception", thrown::cpp),
+    leading("sent-signal", sent_signal::sent),
     leading("code-signature", bad_access::codesign),
     leading("stack-overflow", stack::overflow),
     leading("code-fetch", bad_access::code_fetch),
@@ -148,13 +153,16 @@ static LEADING: [Leading; 52] = [
 ];
 
 /// The same for reports of Android and of Java virtual machines.
-static ANDROID_LEADING: [Leading; 10] = [
+static ANDROID_LEADING: [Leading; 13] = [
     leading("deadlock", android_waits::deadlock),
     leading("anr", android_waits::anr),
     leading("thread-dump", android_waits::thread_dump),
     leading("java-exception", android::java_exception),
     leading("memory-tool", android::memory_tool),
     leading("abort-message", android::abort_message),
+    leading("android-sent-signal", sent_signal::sent),
+    leading("android-code-fetch", android_faults::code_fetch),
+    leading("deadbaad", android_faults::deadbaad),
     leading("stated-cause", android::stated_cause),
     leading("null-access", android::null_access),
     leading("signal-code", android::signal_code),

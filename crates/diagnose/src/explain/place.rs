@@ -5,8 +5,9 @@ use super::events::has_no_place;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
 use crate::names::{describe, image_name, image_of, is_any_of};
+use crate::suspect::skip::inlined_ends;
 use backtrail_core::Trust;
-use backtrail_model::Frame;
+use backtrail_model::{Frame, Thread};
 
 /// Adds the place, for all but what was ended from outside.
 pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
@@ -25,7 +26,10 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
         ));
         return;
     }
-    let place = describe(facts.report, suspect.frame);
+    // What is inlined there may only end the process, as `std::__terminate` does.
+    let mut told = suspect.frame.clone();
+    told.functions.drain(..inlined_ends(suspect.frame));
+    let place = describe(facts.report, &told);
     let thrown = facts
         .report
         .process
@@ -51,7 +55,7 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
 fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
     if facts.stack.is_empty() {
         draft.place("The report does not say which thread it was.");
-    } else if facts.thread.is_some_and(|thread| thread.frames.iter().all(is_added)) {
+    } else if facts.thread.is_some_and(|thread| has_no_frames(facts, thread)) {
         draft.place(format!("{} has no frames: its stack could not be followed.", facts.stack));
         if facts.class == Class::BadAccess {
             draft.place("That often means that the code had jumped to an address that is no code, or that the stack was overwritten.");
@@ -60,6 +64,15 @@ fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
         draft.place("The report has no list of images, so it does not tell whose code the frames are.");
     } else {
         draft.place(format!("No frame of {} lies outside of the system.", facts.stack));
+    }
+}
+
+/// Whether nothing of a thread's stack is known but what its registers hold.
+fn has_no_frames(facts: &Facts<'_>, thread: &Thread) -> bool {
+    match facts.report.source.is_capture() {
+        // A capture's frames are all walked to; the first is the program counter.
+        true => thread.frames.iter().all(|frame| frame.trust == Trust::Context && frame.image.is_none()),
+        false => thread.frames.iter().all(is_added),
     }
 }
 

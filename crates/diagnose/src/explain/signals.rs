@@ -22,6 +22,11 @@ pub(super) fn signal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.exception().subtype.as_deref() == Some("LAUNCH_HANG") {
         draft.say("The process took too long to launch (LAUNCH_HANG).");
     }
+    // The kernel of Linux sends SIGQUIT for a key; extensions with a host are Apple's.
+    if name == "SIGQUIT" && !facts.report.source.is_apple() {
+        draft.cause("A person asked for the end and a core: Control-\\ in the terminal, or `kill -QUIT`.");
+        return true;
+    }
     draft.causes(signal.causes);
     draft.nexts(signal.next);
     true

@@ -1,6 +1,7 @@
 //! Tests of the rules as a whole; the parts that they are made of have theirs beside them.
 
 mod arbitrary;
+mod captures;
 mod corpus;
 mod documentation;
 mod expert;

@@ -331,11 +331,7 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(said.cite());
         draft.say("The report does not tell the exception's type.");
     } else if let Some(frame) = terminate_frame(facts) {
-        draft.lead("Uncaught exception", "The runtime ended the process since an exception was not caught.");
-        draft.evidence(facts.cite(frame));
-        draft.say("The report tells neither the exception's type nor its reason, nor whether it was Objective-C's or C++'s.");
-        draft.cause("An Objective-C or C++ exception that no caller handles.");
-        draft.next("Set breakpoints on objc_exception_throw and __cxa_throw to stop where it is thrown.");
+        terminated(facts, draft, frame);
         return true;
     } else {
         return false;
@@ -366,6 +362,101 @@ fn foreign(facts: &Facts<'_>, draft: &mut Draft, line: &str) {
         }
     }
     tell_throw(facts, draft);
+}
+
+/// std::terminate or a throw on the stack, and no word of the exception.
+fn terminated(facts: &Facts<'_>, draft: &mut Draft, frame: &Frame) {
+    let is_cpp = has_no_objc(facts.report);
+    let is_thrown = facts.frames.iter().take(THROW_DEPTH).any(is_throw);
+    // Of a capture the stack is whole: std::terminate without a throw above it was called for another reason.
+    if is_cpp && !is_thrown {
+        draft.lead("std::terminate was called", "C++ ended the process by std::terminate.");
+        draft.evidence(facts.cite(frame));
+        draft.say("No throw is on the stack: std::terminate was called directly, or the frames of the throw have no names.");
+        draft.causes(&[
+            "A call of std::terminate.",
+            "A throw without an exception to throw again (`throw;`).",
+        ]);
+        draft.next("Look at the frame that called std::terminate.");
+        return;
+    }
+    let (what, which) = match is_cpp {
+        true => ("Uncaught C++ exception", "The report tells neither the exception's type nor its reason."),
+        false => (
+            "Uncaught exception",
+            "The report tells neither the exception's type nor its reason, nor whether it was Objective-C's or C++'s.",
+        ),
+    };
+    draft.lead(what, "The runtime ended the process since an exception was not caught.");
+    draft.evidence(facts.cite(frame));
+    draft.say(which);
+    match is_cpp {
+        true => {
+            draft.cause("A C++ exception that no caller handles, or that leaves a noexcept function, a destructor or a thread's function.");
+            draft.next("Look at the frame that throws (below __cxa_throw); the standard error has the exception's type and text.");
+        }
+        false => {
+            draft.cause("An Objective-C or C++ exception that no caller handles.");
+            draft.next("Set breakpoints on objc_exception_throw and __cxa_throw to stop where it is thrown.");
+        }
+    }
+}
+
+fn is_throw(frame: &Frame) -> bool {
+    const THROWS: [&str; 5] = [
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "_Unwind_RaiseException",
+        "_Unwind_Resume",
+        "_Unwind_Resume_or_Rethrow",
+    ];
+    is_any_of(frame, &THROWS)
+}
+
+/// Whether a process certainly had no Objective-C: captures list all that was loaded.
+fn has_no_objc(report: &Report) -> bool {
+    let images = &report.process.images;
+    report.source.is_capture()
+        && !images.is_empty()
+        && !images.iter().any(|image| image.name.starts_with("libobjc"))
+}
+
+/// A std::thread that was destroyed, or assigned to, while its thread could still be joined: C++ calls std::terminate, and
+/// nothing was thrown. C++20, [thread.thread.destr].
+pub(super) fn joinable_thread(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if !matches!(facts.class, Class::Abort | Class::Unknown) {
+        return false;
+    }
+    let innermost = facts.frames.get(..THROW_DEPTH.min(facts.frames.len())).unwrap_or_default();
+    let terminates = |frame: &Frame| {
+        frame.names().any(|name| {
+            let name = base_name(name);
+            name.starts_with("std::terminate") || name.starts_with("std::__terminate")
+        })
+    };
+    let is_thread = |name: &str| {
+        let name = base_name(name);
+        let member = ["std::thread::", "std::__1::thread::", "std::__ndk1::thread::"];
+        member
+            .iter()
+            .any(|class| name.strip_prefix(class).is_some_and(|it| matches!(it, "~thread" | "operator=")))
+    };
+    let Some(at) = innermost.iter().position(|frame| frame.names().any(is_thread)) else { return false };
+    let behind = innermost.get(..=at).unwrap_or_default();
+    if !behind.iter().any(terminates) || behind.iter().any(is_throw) {
+        return false;
+    }
+    draft.lead(
+        "A std::thread was destroyed while its thread could still be joined",
+        "A std::thread was destroyed or assigned to before join() or detach(), so C++ ended the process by std::terminate. Nothing was thrown.",
+    );
+    innermost.get(at).iter().for_each(|frame| draft.evidence(facts.cite(frame)));
+    draft.causes(&[
+        "A way out of the function (return, exception) that passes by the join().",
+        "A member std::thread of an object that is destroyed while its thread runs.",
+    ]);
+    draft.next("Join the thread on every way, or use std::jthread, which joins in its destructor.");
+    true
 }
 
 fn terminate_frame<'r>(facts: &Facts<'r>) -> Option<&'r Frame> {

@@ -105,6 +105,11 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     let path = image.path.as_deref().unwrap_or(&image.name);
     let said =
         |owner, what: &str| Ownership::new(owner, format!("{} was loaded from {path}: {what}", image.name));
+    // The system's programs crash, too; the platform's own apps all run in app_process.
+    let is_program = report.process.name.as_deref().is_some_and(|name| path.ends_with(&format!("/{name}")));
+    if is_program && !image.name.starts_with("app_process") {
+        return said(Owner::App, "the program itself");
+    }
     if let Some((_, what)) = SYSTEM.iter().find(|(part, _)| path.starts_with(part)) {
         return said(Owner::System, what);
     }
@@ -127,8 +132,7 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
             ),
         };
     }
-    let is_program = report.process.name.as_deref().is_some_and(|name| path.ends_with(&format!("/{name}")));
-    match is_program || path.starts_with("/data/local/") {
+    match path.starts_with("/data/local/") {
         true => said(Owner::App, "the program itself"),
         false => said(Owner::Unknown, "neither the system's place nor the app's"),
     }

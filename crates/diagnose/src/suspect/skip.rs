@@ -1,6 +1,10 @@
 //! Functions that end up on top of a stack without being at fault, and why. What is not listed here but lies in a
 //! system image is passed over for its path; these matter where such code was linked into the app or an SDK.
 
+use crate::names::{base_name, is_any_of};
+use backtrail_core::Function;
+use backtrail_model::Frame;
+
 /// One group of functions that are passed over.
 pub(crate) struct SkipGroup {
     /// Why they are no suspects.
@@ -11,8 +15,8 @@ pub(crate) struct SkipGroup {
     pub(crate) prefixes: &'static [&'static str],
 }
 
-/// abort() and what it calls.
-pub(crate) const ABORT: [&str; 9] = [
+/// abort() and what it calls, by the names of Apple's, glibc's and bionic's C libraries.
+pub(crate) const ABORT: [&str; 15] = [
     "abort",
     "__abort",
     "abort_message",
@@ -21,8 +25,39 @@ pub(crate) const ABORT: [&str; 9] = [
     "__abort_with_payload",
     "__pthread_kill",
     "pthread_kill",
+    "__pthread_kill_implementation",
+    "__pthread_kill_internal",
     "raise",
+    "gsignal",
+    "__GI_raise",
+    "__GI_abort",
+    "tgkill",
 ];
+
+/// Those of them that end the process by abort(), not by a signal that the caller chose.
+const ABORT_ITSELF: [&str; 7] = [
+    "abort",
+    "__abort",
+    "__GI_abort",
+    "abort_message",
+    "abort_with_reason",
+    "abort_with_payload",
+    "__abort_with_payload",
+];
+
+/// abort() is this far in at most.
+const ABORT_DEPTH: usize = 16;
+
+/// How many frames are the end of the process itself: up to the outermost of abort() and what it calls. Frames further in are
+/// its own, also those without a name, and functions that do other work elsewhere (`syscall` in bionic's abort()).
+pub(crate) fn frames_of_abort(frames: &[Frame]) -> usize {
+    frames.iter().take(ABORT_DEPTH).rposition(|frame| is_any_of(frame, &ABORT)).map_or(0, |at| at + 1)
+}
+
+/// Whether abort() itself is among the innermost frames.
+pub(crate) fn has_abort(frames: &[Frame]) -> bool {
+    frames.iter().take(ABORT_DEPTH).any(|frame| is_any_of(frame, &ABORT_ITSELF))
+}
 
 const ENDS: &str = "ends the process for somebody else";
 const THROWS: &str = "throws for somebody else";
@@ -48,10 +83,21 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 9] = [
             "__builtin_trap",
             "default_terminate_handler",
             "demangling_terminate_handler",
+            "__gnu_cxx::__verbose_terminate_handler",
+            "__cxxabiv1::__terminate",
+            "fdsan_error",
             "WTFCrash",
             "WTFCrashWithInfo",
         ],
-        prefixes: &["std::terminate", "std::__terminate", "std::abort"],
+        prefixes: &[
+            "std::terminate",
+            "std::__terminate",
+            "std::abort",
+            // Its destructor calls std::terminate where the thread was not joined.
+            "std::thread::~thread",
+            "std::__1::thread::~thread",
+            "std::__ndk1::thread::~thread",
+        ],
     },
     SkipGroup {
         reason: THROWS,
@@ -293,6 +339,13 @@ pub(crate) static REPORTER_IMAGES: [&str; 7] = [
 pub(crate) fn is_end_or_throw(base_name: &str) -> bool {
     let forwards = base_name.starts_with("___forwarding___") || base_name.starts_with("_CF_forwarding_prep");
     forwards || skip_reason(base_name).is_some_and(|reason| reason == ENDS || reason == THROWS)
+}
+
+/// How many of the functions that are inlined at a frame, innermost first, only end the process or throw; 0 where all do.
+pub(crate) fn inlined_ends(frame: &Frame) -> usize {
+    let ends = |function: &&Function| is_end_or_throw(base_name(&function.name));
+    let passed = frame.functions.iter().take_while(ends).count();
+    if passed < frame.functions.len() { passed } else { 0 }
 }
 
 /// Why a function is passed over.

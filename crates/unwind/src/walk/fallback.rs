@@ -29,6 +29,9 @@ pub(super) enum Before {
     Missing,
 }
 
+/// Nothing is mapped below (`vm.mmap_min_addr`).
+const LOWEST: u64 = 1 << 12;
+
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
@@ -171,8 +174,6 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
 
     /// Whether an address that a table has led to cannot be a caller's: nothing executable lies there.
     pub(super) fn is_no_code(&self, address: Avma) -> bool {
-        /// Nothing is mapped below (`vm.mmap_min_addr`).
-        const LOWEST: u64 = 1 << 12;
         // An image's range is what is executable of it. What it knows of its sections may be less: of a core, the headers.
         let is_outside = || {
             let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
@@ -308,7 +309,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         }
         let mut registers = self.registers;
         registers.set(family.sp(), here.stack_pointer.checked_add(family.word_size().into())?.get());
-        Some(self.next_frame(registers, address, Trust::Scan))
+        // Where no code can be, nothing has run since the call that pushed the word.
+        let is_certain = here.address.raw().get() < LOWEST && self.before(address) == Before::Call;
+        let trust = if is_certain { Trust::Analysis } else { Trust::Scan };
+        Some(self.next_frame(registers, address, trust))
     }
 
     /// Whether code lies there, and a call before it where that can be told: for a word that is in the right place.

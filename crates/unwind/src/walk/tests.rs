@@ -107,7 +107,7 @@ fn a_zero_that_no_frame_pointer_led_to_is_no_end() {
     case.set(Register(6), 0);
     case.stack = vec![LOADED + 5, 1, 2, 3];
     let (frames, ended) = case.walk();
-    assert_eq!(frames[1], (LOADED + 5, Trust::Scan));
+    assert_eq!(frames[1], (LOADED + 5, Trust::Analysis));
     assert!(matches!(ended, WalkEnd::Failed(_)), "{ended:?}");
 }
 
@@ -211,7 +211,7 @@ fn a_wild_jump_finds_its_caller() {
     let mut case = Case::new(Arch::X86_64, &code).at(0);
     case.stack = vec![LOADED + 25, 7, 0];
     let (frames, _) = case.walk();
-    assert_eq!(frames, [(0, Trust::Context), (LOADED + 25, Trust::Scan)]);
+    assert_eq!(frames, [(0, Trust::Context), (LOADED + 25, Trust::Analysis)]);
 }
 
 #[test]

@@ -323,6 +323,18 @@ fn said() -> Vec<Case> {
             "Uncaught C++ exception: std::out_of_range: vector",
             &["An index or key does not exist", "does not", "__cxa_throw"],
         ),
+        case(
+            "joinable-thread",
+            crash("SIGABRT").frames("libsystem_kernel.dylib abort\nDemo std::terminate()\nDemo std::__1::thread::~thread()\nDemo main"),
+            "A std::thread was destroyed while its thread could still be joined",
+            &["Nothing was thrown"],
+        ),
+        case(
+            "sent-signal",
+            report("", "SIGSEGV").codes("SI_USER from pid 5").frames(APP),
+            "SIGSEGV sent by another process",
+            &["Another process (pid 5) sent SIGSEGV"],
+        ),
         case("malloc-frames", crash("SIGABRT").frames("libsystem_kernel.dylib __pthread_kill\nlibsystem_kernel.dylib abort\nlibsystem_malloc.dylib -\nDemo -[Cart total]"), "Heap error found by malloc", &["does not tell which of the two"]),
         case("abort", crash("SIGABRT").frames(ABORT), "The process ended itself with abort()", &["It happened below `-[Cart total]` in Demo", "no library left a message"]),
     ]
@@ -487,6 +499,16 @@ fn negative() -> Vec<(&'static str, Case)> {
                 &[],
             ),
         ),
+        (
+            "joinable-thread",
+            case(
+                "cpp-exception",
+                crash("SIGABRT").frames("libsystem_kernel.dylib abort\nDemo std::terminate()\nDemo __cxa_throw\nDemo std::__1::thread::~thread()\nDemo main"),
+                "Uncaught exception",
+                &[],
+            ),
+        ),
+        ("sent-signal", case("unmapped", report("EXC_BAD_ACCESS", "SIGSEGV").codes("SEGV_MAPERR at 0x600fbeb80").frames(APP), "Bad pointer", &[])),
         ("launch-hang", case("signal", crash("SIGQUIT").frames(APP), "Ended by a supervising process", &[])),
         (
             "client-bug",
