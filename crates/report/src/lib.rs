@@ -43,6 +43,7 @@ mod panic_text;
 mod plcrash;
 mod protobuf;
 mod read;
+mod runtimes;
 mod sentry;
 mod stack;
 mod swift_backtrace;

@@ -7,7 +7,7 @@ mod tests;
 mod text;
 
 use crate::read::start_of;
-use crate::{Detected, detect};
+use crate::{Detected, detect, runtimes};
 use std::borrow::Cow;
 
 /// One report of an input.
@@ -40,7 +40,8 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
             if let Some(items) = json::items(input, start) {
                 return items.into_iter().map(|range| document(input, range)).collect();
             }
-            Vec::new()
+            // Lines of logs begin with brackets too.
+            text_starts(input)
         }
         _ => {
             if let Some(cleaned) = pasted::cleaned(input) {
@@ -60,6 +61,7 @@ fn text_starts(text: &[u8]) -> Vec<usize> {
         Detected::AppleText | Detected::AppleIps | Detected::ExceptionLog | Detected::Unknown => {
             text::starts(text)
         }
+        Detected::Runtimes(kind) => runtimes::starts(kind, text),
         _ => vec![0],
     }
 }
