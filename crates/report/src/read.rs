@@ -37,7 +37,8 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::AppleJetsamText => Ok(jetsam_text::read(&text_of(input), limits)),
         Detected::AppleSamples => Ok(call_tree::read(input, text_start(input)..input.len(), 1, limits)),
         Detected::AndroidOrJava => accept(android::read(input, text_start(input), limits), input),
-        Detected::Runtimes(kind) => runtimes::read(kind, input, start_of_text(kind, input), limits),
+        Detected::Runtimes(kind) => runtimes::read(kind, input, start_of_text(kind, input), limits)?
+            .ok_or_else(|| unrecognized(input)),
         Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }

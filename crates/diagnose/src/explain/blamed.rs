@@ -5,6 +5,7 @@ use super::kill::{Blame, killing};
 use crate::names::{base_name, fault_stack, main_thread, own_frames, thread_label};
 use crate::suspect::skip::is_end_or_throw;
 use crate::suspect::{handlers_frames, suspect_on};
+use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 
 /// The frame to look at first, and the stack that it is on.
@@ -57,6 +58,6 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     }
     let ends = |frame: &&Frame| frame.names().next().is_some_and(|name| is_end_or_throw(base_name(name)));
     let frames = frames.get(handlers_frames(frames)..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
-    let frame = frames.iter().find(|frame| !ends(frame))?;
+    let frame = frames.iter().find(|frame| frame.trust != Trust::Scan && !ends(frame))?;
     Some(Blamed { stack, frame })
 }

@@ -1,17 +1,16 @@
 //! Stacks as debuggers print them: gdb's `bt` and `thread apply all bt`, with locals or without; LLDB's `bt`; eu-stack.
 
 use super::log::{Log, Reader, between, drive, hex, named, place, settle_walked, split_arguments, word};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_core::{Avma, FrameAddress};
 use backtrail_model::{Exception, Frame, Report, Source, Thread};
 
 /// Reads such a text.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let mut reader = Debugger::new(Log::new(Source::DebuggerBacktrace, limits));
     drive(&mut reader, input, start);
-    reader.finish().ok_or_else(|| unrecognized(input))
+    reader.finish()
 }
 
 pub(super) struct Debugger<'l> {

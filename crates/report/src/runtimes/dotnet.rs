@@ -4,20 +4,19 @@
 //! `End of inner exception stack trace` those of the next further out.
 
 use super::log::{Log, Place, Reader, drive, named};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_model::{AppInfo, Exception, Frame, Language, Report, Source};
 
 const HEADS: [&str; 2] = ["Unhandled exception. ", "Unhandled Exception: "];
 
 /// Reads such a text.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::DotNetException, limits);
     let mut reader = DotNet { log, heads: Vec::new(), order: Vec::new() };
     drive(&mut reader, input, start);
     let DotNet { mut log, heads, .. } = reader;
-    let Some(outermost) = heads.first() else { return Err(unrecognized(input)) };
+    let Some(outermost) = heads.first() else { return None };
     let (kind, message) = outermost.split_once(": ").unwrap_or((outermost, ""));
     log.report.exception = Some(Exception {
         kind: Some(kind.to_owned()),
@@ -31,7 +30,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     if let Some(first) = backtraces.first_mut() {
         first.is_exception = true;
     }
-    Ok(log.finish())
+    Some(log.finish())
 }
 
 struct DotNet<'l> {

@@ -4,21 +4,20 @@
 //! function's start. `created by` is no frame of that stack, and stays a fact of the goroutine.
 
 use super::log::{Log, Reader, between, drive, file_name, hex, named, place, word};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_core::Avma;
 use backtrail_model::{Exception, Field, Language, Report, Source, Thread};
 
 /// Reads such a text.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::GoTrace, limits);
     let mut reader = Go { log, open: None, created: None, in_race: false };
     drive(&mut reader, input, start);
     reader.close();
     let mut report = reader.log.finish();
     if report.process.threads.is_empty() && report.exception.is_none() {
-        return Err(unrecognized(input));
+        return None;
     }
     // The runtime prints the goroutine that panicked first.
     let has_failed = report.exception.is_some();
@@ -29,7 +28,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
             thread.crashed = true;
         }
     }
-    Ok(report)
+    Some(report)
 }
 
 struct Go<'l> {

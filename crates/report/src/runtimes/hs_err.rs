@@ -4,9 +4,8 @@
 //! it; the memory map, where the log has one, gives the address in the process.
 
 use super::log::{Log, Reader, between, drive, file_name, hex, named, word};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_core::{Arch, Avma, FrameAddress, Svma};
 use backtrail_model::{AppInfo, Exception, Field, Frame, Language, Register, Report, Source, Thread};
 
@@ -22,13 +21,13 @@ pub(super) fn is_sure(line: &str) -> bool {
 }
 
 /// Reads such a log.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::JavaErrorLog, limits);
     let mut reader = HsErr { log, part: Part::Head, head: Vec::new() };
     drive(&mut reader, input, start);
     let HsErr { mut log, head, .. } = reader;
     if head.is_empty() && log.report.exception.is_none() && log.report.process.threads.is_empty() {
-        return Err(unrecognized(input));
+        return None;
     }
     log.report.app_info.push(AppInfo { image: None, lines: head });
     let process = &mut log.report.process;
@@ -36,7 +35,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     process.crashed_thread = (!process.threads.is_empty()).then_some(0);
     let mut report = log.finish();
     place(&mut report);
-    Ok(report)
+    Some(report)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,23 +1,22 @@
 //! JavaScript: errors with their stacks as V8 prints them, Node's uncaught ones included.
 
 use super::log::{Log, Place, Reader, drive, named, place};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_model::{AppInfo, Exception, Field, Frame, Language, Report, Source};
 
 /// Reads such a text.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::JavaScriptError, limits);
     let mut reader = JavaScript { log, head: String::new() };
     drive(&mut reader, input, start);
     let mut report = reader.log.finish();
-    let Some(first) = report.process.backtraces.first_mut() else { return Err(unrecognized(input)) };
+    let Some(first) = report.process.backtraces.first_mut() else { return None };
     first.is_exception = true;
     let title = first.title.clone();
     report.exception = Some(exception(&title));
     report.app_info.push(AppInfo { image: None, lines: vec![title] });
-    Ok(report)
+    Some(report)
 }
 
 struct JavaScript<'l> {
@@ -47,6 +46,10 @@ impl<'l> Reader<'l> for JavaScript<'l> {
             frame.span = Some(line.span.clone());
             frame.index = self.log.next_index();
             return self.log.push(frame) && bare.len() == trimmed.len();
+        }
+        // `... 5 lines matching cause stack trace ...`
+        if trimmed.starts_with("... ") && self.log.is_in_stack() {
+            return self.log.annotate(trimmed);
         }
         self.log.end_stack();
         if let Some(version) = trimmed.strip_prefix("Node.js v") {

@@ -4,9 +4,8 @@
 //! the sizes of functions and the times, and lines of other processors between them.
 
 use super::log::{Log, Reader, drive, guess, named, word};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_core::{Avma, FrameAddress};
 use backtrail_model::{AppInfo, Exception, Field, Frame, Register, Report, Source, Thread};
 
@@ -101,7 +100,7 @@ pub(super) fn is_sure(line: &str) -> bool {
 }
 
 /// Reads such a log.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::LinuxKernel, limits);
     let mut reader = Kernel {
         log,
@@ -116,14 +115,14 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     let mut report = reader.log.finish();
     if report.exception.is_none() && report.process.threads.is_empty() && report.process.backtraces.is_empty()
     {
-        return Err(unrecognized(input));
+        return None;
     }
     report.process.name = Some("Linux".to_owned());
     if let Some(thread) = report.process.threads.first_mut() {
         thread.crashed = true;
         report.process.crashed_thread = Some(0);
     }
-    Ok(report)
+    Some(report)
 }
 
 struct Kernel<'l> {

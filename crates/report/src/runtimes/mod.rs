@@ -25,9 +25,14 @@ use crate::apple_text::Lines;
 use crate::{Error, Limits};
 use backtrail_model::{Report, Source};
 
-/// Reads a report of such a kind.
-pub(crate) fn read(kind: Source, input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    match kind {
+/// Reads a report of such a kind; `None` where the text is none.
+pub(crate) fn read(
+    kind: Source,
+    input: &[u8],
+    start: usize,
+    limits: &Limits,
+) -> Result<Option<Report>, Error> {
+    Ok(match kind {
         Source::Sanitizer => sanitizer::read(input, start, limits),
         Source::DebuggerBacktrace => debugger::read(input, start, limits),
         Source::GoTrace => go::read(input, start, limits),
@@ -37,10 +42,10 @@ pub(crate) fn read(kind: Source, input: &[u8], start: usize, limits: &Limits) ->
         Source::JavaScriptError => javascript::read(input, start, limits),
         Source::DotNetException => dotnet::read(input, start, limits),
         Source::LinuxKernel => kernel::read(input, start, limits),
-        Source::NodeReport => node_report::read(input, start, limits),
-        Source::Casr => casr::read(input, start, limits),
-        _ => Err(crate::read::unrecognized(input)),
-    }
+        Source::NodeReport => Some(node_report::read(input, start, limits)?),
+        Source::Casr => Some(casr::read(input, start, limits)?),
+        _ => None,
+    })
 }
 
 /// What a line tells of the text that it stands in.

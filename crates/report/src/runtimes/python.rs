@@ -4,13 +4,12 @@
 //! caught comes last in a chain, and first here.
 
 use super::log::{Log, Reader, drive, named};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_model::{AppInfo, Backtrace, Exception, Frame, Language, Report, Source, Thread};
 
 /// Reads such a text.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::PythonTraceback, limits);
     let mut reader =
         Python { log, part: Part::Outside, chain: Vec::new(), link: None, depth: 0, in_row: false };
@@ -22,7 +21,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     order(&mut log.report, &chain);
     let report = log.finish();
     let is_empty = report.process.threads.is_empty() && report.process.backtraces.is_empty();
-    if is_empty && report.exception.is_none() { Err(unrecognized(input)) } else { Ok(report) }
+    if is_empty && report.exception.is_none() { None } else { Some(report) }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

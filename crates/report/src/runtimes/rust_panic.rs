@@ -1,26 +1,25 @@
 //! Rust: panics with their backtraces in either form, and errors that `main` gave back with their causes.
 
 use super::log::{Log, Reader, between, drive, hex, named, place, word};
+use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
-use crate::{Error, Limits};
 use backtrail_core::{Avma, FrameAddress};
 use backtrail_model::{AppInfo, Exception, Field, Report, Source, Thread};
 
 /// Reads such a text.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::RustPanic, limits);
     let mut reader = Panic { log, part: Part::Before, causes: Vec::new() };
     drive(&mut reader, input, start);
     let Panic { mut log, causes, .. } = reader;
-    let Some(exception) = &mut log.report.exception else { return Err(unrecognized(input)) };
+    let Some(exception) = &mut log.report.exception else { return None };
     let said = exception.message.clone().unwrap_or_default();
     let mut lines = vec![said];
     lines.extend(causes.iter().map(|cause| format!("caused by: {cause}")));
     log.report.app_info.push(AppInfo { image: None, lines });
     let mut report = log.finish();
     report.process.crashed_thread = (!report.process.threads.is_empty()).then_some(0);
-    Ok(report)
+    Some(report)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

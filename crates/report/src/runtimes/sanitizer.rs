@@ -9,24 +9,22 @@
 //! file states it (`dlpi_addr` is taken off), so that it needs no load address.
 
 use super::log::{Log, Reader, between, drive, hex, named, place, word};
-use crate::Error;
 use crate::Limits;
 use crate::apple_text::Line;
-use crate::read::unrecognized;
 use backtrail_core::{Avma, FrameAddress, ImageId, Svma};
 use backtrail_model::{AppInfo, Exception, Frame, Report, Source, Thread};
 
 /// Reads such a report.
-pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let mut reader =
         Sanitizer { log: Log::new(Source::Sanitizer, limits), title: String::new(), has_header: false };
     drive(&mut reader, input, start);
     let mut report = reader.log.finish();
     if report.exception.is_none() {
-        return Err(unrecognized(input));
+        return None;
     }
     report.process.crashed_thread = (!report.process.threads.is_empty()).then_some(0);
-    Ok(report)
+    Some(report)
 }
 
 struct Sanitizer<'l> {
