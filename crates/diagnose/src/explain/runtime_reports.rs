@@ -61,11 +61,11 @@ pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         kernel_title(message),
         known.map_or("The kernel reported an error of its own.", |known| known.1),
     );
-    if let Some(thread) = facts.thread {
-        if let Some(name) = &thread.name {
-            let id = thread.id.map(|id| format!(" ({id})")).unwrap_or_default();
-            draft.say(format!("The task that ran was {name}{id}."));
-        }
+    if let Some(thread) = facts.thread
+        && let Some(name) = &thread.name
+    {
+        let id = thread.id.map(|id| format!(" ({id})")).unwrap_or_default();
+        draft.say(format!("The task that ran was {name}{id}."));
     }
     draft.evidence(message);
     for info in facts.report.app_info.iter().skip(1).take(6) {

@@ -38,7 +38,7 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
         Some(b'{') if !pasted::is_block_mark(head) => json::starts(input, start),
         Some(b'[') => {
             if let Some(items) = json::items(input, start) {
-                return items.into_iter().map(|range| document(input, range)).collect();
+                return borrowed(input, items.into_iter());
             }
             // Lines of logs begin with brackets too.
             text_starts(input)
@@ -51,7 +51,7 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
             text_starts(input)
         }
     };
-    parts(input.len(), &starts).map(|range| document(input, range)).collect()
+    borrowed(input, parts(input.len(), &starts))
 }
 
 /// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
@@ -75,23 +75,38 @@ fn parts(length: usize, starts: &[usize]) -> impl Iterator<Item = std::ops::Rang
     begins.zip(ends).map(|(begin, end)| begin..end)
 }
 
-fn document(input: &[u8], range: std::ops::Range<usize>) -> Document<'_> {
-    let line = line_of(input, range.start);
-    Document { bytes: Cow::Borrowed(input.get(range).unwrap_or_default()), line }
+fn borrowed(input: &[u8], ranges: impl Iterator<Item = std::ops::Range<usize>>) -> Vec<Document<'_>> {
+    let mut lines = LineCount { text: input, at: 0, line: 1 };
+    let document = |range: std::ops::Range<usize>| Document {
+        line: lines.number_at(range.start),
+        bytes: Cow::Borrowed(input.get(range).unwrap_or_default()),
+    };
+    ranges.map(document).collect()
 }
 
 fn owned(cleaned: &[u8], starts: &[usize]) -> Vec<Document<'static>> {
     // Cleaning keeps lines, so that they are still numbered as in the input.
-    let parts = parts(cleaned.len(), starts);
-    let owned = |range: std::ops::Range<usize>| Document {
-        line: line_of(cleaned, range.start),
+    let mut lines = LineCount { text: cleaned, at: 0, line: 1 };
+    let document = |range: std::ops::Range<usize>| Document {
+        line: lines.number_at(range.start),
         bytes: Cow::Owned(cleaned.get(range).unwrap_or_default().to_vec()),
     };
-    parts.map(owned).collect()
+    parts(cleaned.len(), starts).map(document).collect()
 }
 
-/// For few places of an input only: it counts from the beginning.
-fn line_of(input: &[u8], at: usize) -> u64 {
-    let before = input.get(..at).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
+/// Counts lines from place to place: a log may have a report in each.
+struct LineCount<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u64,
+}
+
+impl LineCount<'_> {
+    /// The number of the line at a place, which lies behind the one asked for before.
+    fn number_at(&mut self, at: usize) -> u64 {
+        let passed = self.text.get(self.at..at).unwrap_or_default();
+        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.at = self.at.max(at);
+        self.line
+    }
 }

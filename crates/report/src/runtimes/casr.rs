@@ -9,6 +9,7 @@ use crate::members::Members;
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};
 use backtrail_model::{Exception, Frame, Image, Language, Register, Report, Section, Source, Thread};
+use std::collections::HashMap;
 
 /// Whether the beginning of a JSON input is that of such a report.
 pub(crate) fn is_casr(head: &str) -> bool {
@@ -146,6 +147,7 @@ fn registers(value: &Json<'_>, thread: &mut Thread) -> bool {
 /// `0x7ffff7a2c000 0x7ffff7a4e000 0x22000 0x0 /usr/lib/libc-2.31.so`; newer gdbs have permissions before the path. The first
 /// range of a path that begins at offset 0 is where it is loaded.
 fn maps(members: &mut Members<'_, '_>, value: &Json<'_>) {
+    let mut by_path: HashMap<String, usize> = HashMap::new();
     for item in members.items("ProcMaps", value, members.limits.max_images) {
         let Some(line) = text(item) else { continue };
         let Some(path) = line.find('/').and_then(|at| line.get(at..)).map(str::trim) else { continue };
@@ -156,15 +158,22 @@ fn maps(members: &mut Members<'_, '_>, value: &Json<'_>) {
             continue;
         };
         let images = &mut members.report.process.images;
-        match images.iter_mut().rev().find(|image| image.path.as_deref() == Some(path)) {
-            Some(image) => image.end_address = image.end_address.max(Some(Avma::new(end))),
-            None if offset == 0 => images.push(Image {
-                name: file_name(path).to_owned(),
-                path: Some(path.to_owned()),
-                load_address: Avma::new(start),
-                end_address: Some(Avma::new(end)),
-                ..Image::default()
-            }),
+        match by_path.get(path).copied() {
+            Some(position) => {
+                if let Some(image) = images.get_mut(position) {
+                    image.end_address = image.end_address.max(Some(Avma::new(end)));
+                }
+            }
+            None if offset == 0 => {
+                by_path.insert(path.to_owned(), images.len());
+                images.push(Image {
+                    name: file_name(path).to_owned(),
+                    path: Some(path.to_owned()),
+                    load_address: Avma::new(start),
+                    end_address: Some(Avma::new(end)),
+                    ..Image::default()
+                });
+            }
             None => {}
         }
     }

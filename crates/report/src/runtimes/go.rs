@@ -126,10 +126,11 @@ impl Go<'_> {
                 exception.codes = Some(rest.trim_end_matches(']').to_owned());
                 exception.address = address.map(Avma::new);
             }
-        } else if let Some((name, what)) = line.split_once(": ").filter(|(name, _)| name.starts_with("SIG")) {
-            if name.bytes().all(|byte| byte.is_ascii_uppercase()) {
-                self.raise("signal", what, Some(name));
-            }
+        } else if let Some((name, what)) = line.split_once(": ")
+            && name.starts_with("SIG")
+            && name.bytes().all(|byte| byte.is_ascii_uppercase())
+        {
+            self.raise("signal", what, Some(name));
         }
     }
 

@@ -136,14 +136,12 @@ impl HsErr<'_> {
             let exception = report.exception.get_or_insert_with(Exception::default);
             exception.kind = Some("Out of Memory Error".to_owned());
             exception.message = Some(sentence.to_owned());
-        } else if sentence.starts_with("Error: ")
-            || sentence.starts_with("assert(")
-            || sentence.starts_with("guarantee(")
-            || sentence.starts_with("fatal error: ")
+        } else if ["Error: ", "assert(", "guarantee(", "fatal error: "]
+            .iter()
+            .any(|it| sentence.starts_with(it))
+            && let Some(exception) = &mut report.exception
         {
-            if let Some(exception) = &mut report.exception {
-                exception.message = Some(sentence.to_owned());
-            }
+            exception.message = Some(sentence.to_owned());
         }
     }
 

@@ -8,6 +8,7 @@ use crate::members::{Members, file_name};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma, FrameAddress, Svma};
 use backtrail_model::{AppInfo, Backtrace, Field, Frame, Image, Report, Source, Thread};
+use std::collections::HashMap;
 
 /// Whether the beginning of a JSON input is that of such a report.
 pub(crate) fn is_node_report(head: &str) -> bool {
@@ -171,10 +172,14 @@ fn place(members: &mut Members<'_, '_>) {
     let process = &mut members.report.process;
     let is_64_bit = matches!(process.arch, Some(Arch::X86_64 | Arch::Arm64));
     let is_linux = members.report.os.as_deref().is_some_and(|os| os.contains("SMP") || os.contains("Linux"));
+    let mut by_name: HashMap<String, usize> = HashMap::new();
+    for (position, image) in process.images.iter().enumerate() {
+        by_name.entry(image.name.clone()).or_insert(position);
+        by_name.entry(image.path.clone().unwrap_or_default()).or_insert(position);
+    }
     for frame in process.threads.iter_mut().flat_map(|thread| &mut thread.frames) {
         let Some(name) = frame.image_name.clone() else { continue };
-        let of_name = |image: &Image| image.path.as_deref() == Some(&name) || image.name == file_name(&name);
-        frame.image = process.images.iter().position(of_name);
+        frame.image = by_name.get(&name).or_else(|| by_name.get(file_name(&name))).copied();
         let address = frame.address.map_or(0, |address| address.raw().get());
         if is_linux && is_64_bit && frame.image.is_some() && (0x1000..FIXED_END).contains(&address) {
             frame.relative_pc = Some(Svma::new(address - 1));

@@ -322,15 +322,14 @@ impl<'t> Row<'t> {
             rest = before.trim_end();
         }
         // Chromium's Windows builds print a distance in the function: `f+0x123 (C:\src\f.cc:12)`.
-        if let Some((before, inside)) = rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
-            if let Some(found) = place(inside) {
-                row.place = Some(found);
-                rest = before.trim_end();
-            }
+        if let Some((before, inside)) = rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("))
+            && let Some(found) = place(inside)
+        {
+            row.place = Some(found);
+            rest = before.trim_end();
         }
-        match rest {
-            "(<unknown module>)" | "<unknown module>" => (row.rest, rest) = ("<unknown module>", ""),
-            _ => {}
+        if matches!(rest, "(<unknown module>)" | "<unknown module>") {
+            (row.rest, rest) = ("<unknown module>", "");
         }
         if row.place.is_none()
             && let Some((before, last)) = rest.rsplit_once(char::is_whitespace)
