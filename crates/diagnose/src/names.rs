@@ -1,7 +1,7 @@
 //! How explaining and attributing read a frame: its names, and the words by which a sentence cites it.
 
 use backtrail_core::Trust;
-use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
+use backtrail_model::{Backtrace, Frame, Image, Report, Source, Thread};
 
 /// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes, and what
 /// tools that symbolicate append (`name (in Image)`, `name + 12`).
@@ -149,6 +149,10 @@ pub(crate) fn thread_label(thread: &Thread) -> String {
 /// behind Rosetta's own. Of translated code the crash reporter shows the translator's frame 0, which lies in no image, in
 /// front of the program's (`0 ??? 0x7ff8a5e0f9a8 ???`, `1 libsystem_kernel.dylib __pthread_kill + 10`).
 pub(crate) fn own_frames<'r>(report: &Report, frames: &'r [Frame]) -> &'r [Frame] {
+    // Linux proves some of the rows behind a guess; who looks for a frame passes over the guesses.
+    if report.source == Source::LinuxKernel {
+        return frames;
+    }
     let certain = frames.iter().take_while(|frame| frame.trust != Trust::Scan).count();
     let frames = frames.get(..certain).unwrap_or(frames);
     let translators = frames.iter().take_while(|frame| is_translators(report, frame)).count();

@@ -63,6 +63,14 @@ pub struct Frame {
 pub enum Language {
     /// Java, Kotlin and whatever else runs on a Java virtual machine or on Android's runtime.
     Java,
+    /// Go, whose own traces speak of the source.
+    Go,
+    /// Python.
+    Python,
+    /// JavaScript, TypeScript included.
+    JavaScript,
+    /// C#, F# and whatever else runs on .NET.
+    DotNet,
 }
 
 impl Language {
@@ -70,6 +78,10 @@ impl Language {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Java => "java",
+            Self::Go => "go",
+            Self::Python => "python",
+            Self::JavaScript => "javascript",
+            Self::DotNet => "dotnet",
         }
     }
 }
@@ -85,6 +97,8 @@ pub struct ReportedSymbol {
     pub file: Option<String>,
     /// The line.
     pub line: Option<u32>,
+    /// The column.
+    pub column: Option<u32>,
 }
 
 /// Functions in which stacks begin, and whose return address may be their own first byte.

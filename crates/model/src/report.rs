@@ -86,6 +86,28 @@ pub enum Source {
     JavaTrace,
     /// The stacks of all threads of a Java virtual machine.
     JavaThreadDump,
+    /// What a sanitizer of compilers found: AddressSanitizer and its kin, and libFuzzer's words.
+    Sanitizer,
+    /// Stacks as a debugger prints them: gdb, LLDB, eu-stack.
+    DebuggerBacktrace,
+    /// A panic, fatal error or data race of a Go program, or the stacks of its goroutines.
+    GoTrace,
+    /// A panic of a Rust program.
+    RustPanic,
+    /// The error log of a Java virtual machine that crashed (`hs_err_pid`).
+    JavaErrorLog,
+    /// A traceback of Python, or what its fault handler wrote.
+    PythonTraceback,
+    /// A diagnostic report of Node.js.
+    NodeReport,
+    /// An error of JavaScript with its stack.
+    JavaScriptError,
+    /// An unhandled exception of .NET.
+    DotNetException,
+    /// What Linux's kernel says of its own errors: oopses, warnings, stalls, panics.
+    LinuxKernel,
+    /// A report of CASR.
+    Casr,
 }
 
 impl Source {
@@ -113,12 +135,41 @@ impl Source {
             Self::AndroidAnr => "android-anr",
             Self::JavaTrace => "java-trace",
             Self::JavaThreadDump => "java-thread-dump",
+            Self::Sanitizer => "sanitizer",
+            Self::DebuggerBacktrace => "debugger-backtrace",
+            Self::GoTrace => "go-trace",
+            Self::RustPanic => "rust-panic",
+            Self::JavaErrorLog => "java-error-log",
+            Self::PythonTraceback => "python-traceback",
+            Self::NodeReport => "node-report",
+            Self::JavaScriptError => "javascript-error",
+            Self::DotNetException => "dotnet-exception",
+            Self::LinuxKernel => "linux-kernel",
+            Self::Casr => "casr",
         }
     }
 
     /// Whether it is of Android or of a Java virtual machine.
     pub fn is_android_or_java(self) -> bool {
         matches!(self, Self::AndroidTombstone | Self::AndroidAnr | Self::JavaTrace | Self::JavaThreadDump)
+    }
+
+    /// Whether a program's runtime, a sanitizer, a debugger or Linux's kernel wrote it: what servers leave in their logs.
+    pub fn is_runtimes(self) -> bool {
+        matches!(
+            self,
+            Self::Sanitizer
+                | Self::DebuggerBacktrace
+                | Self::GoTrace
+                | Self::RustPanic
+                | Self::JavaErrorLog
+                | Self::PythonTraceback
+                | Self::NodeReport
+                | Self::JavaScriptError
+                | Self::DotNetException
+                | Self::LinuxKernel
+                | Self::Casr
+        )
     }
 
     /// Whether it holds registers and memory, from which its stacks were walked.

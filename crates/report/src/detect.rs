@@ -2,7 +2,10 @@
 
 use crate::android::{self, Telling};
 use crate::text::lossy;
-use crate::{apple_text, call_tree, exception_log, jetsam_text, kscrash, panic_text, plcrash, sentry};
+use crate::{
+    apple_text, call_tree, exception_log, jetsam_text, kscrash, panic_text, plcrash, runtimes, sentry,
+};
+use backtrail_model::Source;
 
 /// What an input looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +39,8 @@ pub enum Detected {
     Sentry,
     /// A log of an uncaught exception, as apps write it.
     ExceptionLog,
+    /// What a program's runtime, a sanitizer, a debugger or Linux's kernel wrote, of this kind.
+    Runtimes(Source),
     /// A kind of report that backtrail knows by this name, and does not read yet.
     NotReadYet(&'static str),
     /// Nothing that backtrail knows.
@@ -118,7 +123,11 @@ pub fn detect(input: &[u8]) -> Detected {
         return Detected::TombstoneProto;
     }
     if *first == b'{' || *first == b'[' {
-        return detect_json(&lossy(head));
+        let json = detect_json(&lossy(head));
+        // Logs have times and ids in brackets.
+        if json != Detected::Unknown || *first == b'{' || is_array(head) {
+            return json;
+        }
     }
     let zeros = head.iter().take(LOOKED_AT_FOR_ZEROS).filter(|byte| **byte == 0).count();
     if zeros * MOST_ZEROS > head.len().min(LOOKED_AT_FOR_ZEROS) {
@@ -130,6 +139,12 @@ pub fn detect(input: &[u8]) -> Detected {
 /// UTF-8's byte order mark, which Windows editors put before a text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Whether a text that begins with a bracket is an array of JSON.
+fn is_array(text: &[u8]) -> bool {
+    let inside = text.get(1..).unwrap_or_default().trim_ascii_start();
+    matches!(inside.first(), None | Some(b'{' | b'[' | b'"' | b']'))
+}
+
 fn detect_json(head: &str) -> Detected {
     let has = |word: &&str| memchr::memmem::find(head.as_bytes(), word.as_bytes()).is_some();
     let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(has));
@@ -137,6 +152,8 @@ fn detect_json(head: &str) -> Detected {
     match known {
         Some((_, detected)) => *detected,
         None if sentry::is_sentry(head) => Detected::Sentry,
+        None if runtimes::is_casr(head) => Detected::Runtimes(Source::Casr),
+        None if runtimes::is_node_report(head) => Detected::Runtimes(Source::NodeReport),
         None if kscrash::is_kscrash(head) => Detected::KsCrash,
         None if is_metrics() => Detected::MetricKit,
         None => Detected::Unknown,
@@ -148,6 +165,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let mut is_apple = false;
     let mut has_java_rows = false;
     let mut is_log = false;
+    let mut likely = None;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -163,13 +181,22 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
             telling => has_java_rows |= telling == Telling::Row,
         }
         is_apple = is_apple || apple_text::is_telling(&text);
+        // Apple's reports quote what sanitizers and runtimes say.
+        if !is_apple && !is_log {
+            match runtimes::telling(&text) {
+                runtimes::Telling::Sure(source) => return Detected::Runtimes(source),
+                runtimes::Telling::Likely(source) => likely = likely.or(Some(source)),
+                runtimes::Telling::No => {}
+            }
+        }
         is_log = is_log || is_apple || exception_log::is_telling(&text);
     }
-    match (is_apple, is_log, has_java_rows) {
+    match (is_apple, is_log, has_java_rows, likely) {
         (true, ..) => Detected::AppleText,
-        (false, true, _) => Detected::ExceptionLog,
-        (false, false, true) => Detected::AndroidOrJava,
-        (false, false, false) => Detected::Unknown,
+        (false, true, ..) => Detected::ExceptionLog,
+        (false, false, true, _) => Detected::AndroidOrJava,
+        (false, false, false, Some(source)) => Detected::Runtimes(source),
+        (false, false, false, None) => Detected::Unknown,
     }
 }
 

@@ -7,8 +7,9 @@
 //! Read so far: Apple's text reports of all versions and those of reporters that imitate them; Apple's `.ips` of every type
 //! (crashes, memory events, panics, stackshots; all others as fields and sections); macOS's translated reports with the full
 //! one behind; `sample`, spindump and the reports on hangs and limits; panics as text; payloads of MetricKit; crash logs of
-//! Swift's runtime; Android's tombstones as text and as protocol buffers, ANR traces; Java exceptions and thread dumps. Other
-//! kinds are recognized and named.
+//! Swift's runtime; Android's tombstones as text and as protocol buffers, ANR traces; Java exceptions and thread dumps; what
+//! sanitizers, debuggers, languages' runtimes, Java virtual machines and Linux's kernel write. Other kinds are recognized and
+//! named.
 //!
 //! # What holds for every reader
 //!
@@ -43,6 +44,7 @@ mod panic_text;
 mod plcrash;
 mod protobuf;
 mod read;
+mod runtimes;
 mod sentry;
 mod stack;
 mod swift_backtrace;

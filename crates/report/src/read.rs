@@ -3,9 +3,9 @@
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
     Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, exception_log,
-    jetsam_text, kscrash, metrickit, panic_text, plcrash, sentry, swift_backtrace,
+    jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry, swift_backtrace,
 };
-use backtrail_model::{Report, Section};
+use backtrail_model::{Report, Section, Source};
 use std::ops::Range;
 
 /// Reads a crash report of any format that backtrail reads.
@@ -37,6 +37,8 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::AppleJetsamText => Ok(jetsam_text::read(&text_of(input), limits)),
         Detected::AppleSamples => Ok(call_tree::read(input, text_start(input)..input.len(), 1, limits)),
         Detected::AndroidOrJava => accept(android::read(input, text_start(input), limits), input),
+        Detected::Runtimes(kind) => runtimes::read(kind, input, start_of_text(kind, input), limits)?
+            .ok_or_else(|| unrecognized(input)),
         Detected::TombstoneProto => Ok(android::proto::read(input, limits)),
         Detected::Unknown => Err(unrecognized(input)),
     }
@@ -64,6 +66,11 @@ pub(crate) fn unrecognized(input: &[u8]) -> Error {
 /// Where text begins.
 fn text_start(input: &[u8]) -> usize {
     if input.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+}
+
+/// Where a report of a runtime begins: JSON behind blanks, text with them.
+fn start_of_text(kind: Source, input: &[u8]) -> usize {
+    if matches!(kind, Source::NodeReport | Source::Casr) { start_of(input) } else { text_start(input) }
 }
 
 /// All of the input as text.

@@ -109,6 +109,51 @@ fn many_small_lines_of_other_kinds() {
             ],
         ),
         ("Largest process: a\nProcesses\n", &["a <1> 2 3 [b] (c)\n", "a: b\n"]),
+        (
+            "==1==ERROR: AddressSanitizer: SEGV on unknown address 0x0\n",
+            &[
+                "#0 0x1 in f /a.c:1:2\n",
+                "#0 0x1  (/a+0x1) (BuildId: 0a1b)\n",
+                "a.c:1:2: runtime error: x\n",
+                "freed by:\n#0 0x1 in f\n",
+            ],
+        ),
+        (
+            "Thread 1 (LWP 1):\n",
+            &["#0  0x1 in f (\n", "Thread 1 (LWP 1):\n#0  0x1 in f () at a.c:1\n", "    at a.c:1\n"],
+        ),
+        (
+            "goroutine 1 [running]:\n",
+            &["main.f(0x1)\n\t/a.go:1 +0x1\n", "main.f(\n", "goroutine 1 [a, b, c]:\n", "created by a\n"],
+        ),
+        (
+            "thread 'a' panicked at a.rs:1:2:\n",
+            &["x\n", "stack backtrace:\n   0: a\n", "Caused by:\n    0: a\n"],
+        ),
+        (
+            "Traceback (most recent call last):\n",
+            &[
+                "  File \"a\", line 1, in f\n",
+                "Traceback (most recent call last):\nE: x\n",
+                "  | \n",
+                "E: x\n",
+            ],
+        ),
+        (
+            "# A fatal error has been detected by the Java Runtime Environment:\n",
+            &["Native frames:\nV  [a+0x1]  f+0x1\n", "# SIGSEGV\n"],
+        ),
+        (
+            "Call Trace:\n",
+            &[
+                " f+0x1/0x2\n",
+                "Call Trace:\n f+0x1/0x2\n",
+                "RAX: 0000000000000001\n",
+                "a:\n ? f+0x1/0x2 [m]\n",
+            ],
+        ),
+        ("Unhandled exception. A.B: x\n", &["   at A.B(C d) in /a.cs:line 1\n", " ---> A.B: x\n"]),
+        ("E: x\n    at f (a.js:1:2)\n", &["    at f (a.js:1:2)\n", "E: x\n    at f (a.js:1:2)\n", "(((((\n"]),
     ] {
         for unit in units {
             let mut input = head.as_bytes().to_vec();

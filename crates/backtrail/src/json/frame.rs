@@ -111,7 +111,7 @@ fn functions(frame: &Frame) -> Vec<FunctionJson<'_>> {
         linkage_name: None,
         file: reported.file.as_deref(),
         line: reported.line,
-        column: None,
+        column: reported.column,
         inlined: frame.inlined,
     });
     frame.functions.iter().map(FunctionJson::from).chain(reported).collect()

@@ -170,7 +170,7 @@ fn plain_row(frame: &Frame, image: String) -> Row {
             if let Some(offset) = symbol.offset {
                 let _ = write!(what, " + {offset}");
             }
-            (what, symbol.file.as_ref().map(|file| with_line(file, symbol.line, None)))
+            (what, symbol.file.as_ref().map(|file| with_line(file, symbol.line, symbol.column)))
         }
         (None, Some(_)) if frame.follows().is_some() => (end_of_function(frame), None),
         _ => (bare_address(frame), None),

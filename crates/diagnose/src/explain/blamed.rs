@@ -6,6 +6,7 @@ use super::kill::{Blame, killing};
 use crate::names::{base_name, fault_stack, main_thread, own_frames, thread_label};
 use crate::suspect::skip::{frames_of_abort, inlined_ends, is_end_or_throw};
 use crate::suspect::{handlers_frames, suspect_on};
+use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 
 /// The frame to look at first, and the stack that it is on.
@@ -69,6 +70,6 @@ fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blam
     let own = if is_abort { frames_of_abort(frames) } else { 0 };
     let start = handlers_frames(frames).max(own);
     let frames = frames.get(start..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
-    let frame = frames.iter().find(|frame| !ends(frame))?;
+    let frame = frames.iter().find(|frame| frame.trust != Trust::Scan && !ends(frame))?;
     Some(Blamed::new(stack, frame))
 }

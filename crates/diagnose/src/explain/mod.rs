@@ -32,6 +32,7 @@ mod region;
 pub(crate) mod registers;
 mod resource;
 mod runtime;
+mod runtime_reports;
 mod sender;
 mod sent_signal;
 mod signals;
@@ -173,6 +174,21 @@ static ANDROID_LEADING: [Leading; 13] = [
 static ANDROID_ADDING: [Adding; 2] =
     [adding("android-place", android::place), adding("other-causes", android::other_causes)];
 
+/// The same for what runtimes, sanitizers, debuggers and Linux's kernel wrote.
+static RUNTIMES_LEADING: [Leading; 8] = [
+    leading("sanitizer-finding", runtime_reports::sanitizer),
+    leading("linux-kernel", runtime_reports::linux_kernel),
+    leading("go-failure", runtime_reports::go),
+    leading("rust-failure", runtime_reports::rust),
+    leading("runtime-exception", runtime_reports::thrown),
+    leading("java-error-log", runtime_reports::java_error_log),
+    leading("debugger-stop", runtime_reports::stopped),
+    leading("runtime-anything", runtime_reports::anything),
+];
+
+/// The rule that adds to those.
+static RUNTIMES_ADDING: [Adding; 1] = [adding("runtime-place", runtime_reports::place)];
+
 /// The rules that add, in this order.
 static ADDING: [Adding; 8] = [
     adding("place", place::place),
@@ -191,10 +207,12 @@ pub fn explain(report: &Report) -> Explanation {
     let mut draft = Draft::default();
     // The last leading rule always applies.
     // Codes of Apple's kernel have no meaning elsewhere.
-    let is_android = report.source.is_android_or_java();
-    let (leading, adding) = match is_android {
-        true => (ANDROID_LEADING.as_slice(), ANDROID_ADDING.as_slice()),
-        false => (LEADING.as_slice(), ADDING.as_slice()),
+    let (leading, adding) = if report.source.is_android_or_java() {
+        (ANDROID_LEADING.as_slice(), ANDROID_ADDING.as_slice())
+    } else if report.source.is_runtimes() {
+        (RUNTIMES_LEADING.as_slice(), RUNTIMES_ADDING.as_slice())
+    } else {
+        (LEADING.as_slice(), ADDING.as_slice())
     };
     let lead = leading.iter().find(|rule| (rule.apply)(&facts, &mut draft));
     for rule in adding {

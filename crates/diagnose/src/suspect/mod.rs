@@ -6,9 +6,11 @@
 mod android;
 pub(crate) mod owner;
 pub(crate) mod paths;
+mod runtimes;
 pub(crate) mod skip;
 
 use crate::names::{base_name, cite, image_name, is_any_of};
+use backtrail_core::Trust;
 use backtrail_model::{Frame, Report};
 use owner::{Owner, Ownership};
 use skip::{REPORTER_IMAGES, skip_reason};
@@ -17,6 +19,8 @@ use skip::{REPORTER_IMAGES, skip_reason};
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source.is_android_or_java() {
         android::owner_of(report, frame)
+    } else if report.source.is_runtimes() {
+        runtimes::owner_of(report, frame)
     } else {
         owner::owner_of(report, frame)
     }
@@ -69,6 +73,9 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
     let start = behind_signal_handler(report, stack, frames, &mut passed);
     let mut unknown = None;
     for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
+        if frame.trust == Trust::Scan {
+            continue;
+        }
         let ownership = owner_of(report, frame);
         match ownership.owner {
             Owner::System => continue,

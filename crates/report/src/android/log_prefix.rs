@@ -6,14 +6,14 @@
 
 /// A line of a log, split behind its prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct LogLine<'l> {
+pub(crate) struct LogLine<'l> {
     pub(super) tag: &'l str,
     /// What was logged, with the blanks that it begins with.
-    pub(super) message: &'l str,
+    pub(crate) message: &'l str,
 }
 
 /// Splits a line; `None` where it has no such prefix.
-pub(super) fn log_line(line: &str) -> Option<LogLine<'_>> {
+pub(crate) fn log_line(line: &str) -> Option<LogLine<'_>> {
     let start = line.trim_start();
     let behind = behind_time(start);
     let found =

@@ -20,7 +20,7 @@ mod tests;
 mod thread_head;
 
 use java_row::JavaRow;
-use log_prefix::log_line;
+pub(crate) use log_prefix::log_line;
 pub(crate) use native_row::NativeRow;
 
 use crate::Limits;

@@ -33,6 +33,7 @@ impl Reader<'_> {
             offset: None,
             file: Some(row.file.to_owned()).filter(|file| !file.is_empty()),
             line: row.line,
+            column: None,
         });
         if !row.rest.is_empty() {
             frame.annotations.push(row.rest.to_owned());

@@ -217,5 +217,6 @@ fn reported(parts: Parts) -> Option<ReportedSymbol> {
         offset: parts.symbol_offset,
         file: parts.file,
         line: parts.line,
+        column: None,
     })
 }

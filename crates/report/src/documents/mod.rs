@@ -7,7 +7,7 @@ mod tests;
 mod text;
 
 use crate::read::start_of;
-use crate::{Detected, detect};
+use crate::{Detected, detect, runtimes};
 use std::borrow::Cow;
 
 /// One report of an input.
@@ -38,9 +38,10 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
         Some(b'{') if !pasted::is_block_mark(head) => json::starts(input, start),
         Some(b'[') => {
             if let Some(items) = json::items(input, start) {
-                return items.into_iter().map(|range| document(input, range)).collect();
+                return borrowed(input, items.into_iter());
             }
-            Vec::new()
+            // Lines of logs begin with brackets too.
+            text_starts(input)
         }
         _ => {
             if let Some(cleaned) = pasted::cleaned(input) {
@@ -50,7 +51,7 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
             text_starts(input)
         }
     };
-    parts(input.len(), &starts).map(|range| document(input, range)).collect()
+    borrowed(input, parts(input.len(), &starts))
 }
 
 /// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
@@ -58,11 +59,12 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
 fn text_starts(text: &[u8]) -> Vec<usize> {
     let starts = text::starts(text);
     // Which kind it is takes longer to find out than how many there are.
-    if starts.len() < 2 {
+    if starts == [0] {
         return starts;
     }
     match detect(text) {
         Detected::AppleText | Detected::AppleIps | Detected::ExceptionLog | Detected::Unknown => starts,
+        Detected::Runtimes(kind) => runtimes::starts(kind, text),
         _ => vec![0],
     }
 }
@@ -76,23 +78,38 @@ fn parts(length: usize, starts: &[usize]) -> impl Iterator<Item = std::ops::Rang
     begins.zip(ends).map(|(begin, end)| begin..end)
 }
 
-fn document(input: &[u8], range: std::ops::Range<usize>) -> Document<'_> {
-    let line = line_of(input, range.start);
-    Document { bytes: Cow::Borrowed(input.get(range).unwrap_or_default()), line }
+fn borrowed(input: &[u8], ranges: impl Iterator<Item = std::ops::Range<usize>>) -> Vec<Document<'_>> {
+    let mut lines = LineCount { text: input, at: 0, line: 1 };
+    let document = |range: std::ops::Range<usize>| Document {
+        line: lines.number_at(range.start),
+        bytes: Cow::Borrowed(input.get(range).unwrap_or_default()),
+    };
+    ranges.map(document).collect()
 }
 
 fn owned(cleaned: &[u8], starts: &[usize]) -> Vec<Document<'static>> {
     // Cleaning keeps lines, so that they are still numbered as in the input.
-    let parts = parts(cleaned.len(), starts);
-    let owned = |range: std::ops::Range<usize>| Document {
-        line: line_of(cleaned, range.start),
+    let mut lines = LineCount { text: cleaned, at: 0, line: 1 };
+    let document = |range: std::ops::Range<usize>| Document {
+        line: lines.number_at(range.start),
         bytes: Cow::Owned(cleaned.get(range).unwrap_or_default().to_vec()),
     };
-    parts.map(owned).collect()
+    parts(cleaned.len(), starts).map(document).collect()
 }
 
-/// For few places of an input only: it counts from the beginning.
-fn line_of(input: &[u8], at: usize) -> u64 {
-    let before = input.get(..at).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1
+/// Counts lines from place to place: a log may have a report in each.
+struct LineCount<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u64,
+}
+
+impl LineCount<'_> {
+    /// The number of the line at a place, which lies behind the one asked for before.
+    fn number_at(&mut self, at: usize) -> u64 {
+        let passed = self.text.get(self.at..at).unwrap_or_default();
+        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.at = self.at.max(at);
+        self.line
+    }
 }

@@ -10,6 +10,7 @@ mod kinds;
 mod losses;
 mod pairs;
 mod reporters;
+mod runtimes;
 
 use backtrail_model::Report;
 use backtrail_report::{Limits, parse};

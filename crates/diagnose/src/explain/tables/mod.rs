@@ -8,6 +8,7 @@ pub(crate) mod kill;
 pub(crate) mod messages;
 pub(crate) mod namespaces;
 pub(crate) mod resource;
+pub(crate) mod runtime_reports;
 pub(crate) mod runtimes;
 pub(crate) mod telling;
 pub(crate) mod throwers;

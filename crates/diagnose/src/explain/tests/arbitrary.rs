@@ -207,6 +207,7 @@ fn frame(dice: &mut Dice) -> Frame {
         offset: dice.maybe(Dice::value),
         file: dice.maybe(text),
         line: Some(0),
+        column: None,
     });
     frame.functions = dice.some(2, |dice| Function {
         name: dice.of(&functions).to_owned(),

@@ -3,7 +3,7 @@
 use super::super::tables::{
     access, esr, exceptions, guard, kill, messages, namespaces, resource, runtimes, telling, throwers, waits,
 };
-use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING};
+use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING, RUNTIMES_ADDING, RUNTIMES_LEADING};
 use crate::explain::tables::kill::{Blame, KillCode};
 use crate::suspect::{paths, skip};
 use backtrail_testkit::{assert_snapshot, workspace_root};
@@ -32,6 +32,10 @@ fn the_documentation_lists_the_rules_in_their_order() {
     assert_eq!(documented(&text, "## Android and Java: the rules that lead"), android);
     let android: Vec<&str> = ANDROID_ADDING.iter().map(|rule| rule.id).collect();
     assert_eq!(documented(&text, "## Android and Java: what is added"), android);
+    let runtimes: Vec<&str> = RUNTIMES_LEADING.iter().map(|rule| rule.id).collect();
+    assert_eq!(documented(&text, "## Servers' logs: the rules that lead"), runtimes);
+    let runtimes: Vec<&str> = RUNTIMES_ADDING.iter().map(|rule| rule.id).collect();
+    assert_eq!(documented(&text, "## Servers' logs: what is added"), runtimes);
 }
 
 #[test]

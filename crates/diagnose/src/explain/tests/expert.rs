@@ -298,6 +298,7 @@ fn names_of_symbolicating_tools_are_read() {
         offset: None,
         file: Some(file.to_owned()),
         line,
+        column: None,
     };
     let frame = &mut report.process.threads[0].frames[0];
     frame.reported = Some(reported("Cart.swift", Some(0)));

@@ -6,7 +6,13 @@ fn read(line: &str) -> Frame {
 
 fn symbol(name: &str, offset: Option<u64>, source: Option<(&str, u32)>) -> Option<ReportedSymbol> {
     let file = source.map(|(file, _)| file.to_owned());
-    Some(ReportedSymbol { name: name.to_owned(), offset, file, line: source.map(|(_, line)| line) })
+    Some(ReportedSymbol {
+        name: name.to_owned(),
+        offset,
+        file,
+        line: source.map(|(_, line)| line),
+        column: None,
+    })
 }
 
 #[test]

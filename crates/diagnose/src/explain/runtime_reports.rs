@@ -1,0 +1,327 @@
+//! Rules for what runtimes, sanitizers, debuggers and Linux's kernel wrote: they say themselves what happened.
+
+use super::draft::Draft;
+use super::facts::Facts;
+use super::tables::exceptions::signal_by_name;
+use super::tables::runtime_reports::{EXCEPTIONS, FINDINGS, GO, KERNEL};
+use super::words::one_line;
+use crate::names::{describe, source_of};
+use backtrail_model::{Language, Report, Source};
+
+/// A sanitizer, or the fuzzer, found something.
+pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::Sanitizer {
+        return false;
+    }
+    let exception = facts.exception();
+    let tool = exception.kind.as_deref().unwrap_or("A sanitizer");
+    let what = exception.subtype.as_deref().unwrap_or_default();
+    let finding = FINDINGS.iter().find(|(name, ..)| what.starts_with(name));
+    let undefined = "The code did something that the language does not define, so that anything may follow.";
+    let generic =
+        if tool == "UndefinedBehaviorSanitizer" { undefined } else { "The sanitizer found a mistake." };
+    draft.lead(format!("{tool}: {what}"), finding.map_or(generic, |finding| finding.1));
+    if let Some(place) = facts.report.fields.iter().find(|field| field.key == "place") {
+        draft.say(format!("It happened at {}.", place.value));
+    }
+    if let Some(access) = &exception.codes {
+        draft.evidence(access);
+    }
+    draft.evidence(exception.message.as_deref().unwrap_or_default());
+    for stack in facts.report.process.backtraces.iter().take(8) {
+        let Some(frame) = innermost_own(facts.report, &stack.frames) else { continue };
+        draft.evidence(format!("{}: {}", stack.title, describe(facts.report, frame)));
+    }
+    if let Some((_, _, cause, next)) = finding {
+        draft.cause(cause);
+        draft.next(next);
+    }
+    true
+}
+
+/// The innermost frame of a stack that is the program's or a library's.
+fn innermost_own<'r>(
+    report: &'r Report,
+    frames: &'r [backtrail_model::Frame],
+) -> Option<&'r backtrail_model::Frame> {
+    let own = frames.iter().take(256).find(|frame| !crate::suspect::is_system(report, frame));
+    own.or(frames.first())
+}
+
+/// What Linux's kernel says of itself.
+pub(super) fn linux_kernel(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::LinuxKernel {
+        return false;
+    }
+    let exception = facts.exception();
+    let kind = exception.kind.as_deref().unwrap_or_default();
+    let known = KERNEL.iter().find(|(name, ..)| *name == kind);
+    let message = exception.message.as_deref().unwrap_or("Stacks of Linux's kernel");
+    draft.lead(
+        kernel_title(message),
+        known.map_or("The kernel reported an error of its own.", |known| known.1),
+    );
+    if let Some(thread) = facts.thread
+        && let Some(name) = &thread.name
+    {
+        let id = thread.id.map(|id| format!(" ({id})")).unwrap_or_default();
+        draft.say(format!("The task that ran was {name}{id}."));
+    }
+    draft.evidence(message);
+    for info in facts.report.app_info.iter().skip(1).take(6) {
+        info.lines.iter().for_each(|line| draft.evidence(line));
+    }
+    let guesses = facts.frames.iter().filter(|frame| frame.trust == backtrail_core::Trust::Scan).count();
+    if guesses > 0 {
+        draft.say(format!(
+            "{guesses} rows of its stack are guesses of the kernel (`?`), on which nothing here rests."
+        ));
+    }
+    draft.next(known.map_or("Look at the innermost function.", |known| known.2));
+    true
+}
+
+/// The message without what differs from one time to the next: processor, task, address, time.
+fn kernel_title(message: &str) -> String {
+    let end =
+        [" at addr ", ", address: ", " at virtual address ", " by task ", " for more than ", " stuck for "];
+    let mut title = message;
+    for mark in end {
+        title = title.split_once(mark).map_or(title, |(title, _)| title);
+    }
+    let title = match title.split_once("CPU: ").filter(|(before, _)| *before == "WARNING: ") {
+        Some((_, rest)) => format!(
+            "WARNING{}",
+            rest.split_once(" at ").map(|(_, at)| format!(" at {at}")).unwrap_or_default()
+        ),
+        None => title.to_owned(),
+    };
+    let words: Vec<&str> = title.split_whitespace().filter(|word| !word.starts_with("CPU#")).collect();
+    words.join(" ")
+}
+
+/// Go's runtime or race detector ended the program, or its goroutines were asked for.
+pub(super) fn go(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::GoTrace {
+        return false;
+    }
+    let exception = facts.exception();
+    let Some(kind) = exception.kind.as_deref() else {
+        let threads = facts.report.process.threads.len();
+        draft.lead(
+            "Stacks of a Go program",
+            format!("The report has the stacks of {threads} goroutines, and names no error."),
+        );
+        let mut states: Vec<(&str, usize)> = Vec::new();
+        for state in facts.report.process.threads.iter().filter_map(|thread| thread.state.as_deref()) {
+            match states.iter_mut().find(|(known, _)| *known == state) {
+                Some((_, count)) => *count += 1,
+                None => states.push((state, 1)),
+            }
+        }
+        states.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        states.iter().take(8).for_each(|(state, count)| draft.evidence(format!("{count} in: {state}")));
+        return true;
+    };
+    let message = exception.message.as_deref().unwrap_or_default();
+    let title =
+        if kind == "data race" { "Go: data race".to_owned() } else { format!("Go {kind}: {message}") };
+    let known = GO.iter().find(|(text, ..)| message.contains(text) || kind == *text);
+    let plain = match kind {
+        "signal" => "A signal ended the program; its goroutines' stacks were printed.",
+        "fatal error" => "Go's runtime ended the program, since it could not go on.",
+        _ => "A goroutine panicked, and nothing recovered it.",
+    };
+    draft.lead(title, known.map_or(plain, |known| known.1));
+    if let Some(codes) = &exception.codes {
+        draft.evidence(codes);
+    }
+    for stack in facts.report.process.backtraces.iter().take(6) {
+        if let Some(frame) = innermost_own(facts.report, &stack.frames) {
+            draft.evidence(format!("{}: {}", stack.title, describe(facts.report, frame)));
+        }
+    }
+    if let Some((_, _, next)) = known {
+        draft.next(next);
+    }
+    true
+}
+
+/// A panic of Rust, with its message.
+pub(super) fn rust(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::RustPanic {
+        return false;
+    }
+    let exception = facts.exception();
+    let message = exception.message.as_deref().unwrap_or_default();
+    let is_error = exception.kind.as_deref() == Some("error");
+    let (kind, what) = match is_error {
+        true => ("Rust error", "The program's main function gave an error back."),
+        false => ("Rust panic", "Code in Rust panicked: a condition that it takes for granted did not hold."),
+    };
+    let first = message.lines().next().unwrap_or_default();
+    draft.lead(if first.is_empty() { kind.to_owned() } else { format!("{kind}: {first}") }, what);
+    if let Some(place) = facts.report.fields.iter().find(|field| field.key == "place") {
+        draft.say(format!("It happened at {}.", place.value));
+    }
+    for line in facts.report.app_info.iter().flat_map(|info| &info.lines).skip(1).take(8) {
+        draft.evidence(line);
+    }
+    if facts.fault_frames.is_empty() && !is_error {
+        draft.next("RUST_BACKTRACE=1 in the environment makes the program print its stack.");
+    }
+    true
+}
+
+/// An exception of Python, JavaScript or .NET, as its runtime prints it, and what may have caused it.
+pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let what = match facts.report.source {
+        Source::PythonTraceback => "Python",
+        Source::JavaScriptError | Source::NodeReport => "JavaScript",
+        Source::DotNetException => ".NET",
+        _ => return false,
+    };
+    let Some(exception) = &facts.report.exception else { return false };
+    let kind = exception.kind.as_deref().unwrap_or_default();
+    let message = exception.message.as_deref().map(one_line).unwrap_or_default();
+    let title = if message.is_empty() { kind.to_owned() } else { format!("{kind}: {message}") };
+    let told = match (exception.signal.as_deref(), meaning(kind)) {
+        (Some(signal), _) => format!(
+            "The interpreter got {signal}: the fault is in machine code, the stack shows what called it."
+        ),
+        (None, Some(meaning)) => meaning.to_owned(),
+        (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
+    };
+    draft.lead(title, told);
+    for stack in facts.report.process.backtraces.iter().skip(1).take(6) {
+        let place = innermost_own(facts.report, &stack.frames);
+        let place = place.map(|frame| format!(", in {}", describe(facts.report, frame))).unwrap_or_default();
+        draft.evidence(format!("{}{place}", stack.title));
+    }
+    let has_cause = facts
+        .report
+        .process
+        .backtraces
+        .iter()
+        .any(|stack| stack.title.starts_with("Cause: ") || stack.title.starts_with("Inner "));
+    if has_cause {
+        draft.next("Look at the cause first: the exceptions above it only pass it on.");
+    }
+    true
+}
+
+/// What a well-known exception says.
+fn meaning(kind: &str) -> Option<&'static str> {
+    EXCEPTIONS.iter().find(|(name, _)| *name == kind).map(|(_, meaning)| *meaning)
+}
+
+/// A Java virtual machine crashed, or ran out of memory.
+pub(super) fn java_error_log(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source != Source::JavaErrorLog {
+        return false;
+    }
+    let exception = facts.exception();
+    let is_memory = exception.kind.as_deref() == Some("Out of Memory Error");
+    let said = facts.report.app_info.iter().flat_map(|info| &info.lines);
+    let frame = facts.fault_frames.first();
+    let title = match (&exception.signal, exception.kind.as_deref()) {
+        _ if is_memory => "The Java virtual machine got no memory from the system".to_owned(),
+        (Some(signal), _) => format!("The Java virtual machine crashed by {signal}"),
+        (None, Some(kind)) => format!("The Java virtual machine crashed: {kind}"),
+        (None, None) => "The Java virtual machine crashed".to_owned(),
+    };
+    let what = if is_memory {
+        "The system gave the virtual machine no more memory of its own, which is not the Java heap."
+    } else if exception.kind.as_deref() == Some("Internal Error") {
+        "The virtual machine found itself in a state that cannot be."
+    } else {
+        "Machine code in the process of the virtual machine met a fault."
+    };
+    draft.lead(title, what);
+    if let Some(message) = &exception.message {
+        draft.evidence(message);
+    }
+    let mut said = said.skip_while(|line| !line.starts_with("Problematic frame"));
+    if let (Some(_), Some(problem)) = (said.next(), said.next()) {
+        draft.evidence(format!("Problematic frame: {problem}"));
+    }
+    if is_memory {
+        draft.cause("The machine or its container is out of memory: heap, threads' stacks, metaspace and direct buffers together need more than there is.");
+        draft.next("Add up -Xmx, stacks, metaspace and direct buffers against the container's limit; then lower one, or raise the limit.");
+        return true;
+    }
+    let image = frame.and_then(|frame| crate::names::image_name(facts.report, frame)).unwrap_or_default();
+    if frame.is_some_and(|frame| frame.language == Some(Language::Java)) {
+        draft.cause("Code that the virtual machine compiled from Java is wrong, or was given a broken object by native code.");
+        draft.next("Look whether a newer version of the virtual machine knows the fault; `-Xint` or an exclusion of the method tells whether the compiler is at fault.");
+    } else if image.starts_with("libjvm") || image.starts_with("jvm") {
+        draft.cause("A fault of the virtual machine, a broken heap (native code, Unsafe), or bad memory of the machine.");
+        draft.next("Look for the innermost functions among the virtual machine's known faults, and try its newest version.");
+    } else if !image.is_empty() {
+        draft.cause("Native code that Java called is at fault.");
+        draft.next(format!("Look at {image}: the Java frames show who called it."));
+    }
+    true
+}
+
+/// A debugger's stacks, or CASR's report: the signal, or CASR's judgement.
+pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let exception = facts.exception();
+    match facts.report.source {
+        Source::Casr => {
+            let kind = exception.kind.as_deref().unwrap_or("a crash");
+            let meaning = exception.message.as_deref().unwrap_or("CASR does not say what happened");
+            draft.lead(format!("CASR: {kind}"), format!("{}.", meaning.trim_end_matches('.')));
+            let severity = facts.report.fields.iter().find(|field| field.key == "CrashSeverity.Type");
+            severity
+                .into_iter()
+                .for_each(|field| draft.evidence(format!("CASR's judgement: {}", field.value)));
+            true
+        }
+        Source::DebuggerBacktrace => {
+            let Some(signal) = exception.signal.as_deref().or(exception.kind.as_deref()) else {
+                return false;
+            };
+            let meaning =
+                signal_by_name(signal).map(|known| format!(": {}", known.meaning)).unwrap_or_default();
+            draft.lead(
+                format!("The program got {signal}"),
+                format!("The debugger stopped it by {signal}{meaning}."),
+            );
+            draft.evidence(exception.codes.as_deref().unwrap_or_default());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Stacks, and nothing that says why they were taken.
+pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let process = &facts.report.process;
+    let stacks = process.threads.len() + process.backtraces.len();
+    draft.lead("Stacks without an error", format!("The report has {stacks} stacks, and names no error."));
+    if let Some(event) = &facts.report.event {
+        draft.evidence(event);
+    }
+    true
+}
+
+/// Where it happened: the innermost function that is neither the system's nor the runtime's.
+pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
+    if facts.report.exception.is_none() {
+        return;
+    }
+    let Some(suspect) = facts.suspect.as_ref().filter(|suspect| suspect.frame.names().next().is_some())
+    else {
+        return;
+    };
+    let place = describe(facts.report, suspect.frame);
+    let at = if suspect.position == 0 { "in" } else { "below" };
+    draft.place(format!("It happened {at} {place}."));
+    if source_of(suspect.frame).is_none()
+        && suspect.frame.language.is_none()
+        && facts.report.source == Source::Sanitizer
+    {
+        draft.next("Symbols (-s) give file and line; llvm-symbolizer in the program's path makes the sanitizer print them itself.");
+    }
+}

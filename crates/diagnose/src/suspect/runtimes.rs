@@ -1,0 +1,510 @@
+//! Whose code a frame is in reports of runtimes, sanitizers, debuggers and Linux's kernel: by the file of its source, the
+//! file of its image, and its name.
+
+use super::owner::{Owner, Ownership};
+use crate::names::{base_name, image_name, image_of};
+use backtrail_model::{Frame, Language, Report, Source};
+
+/// What a path holds, and whose the code there is.
+struct PlaceRule {
+    part: &'static str,
+    owner: Owner,
+    what: &'static str,
+}
+
+const fn system(part: &'static str, what: &'static str) -> PlaceRule {
+    PlaceRule { part, owner: Owner::System, what }
+}
+
+const fn library(part: &'static str, what: &'static str) -> PlaceRule {
+    PlaceRule { part, owner: Owner::Sdk, what }
+}
+
+/// Parts of the paths of source files. The first that fits decides.
+static SOURCES: [PlaceRule; 40] = [
+    library("/site-packages/", "a package that was installed"),
+    library("/dist-packages/", "a package that was installed"),
+    library("/node_modules/", "a package that was installed"),
+    library("/pkg/mod/", "a module that Go downloaded"),
+    library("/vendor/github.com/", "a copy of a module"),
+    library("/vendor/golang.org/", "a copy of a module"),
+    library("/.cargo/registry/", "a crate from the registry"),
+    library("/cargo/registry/src/", "a crate from the registry"),
+    library("/.cargo/git/", "a crate from a repository"),
+    library("/.nuget/packages/", "a package that was installed"),
+    system("/rustc/", "Rust's library"),
+    system("/rustlib/src/rust/", "Rust's library"),
+    system("/library/std/src/", "Rust's library"),
+    system("/library/core/src/", "Rust's library"),
+    system("/go/src/runtime/", "Go's library"),
+    system("/golang/src/", "Go's library"),
+    system("/libexec/src/", "Go's library"),
+    system("node:internal/", "Node itself"),
+    system("internal/modules/", "Node itself"),
+    system("internal/process/", "Node itself"),
+    system("<frozen ", "Python's library"),
+    system("/lib/python2", "Python's library"),
+    system("/lib/python3", "Python's library"),
+    system("/lib64/python3", "Python's library"),
+    system("/compiler-rt/", "the sanitizer itself"),
+    system("/libsanitizer/", "the sanitizer itself"),
+    system("sanitizer_common/", "the sanitizer itself"),
+    system("/libfuzzer/", "the fuzzer"),
+    system("/libFuzzer/", "the fuzzer"),
+    system("/lib/fuzzer/", "the fuzzer"),
+    system("/sysdeps/", "the C library"),
+    system("/glibc-", "the C library"),
+    system("/eglibc-", "the C library"),
+    system("/build/glibc", "the C library"),
+    system("/csu/", "the C library"),
+    system("/nptl/", "the C library"),
+    system("bionic/libc/", "the C library"),
+    system("/include/c++/", "the C++ library"),
+    system("/libcxx/", "the C++ library"),
+    system("/libc++/", "the C++ library"),
+];
+
+/// Beginnings of paths where a system keeps its libraries.
+const SYSTEM_FILES: [&str; 12] = [
+    "/lib/",
+    "/lib64/",
+    "/lib32/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/lib32/",
+    "/usr/libexec/",
+    "/System/",
+    "/system/",
+    "/apex/",
+    "[vdso",
+    "linux-vdso",
+];
+
+/// Files of the C library by their names alone.
+const LIBC_SOURCES: [&str; 16] = [
+    "abort.c",
+    "assert.c",
+    "raise.c",
+    "malloc.c",
+    "pthread_create.c",
+    "pthread_kill.c",
+    "pthread_kill_implementation.c",
+    "libc-start.c",
+    "libc_start_call_main.h",
+    "libc_fatal.c",
+    "fortify_fail.c",
+    "stack_chk_fail.c",
+    "clone.S",
+    "clone3.S",
+    "start.S",
+    "restore_rt.c",
+];
+
+/// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
+const SYSTEM_FUNCTIONS: [&str; 52] = [
+    "__asan_",
+    "__hwasan_",
+    "__tsan_",
+    "__msan_",
+    "__ubsan_",
+    "__lsan_",
+    "__sanitizer_",
+    "__interceptor_",
+    "___interceptor_",
+    "__interception",
+    "__sanitizer::",
+    "__asan::",
+    "__tsan::",
+    "__msan::",
+    "__lsan::",
+    "__ubsan::",
+    "__hwasan::",
+    "fuzzer::",
+    "__GI_",
+    "__libc_",
+    "__pthread_",
+    "__assert",
+    "__fortify_fail",
+    "__chk_fail",
+    "__stack_chk_fail",
+    "__cxa_",
+    "__cxxabiv1::",
+    "__gnu_cxx::",
+    "std::terminate",
+    "std::__terminate",
+    "std::__throw",
+    "_Unwind_",
+    "_start",
+    "start_thread",
+    "clone",
+    "__clone",
+    "abort",
+    "raise",
+    "gsignal",
+    "malloc_printerr",
+    "operator new",
+    "operator delete",
+    "<signal handler called>",
+    "rust_begin_unwind",
+    "__rust",
+    "core::panicking::",
+    "core::option::",
+    "core::result::",
+    "core::ops::function::",
+    "std::panicking::",
+    "std::sys",
+    "std::rt::",
+];
+
+/// Functions of C that sanitizers put their own in the place of, whole names: the code that called them is to be looked at.
+const INTERCEPTED: [&str; 40] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "cfree",
+    "memalign",
+    "posix_memalign",
+    "aligned_alloc",
+    "strdup",
+    "strndup",
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "memchr",
+    "bcmp",
+    "strcpy",
+    "strncpy",
+    "strcat",
+    "strncat",
+    "strlen",
+    "strnlen",
+    "strcmp",
+    "strncmp",
+    "strcasecmp",
+    "strchr",
+    "strstr",
+    "printf",
+    "vprintf",
+    "sprintf",
+    "snprintf",
+    "vsnprintf",
+    "read",
+    "write",
+    "recv",
+    "pthread_create",
+    "pthread_mutex_lock",
+    "qsort",
+    "fread",
+    "fwrite",
+];
+
+/// Functions of Linux that report, panic, check or hand over: never where the fault is.
+const KERNEL_SKIPPED: [&str; 62] = [
+    "dump_stack",
+    "__dump_stack",
+    "show_stack",
+    "show_regs",
+    "show_trace",
+    "panic",
+    "__warn",
+    "warn_slowpath",
+    "report_bug",
+    "handle_bug",
+    "fixup_bug",
+    "exc_",
+    "asm_exc_",
+    "asm_sysvec_",
+    "sysvec_",
+    "__sysvec_",
+    "do_error_trap",
+    "do_trap",
+    "do_invalid_op",
+    "invalid_op",
+    "page_fault",
+    "do_page_fault",
+    "__do_page_fault",
+    "no_context",
+    "bad_area",
+    "__bad_area",
+    "kasan_",
+    "__kasan_",
+    "print_address_description",
+    "print_report",
+    "__asan_",
+    "check_memory_region",
+    "kmsan_",
+    "__msan_",
+    "kcsan_",
+    "__tsan_",
+    "kfence_",
+    "ubsan_",
+    "__ubsan_",
+    "lockdep_",
+    "print_circular_bug",
+    "check_prev_add",
+    "check_prevs_add",
+    "validate_chain",
+    "__lock_acquire",
+    "lock_acquire",
+    "print_usage_bug",
+    "mark_lock",
+    "nmi_",
+    "rcu_",
+    "trigger_",
+    "arch_trigger_",
+    "watchdog",
+    "__schedule",
+    "schedule",
+    "context_switch",
+    "___might_sleep",
+    "__might_sleep",
+    "___slab_alloc",
+    "die",
+    "__die",
+    "refcount_warn_saturate",
+];
+
+/// Tells whose the code of a frame is.
+pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
+    let said = |owner, why: String| Ownership::new(owner, why);
+    let name = frame.names().next().unwrap_or_default();
+    let base = base_name(name);
+    if report.source == Source::LinuxKernel {
+        return kernel(frame, base);
+    }
+    let file = frame.functions.first().and_then(|function| function.file.as_deref());
+    let file = file.or(frame.reported.as_ref().and_then(|symbol| symbol.file.as_deref())).unwrap_or_default();
+    if let Some(rule) = SOURCES.iter().find(|rule| holds(file, rule.part)) {
+        return said(rule.owner, format!("{file}: {}", rule.what));
+    }
+    match frame.language {
+        Some(Language::Go) => return go(name, file),
+        Some(Language::JavaScript) if matches!(file, "<anonymous>" | "native") => {
+            return said(Owner::System, format!("{name} is a function of the engine"));
+        }
+        Some(Language::DotNet) => return dot_net(name),
+        Some(Language::Java) => return java(name),
+        Some(_) => {
+            return said(Owner::App, format!("{file} is neither the language's nor an installed package's"));
+        }
+        None => {}
+    }
+    if SYSTEM_FUNCTIONS.iter().any(|begin| base.starts_with(begin)) || INTERCEPTED.contains(&base) {
+        return said(
+            Owner::System,
+            format!("{base} is a function of the C library, a sanitizer or a runtime"),
+        );
+    }
+    let source = file.rsplit('/').next().unwrap_or(file);
+    if LIBC_SOURCES.contains(&source) && !file.starts_with("/src/") {
+        return said(Owner::System, format!("{source} is a file of the C library"));
+    }
+    native(report, frame, file)
+}
+
+/// Whether a path holds that part; parts that name a directory also stand at the beginning of relative paths.
+fn holds(file: &str, part: &str) -> bool {
+    file.contains(part)
+        || part.strip_prefix('/').is_some_and(|part| part.contains('/') && file.starts_with(part))
+}
+
+fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
+    let path = image_of(report, frame).and_then(|image| image.path.as_deref());
+    // A debugger states the whole path beside the row.
+    let beside = frame.annotations.iter().find_map(|line| line.strip_prefix("from "));
+    let path = path.or(beside).unwrap_or_default();
+    if SYSTEM_FILES.iter().any(|begin| path.starts_with(begin)) {
+        return Ownership::new(Owner::System, format!("{path} is where the system keeps its libraries"));
+    }
+    let image = image_name(report, frame).unwrap_or_default();
+    let is_vm = ["libjvm", "jvm.dll", "libjli", "libjava.", "libnio", "libnet."]
+        .iter()
+        .any(|name| image.starts_with(name));
+    if is_vm {
+        return Ownership::new(Owner::System, format!("{image} is the Java virtual machine"));
+    }
+    let is_libc = [
+        "libc.so",
+        "libc-2",
+        "libpthread",
+        "ld-linux",
+        "ld-2",
+        "libm.so",
+        "libstdc++",
+        "libgcc_s",
+        "libasan",
+        "libtsan",
+        "libubsan",
+        "liblsan",
+    ]
+    .iter()
+    .any(|name| image.starts_with(name));
+    if is_libc {
+        return Ownership::new(Owner::System, format!("{image} is a library of the system"));
+    }
+    if frame.names().next().is_none() && image.is_empty() {
+        return Ownership::new(Owner::Unknown, "the frame has neither a name nor a file");
+    }
+    if file.is_empty() && path.is_empty() && image.is_empty() {
+        return Ownership::new(
+            Owner::App,
+            "nothing says that the code is the system's or a library's, so it is taken for the program's",
+        );
+    }
+    let place = [file, path, image].into_iter().find(|place| !place.is_empty()).unwrap_or_default();
+    Ownership::new(Owner::App, format!("{place} is neither the system's nor an installed package's"))
+}
+
+/// Packages of Go's library have no dot in the first part of their path; programs are `main`, modules have a host's name.
+fn go(name: &str, file: &str) -> Ownership {
+    let package = name.rsplit_once('/').map_or_else(
+        || name.split('.').next().unwrap_or(name).to_owned(),
+        |(before, last)| format!("{before}/{}", last.split('.').next().unwrap_or(last)),
+    );
+    let first = package.split('/').next().unwrap_or(&package);
+    if is_go_package(first) && !file.contains("/pkg/mod/") {
+        return Ownership::new(Owner::System, format!("{package} is a package of Go's library"));
+    }
+    Ownership::new(Owner::App, format!("{package} is neither Go's library nor a downloaded module"))
+}
+
+/// The top directories of Go's library.
+fn is_go_package(name: &str) -> bool {
+    const PACKAGES: [&str; 46] = [
+        "archive",
+        "bufio",
+        "builtin",
+        "bytes",
+        "cmp",
+        "compress",
+        "container",
+        "context",
+        "crypto",
+        "database",
+        "debug",
+        "embed",
+        "encoding",
+        "errors",
+        "expvar",
+        "flag",
+        "fmt",
+        "go",
+        "hash",
+        "html",
+        "image",
+        "index",
+        "internal",
+        "io",
+        "iter",
+        "log",
+        "maps",
+        "math",
+        "mime",
+        "net",
+        "os",
+        "panic",
+        "path",
+        "plugin",
+        "reflect",
+        "regexp",
+        "runtime",
+        "slices",
+        "sort",
+        "strconv",
+        "strings",
+        "sync",
+        "syscall",
+        "testing",
+        "text",
+        "time",
+    ];
+    PACKAGES.contains(&name) || matches!(name, "unicode" | "unique" | "unsafe" | "weak")
+}
+
+fn dot_net(name: &str) -> Ownership {
+    let is_system =
+        name.starts_with("System.") || name.starts_with("Microsoft.") || name.starts_with("Interop.");
+    match is_system {
+        true => Ownership::new(Owner::System, format!("{name} is of .NET's libraries")),
+        false => Ownership::new(Owner::App, format!("{name} is not of .NET's libraries")),
+    }
+}
+
+fn java(name: &str) -> Ownership {
+    const JDK: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "oracle."];
+    match JDK.iter().find(|begin| name.starts_with(*begin)) {
+        Some(begin) => Ownership::new(Owner::System, format!("classes of {begin}* are Java's library")),
+        None => Ownership::new(Owner::App, format!("{name} is not of Java's library")),
+    }
+}
+
+/// All of it is the kernel; what only reports the fault, or runs because of it, is passed over.
+fn kernel(frame: &Frame, name: &str) -> Ownership {
+    if KERNEL_SKIPPED.iter().any(|begin| name.starts_with(begin)) {
+        return Ownership::new(Owner::System, format!("{name} reports what was found"));
+    }
+    match frame.image_name.as_deref().filter(|image| *image != "vmlinux") {
+        Some(module) => Ownership::new(Owner::Sdk, format!("{module} is a module of the kernel")),
+        None => Ownership::new(Owner::App, "the kernel's own code"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_model::ReportedSymbol;
+
+    fn owner(source: Source, language: Option<Language>, name: &str, file: &str) -> Owner {
+        let report = Report { source, ..Report::default() };
+        let file = Some(file.to_owned()).filter(|file| !file.is_empty());
+        let reported = Some(ReportedSymbol { name: name.to_owned(), file, ..ReportedSymbol::default() });
+        owner_of(&report, &Frame { reported, language, ..Frame::new(0) }).owner
+    }
+
+    #[test]
+    fn frames_by_their_source_and_name() {
+        let (python, go, script) = (Some(Language::Python), Some(Language::Go), Some(Language::JavaScript));
+        for (source, language, name, file, expected) in [
+            (Source::PythonTraceback, python, "f", "/app/x.py", Owner::App),
+            (Source::PythonTraceback, python, "f", "/usr/lib/python3.11/json/decoder.py", Owner::System),
+            (Source::PythonTraceback, python, "f", "/usr/lib/python3/site-packages/flask/app.py", Owner::Sdk),
+            (Source::GoTrace, go, "main.(*T).f", "/src/main.go", Owner::App),
+            (
+                Source::GoTrace,
+                go,
+                "net/http.(*Server).Serve",
+                "/usr/local/go/src/net/http/server.go",
+                Owner::System,
+            ),
+            (Source::GoTrace, go, "runtime.gopanic", "/usr/local/go/src/runtime/panic.go", Owner::System),
+            (
+                Source::GoTrace,
+                go,
+                "github.com/a/b.F",
+                "/home/u/go/pkg/mod/github.com/a/b@v1/f.go",
+                Owner::Sdk,
+            ),
+            (Source::GoTrace, go, "github.com/me/app/api.F", "/home/u/app/api/f.go", Owner::App),
+            (Source::JavaScriptError, script, "f", "node:internal/main", Owner::System),
+            (Source::JavaScriptError, script, "f", "/app/node_modules/express/x.js", Owner::Sdk),
+            (Source::JavaScriptError, script, "f", "/app/x.js", Owner::App),
+            (Source::Sanitizer, None, "__asan_memcpy", "", Owner::System),
+            (Source::Sanitizer, None, "malloc", "", Owner::System),
+            (Source::Sanitizer, None, "parse", "/src/app/p.c", Owner::App),
+            (
+                Source::RustPanic,
+                None,
+                "core::panicking::panic",
+                "/rustc/1/library/core/src/panicking.rs",
+                Owner::System,
+            ),
+            (Source::RustPanic, None, "app::f", "src/main.rs", Owner::App),
+            (Source::LinuxKernel, None, "dump_stack", "", Owner::System),
+            (Source::LinuxKernel, None, "vfs_read", "", Owner::App),
+        ] {
+            assert_eq!(owner(source, language, name, file), expected, "{name} {file}");
+        }
+    }
+}

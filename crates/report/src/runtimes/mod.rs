@@ -1,0 +1,149 @@
+//! What servers leave in their logs: reports of sanitizers, debuggers' stacks, panics and tracebacks of languages' runtimes,
+//! logs of Java virtual machines, messages of Linux's kernel.
+//!
+//! Each kind has a reader of its own. All of them keep the lines that are no rows of stacks, so that nothing is lost, and
+//! read through what a log puts before each line (`prefix`).
+
+mod casr;
+mod debugger;
+mod dotnet;
+mod go;
+mod hs_err;
+mod javascript;
+mod kernel;
+mod log;
+mod node_report;
+mod prefix;
+mod python;
+mod rust_panic;
+mod sanitizer;
+
+pub(crate) use casr::is_casr;
+pub(crate) use node_report::is_node_report;
+
+use crate::apple_text::Lines;
+use crate::{Error, Limits};
+use backtrail_model::{Report, Source};
+
+/// Reads a report of such a kind; `None` where the text is none.
+pub(crate) fn read(
+    kind: Source,
+    input: &[u8],
+    start: usize,
+    limits: &Limits,
+) -> Result<Option<Report>, Error> {
+    Ok(match kind {
+        Source::Sanitizer => sanitizer::read(input, start, limits),
+        Source::DebuggerBacktrace => debugger::read(input, start, limits),
+        Source::GoTrace => go::read(input, start, limits),
+        Source::RustPanic => rust_panic::read(input, start, limits),
+        Source::JavaErrorLog => hs_err::read(input, start, limits),
+        Source::PythonTraceback => python::read(input, start, limits),
+        Source::JavaScriptError => javascript::read(input, start, limits),
+        Source::DotNetException => dotnet::read(input, start, limits),
+        Source::LinuxKernel => kernel::read(input, start, limits),
+        Source::NodeReport => Some(node_report::read(input, start, limits)?),
+        Source::Casr => Some(casr::read(input, start, limits)?),
+        _ => None,
+    })
+}
+
+/// What a line tells of the text that it stands in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Telling {
+    No,
+    /// It may be quoted by another kind, or be a part of one.
+    Likely(Source),
+    Sure(Source),
+}
+
+/// Says what a line tells.
+pub(crate) fn telling(line: &str) -> Telling {
+    let line = prefix::plain(line).trim();
+    // This is asked of every line of a text: most have none of these.
+    if line.len() < 5 {
+        return Telling::No;
+    }
+    let sure = |is: bool, source| is.then_some(Telling::Sure(source));
+    let likely = |is: bool, source| is.then_some(Telling::Likely(source));
+    sure(sanitizer::Header::read(line).is_some(), Source::Sanitizer)
+        .or_else(|| sure(sanitizer::runtime_error(line).is_some(), Source::Sanitizer))
+        .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
+        .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
+        .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
+        .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
+        .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
+        .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
+        .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
+        .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
+        .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
+        .or_else(|| likely(line.starts_with("panic: "), Source::GoTrace))
+        .or_else(|| likely(kernel::event(line).is_some(), Source::LinuxKernel))
+        .unwrap_or(Telling::No)
+}
+
+/// Where the reports of a text of such a kind begin; the first at its beginning.
+pub(crate) fn starts(kind: Source, text: &[u8]) -> Vec<usize> {
+    let mut starts = vec![0];
+    let mut divider = Divider { kind, has_begun: false, is_linked: false, is_over: false };
+    let mut rule = None;
+    for line in Lines::new(text, 0..text.len(), 1).filter(|line| line.bytes.len() <= 4096) {
+        let raw = line.text();
+        let plain = prefix::plain(&raw);
+        if divider.begins(plain) {
+            starts.push(rule.unwrap_or(line.span.start));
+        }
+        let is_rule = plain.len() >= 10 && plain.trim().bytes().all(|byte| byte == b'=');
+        rule = is_rule.then_some(line.span.start);
+    }
+    starts
+}
+
+/// Finds where one report of a log ends and the next begins.
+struct Divider {
+    kind: Source,
+    /// Whether the first report was seen.
+    has_begun: bool,
+    /// Python: whether the next traceback belongs to the same chain.
+    is_linked: bool,
+    /// The kernel: whether the report has ended.
+    is_over: bool,
+}
+
+impl Divider {
+    /// Whether a line begins a further report.
+    fn begins(&mut self, text: &str) -> bool {
+        let line = text.trim();
+        let is_head = match self.kind {
+            // libFuzzer has the last word on what a sanitizer found, and a deadly signal follows what was undefined.
+            Source::Sanitizer => {
+                sanitizer::Header::read(line).is_some_and(|header| header.is_report())
+                    || sanitizer::runtime_error(line).is_some()
+            }
+            Source::RustPanic => rust_panic::is_head(line),
+            Source::GoTrace => line == "WARNING: DATA RACE",
+            Source::PythonTraceback => self.python(text),
+            Source::LinuxKernel => {
+                self.is_over |= line.starts_with("---[ end trace");
+                let begins =
+                    self.is_over && kernel::event(line).is_some() && !line.starts_with("Kernel panic");
+                self.is_over &= !begins;
+                return begins;
+            }
+            _ => false,
+        };
+        let is_further = is_head && self.has_begun;
+        self.has_begun |= is_head;
+        is_further
+    }
+
+    fn python(&mut self, text: &str) -> bool {
+        if python::is_link(text) {
+            self.is_linked = true;
+            return false;
+        }
+        // Those of a group stand behind marks, and nested ones behind blanks.
+        let is_head = text == "Traceback (most recent call last):";
+        is_head && !std::mem::take(&mut self.is_linked)
+    }
+}

@@ -1,0 +1,142 @@
+//! What logs put before each line: times, process ids, levels, names of containers.
+
+use crate::android::log_line;
+
+/// No log puts more parts than these before a line.
+const MAX_PARTS: usize = 5;
+
+/// The line without what a log put before it. The blanks that it begins with are kept.
+pub(super) fn plain(line: &str) -> &str {
+    let mut rest = container(line).unwrap_or(line);
+    for _ in 0..MAX_PARTS {
+        match behind_part(rest) {
+            Some(behind) => rest = behind,
+            None => break,
+        }
+    }
+    rest
+}
+
+fn behind_part(line: &str) -> Option<&str> {
+    match line.bytes().next()? {
+        b'[' => bracket(line),
+        b'<' => level(line),
+        b'0'..=b'9' => log_line(line).map(|log| log.message).or_else(|| time(line)),
+        b'V' | b'D' | b'I' | b'W' | b'E' | b'F' if line.as_bytes().get(1) == Some(&b'/') => {
+            log_line(line).map(|log| log.message)
+        }
+        first if first.is_ascii_alphabetic() => syslog(line),
+        _ => None,
+    }
+}
+
+/// Kernels' `[   12.345678] `, `[   12.345678][  T123] `, `[12:34:56] `, and `[1234] `, `[pid 1234] `.
+fn bracket(line: &str) -> Option<&str> {
+    let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let inside = inside.trim();
+    let id = inside.strip_prefix("pid ").unwrap_or(inside);
+    let id = id.strip_prefix(['T', 'C']).unwrap_or(id);
+    let is_number = |text: &str| {
+        text.bytes().next().is_some_and(|byte| byte.is_ascii_digit())
+            && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'-' | b'/'))
+    };
+    let is_time = || {
+        let date = inside.split(['T', ' ']).next().unwrap_or_default();
+        date.len() == 10 && is_date(date) && inside.len() <= 40
+    };
+    // Without a blank only the next bracket may follow.
+    let behind =
+        rest.strip_prefix(' ').or_else(|| Some(rest).filter(|rest| rest.is_empty() || rest.starts_with('[')));
+    behind.filter(|_| is_number(id) || is_time())
+}
+
+/// The kernel's `<4>`.
+fn level(line: &str) -> Option<&str> {
+    let (inside, rest) = line.strip_prefix('<')?.split_once('>')?;
+    (!inside.is_empty() && inside.len() <= 3 && inside.bytes().all(|byte| byte.is_ascii_digit()))
+        .then_some(rest)
+}
+
+fn is_date(word: &str) -> bool {
+    word.len() == 10
+        && word.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => matches!(byte, b'-' | b'/'),
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+/// `2024-11-22T17:00:00.123Z `, `2024-11-22 17:00:00,123 `, and what container runtimes put behind it: `stderr F `.
+fn time(line: &str) -> Option<&str> {
+    let date = line.get(..10).filter(|date| is_date(date))?;
+    let rest = line.get(date.len()..)?.strip_prefix(['T', ' '])?;
+    let (clock, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let is_clock = clock.get(..8)?.bytes().enumerate().all(|(at, byte)| match at {
+        2 | 5 => byte == b':',
+        _ => byte.is_ascii_digit(),
+    });
+    let stream =
+        ["stdout F ", "stderr F ", "stdout P ", "stderr P "].iter().find_map(|word| rest.strip_prefix(word));
+    is_clock.then(|| stream.unwrap_or(rest))
+}
+
+/// `Nov 22 17:00:00 host program[123]: `.
+fn syslog(line: &str) -> Option<&str> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = line.get(..3).filter(|month| MONTHS.contains(month))?;
+    let rest = line.get(month.len()..)?.strip_prefix(' ')?.trim_start();
+    let (_, rest) = rest.split_once(' ').filter(|(day, _)| day.parse::<u8>().is_ok())?;
+    let (_, rest) = rest.split_once(' ').filter(|(clock, _)| clock.len() >= 8 && clock.contains(':'))?;
+    let (_, rest) = rest.split_once(' ')?;
+    let (program, rest) = rest.split_once(':')?;
+    let is_program = !program.is_empty() && !program.contains(char::is_whitespace);
+    is_program.then(|| rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// The name that Docker Compose gives a container: `web_1  | `.
+fn container(line: &str) -> Option<&str> {
+    let (name, rest) = line.split_once('|').filter(|(name, _)| name.len() <= 64)?;
+    let name = name.strip_suffix(' ')?.trim_end();
+    let is_name = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    is_name.then(|| rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_lines_without_what_stands_before() {
+        for line in [
+            "[   12.345678]   at x",
+            "[   12.345678][  T123]   at x",
+            "<4>[   12.345678]   at x",
+            "2024-11-22T17:00:00.123Z   at x",
+            "2024-11-22T17:00:00.123456789+01:00 stderr F   at x",
+            "2024-11-22 17:00:00,123   at x",
+            "Nov 22 17:00:00 host kernel: [   12.345678]   at x",
+            "Nov  2 17:00:00 host app[123]:   at x",
+            "web_1  |   at x",
+            "web-1 | 2024-11-22T17:00:00Z   at x",
+            "[123]   at x",
+            "11-22 17:00:00.123  1234  1234 F DEBUG   :   at x",
+            "E/app    (1234):   at x",
+        ] {
+            assert_eq!(plain(line), "  at x", "{line}");
+        }
+        for line in [
+            "",
+            "[",
+            "[signal SIGSEGV]",
+            "  | ValueError: x",
+            "a.b: c",
+            "[New LWP 12]",
+            "a | b | c: 1",
+            "2024",
+        ] {
+            let expected = if line.starts_with("a |") { "b | c: 1" } else { line };
+            assert_eq!(plain(line), expected, "{line}");
+        }
+    }
+}

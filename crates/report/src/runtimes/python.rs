@@ -1,0 +1,319 @@
+//! Python: tracebacks with causes, contexts and groups of exceptions, and what the fault handler writes.
+//!
+//! A traceback ends with the innermost call, the model begins with it: rows are turned around. The exception that nobody
+//! caught comes last in a chain, and first here.
+
+use super::log::{Log, Reader, drive, named};
+use crate::Limits;
+use crate::apple_text::Line;
+use backtrail_model::{AppInfo, Backtrace, Exception, Frame, Language, Report, Source, Thread};
+
+/// Reads such a text.
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
+    let log = Log::new(Source::PythonTraceback, limits);
+    let mut reader =
+        Python { log, part: Part::Outside, chain: Vec::new(), link: None, depth: 0, in_row: false };
+    drive(&mut reader, input, start);
+    if reader.part == Part::Traceback {
+        reader.raised(String::new());
+    }
+    let Python { mut log, chain, .. } = reader;
+    order(&mut log.report, &chain);
+    let report = log.finish();
+    let is_empty = report.process.threads.is_empty() && report.process.backtraces.is_empty();
+    if is_empty && report.exception.is_none() { None } else { Some(report) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Outside,
+    /// The rows of a traceback, the exception still to come.
+    Traceback,
+    /// Rows of the fault handler, innermost first.
+    Fault,
+}
+
+struct Python<'l> {
+    log: Log<'l>,
+    part: Part,
+    chain: Vec<Raised>,
+    /// How the next exception comes to follow the last.
+    link: Option<&'static str>,
+    /// How deep in groups of exceptions.
+    depth: usize,
+    /// Whether the last line was a row, which its line of source follows.
+    in_row: bool,
+}
+
+/// An exception of a chain, whose stack is the backtrace at the same place.
+struct Raised {
+    /// As printed: `ValueError: message`.
+    text: String,
+    /// How it comes to be followed by the next.
+    link: Option<&'static str>,
+    depth: usize,
+}
+
+const CAUSE: &str = "The above exception was the direct cause of the following exception:";
+const CONTEXT: &str = "During handling of the above exception, another exception occurred:";
+
+/// What a line says without the marks of a group of exceptions, and how many of these it has.
+fn in_group(text: &str) -> (usize, &str) {
+    let start = text.trim_start();
+    let mark = start.strip_prefix(['|', '+']);
+    match mark {
+        Some(rest) if rest.is_empty() || rest.starts_with([' ', '-']) => {
+            let indent = text.len() - start.len();
+            (indent / 2 + 1, rest.strip_prefix(' ').unwrap_or(rest))
+        }
+        _ => (0, text),
+    }
+}
+
+/// Lines by which a text is told to be of this kind.
+pub(super) fn is_sure(line: &str) -> bool {
+    let line = in_group(line).1.trim_start();
+    line.ends_with("Traceback (most recent call last):")
+        || line.starts_with("Fatal Python error: ")
+        || line.ends_with(" (most recent call first):")
+}
+
+/// A line that a chain of exceptions goes on with.
+pub(super) fn is_link(line: &str) -> bool {
+    let line = in_group(line).1.trim();
+    line == CAUSE || line == CONTEXT
+}
+
+impl<'l> Reader<'l> for Python<'l> {
+    fn log(&mut self) -> &mut Log<'l> {
+        &mut self.log
+    }
+
+    fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
+        let (depth, text) = in_group(text);
+        let trimmed = text.trim();
+        if trimmed.ends_with("Traceback (most recent call last):") {
+            if self.part == Part::Traceback {
+                self.raised(String::new());
+            }
+            self.depth = depth;
+            self.part = Part::Traceback;
+            if !self.log.begin_backtrace("", false) {
+                self.part = Part::Outside;
+            }
+            return false;
+        }
+        if trimmed.starts_with("Fatal Python error: ") {
+            self.fatal(trimmed);
+            return false;
+        }
+        if let Some(head) = trimmed.strip_suffix("(most recent call first):") {
+            self.fault_stack(head.trim());
+            return false;
+        }
+        if trimmed == CAUSE || trimmed == CONTEXT {
+            self.link = Some(if trimmed == CAUSE { CAUSE } else { CONTEXT });
+            return false;
+        }
+        match self.part {
+            Part::Outside => false,
+            Part::Traceback if text.starts_with(' ') => self.inside(trimmed, line),
+            Part::Traceback if trimmed.is_empty() => false,
+            Part::Traceback => {
+                self.raised(trimmed.to_owned());
+                false
+            }
+            Part::Fault => {
+                let row = row(trimmed, line);
+                if row.is_none() {
+                    self.part = Part::Outside;
+                    self.log.end_stack();
+                }
+                row.is_some_and(|frame| self.push(frame))
+            }
+        }
+    }
+}
+
+impl Python<'_> {
+    fn inside(&mut self, trimmed: &str, line: &Line<'_>) -> bool {
+        if let Some(frame) = row(trimmed, line) {
+            self.in_row = true;
+            return self.push(frame);
+        }
+        let was_row = std::mem::take(&mut self.in_row);
+        let is_mark = trimmed.bytes().all(|byte| matches!(byte, b'^' | b'~' | b' '));
+        (was_row || trimmed.starts_with("[Previous line repeated")) && !is_mark && self.log.annotate(trimmed)
+    }
+
+    fn push(&mut self, frame: Frame) -> bool {
+        let index = self.log.next_index();
+        self.log.push(Frame { index, ..frame })
+    }
+
+    /// The line that ends a traceback.
+    fn raised(&mut self, text: String) {
+        if let Some(frames) = self.log.frames() {
+            frames.reverse();
+            for (frame, index) in frames.iter_mut().zip(0..) {
+                frame.index = index;
+            }
+        }
+        self.log.end_stack();
+        self.part = Part::Outside;
+        let link = self.link.take();
+        if let Some(before) = self.chain.iter_mut().rfind(|raised| raised.depth == self.depth) {
+            before.link = link;
+        }
+        self.chain.push(Raised { text, link: None, depth: self.depth });
+    }
+
+    fn fatal(&mut self, line: &str) {
+        let what = line.strip_prefix("Fatal Python error: ").unwrap_or(line);
+        let signal = match what {
+            _ if what.starts_with("Segmentation fault") => Some("SIGSEGV"),
+            _ if what.starts_with("Aborted") => Some("SIGABRT"),
+            _ if what.starts_with("Bus error") => Some("SIGBUS"),
+            _ if what.starts_with("Floating") => Some("SIGFPE"),
+            _ if what.starts_with("Illegal instruction") => Some("SIGILL"),
+            _ => None,
+        };
+        self.log.report.exception.get_or_insert_with(|| Exception {
+            kind: Some("Fatal Python error".to_owned()),
+            signal: signal.map(str::to_owned),
+            message: Some(what.to_owned()),
+            ..Exception::default()
+        });
+        self.log.report.app_info.push(AppInfo { image: None, lines: vec![line.to_owned()] });
+    }
+
+    /// `Current thread 0x00007f [name]`, `Thread 0x00007f`, `Stack`.
+    fn fault_stack(&mut self, head: &str) {
+        let is_current = head.starts_with("Current thread");
+        let (_, rest) = head.split_once("hread ").unwrap_or(("", head));
+        let (id, name) = super::log::word(rest);
+        let name = name.trim_matches(['[', ']']);
+        let process = &mut self.log.report.process;
+        let number = process.threads.len() as u64;
+        let at = process.threads.len();
+        let thread = Thread {
+            number,
+            id: super::log::hex(id),
+            name: Some(name.to_owned()).filter(|name| !name.is_empty()),
+            crashed: is_current && self.log.report.exception.is_some(),
+            ..Thread::default()
+        };
+        let process = &mut self.log.report.process;
+        if thread.crashed && process.crashed_thread.is_none() {
+            process.crashed_thread = Some(at);
+        }
+        self.part = if self.log.begin_thread(thread) { Part::Fault } else { Part::Outside };
+    }
+}
+
+/// `File "x.py", line 3, in f`; the fault handler writes no second comma.
+fn row(line: &str, at: &Line<'_>) -> Option<Frame> {
+    let (file, rest) = line.strip_prefix("File \"")?.rsplit_once("\", line ")?;
+    let (number, rest) = rest.split_once(|c: char| !c.is_ascii_digit()).unwrap_or((rest, ""));
+    let name = rest.trim_start().strip_prefix("in ").unwrap_or_default();
+    let number = number.parse().ok();
+    let place = super::log::Place { file, line: number.unwrap_or(0), column: None };
+    let mut frame = named(0, if name.is_empty() { "<module>" } else { name }, Some(place));
+    frame.language = Some(Language::Python);
+    frame.span = Some(at.span.clone());
+    Some(frame)
+}
+
+/// Puts the exception that nobody caught first, and titles each stack by its exception.
+fn order(report: &mut Report, chain: &[Raised]) {
+    let Some(last) = chain
+        .iter()
+        .rposition(|raised| raised.depth == 0)
+        .or(chain.iter().rposition(|raised| raised.depth <= 2))
+    else {
+        return;
+    };
+    let mut stacks: Vec<Backtrace> = std::mem::take(&mut report.process.backtraces);
+    for (stack, raised) in stacks.iter_mut().zip(chain) {
+        let text = if raised.text.is_empty() { "Traceback" } else { &raised.text };
+        stack.title = match raised.link {
+            Some(CAUSE) => format!("Cause: {text}"),
+            Some(_) => format!("While this was handled: {text}"),
+            None if raised.depth > 2 => format!("In the group: {text}"),
+            None => text.to_owned(),
+        };
+    }
+    if last < stacks.len() {
+        let mut first = stacks.remove(last);
+        first.is_exception = true;
+        report.process.backtraces.push(first);
+    }
+    report.process.backtraces.append(&mut stacks);
+    let Some(raised) = chain.get(last).filter(|raised| !raised.text.is_empty()) else { return };
+    let (kind, message) = raised.text.split_once(": ").unwrap_or((raised.text.trim_end_matches(':'), ""));
+    report.exception.get_or_insert_with(|| Exception {
+        kind: Some(kind.to_owned()),
+        message: Some(message.to_owned()).filter(|message| !message.is_empty()),
+        ..Exception::default()
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn report(text: &str) -> Report {
+        parse(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn chains_end_with_what_nobody_caught() {
+        let report = report(
+            "Traceback (most recent call last):\n  File \"/a/x.py\", line 3, in f\n    1 / 0\n    ~~^~~\nZeroDivisionError: division by zero\n\n\
+             The above exception was the direct cause of the following exception:\n\n\
+             Traceback (most recent call last):\n  File \"/a/x.py\", line 9, in <module>\n    main()\n  File \"/a/x.py\", line 5, in main\n    raise ValueError() from e\n  [Previous line repeated 2 more times]\nValueError: bad: thing\n",
+        );
+        let exception = report.exception.as_ref().unwrap();
+        assert_eq!(
+            (exception.kind.as_deref(), exception.message.as_deref()),
+            (Some("ValueError"), Some("bad: thing"))
+        );
+        let stacks = &report.process.backtraces;
+        assert_eq!(
+            stacks.iter().map(|it| (it.title.as_str(), it.is_exception)).collect::<Vec<_>>(),
+            [("ValueError: bad: thing", true), ("Cause: ZeroDivisionError: division by zero", false)]
+        );
+        let names: Vec<_> = stacks[0]
+            .frames
+            .iter()
+            .map(|it| (it.index, it.reported.as_ref().unwrap().name.as_str()))
+            .collect();
+        assert_eq!(names, [(0, "main"), (1, "<module>")]);
+        assert_eq!(
+            stacks[0].frames[0].annotations,
+            ["raise ValueError() from e", "[Previous line repeated 2 more times]"]
+        );
+    }
+
+    #[test]
+    fn groups() {
+        let report = report(
+            "  + Exception Group Traceback (most recent call last):\n  |   File \"x.py\", line 1, in <module>\n  |     raise g\n  | ExceptionGroup: many (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n    | Traceback (most recent call last):\n    |   File \"x.py\", line 2, in a\n    | ValueError: 1\n    +---------------- 2 ----------------\n    | TypeError: 2\n    +------------------------------------\n",
+        );
+        assert_eq!(report.exception.as_ref().unwrap().kind.as_deref(), Some("ExceptionGroup"));
+        let titles: Vec<_> = report.process.backtraces.iter().map(|it| it.title.as_str()).collect();
+        assert_eq!(titles, ["ExceptionGroup: many (2 sub-exceptions)", "In the group: ValueError: 1"]);
+    }
+
+    #[test]
+    fn the_fault_handlers_stacks() {
+        let report = report(
+            "Fatal Python error: Segmentation fault\n\nThread 0x00007f01 (most recent call first):\n  File \"/a/t.py\", line 4 in wait\n\nCurrent thread 0x00007f02 (most recent call first):\n  File \"/a/x.py\", line 3 in f\n  File \"/a/x.py\", line 5 in <module>\n\nExtension modules: a\n",
+        );
+        assert_eq!(report.exception.as_ref().unwrap().signal.as_deref(), Some("SIGSEGV"));
+        let crashed = report.crashed().unwrap();
+        assert_eq!((crashed.id, crashed.frames.len()), (Some(0x7f02), 2));
+        assert_eq!(crashed.frames[0].reported.as_ref().unwrap().name, "f");
+    }
+}

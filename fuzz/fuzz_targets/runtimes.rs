@@ -1,0 +1,42 @@
+//! What runtimes, sanitizers, debuggers and Linux's kernel write, whole or damaged: read within limits, divided without a byte
+//! lost, explained.
+#![no_main]
+
+use backtrail_diagnose::{attribute, explain};
+use backtrail_report::{Limits, documents, parse};
+use libfuzzer_sys::fuzz_target;
+
+/// Lines by which each kind is told, so that every reader is reached.
+const HEADS: [&str; 10] = [
+    "==1==ERROR: AddressSanitizer: ",
+    "Program received signal SIGSEGV, ",
+    "goroutine 1 [running]:\n",
+    "thread 'a' panicked at a.rs:1:2:\n",
+    "Traceback (most recent call last):\n",
+    "# A fatal error has been detected by the Java Runtime Environment:\n",
+    "BUG: KASAN: ",
+    "Unhandled exception. System.Exception: ",
+    "E: x\n    at f (a.js:1:2)\n",
+    "{\"CrashSeverity\":",
+];
+
+fuzz_target!(|data: &[u8]| {
+    let Some((first, rest)) = data.split_first() else { return };
+    let head = HEADS.get(usize::from(*first)).copied().unwrap_or_default();
+    let input = [head.as_bytes(), rest].concat();
+    let mut limits = Limits::default();
+    limits.max_frames = 1_000;
+    limits.max_items = 1_000;
+    limits.max_threads = 100;
+    limits.max_json_values = 100_000;
+    for document in documents(&input).iter().take(100) {
+        let Ok(report) = parse(&document.bytes, &limits) else { continue };
+        let process = &report.process;
+        let frames: usize = process.threads.iter().map(|thread| thread.frames.len()).sum();
+        let others: usize = process.backtraces.iter().map(|backtrace| backtrace.frames.len()).sum();
+        assert!(frames + others <= limits.max_frames, "the limit of frames holds");
+        assert!(process.crashed_thread.is_none_or(|at| at < process.threads.len()));
+        assert!(!explain(&report).title.is_empty());
+        assert!(!attribute(&report).evidence.is_empty());
+    }
+});
