@@ -12,7 +12,8 @@ fuzz_target!(|data: &[u8]| {
             let mut report = Report::default();
             let mut frame = Frame::new(0);
             let name = String::from_utf8_lossy(data.get(..64).unwrap_or(data)).into_owned();
-            frame.reported = Some(ReportedSymbol { name, file: Some("/a/b.c".to_owned()), ..Default::default() });
+            frame.reported =
+                Some(ReportedSymbol { name, file: Some("/a/b.c".to_owned()), ..Default::default() });
             frame.image_name = Some("libfoo.so".to_owned());
             report.process.threads.push(Thread { frames: vec![frame], ..Thread::default() });
             add_owners(&mut report, &rules);
