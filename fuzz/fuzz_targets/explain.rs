@@ -18,6 +18,6 @@ fuzz_target!(|data: &[u8]| {
             "lists and lines are bounded"
         );
     }
-    assert!(!attribute(&report).evidence.is_empty(), "a verdict has evidence");
+    assert!(!attribute(&report, &explanation).evidence.is_empty(), "a verdict has evidence");
     assert_eq!(explanation, explain(&report));
 });

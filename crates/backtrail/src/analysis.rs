@@ -2,7 +2,8 @@
 
 use crate::Stacks;
 use backtrail_diagnose::{
-    Attribution, Explanation, add_how_to_get, add_register_frames, attribute, explain, settle_register_frames,
+    Attribution, Explanation, Rules, add_how_to_get, add_owners, add_register_frames, attribute, explain,
+    settle_register_frames,
 };
 use backtrail_model::{Process, Report};
 use backtrail_report::{Error, Limits, emit, parse};
@@ -63,9 +64,22 @@ impl Analysis {
     /// # Errors
     /// Where `input` is no report, or one of a kind that is not read.
     pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
+        Self::with_rules(input, symbols, &Rules::default(), limits)
+    }
+
+    /// The same, where users say whose code is whose.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_rules(
+        input: &[u8],
+        symbols: &Symbols,
+        rules: &Rules,
+        limits: &Limits,
+    ) -> Result<Self, AnalysisError> {
         let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
         if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
-            return Ok(Self::of(stacks.report, None));
+            return Ok(Self::of(stacks.report, None, rules));
         }
         let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
         add_register_frames(&mut report);
@@ -82,11 +96,13 @@ impl Analysis {
         }
         let circumstances = circumstances(&report, symbols);
         add_how_to_get(&mut report, circumstances);
-        Ok(Self::of(report, mapping))
+        Ok(Self::of(report, mapping, rules))
     }
 
-    fn of(report: Report, mapping: Option<MappingFile>) -> Self {
-        let (explanation, attribution) = (explain(&report), attribute(&report));
+    fn of(mut report: Report, mapping: Option<MappingFile>, rules: &Rules) -> Self {
+        add_owners(&mut report, rules);
+        let explanation = explain(&report);
+        let attribution = attribute(&report, &explanation);
         Self { report, explanation, attribution, mapping }
     }
 

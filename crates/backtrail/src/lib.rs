@@ -38,8 +38,7 @@ pub use backtrail_core::{
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{
-    Attribution, Blamed, Explanation, OwnerRule, Rules, RulesError, RulesErrorKind, Verdict, blamed,
-    is_system,
+    Attribution, Blamed, Explanation, Layer, OwnerRule, Rules, RulesError, RulesErrorKind, blamed, is_system,
 };
 pub use backtrail_hang as hang;
 pub use backtrail_model::{

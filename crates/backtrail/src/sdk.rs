@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use backtrail_core::Arch;
+pub use backtrail_resolve::OwnerSources;
 pub use backtrail_sdk::{
     AppOwners, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LearnOptions, Learned, LinkMap, OwnedRange,
     OwnerMap, Stamped,
@@ -27,6 +28,8 @@ pub enum SdkError {
     },
     /// There is no library where one was expected.
     NoLibrary(PathBuf),
+    /// There is no fingerprint in a directory.
+    NoFingerprint(PathBuf),
 }
 
 impl fmt::Display for SdkError {
@@ -34,6 +37,9 @@ impl fmt::Display for SdkError {
         match self {
             Self::File(error) => error.fmt(f),
             Self::Content { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::NoFingerprint(path) => {
+                write!(f, "{}: expected fingerprints (.btsdk) in this directory", path.display())
+            }
             Self::NoLibrary(path) => {
                 write!(
                     f,
@@ -50,7 +56,7 @@ impl std::error::Error for SdkError {
         match self {
             Self::File(error) => Some(error),
             Self::Content { source, .. } => Some(source),
-            Self::NoLibrary(_) => None,
+            Self::NoLibrary(_) | Self::NoFingerprint(_) => None,
         }
     }
 }
@@ -116,6 +122,27 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 /// # Errors
 /// Where a file is none.
 pub fn fingerprints(paths: &[PathBuf]) -> Result<Vec<Fingerprint>, SdkError> {
+    let files = fingerprint_files(paths)?;
+    files.iter().map(|file| Fingerprint::from_bytes(&open(file)?).map_err(content(file))).collect()
+}
+
+/// What tells libraries inside of images apart: fingerprints (`.btsdk` files, and directories of them) and link maps. For
+/// [`Symbols::with_owners`](crate::Symbols::with_owners).
+///
+/// # Errors
+/// Where a file cannot be read, or is none.
+pub fn owner_sources(sdk: &[PathBuf], link_maps: &[PathBuf]) -> Result<OwnerSources, SdkError> {
+    let mut sources = OwnerSources::new().skipping(backtrail_diagnose::is_system_image);
+    for file in &fingerprint_files(sdk)? {
+        sources.add_fingerprint(&open(file)?).map_err(content(file))?;
+    }
+    for file in link_maps {
+        sources.add_link_map(&file.display().to_string(), &open(file)?).map_err(content(file))?;
+    }
+    Ok(sources)
+}
+
+fn fingerprint_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, SdkError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -123,13 +150,16 @@ pub fn fingerprints(paths: &[PathBuf]) -> Result<Vec<Fingerprint>, SdkError> {
             let mut inside: Vec<_> = entries
                 .filter(|entry| entry.extension().is_some_and(|extension| extension == "btsdk"))
                 .collect();
+            if inside.is_empty() {
+                return Err(SdkError::NoFingerprint(path.clone()));
+            }
             inside.sort();
             files.extend(inside);
         } else {
             files.push(path.clone());
         }
     }
-    files.iter().map(|file| Fingerprint::from_bytes(&open(file)?).map_err(content(file))).collect()
+    Ok(files)
 }
 
 /// Says whose code is where in an app's binary, or in an `.app` bundle.

@@ -2,7 +2,7 @@
 //! sample's source, from both formats of its reports.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
-use backtrail::{Analysis, Bias, Frame, Limits, NoProgress, Reason, Report, Svma, Symbols, Verdict};
+use backtrail::{Analysis, Bias, Frame, Limits, NoProgress, OwnerKind, Reason, Report, Svma, Symbols};
 use backtrail_testkit::fixtures;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -109,8 +109,8 @@ fn reports_are_read_whole_and_attributed() {
         assert_eq!(report.notes, Vec::<String>::new(), "{place}");
 
         let verdict = match case["attribution"]["verdict"].as_str().unwrap() {
-            "app" => Verdict::App,
-            "sdk" => Verdict::Sdk,
+            "app" => OwnerKind::App,
+            "sdk" => OwnerKind::Sdk,
             other => panic!("{place}: a verdict {other}"),
         };
         assert_eq!(analysis.attribution.verdict, verdict, "{place}");

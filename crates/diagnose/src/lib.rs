@@ -3,21 +3,24 @@
 //! [`explain()`] says what happened, [`blamed()`] where, [`attribute()`] whose code it was; all work on the report alone, and better with the
 //! names that symbolizing filled in. [`add_register_frames`] adds what a report's registers tell of its stacks, before
 //! names are looked up; [`settle_register_frames`] decides afterwards. [`add_how_to_get`] says of images whose frames have no
-//! names how to come by them. [`Rules`] are what users say of their own code.
+//! names how to come by them. [`add_owners`] says of every frame whose
+//! code it is, [`Rules`] are what users say of that.
 #![forbid(unsafe_code)]
 
 mod attribute;
 mod explain;
 mod how_to_get;
 mod names;
+mod owners;
 mod register_frames;
 mod rules;
 mod suspect;
 
-pub use attribute::{Attribution, StaticOwner, StaticOwners, Verdict, attribute, attribute_with};
+pub use attribute::{Attribution, Layer, attribute};
 pub use explain::blamed::{Blamed, blamed};
 pub use explain::{Explanation, explain};
 pub use how_to_get::{Circumstances, Packages, add_how_to_get};
+pub use owners::add_owners;
 pub use register_frames::{add_register_frames, settle_register_frames};
 pub use rules::{OwnerRule, Rules, RulesError, RulesErrorKind};
-pub use suspect::is_system;
+pub use suspect::{is_system, is_system_image};

@@ -14,6 +14,7 @@ mod owner;
 mod tests;
 mod text;
 
+pub(crate) use owner::Code;
 pub use owner::OwnerRule;
 
 use owner::OwnerEntry;

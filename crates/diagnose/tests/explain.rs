@@ -1,19 +1,20 @@
 //! Reports made by hand, read and explained through the public functions.
 
-use backtrail_diagnose::{Explanation, Verdict, attribute, explain};
+use backtrail_diagnose::{Explanation, attribute, explain};
+use backtrail_model::OwnerKind;
 use backtrail_report::{Limits, parse};
 use backtrail_testkit::workspace_root;
 
 #[expect(clippy::unwrap_used, reason = "a test")]
-fn explained(name: &str) -> (Explanation, Verdict, Option<String>) {
+fn explained(name: &str) -> (Explanation, OwnerKind, Option<String>) {
     let path = workspace_root().join("fuzz/corpus/explain").join(name);
     let report = parse(&std::fs::read(&path).unwrap(), &Limits::default()).unwrap();
-    let attribution = attribute(&report);
+    let attribution = attribute(&report, &explain(&report));
     (explain(&report), attribution.verdict, attribution.name)
 }
 
 #[track_caller]
-fn expect(name: &str, title: &str, verdict: Verdict, whose: Option<&str>, holds: &[&str]) {
+fn expect(name: &str, title: &str, verdict: OwnerKind, whose: Option<&str>, holds: &[&str]) {
     let (explanation, found, name) = explained(name);
     assert_eq!(explanation.title, title);
     assert_eq!((found, name.as_deref()), (verdict, whose), "{explanation:#?}");
@@ -26,9 +27,9 @@ fn expect(name: &str, title: &str, verdict: Verdict, whose: Option<&str>, holds:
 #[test]
 fn the_loaders_words_of_old_and_new_systems() {
     let old = "A library was not found at launch: @rpath/Kit.framework/Kit";
-    expect("dyld.crash", old, Verdict::App, Some("Demo"), &["Reason: image not found"]);
+    expect("dyld.crash", old, OwnerKind::App, Some("Demo"), &["Reason: image not found"]);
     let new = "A library was not found at launch: @rpath/Kit.framework/Versions/A/Kit";
-    expect("dyld12.crash", new, Verdict::App, Some("Demo"), &["the stack does not matter"]);
+    expect("dyld12.crash", new, OwnerKind::App, Some("Demo"), &["the stack does not matter"]);
 }
 
 #[test]
@@ -36,24 +37,24 @@ fn the_watchdogs_account() {
     let title = "Killed by the watchdog (scene-update): not done after 10.00 s";
     let waits =
         "The main thread was waiting for a semaphore, called by `-[Sync waitForServer]` (Sync.m:12) in Demo.";
-    expect("watchdog.crash", title, Verdict::App, Some("Demo"), &[waits, "Kit + 65536: waits for a mutex"]);
+    expect("watchdog.crash", title, OwnerKind::App, Some("Demo"), &[waits, "Kit + 65536: waits for a mutex"]);
     let holds =
         ["while others kept the processors busy", "elapsed application CPU time (seconds): 1.210, 6% CPU"];
-    expect("first-systems.crash", "Killed by the watchdog (launch)", Verdict::Unknown, None, &holds);
+    expect("first-systems.crash", "Killed by the watchdog (launch)", OwnerKind::Unknown, None, &holds);
 }
 
 #[test]
 fn exceptions_pointers_guards_and_limits() {
     let title = "Uncaught NSInvalidArgumentException: -[NSNull length]: unrecognized selector sent to instance 0x206db76c0";
-    expect("exception-reason.ips", title, Verdict::App, Some("Demo"), &["decoded JSON (NSNull"]);
+    expect("exception-reason.ips", title, OwnerKind::App, Some("Demo"), &["decoded JSON (NSNull"]);
     let title =
         "Bad pointer 0xf24000186a18c00 (without its upper bits 0x186a18c00): its upper bits are no address";
-    expect("pac.ips", title, Verdict::App, Some("Demo"), &["data abort, read", "x0 holds the address"]);
+    expect("pac.ips", title, OwnerKind::App, Some("Demo"), &["data abort, read", "x0 holds the address"]);
     let title = "Message to a released or overwritten object";
     expect(
         "general-protection.crash",
         title,
-        Verdict::App,
+        OwnerKind::App,
         Some("Tool"),
         &["rdi = 0x600000c04000: the receiver"],
     );
@@ -61,12 +62,12 @@ fn exceptions_pointers_guards_and_limits() {
     expect(
         "guard.crash",
         title,
-        Verdict::App,
+        OwnerKind::App,
         Some("Demo"),
         &["The guard is SQLite's", "file descriptor 14"],
     );
     let title = "Too many wake-ups: (Limit 150/sec) Observed 206/sec over 300 secs";
-    expect("resource.crash", title, Verdict::App, Some("Demo"), &["it is a warning"]);
+    expect("resource.crash", title, OwnerKind::App, Some("Demo"), &["it is a warning"]);
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn the_samples_verdicts_are_those_that_its_source_tells() {
         for report in case["reports"].as_array().unwrap() {
             let path = sample.join("reports").join(report.as_str().unwrap());
             let report = parse(&std::fs::read(&path).unwrap(), &Limits::default()).unwrap();
-            let found = attribute(&report);
+            let found = attribute(&report, &explain(&report));
             let told = (case["attribution"]["verdict"].as_str(), case["attribution"]["name"].as_str());
             assert_eq!((Some(found.verdict.as_str()), found.name.as_deref()), told, "{path:?}: {found:#?}");
             seen += 1;

@@ -1,6 +1,7 @@
 //! Whose code a frame is.
 
 use backtrail_core::Confidence;
+use std::borrow::Cow;
 
 /// Whose code a frame is, with how that is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -13,8 +14,10 @@ pub struct Owner {
     pub version: Option<String>,
     /// How sure that is; `None` where nothing is known.
     pub confidence: Option<Confidence>,
-    /// By what it was told, for people: `stamp`, `body`, `Demo is the process's own executable (/…)`.
-    pub how: String,
+    /// By what it was told, in a few words: `stamp`, `body`, `link map`, `rule: symbol FOO`, `path`.
+    pub how: Cow<'static, str>,
+    /// The object file that the linker took the code from, as the linker names it: `/build/libFoo.a(bar.o)`.
+    pub file: Option<String>,
 }
 
 /// The kind of owner.

@@ -58,6 +58,12 @@ impl TableCache {
         self.directory.join(first).join(name)
     }
 
+    /// Where it is kept whose code is where in a binary.
+    pub(crate) fn owners_place(&self, key: &Hash) -> PathBuf {
+        let key = key.to_hex();
+        self.directory.join("owners").join(key.get(..32).unwrap_or_default())
+    }
+
     /// A hash of the files that an image was opened from, and of the program that would convert them.
     fn fingerprint(&self, image: &ImageSymbolizer) -> Hash {
         let mut hasher = Hasher::new();
@@ -69,7 +75,7 @@ impl TableCache {
     }
 
     /// The hash of a file's content: the one that is kept of it, where nothing of the file has changed since.
-    fn content(&self, data: &FileData) -> Hash {
+    pub(crate) fn content(&self, data: &FileData) -> Hash {
         let kept = data.stamp().map(|stamp| self.directory.join("content").join(stamp_name(&stamp)));
         let known = kept.as_deref().and_then(|kept| fs::read_to_string(kept).ok());
         if let Some(hash) = known.and_then(|hash| Hash::from_hex(hash.trim_end()).ok()) {

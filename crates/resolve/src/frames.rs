@@ -111,6 +111,7 @@ impl<'s> Naming<'s> {
         if self.detail != Detail::Addresses {
             self.fetch(process);
         }
+        let wants_owners = self.symbols.wants_owners(process);
         let (frames, images) = process.frames_and_images_mut();
         let mut wanted = Vec::new();
         for frame in frames {
@@ -136,6 +137,7 @@ impl<'s> Naming<'s> {
         wanted.sort_by_key(|wanted| (wanted.files, wanted.address));
         for frames in wanted.chunk_by_mut(|one, next| one.files == next.files) {
             self.name(frames);
+            self.own(frames, &wants_owners);
             for wanted in frames {
                 refuse_contradiction(wanted.frame, images);
                 self.account(wanted.frame, images);
@@ -289,6 +291,19 @@ impl<'s> Naming<'s> {
             for wanted in same {
                 wanted.frame.set_symbol_info(info.clone());
             }
+        }
+    }
+
+    /// Says whose code the frames of one image are, where its binary tells.
+    fn own(&self, frames: &mut [Wanted<'_>], wanted: &[bool]) {
+        let loaded = frames.first().and_then(|first| self.loaded.get(first.files));
+        let Some(loaded) = loaded.filter(|loaded| wanted.get(loaded.image).is_some_and(|wanted| *wanted))
+        else {
+            return;
+        };
+        let Some(owners) = self.symbols.owners(&loaded.files) else { return };
+        for wanted in frames {
+            wanted.frame.owner = owners.at(wanted.address);
         }
     }
 

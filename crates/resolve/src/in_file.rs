@@ -87,7 +87,7 @@ pub(crate) fn refuse_contradiction(frame: &mut Frame, images: &mut [Image]) {
         image.symbols.tried.push(what);
     }
     frame.functions.clear();
-    (frame.symbol, frame.function_offset) = (None, None);
+    (frame.symbol, frame.function_offset, frame.owner) = (None, None, None);
 }
 
 /// Contradictions of one image that are told.

@@ -3,7 +3,8 @@
 //! [`Symbols`] names the frames of a process, whatever input it came from; [`Binary`] answers addresses of one file. Both
 //! look an address up in the same way, in debug info, symbol tables, symbol files of other tools, or a table that was
 //! made of them before ([`TableCache`], [`ConvertSources`]). What a binary holds for unwinding, and else, is listed by
-//! [`cfi`] and [`inspect()`].
+//! [`cfi`] and [`inspect()`]. Whose code lies where in an image is written to its frames along with their names
+//! ([`OwnerSources`]).
 #![forbid(unsafe_code)]
 
 mod binary;
@@ -19,6 +20,7 @@ mod in_file;
 mod inspect;
 mod mapping_file;
 mod object_info;
+mod owners;
 mod perf_map;
 mod retrace;
 mod symbol_names;
@@ -36,5 +38,6 @@ pub use frames::SymbolizeLoaded;
 pub use inspect::{Inspected, InspectedCommand, InspectedSegment, inspect};
 pub use mapping_file::MappingFile;
 pub use object_info::ObjectInfo;
+pub use owners::OwnerSources;
 pub use perf_map::PerfMap;
 pub use symbols::{SymbolOptions, Symbols};

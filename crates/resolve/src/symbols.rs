@@ -3,10 +3,12 @@
 use crate::cache::TableCache;
 use crate::image_symbolizer::ImageSymbolizer;
 use crate::mapping_file::MappingFile;
+use crate::owners::{ImageOwners, OwnerSources};
 use backtrail_core::{Arch, ImageId};
-use backtrail_model::Image;
+use backtrail_model::{Image, Process};
 use backtrail_store::{
-    Error, ImageFiles, Index, NoProgress, Places, Progress, RemoteFiles, ScanOptions, Search, Wanted,
+    Error, ImageFiles, Index, NoProgress, OpenFile, Places, Progress, RemoteFiles, ScanOptions, Search,
+    Wanted,
 };
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -22,6 +24,9 @@ pub struct Symbols {
     is_none: bool,
     by_id: Once<IdKey, Arc<ImageFiles>>,
     symbolizers: Once<FilesKey, Opened>,
+    owner_sources: OwnerSources,
+    /// By where the binary is in memory, which is kept along with the answer.
+    owners: Once<usize, (Arc<OpenFile>, Arc<ImageOwners>)>,
     /// Mapping files of Java code that were read.
     pub(crate) mappings: Mutex<Vec<MappingFile>>,
 }
@@ -82,6 +87,12 @@ impl Symbols {
         Self { cache: Some(cache), ..self }
     }
 
+    /// Says of frames whose code they are, where static libraries are told apart inside of images.
+    #[must_use]
+    pub fn with_owners(self, sources: OwnerSources) -> Self {
+        Self { owner_sources: sources, ..self }
+    }
+
     /// Asks servers for the files of images that frames need and this machine does not have.
     #[must_use]
     pub fn with_remote(self, remote: Arc<dyn RemoteFiles>) -> Self {
@@ -113,6 +124,8 @@ impl Symbols {
         let opened = self.symbolizers.all();
         let mut problems: Vec<_> = opened.iter().flatten().flat_map(|image| image.problems()).collect();
         problems.extend(self.server_problems());
+        problems.extend(self.owners.all().iter().flat_map(|(_, owners)| owners.problems.clone()));
+        problems.extend(self.owner_sources.problems());
         problems.sort();
         problems.dedup();
         problems
@@ -136,13 +149,31 @@ impl Symbols {
                 id: image.id,
                 arch: image.arch,
             };
-            Arc::new(self.index.image_files(&wanted, &Search { use_path, by_name, ..Search::default() }))
+            // Whose code is where shows in the binary alone.
+            let needs_binary = !self.owner_sources.is_empty();
+            let search = Search { use_path, by_name, needs_binary, ..Search::default() };
+            Arc::new(self.index.image_files(&wanted, &search))
         };
         match image.id.filter(|id| !id.is_nil()) {
             Some(id) => self.by_id.get((id, image.arch, use_path), find),
             // Without an identity there is nothing to keep it under.
             None => find(),
         }
+    }
+
+    /// For each image of a process whether it is asked whose code lies where in it.
+    pub(crate) fn wants_owners(&self, process: &Process) -> Vec<bool> {
+        process.images.iter().map(|image| !self.is_none && self.owner_sources.wants(process, image)).collect()
+    }
+
+    /// Whose code is where in an image. A binary that may be of another build says nothing.
+    pub(crate) fn owners(&self, files: &ImageFiles) -> Option<Arc<ImageOwners>> {
+        let binary = files.binary.as_ref().filter(|_| !files.is_unproven)?;
+        let make = || {
+            let owners = self.owner_sources.owners(binary, self.cache.as_ref());
+            (Arc::clone(binary), Arc::new(owners))
+        };
+        Some(self.owners.get(Arc::as_ptr(binary).addr(), make).1)
     }
 
     /// The files of one image, ready to answer; the same for all who ask for the same files.

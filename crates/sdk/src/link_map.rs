@@ -14,9 +14,11 @@ use crate::owned::OwnedRange;
 /// Lines of one link map. The largest that was seen has three million.
 const MAX_LINES: usize = 1 << 26;
 
-/// What a link map says of code and data.
+/// What a link map says of code and data, or a binary's debug map of code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LinkMap {
+    /// Whether the binary itself says it: the debug map.
+    is_debug_map: bool,
     files: Vec<String>,
     sections: Vec<(String, AddrRange<Svma>)>,
     /// Ranges with the numbers of their files; empty ones are folded into what lies there.
@@ -61,6 +63,41 @@ impl LinkMap {
         Ok(map)
     }
 
+    /// What the debug map of a linked Mach-O says, which is there until the file is stripped; `None` where it has none. Only code
+    /// that was compiled with debug info is in it.
+    pub fn of_debug_map(object: &Object<'_>) -> Option<Self> {
+        let mut map = Self { is_debug_map: true, ..Self::default() };
+        for entry in object.debug_map() {
+            let file = match &entry.member {
+                Some(member) => format!("{}({member})", entry.path),
+                None => entry.path.to_string(),
+            };
+            let number = map.files.len();
+            map.files.push(file);
+            map.pieces.extend(
+                entry
+                    .functions
+                    .iter()
+                    .filter(|function| function.size > 0)
+                    .map(|function| (AddrRange::from_size(function.address, function.size), number)),
+            );
+        }
+        map.pieces.sort_by_key(|(range, file)| (range.start(), range.end(), *file));
+        (!map.pieces.is_empty()).then_some(map)
+    }
+
+    /// The file that the code at an address came from, as the linker names it. Files of which several were folded into one
+    /// place are not told apart: then there is none.
+    pub fn file_at(&self, address: Svma) -> Option<&str> {
+        let after = self.pieces.partition_point(|(range, _)| range.start() <= address);
+        let before = self.pieces.get(..after)?;
+        let (range, file) = before.iter().rev().find(|(range, _)| !range.is_empty())?;
+        let same_start = |(other, _): &&(AddrRange<Svma>, usize)| other.start() == range.start();
+        let is_shared = before.iter().rev().take_while(same_start).any(|(_, other)| other != file);
+        let is_in = range.contains(address) && !is_shared;
+        self.files.get(*file).filter(|_| is_in).map(String::as_str)
+    }
+
     /// What the linker put where, by address.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         self.pieces.iter().map(|(range, file)| Piece {
@@ -74,6 +111,9 @@ impl LinkMap {
     /// A link map names no build. Its code section must be that of the app, and nine of ten functions must start where it has
     /// something, or nine of ten of its pieces where a function starts.
     pub(crate) fn check(&self, object: &Object<'_>) -> Result<()> {
+        if self.is_debug_map {
+            return Ok(());
+        }
         let code = object
             .sections()
             .iter()
@@ -154,7 +194,7 @@ impl LinkMap {
                     owner: fingerprint.name.clone(),
                     version: Some(fingerprint.version.clone()),
                     confidence: Confidence::Certain,
-                    how: "link map",
+                    how: if self.is_debug_map { "debug map" } else { "link map" },
                 }),
             }
         }

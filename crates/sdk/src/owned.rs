@@ -14,6 +14,19 @@ pub struct OwnedRange {
     pub version: Option<String>,
     /// How sure that is.
     pub confidence: Confidence,
-    /// By what it was told, in a word: `name`, `body`, `call`, `order`, `changed`, `link map`, `stamp`.
+    /// By what it was told, in a word: `name`, `body`, `call`, `order`, `changed`, `link map`, `debug map`, `stamp`.
     pub how: &'static str,
+}
+
+impl OwnedRange {
+    /// A range with its owner; `how` is one of the words of [`OwnedRange::how`].
+    pub fn new(
+        range: AddrRange<Svma>,
+        owner: String,
+        version: Option<String>,
+        confidence: Confidence,
+        how: &'static str,
+    ) -> Self {
+        Self { range, owner, version, confidence, how }
+    }
 }

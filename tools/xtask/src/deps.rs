@@ -32,7 +32,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("store", &["model", "object", "table", "unwind", "sys", "core"]),
     ("sdk", &["object", "core"]),
     // L4
-    ("resolve", &["store", "symbolize", "model", "object", "table", "unwind", "demangle", "core"]),
+    ("resolve", &["store", "sdk", "symbolize", "model", "object", "table", "unwind", "demangle", "core"]),
     ("stacks", &["store", "capture", "model", "object", "unwind", "core"]),
     // L5
     ("hang", &["stacks", "resolve", "capture", "model", "sys", "core"]),

@@ -1,8 +1,8 @@
 //! Frames, functions and symbols.
 
 use super::Hex;
-use backtrail_core::{FrameAddress, Function, Svma, Symbol, SymbolInfo};
-use backtrail_model::{Frame, Image};
+use backtrail_core::{Confidence, FrameAddress, Function, Svma, Symbol, SymbolInfo};
+use backtrail_model::{Frame, Image, Owner};
 use serde::Serialize;
 
 /// One frame of a stack.
@@ -29,6 +29,31 @@ pub(super) struct FrameJson<'a> {
     alternatives: Vec<Vec<FunctionJson<'a>>>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     annotations: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<OwnerJson<'a>>,
+}
+
+/// Whose code a frame is.
+#[derive(Debug, Serialize)]
+struct OwnerJson<'a> {
+    kind: &'static str,
+    name: Option<&'a str>,
+    version: Option<&'a str>,
+    confidence: Option<&'static str>,
+    how: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+}
+
+fn owner(owner: &Owner) -> OwnerJson<'_> {
+    OwnerJson {
+        kind: owner.kind.as_str(),
+        name: owner.name.as_deref(),
+        version: owner.version.as_deref(),
+        confidence: owner.confidence.map(Confidence::as_str),
+        how: Some(&*owner.how).filter(|how| !how.is_empty()),
+        file: owner.file.as_deref(),
+    }
 }
 
 /// A function at an address, innermost first in its list.
@@ -99,6 +124,7 @@ pub(super) fn frame<'a>(frame: &'a Frame, images: &'a [Image]) -> FrameJson<'a> 
             .map(|chain| chain.iter().map(FunctionJson::from).collect())
             .collect(),
         annotations: &frame.annotations,
+        owner: frame.owner.as_deref().map(owner),
     }
 }
 

@@ -5,6 +5,8 @@ use super::frame::{FrameJson, frame};
 use super::lock::{DeadlockJson, LockWaitJson, deadlock, lock_wait};
 use super::{Hex, Origin, REPORT_SCHEMA, STACKS_SCHEMA};
 use crate::{Analysis, StackDiff, Stacks};
+use backtrail_core::Confidence;
+use backtrail_diagnose::Layer;
 use backtrail_model::{
     AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread, Tree, TreeNode,
 };
@@ -205,7 +207,24 @@ struct ExplanationJson<'a> {
 struct AttributionJson<'a> {
     verdict: &'static str,
     name: Option<&'a str>,
+    version: Option<&'a str>,
+    confidence: Option<&'static str>,
+    crashed: Option<LayerJson<'a>>,
+    called: Option<LayerJson<'a>>,
+    blamed: Option<LayerJson<'a>>,
     evidence: &'a [String],
+}
+
+/// A frame of the stack that the verdict rests on, and whose it is.
+#[derive(Debug, Serialize)]
+struct LayerJson<'a> {
+    kind: &'static str,
+    name: Option<&'a str>,
+    frame: u32,
+}
+
+fn layer(layer: &Layer) -> LayerJson<'_> {
+    LayerJson { kind: layer.kind.as_str(), name: layer.name.as_deref(), frame: layer.frame }
 }
 
 #[derive(Debug, Serialize)]
@@ -517,10 +536,16 @@ pub(super) fn explained<'a>(analysis: &'a Analysis, origin: Origin<'a>) -> Expla
 }
 
 fn attribution(analysis: &Analysis) -> AttributionJson<'_> {
+    let attribution = &analysis.attribution;
     AttributionJson {
-        verdict: analysis.attribution.verdict.as_str(),
-        name: analysis.attribution.name.as_deref(),
-        evidence: &analysis.attribution.evidence,
+        verdict: attribution.verdict.as_str(),
+        name: attribution.name.as_deref(),
+        version: attribution.version.as_deref(),
+        confidence: attribution.confidence.map(Confidence::as_str),
+        crashed: attribution.crashed.as_ref().map(layer),
+        called: attribution.called.as_ref().map(layer),
+        blamed: attribution.blamed.as_ref().map(layer),
+        evidence: &attribution.evidence,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `backtrail explain`: the explanation alone.
 
-use super::options::{Colour, PlainFormat};
+use super::options::{Colour, PlainFormat, RulesFile};
 use super::reports::{self, Reports, Shown};
 use crate::io::console::Console;
 use crate::io::file::InputFiles;
@@ -22,6 +22,8 @@ pub(crate) struct Explain {
     /// text, or several in a file. A directory means every report in it, `-` is standard input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: RulesFile,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
     pub(crate) format: PlainFormat,
@@ -32,6 +34,7 @@ pub(crate) fn run(args: &Explain, colour: Colour, console: &Console) -> Result<O
     let style = colour.style(console, true);
     let work = Reports {
         symbols: &Symbols::none(),
+        rules: &args.rules.read()?,
         target: &Target::Stdout,
         extension: "txt",
         wants_symbols: false,
@@ -40,7 +43,7 @@ pub(crate) fn run(args: &Explain, colour: Colour, console: &Console) -> Result<O
         index: None,
         console,
     };
-    work.run(&inputs, InputFiles::new(inputs.iter().filter_map(Input::path)))
+    work.run(&inputs, InputFiles::new(inputs.iter().filter_map(Input::path).chain(args.rules.path())))
 }
 
 fn rendered(shown: &Shown<'_>, format: PlainFormat, many: bool, style: Style) -> io::Result<Vec<u8>> {

@@ -5,9 +5,9 @@ use crate::io::file::refuse_pipe;
 use crate::io::progress::Meter;
 use crate::io::text::{Escaping, Style};
 use crate::outcome::Failure;
-use backtrail::{Arch, RemoteFiles, Symbols};
+use backtrail::{Arch, FileData, RemoteFiles, Rules, Symbols};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -89,6 +89,55 @@ fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
 fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
     console.warn("--debuginfod: this program was built without the client for it");
     None
+}
+
+/// What tells libraries inside of apps apart.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Libraries {
+    /// Fingerprints of static libraries (.btsdk, see `sdk learn`), or a directory of them: tells whose the frames inside of the
+    /// app's binary are. The binary itself is looked for below -s, by its id. Repeatable.
+    #[arg(long, value_name = "PATH")]
+    sdk: Vec<PathBuf>,
+    /// The linker's map of the very build that crashed: then its word is taken. Repeatable.
+    #[arg(long, value_name = "F")]
+    link_map: Vec<PathBuf>,
+}
+
+impl Libraries {
+    /// Their files.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.sdk.iter().chain(&self.link_map).map(PathBuf::as_path)
+    }
+
+    /// Makes `symbols` tell them apart.
+    pub(crate) fn add_to(&self, symbols: Symbols) -> Result<Symbols, Failure> {
+        self.paths().try_for_each(refuse_pipe).map_err(Failure::Input)?;
+        let sources = backtrail::sdk::owner_sources(&self.sdk, &self.link_map);
+        Ok(symbols.with_owners(sources.map_err(|error| Failure::Input(error.to_string()))?))
+    }
+}
+
+/// The user's own rules.
+#[derive(Args, Debug, Default)]
+pub(crate) struct RulesFile {
+    /// Rules of your own, as TOML: whose code is whose, by symbol, module, path or team. See docs/rules.md.
+    #[arg(long = "rules", value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl RulesFile {
+    /// Its path.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// What it says.
+    pub(crate) fn read(&self) -> Result<Rules, Failure> {
+        let Some(path) = &self.file else { return Ok(Rules::default()) };
+        refuse_pipe(path).map_err(Failure::Input)?;
+        let data = FileData::map(path).map_err(|error| Failure::Input(error.to_string()))?;
+        Rules::parse(&data, &path.display().to_string()).map_err(|error| Failure::Input(error.to_string()))
+    }
 }
 
 /// Looks for symbols below `paths`, and says what of them cannot be read.

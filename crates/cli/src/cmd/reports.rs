@@ -7,7 +7,7 @@ use crate::io::output::{Sink, Target};
 use crate::outcome::{Failure, Outcome};
 use crate::tally::Tally;
 use backtrail::json::Origin;
-use backtrail::{Analysis, CaptureKind, Limits, Symbols, Unpacked, documents};
+use backtrail::{Analysis, CaptureKind, Limits, Rules, Symbols, Unpacked, documents};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::io;
@@ -52,6 +52,7 @@ pub(crate) struct Index<'a> {
 /// How a command treats reports.
 pub(crate) struct Reports<'a> {
     pub(crate) symbols: &'a Symbols,
+    pub(crate) rules: &'a Rules,
     pub(crate) target: &'a Target,
     /// The extension of results' files.
     pub(crate) extension: &'a str,
@@ -201,7 +202,7 @@ impl Reports<'_> {
                 "one of several reports, which as html need a directory: -o DIRECTORY/".to_owned(),
             ));
         }
-        let mut analysis = analyse(bytes, self.symbols, &Limits::default()).map_err(failed)?;
+        let mut analysis = analyse(bytes, self.symbols, self.rules).map_err(failed)?;
         analysis.report.notes.extend(note.map(str::to_owned));
         let shown = Shown { analysis: &analysis, original: bytes, origin };
         let bytes = (self.write)(&shown, many).map_err(failed)?;
@@ -245,8 +246,9 @@ fn is_empty(analysis: &Analysis) -> bool {
 }
 
 /// Reads a report that has something to say.
-fn analyse(bytes: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Analysis, String> {
-    let analysis = Analysis::new(bytes, symbols, limits).map_err(|error| error.to_string())?;
+fn analyse(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Analysis, String> {
+    let analysis = Analysis::with_rules(bytes, symbols, rules, &Limits::default());
+    let analysis = analysis.map_err(|error| error.to_string())?;
     if !is_empty(&analysis) {
         return Ok(analysis);
     }

@@ -1,6 +1,6 @@
 //! `backtrail symbolicate`: reports in, answers out.
 
-use super::options::{Cache, Colour, Servers, symbols};
+use super::options::{Cache, Colour, Libraries, RulesFile, Servers, symbols};
 use super::reports::{self, Index, Reports, Shown};
 use crate::io::console::Console;
 use crate::io::file::InputFiles;
@@ -33,6 +33,10 @@ pub(crate) struct Symbolicate {
     pub(crate) servers: Servers,
     #[command(flatten)]
     pub(crate) cache: Cache,
+    #[command(flatten)]
+    pub(crate) libraries: Libraries,
+    #[command(flatten)]
+    pub(crate) rules: RulesFile,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) format: ReportFormat,
@@ -79,8 +83,14 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
         style.escaping = if target.may_be_terminal(console) { Escaping::Whole } else { Escaping::None };
     }
     let files = InputFiles::new(
-        inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path)),
+        inputs
+            .iter()
+            .filter_map(Input::path)
+            .chain(args.symbols.iter().map(PathBuf::as_path))
+            .chain(args.libraries.paths())
+            .chain(args.rules.path()),
     );
+    let rules = args.rules.read()?;
     let none = Symbols::none();
     let index = Index {
         entry: &|shown| html::index_entry(shown.analysis, &shown.name()),
@@ -92,6 +102,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     };
     let mut work = Reports {
         symbols: &none,
+        rules: &rules,
         target: &target,
         extension: args.format.extension(),
         wants_symbols: true,
@@ -102,6 +113,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     };
     work.names(&inputs).iter().try_for_each(|name| target.check(name, &files))?;
     let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
+    let symbols = args.libraries.add_to(symbols)?;
     work.symbols = &symbols;
     work.run(&inputs, files)
 }

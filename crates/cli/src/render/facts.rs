@@ -1,7 +1,7 @@
 //! What is said of a report in every form for people.
 
 use super::stack::{Row, rows};
-use backtrail::{Analysis, Blamed, Image, Report, Source, Termination, Verdict, blamed};
+use backtrail::{Analysis, Blamed, Confidence, Image, Layer, OwnerKind, Report, Source, Termination, blamed};
 
 /// The image's identity, or that it has none.
 pub(crate) fn id(image: &Image) -> String {
@@ -127,15 +127,48 @@ pub(crate) fn whose(analysis: &Analysis) -> String {
     let attribution = &analysis.attribution;
     let name = attribution.name.as_deref();
     match (attribution.verdict, name) {
-        (Verdict::App, Some(name)) => format!("the app's own code ({name})"),
-        (Verdict::App, None) => "the app's own code".to_owned(),
-        (Verdict::Sdk, Some(name)) if analysis.report.source == Source::ApplePanic => {
+        (OwnerKind::App, Some(name)) => format!("the app's own code ({name})"),
+        (OwnerKind::App, None) => "the app's own code".to_owned(),
+        (OwnerKind::Sdk, Some(name)) if analysis.report.source == Source::ApplePanic => {
             format!("an extension of the kernel that is not Apple's: {name}")
         }
-        (Verdict::Sdk, Some(name)) => format!("a library shipped inside the app: {name}"),
-        (Verdict::Sdk, None) => "a library shipped inside the app".to_owned(),
-        (Verdict::System, Some(name)) => format!("the system ({name}); no code of the app took part"),
-        (Verdict::System, None) => "the system; no code of the app took part".to_owned(),
-        _ => "the report does not tell".to_owned(),
+        (OwnerKind::Sdk, Some(name)) => {
+            let is_image = analysis.report.process.images.iter().any(|image| image.name == name);
+            let shipped = if is_image { "shipped inside" } else { "linked into" };
+            let version = attribution.version.as_deref().map(|version| format!(" {version}"));
+            // Of frameworks the name is sure.
+            let is_guess = !is_image && attribution.confidence == Some(Confidence::Likely);
+            let doubt = if is_guess { " (likely)" } else { "" };
+            format!("a library {shipped} the app: {name}{}{doubt}", version.unwrap_or_default())
+        }
+        (OwnerKind::Sdk, None) => "a library shipped inside the app".to_owned(),
+        (OwnerKind::System, Some(name)) => format!("the system ({name}); no code of the app took part"),
+        (OwnerKind::System, None) => "the system; no code of the app took part".to_owned(),
+        _ => match attribution.evidence.first().filter(|why| why.starts_with("not decidable")) {
+            Some(why) => why.clone(),
+            None => "the report does not tell".to_owned(),
+        },
     }
+}
+
+/// Who crashed and who called, where that is another than who is to blame and a library has part in it.
+pub(crate) fn layers(analysis: &Analysis) -> Option<String> {
+    let attribution = &analysis.attribution;
+    let (crashed, called) = (attribution.crashed.as_ref()?, attribution.called.as_ref()?);
+    let has_library = [crashed, called].iter().any(|layer| layer.kind == OwnerKind::Sdk);
+    let is_same = attribution.blamed.as_ref() == Some(crashed) && called.kind == OwnerKind::System;
+    let name = |layer: &Layer| match (layer.kind, layer.name.as_deref()) {
+        (OwnerKind::App, _) => "the app".to_owned(),
+        (_, Some(name)) => name.to_owned(),
+        (kind, None) => kind.as_str().to_owned(),
+    };
+    (has_library && !is_same).then(|| {
+        format!(
+            "it stopped in {} (frame {}), called by {} (frame {})",
+            name(crashed),
+            crashed.frame,
+            name(called),
+            called.frame
+        )
+    })
 }

@@ -5,7 +5,7 @@ use super::stack::{Row, common_directory, rows, rows_in};
 use super::threads::{folded, thread_title};
 use super::tree::{process_line, tree_rows};
 use crate::io::escape::{is_unsafe, shortened};
-use backtrail::{Analysis, Field, Frame, Image, Thread, Tree, Verdict};
+use backtrail::{Analysis, Field, Frame, Image, OwnerKind, Thread, Tree};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
@@ -63,9 +63,9 @@ pub(crate) fn write_index(out: &mut dyn Write, entries: &[(String, Vec<u8>)]) ->
 
 fn verdict_class(analysis: &Analysis) -> &'static str {
     match analysis.attribution.verdict {
-        Verdict::App => "app",
-        Verdict::Sdk => "sdk",
-        Verdict::System => "system",
+        OwnerKind::App => "app",
+        OwnerKind::Sdk => "sdk",
+        OwnerKind::System => "system",
         _ => "unknown",
     }
 }
@@ -346,6 +346,9 @@ fn frame_row(out: &mut dyn Write, id: &str, row: &Row) -> io::Result<()> {
     if row.inlined {
         write!(out, " <span class=\"faint\">inlined</span>")?;
     }
+    if let Some(owner) = &row.owner {
+        write!(out, " <span class=\"owner\">{}</span>", Text(&shortened(owner)))?;
+    }
     if let Some(doubt) = &row.doubt {
         let class = if row.is_guess { "guess" } else { "faint" };
         write!(out, " <span class=\"{class}\">{doubt}</span>")?;
@@ -471,6 +474,7 @@ mod tests {
             is_guess: true,
             located: false,
             is_system: false,
+            owner: None,
         };
         let mut out = Vec::new();
         frame_row(&mut out, "thread-0", &row).unwrap();

@@ -1,6 +1,6 @@
 //! The text that a person reads first: what, where, why, whose; then the stacks.
 
-use super::facts::{evidence, id, messages, subject, what, where_lines, whose};
+use super::facts::{evidence, id, layers, messages, subject, what, where_lines, whose};
 use super::missing;
 use super::stack::common_directory;
 use super::threads::{Threads, folded};
@@ -64,6 +64,9 @@ impl Page<'_> {
         self.lines(out, "said", &messages(self.report()))?;
         self.lines(out, "where", &where_lines(self.report(), self.directory))?;
         self.labelled(out, "whose", &whose(self.analysis))?;
+        if let Some(layers) = layers(self.analysis) {
+            self.labelled(out, "", &layers)?;
+        }
         // The explanation makes lines of its own, and none of what it quotes.
         self.lines(out, "why", &explanation.summary.lines().map(str::to_owned).collect::<Vec<_>>())
     }

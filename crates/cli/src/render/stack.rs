@@ -1,7 +1,7 @@
 //! A stack as rows: one row a machine frame, and one for each function inlined there. Source paths are shortened by what they
 //! all have in common.
 
-use backtrail::{Frame, Function, Image, Report, Trust, is_system};
+use backtrail::{Frame, Function, Image, OwnerKind, Report, Trust, is_system};
 use std::fmt::Write as _;
 
 /// One line of a stack.
@@ -27,6 +27,8 @@ pub(crate) struct Row {
     pub(crate) located: bool,
     /// Whether the code is the system's.
     pub(crate) is_system: bool,
+    /// The library that the code is, where the image has another's name: one that was linked into the app.
+    pub(crate) owner: Option<String>,
 }
 
 /// The longest cycle of calls that is folded: mutual recursion seldom has more members.
@@ -101,7 +103,16 @@ fn further_row(what: String) -> Row {
         is_guess: false,
         located: false,
         is_system: false,
+        owner: None,
     }
+}
+
+/// The library that a frame's code is, with its version, where that is not told by the name of the image.
+fn library(frame: &Frame, image: &str) -> Option<String> {
+    let owner = frame.owner.as_ref().filter(|owner| owner.kind == OwnerKind::Sdk)?;
+    let name = owner.name.as_deref().filter(|name| *name != image)?;
+    let version = owner.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    Some(format!("{name}{version}"))
 }
 
 fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>, is_system: bool) -> Vec<Row> {
@@ -114,7 +125,9 @@ fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>, is_syste
         let row = Row { is_system, ..plain_row(frame, image) };
         return std::iter::once(row).chain(annotations(frame)).collect();
     }
+    let owner = library(frame, &image);
     let row = |(position, function): (usize, &Function)| Row {
+        owner: owner.clone().filter(|_| position == 0),
         index: (position == 0).then_some(frame.index),
         image: image.clone(),
         what: function.name.clone(),
@@ -178,6 +191,7 @@ fn plain_row(frame: &Frame, image: String) -> Row {
     let reason = frame.reason.map(backtrail::Reason::as_str);
     Row {
         index: Some(frame.index),
+        owner: library(frame, &image),
         image,
         what,
         located: place.is_some(),

@@ -2,7 +2,7 @@
 
 use super::stack::{below, directory};
 use crate::io::text::Text;
-use backtrail::{Analysis, Frame, Report, Verdict};
+use backtrail::{Analysis, Frame, OwnerKind, Report};
 use std::fmt::Write as _;
 use std::io;
 
@@ -26,7 +26,10 @@ fn owner(analysis: &Analysis) -> String {
     let attribution = &analysis.attribution;
     let word = attribution.verdict.as_str();
     match &attribution.name {
-        Some(name) if attribution.verdict != Verdict::Unknown => format!("{word} {name}"),
+        Some(name) if attribution.verdict != OwnerKind::Unknown => {
+            let version = attribution.version.as_deref().map(|version| format!(" {version}"));
+            format!("{word} {name}{}", version.unwrap_or_default())
+        }
         _ => word.to_owned(),
     }
 }

@@ -90,7 +90,8 @@ impl Threads<'_> {
         }
         let reason = row.reason.map(|reason| format!("({reason})"));
         let inlined = row.inlined.then(|| "[inlined]".to_owned());
-        let notes = [inlined, row.doubt.as_ref().map(|doubt| format!("[{doubt}]")), reason];
+        let owner = row.owner.as_ref().map(|owner| format!("[{owner}]"));
+        let notes = [inlined, owner, row.doubt.as_ref().map(|doubt| format!("[{doubt}]")), reason];
         for note in notes.into_iter().flatten() {
             out.put_str("  ")?;
             out.paint(Look::Faint, note)?;

@@ -16,6 +16,7 @@ mod interrupted;
 #[cfg(target_pointer_width = "64")]
 mod large_files;
 mod outputs;
+mod owners;
 mod run;
 mod schema;
 mod snapshots;

@@ -1,28 +1,28 @@
 //! The verdict by the frame to suspect, and the cases in which a stack does not tell.
 
-use super::{Attribution, StaticOwner, StaticOwners, Verdict};
+use super::Attribution;
+use super::blame::{caller, caution, confidence, layer, layers, refused, undecidable};
+use crate::Explanation;
 use crate::explain::kill::{Blame, Killing, killing};
-use crate::names::{
-    base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
-};
-use crate::suspect::owner::{Owner, owner_of_image};
-use crate::suspect::skip::skip_reason;
-use crate::suspect::{Suspect, owner_of, suspect_on};
-use backtrail_core::Avma;
-use backtrail_model::{Frame, Image, Report, Source};
+use crate::names::{cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label};
+use crate::owners::{app_name, of_frame};
+use crate::suspect::owner::owner_of_image;
+use crate::suspect::{kind_of, owner_of, suspect_on};
+use backtrail_core::{Avma, Confidence};
+use backtrail_model::{Frame, Image, OwnerKind, Report, Source};
 
 /// The verdict on `report`.
-pub(super) fn attribute(report: &Report, owners: &dyn StaticOwners) -> Attribution {
+pub(super) fn attribute(report: &Report, explanation: &Explanation) -> Attribution {
     if let Some(found) = by_source(report) {
         return found;
     }
     let Some(killing) = killing(report) else {
         return match fault_stack(report) {
-            Some((stack, frames)) => by_stack(report, owners, &stack, frames),
+            Some((stack, frames)) => by_stack(report, explanation, &stack, frames),
             None => no_stack("the report does not say which thread crashed"),
         };
     };
-    by_killing(report, owners, &killing)
+    by_killing(report, explanation, &killing)
 }
 
 /// Kinds of reports whose stacks, if any, are of no fault; a panic's are the kernel's.
@@ -49,31 +49,31 @@ fn by_extensions(report: &Report) -> Attribution {
             let why = format!(
                 "frame {index} of the panicked thread lies in {id}, an extension that is not Apple's"
             );
-            verdict(Verdict::Sdk, Some(id), vec![why])
+            verdict(OwnerKind::Sdk, Some(id), vec![why])
         }
         None if frames.is_empty() => no_stack("the panic has no stack"),
         None => {
             let why = "no extension of others is on the panicked thread's stack".to_owned();
-            verdict(Verdict::System, Some("kernel".to_owned()), vec![why])
+            verdict(OwnerKind::System, Some("kernel".to_owned()), vec![why])
         }
     }
 }
 
 /// The process was ended from outside, or by a guard of the system: what the stacks are worth depends on why.
-fn by_killing(report: &Report, owners: &dyn StaticOwners, killing: &Killing) -> Attribution {
+fn by_killing(report: &Report, explanation: &Explanation, killing: &Killing) -> Attribution {
     let said = format!("{} ({})", killing.meaning, killing.evidence);
     match killing.blame {
-        Blame::Outside => verdict(Verdict::System, None, vec![said, no_fault()]),
+        Blame::Outside => verdict(OwnerKind::System, None, vec![said, no_fault()]),
         Blame::Untold => {
             let untold =
                 "the report does not tell whose code is the reason; the stacks show what ran at the end only";
-            verdict(Verdict::Unknown, None, vec![said, untold.to_owned()])
+            verdict(OwnerKind::Unknown, None, vec![said, untold.to_owned()])
         }
-        Blame::Packaging => verdict(Verdict::App, app_name(report), vec![said, packaging()]),
-        Blame::MainThread => with_caution(by_main_thread(report, owners), said),
+        Blame::Packaging => verdict(OwnerKind::App, app_name(report), vec![said, packaging()]),
+        Blame::MainThread => with_caution(by_main_thread(report, explanation), said),
         Blame::Stack => match fault_stack(report) {
             Some((stack, frames)) => {
-                let mut found = by_stack(report, owners, &stack, frames);
+                let mut found = by_stack(report, explanation, &stack, frames);
                 found.evidence.push(said);
                 found
             }
@@ -91,57 +91,95 @@ fn packaging() -> String {
 }
 
 fn with_caution(mut found: Attribution, said: String) -> Attribution {
+    found.confidence = found.confidence.map(|confidence| confidence.min(Confidence::Likely));
     found.evidence.push(said);
     let caution = "caution: the stacks were taken when the process was killed; the work that took the time may be over by then";
     found.evidence.push(caution.to_owned());
     found
 }
 
-fn by_main_thread(report: &Report, owners: &dyn StaticOwners) -> Attribution {
+fn by_main_thread(report: &Report, explanation: &Explanation) -> Attribution {
     match main_thread(report) {
-        Some(thread) => by_stack(report, owners, &format!("{} (main)", thread_label(thread)), &thread.frames),
+        Some(thread) => {
+            by_stack(report, explanation, &format!("{} (main)", thread_label(thread)), &thread.frames)
+        }
         None => no_stack("the report has no main thread"),
     }
 }
 
-fn by_stack(report: &Report, owners: &dyn StaticOwners, stack: &str, frames: &[Frame]) -> Attribution {
+fn by_stack(report: &Report, explanation: &Explanation, stack: &str, frames: &[Frame]) -> Attribution {
+    let mut found = by_suspect(report, explanation, stack, frames);
+    (found.crashed, found.called) = layers(report, frames);
+    found
+}
+
+fn by_suspect(report: &Report, explanation: &Explanation, stack: &str, frames: &[Frame]) -> Attribution {
     let Some(suspect) = suspect_on(report, stack, frames) else {
-        return by_link_register(report, frames).unwrap_or_else(|| nobody_but_system(report, stack, frames));
+        let found =
+            by_link_register(report, frames).unwrap_or_else(|| nobody_but_system(report, stack, frames));
+        return match undecidable(explanation) {
+            Some(why) => no_one(why, found.evidence),
+            None => found,
+        };
     };
     let place = cite(report, stack, suspect.frame);
     let innermost = format!("{place} is the innermost frame that is not the system's");
-    let mut evidence = vec![innermost, suspect.ownership.why.clone()];
-    if let Some(owner) = static_owner(report, owners, &suspect) {
-        let inside = format!("{}: {}", owner.library, owner.evidence);
-        evidence.insert(1, inside);
-        evidence.extend(suspect.passed);
-        return verdict(Verdict::Sdk, Some(owner.library), evidence);
+    let mut evidence = vec![innermost];
+    evidence.extend(told_by(report, suspect.frame));
+    evidence.extend(caller(report, stack, frames, &suspect));
+    evidence.extend(suspect.passed.iter().cloned());
+    if let Some(why) = undecidable(explanation) {
+        return Attribution { blamed: None, ..no_one(why, evidence) };
     }
-    evidence.extend(suspect.passed);
-    let name = image_name(report, suspect.frame).map(str::to_owned);
-    // A class belongs to no file; the app is named by its package.
-    let is_class = suspect.frame.language.is_some() && suspect.ownership.owner == Owner::App;
-    let name = if is_class { report.process.identifier.clone() } else { name };
-    match suspect.ownership.owner {
-        Owner::App => verdict(Verdict::App, name.or_else(|| app_name(report)), evidence),
-        Owner::Sdk => verdict(Verdict::Sdk, name, evidence),
-        Owner::System => verdict(Verdict::System, name, evidence),
-        Owner::Unknown => verdict(Verdict::Unknown, name, evidence),
+    let owner = of_frame(report, suspect.frame);
+    if let Some(caller) = refused(report, explanation, frames, &suspect) {
+        let name = owner.name.as_deref().unwrap_or("the library");
+        let why = format!(
+            "{} called it: {name} threw because of what it was called with",
+            cite(report, stack, caller)
+        );
+        evidence.insert(0, why);
+        let by = of_frame(report, caller);
+        return Attribution {
+            confidence: by.confidence.map(|confidence| confidence.min(Confidence::Likely)),
+            version: by.version.clone(),
+            blamed: Some(layer(report, caller)),
+            ..verdict(by.kind, by.name.clone(), evidence)
+        };
+    }
+    let caution = caution(explanation);
+    evidence.extend(caution.map(str::to_owned));
+    Attribution {
+        confidence: confidence(&owner, &suspect, caution.is_some()),
+        version: owner.version.clone(),
+        blamed: Some(layer(report, suspect.frame)),
+        ..verdict(owner.kind, owner.name.clone(), evidence)
     }
 }
 
-fn static_owner(report: &Report, owners: &dyn StaticOwners, suspect: &Suspect<'_>) -> Option<StaticOwner> {
-    let image = image_of(report, suspect.frame)?;
-    let frame = suspect.frame;
-    let mut functions =
-        frame.functions.iter().filter(|function| skip_reason(base_name(&function.name)).is_none());
-    let by_function =
-        functions.find_map(|function| owners.owner(image, &function.name, function.file.as_deref()));
-    if by_function.is_some() || !frame.functions.is_empty() {
-        return by_function;
-    }
-    let file = frame.reported.as_ref().and_then(|reported| reported.file.as_deref());
-    owners.owner(image, frame.names().next()?, file)
+/// Nobody can be blamed; what else is known stays.
+fn no_one(why: &str, mut evidence: Vec<String>) -> Attribution {
+    evidence.insert(0, why.to_owned());
+    verdict(OwnerKind::Unknown, None, evidence)
+}
+
+/// What says whose a frame is: for a library inside of an image how it was told, then what is known of the image.
+fn told_by(report: &Report, frame: &Frame) -> Vec<String> {
+    let of_image = owner_of(report, frame);
+    let owner = of_frame(report, frame);
+    let is_told = owner.how == of_image.how && owner.kind == of_image.owner;
+    let inside = (!is_told).then(|| {
+        let what = match owner.kind {
+            OwnerKind::App => "the app's own code",
+            OwnerKind::System => "the system's",
+            _ => owner.name.as_deref().unwrap_or("a library"),
+        };
+        let version = owner.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        let confidence = owner.confidence.map(|it| format!("{} ", it.as_str())).unwrap_or_default();
+        let file = owner.file.as_deref().map(|file| format!(", from {file}")).unwrap_or_default();
+        format!("frame {} is {what}{version}: {confidence}({}{file})", frame.index, owner.how)
+    });
+    inside.into_iter().chain([of_image.why]).collect()
 }
 
 /// A thread that jumped to where no code is has no frames; the link register still holds where it came from.
@@ -153,18 +191,18 @@ fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
         |image: &&Image| image.load_address <= address && image.end_address.is_some_and(|end| address < end);
     let image = report.process.images.iter().find(holds)?;
     let ownership = owner_of_image(report, image);
-    let found = match ownership.owner {
-        Owner::App => Verdict::App,
-        Owner::Sdk => Verdict::Sdk,
-        Owner::System | Owner::Unknown => return None,
-    };
+    if !matches!(ownership.owner, OwnerKind::App | OwnerKind::Sdk) {
+        return None;
+    }
     let offset = address.get() - image.load_address.get();
     let place = format!(
         "{} has no frames; its link register lr = {address} lies in {} + {offset}",
         thread_label(thread),
         image.name
     );
-    Some(verdict(found, Some(image.name.clone()), vec![place, ownership.why]))
+    let confidence = ownership.confidence.map(|confidence| confidence.min(Confidence::Likely));
+    let found = verdict(ownership.owner, Some(image.name.clone()), vec![place, ownership.why]);
+    Some(Attribution { confidence, ..found })
 }
 
 /// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
@@ -190,7 +228,7 @@ fn is_torn(frames: &[Frame]) -> bool {
 
 /// All frames are the system's, or there are none.
 fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribution {
-    let innermost = frames.iter().find(|frame| owner_of(report, frame).owner == Owner::System);
+    let innermost = frames.iter().find(|frame| kind_of(report, frame) == OwnerKind::System);
     let Some(frame) = innermost else {
         return no_stack(&format!("{stack} has no frame in an image that the report knows"));
     };
@@ -200,19 +238,19 @@ fn nobody_but_system(report: &Report, stack: &str, frames: &[Frame]) -> Attribut
     if is_torn(frames) {
         let torn = "the stack ends after so few frames that the way to the caller is lost: it may have been overwritten";
         evidence.insert(0, torn.to_owned());
-        return verdict(Verdict::Unknown, None, evidence);
+        return verdict(OwnerKind::Unknown, None, evidence);
     }
-    verdict(Verdict::System, image_name(report, frame).map(str::to_owned), evidence)
+    let confidence = of_frame(report, frame).confidence;
+    let found = verdict(OwnerKind::System, image_name(report, frame).map(str::to_owned), evidence);
+    Attribution { confidence, blamed: Some(layer(report, frame)), ..found }
 }
 
 fn no_stack(why: &str) -> Attribution {
-    verdict(Verdict::Unknown, None, vec![why.to_owned()])
+    verdict(OwnerKind::Unknown, None, vec![why.to_owned()])
 }
 
-fn app_name(report: &Report) -> Option<String> {
-    report.process.name.clone()
-}
-
-fn verdict(verdict: Verdict, name: Option<String>, evidence: Vec<String>) -> Attribution {
-    Attribution { verdict, name, evidence }
+fn verdict(verdict: OwnerKind, name: Option<String>, evidence: Vec<String>) -> Attribution {
+    // What the system says itself is as sure as can be; verdicts on frames have their own.
+    let confidence = (verdict != OwnerKind::Unknown).then_some(Confidence::Strong);
+    Attribution { verdict, name, confidence, evidence, ..Attribution::default() }
 }

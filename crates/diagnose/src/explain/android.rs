@@ -9,6 +9,7 @@ use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
+use crate::suspect::is_system;
 use backtrail_model::Source;
 
 /// The value of the first field of that name.
@@ -92,10 +93,7 @@ pub(super) fn memory_tool(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.say("GWP-ASan guards few allocations, chosen at random: the bug may be far more frequent than these reports.");
     }
     for backtrace in facts.report.process.backtraces.iter().filter(|it| it.title.contains("allocated by")) {
-        let frame = backtrace.frames.iter().find(|frame| {
-            let owner = crate::suspect::owner_of(facts.report, frame).owner;
-            !matches!(owner, crate::suspect::owner::Owner::System)
-        });
+        let frame = backtrace.frames.iter().find(|frame| !is_system(facts.report, frame));
         if let Some(frame) = frame {
             draft.evidence(cite(facts.report, &backtrace.title, frame));
         }

@@ -4,8 +4,7 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::words::{listed, one_line};
 use crate::names::describe;
-use crate::suspect::owner::Owner;
-use crate::suspect::owner_of;
+use crate::suspect::is_system;
 use backtrail_model::{Frame, Report, Source, Thread};
 use std::collections::{BTreeMap, HashMap};
 
@@ -95,7 +94,7 @@ fn label(thread: &Thread) -> String {
 
 /// The innermost frame of a thread that is not the platform's, else its innermost.
 fn telling<'r>(report: &Report, thread: &'r Thread) -> Option<&'r Frame> {
-    let is_own = |frame: &&Frame| !matches!(owner_of(report, frame).owner, Owner::System);
+    let is_own = |frame: &&Frame| !is_system(report, frame);
     thread.frames.iter().find(is_own).or(thread.frames.first())
 }
 

@@ -6,9 +6,14 @@ use super::tables::access::Failure;
 use super::tables::throwers::method;
 use super::waits::{is_idle_worker, waiting_in};
 use crate::names::{base_name, cite, own_frames, thread_label};
-use crate::suspect::owner::Owner;
-use crate::suspect::suspect_on;
-use backtrail_model::{Frame, Thread};
+use crate::suspect::{kind_of, suspect_on};
+use backtrail_model::{Frame, OwnerKind, Thread};
+
+/// Whether two frames lie in one image and, as far as that is known, in one library of it.
+fn is_same_library(one: &Frame, other: &Frame) -> bool {
+    let name = |frame: &'_ Frame| frame.owner.as_ref().and_then(|owner| owner.name.clone());
+    one.image.is_some() && one.image == other.image && name(one) == name(other)
+}
 
 const MAX_THREADS: usize = 512;
 const MAX_CITED: usize = 2;
@@ -36,14 +41,14 @@ pub(super) fn race(facts: &Facts<'_>, draft: &mut Draft) {
     }
     let Some(suspect) = facts.suspect.as_ref().filter(|suspect| !suspect.is_entry) else { return };
     let class = class_of(suspect.frame);
-    let is_library = suspect.ownership.owner == Owner::Sdk;
+    let is_library = kind_of(facts.report, suspect.frame) == OwnerKind::Sdk;
     let threads = facts.report.process.threads.iter().take(MAX_THREADS);
     let others = threads.filter(|thread| facts.thread.is_none_or(|crashed| !std::ptr::eq(*thread, crashed)));
     let mut found = 0;
     for thread in others {
         let Some(frame) = working(facts, thread) else { continue };
         let same_class = class.is_some() && class_of(frame) == class;
-        let same_library = is_library && frame.image.is_some() && frame.image == suspect.frame.image;
+        let same_library = is_library && is_same_library(frame, suspect.frame);
         if !(same_class || same_library) || found >= MAX_CITED {
             continue;
         }

@@ -54,7 +54,8 @@ mod tests {
     use super::super::explain;
     use super::super::testing::{Build, report};
     use super::*;
-    use crate::{Verdict, attribute};
+    use crate::attribute;
+    use backtrail_model::OwnerKind;
     use backtrail_model::Source;
 
     fn core(signal: &str, codes: &str) -> Build {
@@ -108,11 +109,14 @@ mod tests {
 
     #[test]
     fn ends_from_outside_are_nobodys_on_the_stack() {
-        let verdict = |build: Build| attribute(&build.frames("Demo main").done()).verdict;
-        assert_eq!(verdict(core("SIGSEGV", "SI_USER from pid 5")), Verdict::Unknown);
-        assert_eq!(verdict(report("EXC_CRASH", "SIGTERM")), Verdict::Unknown);
-        assert_eq!(verdict(core("SIGABRT", "SI_USER from pid 5")), Verdict::Unknown);
-        assert_eq!(verdict(core("SIGTERM", "SI_TKILL")), Verdict::App);
-        assert_eq!(verdict(core("SIGABRT", "SI_TKILL")), Verdict::App);
+        let verdict = |build: Build| {
+            let report = build.frames("Demo main").done();
+            attribute(&report, &explain(&report)).verdict
+        };
+        assert_eq!(verdict(core("SIGSEGV", "SI_USER from pid 5")), OwnerKind::Unknown);
+        assert_eq!(verdict(report("EXC_CRASH", "SIGTERM")), OwnerKind::Unknown);
+        assert_eq!(verdict(core("SIGABRT", "SI_USER from pid 5")), OwnerKind::Unknown);
+        assert_eq!(verdict(core("SIGTERM", "SI_TKILL")), OwnerKind::App);
+        assert_eq!(verdict(core("SIGABRT", "SI_TKILL")), OwnerKind::App);
     }
 }

@@ -1,8 +1,8 @@
 //! Whose code a frame is on Android and in Java: by the path of its library, or by the package of its class.
 
-use super::owner::{Owner, Ownership};
+use super::owner::Ownership;
 use crate::names::image_of;
-use backtrail_model::{Frame, Process, Report};
+use backtrail_model::{Frame, OwnerKind, Process, Report};
 
 /// Where Android keeps its own files.
 const SYSTEM: [(&str, &str); 11] = [
@@ -91,50 +91,58 @@ const LIBRARY_FILES: [(&str, &str); 16] = [
     ("libembrace", "Embrace"),
 ];
 
+/// Whether Android keeps its own files there.
+pub(super) fn is_system_path(path: &str) -> bool {
+    SYSTEM.iter().any(|(part, _)| path.starts_with(part))
+}
+
 /// Tells whose the code of a frame is.
 pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if frame.language.is_some() {
         return of_class(&report.process, frame.names().next().unwrap_or_default());
     }
     if frame.image_name.as_deref() == Some("kernel") {
-        return Ownership::new(Owner::System, "the frame is the kernel's");
+        return Ownership::certain(OwnerKind::System, "image name", "the frame is the kernel's");
     }
     let Some(image) = image_of(report, frame) else {
-        return Ownership::new(Owner::Unknown, "the frame lies in no file that the report names");
+        return Ownership::unknown("the frame lies in no file that the report names");
     };
     let path = image.path.as_deref().unwrap_or(&image.name);
-    let said =
-        |owner, what: &str| Ownership::new(owner, format!("{} was loaded from {path}: {what}", image.name));
+    let why = |what: &str| format!("{} was loaded from {path}: {what}", image.name);
     // The system's programs crash, too; the platform's own apps all run in app_process.
     let is_program = report.process.name.as_deref().is_some_and(|name| path.ends_with(&format!("/{name}")));
     if is_program && !image.name.starts_with("app_process") {
-        return said(Owner::App, "the program itself");
+        return Ownership::likely(OwnerKind::App, "executable", why("the program itself"));
     }
     if let Some((_, what)) = SYSTEM.iter().find(|(part, _)| path.starts_with(part)) {
-        return said(Owner::System, what);
+        return Ownership::certain(OwnerKind::System, "path", why(what));
     }
     // What has no file is the kernel's page, or memory that the runtime or the app filled.
     if path.starts_with("[vdso") || path.starts_with("<anonymous") || path.starts_with("[anon:dalvik") {
-        return said(Owner::System, "no file of the app");
+        return Ownership::strong(OwnerKind::System, "path", why("no file of the app"));
     }
     let is_of_app =
         ["/data/app/", "/data/app-lib/", "/data/data/", "/data/user/", "/mnt/asec/", "/mnt/expand/"];
     if is_of_app.iter().any(|part| path.starts_with(part)) {
         if !is_own_package(&report.process, path) {
-            return said(Owner::Sdk, "another package's library, which the app loaded");
+            let what = "another package's library, which the app loaded";
+            return Ownership::strong(OwnerKind::Sdk, "path", why(what));
         }
         let library = LIBRARY_FILES.iter().find(|(name, _)| image.name.starts_with(name));
         return match library {
-            Some((_, what)) => said(Owner::Sdk, what),
-            None => said(
-                Owner::App,
-                "the app's package; the path alone does not tell the app's own libraries from a third party's",
+            Some((_, what)) => Ownership::strong(OwnerKind::Sdk, "file name", why(what)),
+            None => Ownership::likely(
+                OwnerKind::App,
+                "path",
+                why(
+                    "the app's package; the path alone does not tell the app's own libraries from a third party's",
+                ),
             ),
         };
     }
     match path.starts_with("/data/local/") {
-        true => said(Owner::App, "the program itself"),
-        false => said(Owner::Unknown, "neither the system's place nor the app's"),
+        true => Ownership::likely(OwnerKind::App, "executable", why("the program itself")),
+        false => Ownership::unknown(why("neither the system's place nor the app's")),
     }
 }
 
@@ -158,20 +166,21 @@ fn of_class(process: &Process, name: &str) -> Ownership {
         .as_deref()
         .filter(|package| name.strip_prefix(package).is_some_and(|rest| rest.starts_with('.')));
     if let Some(package) = own {
-        return Ownership::new(Owner::App, format!("{name} is in the app's package {package}"));
+        let why = format!("{name} is in the app's package {package}");
+        return Ownership::strong(OwnerKind::App, "class name", why);
     }
     if let Some((part, what)) = platform {
-        return Ownership::new(Owner::System, format!("classes of {part}* are {what}"));
+        let why = format!("classes of {part}* are {what}");
+        return Ownership::strong(OwnerKind::System, "class name", why);
     }
     if let Some((part, what)) = library {
-        return Ownership::new(Owner::Sdk, format!("classes of {part}* are {what}, which the app ships"));
+        let why = format!("classes of {part}* are {what}, which the app ships");
+        return Ownership::strong(OwnerKind::Sdk, "class name", why);
     }
-    Ownership::new(
-        Owner::App,
-        format!(
-            "{name} is neither the platform's nor a library's that backtrail knows, so it is taken for the app's"
-        ),
-    )
+    let why = format!(
+        "{name} is neither the platform's nor a library's that backtrail knows, so it is taken for the app's"
+    );
+    Ownership::likely(OwnerKind::App, "class name", why)
 }
 
 #[cfg(test)]
@@ -185,14 +194,14 @@ mod tests {
         report
     }
 
-    fn native(path: &str) -> Owner {
+    fn native(path: &str) -> OwnerKind {
         let mut report = report();
         let name = path.rsplit(['/', '!']).next().unwrap().to_owned();
         report.process.images = vec![Image { name, path: Some(path.to_owned()), ..Image::default() }];
         owner_of(&report, &Frame { image: Some(0), ..Frame::new(0) }).owner
     }
 
-    fn java(name: &str) -> Owner {
+    fn java(name: &str) -> OwnerKind {
         let reported = Some(ReportedSymbol { name: name.to_owned(), ..ReportedSymbol::default() });
         owner_of(&report(), &Frame { reported, language: Some(Language::Java), ..Frame::new(0) }).owner
     }
@@ -200,14 +209,14 @@ mod tests {
     #[test]
     fn files_by_their_place() {
         for (path, expected) in [
-            ("/apex/com.android.runtime/lib64/bionic/libc.so", Owner::System),
-            ("/system/lib64/libart.so", Owner::System),
-            ("/memfd:jit-cache (deleted)", Owner::System),
-            ("/data/app/~~x==/com.example.shop-y==/lib/arm64/libshop.so", Owner::App),
-            ("/data/app/com.example.shop-1/base.apk!libshop.so", Owner::App),
-            ("/data/app/com.example.shop-1/lib/arm64/libflutter.so", Owner::Sdk),
-            ("/data/app/com.google.android.webview-1/base.apk", Owner::Sdk),
-            ("/data/local/tmp/test", Owner::App),
+            ("/apex/com.android.runtime/lib64/bionic/libc.so", OwnerKind::System),
+            ("/system/lib64/libart.so", OwnerKind::System),
+            ("/memfd:jit-cache (deleted)", OwnerKind::System),
+            ("/data/app/~~x==/com.example.shop-y==/lib/arm64/libshop.so", OwnerKind::App),
+            ("/data/app/com.example.shop-1/base.apk!libshop.so", OwnerKind::App),
+            ("/data/app/com.example.shop-1/lib/arm64/libflutter.so", OwnerKind::Sdk),
+            ("/data/app/com.google.android.webview-1/base.apk", OwnerKind::Sdk),
+            ("/data/local/tmp/test", OwnerKind::App),
         ] {
             assert_eq!(native(path), expected, "{path}");
         }
@@ -216,13 +225,13 @@ mod tests {
     #[test]
     fn classes_by_their_package() {
         for (name, expected) in [
-            ("android.os.Handler.dispatchMessage", Owner::System),
-            ("android.support.v4.app.Fragment.x", Owner::Sdk),
-            ("androidx.appcompat.app.X.y", Owner::Sdk),
-            ("com.example.shop.Cart.total", Owner::App),
-            ("com.example.shopping.Cart.total", Owner::App),
-            ("java.util.ArrayList.get", Owner::System),
-            ("a.b.c.d", Owner::App),
+            ("android.os.Handler.dispatchMessage", OwnerKind::System),
+            ("android.support.v4.app.Fragment.x", OwnerKind::Sdk),
+            ("androidx.appcompat.app.X.y", OwnerKind::Sdk),
+            ("com.example.shop.Cart.total", OwnerKind::App),
+            ("com.example.shopping.Cart.total", OwnerKind::App),
+            ("java.util.ArrayList.get", OwnerKind::System),
+            ("a.b.c.d", OwnerKind::App),
         ] {
             assert_eq!(java(name), expected, "{name}");
         }

@@ -11,11 +11,17 @@ pub(crate) mod skip;
 
 use crate::names::{base_name, cite, image_name, is_any_of};
 use backtrail_core::Trust;
-use backtrail_model::{Frame, Report};
-use owner::{Owner, Ownership};
+use backtrail_model::{Frame, Image, OwnerKind, Process, Report};
+use owner::Ownership;
+use paths::{INJECTED_PATHS, SYSTEM_PATHS, rule_for};
 use skip::{REPORTER_IMAGES, skip_reason};
 
-/// Tells whose the code of a frame is.
+/// Whose the code of a frame is: the owner that the frame has, else that of its image.
+pub(crate) fn kind_of(report: &Report, frame: &Frame) -> OwnerKind {
+    frame.owner.as_ref().map_or_else(|| owner_of(report, frame).owner, |owner| owner.kind)
+}
+
+/// Tells whose the code of a frame is, by its image or its class alone.
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source.is_android_or_java() {
         android::owner_of(report, frame)
@@ -38,8 +44,6 @@ pub(crate) struct Suspect<'r> {
     pub(crate) frame: &'r Frame,
     /// How many frames lie further in.
     pub(crate) position: usize,
-    /// Whose its image is.
-    pub(crate) ownership: Ownership,
     /// Sentences on the frames that were passed over.
     pub(crate) passed: Vec<String>,
     /// Whether it is only where the app began: `main`, which runs the event loop that all else happens below.
@@ -62,9 +66,19 @@ fn is_entry(frames: &[Frame], position: usize) -> bool {
     frames.get(..position).unwrap_or_default().iter().any(|frame| is_any_of(frame, &EVENT_LOOPS))
 }
 
-/// Whether the code at `frame` is the system's, by its image.
+/// Whether the code at `frame` is the system's.
 pub fn is_system(report: &Report, frame: &Frame) -> bool {
-    owner_of(report, frame).owner == Owner::System
+    kind_of(report, frame) == OwnerKind::System
+}
+
+/// Whether an image is the system's by its path alone, and not the process's own executable: no code of an app was linked into
+/// it.
+pub fn is_system_image(process: &Process, image: &Image) -> bool {
+    let Some(path) = image.path.as_deref().filter(|path| process.path.as_deref() != Some(*path)) else {
+        return false;
+    };
+    let is_injected = rule_for(&INJECTED_PATHS, path).is_some();
+    !is_injected && (rule_for(&SYSTEM_PATHS, path).is_some() || android::is_system_path(path))
 }
 
 /// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
@@ -76,14 +90,13 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
         if frame.trust == Trust::Scan {
             continue;
         }
-        let ownership = owner_of(report, frame);
-        match ownership.owner {
-            Owner::System => continue,
-            Owner::Unknown => {
-                unknown = unknown.or(Some((position, frame, ownership)));
+        match kind_of(report, frame) {
+            OwnerKind::System => continue,
+            OwnerKind::Unknown => {
+                unknown = unknown.or(Some((position, frame)));
                 continue;
             }
-            Owner::App | Owner::Sdk => {}
+            OwnerKind::App | OwnerKind::Sdk => {}
         }
         if let Some(reason) = passing_reason(report, frame) {
             if passed.len() < MAX_CITED {
@@ -91,12 +104,12 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
             }
             continue;
         }
-        return Some(Suspect { frame, position, ownership, passed, is_entry: is_entry(frames, position) });
+        return Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) });
     }
     // A frame whose image nobody knows counts only where nothing better is found.
-    let named = |(_, frame, _): &(usize, &Frame, Ownership)| image_name(report, frame).is_some();
-    let (position, frame, ownership) = unknown.filter(named)?;
-    Some(Suspect { frame, position, ownership, passed, is_entry: is_entry(frames, position) })
+    let named = |(_, frame): &(usize, &Frame)| image_name(report, frame).is_some();
+    let (position, frame) = unknown.filter(named)?;
+    Some(Suspect { frame, position, passed, is_entry: is_entry(frames, position) })
 }
 
 /// How many frames are a signal handler's: the crash reporter at work.

@@ -4,31 +4,37 @@ use super::paths::{
     APPLE_IN_BUNDLE, INJECTED_PATHS, SYSTEM_PATHS, bundle_root, is_system_name, rule_for, without_private,
 };
 use crate::names::{image_name, image_of, is_any_of};
-use backtrail_model::{Frame, Image, Process, Report};
-
-/// Who made an image.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Owner {
-    /// The app.
-    App,
-    /// Somebody whose library the app ships or loads.
-    Sdk,
-    /// Apple.
-    System,
-    /// Nobody knows: the report has neither path nor a telling name.
-    Unknown,
-}
+use backtrail_core::Confidence;
+use backtrail_model::{Frame, Image, OwnerKind, Process, Report};
 
 /// An owner, and what says so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Ownership {
-    pub(crate) owner: Owner,
+    pub(crate) owner: OwnerKind,
+    /// By what it was told, in a word or two.
+    pub(crate) how: &'static str,
+    pub(crate) confidence: Option<Confidence>,
     pub(crate) why: String,
 }
 
 impl Ownership {
-    pub(super) fn new(owner: Owner, why: impl Into<String>) -> Self {
-        Self { owner, why: why.into() }
+    /// What is sure: the system's own places.
+    pub(super) fn certain(owner: OwnerKind, how: &'static str, why: impl Into<String>) -> Self {
+        Self { owner, how, confidence: Some(Confidence::Certain), why: why.into() }
+    }
+
+    pub(super) fn strong(owner: OwnerKind, how: &'static str, why: impl Into<String>) -> Self {
+        Self { owner, how, confidence: Some(Confidence::Strong), why: why.into() }
+    }
+
+    /// What may be otherwise: others' libraries may have been linked into the app's executable, and its makers' own may
+    /// ship beside it.
+    pub(super) fn likely(owner: OwnerKind, how: &'static str, why: impl Into<String>) -> Self {
+        Self { owner, how, confidence: Some(Confidence::Likely), why: why.into() }
+    }
+
+    pub(super) fn unknown(why: impl Into<String>) -> Self {
+        Self { owner: OwnerKind::Unknown, how: "", confidence: None, why: why.into() }
     }
 }
 
@@ -45,31 +51,29 @@ pub(crate) fn owner_of_image(report: &Report, image: &Image) -> Ownership {
     let process = &report.process;
     let Some(path) = image.path.as_deref().filter(|path| path.contains('/')) else {
         if image.source.as_deref() == Some("S") {
-            return Ownership::new(
-                Owner::System,
+            return Ownership::certain(
+                OwnerKind::System,
+                "shared cache",
                 format!("{} lies in the system's shared cache", image.name),
             );
         }
         return owner_by_name(report, Some(&image.name));
     };
     if let Some(rule) = rule_for(&INJECTED_PATHS, path) {
-        return Ownership::new(Owner::Sdk, format!("{} was loaded from {path}: {}", image.name, rule.what));
+        let why = format!("{} was loaded from {path}: {}", image.name, rule.what);
+        return Ownership::strong(OwnerKind::Sdk, "path", why);
     }
     if let Some(rule) = rule_for(&SYSTEM_PATHS, path) {
-        return Ownership::new(
-            Owner::System,
-            format!("{} was loaded from {path}: {}", image.name, rule.what),
-        );
+        let why = format!("{} was loaded from {path}: {}", image.name, rule.what);
+        return Ownership::certain(OwnerKind::System, "path", why);
     }
     if is_system_app(report, path) {
         let why = format!("{} was loaded from {path}, where iOS keeps its own apps", image.name);
-        return Ownership::new(Owner::System, why);
+        return Ownership::certain(OwnerKind::System, "path", why);
     }
     if is_main_binary(process, image, path) {
-        return Ownership::new(
-            Owner::App,
-            format!("{} is the process's own executable ({path})", image.name),
-        );
+        let why = format!("{} is the process's own executable ({path})", image.name);
+        return Ownership::likely(OwnerKind::App, "executable", why);
     }
     match shared_bundle(process, path) {
         Some(root) => inside_the_bundle(process, image, path, root),
@@ -112,25 +116,32 @@ fn shared_bundle<'p>(process: &Process, path: &'p str) -> Option<&'p str> {
 fn inside_the_bundle(process: &Process, image: &Image, path: &str, root: &str) -> Ownership {
     let file = path.rsplit('/').next().unwrap_or(path);
     if let Some((_, what)) = APPLE_IN_BUNDLE.iter().find(|(name, _)| is_apple_file(file, name)) {
-        return Ownership::new(Owner::System, format!("{file} lies inside the app and is {what}"));
+        let why = format!("{file} lies inside the app and is {what}");
+        return Ownership::strong(OwnerKind::System, "file name", why);
     }
     if is_debug_dylib(process, file) {
         let why = format!("{file} is the app's own code, which debug builds keep in a library of its own");
-        return Ownership::new(Owner::App, why);
+        return Ownership::likely(OwnerKind::App, "file name", why);
     }
     let inside = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
-    let rest = match &image.bundle_id {
+    let ships = |rest: &str| format!("{} ships inside the app ({inside}); {rest}", image.name);
+    match &image.bundle_id {
         Some(id) if shared_identifier(process, image) => {
-            format!(
+            let rest = format!(
                 "its bundle identifier {id} begins as the app's: it may be the app's makers' own framework"
-            )
+            );
+            Ownership::likely(OwnerKind::Sdk, "bundle path", ships(&rest))
         }
-        Some(id) => format!("its bundle identifier {id} is not of the app's family"),
+        Some(id) => {
+            let rest = format!("its bundle identifier {id} is not of the app's family");
+            Ownership::strong(OwnerKind::Sdk, "bundle identifier", ships(&rest))
+        }
         None => {
-            "the path alone does not tell a framework of the app's own makers from a third party's".to_owned()
+            let rest =
+                "the path alone does not tell a framework of the app's own makers from a third party's";
+            Ownership::likely(OwnerKind::Sdk, "bundle path", ships(rest))
         }
-    };
-    Ownership::new(Owner::Sdk, format!("{} ships inside the app ({inside}); {rest}", image.name))
+    }
 }
 
 /// `libswift` begins many names; the others name one framework each.
@@ -172,28 +183,27 @@ fn shared_identifier(process: &Process, image: &Image) -> bool {
 fn outside_the_bundle(image: &Image, path: &str) -> Ownership {
     let why =
         format!("{} was loaded from {path}, neither the app's bundle nor the system's place", image.name);
-    Ownership::new(Owner::Sdk, why)
+    Ownership::likely(OwnerKind::Sdk, "path", why)
 }
 
 fn owner_by_name(report: &Report, name: Option<&str>) -> Ownership {
     let process = &report.process;
     let Some(name) = name else {
-        return Ownership::new(Owner::Unknown, "the frame lies in no image that the report names");
+        return Ownership::unknown("the frame lies in no image that the report names");
     };
     let own = [process.name.as_deref(), process.identifier.as_deref()];
     if own.contains(&Some(name)) {
-        return Ownership::new(Owner::App, format!("{name} is the process's own name"));
+        return Ownership::likely(OwnerKind::App, "image name", format!("{name} is the process's own name"));
     }
     if is_system_name(name) {
-        return Ownership::new(Owner::System, format!("{name} is the name of one of the system's images"));
+        let why = format!("{name} is the name of one of the system's images");
+        return Ownership::strong(OwnerKind::System, "image name", why);
     }
     if process.name.is_none() && process.path.is_none() && has_main(report, name) {
-        return Ownership::new(
-            Owner::App,
-            format!("{name} is the process's executable: it has the function `main`"),
-        );
+        let why = format!("{name} is the process's executable: it has the function `main`");
+        return Ownership::likely(OwnerKind::App, "function main", why);
     }
-    Ownership::new(Owner::Unknown, format!("the report gives no path for {name}"))
+    Ownership::unknown(format!("the report gives no path for {name}"))
 }
 
 /// Whether a stack of the report runs through `main` in the image of that name.

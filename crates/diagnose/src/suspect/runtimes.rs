@@ -1,23 +1,23 @@
 //! Whose code a frame is in reports of runtimes, sanitizers, debuggers and Linux's kernel: by the file of its source, the
 //! file of its image, and its name.
 
-use super::owner::{Owner, Ownership};
+use super::owner::Ownership;
 use crate::names::{base_name, image_name, image_of};
-use backtrail_model::{Frame, Language, Report, Source};
+use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
 
 /// What a path holds, and whose the code there is.
 struct PlaceRule {
     part: &'static str,
-    owner: Owner,
+    owner: OwnerKind,
     what: &'static str,
 }
 
 const fn system(part: &'static str, what: &'static str) -> PlaceRule {
-    PlaceRule { part, owner: Owner::System, what }
+    PlaceRule { part, owner: OwnerKind::System, what }
 }
 
 const fn library(part: &'static str, what: &'static str) -> PlaceRule {
-    PlaceRule { part, owner: Owner::Sdk, what }
+    PlaceRule { part, owner: OwnerKind::Sdk, what }
 }
 
 /// Parts of the paths of source files. The first that fits decides.
@@ -266,9 +266,17 @@ const KERNEL_SKIPPED: [&str; 62] = [
     "refcount_warn_saturate",
 ];
 
+/// What a path or a name says. What is taken for the program's own may be a library that was built with it.
+fn told(owner: OwnerKind, why: impl Into<String>) -> Ownership {
+    match owner {
+        OwnerKind::Unknown => Ownership::unknown(why),
+        OwnerKind::App => Ownership::likely(owner, "path or name", why),
+        OwnerKind::Sdk | OwnerKind::System => Ownership::strong(owner, "path or name", why),
+    }
+}
+
 /// Tells whose the code of a frame is.
 pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
-    let said = |owner, why: String| Ownership::new(owner, why);
     let name = frame.names().next().unwrap_or_default();
     let base = base_name(name);
     if report.source == Source::LinuxKernel {
@@ -277,29 +285,32 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     let file = frame.functions.first().and_then(|function| function.file.as_deref());
     let file = file.or(frame.reported.as_ref().and_then(|symbol| symbol.file.as_deref())).unwrap_or_default();
     if let Some(rule) = SOURCES.iter().find(|rule| holds(file, rule.part)) {
-        return said(rule.owner, format!("{file}: {}", rule.what));
+        return told(rule.owner, format!("{file}: {}", rule.what));
     }
     match frame.language {
         Some(Language::Go) => return go(name, file),
         Some(Language::JavaScript) if matches!(file, "<anonymous>" | "native") => {
-            return said(Owner::System, format!("{name} is a function of the engine"));
+            return told(OwnerKind::System, format!("{name} is a function of the engine"));
         }
         Some(Language::DotNet) => return dot_net(name),
         Some(Language::Java) => return java(name),
         Some(_) => {
-            return said(Owner::App, format!("{file} is neither the language's nor an installed package's"));
+            return told(
+                OwnerKind::App,
+                format!("{file} is neither the language's nor an installed package's"),
+            );
         }
         None => {}
     }
     if SYSTEM_FUNCTIONS.iter().any(|begin| base.starts_with(begin)) || INTERCEPTED.contains(&base) {
-        return said(
-            Owner::System,
+        return told(
+            OwnerKind::System,
             format!("{base} is a function of the C library, a sanitizer or a runtime"),
         );
     }
     let source = file.rsplit('/').next().unwrap_or(file);
     if LIBC_SOURCES.contains(&source) && !file.starts_with("/src/") {
-        return said(Owner::System, format!("{source} is a file of the C library"));
+        return told(OwnerKind::System, format!("{source} is a file of the C library"));
     }
     native(report, frame, file)
 }
@@ -316,14 +327,14 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     let beside = frame.annotations.iter().find_map(|line| line.strip_prefix("from "));
     let path = path.or(beside).unwrap_or_default();
     if SYSTEM_FILES.iter().any(|begin| path.starts_with(begin)) {
-        return Ownership::new(Owner::System, format!("{path} is where the system keeps its libraries"));
+        return told(OwnerKind::System, format!("{path} is where the system keeps its libraries"));
     }
     let image = image_name(report, frame).unwrap_or_default();
     let is_vm = ["libjvm", "jvm.dll", "libjli", "libjava.", "libnio", "libnet."]
         .iter()
         .any(|name| image.starts_with(name));
     if is_vm {
-        return Ownership::new(Owner::System, format!("{image} is the Java virtual machine"));
+        return told(OwnerKind::System, format!("{image} is the Java virtual machine"));
     }
     let is_libc = [
         "libc.so",
@@ -342,19 +353,19 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     .iter()
     .any(|name| image.starts_with(name));
     if is_libc {
-        return Ownership::new(Owner::System, format!("{image} is a library of the system"));
+        return told(OwnerKind::System, format!("{image} is a library of the system"));
     }
     if frame.names().next().is_none() && image.is_empty() {
-        return Ownership::new(Owner::Unknown, "the frame has neither a name nor a file");
+        return told(OwnerKind::Unknown, "the frame has neither a name nor a file");
     }
     if file.is_empty() && path.is_empty() && image.is_empty() {
-        return Ownership::new(
-            Owner::App,
+        return told(
+            OwnerKind::App,
             "nothing says that the code is the system's or a library's, so it is taken for the program's",
         );
     }
     let place = [file, path, image].into_iter().find(|place| !place.is_empty()).unwrap_or_default();
-    Ownership::new(Owner::App, format!("{place} is neither the system's nor an installed package's"))
+    told(OwnerKind::App, format!("{place} is neither the system's nor an installed package's"))
 }
 
 /// Packages of Go's library have no dot in the first part of their path; programs are `main`, modules have a host's name.
@@ -365,9 +376,9 @@ fn go(name: &str, file: &str) -> Ownership {
     );
     let first = package.split('/').next().unwrap_or(&package);
     if is_go_package(first) && !file.contains("/pkg/mod/") {
-        return Ownership::new(Owner::System, format!("{package} is a package of Go's library"));
+        return told(OwnerKind::System, format!("{package} is a package of Go's library"));
     }
-    Ownership::new(Owner::App, format!("{package} is neither Go's library nor a downloaded module"))
+    told(OwnerKind::App, format!("{package} is neither Go's library nor a downloaded module"))
 }
 
 /// The top directories of Go's library.
@@ -427,27 +438,27 @@ fn dot_net(name: &str) -> Ownership {
     let is_system =
         name.starts_with("System.") || name.starts_with("Microsoft.") || name.starts_with("Interop.");
     match is_system {
-        true => Ownership::new(Owner::System, format!("{name} is of .NET's libraries")),
-        false => Ownership::new(Owner::App, format!("{name} is not of .NET's libraries")),
+        true => told(OwnerKind::System, format!("{name} is of .NET's libraries")),
+        false => told(OwnerKind::App, format!("{name} is not of .NET's libraries")),
     }
 }
 
 fn java(name: &str) -> Ownership {
     const JDK: [&str; 6] = ["java.", "javax.", "jdk.", "sun.", "com.sun.", "oracle."];
     match JDK.iter().find(|begin| name.starts_with(*begin)) {
-        Some(begin) => Ownership::new(Owner::System, format!("classes of {begin}* are Java's library")),
-        None => Ownership::new(Owner::App, format!("{name} is not of Java's library")),
+        Some(begin) => told(OwnerKind::System, format!("classes of {begin}* are Java's library")),
+        None => told(OwnerKind::App, format!("{name} is not of Java's library")),
     }
 }
 
 /// All of it is the kernel; what only reports the fault, or runs because of it, is passed over.
 fn kernel(frame: &Frame, name: &str) -> Ownership {
     if KERNEL_SKIPPED.iter().any(|begin| name.starts_with(begin)) {
-        return Ownership::new(Owner::System, format!("{name} reports what was found"));
+        return told(OwnerKind::System, format!("{name} reports what was found"));
     }
     match frame.image_name.as_deref().filter(|image| *image != "vmlinux") {
-        Some(module) => Ownership::new(Owner::Sdk, format!("{module} is a module of the kernel")),
-        None => Ownership::new(Owner::App, "the kernel's own code"),
+        Some(module) => told(OwnerKind::Sdk, format!("{module} is a module of the kernel")),
+        None => told(OwnerKind::App, "the kernel's own code"),
     }
 }
 
@@ -456,7 +467,7 @@ mod tests {
     use super::*;
     use backtrail_model::ReportedSymbol;
 
-    fn owner(source: Source, language: Option<Language>, name: &str, file: &str) -> Owner {
+    fn owner(source: Source, language: Option<Language>, name: &str, file: &str) -> OwnerKind {
         let report = Report { source, ..Report::default() };
         let file = Some(file.to_owned()).filter(|file| !file.is_empty());
         let reported = Some(ReportedSymbol { name: name.to_owned(), file, ..ReportedSymbol::default() });
@@ -467,42 +478,48 @@ mod tests {
     fn frames_by_their_source_and_name() {
         let (python, go, script) = (Some(Language::Python), Some(Language::Go), Some(Language::JavaScript));
         for (source, language, name, file, expected) in [
-            (Source::PythonTraceback, python, "f", "/app/x.py", Owner::App),
-            (Source::PythonTraceback, python, "f", "/usr/lib/python3.11/json/decoder.py", Owner::System),
-            (Source::PythonTraceback, python, "f", "/usr/lib/python3/site-packages/flask/app.py", Owner::Sdk),
-            (Source::GoTrace, go, "main.(*T).f", "/src/main.go", Owner::App),
+            (Source::PythonTraceback, python, "f", "/app/x.py", OwnerKind::App),
+            (Source::PythonTraceback, python, "f", "/usr/lib/python3.11/json/decoder.py", OwnerKind::System),
+            (
+                Source::PythonTraceback,
+                python,
+                "f",
+                "/usr/lib/python3/site-packages/flask/app.py",
+                OwnerKind::Sdk,
+            ),
+            (Source::GoTrace, go, "main.(*T).f", "/src/main.go", OwnerKind::App),
             (
                 Source::GoTrace,
                 go,
                 "net/http.(*Server).Serve",
                 "/usr/local/go/src/net/http/server.go",
-                Owner::System,
+                OwnerKind::System,
             ),
-            (Source::GoTrace, go, "runtime.gopanic", "/usr/local/go/src/runtime/panic.go", Owner::System),
+            (Source::GoTrace, go, "runtime.gopanic", "/usr/local/go/src/runtime/panic.go", OwnerKind::System),
             (
                 Source::GoTrace,
                 go,
                 "github.com/a/b.F",
                 "/home/u/go/pkg/mod/github.com/a/b@v1/f.go",
-                Owner::Sdk,
+                OwnerKind::Sdk,
             ),
-            (Source::GoTrace, go, "github.com/me/app/api.F", "/home/u/app/api/f.go", Owner::App),
-            (Source::JavaScriptError, script, "f", "node:internal/main", Owner::System),
-            (Source::JavaScriptError, script, "f", "/app/node_modules/express/x.js", Owner::Sdk),
-            (Source::JavaScriptError, script, "f", "/app/x.js", Owner::App),
-            (Source::Sanitizer, None, "__asan_memcpy", "", Owner::System),
-            (Source::Sanitizer, None, "malloc", "", Owner::System),
-            (Source::Sanitizer, None, "parse", "/src/app/p.c", Owner::App),
+            (Source::GoTrace, go, "github.com/me/app/api.F", "/home/u/app/api/f.go", OwnerKind::App),
+            (Source::JavaScriptError, script, "f", "node:internal/main", OwnerKind::System),
+            (Source::JavaScriptError, script, "f", "/app/node_modules/express/x.js", OwnerKind::Sdk),
+            (Source::JavaScriptError, script, "f", "/app/x.js", OwnerKind::App),
+            (Source::Sanitizer, None, "__asan_memcpy", "", OwnerKind::System),
+            (Source::Sanitizer, None, "malloc", "", OwnerKind::System),
+            (Source::Sanitizer, None, "parse", "/src/app/p.c", OwnerKind::App),
             (
                 Source::RustPanic,
                 None,
                 "core::panicking::panic",
                 "/rustc/1/library/core/src/panicking.rs",
-                Owner::System,
+                OwnerKind::System,
             ),
-            (Source::RustPanic, None, "app::f", "src/main.rs", Owner::App),
-            (Source::LinuxKernel, None, "dump_stack", "", Owner::System),
-            (Source::LinuxKernel, None, "vfs_read", "", Owner::App),
+            (Source::RustPanic, None, "app::f", "src/main.rs", OwnerKind::App),
+            (Source::LinuxKernel, None, "dump_stack", "", OwnerKind::System),
+            (Source::LinuxKernel, None, "vfs_read", "", OwnerKind::App),
         ] {
             assert_eq!(owner(source, language, name, file), expected, "{name} {file}");
         }

@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use syn::{Item, ReturnType, UseTree, Visibility};
 
 /// Whose types stay inside.
-const HIDDEN: [&str; 12] = [
+const HIDDEN: [&str; 13] = [
     "elsa",
     "flate2",
     "gimli",
@@ -18,6 +18,7 @@ const HIDDEN: [&str; 12] = [
     "ruzstd",
     "self_cell",
     "sha2",
+    "toml",
     "zip",
 ];
 

@@ -326,7 +326,7 @@ fn any_model_gets_an_answer() {
         let explanation = explain(&report);
         check(&explanation, &report);
         rules.insert(explanation.rule);
-        let attribution = attribute(&report);
+        let attribution = attribute(&report, &explanation);
         assert!(!attribution.evidence.is_empty(), "{report:?}");
         assert_eq!(explanation, explain(&report));
     }
@@ -344,5 +344,5 @@ fn huge_reports_cost_little_more_than_ordinary_ones() {
     let frames: Vec<Frame> = (0..200_000).map(Frame::new).collect();
     report.process.threads[0].frames = frames;
     check(&explain(&report), &report);
-    assert!(!attribute(&report).evidence.is_empty());
+    assert!(!attribute(&report, &explain(&report)).evidence.is_empty());
 }

@@ -2,8 +2,9 @@
 
 use super::super::testing::report;
 use super::super::{Explanation, explain};
-use crate::{Verdict, attribute, blamed};
+use crate::{attribute, blamed};
 use backtrail_core::Trust;
+use backtrail_model::OwnerKind;
 use backtrail_model::{Image, Report, Source};
 use backtrail_report::{Limits, parse};
 
@@ -150,16 +151,20 @@ fn a_destroyed_lock_is_no_wrong_size() {
     assert!(!text(&explanation).contains("size"), "{}", text(&explanation));
 }
 
+fn verdict(report: &backtrail_model::Report) -> OwnerKind {
+    attribute(report, &explain(report)).verdict
+}
+
 #[test]
 fn a_signal_from_outside_is_no_fault_of_the_stack() {
     let signal = "signal 6 (SIGABRT), code 0 (SI_USER from pid 1234, uid 1000), fault addr --------";
     let report = tombstone("com.x.shop", signal, "", &[SHOP]);
     let explanation = explain(&report);
     assert_eq!(explanation.title, "SIGABRT sent by another process", "{}", text(&explanation));
-    assert_eq!(attribute(&report).verdict, Verdict::Unknown);
+    assert_eq!(verdict(&report), OwnerKind::Unknown);
     assert!(blamed(&report).is_none());
     let own = signal.replace("1234", "42");
-    assert_eq!(attribute(&tombstone("com.x.shop", &own, "", &[SHOP])).verdict, Verdict::App);
+    assert_eq!(verdict(&tombstone("com.x.shop", &own, "", &[SHOP])), OwnerKind::App);
 }
 
 #[test]
@@ -173,10 +178,10 @@ fn programs_of_the_system_that_crash_are_looked_at_first() {
     ];
     let report = tombstone("crasher64", signal, "", &rows);
     assert_eq!(blamed(&report).map(|blamed| blamed.frame.index), Some(2));
-    assert_eq!(attribute(&report).verdict, Verdict::App);
+    assert_eq!(verdict(&report), OwnerKind::App);
     // Of an app the same library is the system's; the end itself is never the place.
     let system: [&str; 3] = [rows[0], rows[1], "/system/lib64/libart.so (art::Runtime::Abort()+4)"];
     let report = tombstone("com.x.shop", signal, "", &system);
     assert_eq!(blamed(&report).map(|blamed| blamed.frame.index), Some(2));
-    assert_eq!(attribute(&report).verdict, Verdict::System);
+    assert_eq!(verdict(&report), OwnerKind::System);
 }

@@ -1,8 +1,9 @@
 //! Real reports: CrashProbe's crashes, whose kind is the file's name, and Apple's own.
 
 use super::super::{Explanation, explain};
-use crate::{Attribution, Verdict, attribute};
+use crate::{Attribution, attribute};
 use backtrail_core::Function;
+use backtrail_model::OwnerKind;
 use backtrail_model::Report;
 use backtrail_report::{Limits, parse};
 use backtrail_testkit::corpus_file;
@@ -170,16 +171,16 @@ fn and_without_registers_no_more_than_those_tell() {
 }
 
 /// CrashProbe's library ships inside of its app, whose maker nothing tells; these stacks say otherwise, or nothing.
-static OTHER_VERDICTS: [(&str, &str, Verdict); 9] = [
-    ("arm64", "smash-the-bottom-of-the-stack", Verdict::Unknown),
-    ("arm64", "smash-the-top-of-the-stack", Verdict::Unknown),
-    ("armv7", "smash-the-bottom-of-the-stack", Verdict::Unknown),
-    ("armv7", "smash-the-top-of-the-stack", Verdict::Unknown),
-    ("armv7", "execute-a-privileged-instruction", Verdict::App),
-    ("x86_64", "smash-the-top-of-the-stack", Verdict::Unknown),
-    ("x86_64", "jump-into-an-nx-page", Verdict::Unknown),
-    ("x86_64", "crash-inside-objc-msgsend", Verdict::App),
-    ("x86_64", "none", Verdict::System),
+static OTHER_VERDICTS: [(&str, &str, OwnerKind); 9] = [
+    ("arm64", "smash-the-bottom-of-the-stack", OwnerKind::Unknown),
+    ("arm64", "smash-the-top-of-the-stack", OwnerKind::Unknown),
+    ("armv7", "smash-the-bottom-of-the-stack", OwnerKind::Unknown),
+    ("armv7", "smash-the-top-of-the-stack", OwnerKind::Unknown),
+    ("armv7", "execute-a-privileged-instruction", OwnerKind::App),
+    ("x86_64", "smash-the-top-of-the-stack", OwnerKind::Unknown),
+    ("x86_64", "jump-into-an-nx-page", OwnerKind::Unknown),
+    ("x86_64", "crash-inside-objc-msgsend", OwnerKind::App),
+    ("x86_64", "none", OwnerKind::System),
 ];
 
 #[test]
@@ -187,12 +188,12 @@ fn crashprobes_crashes_are_its_librarys() {
     for Kind { name, .. } in &KINDS {
         for arch in ARCHS {
             let Some(report) = crashprobe(arch, name, "crash") else { continue };
-            let Attribution { verdict, name: who, evidence } = attribute(&report);
+            let Attribution { verdict, name: who, evidence, .. } = attribute(&report, &explain(&report));
             let other = OTHER_VERDICTS.iter().find(|row| (row.0, row.1) == (arch, *name)).map(|row| row.2);
-            assert_eq!(verdict, other.unwrap_or(Verdict::Sdk), "{arch}/{name}: {evidence:#?}");
+            assert_eq!(verdict, other.unwrap_or(OwnerKind::Sdk), "{arch}/{name}: {evidence:#?}");
             let expected = match verdict {
-                Verdict::App => Some("CrashProbeiOS"),
-                Verdict::Sdk => Some("CrashLibiOS"),
+                OwnerKind::App => Some("CrashProbeiOS"),
+                OwnerKind::Sdk => Some("CrashLibiOS"),
                 _ => None,
             };
             assert_eq!(who.as_deref(), expected, "{arch}/{name}: {evidence:#?}");
@@ -255,47 +256,47 @@ fn apples_reports_are_explained_and_attributed() {
         (
             "apple/text/XCDYouTubeKit-54.txt",
             "Null pointer access at 0x8",
-            Verdict::Sdk,
+            OwnerKind::Sdk,
             Some("XCDYouTubeKit"),
         ),
-        ("apple/text/bruno.txt", "Null pointer access at 0x88", Verdict::App, Some("YetAnotherMac")),
+        ("apple/text/bruno.txt", "Null pointer access at 0x88", OwnerKind::App, Some("YetAnotherMac")),
         (
             "apple/text/electron-crash.txt",
             "Killed for a page of code whose signature does not fit",
-            Verdict::Sdk,
+            OwnerKind::Sdk,
             Some("Electron Framework"),
         ),
         (
             "apple/text/handcrafted.txt",
             "Null pointer access at 0x88",
-            Verdict::System,
+            OwnerKind::System,
             Some("libsystem_kernel.dylib"),
         ),
-        ("apple/text/UmengDemo.crash", "The process received SIGSEGV", Verdict::App, Some("DemoApp")),
-        ("apple/text/xcode16.txt", "The report does not tell what happened", Verdict::Unknown, None),
+        ("apple/text/UmengDemo.crash", "The process received SIGSEGV", OwnerKind::App, Some("DemoApp")),
+        ("apple/text/xcode16.txt", "The report does not tell what happened", OwnerKind::Unknown, None),
         (
             "apple/text/xcode_simulated.crash",
             "The report does not tell what happened",
-            Verdict::Unknown,
+            OwnerKind::Unknown,
             None,
         ),
         (
             "apple/ips/AppleJson.ips",
             "Private data accessed without a usage description",
-            Verdict::App,
+            OwnerKind::App,
             Some("Demo"),
         ),
         (
             "apple/ips/AppleConverted.log",
             "Private data accessed without a usage description",
-            Verdict::App,
+            OwnerKind::App,
             Some("Demo"),
         ),
-        ("apple/ips/AppleDemo.ips", "Deliberate trap", Verdict::App, Some("demo")),
+        ("apple/ips/AppleDemo.ips", "Deliberate trap", OwnerKind::App, Some("demo")),
         (
             "apple/ips/DuckDuckGo-ExampleCrash.ips",
             "Swift fatal error: Fatal error triggered from the Debug menu",
-            Verdict::App,
+            OwnerKind::App,
             Some("DuckDuckGo"),
         ),
     ];
@@ -304,7 +305,7 @@ fn apples_reports_are_explained_and_attributed() {
         let report = read(&path);
         let explanation = explain(&report);
         assert!(explanation.title.starts_with(title), "{file}: {explanation:#?}");
-        let attribution = attribute(&report);
+        let attribution = attribute(&report, &explain(&report));
         assert_eq!(
             (attribution.verdict, attribution.name.as_deref()),
             (verdict, name),
