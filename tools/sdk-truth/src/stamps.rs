@@ -12,6 +12,7 @@ use crate::cases::{app_objects, link, order_file, shown};
 use crate::libraries::Library;
 
 const NAME: &str = "vendor";
+const VERSION: &str = "2.1";
 
 pub(crate) fn cases(cache: &Path, arch: &str, libraries: &[Library]) -> Result<()> {
     for library in libraries {
@@ -44,7 +45,7 @@ pub(crate) fn cases(cache: &Path, arch: &str, libraries: &[Library]) -> Result<(
 
 fn stamped(cache: &Path, file: &Path, name: &str) -> Result<PathBuf> {
     let data = std::fs::read(file).map_err(|error| error.to_string())?;
-    let stamped = stamp(&data, NAME).map_err(|error| format!("{}: {error}", file.display()))?;
+    let stamped = stamp(&data, NAME, Some(VERSION)).map_err(|error| format!("{}: {error}", file.display()))?;
     let again = unstamp(&stamped.bytes, NAME).map_err(|error| error.to_string())?;
     println!(
         "  {name}: {} sections stamped, unstamped {}",
