@@ -114,17 +114,20 @@ pub fn map(
         }
     }
     owners.ranges = join(&app, &placed);
-    mark(&mut owners.ranges, stamps(object, fingerprints));
+    let (stamps, notes) = stamps(object, fingerprints);
+    mark(&mut owners.ranges, stamps);
+    owners.notes.extend(notes);
     Ok(owners)
 }
 
 /// The sections that a vendor stamped: they say themselves whose they are.
-fn stamps(object: &Object<'_>, fingerprints: &[Fingerprint]) -> Vec<OwnedRange> {
-    let named = stamp::read(object).into_iter().map(|owned| {
+fn stamps(object: &Object<'_>, fingerprints: &[Fingerprint]) -> (Vec<OwnedRange>, Vec<String>) {
+    let (stamped, notes) = stamp::read(object);
+    let named = stamped.into_iter().map(|owned| {
         let known = fingerprints.iter().find(|known| known.name.eq_ignore_ascii_case(&owned.owner));
         OwnedRange { owner: known.map_or(owned.owner, |known| known.name.clone()), ..owned }
     });
-    named.collect()
+    (named.collect(), notes)
 }
 
 /// Puts certain ranges in the place of what they lie over.

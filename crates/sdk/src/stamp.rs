@@ -210,8 +210,9 @@ impl Names {
     }
 }
 
-/// The ranges of an app, or of its dSYM, that bear a stamp. Names are those of the stamps, versions those of the records.
-pub(crate) fn read(object: &Object<'_>) -> Vec<OwnedRange> {
+/// The ranges of an app, or of its dSYM, that bear a stamp, and what is to be said about records. Names are those of the stamps,
+/// versions those of the records.
+pub(crate) fn read(object: &Object<'_>) -> (Vec<OwnedRange>, Vec<String>) {
     let is_mach_o = object.format() == backtrail_object::Format::MachO;
     let sections = object.sections().iter().filter(|section| section.is_code && section.is_loaded);
     let mut stamped: Vec<OwnedRange> = sections
@@ -227,9 +228,6 @@ pub(crate) fn read(object: &Object<'_>) -> Vec<OwnedRange> {
         })
         .filter(|owned| !owned.range.is_empty())
         .collect();
-    if stamped.is_empty() {
-        return stamped;
-    }
     let records = record::read(object);
     for owned in &mut stamped {
         let mut versions =
@@ -238,5 +236,13 @@ pub(crate) fn read(object: &Object<'_>) -> Vec<OwnedRange> {
         let first = versions.next().filter(|version| !version.is_empty());
         owned.version = first.filter(|first| versions.all(|other| other == *first)).cloned();
     }
-    stamped
+    // Seen with zig's own linker for Mach-O.
+    let is_lost = |name: &str| stamped.iter().all(|owned| owned.owner != name);
+    let lost = records.iter().filter(|(name, _)| is_lost(name)).map(|(name, version)| {
+        format!(
+            "the stamp of {name} {version} is in the app without a section of its code: the linker joined it with other code"
+        )
+    });
+    let notes = lost.collect();
+    (stamped, notes)
 }
