@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use backtrail::sdk::{self, Confidence, LearnOptions, OwnedRange};
+use backtrail::sdk::{self, LearnOptions, OwnedRange};
 use backtrail::{Analysis, Limits, NoProgress, Symbols};
-use backtrail_core::Svma;
+use backtrail_core::{Confidence, Svma};
 
 /// The app's `__TEXT`.
 const BASE: u64 = 0x1_0000_0000;

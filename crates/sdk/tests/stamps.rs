@@ -12,8 +12,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use backtrail_core::Confidence;
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{Confidence, LinkMap, Markers, OwnerMap, Stamped, map, map_file, stamp, unstamp};
+use backtrail_sdk::{LinkMap, Markers, OwnerMap, Stamped, map, map_file, stamp, unstamp};
 use backtrail_testkit::TempDir;
 
 /// A program by its name, or the one of an LLVM that Debian has.

@@ -60,8 +60,7 @@ impl Member {
 
     /// An error of this member's content, with its name.
     pub(super) fn in_it(&self, error: Error) -> Error {
-        let offset = error.offset().map_or(0, |offset| offset.get()).saturating_add(self.data as u64);
-        Error::at(error.kind(), offset, format!("member {}: {error}", self.name))
+        error.in_part(&format!("member {}", self.name), self.data as u64)
     }
 }
 
