@@ -130,8 +130,10 @@ struct Changed {
     has_shared: bool,
 }
 
-/// `symbol` is what the object shall ask for.
+/// `symbol` is what the object shall ask for, as C would say it.
 fn stamp_object(object: &[u8], names: &Names, symbol: Option<&str>) -> Result<Changed> {
+    let symbol = symbol.map(|symbol| record::linkage_name(object, symbol));
+    let symbol = symbol.as_deref();
     match object.first_chunk() {
         Some(b"\x7fELF") => elf::stamp(object, names, symbol),
         Some([0xcf | 0xce, 0xfa, 0xed, 0xfe]) => macho::stamp(object, names, symbol),

@@ -4,7 +4,7 @@
 //! keeps it from being dropped while anything mentions these.
 
 use super::edit::Edit;
-use super::{Changed, Names, record};
+use super::{Changed, Names};
 use crate::error::{Error, ErrorKind, Result};
 
 const PROGBITS: u64 = 1;
@@ -64,8 +64,7 @@ pub(super) fn stamp(object: &[u8], names: &Names, symbol: Option<&str>) -> Resul
     }
     let mut new_names = names.elf.as_bytes().to_vec();
     new_names.push(0);
-    let symbol = symbol.map(|symbol| record::linkage_name(object, symbol));
-    layout.add_symbol(object, &mut edit, &mut new_names, symbol.as_deref())?;
+    layout.add_symbol(object, &mut edit, &mut new_names, symbol)?;
     let at = edit.append(&[section_names, &new_names]);
     layout.set(&mut edit, layout.names, Field::Offset, at)?;
     layout.set(&mut edit, layout.names, Field::Size, section_names.len() + new_names.len())?;

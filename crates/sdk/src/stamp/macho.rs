@@ -1,7 +1,7 @@
 //! Mach-O objects: section headers, changed where they stand, and a symbol more. `<mach-o/loader.h>`, `<mach-o/nlist.h>`.
 
 use super::edit::Edit;
-use super::{Changed, Names, record};
+use super::{Changed, Names};
 use crate::error::{Error, ErrorKind, Result};
 
 const SEGMENT_32: u32 = 0x1;
@@ -33,8 +33,7 @@ pub(super) fn stamp(object: &[u8], names: &Names, symbol: Option<&str>) -> Resul
     if marked.is_empty() {
         return Ok(Changed::default());
     }
-    let symbol = symbol.map(|symbol| record::linkage_name(object, symbol));
-    layout.add_symbol(object, &mut edit, symbol.as_deref())?;
+    layout.add_symbol(object, &mut edit, symbol)?;
     let has_shared = layout.has_weak(object, &marked);
     Ok(Changed { bytes: Some(edit.finish()), sections: marked.len(), has_shared })
 }
