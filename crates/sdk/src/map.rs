@@ -89,7 +89,10 @@ pub fn map(
 ) -> Result<OwnerMap> {
     if let Some(link_map) = link_map {
         link_map.check(object)?;
-        return Ok(OwnerMap { ranges: link_map.owned(object, fingerprints), notes: Vec::new() });
+        let (stamps, notes) = stamps(object, fingerprints);
+        let mut ranges = link_map.owned(object, fingerprints);
+        mark(&mut ranges, stamps);
+        return Ok(OwnerMap { ranges, notes });
     }
     let app = App::read(object)?;
     let mut owners = OwnerMap::default();
