@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
         let _ = map_file(data, None, &[learned.fingerprint], None);
     }
     let _ = map_file(data, None, &[], None);
-    if let Ok(stamped) = stamp(data, "fuzz") {
+    if let Ok(stamped) = stamp(data, "fuzz", Some("1")) {
         assert!(unstamp(&stamped.bytes, "fuzz").is_ok());
     }
 });

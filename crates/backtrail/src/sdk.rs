@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use backtrail_core::Arch;
 pub use backtrail_resolve::OwnerSources;
 pub use backtrail_sdk::{
-    AppOwners, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LearnOptions, Learned, LinkMap, OwnedRange,
-    OwnerMap, Stamped,
+    AppOwners, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LONGEST_STAMP_VERSION, LearnOptions, Learned,
+    LinkMap, Markers, OwnedRange, OwnerMap, Stamped,
 };
 use backtrail_store::FileData;
 
@@ -172,7 +172,7 @@ pub fn map(
     fingerprints: &[Fingerprint],
     link_map: Option<&Path>,
 ) -> Result<Vec<AppOwners>, SdkError> {
-    let binary = if app.is_dir() { app.join(app.file_stem().unwrap_or_default()) } else { app.to_owned() };
+    let binary = binary(app);
     let data = open(&binary)?;
     let link_map = match link_map {
         Some(path) => Some((path, LinkMap::parse(&open(path)?).map_err(content(path))?)),
@@ -185,12 +185,26 @@ pub fn map(
     })
 }
 
-/// Marks a library's code with a name.
+/// An app's binary, which a bundle has at a known place.
+fn binary(app: &Path) -> PathBuf {
+    if app.is_dir() { app.join(app.file_stem().unwrap_or_default()) } else { app.to_owned() }
+}
+
+/// Adds what lies between marker functions to what [`map`] found in the same app.
+///
+/// # Errors
+/// Where the app cannot be read.
+pub fn add_markers(app: &Path, markers: &Markers, mapped: &mut [AppOwners]) -> Result<(), SdkError> {
+    let binary = binary(app);
+    markers.add_to(&open(&binary)?, mapped).map_err(content(&binary))
+}
+
+/// Marks a library's code with a name, and an archive with its version.
 ///
 /// # Errors
 /// Where the file is no static library, or cannot be marked.
-pub fn stamp(library: &Path, name: &str) -> Result<Stamped, SdkError> {
-    backtrail_sdk::stamp(&open(library)?, name).map_err(content(library))
+pub fn stamp(library: &Path, name: &str, version: Option<&str>) -> Result<Stamped, SdkError> {
+    backtrail_sdk::stamp(&open(library)?, name, version).map_err(content(library))
 }
 
 /// Takes such a mark away.

@@ -41,6 +41,13 @@ impl Error {
         Self { offset: Some(FileOffset::new(offset)), ..Self::new(kind, detail) }
     }
 
+    /// Of a part of a file that starts at `start`, with its name.
+    pub(crate) fn in_part(self, name: &str, start: u64) -> Self {
+        let offset = self.offset.map_or(start, |offset| start.saturating_add(offset.get()));
+        let source = self.source;
+        Self { source, ..Self::at(self.kind, offset, format!("{name}: {}", self.detail)) }
+    }
+
     /// What kind of trouble it is.
     pub fn kind(&self) -> ErrorKind {
         self.kind

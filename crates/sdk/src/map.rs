@@ -1,7 +1,7 @@
 //! `map`: which ranges of an app belong to which library.
 
 use backtrail_core::{AddrRange, Arch, Confidence, ImageId};
-use backtrail_object::{Format, Kind, Limits, Object, slices};
+use backtrail_object::{Kind, Limits, Object, slices};
 
 use crate::app::App;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,6 +9,7 @@ use crate::fingerprint::Fingerprint;
 use crate::link_map::LinkMap;
 use crate::owned::OwnedRange;
 use crate::place::{How, Placed, place};
+use crate::stamp;
 
 /// The ranges of one app that have an owner, ascending, none over another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -88,7 +89,10 @@ pub fn map(
 ) -> Result<OwnerMap> {
     if let Some(link_map) = link_map {
         link_map.check(object)?;
-        return Ok(OwnerMap { ranges: link_map.owned(object, fingerprints), notes: Vec::new() });
+        let (stamps, notes) = stamps(object, fingerprints);
+        let mut ranges = link_map.owned(object, fingerprints);
+        mark(&mut ranges, stamps);
+        return Ok(OwnerMap { ranges, notes });
     }
     let app = App::read(object)?;
     let mut owners = OwnerMap::default();
@@ -113,26 +117,20 @@ pub fn map(
         }
     }
     owners.ranges = join(&app, &placed);
-    mark(&mut owners.ranges, stamps(object, fingerprints));
+    let (stamps, notes) = stamps(object, fingerprints);
+    mark(&mut owners.ranges, stamps);
+    owners.notes.extend(notes);
     Ok(owners)
 }
 
 /// The sections that a vendor stamped: they say themselves whose they are.
-fn stamps(object: &Object<'_>, fingerprints: &[Fingerprint]) -> Vec<OwnedRange> {
-    let is_mach_o = object.format() == Format::MachO;
-    let sections = object.sections().iter().filter(|section| section.is_code && section.is_loaded);
-    let stamped = sections.filter_map(|section| {
-        let name = section.name.strip_prefix(if is_mach_o { "__text_" } else { "text_" })?;
-        let known = fingerprints.iter().find(|fingerprint| fingerprint.name.eq_ignore_ascii_case(name));
-        Some(OwnedRange {
-            range: section.address,
-            owner: known.map_or(name, |known| &known.name).to_owned(),
-            version: None,
-            confidence: Confidence::Certain,
-            how: "stamp",
-        })
+fn stamps(object: &Object<'_>, fingerprints: &[Fingerprint]) -> (Vec<OwnedRange>, Vec<String>) {
+    let (stamped, notes) = stamp::read(object);
+    let named = stamped.into_iter().map(|owned| {
+        let known = fingerprints.iter().find(|known| known.name.eq_ignore_ascii_case(&owned.owner));
+        OwnedRange { owner: known.map_or(owned.owner, |known| known.name.clone()), ..owned }
     });
-    stamped.collect()
+    (named.collect(), notes)
 }
 
 /// Puts certain ranges in the place of what they lie over.
@@ -158,6 +156,7 @@ fn mark(ranges: &mut Vec<OwnedRange>, certain: Vec<OwnedRange>) {
                     .map(|range| OwnedRange { range, ..old.clone() }),
             );
         }
+        let version = stamp.version.clone().or(version);
         kept.push(OwnedRange { version, ..stamp });
         kept.sort_by_key(|owned| owned.range.start());
         *ranges = kept;

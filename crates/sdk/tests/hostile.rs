@@ -61,15 +61,18 @@ fn what_is_none_is_refused_with_what_was_expected() {
 #[test]
 fn stamps_have_short_names_and_no_bitcode() {
     for name in ["", "ten_letter", "a b", "ä"] {
-        assert!(stamp(b"!<arch>\n", name).unwrap_err().to_string().contains("1 to 9 letters"), "{name}");
+        assert!(
+            stamp(b"!<arch>\n", name, None).unwrap_err().to_string().contains("1 to 9 letters"),
+            "{name}"
+        );
     }
-    assert!(stamp(b"BC\xc0\xde....", "vendor").unwrap_err().to_string().contains("bitcode"));
+    assert!(stamp(b"BC\xc0\xde....", "vendor", None).unwrap_err().to_string().contains("bitcode"));
     let mut archive = b"!<arch>\n".to_vec();
     archive.extend_from_slice(
         format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "a.o/", 0, 0, 0, 644, 8).as_bytes(),
     );
     archive.extend_from_slice(b"BC\xc0\xde1234");
-    let error = stamp(&archive, "vendor").unwrap_err();
+    let error = stamp(&archive, "vendor", None).unwrap_err();
     assert!(error.to_string().contains("a.o") && error.to_string().contains("bitcode"), "{error}");
 }
 

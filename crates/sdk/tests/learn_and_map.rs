@@ -195,7 +195,7 @@ fn check(is_mach_o: bool, target: &str, ways: &[&[&str]]) {
     }
     // Stamped: one section, and undone to the same bytes.
     let data = std::fs::read(&built.library).unwrap();
-    let stamped = stamp(&data, "vend").unwrap();
+    let stamped = stamp(&data, "vend", Some("2.1")).unwrap();
     assert_eq!(unstamp(&stamped.bytes, "vend").unwrap().bytes, data);
     let library = built.directory.join("libvendor-stamped.a");
     std::fs::write(&library, &stamped.bytes).unwrap();

@@ -146,7 +146,7 @@ pub(crate) fn link(cache: &Path, arch: &str, name: &str, arguments: &[String]) -
     Ok(Link { app, map })
 }
 
-fn target(arch: &str) -> String {
+pub(crate) fn target(arch: &str) -> String {
     if arch == "x86_64" {
         "x86_64-apple-ios14.0-simulator".to_owned()
     } else {

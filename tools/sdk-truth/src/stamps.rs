@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{LinkMap, stamp, unstamp};
+use backtrail_sdk::{LinkMap, map_file, stamp, unstamp};
 
 use crate::Result;
 use crate::app::{LLVM, objects, run};
-use crate::cases::{app_objects, link, order_file, shown};
+use crate::cases::{app_objects, link, order_file, shown, target};
 use crate::libraries::Library;
 
 const NAME: &str = "vendor";
+const VERSION: &str = "2.1";
 
 pub(crate) fn cases(cache: &Path, arch: &str, libraries: &[Library]) -> Result<()> {
     for library in libraries {
@@ -19,14 +20,19 @@ pub(crate) fn cases(cache: &Path, arch: &str, libraries: &[Library]) -> Result<(
         let stamped = stamped(cache, &file, library.name)?;
         let force = ["-force_load".to_owned(), shown(&stamped)];
         let order = ["-order_file".to_owned(), shown(&order_file(cache, arch, library)?)];
-        let ways: [(&str, Vec<String>); 4] = [
+        let ways: [(&str, Vec<String>); 5] = [
             ("exact", Vec::new()),
             ("dead-strip", vec!["-dead_strip".to_owned()]),
             ("folded", vec!["--icf=all".to_owned()]),
             ("order-file", order.to_vec()),
+            ("app-lto", vec!["-dead_strip".to_owned()]),
         ];
         for (way, flags) in ways {
-            let mut arguments = app_objects(cache, arch)?;
+            let mut arguments = if way == "app-lto" {
+                objects(cache, &target(arch), &["-flto"], 40, 1)?.iter().map(|path| shown(path)).collect()
+            } else {
+                app_objects(cache, arch)?
+            };
             arguments.extend(force.clone());
             arguments.extend(flags);
             let linked = link(cache, arch, &format!("{}-stamped-{way}", library.name), &arguments)?;
@@ -44,14 +50,15 @@ pub(crate) fn cases(cache: &Path, arch: &str, libraries: &[Library]) -> Result<(
 
 fn stamped(cache: &Path, file: &Path, name: &str) -> Result<PathBuf> {
     let data = std::fs::read(file).map_err(|error| error.to_string())?;
-    let stamped = stamp(&data, NAME).map_err(|error| format!("{}: {error}", file.display()))?;
+    let stamped =
+        stamp(&data, NAME, Some(VERSION)).map_err(|error| format!("{}: {error}", file.display()))?;
     let again = unstamp(&stamped.bytes, NAME).map_err(|error| error.to_string())?;
     println!(
         "  {name}: {} sections stamped, unstamped {}",
         stamped.sections,
         if again.bytes == data { "equal" } else { "NOT equal" }
     );
-    let path = cache.join("stamped").join(format!("lib{name}-stamped.a"));
+    let path = cache.join("stamped").join(format!("lib{name}-{VERSION}.a"));
     std::fs::create_dir_all(cache.join("stamped")).map_err(|error| error.to_string())?;
     std::fs::write(&path, stamped.bytes).map_err(|error| error.to_string())?;
     Ok(path)
@@ -133,8 +140,11 @@ fn report(what: &str, app: &Path, map: &Path, library: &str, section: &str) -> R
             (false, false) => {}
         }
     }
+    let mapped = map_file(&data, None, &[], None).map_err(|error| error.to_string())?;
+    let mut owned = mapped.iter().flat_map(|one| &one.owners.ranges).filter(|owned| owned.owner == NAME);
+    let version = owned.next().and_then(|owned| owned.version.as_deref()).unwrap_or("no version");
     println!(
-        "stamped     {what:<46} {} section, {inside} pieces inside, {outside} outside, {foreign} foreign",
+        "stamped     {what:<46} {NAME} {version}, {} section, {inside} pieces inside, {outside} outside, {foreign} foreign",
         sections.len()
     );
     Ok(())

@@ -54,12 +54,15 @@ struct Map {
     /// An app's binary, stripped or not, or an .app bundle.
     #[arg(value_name = "APP")]
     app: PathBuf,
-    /// Fingerprints of libraries (.btsdk), or directories of them. Repeatable.
-    #[arg(long, required = true, num_args = 1.., value_name = "F")]
+    /// Fingerprints of libraries (.btsdk), or directories of them. Repeatable. Stamps are read without.
+    #[arg(long, num_args = 1.., value_name = "F")]
     sdk: Vec<PathBuf>,
     /// The linker's map of this very build: then its word is taken.
     #[arg(long, value_name = "M")]
     link_map: Option<PathBuf>,
+    /// A library's first and last function, whose names the app still has: [NAME=]BEGIN,END.
+    #[arg(long, value_name = "BEGIN,END")]
+    markers: Vec<sdk::Markers>,
     /// Which slice of a fat file; all of them if not given.
     #[arg(long, value_name = "ARCH")]
     arch: Option<String>,
@@ -68,7 +71,8 @@ struct Map {
     format: PlainFormat,
 }
 
-/// Marks the code of a static library: its sections get a name of their own, which linkers keep apart.
+/// Marks the code of a static library: its sections get a name of their own, which linkers keep apart, and an archive gets a
+/// record of name and version.
 #[derive(Args, Debug)]
 struct Stamp {
     /// A .a or .o file.
@@ -77,6 +81,9 @@ struct Stamp {
     /// At most 9 letters, digits or underscores.
     #[arg(short, long, value_name = "NAME")]
     name: String,
+    /// The library's version: letters, digits and . _ + -
+    #[arg(long, value_name = "V")]
+    lib_version: Option<String>,
     /// The new library.
     #[arg(short, long, value_name = "NEW")]
     output: PathBuf,
@@ -101,10 +108,19 @@ pub(crate) fn run(args: &Sdk, console: &Console) -> Result<Outcome, Failure> {
         SdkCommand::Learn(args) => learn(args, console),
         SdkCommand::Map(args) => map(args, console),
         SdkCommand::Stamp(args) => {
-            stamp((&args.library, &args.output), console, || sdk::stamp(&args.library, &args.name))
+            let version = args.lib_version.as_deref();
+            let stamped = stamp((&args.library, &args.output), console, || {
+                sdk::stamp(&args.library, &args.name, version)
+            })?;
+            if !stamped.has_record {
+                console
+                    .warn("an object by itself has no place for a record of name and version: archives have");
+            }
+            Ok(Outcome::Done)
         }
         SdkCommand::Unstamp(args) => {
-            stamp((&args.library, &args.output), console, || sdk::unstamp(&args.library, &args.name))
+            stamp((&args.library, &args.output), console, || sdk::unstamp(&args.library, &args.name))?;
+            Ok(Outcome::Done)
         }
     }
 }
@@ -145,7 +161,10 @@ fn map(args: &Map, console: &Console) -> Result<Outcome, Failure> {
     inputs.map(PathBuf::as_path).try_for_each(refuse_pipe).map_err(Failure::Input)?;
     let arch = args.arch.as_deref().map(named_arch).transpose()?;
     let fingerprints = sdk::fingerprints(&args.sdk).map_err(failed)?;
-    let mapped = sdk::map(&args.app, arch, &fingerprints, args.link_map.as_deref()).map_err(failed)?;
+    let mut mapped = sdk::map(&args.app, arch, &fingerprints, args.link_map.as_deref()).map_err(failed)?;
+    for markers in &args.markers {
+        sdk::add_markers(&args.app, markers, &mut mapped).map_err(failed)?;
+    }
     let mut out = console.stdout();
     let app = args.app.display().to_string();
     for one in &mapped {
@@ -188,15 +207,15 @@ fn stamp(
     (library, output): (&PathBuf, &Path),
     console: &Console,
     work: impl FnOnce() -> Result<Stamped, sdk::SdkError>,
-) -> Result<Outcome, Failure> {
+) -> Result<Stamped, Failure> {
     refuse_pipe(library).map_err(Failure::Input)?;
     let stamped = work().map_err(failed)?;
     write(output, std::slice::from_ref(library), &stamped.bytes, console)?;
     if stamped.shared > 0 {
         console.warn(format_args!(
-            "{} members have code that other libraries may share (COMDAT); it is not marked",
+            "{} members have code that other libraries may share, weak or in COMDAT groups: a linker takes one copy for all",
             stamped.shared
         ));
     }
-    Ok(Outcome::Done)
+    Ok(stamped)
 }
