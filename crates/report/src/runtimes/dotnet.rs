@@ -16,7 +16,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
     let mut reader = DotNet { log, heads: Vec::new(), order: Vec::new() };
     drive(&mut reader, input, start);
     let DotNet { mut log, heads, .. } = reader;
-    let Some(outermost) = heads.first() else { return None };
+    let outermost = heads.first()?;
     let (kind, message) = outermost.split_once(": ").unwrap_or((outermost, ""));
     log.report.exception = Some(Exception {
         kind: Some(kind.to_owned()),

@@ -216,7 +216,7 @@ impl HsErr<'_> {
         true
     }
 
-    /// A line of `/proc/PID/maps`; `0x00007ff6 - 0x00007ff7 	C:\jvm.dll`. What it says of each mapping stays in the log.
+    /// A line of `/proc/PID/maps`; `0x00007ff6 - 0x00007ff7  C:\jvm.dll`. What it says of each mapping stays in the log.
     fn library(&mut self, line: &str) -> bool {
         let windows = line.split_once(" - ").and_then(|(start, rest)| Some((hex(start)?, word(rest).1)));
         let linux = || {

@@ -11,7 +11,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
     let mut reader = JavaScript { log, head: String::new() };
     drive(&mut reader, input, start);
     let mut report = reader.log.finish();
-    let Some(first) = report.process.backtraces.first_mut() else { return None };
+    let first = report.process.backtraces.first_mut()?;
     first.is_exception = true;
     let title = first.title.clone();
     report.exception = Some(exception(&title));
@@ -103,7 +103,7 @@ pub(super) fn row(line: &str) -> Option<Frame> {
     };
     let found = place(at).filter(|found| found.column.is_some());
     let is_builtin = matches!(at, "<anonymous>" | "native" | "anonymous");
-    if found.is_none() && !(is_builtin && !name.is_empty()) {
+    if found.is_none() && (name.is_empty() || !is_builtin) {
         return None;
     }
     // A name with blanks is `async f`, `new f`, `Object.f [as g]`; a sentence is none.

@@ -84,7 +84,7 @@ fn script(members: &mut Members<'_, '_>, value: &Json<'_>) -> bool {
         let line = text(item).unwrap_or_default();
         match javascript::row(&line) {
             Some(frame) => {
-                frames.push(Frame { index: u32::try_from(frames.len()).unwrap_or(u32::MAX), ..frame })
+                frames.push(Frame { index: u32::try_from(frames.len()).unwrap_or(u32::MAX), ..frame });
             }
             None if frames.is_empty() && javascript::names_error(line.trim()) => {
                 lines.push(std::mem::replace(&mut head, line));

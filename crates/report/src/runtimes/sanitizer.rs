@@ -20,9 +20,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         Sanitizer { log: Log::new(Source::Sanitizer, limits), title: String::new(), has_header: false };
     drive(&mut reader, input, start);
     let mut report = reader.log.finish();
-    if report.exception.is_none() {
-        return None;
-    }
+    report.exception.as_ref()?;
     report.process.crashed_thread = (!report.process.threads.is_empty()).then_some(0);
     Some(report)
 }
