@@ -20,5 +20,5 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     assert!(!explain(&report).title.is_empty());
-    let _ = attribute(&report);
+    let _ = attribute(&report, &explain(&report));
 });

@@ -18,5 +18,5 @@ fuzz_target!(|data: &[u8]| {
     let others: usize = report.process.backtraces.iter().map(|backtrace| backtrace.frames.len()).sum();
     assert!(frames + others <= limits.max_frames, "the limit of frames holds");
     assert!(!explain(&report).title.is_empty());
-    assert!(!attribute(&report).evidence.is_empty());
+    assert!(!attribute(&report, &explain(&report)).evidence.is_empty());
 });

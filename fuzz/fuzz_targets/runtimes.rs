@@ -37,6 +37,6 @@ fuzz_target!(|data: &[u8]| {
         assert!(frames + others <= limits.max_frames, "the limit of frames holds");
         assert!(process.crashed_thread.is_none_or(|at| at < process.threads.len()));
         assert!(!explain(&report).title.is_empty());
-        assert!(!attribute(&report).evidence.is_empty());
+        assert!(!attribute(&report, &explain(&report)).evidence.is_empty());
     }
 });

@@ -15,5 +15,5 @@ fuzz_target!(|data: &[u8]| {
     let Ok(report) = report else { panic!("it is one, however broken the rest") };
     assert!(emit(&input, &report) == input, "nothing is filled in, so nothing may change");
     assert!(!explain(&report).title.is_empty());
-    let _ = attribute(&report);
+    let _ = attribute(&report, &explain(&report));
 });
