@@ -126,7 +126,11 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
 pub(crate) fn whose(analysis: &Analysis) -> String {
     let attribution = &analysis.attribution;
     let name = attribution.name.as_deref();
+    // What is ours and what is others' there is the kernel and its modules.
+    let is_kernel = analysis.report.source == Source::LinuxKernel;
     match (attribution.verdict, name) {
+        (OwnerKind::App, _) if is_kernel => "the kernel itself".to_owned(),
+        (OwnerKind::Sdk, Some(name)) if is_kernel => format!("a module of the kernel: {name}"),
         (OwnerKind::App, Some(name)) => format!("the app's own code ({name})"),
         (OwnerKind::App, None) => "the app's own code".to_owned(),
         (OwnerKind::Sdk, Some(name)) if analysis.report.source == Source::ApplePanic => {
