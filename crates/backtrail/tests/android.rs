@@ -152,7 +152,7 @@ fn titles_of_real_reports() {
         (
             "kinds/android-tombstone/fdsan-1.txt",
             "File descriptor closed by code that does not own it (fdsan)",
-            "system",
+            "app",
         ),
         ("kinds/android-tombstone/android-gwp-asan.txt", "Use after free (GWP-ASan)", "app"),
         ("kinds/android-tombstone/aosp-x86.txt", "The process ended by SIGABRT", "system"),

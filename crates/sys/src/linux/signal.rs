@@ -46,7 +46,7 @@ impl DirectedSignal {
         let number = match number {
             Some(number) => number,
             None => taken_before(on_signal_stack)
-                .or_else(unused)
+                .or_else(|| unused(on_signal_stack))
                 .ok_or(OsError { call: "sigaction", number: libc::EBUSY })?,
         };
         let before = action(number)?;
@@ -145,19 +145,25 @@ fn action(number: c_int) -> Result<libc::sigaction, OsError> {
     if answer == 0 { Ok(action) } else { Err(OsError::last("sigaction")) }
 }
 
-/// A signal that is ours already: all that share a handler may share its signal, of which there are few.
+/// Whether the signal's action is ours, with the same stack: all that share a handler may share its signal, of which there
+/// are few.
+fn shares(action: &libc::sigaction, on_signal_stack: bool) -> bool {
+    let is_on_stack = action.sa_flags & libc::SA_ONSTACK != 0;
+    action.sa_sigaction == handler_address() && is_on_stack == on_signal_stack
+}
+
+/// A signal that is ours already.
 fn taken_before(on_signal_stack: bool) -> Option<c_int> {
-    let is_ours = |number: &c_int| {
-        action(*number).is_ok_and(|action| {
-            let is_on_stack = action.sa_flags & libc::SA_ONSTACK != 0;
-            action.sa_sigaction == handler_address() && is_on_stack == on_signal_stack
-        })
-    };
+    let is_ours = |number: &c_int| action(*number).is_ok_and(|action| shares(&action, on_signal_stack));
     (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(is_ours)
 }
 
-fn unused() -> Option<c_int> {
-    let is_unused = |number: &c_int| action(*number).is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL);
+/// A signal that nobody uses, or that another thread took since [`taken_before`] looked.
+fn unused(on_signal_stack: bool) -> Option<c_int> {
+    let is_unused = |number: &c_int| {
+        action(*number)
+            .is_ok_and(|action| action.sa_sigaction == libc::SIG_DFL || shares(&action, on_signal_stack))
+    };
     // The lowest and the highest are what people take first, and emulators have not all of them (qemu maps 63 and 64 to
     // none and takes handlers for them all the same).
     const SKIPPED: c_int = 4;
