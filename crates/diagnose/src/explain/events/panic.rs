@@ -228,7 +228,7 @@ pub(in super::super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let service = between(&text, "checkins from ", " in ").or(between(&text, "checkins from ", " since"));
     let named = service.map(|service| format!(" ({service})")).unwrap_or_default();
     draft.lead(format!("Kernel panic: {}{named}", lower_first(title)), what);
-    match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+    match text.lines().map(|line| line.trim().trim_matches('"')).find(|line| !line.is_empty()) {
         Some(line) => draft.evidence(format!("Panic: {line}")),
         None => draft.say("The report has no panic string."),
     }
