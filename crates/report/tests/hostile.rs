@@ -148,7 +148,7 @@ fn many_small_lines_of_other_kinds() {
             &[
                 " f+0x1/0x2\n",
                 "Call Trace:\n f+0x1/0x2\n",
-                "RAX: 0000000000000001\n",
+                " f+0x1/0x2\nRAX: 0000000000000001\n",
                 "a:\n ? f+0x1/0x2 [m]\n",
             ],
         ),

@@ -57,9 +57,9 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
 /// Where the reports of a text begin. Only crash reports are divided: in those of other kinds the lines that begin a report
 /// stand for each of many processes and threads.
 fn text_starts(text: &[u8]) -> Vec<usize> {
-    let starts = text::starts(text);
+    let (starts, is_known) = text::starts(text);
     // Which kind it is takes longer to find out than how many there are.
-    if starts == [0] {
+    if is_known && starts == [0] {
         return starts;
     }
     match detect(text) {

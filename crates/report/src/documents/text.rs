@@ -26,9 +26,11 @@ enum Begins {
     FullReport,
 }
 
-/// The positions at which reports begin; the first is that of the text.
-pub(super) fn starts(text: &[u8]) -> Vec<usize> {
+/// The positions at which reports begin; the first is that of the text. With it, whether a line of the text is one that
+/// crash reports have.
+pub(super) fn starts(text: &[u8]) -> (Vec<usize>, bool) {
     let mut starts = vec![0];
+    let mut is_known = false;
     let mut seen = Seen::default();
     let mut rule = None;
     for line in Lines::new(text, 0..text.len(), 1) {
@@ -36,6 +38,7 @@ pub(super) fn starts(text: &[u8]) -> Vec<usize> {
             rule = is_rule(line.bytes).then_some(line.span.start);
             continue;
         };
+        is_known = true;
         let is_new = match begins {
             Begins::Incident => seen.body || seen.incident,
             Begins::Process => seen.body && (seen.process || !seen.incident),
@@ -59,7 +62,7 @@ pub(super) fn starts(text: &[u8]) -> Vec<usize> {
         }
         rule = None;
     }
-    starts
+    (starts, is_known)
 }
 
 /// A line of dashes, as Apple's translated reports begin with.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::parse;
 use backtrail_core::FrameAddress;
+use backtrail_model::ThrowingRuntime;
 
 const REPORT: &str = r#"{
   "report": {"id": "1DFC", "timestamp": "2024-01-02T03:04:05Z", "version": "3.3.0", "type": "standard"},
@@ -65,7 +66,7 @@ fn a_report_fills_the_model() {
 }
 
 #[test]
-fn exceptions_of_languages_are_worded_as_the_runtimes_do() {
+fn exceptions_of_languages_are_stated_apart_and_in_words() {
     let with = |error: &str| {
         let text = format!(
             r#"{{"binary_images": [], "crash": {{"error": {error}, "threads": [
@@ -77,9 +78,10 @@ fn exceptions_of_languages_are_worded_as_the_runtimes_do() {
     assert_eq!(report.app_info[0].lines, ["E: because"]);
     assert_eq!(report.process.threads[0].frames[0].address, Some(FrameAddress::Return(Avma::new(9))));
     let report = with(r#"{"type": "cpp_exception", "reason": "what", "cpp_exception": {"name": "std::x"}}"#);
-    assert_eq!(report.app_info[0].lines, ["terminating with uncaught exception of type std::x: what"]);
+    assert_eq!(report.app_info[0].lines, ["std::x: what"]);
+    assert_eq!(report.thrown.unwrap().runtime, ThrowingRuntime::Cpp);
     let report = with(r#"{"type": "cpp_exception", "cpp_exception": {"name": "P16kaboom_exception"}}"#);
-    assert_eq!(report.app_info[0].lines, ["terminating with uncaught exception of type kaboom_exception*"]);
+    assert_eq!(report.app_info[0].lines, ["kaboom_exception*"]);
     let report = with(
         r#"{"type": "memory_termination", "memory_termination": {"memory_limit": 5}, "signal": {"signal": 9}}"#,
     );
