@@ -155,7 +155,7 @@ fn titles_of_real_reports() {
             "app",
         ),
         ("kinds/android-tombstone/android-gwp-asan.txt", "Use after free (GWP-ASan)", "app"),
-        ("kinds/android-tombstone/aosp-x86.txt", "The process ended by SIGABRT", "system"),
+        ("kinds/android-tombstone/aosp-x86.txt", "The process ended by SIGABRT", "app"),
         ("android/tombstone_native_arm64-v8a.txt", "Null pointer access at 0x0", "sdk"),
         (
             "android/tombstone_java.txt",
