@@ -134,11 +134,29 @@ struct Changed {
 fn stamp_object(object: &[u8], names: &Names, symbol: Option<&str>) -> Result<Changed> {
     let symbol = symbol.map(|symbol| record::linkage_name(object, symbol));
     let symbol = symbol.as_deref();
-    match object.first_chunk() {
+    let changed = match object.first_chunk() {
         Some(b"\x7fELF") => elf::stamp(object, names, symbol),
         Some([0xcf | 0xce, 0xfa, 0xed, 0xfe]) => macho::stamp(object, names, symbol),
         _ => Ok(Changed::default()),
+    }?;
+    // Of a damaged object, parts lie over each other: what is written for one changes another.
+    let is_right = |bytes: &Vec<u8>| {
+        stamped_sections(bytes, names) == changed.sections
+            && edit::put_back(bytes).is_ok_and(|before| before == object)
+    };
+    if changed.bytes.as_ref().is_none_or(is_right) {
+        return Ok(changed);
     }
+    let detail = "expected an object file whose parts lie apart: what is changed could not be undone";
+    Err(Error::new(ErrorKind::Malformed, detail))
+}
+
+/// How many sections of an object have the stamp.
+fn stamped_sections(object: &[u8], names: &Names) -> usize {
+    let parsed = Object::parse_with(object, &Limits::default()).ok();
+    parsed.map_or(0, |parsed| {
+        parsed.sections().iter().filter(|section| names.is(&section.name, &section.segment)).count()
+    })
 }
 
 fn stamp_thin(
@@ -174,14 +192,8 @@ fn stamp_thin(
 }
 
 fn unstamp_thin(thin: &[u8], names: &Names, stamped: &mut Stamped) -> Result<Option<Vec<u8>>> {
-    let is_stamped = |object: &[u8]| {
-        let parsed = Object::parse_with(object, &Limits::default()).ok();
-        parsed.map_or(0, |parsed| {
-            parsed.sections().iter().filter(|section| names.is(&section.name, &section.segment)).count()
-        })
-    };
     if !archive::is_archive(thin) {
-        stamped.sections += is_stamped(thin);
+        stamped.sections += stamped_sections(thin, names);
         return if stamped.sections == 0 { Ok(None) } else { edit::put_back(thin).map(Some) };
     }
     let (mut replaced, mut record) = (HashMap::new(), None);
@@ -191,7 +203,7 @@ fn unstamp_thin(thin: &[u8], names: &Names, stamped: &mut Stamped) -> Result<Opt
             record = Some(member.header);
             continue;
         }
-        let sections = is_stamped(object);
+        let sections = stamped_sections(object, names);
         if sections > 0 {
             stamped.sections += sections;
             let before = edit::put_back(object).map_err(|error| member.in_it(error))?;
