@@ -249,10 +249,10 @@ pub enum ThrowingRuntime {
 }
 
 impl ThrownException {
-    /// `NAME: reason`.
+    /// `NAME: reason`, or the one of them that is stated.
     pub fn text(&self) -> String {
-        let reason = self.reason.as_deref().filter(|reason| !reason.is_empty());
-        reason.map_or_else(|| self.name.clone(), |reason| format!("{}: {reason}", self.name))
+        let parts = [Some(self.name.as_str()), self.reason.as_deref()];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
     }
 }
 

@@ -91,7 +91,15 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<(Thrown, String)> {
 fn stated(facts: &Facts<'_>, runtime: ThrowingRuntime) -> Option<(Thrown, String)> {
     let stated = facts.report.thrown.as_ref().filter(|thrown| thrown.runtime == runtime)?;
     let reason = stated.reason.as_deref().map(one_line).filter(|reason| !reason.is_empty());
-    Some((Thrown { name: one_line(&stated.name), reason }, format!("Exception: {}", stated.text())))
+    let thrown = Thrown { name: one_line(&stated.name), reason };
+    let says_something = !thrown.name.is_empty() || thrown.reason.is_some();
+    let thrown = match runtime {
+        ThrowingRuntime::Cpp if thrown.name.is_empty() => {
+            Thrown { name: "of an unknown type".to_owned(), ..thrown }
+        }
+        _ => thrown,
+    };
+    says_something.then(|| (thrown, format!("Exception: {}", stated.text())))
 }
 
 /// Whether the program caught what was thrown, and went on.
@@ -292,12 +300,15 @@ pub(crate) fn parse_cpp(text: &str) -> Option<Thrown> {
 /// An exception of another language, or what a reporter words as one.
 pub(super) fn others(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some((thrown, line)) = stated(facts, ThrowingRuntime::Other) else { return false };
-    let reason = thrown.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let Thrown { name, reason } = thrown;
+    let title = match reason {
+        Some(reason) if name.is_empty() => reason,
+        Some(reason) => format!("{name}: {reason}"),
+        None => name.clone(),
+    };
+    let noted = if name.is_empty() { "something without a name" } else { &name };
     let handled = if is_handled(facts) { " It did not end the app." } else { "" };
-    draft.lead(
-        format!("{}{reason}", thrown.name),
-        format!("The reporter inside of the app noted {}.{handled}", thrown.name),
-    );
+    draft.lead(title, format!("The reporter inside of the app noted {noted}.{handled}"));
     draft.evidence(line);
     if facts.fault_frames.is_empty() {
         draft.say("The report has no stack of it.");

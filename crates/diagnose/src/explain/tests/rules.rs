@@ -87,6 +87,7 @@ fn stated() -> Vec<Case> {
             "App Hanging: why",
             &["did not end the app"],
         ),
+        case("stated-exception", thrown(ThrowingRuntime::Other, " ", false), "why", &["without a name"]),
         case("objc-exception", thrown(ThrowingRuntime::ObjectiveC, "NSX", false), "Uncaught NSX: why", &[]),
         case(
             "cpp-exception",
