@@ -2,7 +2,8 @@
 
 use crate::Stacks;
 use backtrail_diagnose::{
-    Attribution, Explanation, add_how_to_get, add_register_frames, attribute, explain, settle_register_frames,
+    Attribution, Explanation, Group, add_how_to_get, add_register_frames, attribute, explain, group,
+    keep_fault, settle_register_frames,
 };
 use backtrail_model::Report;
 use backtrail_report::{Error, Limits, emit, parse};
@@ -21,6 +22,8 @@ pub struct Analysis {
     pub explanation: Explanation,
     /// Whose code it was.
     pub attribution: Attribution,
+    /// What puts it into a group with others of the same bug; `None` where nothing tells.
+    pub group: Option<Group>,
     /// Where Java's names were found.
     pub(crate) mapping: Option<MappingFile>,
 }
@@ -63,31 +66,17 @@ impl Analysis {
     /// # Errors
     /// Where `input` is no report, or one of a kind that is not read.
     pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
-        let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
-        if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
-            return Ok(Self::of(stacks.report, None));
+        let (mut report, mapping) = named(input, symbols, limits, Scope::All)?;
+        if !report.source.is_capture() {
+            let circumstances = circumstances(&report, symbols);
+            add_how_to_get(&mut report, circumstances);
         }
-        let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
-        add_register_frames(&mut report);
-        for process in report.all_processes_mut() {
-            symbols.symbolize(process, false);
-        }
-        let mapping = symbols.retrace(&mut report);
-        for frame in settle_register_frames(&mut report) {
-            // It is no frame of the stack any more, so it wants no name.
-            let image = frame.image.and_then(|position| report.process.images.get_mut(position));
-            if let Some(image) = image.filter(|_| frame.is_unnamed()) {
-                image.symbols.forget_unnamed();
-            }
-        }
-        let circumstances = circumstances(&report, symbols);
-        add_how_to_get(&mut report, circumstances);
         Ok(Self::of(report, mapping))
     }
 
     fn of(report: Report, mapping: Option<MappingFile>) -> Self {
-        let (explanation, attribution) = (explain(&report), attribute(&report));
-        Self { report, explanation, attribution, mapping }
+        let (explanation, attribution, group) = (explain(&report), attribute(&report), group(&report));
+        Self { report, explanation, attribution, group, mapping }
     }
 
     /// The original report with its frames filled in and every other byte as it was.
@@ -105,5 +94,72 @@ impl Analysis {
     pub fn is_incomplete(&self) -> bool {
         let processes = std::iter::once(&self.report.process).chain(&self.report.processes);
         processes.flat_map(|process| &process.images).any(|image| image.symbols.is_incomplete())
+    }
+}
+
+/// Which stacks of a report get names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// All.
+    All,
+    /// Those that tell what happened; others are dropped.
+    Fault,
+}
+
+/// A report with names.
+fn named(
+    input: &[u8],
+    symbols: &Symbols,
+    limits: &Limits,
+    scope: Scope,
+) -> Result<(Report, Option<MappingFile>), AnalysisError> {
+    let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
+    if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
+        return Ok((stacks.report, None));
+    }
+    let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
+    if scope == Scope::Fault {
+        keep_fault(&mut report);
+    }
+    add_register_frames(&mut report);
+    for process in report.all_processes_mut() {
+        symbols.symbolize(process, false);
+    }
+    let mapping = symbols.retrace(&mut report);
+    for frame in settle_register_frames(&mut report) {
+        // It is no frame of the stack any more, so it wants no name.
+        let image = frame.image.and_then(|position| report.process.images.get_mut(position));
+        if let Some(image) = image.filter(|_| frame.is_unnamed()) {
+            image.symbols.forget_unnamed();
+        }
+    }
+    Ok((report, mapping))
+}
+
+/// A report with the names that grouping wants: less work than an [`Analysis`], for those who have very many.
+#[derive(Debug)]
+pub struct Grouped {
+    /// The report; stacks that do not tell what happened are left out.
+    pub report: Report,
+    /// What puts it into a group; `None` where nothing tells.
+    pub group: Option<Group>,
+}
+
+impl Grouped {
+    /// Reads `input`, finds names in `symbols` and puts it into a group.
+    ///
+    /// # Errors
+    /// As [`Analysis::new`].
+    pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
+        let (report, _) = named(input, symbols, limits, Scope::Fault)?;
+        let group = group(&report);
+        Ok(Self { report, group })
+    }
+
+    /// What happened, where, and whose code it was. Where other threads tell more, [`Analysis`] says it.
+    pub fn analysis(self) -> Analysis {
+        let Self { report, group } = self;
+        let (explanation, attribution) = (explain(&report), attribute(&report));
+        Analysis { report, explanation, attribution, group, mapping: None }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Attribution, StaticOwner, StaticOwners, Verdict};
 use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
-    base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
+    BASES, base_name, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
 };
 use crate::suspect::owner::{Owner, owner_of_image};
 use crate::suspect::skip::skip_reason;
@@ -166,22 +166,6 @@ fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
     );
     Some(verdict(found, Some(image.name.clone()), vec![place, ownership.why]))
 }
-
-/// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
-const BASES: [&str; 12] = [
-    "start",
-    "_start",
-    "main",
-    "thread_start",
-    "_pthread_start",
-    "_pthread_body",
-    "start_wqthread",
-    "_pthread_wqthread",
-    "__workq_kernreturn",
-    "_dispatch_worker_thread",
-    "_dispatch_worker_thread2",
-    "start_sim",
-];
 
 /// Whether a stack is too short to have been followed to where it began.
 fn is_torn(frames: &[Frame]) -> bool {
