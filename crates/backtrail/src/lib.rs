@@ -27,6 +27,7 @@ mod analysis;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
 mod diff;
+pub mod groups;
 pub mod json;
 pub mod sdk;
 mod stacks;

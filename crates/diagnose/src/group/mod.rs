@@ -97,7 +97,8 @@ pub fn group(report: &Report) -> Option<Group> {
 fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
     let mut why = vec![format!("sort of event: {}", kind.key())];
     let parts = Parts::of(report, places);
-    let event = if places.is_recursion { format!("recursion {}", kind.key()) } else { kind.key() };
+    let via = if places.is_in_objc { " in Objective-C's runtime" } else { "" };
+    let event = format!("{}{}{via}", if places.is_recursion { "recursion " } else { "" }, kind.key());
     why.push(places.why());
     why.extend(parts.why.iter().cloned());
     let spots = places.spots(report, parts.used);
@@ -114,6 +115,10 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
 
 /// Reports without a stack are told apart by their words alone, and by whom they are of.
 fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
+    // A fault's words are those of its signal.
+    if matches!(kind.word, "access" | "trap" | "arithmetic" | "signal" | "crash" | "stacks" | "stackshot") {
+        return None;
+    }
     let words = message_of(report);
     let is_detailed = !kind.detail.is_empty();
     if words.is_none() && !is_detailed {

@@ -17,6 +17,9 @@ const OWN_SPOTS: usize = 3;
 /// Places that the key of a stack without own frames has: its innermost are the same in every abort.
 const SYSTEM_SPOTS: usize = 8;
 
+/// Fewer frames of the system alone tell nothing.
+const MIN_SYSTEM: usize = 3;
+
 /// Whose frames are there to group by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Level {
@@ -36,6 +39,9 @@ pub(super) struct Places<'r> {
     pub(super) frames: Vec<&'r Frame>,
     /// Frames of the system in front of the only own one, which is where the program began: they tell more.
     before: Vec<&'r Frame>,
+    /// Whether the innermost frame is Objective-C's runtime: a message to a broken object is another bug than a fault of the
+    /// function that sent it, or of one that a reporter lost since message sending has no frame of its own.
+    pub(super) is_in_objc: bool,
     /// Whether they are one round of a recursion that used up the stack.
     pub(super) is_recursion: bool,
     /// Whether the stack goes on to where its thread began.
@@ -64,13 +70,18 @@ impl<'r> Places<'r> {
         };
         let own = with(&|owner| matches!(owner, Owner::App | Owner::Sdk));
         let unknown = || with(&|owner| owner == Owner::Unknown);
+        let is_in_objc = frames
+            .first()
+            .is_some_and(|frame| image_name(report, frame).is_some_and(|name| name.starts_with("libobjc.")));
         let known_of =
             |(_, frame): &(usize, &Frame)| image_name(report, frame).is_some() || !frame.is_unnamed();
+        // An address in no image is no place: it is what was left of a pointer that was overwritten.
+        let systems = || with(&|owner| owner == Owner::System || matches!(owner, Owner::App | Owner::Sdk));
         let (level, chosen) = match own.is_empty() {
             false => (Level::Own, own),
             true => {
                 let unknown: Vec<_> = unknown().into_iter().filter(known_of).collect();
-                if unknown.is_empty() { (Level::System, with(&|_| true)) } else { (Level::Unknown, unknown) }
+                if unknown.is_empty() { (Level::System, systems()) } else { (Level::Unknown, unknown) }
             }
         };
         // The program's only frame is the one that called the system's event loop, or may be: `main`.
@@ -79,10 +90,15 @@ impl<'r> Places<'r> {
             .filter(|(at, _)| level == Level::Own && chosen.len() == 1 && *at > 0 && at + 3 > all);
         let before = only.and_then(|(at, _)| frames.get(..*at)).unwrap_or_default().to_vec();
         let ran_loop = before.iter().any(|frame| is_any_of(frame, &EVENT_LOOPS));
-        let (level, chosen) = if ran_loop { (Level::System, with(&|_| true)) } else { (level, chosen) };
+        let (level, chosen) = if ran_loop { (Level::System, systems()) } else { (level, chosen) };
         let before = if ran_loop { Vec::new() } else { before };
+        // The top of a stack whose rest is lost is the same in very many bugs.
+        if level == Level::System && chosen.len() < MIN_SYSTEM && !is_whole {
+            return None;
+        }
         let frames: Vec<&Frame> = chosen.into_iter().map(|(_, frame)| frame).collect();
-        (!frames.is_empty()).then_some(Self { stack, level, frames, before, is_recursion, is_whole })
+        let found = Self { stack, level, frames, before, is_in_objc, is_recursion, is_whole };
+        (!found.frames.is_empty()).then_some(found)
     }
 
     /// Says which frames were chosen.

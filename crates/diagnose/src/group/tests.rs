@@ -58,9 +58,26 @@ fn inlined_functions_are_functions() {
 fn what_throws_and_allocates_is_passed_over() {
     let plain = keys(&crash(LOAD));
     let library = keys(&crash(
-        "libobjc.A.dylib objc_msgSend\nDemo std::vector<int>::at(unsigned long)\nDemo operator new(unsigned long)\nDemo load_page(int)\nDemo main",
+        "libsystem_malloc.dylib free\nDemo std::vector<int>::at(unsigned long)\nDemo operator new(unsigned long)\nDemo load_page(int)\nDemo main",
     ));
     assert_eq!(plain.symbol_key, library.symbol_key);
+}
+
+/// Seen in CrashProbe: on x86_64 `objc_msgSend` has no frame of its own, so that its caller was lost, and the one before the
+/// dispatcher of all other crashes.
+#[test]
+fn messages_to_broken_objects_are_their_own_sort() {
+    let sent = keys(&crash("libobjc.A.dylib objc_msgSend\nDemo load_page\nDemo main\nUIKitCore start"));
+    let own = keys(&crash("libsystem_malloc.dylib free\nDemo load_page\nDemo main\nUIKitCore start"));
+    assert_ne!(sent.symbol_key, own.symbol_key);
+    assert_ne!(sent.key, own.key);
+}
+
+/// Seen in CrashProbe, where stacks were overwritten: one frame at an address in no image.
+#[test]
+fn what_is_left_of_an_overwritten_stack_is_no_place() {
+    assert_eq!(group(&crash("??? -").done()), None);
+    assert_eq!(group(&crash("libsystem_kernel.dylib memset").done()), None);
 }
 
 #[test]
