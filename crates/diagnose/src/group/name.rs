@@ -199,7 +199,8 @@ fn without_ends(name: &str) -> &str {
     let is_end = |at: &usize| {
         let rest = name.get(*at..).unwrap_or_default();
         rest.split('.').skip(1).all(|word| {
-            word.bytes().all(|byte| byte.is_ascii_digit()) || ENDS.iter().any(|end| word == &end[1..])
+            word.bytes().all(|byte| byte.is_ascii_digit())
+                || ENDS.iter().any(|end| end.strip_prefix('.') == Some(word))
         })
     };
     let end = ends.filter(is_end).min();
