@@ -4,7 +4,7 @@ use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Report, Thread};
 
 /// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
-pub(crate) const BASES: [&str; 17] = [
+pub(crate) const BASES: [&str; 20] = [
     "start",
     "_start",
     "main",
@@ -22,6 +22,9 @@ pub(crate) const BASES: [&str; 17] = [
     "start_thread",
     "clone",
     "clone3",
+    "__start_thread",
+    "__pthread_start",
+    "__libc_init",
 ];
 
 /// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes, and what

@@ -1,6 +1,6 @@
 //! Crashes a program at known bugs, in many builds, and measures whether `backtrail group` puts the reports together by bug:
 //! `cargo run --manifest-path tools/Cargo.toml -p group-truth -- BACKTRAIL DIR [--held-out] [--fixtures FILE]`. docs/group.md has its
-//! figures. Needs g++; reports of arm64 want aarch64-linux-gnu-g++ and qemu-aarch64, and are left out without.
+//! first figures. Needs g++.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 

@@ -17,8 +17,8 @@ const OWN_SPOTS: usize = 3;
 /// Places that the key of a stack without own frames has: its innermost are the same in every abort.
 const SYSTEM_SPOTS: usize = 8;
 
-/// Fewer frames of the system alone tell nothing.
-const MIN_SYSTEM: usize = 3;
+/// Places that a key has where nothing identifies the build.
+const MAX_UNPROVEN: usize = 64;
 
 /// Whose frames are there to group by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,8 +92,8 @@ impl<'r> Places<'r> {
         let ran_loop = before.iter().any(|frame| is_any_of(frame, &EVENT_LOOPS));
         let (level, chosen) = if ran_loop { (Level::System, systems()) } else { (level, chosen) };
         let before = if ran_loop { Vec::new() } else { before };
-        // The top of a stack whose rest is lost is the same in very many bugs.
-        if level == Level::System && chosen.len() < MIN_SYSTEM && !is_whole {
+        // The top of a stack whose rest is lost is the same in very many bugs: the throw of an exception, a call to `abort`.
+        if level == Level::System && !is_whole {
             return None;
         }
         let frames: Vec<&Frame> = chosen.into_iter().map(|(_, frame)| frame).collect();
@@ -118,6 +118,14 @@ impl<'r> Places<'r> {
             Level::Own | Level::Unknown => OWN_SPOTS,
             Level::System => SYSTEM_SPOTS,
         };
+        // Offsets in a build that nothing identifies are those of other builds as well: the whole stack has to be the same.
+        let is_proven = |frame: &Frame| {
+            let image = image_of(report, frame);
+            frame.language.is_some()
+                || image.is_some_and(|image| image.id.is_some() || image.version.is_some())
+        };
+        let is_unproven = !self.frames.iter().copied().take(used.max(least)).all(is_proven);
+        let least = if is_unproven { MAX_UNPROVEN } else { least };
         let inner = self.before.iter().take(SYSTEM_SPOTS);
         let frames = self.frames.iter().take(used.max(least));
         let mut spots: Vec<String> = inner.chain(frames).map(|frame| spot(report, frame)).collect();
@@ -206,8 +214,9 @@ fn round_of<'r>(frames: &[&'r Frame]) -> Option<Vec<&'r Frame>> {
 
 /// Whether the outermost frames are those in which programs and threads begin.
 fn is_whole(frames: &[&Frame]) -> bool {
-    let outermost = frames.iter().rev().take(3);
-    outermost.into_iter().any(|frame| is_any_of(frame, &BASES))
+    // Runtimes write down managed stacks from one end to the other.
+    let is_managed = frames.last().is_some_and(|frame| frame.language.is_some());
+    is_managed || frames.iter().rev().take(3).any(|frame| is_any_of(frame, &BASES))
 }
 
 /// The place of a frame, by its image's identity: what every report of that place in that build says.

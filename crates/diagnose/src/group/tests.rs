@@ -104,6 +104,9 @@ fn stacks_of_the_system_are_no_bucket() {
         }))
     };
     assert_ne!(nameless(0x1000).key, nameless(0x2000).key);
+    // Cut before any own frame: every throw begins so.
+    let cut = "libsystem_kernel.dylib __pthread_kill\nlibsystem_malloc.dylib abort\nlibobjc.A.dylib __cxa_throw\nUIKitCore -[UIView layout]";
+    assert_eq!(group(&crash(cut).done()), None);
 }
 
 #[test]
