@@ -16,6 +16,7 @@ fn help_of_every_command() {
         "",
         "symbolicate",
         "explain",
+        "group",
         "lookup",
         "stacks",
         "convert",
