@@ -2,15 +2,18 @@
 //!
 //! Takes paths where [`Fingerprint`] and its like take bytes. `docs/sdk.md` tells the whole story.
 
+mod mine;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use backtrail_core::Arch;
 pub use backtrail_sdk::{
-    AppOwners, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LearnOptions, Learned, LinkMap, OwnedRange,
-    OwnerMap, Stamped,
+    AppOwners, CodeOffset, Error, ErrorKind, Fingerprint, LONGEST_STAMP, Layout, LearnOptions, Learned,
+    LinkMap, OwnedRange, OwnerMap, SHARED, Sighting, Stamped,
 };
 use backtrail_store::FileData;
+pub use mine::{Build, BuildReport, Builds, ReportFrame};
 
 /// A file that could not be used.
 #[derive(Debug)]
@@ -142,7 +145,7 @@ pub fn map(
     fingerprints: &[Fingerprint],
     link_map: Option<&Path>,
 ) -> Result<Vec<AppOwners>, SdkError> {
-    let binary = if app.is_dir() { app.join(app.file_stem().unwrap_or_default()) } else { app.to_owned() };
+    let binary = binary(app);
     let data = open(&binary)?;
     let link_map = match link_map {
         Some(path) => Some((path, LinkMap::parse(&open(path)?).map_err(content(path))?)),
@@ -153,6 +156,20 @@ pub fn map(
         Some((path, _)) if error.kind() == ErrorKind::Mismatch => content(path)(error),
         _ => content(&binary)(error),
     })
+}
+
+/// The layouts of libraries in an app's binary, in an `.app` bundle, or in a link map.
+///
+/// # Errors
+/// Where a file cannot be read, or has none of the libraries.
+pub fn layouts(path: &Path, fingerprints: &[Fingerprint]) -> Result<Vec<Layout>, SdkError> {
+    let binary = binary(path);
+    Layout::from_file(&open(&binary)?, fingerprints).map_err(content(&binary))
+}
+
+/// An app's binary, also of its bundle.
+fn binary(app: &Path) -> PathBuf {
+    if app.is_dir() { app.join(app.file_stem().unwrap_or_default()) } else { app.to_owned() }
 }
 
 /// Marks a library's code with a name.
