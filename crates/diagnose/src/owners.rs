@@ -115,8 +115,9 @@ impl<'r> Owners<'r> {
     }
 
     fn of_image(&mut self, frame: &Frame) -> Arc<Owner> {
-        // A class belongs to no file.
-        let position = frame.image.filter(|_| frame.language.is_none());
+        // A class belongs to no file, and a sanitizer's own functions lie in the program's.
+        let is_by_image = frame.language.is_none() && !self.report.source.is_runtimes();
+        let position = frame.image.filter(|_| is_by_image);
         if let Some(Some(known)) = position.and_then(|position| self.of_images.get(position)) {
             return Arc::clone(known);
         }

@@ -25,6 +25,7 @@ fn help_of_every_command() {
         "sdk",
         "sdk learn",
         "sdk map",
+        "sdk mine",
         "sdk stamp",
         "sdk unstamp",
         "demangle",

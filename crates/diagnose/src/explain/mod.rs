@@ -43,7 +43,7 @@ pub(crate) mod thrown;
 mod trap;
 mod waits;
 mod watchdog;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 pub(crate) mod testing;

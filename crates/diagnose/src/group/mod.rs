@@ -24,6 +24,7 @@ pub use groups::{Added, GroupRef, Groups, Joined};
 
 use crate::explain::Explanation;
 use crate::explain::kill::killing;
+use crate::explain::words::one_line;
 use backtrail_model::Report;
 use kind::{Kind, kind_of, message_of};
 use parts::Parts;
@@ -52,7 +53,7 @@ impl Group {
     pub fn title(&self, explanation: &Explanation) -> String {
         let what = without_numbers(&explanation.title);
         match &self.place {
-            Some(place) if !what.contains(place.as_str()) => format!("{what} in {place}"),
+            Some(place) if !what.contains(place.as_str()) => format!("{what} in {}", one_line(place)),
             _ => what,
         }
     }

@@ -171,9 +171,9 @@ impl<'r> Owners<'r> {
     }
 
     fn of_image(&mut self, frame: &Frame) -> OwnerKind {
-        // Of managed code the class decides, not the image.
-        let slot =
-            frame.image.filter(|_| frame.language.is_none()).and_then(|image| self.known.get_mut(image));
+        // Of managed code the class decides, and of what runtimes wrote the name, not the image.
+        let is_by_image = frame.language.is_none() && !self.report.source.is_runtimes();
+        let slot = frame.image.filter(|_| is_by_image).and_then(|image| self.known.get_mut(image));
         match slot {
             Some(Some(owner)) => *owner,
             Some(slot) => *slot.insert(owner_of(self.report, frame).owner),

@@ -3,6 +3,11 @@
 use super::{Group, group};
 use crate::explain::testing::{Build, report};
 use backtrail_core::ImageId;
+use backtrail_model::{
+    Backtrace, Exception, Frame, Language, Owner, OwnerKind, Report, ReportedSymbol, Source, ThrowingRuntime,
+    ThrownException,
+};
+use std::sync::Arc;
 
 fn keys(build: &Build) -> Group {
     group(&build.clone().done()).unwrap()
@@ -172,4 +177,91 @@ fn titles_have_no_addresses() {
     let explanation =
         crate::Explanation { title: "Bad access: read at 0x16fdff2a0".to_owned(), ..Default::default() };
     assert_eq!(keys(&crash(LOAD)).title(&explanation), "Bad access: read at 0x… in load_page");
+}
+
+fn owned(kind: OwnerKind) -> Option<Arc<Owner>> {
+    Some(Arc::new(Owner { kind, ..Owner::default() }))
+}
+
+/// A compiler's own function, linked into the program: debug info tells whose it is, which must not change the place.
+#[test]
+fn what_is_the_systems_in_the_program_is_passed_over_by_names_alone() {
+    let stack = "Demo divide_wide\nDemo load_page(int)\nDemo main\nUIKitCore start";
+    let unknown = keys(&crash(stack));
+    let known = keys(&crash(stack).with(|report| {
+        report.process.threads[0].frames[0].owner = owned(OwnerKind::System);
+    }));
+    assert_eq!(known.key, unknown.key);
+    assert_ne!(known.symbol_key, unknown.symbol_key);
+    assert_eq!(known.symbol_key, keys(&crash(LOAD)).symbol_key);
+}
+
+#[test]
+fn owners_tell_where_images_do_not() {
+    let stack = "Plugin check_in\nPlugin load_page\nOther run_all\nUIKitCore start";
+    let unknown = keys(&crash(stack));
+    assert!(unknown.why.iter().any(|line| line.contains("does not tell whose")), "{:?}", unknown.why);
+    let known = keys(&crash(stack).with(|report| {
+        report.process.threads[0].frames[1].owner = owned(OwnerKind::App);
+    }));
+    assert_eq!(known.place.as_deref(), Some("load_page"));
+    assert!(known.why.iter().any(|line| line.contains("the frames of the program")), "{:?}", known.why);
+}
+
+/// A Python report with rows of file, line and function, innermost first.
+fn traceback(kind: &str, rows: &[(&str, u32, &str)]) -> Report {
+    let frames = rows.iter().zip(0..).map(|((file, line, name), index)| {
+        let (file, line) = (Some((*file).to_owned()), Some(*line));
+        let name = (*name).to_owned();
+        let reported = Some(ReportedSymbol { name, file, line, ..ReportedSymbol::default() });
+        Frame { reported, language: Some(Language::Python), ..Frame::new(index) }
+    });
+    let mut report = Report { source: Source::PythonTraceback, ..Report::default() };
+    report.exception = Some(Exception { kind: Some(kind.to_owned()), ..Exception::default() });
+    let title = kind.to_owned();
+    report.process.backtraces = vec![Backtrace { title, is_exception: true, frames: frames.collect() }];
+    report
+}
+
+#[test]
+fn functions_of_scripts_are_told_by_their_files() {
+    let of = |kind: &str, file: &str, line: u32| {
+        let json = ("/usr/lib/python3.11/json/decoder.py", 355, "raw_decode");
+        let rows = [json, (file, line, "load_page"), ("/srv/main.py", 3, "<module>")];
+        group(&traceback(kind, &rows)).unwrap()
+    };
+    let one = of("KeyError", "/srv/app/feed.py", 10);
+    assert_eq!((one.kind.as_str(), one.place.as_deref()), ("exception KeyError", Some("load_page")));
+    // The next release, elsewhere.
+    let next = of("KeyError", "/opt/app/feed.py", 12);
+    assert_eq!(one.symbol_key, next.symbol_key);
+    assert_ne!(one.key, next.key);
+    assert_ne!(one.symbol_key, of("KeyError", "/srv/app/shop.py", 10).symbol_key);
+    assert_ne!(one.symbol_key, of("ValueError", "/srv/app/feed.py", 10).symbol_key);
+    assert_ne!(
+        of("KeyError", "/srv/feed/__init__.py", 1).symbol_key,
+        of("KeyError", "/srv/shop/__init__.py", 1).symbol_key
+    );
+}
+
+#[test]
+fn functions_without_names_count_with_their_callers() {
+    let of = |caller: &str| {
+        let rows = [("/srv/feed.py", 10, "<lambda>"), ("/srv/feed.py", 20, caller)];
+        group(&traceback("KeyError", &rows)).unwrap().symbol_key
+    };
+    assert_ne!(of("load_page"), of("save_page"));
+}
+
+#[test]
+fn a_class_that_a_reporter_states_is_the_one_that_texts_tell() {
+    let name = "NSRangeException";
+    let text = format!("*** Terminating app due to uncaught exception '{name}', reason: 'x'");
+    let told = keys(&report("EXC_CRASH", "SIGABRT").said("", &text).frames(LOAD));
+    let stated = keys(&report("", "SIGABRT").frames(LOAD).with(|report| {
+        let runtime = ThrowingRuntime::ObjectiveC;
+        report.thrown =
+            Some(ThrownException { runtime, name: name.to_owned(), ..ThrownException::default() });
+    }));
+    assert_eq!(told.symbol_key, stated.symbol_key);
 }
