@@ -208,5 +208,6 @@ fn calls(part: &Part, evidence: &Evidence, start: u64) -> (usize, f64) {
             ratio *= 1.0 - LEADS_ON;
         }
     }
-    (count, ratio)
+    // Very many pairs would make it nothing, by which nothing can be divided.
+    (count, ratio.max(f64::MIN_POSITIVE))
 }
