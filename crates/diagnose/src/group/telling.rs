@@ -49,7 +49,7 @@ pub(super) fn library_reason(name: &str) -> Option<&'static str> {
 
 /// Functions in which programs and threads begin: what called the code, not the code.
 pub(super) fn is_entry(name: &str) -> bool {
-    const ENTRIES: [&str; 10] = [
+    const ENTRIES: [&str; 11] = [
         "main",
         "<module>",
         "_main",
