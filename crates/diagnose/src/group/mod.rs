@@ -116,8 +116,11 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
 
 /// Reports without a stack are told apart by their words alone, and by whom they are of.
 fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
-    // A fault's words are those of its signal.
-    if matches!(kind.word, "access" | "trap" | "arithmetic" | "signal" | "crash" | "stacks" | "stackshot") {
+    // A fault's words are those of its signal; of the kernel's errors, those of its checks.
+    if matches!(
+        kind.word,
+        "access" | "trap" | "arithmetic" | "signal" | "crash" | "kernel" | "stacks" | "stackshot"
+    ) {
         return None;
     }
     let words = message_of(report);

@@ -6,7 +6,7 @@ use super::telling::{is_entry, library_reason, sharing_reason};
 use crate::names::{base_name, image_name};
 use crate::suspect::kind_of;
 use crate::suspect::skip::skip_reason;
-use backtrail_model::{Frame, Language, OwnerKind, Report};
+use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
 
 /// A key has at most so many names: who calls a helper of a helper of a helper is told well enough.
 const MAX_PARTS: usize = 5;
@@ -90,7 +90,7 @@ impl Parts {
             };
             match role(report, frame, raw, &name, level) {
                 Role::Passed(reason) => {
-                    self.say(format!("frame {}: `{name}` is passed over: it {reason}", frame.index))
+                    self.say(format!("frame {}: `{name}` is passed over: it {reason}", frame.index));
                 }
                 Role::Entry if !self.texts.is_empty() => return self.complete(),
                 Role::Entry | Role::Telling => {
@@ -199,6 +199,10 @@ fn role(report: &Report, frame: &Frame, raw: &str, name: &str, level: Level) -> 
     }
     if is_entry(name) {
         return Role::Entry;
+    }
+    // Seen in syzbot's reports: its helpers have no names of their own sort, and all checks of locks and lists end in a few.
+    if report.source == Source::LinuxKernel {
+        return Role::Shared("is the kernel's, where most functions have many callers");
     }
     if is_managed && frame.language != Some(Language::Java) && raw.contains('<') {
         return Role::Shared("has no name of its own");

@@ -203,8 +203,8 @@ fn root_cause(report: &Report) -> Option<(String, Vec<&Frame>)> {
     if !report.source.is_android_or_java() {
         return None;
     }
-    let causes = report.process.backtraces.iter().filter(|it| it.is_exception && !it.frames.is_empty());
-    let root = causes.filter(|it| it.title.trim_start().starts_with("Caused by")).last()?;
+    let mut causes = report.process.backtraces.iter().filter(|it| it.is_exception && !it.frames.is_empty());
+    let root = causes.rfind(|it| it.title.trim_start().starts_with("Caused by"))?;
     let title = root.title.lines().next().unwrap_or_default().trim();
     Some((title.to_owned(), root.frames.iter().take(MAX_FRAMES).collect()))
 }
