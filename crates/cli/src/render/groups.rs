@@ -142,7 +142,7 @@ pub(crate) fn write_why(
     if table.reports() > 0 {
         match table.find(group) {
             Some(row) => {
-                out.line(format_args!("its group has {} of {} reports", row.count, table.reports()))?
+                out.line(format_args!("its group has {} of {} reports", row.count, table.reports()))?;
             }
             None => out.line(format_args!("none of {} reports is in its group", table.reports()))?,
         }
