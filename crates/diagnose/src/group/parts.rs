@@ -200,7 +200,7 @@ fn role(report: &Report, frame: &Frame, raw: &str, name: &str, level: Level) -> 
     if is_entry(name) {
         return Role::Entry;
     }
-    // Seen in syzbot's reports: its helpers have no names of their own sort, and all checks of locks and lists end in a few.
+    // Seen in syzbot's reports: all checks of locks, lists and timers end in a few functions.
     if report.source == Source::LinuxKernel {
         return Role::Shared("is the kernel's, where most functions have many callers");
     }
