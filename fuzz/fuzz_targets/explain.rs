@@ -1,7 +1,7 @@
-//! Explains and attributes whatever reads as a report: an answer always, of bounded size, the same each time.
+//! Explains, attributes and groups whatever reads as a report: an answer always, of bounded size, the same each time.
 #![no_main]
 
-use backtrail_diagnose::{attribute, explain};
+use backtrail_diagnose::{attribute, explain, group};
 use backtrail_report::{Limits, parse};
 use libfuzzer_sys::fuzz_target;
 
@@ -20,4 +20,10 @@ fuzz_target!(|data: &[u8]| {
     }
     assert!(!attribute(&report, &explanation).evidence.is_empty(), "a verdict has evidence");
     assert_eq!(explanation, explain(&report));
+    let grouped = group(&report);
+    if let Some(grouped) = &grouped {
+        assert!(!grouped.title(&explanation).contains('\n'), "a title is one line");
+        assert!(grouped.why.len() < 100, "lists are bounded");
+    }
+    assert_eq!(grouped, group(&report));
 });

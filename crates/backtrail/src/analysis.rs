@@ -2,8 +2,8 @@
 
 use crate::Stacks;
 use backtrail_diagnose::{
-    Attribution, Explanation, Rules, add_how_to_get, add_owners, add_register_frames, attribute, explain,
-    settle_register_frames,
+    Attribution, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames, attribute,
+    explain, group, keep_fault, settle_register_frames,
 };
 use backtrail_model::{Process, Report};
 use backtrail_report::{Error, Limits, emit, parse};
@@ -22,6 +22,8 @@ pub struct Analysis {
     pub explanation: Explanation,
     /// Whose code it was.
     pub attribution: Attribution,
+    /// What puts it into a group with others of the same bug; `None` where nothing tells.
+    pub group: Option<Group>,
     /// Where Java's names were found.
     pub(crate) mapping: Option<MappingFile>,
 }
@@ -77,33 +79,20 @@ impl Analysis {
         rules: &Rules,
         limits: &Limits,
     ) -> Result<Self, AnalysisError> {
-        let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
-        if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
-            return Ok(Self::of(stacks.report, None, rules));
+        let (mut report, mapping) = named(input, symbols, limits, Scope::All)?;
+        if !report.source.is_capture() {
+            let circumstances = circumstances(&report, symbols);
+            add_how_to_get(&mut report, circumstances);
         }
-        let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
-        add_register_frames(&mut report);
-        for process in report.all_processes_mut() {
-            symbols.symbolize(process, false);
-        }
-        let mapping = symbols.retrace(&mut report);
-        for frame in settle_register_frames(&mut report) {
-            // It is no frame of the stack any more, so it wants no name.
-            let image = frame.image.and_then(|position| report.process.images.get_mut(position));
-            if let Some(image) = image.filter(|_| frame.is_unnamed()) {
-                image.symbols.forget_unnamed();
-            }
-        }
-        let circumstances = circumstances(&report, symbols);
-        add_how_to_get(&mut report, circumstances);
-        Ok(Self::of(report, mapping, rules))
+        add_owners(&mut report, rules);
+        let group = group(&report);
+        Ok(Self::of(report, group, mapping))
     }
 
-    fn of(mut report: Report, mapping: Option<MappingFile>, rules: &Rules) -> Self {
-        add_owners(&mut report, rules);
+    fn of(report: Report, group: Option<Group>, mapping: Option<MappingFile>) -> Self {
         let explanation = explain(&report);
         let attribution = attribute(&report, &explanation);
-        Self { report, explanation, attribution, mapping }
+        Self { report, explanation, attribution, group, mapping }
     }
 
     /// The original report with its frames filled in and every other byte as it was.
@@ -125,5 +114,84 @@ impl Analysis {
                 || process.frames_without_image().next().is_some()
         };
         processes.any(is_unnamed)
+    }
+}
+
+/// Which stacks of a report get names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// All.
+    All,
+    /// Those that tell what happened; others are dropped.
+    Fault,
+}
+
+/// A report with names.
+fn named(
+    input: &[u8],
+    symbols: &Symbols,
+    limits: &Limits,
+    scope: Scope,
+) -> Result<(Report, Option<MappingFile>), AnalysisError> {
+    let captured = Stacks::of_bytes(input, symbols, &StackOptions::default());
+    if let Some(stacks) = captured.map_err(AnalysisError::Capture)? {
+        return Ok((stacks.report, None));
+    }
+    let mut report = parse(input, limits).map_err(AnalysisError::Report)?;
+    if scope == Scope::Fault {
+        keep_fault(&mut report);
+    }
+    add_register_frames(&mut report);
+    for process in report.all_processes_mut() {
+        symbols.symbolize(process, false);
+    }
+    let mapping = symbols.retrace(&mut report);
+    for frame in settle_register_frames(&mut report) {
+        // It is no frame of the stack any more, so it wants no name.
+        let image = frame.image.and_then(|position| report.process.images.get_mut(position));
+        if let Some(image) = image.filter(|_| frame.is_unnamed()) {
+            image.symbols.forget_unnamed();
+        }
+    }
+    Ok((report, mapping))
+}
+
+/// A report with the names that grouping wants: less work than an [`Analysis`], for those who have very many.
+#[derive(Debug)]
+pub struct Grouped {
+    /// The report; stacks that do not tell what happened are left out.
+    pub report: Report,
+    /// What puts it into a group; `None` where nothing tells.
+    pub group: Option<Group>,
+}
+
+impl Grouped {
+    /// Reads `input`, finds names in `symbols` and puts it into a group.
+    ///
+    /// # Errors
+    /// As [`Analysis::new`].
+    pub fn new(input: &[u8], symbols: &Symbols, limits: &Limits) -> Result<Self, AnalysisError> {
+        Self::with_rules(input, symbols, &Rules::default(), limits)
+    }
+
+    /// The same, where users say whose code is whose.
+    ///
+    /// # Errors
+    /// As [`Analysis::new`].
+    pub fn with_rules(
+        input: &[u8],
+        symbols: &Symbols,
+        rules: &Rules,
+        limits: &Limits,
+    ) -> Result<Self, AnalysisError> {
+        let (mut report, _) = named(input, symbols, limits, Scope::Fault)?;
+        add_owners(&mut report, rules);
+        let group = group(&report);
+        Ok(Self { report, group })
+    }
+
+    /// What happened, where, and whose code it was. Where other threads tell more, [`Analysis`] says it.
+    pub fn analysis(self) -> Analysis {
+        Analysis::of(self.report, self.group, None)
     }
 }

@@ -27,18 +27,20 @@ mod analysis;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
 mod diff;
+pub mod groups;
 pub mod json;
 pub mod sdk;
 mod stacks;
 
-pub use analysis::{Analysis, AnalysisError};
+pub use analysis::{Analysis, AnalysisError, Grouped};
 pub use backtrail_core::{
     AddrRange, Address, Arch, Avma, Bias, BuildId, Confidence, Family, FileOffset, FrameAddress, Function,
     FunctionRef, ImageId, ParseIdError, Reason, Rva, Svma, Symbol, SymbolInfo, SymbolInfoRef, Trust,
 };
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{
-    Attribution, Blamed, Explanation, Layer, OwnerRule, Rules, RulesError, RulesErrorKind, blamed, is_system,
+    Added, Attribution, Blamed, Explanation, Group, GroupRef, Groups, Joined, Layer, OwnerRule, Rules,
+    RulesError, RulesErrorKind, blamed, is_system,
 };
 pub use backtrail_hang as hang;
 pub use backtrail_model::{

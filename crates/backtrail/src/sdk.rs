@@ -2,16 +2,19 @@
 //!
 //! Takes paths where [`Fingerprint`] and its like take bytes. `docs/sdk.md` tells the whole story.
 
+mod mine;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use backtrail_core::Arch;
 pub use backtrail_resolve::OwnerSources;
 pub use backtrail_sdk::{
-    AppOwners, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LONGEST_STAMP_VERSION, LearnOptions, Learned,
-    LinkMap, Markers, OwnedRange, OwnerMap, Stamped,
+    AppOwners, CodeOffset, Error, ErrorKind, Fingerprint, LONGEST_STAMP, LONGEST_STAMP_VERSION, Layout,
+    LearnOptions, Learned, LinkMap, Markers, OwnedRange, OwnerMap, SHARED, Sighting, Stamped,
 };
 use backtrail_store::FileData;
+pub use mine::{Build, BuildReport, Builds, ReportFrame};
 
 /// A file that could not be used.
 #[derive(Debug)]
@@ -183,6 +186,15 @@ pub fn map(
         Some((path, _)) if error.kind() == ErrorKind::Mismatch => content(path)(error),
         _ => content(&binary)(error),
     })
+}
+
+/// The layouts of libraries in an app's binary, in an `.app` bundle, or in a link map.
+///
+/// # Errors
+/// Where a file cannot be read, or has none of the libraries.
+pub fn layouts(path: &Path, fingerprints: &[Fingerprint]) -> Result<Vec<Layout>, SdkError> {
+    let binary = binary(path);
+    Layout::from_file(&open(&binary)?, fingerprints).map_err(content(&binary))
 }
 
 /// An app's binary, which a bundle has at a known place.

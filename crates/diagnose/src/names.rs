@@ -3,6 +3,30 @@
 use backtrail_core::Trust;
 use backtrail_model::{Backtrace, Frame, Image, Report, Source, Thread};
 
+/// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
+pub(crate) const BASES: [&str; 20] = [
+    "start",
+    "_start",
+    "main",
+    "thread_start",
+    "_pthread_start",
+    "_pthread_body",
+    "start_wqthread",
+    "_pthread_wqthread",
+    "__workq_kernreturn",
+    "_dispatch_worker_thread",
+    "_dispatch_worker_thread2",
+    "start_sim",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__start_thread",
+    "__pthread_start",
+    "__libc_init",
+];
+
 /// A function's name without what varies: arguments, processor variant, Swift's and the compiler's prefixes, and what
 /// tools that symbolicate append (`name (in Image)`, `name + 12`).
 ///
@@ -34,7 +58,7 @@ fn specialized(name: &str) -> &str {
 }
 
 /// `name (in Image) + 12` without what stands behind the name.
-fn without_place(name: &str) -> &str {
+pub(crate) fn without_place(name: &str) -> &str {
     // This is asked of every frame, and searching for a word takes longer than for a byte.
     if !name.contains(' ') {
         return name;

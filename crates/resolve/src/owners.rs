@@ -168,7 +168,11 @@ impl ImageOwners {
             }
             let owner = Owner {
                 kind: OwnerKind::Sdk,
-                name: Some(owned.owner),
+                // Which of them brought it is not told.
+                name: Some(match owned.shared_by.is_empty() {
+                    true => owned.owner,
+                    false => owned.shared_by.join(" or "),
+                }),
                 version: owned.version,
                 confidence: Some(owned.confidence),
                 how: owned.how.into(),
@@ -206,12 +210,17 @@ fn text(ranges: &[OwnedRange]) -> Option<String> {
     for owned in ranges {
         let version = owned.version.as_deref().unwrap_or_default();
         let names = [owned.owner.as_str(), version];
-        if names.iter().any(|name| name.contains(['\t', '\n', '\r'])) {
+        let mut names = names.into_iter().chain(owned.shared_by.iter().map(String::as_str));
+        if names.any(|name| name.contains(['\t', '\n', '\r'])) {
             return None;
         }
         let (start, end) = (owned.range.start().get(), owned.range.end().get());
         let (confidence, how) = (owned.confidence.as_str(), owned.how);
-        let _ = writeln!(text, "{start:x}\t{end:x}\t{confidence}\t{how}\t{}\t{version}", owned.owner);
+        let _ = write!(text, "{start:x}\t{end:x}\t{confidence}\t{how}\t{}\t{version}", owned.owner);
+        for library in &owned.shared_by {
+            let _ = write!(text, "\t{library}");
+        }
+        text.push('\n');
     }
     let hash = blake3::hash(text.as_bytes()).to_hex();
     let _ = writeln!(text, "{hash}");
@@ -240,7 +249,9 @@ fn line(line: &str) -> Option<OwnedRange> {
     let how = HOW.into_iter().find(|known| *known == how)?;
     let owner = parts.next()?.to_owned();
     let version = parts.next().filter(|version| !version.is_empty()).map(str::to_owned);
-    Some(OwnedRange::new(range, owner, version, confidence, how))
+    let mut owned = OwnedRange::new(range, owner, version, confidence, how);
+    owned.shared_by = parts.map(str::to_owned).collect();
+    Some(owned)
 }
 
 #[cfg(test)]
@@ -256,7 +267,9 @@ mod tests {
     #[test]
     fn kept_ranges_are_read_again_unless_a_byte_changed() {
         let directory = TempDir::new("owners");
-        let ranges = vec![range(16, 32, "Foo", Some("2.1")), range(48, 64, "Bär Kit", None)];
+        let mut shared = range(80, 96, backtrail_sdk::SHARED, None);
+        shared.shared_by = vec!["Foo".to_owned(), "Bär Kit".to_owned()];
+        let ranges = vec![range(16, 32, "Foo", Some("2.1")), range(48, 64, "Bär Kit", None), shared];
         for ranges in [Vec::new(), ranges] {
             let kept = text(&ranges).unwrap();
             assert_eq!(read(&directory.write("kept", &kept)).unwrap(), ranges);
@@ -279,5 +292,11 @@ mod tests {
         let named = |name: &str| Some(name.to_owned());
         assert_eq!([name(7), name(8), name(16), name(31)], [None, named("B"), named("A"), named("A")]);
         assert_eq!([name(32), name(39), name(40), name(48)], [None, None, named("B"), None]);
+        let mut shared = range(64, 80, backtrail_sdk::SHARED, None);
+        shared.shared_by = vec!["A".to_owned(), "B".to_owned()];
+        let mut owners = ImageOwners::default();
+        owners.add(vec![shared]);
+        let name = |at| owners.at(Svma::new(at)).and_then(|owner| owner.name.clone());
+        assert_eq!(name(64), named("A or B"));
     }
 }

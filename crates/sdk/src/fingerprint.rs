@@ -12,6 +12,8 @@ pub struct Fingerprint {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) slices: Vec<Slice>,
+    /// Whether calls are known: version 1 of the file has none.
+    pub(crate) has_calls: bool,
 }
 
 /// The library for one architecture.
@@ -43,6 +45,8 @@ pub(crate) struct Function {
     pub(crate) name: Digest,
     /// Without padding.
     pub(crate) len: u32,
+    /// Up to where the next one of its section starts, or the section's padding ends.
+    pub(crate) span: u32,
     /// Told from bytes alone.
     pub(crate) outline: Digest,
     /// All but what the shape leaves out.
@@ -50,6 +54,8 @@ pub(crate) struct Function {
     pub(crate) shape: u32,
     pub(crate) reach: Reach,
     pub(crate) references: Vec<Reference>,
+    /// Offsets behind its calls, ascending: what lies there are return addresses.
+    pub(crate) returns: Vec<u32>,
 }
 
 /// Who else may mean this function by its name.
@@ -123,6 +129,11 @@ impl Fingerprint {
     /// The architectures that it was learnt for, with the number of functions of each.
     pub fn architectures(&self) -> impl Iterator<Item = (Arch, usize)> {
         self.slices.iter().map(|slice| (slice.arch, slice.functions.len()))
+    }
+
+    /// Whether it knows where calls lie, which addresses without an app are told by. Files of version 1 do not.
+    pub fn has_calls(&self) -> bool {
+        self.has_calls
     }
 
     pub(crate) fn slice(&self, arch: Arch, is_mach_o: bool) -> Option<&Slice> {

@@ -11,16 +11,18 @@ use crate::hash::Digest;
 use crate::isa::Form;
 
 const MAGIC: &[u8; 6] = b"BTSDK\0";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Without the functions' spans and calls.
+const WITHOUT_CALLS: u8 = 1;
 /// Bytes of the hash at the end.
 const CHECK: usize = 8;
 
 impl Fingerprint {
     /// The file's bytes; equal fingerprints give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Writer(Vec::new());
+        let mut out = Writer(Vec::new(), self.has_calls);
         out.0.extend_from_slice(MAGIC);
-        out.0.push(VERSION);
+        out.0.push(if self.has_calls { VERSION } else { WITHOUT_CALLS });
         out.text(&self.name);
         out.text(&self.version);
         out.list(&self.slices, Writer::slice);
@@ -37,8 +39,9 @@ impl Fingerprint {
         let wrong = || Error::at(ErrorKind::WrongInput, 0, "expected a fingerprint (.btsdk)");
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(wrong)?;
         let (version, _) = rest.split_first().ok_or_else(wrong)?;
-        if *version != VERSION {
-            let detail = format!("a fingerprint of version {version}; this program reads version {VERSION}");
+        if !(WITHOUT_CALLS..=VERSION).contains(version) {
+            let detail =
+                format!("a fingerprint of version {version}; this program reads versions up to {VERSION}");
             return Err(Error::at(ErrorKind::Unsupported, MAGIC.len() as u64, detail));
         }
         let end = bytes.len().saturating_sub(CHECK);
@@ -47,9 +50,10 @@ impl Fingerprint {
             let detail = "the fingerprint is damaged: its content has another hash than the file states";
             return Err(Error::at(ErrorKind::Malformed, end as u64, detail));
         }
-        let mut reader = Reader { bytes: content, at: MAGIC.len() + 1 };
-        let fingerprint =
-            Self { name: reader.text()?, version: reader.text()?, slices: reader.list(4, Reader::slice)? };
+        let has_calls = *version > WITHOUT_CALLS;
+        let mut reader = Reader { bytes: content, at: MAGIC.len() + 1, has_calls };
+        let (name, version) = (reader.text()?, reader.text()?);
+        let fingerprint = Self { name, version, slices: reader.list(4, Reader::slice)?, has_calls };
         if reader.at != content.len() {
             return Err(reader.error("the end of the fingerprint"));
         }
@@ -61,7 +65,8 @@ fn check(bytes: &[u8]) -> [u8; CHECK] {
     blake3::hash(bytes).as_bytes().first_chunk().copied().unwrap_or_default()
 }
 
-struct Writer(Vec<u8>);
+/// The bytes, and whether functions have calls.
+struct Writer(Vec<u8>, bool);
 
 impl Writer {
     fn number(&mut self, mut number: u64) {
@@ -154,12 +159,21 @@ impl Writer {
             out.signed(reference.bias);
             out.number(reference.target.into());
         });
+        if self.1 {
+            self.number(function.span.saturating_sub(function.len).into());
+            let mut last = 0;
+            self.list(&function.returns, |out, at| {
+                out.number(at.saturating_sub(last).into());
+                last = *at;
+            });
+        }
     }
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    has_calls: bool,
 }
 
 impl Reader<'_> {
@@ -301,6 +315,37 @@ impl Reader<'_> {
             let bias = (raw >> 1).cast_signed() ^ -((raw & 1).cast_signed());
             Ok(Reference { at, page_at, form, bias, target: reader.below(targets)? })
         })?;
-        Ok(Function { member, name, len, outline, body, shape, reach, references })
+        let (mut span, mut returns) = (len, Vec::new());
+        if self.has_calls {
+            let behind = self.small()?;
+            span = len.checked_add(behind).ok_or_else(|| self.error("a length of 32 bits"))?;
+            let mut last = 0u32;
+            returns = self.list(1, |reader| {
+                let next = last.checked_add(reader.small()?).filter(|at| *at <= len);
+                last = next.ok_or_else(|| reader.error("a call inside of its function"))?;
+                Ok(last)
+            })?;
+        }
+        Ok(Function { member, name, len, span, outline, body, shape, reach, references, returns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_version_1_are_read_and_know_no_calls() {
+        let fingerprint = |has_calls| Fingerprint {
+            name: "Vendor".to_owned(),
+            version: "1".to_owned(),
+            slices: Vec::new(),
+            has_calls,
+        };
+        for (has_calls, version) in [(false, 1), (true, 2)] {
+            let bytes = fingerprint(has_calls).to_bytes();
+            assert_eq!(bytes.get(MAGIC.len()), Some(&version));
+            assert_eq!(Fingerprint::from_bytes(&bytes), Ok(fingerprint(has_calls)));
+        }
     }
 }

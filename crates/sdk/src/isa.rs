@@ -108,6 +108,35 @@ impl Isa {
         }
     }
 
+    /// Calls `found` for each call of the function, with the offset behind it, which is where the callee returns to, and
+    /// what it calls, where the instruction names that.
+    pub(crate) fn calls(self, function: (Svma, &[u8]), found: &mut dyn FnMut(usize, Option<Svma>)) {
+        match self {
+            Self::Arm64 => arm64::calls(function, found),
+            Self::Arm => arm::calls(function, found),
+            Self::X86_64 => x86::calls(64, function, found),
+            Self::X86 => x86::calls(32, function, found),
+        }
+    }
+
+    /// Compilers let functions start at multiples of it.
+    pub(crate) fn alignment(self) -> u64 {
+        match self {
+            Self::Arm64 => 4,
+            Self::Arm => 2,
+            Self::X86_64 | Self::X86 => 16,
+        }
+    }
+
+    /// Instructions start at multiples of it.
+    pub(crate) fn instruction_step(self) -> u64 {
+        match self {
+            Self::Arm64 => 4,
+            Self::Arm => 2,
+            Self::X86_64 | Self::X86 => 1,
+        }
+    }
+
     /// The slot that a stub jumps through.
     pub(crate) fn stub_slot(self, stub: (Svma, &[u8])) -> Option<Svma> {
         match self {

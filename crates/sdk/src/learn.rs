@@ -90,6 +90,7 @@ pub fn learn(files: &[(&str, &[u8])], options: &LearnOptions) -> Result<Learned>
         }
         return Err(Error::new(ErrorKind::WrongInput, detail));
     }
-    let fingerprint = Fingerprint { name: options.name.clone(), version: options.version.clone(), slices };
+    let fingerprint =
+        Fingerprint { name: options.name.clone(), version: options.version.clone(), slices, has_calls: true };
     Ok(Learned { fingerprint, problems })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use backtrail_core::{AddrRange, Confidence, Svma};
+use backtrail_core::{AddrRange, Arch, Confidence, Svma};
 use backtrail_object::Object;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -19,10 +19,13 @@ const MAX_LINES: usize = 1 << 26;
 pub struct LinkMap {
     /// Whether the binary itself says it: the debug map.
     is_debug_map: bool,
+    arch: Option<Arch>,
     files: Vec<String>,
     sections: Vec<(String, AddrRange<Svma>)>,
     /// Ranges with the numbers of their files; empty ones are folded into what lies there.
     pieces: Vec<(AddrRange<Svma>, usize)>,
+    /// Symbols with their files and hashes of their names; Mach-O's maps alone have them.
+    names: Vec<(Svma, usize, Digest)>,
 }
 
 /// One thing that the linker put somewhere.
@@ -61,6 +64,11 @@ impl LinkMap {
         }
         map.pieces.sort_by_key(|(range, file)| (range.start(), range.end(), *file));
         Ok(map)
+    }
+
+    /// The architecture, where the map states it.
+    pub fn arch(&self) -> Option<Arch> {
+        self.arch
     }
 
     /// What the debug map of a linked Mach-O says, which is there until the file is stripped; `None` where it has none. Only code
@@ -192,6 +200,7 @@ impl LinkMap {
                 _ => ranges.push(OwnedRange {
                     range: *range,
                     owner: fingerprint.name.clone(),
+                    shared_by: Vec::new(),
                     version: Some(fingerprint.version.clone()),
                     confidence: Confidence::Certain,
                     how: if self.is_debug_map { "debug map" } else { "link map" },
@@ -199,6 +208,20 @@ impl LinkMap {
             }
         }
         ranges
+    }
+
+    /// Where functions of a learnt library lie: addresses, hashes of their members and of their names.
+    pub(crate) fn named(&self, fingerprint: &Fingerprint) -> Vec<(Svma, Digest, Digest)> {
+        let owners = self.owners(std::slice::from_ref(fingerprint));
+        let of_library =
+            self.names.iter().filter(|(_, file, _)| owners.get(*file).is_some_and(Option::is_some));
+        let named = of_library.filter_map(|(address, file, name)| {
+            let (_, member) = parts(self.files.get(*file)?);
+            Some((*address, Digest::of(Domain::Name, member.as_bytes()), *name))
+        });
+        let mut named: Vec<_> = named.collect();
+        named.sort_unstable();
+        named
     }
 
     /// The library of each file: that which has most of the members that the archive of the file gave.
@@ -264,7 +287,9 @@ fn mach_o(text: &str) -> LinkMap {
     let mut part = "";
     for line in text.lines() {
         if line.starts_with('#') {
-            if line.ends_with(':') {
+            if let Some(arch) = line.strip_prefix("# Arch:") {
+                map.arch = Arch::from_name(arch.trim());
+            } else if line.ends_with(':') {
                 part = line.trim_matches(['#', ' ', ':']);
             }
             continue;
@@ -297,6 +322,9 @@ fn mach_o(text: &str) -> LinkMap {
                 };
                 let file = rest.split_once(']').and_then(|(number, _)| files.get(number.trim()));
                 if let Some(file) = file {
+                    if let Some((_, name)) = rest.split_once("] ").filter(|_| size > 0) {
+                        map.names.push((Svma::new(start), *file, Digest::of(Domain::Name, name.as_bytes())));
+                    }
                     map.pieces.push((range(start, size), *file));
                 }
             }

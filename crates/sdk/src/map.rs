@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::Fingerprint;
 use crate::link_map::LinkMap;
-use crate::owned::OwnedRange;
+use crate::owned::{OwnedRange, SHARED};
 use crate::place::{How, Placed, place};
 use crate::stamp;
 
@@ -163,47 +163,66 @@ fn mark(ranges: &mut Vec<OwnedRange>, certain: Vec<OwnedRange>) {
     }
 }
 
-/// One list of ranges. What two libraries claim is nobody's.
+/// Claims of one function: libraries, by their numbers, and how.
+type Claims = Vec<(usize, How)>;
+
+/// One list of ranges. What several libraries have with equal bodies is theirs together; what they claim otherwise is nobody's.
 fn join(app: &App<'_>, placed: &[(&Fingerprint, Placed)]) -> Vec<OwnedRange> {
-    let mut claims: Vec<Option<(usize, How)>> = vec![None; app.functions.len()];
-    let mut contested = vec![false; app.functions.len()];
-    for (library, (_, found)) in placed.iter().enumerate() {
-        for (function, how) in &found.claims {
-            let (Some(claim), Some(contested)) = (claims.get_mut(*function), contested.get_mut(*function))
-            else {
-                continue;
-            };
-            *contested |= claim.is_some();
-            *claim = Some((library, *how));
-        }
-    }
     let mut ranges: Vec<OwnedRange> = Vec::new();
-    for ((function, claim), contested) in app.functions.iter().zip(claims).zip(contested) {
-        let Some((library, how)) = claim.filter(|_| !contested) else { continue };
+    for (function, claims) in app.functions.iter().zip(claims(app.functions.len(), placed)) {
+        let Some((library, how)) = claims.first().copied() else { continue };
+        let is_shared = claims.len() > 1;
+        if is_shared && claims.iter().any(|(_, how)| *how == How::Changed) {
+            continue;
+        }
         let Some((fingerprint, found)) = placed.get(library) else { continue };
-        let is_known = found.equal * 100 >= found.claims.len() * SAME_VERSION;
+        let is_known = !is_shared && found.equal * 100 >= found.claims.len() * SAME_VERSION;
         let (confidence, how) = shown(how);
-        let range = AddrRange::new(function.start, function.end);
-        let version = is_known.then_some(&fingerprint.version);
+        let names =
+            claims.iter().filter_map(|(library, _)| placed.get(*library)).map(|(known, _)| &known.name);
+        let owned = OwnedRange {
+            range: AddrRange::new(function.start, function.end),
+            owner: if is_shared { SHARED.to_owned() } else { fingerprint.name.clone() },
+            shared_by: if is_shared { names.cloned().collect() } else { Vec::new() },
+            version: is_known.then(|| fingerprint.version.clone()),
+            confidence,
+            how,
+        };
         match ranges.last_mut() {
-            Some(last)
-                if last.range.end() == range.start()
-                    && last.owner == fingerprint.name
-                    && last.confidence == confidence
-                    && last.how == how =>
-            {
-                last.range = AddrRange::new(last.range.start(), range.end());
+            Some(last) if last.range.end() == owned.range.start() && is_alike(last, &owned) => {
+                last.range = AddrRange::new(last.range.start(), owned.range.end());
             }
-            _ => ranges.push(OwnedRange {
-                range,
-                owner: fingerprint.name.clone(),
-                version: version.cloned(),
-                confidence,
-                how,
-            }),
+            _ => ranges.push(owned),
         }
     }
     ranges
+}
+
+fn is_alike(a: &OwnedRange, b: &OwnedRange) -> bool {
+    a.owner == b.owner && a.shared_by == b.shared_by && a.confidence == b.confidence && a.how == b.how
+}
+
+/// Who claims each function. A library all of whose claims are another's, which has more, is not there: it is the other one that
+/// has its code.
+fn claims(functions: usize, placed: &[(&Fingerprint, Placed)]) -> Vec<Claims> {
+    let is_inside = |few: &Placed, many: &Placed| {
+        let has = |(function, _): &(usize, How)| {
+            many.claims.binary_search_by_key(function, |(function, _)| *function).is_ok()
+        };
+        few.claims.len() < many.claims.len() && few.claims.iter().all(has)
+    };
+    let mut claims: Vec<Claims> = vec![Vec::new(); functions];
+    for (library, (_, found)) in placed.iter().enumerate() {
+        if placed.iter().any(|(_, other)| is_inside(found, other)) {
+            continue;
+        }
+        for (function, how) in &found.claims {
+            if let Some(claims) = claims.get_mut(*function) {
+                claims.push((library, *how));
+            }
+        }
+    }
+    claims
 }
 
 fn shown(how: How) -> (Confidence, &'static str) {

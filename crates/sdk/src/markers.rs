@@ -94,13 +94,8 @@ impl Markers {
         let mut others = false;
         let mut add = |start: Svma, end: Svma| {
             if start < end {
-                found.push(OwnedRange {
-                    range: AddrRange::new(start, end),
-                    owner: self.owner.clone(),
-                    version: None,
-                    confidence: Confidence::Likely,
-                    how: "markers",
-                });
+                let (range, owner) = (AddrRange::new(start, end), self.owner.clone());
+                found.push(OwnedRange::new(range, owner, None, Confidence::Likely, "markers"));
             }
         };
         for known in owners
@@ -108,7 +103,7 @@ impl Markers {
             .iter()
             .filter(|known| known.range.start() < range.end() && known.range.end() > range.start())
         {
-            others |= known.owner != self.owner;
+            others |= known.owner != self.owner && !known.shared_by.contains(&self.owner);
             add(free, known.range.start());
             free = free.max(known.range.end());
         }

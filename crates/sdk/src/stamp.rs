@@ -232,13 +232,7 @@ pub(crate) fn read(object: &Object<'_>) -> (Vec<OwnedRange>, Vec<String>) {
     let mut stamped: Vec<OwnedRange> = sections
         .filter_map(|section| {
             let name = section.name.strip_prefix(if is_mach_o { "__text_" } else { "text_" })?;
-            Some(OwnedRange {
-                range: section.address,
-                owner: name.to_owned(),
-                version: None,
-                confidence: Confidence::Certain,
-                how: "stamp",
-            })
+            Some(OwnedRange::new(section.address, name.to_owned(), None, Confidence::Certain, "stamp"))
         })
         .filter(|owned| !owned.range.is_empty())
         .collect();

@@ -11,9 +11,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use backtrail_core::Confidence;
+use backtrail_core::{Arch, Confidence, Rva};
 use backtrail_object::{Limits, Object};
-use backtrail_sdk::{Fingerprint, LearnOptions, LinkMap, OwnerMap, learn, map, stamp, unstamp};
+use backtrail_sdk::{
+    BuildStacks, CodeOffset, Fingerprint, Layout, LearnOptions, LinkMap, OwnerMap, SHARED, learn, map, mine,
+    stamp, unstamp,
+};
 use backtrail_testkit::TempDir;
 
 /// The program of the newest LLVM that Debian has it of.
@@ -233,4 +236,138 @@ fn elf_libraries_for_aarch64() {
 #[test]
 fn elf_libraries_for_x86_64() {
     check(false, "x86_64-linux-gnu", &[&[], &["-Bsymbolic"], &["--gc-sections"]]);
+}
+
+/// Behind each `bl` of an app's code, from its image base: of the library, and all others.
+fn return_addresses(app: &[u8], link_map: &[u8]) -> (Vec<u64>, Vec<u64>) {
+    let object = Object::parse_with(app, &Limits::default()).unwrap();
+    let truth = LinkMap::parse(link_map).unwrap();
+    let text = object.sections().iter().find(|section| section.name == "__text").unwrap();
+    let bytes = object.section_data(text).unwrap();
+    let (mut own, mut other) = (Vec::new(), Vec::new());
+    for (word, at) in bytes.chunks_exact(4).zip((text.address.start().get()..).step_by(4)) {
+        if u32::from_le_bytes(word.try_into().unwrap()) >> 26 == 0x25 {
+            let mut pieces =
+                truth.pieces().filter(|piece| piece.range.contains(backtrail_core::Svma::new(at)));
+            let is_ours = pieces.any(|piece| piece.file.contains("libvendor"));
+            let list = if is_ours { &mut own } else { &mut other };
+            list.push(at + 4 - object.image_base().get());
+        }
+    }
+    (own, other)
+}
+
+fn stacks(addresses: &[u64]) -> BuildStacks {
+    let mut build = BuildStacks::new(Arch::Arm64, true);
+    build.size = Some(1 << 20);
+    build.stacks = vec![addresses.iter().map(|at| Some(CodeOffset::Return(Rva::new(*at)))).collect()];
+    build
+}
+
+#[test]
+fn addresses_alone_tell_a_library_that_was_linked_alike() {
+    let Some(tools) = tools("ld64.lld") else { return };
+    let built = build(&tools, "arm64-apple-ios14.0");
+    let fingerprint = fingerprint(&built.library);
+    let (known, known_map) = link(&tools, &built, true, Some(&built.library), &[]);
+    let fingerprints = [fingerprint];
+    let layouts = Layout::from_file(&known, &fingerprints).unwrap();
+    assert_eq!(layouts.len(), 1);
+    let of_map = Layout::from_file(&known_map, &fingerprints).unwrap();
+    assert_eq!(of_map[0].calls(), layouts[0].calls());
+    // The app in question has more code of its own in front.
+    let more = built.directory.join("more.c");
+    std::fs::write(&more, source("more", 71, 30)).unwrap();
+    let object = built.directory.join("more.o");
+    run(Command::new(&tools.clang)
+        .args(["-target", "arm64-apple-ios14.0", "-O2", "-c"])
+        .arg(more)
+        .arg("-o")
+        .arg(&object));
+    let object = object.to_str().unwrap();
+    let (app, link_map) = link(&tools, &built, true, Some(&built.library), &[object]);
+    let (own, other) = return_addresses(&app, &link_map);
+    let all: Vec<u64> = own.iter().chain(&other).copied().collect();
+    for layouts in [&layouts, &of_map] {
+        let found = mine(&stacks(&all), layouts, &fingerprints);
+        assert_eq!(found[0].confidence, Some(Confidence::Strong), "{found:?}");
+        assert_eq!((found[0].hits, found[0].misses), (own.len(), 0));
+        assert!(own.iter().all(|at| found[0].owns(CodeOffset::Return(Rva::new(*at)))));
+        assert!(!other.iter().any(|at| found[0].owns(CodeOffset::Return(Rva::new(*at)))));
+        // The app's own code alone, and addresses that follow no call.
+        let absent = mine(&stacks(&other), layouts, &fingerprints);
+        assert!(absent.iter().all(|found| found.confidence.is_none()), "{absent:?}");
+        let odd: Vec<u64> = all.iter().map(|at| at * 3 + 1).collect();
+        assert!(mine(&stacks(&odd), layouts, &fingerprints).iter().all(|found| found.confidence.is_none()));
+    }
+    // The archive's order is this app's order: all of its calls are enough.
+    let found = mine(&stacks(&all), &[], &fingerprints);
+    assert_eq!((found[0].how, found[0].confidence), ("archive", Some(Confidence::Strong)), "{found:?}");
+    assert!(mine(&stacks(&other), &[], &fingerprints).iter().all(|found| found.confidence.is_none()));
+    assert_eq!(mine(&stacks(&[]), &layouts, &fingerprints).len(), 0);
+}
+
+#[test]
+fn code_that_two_libraries_have_is_shared() {
+    let Some(tools) = tools("ld64.lld") else { return };
+    let built = build(&tools, "arm64-apple-ios14.0");
+    let archive = |name: &str, members: [u32; 3]| {
+        let path = built.directory.join(format!("lib{name}.a"));
+        let members = members.map(|number| built.directory.join(format!("lib{number}.o")));
+        run(Command::new(&tools.ar).arg("rcs").arg(&path).args(members));
+        let data = std::fs::read(path).unwrap();
+        learn(&[(name, &data)], &LearnOptions::new(name, "1")).unwrap().fingerprint
+    };
+    let both = [archive("A", [0, 1, 2]), archive("B", [1, 2, 3])];
+    let (app, link_map) = link(&tools, &built, true, Some(&built.library), &[]);
+    let object = Object::parse_with(&app, &Limits::default()).unwrap();
+    let found = map(&object, &both, None).unwrap();
+    let truth = LinkMap::parse(&link_map).unwrap();
+    let mut shared = 0;
+    for piece in truth.pieces().filter(|piece| !piece.range.is_empty() && piece.file.contains("libvendor")) {
+        let Some(owned) = found.ranges.iter().find(|owned| owned.range.contains(piece.range.start())) else {
+            continue;
+        };
+        let expected = match piece.file {
+            file if file.contains("lib0.o") => "A",
+            file if file.contains("lib3.o") => "B",
+            _ => SHARED,
+        };
+        assert_eq!(owned.owner, expected, "{}", piece.file);
+        if expected == SHARED {
+            assert_eq!(owned.shared_by, ["A", "B"]);
+            shared += 1;
+        }
+    }
+    assert!(shared > 15, "{shared} shared functions");
+    // One whose code is all another's is not there by itself.
+    let (one, _) = link(&tools, &built, true, Some(&built.directory.join("libA.a")), &[]);
+    let object = Object::parse_with(&one, &Limits::default()).unwrap();
+    let found = map(&object, &both, None).unwrap();
+    assert!(found.ranges.iter().all(|owned| owned.owner == "A"), "{:?}", found.ranges);
+}
+
+#[test]
+fn libraries_for_armv7_and_arm64e() {
+    let Some(tools) = tools("ld64.lld") else { return };
+    for (target, arch) in [
+        ("armv7-apple-ios9.0", Arch::from_name("armv7")),
+        ("arm64e-apple-ios14.0", Arch::from_name("arm64e")),
+    ] {
+        let built = build(&tools, target);
+        let fingerprint = fingerprint(&built.library);
+        let learnt: Vec<_> = fingerprint.architectures().collect();
+        assert_eq!(learnt.len(), 1, "{target}");
+        assert_eq!(Some(learnt[0].0), arch, "{target}");
+        assert!(learnt[0].1 >= 4 * 9, "{target}: {} functions", learnt[0].1);
+        assert!(fingerprint.has_calls());
+        let data = std::fs::read(&built.library).unwrap();
+        let stamped = stamp(&data, "vend", None).unwrap();
+        assert_eq!(stamped.sections, 4, "{target}");
+        assert!(contains(&stamped.bytes, b"__text_vend"), "{target}");
+        assert_eq!(unstamp(&stamped.bytes, "vend").unwrap().bytes, data, "{target}");
+        // What was stamped is the same code.
+        let again = learn(&[("libvendor.a", &stamped.bytes)], &LearnOptions::new("Vendor", "2.1")).unwrap();
+        assert_eq!(again.fingerprint.architectures().collect::<Vec<_>>(), learnt, "{target}");
+    }
 }

@@ -8,7 +8,7 @@ use backtrail_sdk::Fingerprint;
 use crate::app::{LLVM, Random, objects, run as run_program};
 use crate::judge::{Owner, Score, judge};
 use crate::libraries::{DEVELOPMENT, HELD_OUT, Language, Library};
-use crate::{Result, copies, elf, stamps};
+use crate::{Result, copies, elf, mine, stamps};
 
 /// How an app is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +91,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     if known == DEVELOPMENT && options.wants("several") {
         several(&cache, &options)?;
+    }
+    if options.wants("mine") && options.arch == "arm64" {
+        mine::cases(cache.as_path(), known)?;
     }
     if options.wants("stamped") {
         stamps::cases(&cache, options.arch, known)?;

@@ -116,7 +116,10 @@ pub(crate) fn judge(
         }
         let name = || symbol(&text, start.get());
         match claim {
-            Some(claim) if names.contains(&claim.owner.as_str()) => {
+            Some(claim)
+                if names.contains(&claim.owner.as_str())
+                    || claim.shared_by.iter().any(|name| names.contains(&name.as_str())) =>
+            {
                 // Of folded code another's claim is right, too, and nothing that was to be found.
                 let counted = u64::from(is_owned);
                 score.found += counted;

@@ -9,6 +9,7 @@ mod copies;
 mod elf;
 mod judge;
 mod libraries;
+mod mine;
 mod stamps;
 
 use std::process::ExitCode;

@@ -124,6 +124,12 @@ const CHORES: &[Chore] = &[
         cross::run,
     ),
     (
+        "sdk-truth",
+        "[--library NAME] [--held-out] [--elf] [--x86_64] [--show N] [CLASS…]",
+        "links apps with known static libraries and looks for these again (docs/sdk.md)",
+        sdk_truth,
+    ),
+    (
         "steps",
         "[--steps N] [--show] [ARCHITECTURE…]",
         "single-steps programs of every architecture under qemu; each instruction must know its callers (docs/unwinding.md)",
@@ -131,6 +137,11 @@ const CHORES: &[Chore] = &[
     ),
     ("fuzz", "[--seconds N] [--list] [--sync] [TARGET…]", "builds and runs the fuzz targets", fuzz::run),
 ];
+
+fn sdk_truth(arguments: &[String]) -> Result<()> {
+    let program = sh::built_tool("sdk-truth", "sdk-truth")?;
+    sh::run(std::process::Command::new(program).args(arguments))
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

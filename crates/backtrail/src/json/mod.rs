@@ -8,12 +8,14 @@ mod diff;
 mod frame;
 mod hang;
 mod lock;
+mod mine;
 mod owners;
 mod report;
 
 pub use convert::{ConvertedJson, converted};
 pub use frame::{FunctionJson, SymbolJson};
 pub use hang::{HangJson, hang};
+pub use mine::{MinedJson, mined};
 pub use owners::{OwnersJson, owners};
 pub use report::{ImageJson, ReportJson, StacksJson, image, report, stacks};
 

@@ -20,6 +20,8 @@ struct OwnedRangeJson<'a> {
     start: String,
     end: String,
     owner: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    shared_by: &'a [String],
     version: Option<&'a str>,
     confidence: &'static str,
     how: &'static str,
@@ -31,6 +33,7 @@ pub fn owners<'a>(app: &'a str, mapped: &'a AppOwners) -> OwnersJson<'a> {
         start: owned.range.start().to_string(),
         end: owned.range.end().to_string(),
         owner: &owned.owner,
+        shared_by: &owned.shared_by,
         version: owned.version.as_deref(),
         confidence: owned.confidence.as_str(),
         how: owned.how,

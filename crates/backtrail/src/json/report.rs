@@ -6,7 +6,7 @@ use super::lock::{DeadlockJson, LockWaitJson, deadlock, lock_wait};
 use super::{Hex, Origin, REPORT_SCHEMA, STACKS_SCHEMA};
 use crate::{Analysis, StackDiff, Stacks};
 use backtrail_core::Confidence;
-use backtrail_diagnose::Layer;
+use backtrail_diagnose::{Group, Layer};
 use backtrail_model::{
     AppInfo, Backtrace, Exception, Field, Image, Process, Section, Termination, Thread, Tree, TreeNode,
 };
@@ -40,7 +40,7 @@ pub struct ReportJson<'a> {
     processes: Vec<OtherProcessJson<'a>>,
     explanation: ExplanationJson<'a>,
     attribution: AttributionJson<'a>,
-    group: Option<()>,
+    group: Option<GroupJson<'a>>,
     app_info: Vec<AppInfoJson<'a>>,
     fields: Vec<FieldJson<'a>>,
     sections: Vec<SectionJson<'a>>,
@@ -269,7 +269,7 @@ pub fn report(analysis: &Analysis) -> ReportJson<'_> {
         processes: report.processes.iter().map(other_process).collect(),
         explanation: explanation(analysis),
         attribution: attribution(analysis),
-        group: None,
+        group: analysis.group.as_ref().map(|group| group_json(group, analysis)),
         app_info: report.app_info.iter().map(app_info).collect(),
         fields: report.fields.iter().map(field).collect(),
         sections: report.sections.iter().map(section).collect(),
@@ -549,6 +549,24 @@ fn attribution(analysis: &Analysis) -> AttributionJson<'_> {
     }
 }
 
+/// What puts a report into a group.
+#[derive(Debug, Serialize)]
+struct GroupJson<'a> {
+    key: &'a str,
+    symbol_key: Option<&'a str>,
+    title: String,
+    why: &'a [String],
+}
+
+fn group_json<'a>(group: &'a Group, analysis: &Analysis) -> GroupJson<'a> {
+    GroupJson {
+        key: &group.key,
+        symbol_key: group.symbol_key.as_deref(),
+        title: group.title(&analysis.explanation),
+        why: &group.why,
+    }
+}
+
 fn app_info(info: &AppInfo) -> AppInfoJson<'_> {
     AppInfoJson { image: info.image.as_deref(), lines: &info.lines }
 }
@@ -591,7 +609,7 @@ mod tests {
             ..Report::default()
         };
         let (explanation, attribution) = (Explanation::default(), Attribution::default());
-        let analysis = Analysis { report, explanation, attribution, mapping: None };
+        let analysis = Analysis { report, explanation, attribution, group: None, mapping: None };
         let json = serde_json::to_value(super::report(&analysis)).unwrap();
         Schema::new().check("report", &json).unwrap();
         let root = &json["trees"][0]["root"];
@@ -608,7 +626,7 @@ mod tests {
         let process = Process { trees: vec![tree(&nodes)], ..Process::default() };
         let report = Report { processes: vec![process], ..Report::default() };
         let (explanation, attribution) = (Explanation::default(), Attribution::default());
-        let analysis = Analysis { report, explanation, attribution, mapping: None };
+        let analysis = Analysis { report, explanation, attribution, group: None, mapping: None };
         serde_json::to_string(&super::report(&analysis)).unwrap()
     }
 

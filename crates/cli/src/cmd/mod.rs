@@ -8,6 +8,7 @@ mod convert;
 mod demangle;
 mod explain;
 mod generate;
+mod group;
 mod images;
 mod lookup;
 pub(crate) mod ndk_stack;
@@ -22,7 +23,7 @@ use crate::outcome::{Failure, Outcome};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use options::Colour;
 
-/// Turns addresses into answers: symbolicates, explains and attributes crash reports, without any Apple tool.
+/// Turns addresses into answers: symbolicates, explains, attributes and groups crash reports, without any Apple tool.
 #[derive(Parser, Debug)]
 #[command(name = "backtrail", version, max_term_width = 110, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -41,6 +42,7 @@ diagnostics to standard error.";
 enum Command {
     Symbolicate(symbolicate::Symbolicate),
     Explain(explain::Explain),
+    Group(group::Group),
     Lookup(lookup::Lookup),
     Stacks(stacks::Stacks),
     Convert(convert::Convert),
@@ -61,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
     match &arguments.command {
         Command::Symbolicate(args) => symbolicate::run(args, colour, console),
         Command::Explain(args) => explain::run(args, colour, console),
+        Command::Group(args) => group::run(args, colour, console),
         Command::Lookup(args) => lookup::run(args, console),
         Command::Stacks(args) => stacks::run(args, colour, console),
         Command::Convert(args) => convert::run(args, console),

@@ -1,4 +1,4 @@
-//! What `symbolicate` and `explain` share: from inputs to reports to results, many at a time.
+//! What `symbolicate`, `explain` and `group` share: from inputs to reports to results, many at a time.
 
 use crate::io::console::Console;
 use crate::io::file::InputFiles;
@@ -7,7 +7,7 @@ use crate::io::output::{Sink, Target};
 use crate::outcome::{Failure, Outcome};
 use crate::tally::Tally;
 use backtrail::json::Origin;
-use backtrail::{Analysis, CaptureKind, Limits, Rules, Symbols, Unpacked, documents};
+use backtrail::{Analysis, CaptureKind, Limits, Report, Rules, Symbols, Unpacked, documents};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::io;
@@ -31,7 +31,7 @@ impl Shown<'_> {
     }
 }
 
-fn part_name(file: &str, part: Option<usize>) -> String {
+pub(crate) fn part_name(file: &str, part: Option<usize>) -> String {
     part.map_or_else(|| file.to_owned(), |part| format!("{file}, report {part}"))
 }
 
@@ -79,16 +79,66 @@ struct Done {
 }
 
 /// What is no report.
-struct Failed {
+pub(crate) struct Failed {
     /// The input's bytes, as many as tell whether it was meant to be one.
-    head: Vec<u8>,
-    problem: String,
+    pub(crate) head: Vec<u8>,
+    pub(crate) problem: String,
+}
+
+impl Failed {
+    pub(crate) fn new(bytes: &[u8], problem: String) -> Self {
+        Self { head: bytes.get(..4096).unwrap_or(bytes).to_vec(), problem }
+    }
 }
 
 /// One report of an input, with its number where there are several.
-struct Part {
-    number: Option<usize>,
-    result: Result<Done, Failed>,
+pub(crate) struct Part<T> {
+    pub(crate) number: Option<usize>,
+    pub(crate) result: Result<T, Failed>,
+}
+
+/// The bytes of one report.
+pub(crate) struct Bytes<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) origin: Origin<'a>,
+    /// What unpacking found odd.
+    pub(crate) note: Option<&'a str>,
+}
+
+/// Reads an input and has `one` treat each of its reports.
+pub(crate) fn parts<T: Send>(
+    input: &Input,
+    one: impl Fn(&Bytes<'_>) -> Result<T, Failed> + Sync,
+) -> Vec<Part<T>> {
+    let limits = Limits::default();
+    let Unpacked { data, note } = match input.read(limits.max_bytes) {
+        Ok(unpacked) => unpacked,
+        Err(problem) => {
+            return vec![Part { number: None, result: Err(Failed { head: Vec::new(), problem }) }];
+        }
+    };
+    let name = input.name();
+    let note = note.as_deref();
+    if CaptureKind::of(&data).is_some() {
+        let origin = Origin { file: Some(&name), part: None };
+        return vec![Part { number: None, result: one(&Bytes { bytes: &data, origin, note }) }];
+    }
+    let documents = documents(&data);
+    let several = documents.len() > 1;
+    let part = |(position, document): (usize, &backtrail::Document<'_>)| {
+        let number = several.then_some(position + 1);
+        let origin = Origin { file: Some(&name), part: number };
+        let result = one(&Bytes { bytes: &document.bytes, origin, note });
+        let with_line = |failed: Failed| Failed {
+            problem: match number {
+                Some(_) => format!("from line {} on: {}", document.line, failed.problem),
+                None => failed.problem,
+            },
+            ..failed
+        };
+        Part { number, result: result.map_err(with_line) }
+    };
+    documents.par_iter().enumerate().map(part).collect()
 }
 
 /// The inputs of a command.
@@ -163,40 +213,13 @@ impl Reports<'_> {
         }
     }
 
-    fn parts(&self, input: &Input, many: bool) -> Vec<Part> {
-        let limits = Limits::default();
-        let Unpacked { data, note } = match input.read(limits.max_bytes) {
-            Ok(unpacked) => unpacked,
-            Err(problem) => {
-                return vec![Part { number: None, result: Err(Failed { head: Vec::new(), problem }) }];
-            }
-        };
-        let name = input.name();
-        if CaptureKind::of(&data).is_some() {
-            let origin = Origin { file: Some(&name), part: None };
-            let result = self.one(&data, origin, note.as_deref(), many);
-            return vec![Part { number: None, result }];
-        }
-        let documents = documents(&data);
-        let several = documents.len() > 1;
-        let part = |(position, document): (usize, &backtrail::Document<'_>)| {
-            let number = several.then_some(position + 1);
-            let origin = Origin { file: Some(&name), part: number };
-            let result = self.one(&document.bytes, origin, note.as_deref(), many || several);
-            let with_line = |failed: Failed| Failed {
-                problem: match number {
-                    Some(_) => format!("from line {} on: {}", document.line, failed.problem),
-                    None => failed.problem,
-                },
-                ..failed
-            };
-            Part { number, result: result.map_err(with_line) }
-        };
-        documents.par_iter().enumerate().map(part).collect()
+    fn parts(&self, input: &Input, many: bool) -> Vec<Part<Done>> {
+        parts(input, |report| self.one(report, many || report.origin.part.is_some()))
     }
 
-    fn one(&self, bytes: &[u8], origin: Origin<'_>, note: Option<&str>, many: bool) -> Result<Done, Failed> {
-        let failed = |problem: String| Failed { head: bytes.get(..4096).unwrap_or(bytes).to_vec(), problem };
+    fn one(&self, report: &Bytes<'_>, many: bool) -> Result<Done, Failed> {
+        let Bytes { bytes, origin, note } = *report;
+        let failed = |problem: String| Failed::new(bytes, problem);
         if self.stands_alone && origin.part.is_some() && !matches!(self.target, Target::Directory(_)) {
             return Err(failed(
                 "one of several reports, which as html need a directory: -o DIRECTORY/".to_owned(),
@@ -210,7 +233,7 @@ impl Reports<'_> {
         let entry = self.index.as_ref().and_then(|index| (index.entry)(&shown).ok());
         let is_incomplete = self.wants_symbols && analysis.is_incomplete();
         let outcome = if is_incomplete { Outcome::Incomplete } else { Outcome::Done };
-        let is_cut = note.is_some() || is_cut(&analysis);
+        let is_cut = note.is_some() || is_cut(&analysis.report);
         Ok(Done { bytes, outcome, is_cut, files: answering_files(&analysis), entry })
     }
 }
@@ -226,13 +249,12 @@ fn index_name(taken: &HashSet<String>) -> String {
 }
 
 /// Whether the report ends early or is broken somewhere, so that only a part of it was read.
-fn is_cut(analysis: &Analysis) -> bool {
-    analysis.report.notes.iter().any(|note| note.starts_with("the report is cut or broken"))
+pub(crate) fn is_cut(report: &Report) -> bool {
+    report.notes.iter().any(|note| note.starts_with("the report is cut or broken"))
 }
 
 /// Whether nothing of what a report is for was found in it: not even its process' path, which stands in its body.
-fn is_empty(analysis: &Analysis) -> bool {
-    let report = &analysis.report;
+fn is_empty(report: &Report) -> bool {
     report.event.is_none()
         && report.processes.is_empty()
         && report.process.trees.is_empty()
@@ -249,10 +271,16 @@ fn is_empty(analysis: &Analysis) -> bool {
 fn analyse(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Analysis, String> {
     let analysis = Analysis::with_rules(bytes, symbols, rules, &Limits::default());
     let analysis = analysis.map_err(|error| error.to_string())?;
-    if !is_empty(&analysis) {
-        return Ok(analysis);
+    check(&analysis.report)?;
+    Ok(analysis)
+}
+
+/// Says why nothing of a report can be read, if that is so.
+pub(crate) fn check(report: &Report) -> Result<(), String> {
+    if !is_empty(report) {
+        return Ok(());
     }
-    let note = analysis.report.notes.iter().find_map(|note| note.split_once(" is read: "));
+    let note = report.notes.iter().find_map(|note| note.split_once(" is read: "));
     let why = note.map_or("expected a process, an exception, threads or images", |(_, why)| why);
     Err(format!("nothing of the report can be read: {why}"))
 }

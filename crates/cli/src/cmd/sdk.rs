@@ -1,17 +1,21 @@
 //! `backtrail sdk`: whose code is where in an app.
 
 use super::options::{PlainFormat, named_arch};
+use super::reports::{self, Reports};
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, refuse_pipe};
+use crate::io::input::Input;
 use crate::io::json::SafeJson;
 use crate::io::output::{Sink, Target};
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
-use backtrail::sdk::{self, AppOwners, Stamped};
+use backtrail::sdk::{self, AppOwners, Build, Builds, Sighting, Stamped};
+use backtrail::{Rules, Symbols};
 use clap::{Args, Subcommand};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Tells static libraries inside of an app apart: whose code lies at which addresses.
 ///
@@ -27,6 +31,7 @@ pub(crate) struct Sdk {
 enum SdkCommand {
     Learn(Learn),
     Map(Map),
+    Mine(Mine),
     Stamp(Stamp),
     Unstamp(Unstamp),
 }
@@ -71,6 +76,27 @@ struct Map {
     format: PlainFormat,
 }
 
+/// Says which builds of apps have a library's code, and which reports are of it, from crash reports alone.
+///
+/// For the vendor who never sees the apps. Addresses on stacks lie behind calls; where the library's calls lie, the layout of an
+/// app that was linked alike tells best.
+#[derive(Args, Debug)]
+struct Mine {
+    /// Reports of any kind that is read. They may be packed, quoted in a text, or several in a file. A directory means every
+    /// report in it, `-` is standard input.
+    #[arg(required = true, value_name = "REPORT")]
+    reports: Vec<PathBuf>,
+    /// Fingerprints of libraries (.btsdk), or directories of them. Repeatable.
+    #[arg(long, required = true, value_name = "F")]
+    sdk: Vec<PathBuf>,
+    /// An app that has the libraries and was linked as the unknown ones, or its link map. Repeatable.
+    #[arg(long, value_name = "APP|MAP")]
+    layout: Vec<PathBuf>,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = PlainFormat::Text)]
+    format: PlainFormat,
+}
+
 /// Marks the code of a static library: its sections get a name of their own, which linkers keep apart, and an archive gets a
 /// record of name and version.
 #[derive(Args, Debug)]
@@ -107,6 +133,7 @@ pub(crate) fn run(args: &Sdk, console: &Console) -> Result<Outcome, Failure> {
     match &args.command {
         SdkCommand::Learn(args) => learn(args, console),
         SdkCommand::Map(args) => map(args, console),
+        SdkCommand::Mine(args) => mine(args, console),
         SdkCommand::Stamp(args) => {
             let version = args.lib_version.as_deref();
             let stamped = stamp((&args.library, &args.output), console, || {
@@ -182,10 +209,14 @@ fn map(args: &Map, console: &Console) -> Result<Outcome, Failure> {
 fn write_text(out: &mut Text<'_>, app: &str, mapped: &AppOwners) -> io::Result<()> {
     let id = mapped.id.map(|id| format!(" {id}")).unwrap_or_default();
     out.line(format_args!("{app}: {}{id}", mapped.arch.name()))?;
-    let mut sums: BTreeMap<(&str, &str), (u64, usize)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, String), (u64, usize)> = BTreeMap::new();
     for owned in &mapped.owners.ranges {
-        let version = owned.version.as_deref().unwrap_or("version unknown");
-        let sum = sums.entry((&owned.owner, version)).or_default();
+        let version = if owned.shared_by.is_empty() {
+            owned.version.clone().unwrap_or_else(|| "version unknown".to_owned())
+        } else {
+            format!("by {}", owned.shared_by.join(", "))
+        };
+        let sum = sums.entry((&owned.owner, version.clone())).or_default();
         *sum = (sum.0 + owned.range.size(), sum.1 + 1);
         let (owner, confidence, how) = (&owned.owner, owned.confidence.as_str(), owned.how);
         let (start, end) = (owned.range.start(), owned.range.end());
@@ -199,6 +230,102 @@ fn write_text(out: &mut Text<'_>, app: &str, mapped: &AppOwners) -> io::Result<(
     }
     for note in &mapped.owners.notes {
         out.line(format_args!("  note: {note}"))?;
+    }
+    Ok(())
+}
+
+fn mine(args: &Mine, console: &Console) -> Result<Outcome, Failure> {
+    args.sdk
+        .iter()
+        .chain(&args.layout)
+        .map(PathBuf::as_path)
+        .try_for_each(refuse_pipe)
+        .map_err(Failure::Input)?;
+    let fingerprints = sdk::fingerprints(&args.sdk).map_err(failed)?;
+    let mut layouts = Vec::new();
+    for path in &args.layout {
+        layouts.extend(sdk::layouts(path, &fingerprints).map_err(failed)?);
+    }
+    for fingerprint in fingerprints.iter().filter(|fingerprint| !fingerprint.has_calls()) {
+        console.warn(format_args!(
+            "{} {}: its fingerprint is of version 1, which knows no calls; learn the library again",
+            fingerprint.name(),
+            fingerprint.version()
+        ));
+    }
+    let (builds, outcome) = builds(&args.reports, console)?;
+    let mut out = console.stdout();
+    for build in builds.into_builds() {
+        let libraries = build.libraries(&layouts, &fingerprints);
+        match args.format {
+            PlainFormat::Json => {
+                let json = backtrail::json::mined(&build, &libraries);
+                backtrail::json::write_line(SafeJson::new(&mut out), &json)?;
+            }
+            PlainFormat::Text => write_mined(&mut Text::new(&mut out, Style::PLAIN), &build, &libraries)?,
+        }
+    }
+    out.flush()?;
+    Ok(outcome)
+}
+
+/// The builds of all reports, in the order of the reports' names: they are read many at a time.
+fn builds(paths: &[PathBuf], console: &Console) -> Result<(Builds, Outcome), Failure> {
+    let inputs = reports::inputs(paths, console)?;
+    let read: Mutex<Vec<(String, Builds)>> = Mutex::new(Vec::new());
+    let work = Reports {
+        symbols: &Symbols::none(),
+        rules: &Rules::default(),
+        target: &Target::Stdout,
+        extension: "txt",
+        wants_symbols: false,
+        stands_alone: false,
+        write: &|shown, _| {
+            let mut builds = Builds::default();
+            builds.add(&shown.name(), &shown.analysis.report);
+            read.lock().unwrap_or_else(PoisonError::into_inner).push((shown.name(), builds));
+            Ok(Vec::new())
+        },
+        index: None,
+        console,
+    };
+    let outcome = work.run(&inputs, InputFiles::new(inputs.iter().filter_map(Input::path)))?;
+    let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+    read.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut builds = Builds::default();
+    read.into_iter().for_each(|(_, of_report)| builds.join(of_report));
+    Ok((builds, outcome))
+}
+
+fn write_mined(out: &mut Text<'_>, build: &Build, libraries: &[Sighting]) -> io::Result<()> {
+    let version = build.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let (name, id, arch, count) = (&build.name, build.id, build.arch().name(), build.reports.len());
+    out.line(format_args!("{name}{version} ({id}, {arch}), reports: {count}"))?;
+    for found in libraries {
+        let claim = match found.confidence {
+            Some(confidence) => format!("{} {}: {}", found.name, found.version, confidence.as_str()),
+            None => format!("{}: not shown to be there", found.name),
+        };
+        let (hits, misses, calls, addresses) = (found.hits, found.misses, found.calls, found.addresses);
+        let (tried, chance) = (found.tried, found.chance);
+        out.line(format_args!(
+            "  {claim} ({}): of {addresses} return addresses {hits} follow its calls, {misses} in its range do not, {calls} calls lead on; by estimate {chance:.2e} fits as good by accident in {tried} places",
+            found.how
+        ))?;
+        for (start, end) in found.ranges.iter().filter(|_| found.confidence.is_some()) {
+            out.line(format_args!("    {start} - {end} from the image's start"))?;
+        }
+    }
+    for report in &build.reports {
+        let mut frames = Vec::new();
+        for frame in &report.frames {
+            let Some(found) = libraries.iter().find(|found| found.owns(frame.address)) else { continue };
+            let stack = if frame.crashed { "crashed".to_owned() } else { format!("stack {}", frame.stack) };
+            frames.push(format!("{} at {stack} frame {}", found.name, frame.index));
+        }
+        if !frames.is_empty() {
+            out.line(format_args!("  {}: {}", report.name, frames.join(", ")))?;
+        }
     }
     Ok(())
 }

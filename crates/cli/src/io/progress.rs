@@ -48,6 +48,11 @@ impl Meter {
         }
     }
 
+    /// Shows how many reports were put into how many groups.
+    pub(crate) fn grouped(&self, done: usize, inputs: usize, groups: usize) {
+        self.show(|| format!("grouping: {done} of {inputs} files, {groups} groups"));
+    }
+
     /// Shows how far fetching is; the line is gone when nothing is left to fetch.
     #[cfg(feature = "debuginfod")]
     pub(crate) fn fetched(&self, counts: &backtrail::FetchCounts) {

@@ -25,13 +25,13 @@ pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> 
     end(out)
 }
 
-fn begin(out: &mut dyn Write, title: &str) -> io::Result<()> {
+pub(super) fn begin(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(out, "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>", Text(title))
 }
 
-fn end(out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</main>\n</body>\n</html>")
 }
 
@@ -279,7 +279,7 @@ fn block(out: &mut dyn Write, title: &str, text: &str) -> io::Result<()> {
     writeln!(out, "<h3>{}</h3>\n<pre>{}</pre>", Text(title), Text(text))
 }
 
-fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Result<()> {
+pub(super) fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Result<()> {
     if items.is_empty() {
         return Ok(());
     }
@@ -381,7 +381,7 @@ fn registers(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
 
 /// Text from a stranger, safe in element content and in quoted attributes. What cannot be seen or turns the order of text is
 /// shown escaped; the page isolates the direction of what is left.
-struct Text<'a>(&'a str);
+pub(super) struct Text<'a>(pub(super) &'a str);
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -402,7 +402,7 @@ impl Display for Text<'_> {
 }
 
 /// A sentence of ours: what stands between backticks is code.
-struct Prose<'a>(&'a str);
+pub(super) struct Prose<'a>(pub(super) &'a str);
 
 impl Display for Prose<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

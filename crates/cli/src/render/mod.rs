@@ -4,6 +4,7 @@ pub(crate) mod captured;
 pub(crate) mod cfi;
 mod diff;
 mod facts;
+pub(crate) mod groups;
 pub(crate) mod html;
 pub(crate) mod images;
 pub(crate) mod llvm;

@@ -30,7 +30,7 @@ fn code(command: &str, directory: &TempDir) -> (i32, String) {
 
 #[test]
 fn a_directory_of_garbage_is_nothing_that_could_be_read() {
-    for command in ["symbolicate", "explain"] {
+    for command in ["symbolicate", "explain", "group"] {
         let directory = TempDir::new("garbage");
         for name in ["a.crash", "b.ips", "c.txt"] {
             directory.write(name, garbage());
@@ -44,7 +44,7 @@ fn a_directory_of_garbage_is_nothing_that_could_be_read() {
 
 #[test]
 fn a_directory_of_one_unreadable_report() {
-    for command in ["symbolicate", "explain"] {
+    for command in ["symbolicate", "explain", "group"] {
         let directory = TempDir::new("one-unreadable");
         directory.write("a.ips", garbage());
         let (code, said) = code(command, &directory);
@@ -69,7 +69,7 @@ fn an_unreadable_report_among_good_ones_is_counted_and_named() {
 #[test]
 fn a_report_that_is_cut_is_not_done() {
     let whole = report();
-    for command in ["symbolicate", "explain"] {
+    for command in ["symbolicate", "explain", "group"] {
         let directory = TempDir::new("cut");
         for (name, text) in [
             ("half.ips", whole[..whole.len() / 2].to_vec()),

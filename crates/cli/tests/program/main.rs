@@ -11,6 +11,7 @@ mod corpus;
 mod debuginfod;
 mod exit_codes;
 mod front_ends;
+mod group;
 mod hostile_text;
 mod interrupted;
 #[cfg(target_pointer_width = "64")]

@@ -137,3 +137,25 @@ fn people_see_whose_code_it_was() {
         backtrail(&["symbolicate", path, "-s", STRIPPED, "--sdk", "fixtures/owners", "--format", "html"]);
     assert!(run.stdout.contains("<span class=\"owner\">Vendor 2.1</span>"));
 }
+
+/// Four frames tell nothing: a library is named only where accident is ruled out.
+#[test]
+fn few_addresses_claim_no_library() {
+    let directory = TempDir::new("mine");
+    let fingerprint = directory.path().join("Ledger.btsdk");
+    let fingerprint = fingerprint.to_str().unwrap();
+    let library = "fixtures/vendor/libLedger.a";
+    let learn = ["sdk", "learn", library, "-n", "Ledger", "--lib-version", "1.2", "-o", fingerprint];
+    assert_eq!(backtrail(&learn).code, 0);
+    let mine = ["sdk", "mine", "fixtures/vendor/reports", "--sdk", fingerprint, "--format", "json"];
+    let run = backtrail(&mine);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let builds: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shop = builds.iter().find(|build| build["build"]["name"] == "Shop").unwrap();
+    assert_eq!(shop["build"]["reports"], 4);
+    let claimed = |library: &Value| !library["confidence"].is_null();
+    assert!(!shop["libraries"].as_array().unwrap().iter().any(claimed), "{shop}");
+    // Fingerprints of earlier versions know no calls.
+    let run = backtrail(&["sdk", "mine", "fixtures/vendor/reports", "--sdk", "fixtures/owners/Vendor.btsdk"]);
+    assert!(run.stderr.contains("learn the library again"), "{}", run.stderr);
+}

@@ -4,7 +4,7 @@ use super::Attribution;
 use crate::explain::testing::{Build, report};
 use crate::{Rules, add_owners, explain};
 use backtrail_core::{Avma, Confidence};
-use backtrail_model::{Image, Owner, OwnerKind, Report};
+use backtrail_model::{Image, Owner, OwnerKind, Report, Source};
 use std::sync::Arc;
 
 /// A crash with these frames; `Other` is an image loaded from `path`.
@@ -422,4 +422,15 @@ fn every_frame_has_an_owner_and_what_the_linker_said_stands_above_rules() {
     report.process.threads[0].frames[1].owner = Some(Arc::new(said(Confidence::Strong)));
     add_owners(&mut report, &Rules::parse(FOO.as_bytes(), "rules").unwrap());
     assert_eq!(report.process.threads[0].frames[1].owner.as_ref().unwrap().name.as_deref(), Some("FooSDK"));
+}
+
+/// Sanitizers' functions lie in the program's own image, often as its innermost frame.
+#[test]
+fn a_sanitizers_function_says_nothing_of_the_programs_other_frames() {
+    let mut report = report("", "").frames("Demo __interceptor_strlen\nDemo load_page\nDemo main").done();
+    report.source = Source::Sanitizer;
+    add_owners(&mut report, &Rules::default());
+    let frames = report.process.threads[0].frames.iter();
+    let kinds: Vec<_> = frames.map(|frame| frame.owner.as_ref().unwrap().kind).collect();
+    assert_eq!(kinds, [OwnerKind::System, OwnerKind::App, OwnerKind::App]);
 }

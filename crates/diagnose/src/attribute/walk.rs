@@ -4,7 +4,9 @@ use super::Attribution;
 use super::blame::{caller, caution, confidence, layer, layers, refused, undecidable};
 use crate::Explanation;
 use crate::explain::kill::{Blame, Killing, killing};
-use crate::names::{cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label};
+use crate::names::{
+    BASES, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
+};
 use crate::owners::{app_name, of_frame};
 use crate::suspect::owner::owner_of_image;
 use crate::suspect::{kind_of, owner_of, suspect_on};
@@ -204,22 +206,6 @@ fn by_link_register(report: &Report, frames: &[Frame]) -> Option<Attribution> {
     let found = verdict(ownership.owner, Some(image.name.clone()), vec![place, ownership.why]);
     Some(Attribution { confidence, ..found })
 }
-
-/// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
-const BASES: [&str; 12] = [
-    "start",
-    "_start",
-    "main",
-    "thread_start",
-    "_pthread_start",
-    "_pthread_body",
-    "start_wqthread",
-    "_pthread_wqthread",
-    "__workq_kernreturn",
-    "_dispatch_worker_thread",
-    "_dispatch_worker_thread2",
-    "start_sim",
-];
 
 /// Whether a stack is too short to have been followed to where it began.
 fn is_torn(frames: &[Frame]) -> bool {

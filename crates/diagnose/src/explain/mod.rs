@@ -18,7 +18,7 @@ mod captures;
 mod draft;
 mod esr;
 mod events;
-mod facts;
+pub(crate) mod facts;
 mod fault;
 pub(crate) mod file_lock;
 mod guard;
@@ -36,14 +36,14 @@ mod runtime_reports;
 mod sender;
 mod sent_signal;
 mod signals;
-mod stack;
+pub(crate) mod stack;
 mod swift;
 mod tables;
-mod thrown;
+pub(crate) mod thrown;
 mod trap;
 mod waits;
 mod watchdog;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -31,11 +31,13 @@ const MIN_FRAMES: usize = 40;
 
 /// Finds the recursion on a stack.
 pub(crate) fn repeat(frames: &[Frame]) -> Option<Repeat> {
-    let keys: Vec<Option<Avma>> = frames
-        .iter()
-        .take(MAX_FRAMES)
-        .map(|frame| frame.address.map(backtrail_core::FrameAddress::raw))
-        .collect();
+    repeat_of(frames.iter())
+}
+
+/// The same for frames that lie anywhere.
+pub(crate) fn repeat_of<'r>(frames: impl Iterator<Item = &'r Frame>) -> Option<Repeat> {
+    let keys: Vec<Option<Avma>> =
+        frames.take(MAX_FRAMES).map(|frame| frame.address.map(backtrail_core::FrameAddress::raw)).collect();
     for start in 0..keys.len().min(MAX_START) {
         for period in 1..=MAX_PERIOD {
             let frames = run_length(&keys, start, period);

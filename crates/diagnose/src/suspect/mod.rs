@@ -51,7 +51,7 @@ pub(crate) struct Suspect<'r> {
 }
 
 /// Functions that run an app's event loop and do not return. What called them is the app's `main`.
-const EVENT_LOOPS: [&str; 7] = [
+pub(crate) const EVENT_LOOPS: [&str; 7] = [
     "UIApplicationMain",
     "NSApplicationMain",
     "-[NSApplication run]",
@@ -129,8 +129,7 @@ fn behind_signal_handler(report: &Report, stack: &str, frames: &[Frame], passed:
 /// Why the code at `frame` is no suspect although its image is the app's or an SDK's. Every function inlined there
 /// has to be passed over; otherwise the frame stays.
 fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
-    let image = image_name(report, frame).unwrap_or_default();
-    if REPORTER_IMAGES.iter().any(|name| image.starts_with(name)) {
+    if is_reporters(report, frame) {
         return Some("is a crash reporter's");
     }
     let mut reason = None;
@@ -138,4 +137,10 @@ fn passing_reason(report: &Report, frame: &Frame) -> Option<&'static str> {
         reason = Some(skip_reason(base_name(name))?);
     }
     reason
+}
+
+/// Whether the frame's image is a crash reporter's.
+pub(crate) fn is_reporters(report: &Report, frame: &Frame) -> bool {
+    let image = image_name(report, frame).unwrap_or_default();
+    REPORTER_IMAGES.iter().any(|name| image.starts_with(name))
 }

@@ -54,6 +54,48 @@ pub(super) fn canonical(code: &[u8], out: &mut Vec<u8>) -> usize {
     pairs.iter().rposition(|pair| !is_padding(pair)).map_or(0, |last| (last + 1) * 2)
 }
 
+/// Whether most of its words are ARM instructions that are always carried out, which few pairs of Thumb's look like.
+fn is_arm_code(code: &[u8]) -> bool {
+    let (words, _) = code.as_chunks::<4>();
+    let always = words.iter().filter(|[.., last]| last >> 4 == 0xe).count();
+    always * 4 > words.len() * 3
+}
+
+/// Return addresses have no Thumb bit here.
+pub(super) fn calls((start, code): (Svma, &[u8]), found: &mut dyn FnMut(usize, Option<Svma>)) {
+    let called = |at: usize| match resolve(Form::Branch, (start, code), at) {
+        Some(Resolved::Address(address)) => Some(address),
+        _ => None,
+    };
+    if is_arm_code(code) {
+        let (words, _) = code.as_chunks::<4>();
+        for (index, bytes) in words.iter().enumerate() {
+            let word = u32::from_le_bytes(*bytes);
+            // bl with a condition, blx to Thumb.
+            if word & 0x0f00_0000 == 0x0b00_0000 || word & 0xfe00_0000 == 0xfa00_0000 {
+                found(index * 4 + 4, called(index * 4));
+            } else if word & 0x0fff_fff0 == 0x012f_ff30 {
+                found(index * 4 + 4, None);
+            }
+        }
+        return;
+    }
+    let mut at = 0;
+    while let Some((first, second)) = halves(code, at).or_else(|| Some((half(code, at)?, 0))) {
+        let is_long = first >> 11 >= 0x1d;
+        if first & 0xf800 == 0xf000 && second & 0xc000 == 0xc000 {
+            found(at + 4, called(at));
+        } else if first & 0xff87 == 0x4780 {
+            found(at + 2, None);
+        }
+        at += if is_long { 4 } else { 2 };
+    }
+}
+
+fn half(code: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*code.get(at..)?.first_chunk()?))
+}
+
 /// Where `bl` goes, in either instruction set.
 pub(super) fn resolve(form: Form, (start, code): (Svma, &[u8]), at: usize) -> Option<Resolved> {
     if form != Form::Branch {

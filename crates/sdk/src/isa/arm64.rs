@@ -157,6 +157,27 @@ pub(super) fn references((start, code): (Svma, &[u8]), found: &mut dyn FnMut(Svm
     }
 }
 
+fn is_call(word: u32) -> bool {
+    word & 0xfc00_0000 == 0x9400_0000
+}
+
+/// `blr`, and its forms that authenticate the address.
+fn is_register_call(word: u32) -> bool {
+    word & 0xffff_fc1f == 0xd63f_0000 || word & 0xfeff_f800 == 0xd63f_0800
+}
+
+pub(super) fn calls((start, code): (Svma, &[u8]), found: &mut dyn FnMut(usize, Option<Svma>)) {
+    let (words, _) = code.as_chunks::<4>();
+    for (index, bytes) in words.iter().enumerate() {
+        let word = u32::from_le_bytes(*bytes);
+        if is_call(word) {
+            found(index * 4 + 4, Some(branch_target(at(start, index * 4), word)));
+        } else if is_register_call(word) {
+            found(index * 4 + 4, None);
+        }
+    }
+}
+
 /// `adrp`, then a load or an addition with a load; then a jump, with or without authentication.
 pub(super) fn stub_slot((start, code): (Svma, &[u8])) -> Option<Svma> {
     let is_adrp_at = |index: &usize| word(code, index * 4).is_some_and(is_adrp);

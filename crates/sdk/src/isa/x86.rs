@@ -89,6 +89,15 @@ pub(super) fn references(bitness: u32, (start, code): (Svma, &[u8]), found: &mut
     });
 }
 
+pub(super) fn calls(bitness: u32, (start, code): (Svma, &[u8]), found: &mut dyn FnMut(usize, Option<Svma>)) {
+    each(bitness, start, code, &mut |at, instruction, _| {
+        if instruction.mnemonic() == Mnemonic::Call {
+            let is_near = matches!(instruction.op0_kind(), OpKind::NearBranch64 | OpKind::NearBranch32);
+            found(at + instruction.len(), is_near.then(|| Svma::new(instruction.near_branch_target())));
+        }
+    });
+}
+
 /// `jmp *slot(%rip)`, maybe behind `endbr64` or `bnd`.
 pub(super) fn stub_slot((start, code): (Svma, &[u8])) -> Option<Svma> {
     let mut slot = None;

@@ -50,6 +50,8 @@ pub(super) struct MemberFunction {
     pub(super) body: Digest,
     pub(super) shape: Shape,
     pub(super) references: Vec<RawReference>,
+    pub(super) span: u32,
+    pub(super) returns: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -218,7 +220,16 @@ impl Reader<'_, '_> {
         let (shape, references) = self.references(section, offset(start), outline.len, starts);
         let at = self.symbols.partition_point(|(other, _)| *other < place);
         let symbol = self.symbols.get(at).filter(|(other, _)| *other == place).map(|(_, symbol)| symbol);
+        let is_last = next.is_none_or(|next| next.0 != section);
+        let span = (end - offset(start)) as u64;
+        let span = if is_last { span.next_multiple_of(self.isa.alignment()) } else { span };
+        let mut returns = Vec::new();
+        self.isa.calls((start, code.get(..outline.len).unwrap_or_default()), &mut |behind, _| {
+            returns.extend(u32::try_from(behind));
+        });
         MemberFunction {
+            span: u32::try_from(span).unwrap_or(u32::MAX),
+            returns,
             name: symbol.map(|symbol| symbol.name.to_string()).unwrap_or_default(),
             reach: symbol.map_or(Reach::Local, |symbol| reach(symbol.binding)),
             len: u32::try_from(outline.len).unwrap_or(u32::MAX),

@@ -36,6 +36,8 @@ pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
                 shape,
                 reach: function.reach,
                 references: references.collect(),
+                span: function.span,
+                returns: function.returns.clone(),
             });
         }
         methods.extend(member.methods.iter().map(|(owner, selector, function)| Method {

@@ -1,0 +1,367 @@
+//! Very many reports as the few bugs that they are of.
+//!
+//! [`GroupTable`] takes reports one at a time and keeps of each group counters and one example, never the reports. It is
+//! written as JSON, read again to go on, and compared with an earlier one ([`GroupTable::since`]).
+
+mod diff;
+mod time;
+
+pub use diff::{Change, ChangeKind, GroupDiff};
+
+use crate::analysis::Grouped;
+use crate::json::Origin;
+use backtrail_diagnose::{Group, GroupRef, Groups};
+use backtrail_model::Report;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Names the shape of the document.
+pub const GROUPS_SCHEMA: &str = "backtrail-groups/1";
+
+/// Different versions or systems that one group counts apart; further ones are counted together.
+const MAX_COUNTED: usize = 128;
+
+/// What further ones are counted as.
+const OTHERS: &str = "(others)";
+
+/// Reports that nothing tells apart that are named.
+const MAX_NAMED: usize = 16;
+
+/// Groups, with what is counted of each.
+#[derive(Clone, Debug, Default)]
+pub struct GroupTable {
+    groups: Groups,
+    /// By the index of the group; `None` where it became a part of another.
+    rows: Vec<Option<GroupRow>>,
+    reports: u64,
+    apart: Apart,
+}
+
+/// Reports that have no group, since nothing tells them from others of their sort: no stack and no words.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Apart {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub examples: Vec<Example>,
+}
+
+/// Which report it was.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Example {
+    /// Its file; `archive!member` for one in an archive.
+    pub file: String,
+    /// Which of the file's reports it is, counted from 1, where the file has several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub part: Option<usize>,
+}
+
+impl fmt::Display for Example {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        self.part.map_or(Ok(()), |part| write!(f, ", report {part}"))
+    }
+}
+
+/// What is known of one group.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct GroupRow {
+    /// The first report's key by names, else its other one: what to call the group by.
+    pub id: String,
+    /// What happened and where.
+    pub title: String,
+    /// The sort of event.
+    pub kind: String,
+    /// Whose code it is: `app Demo`, `sdk Foo`, `system UIKit`, `unknown`.
+    pub owner: String,
+    /// How many reports there are.
+    pub count: u64,
+    /// When the first and last of them happened, by the reports' own clocks: `2026-05-01T12:00:00Z`.
+    pub first: Option<String>,
+    /// The last.
+    pub last: Option<String>,
+    /// How many there are of each version of the program.
+    pub versions: BTreeMap<String, u64>,
+    /// How many there are of each operating system.
+    pub systems: BTreeMap<String, u64>,
+    /// The first of the reports.
+    pub example: Example,
+    /// Why that one is in this group.
+    pub why: Vec<String>,
+    /// All keys of its reports that need no names.
+    pub keys: BTreeSet<String>,
+    /// All of its reports' keys by names.
+    pub symbol_keys: BTreeSet<String>,
+}
+
+impl GroupTable {
+    /// A table that no report is in.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a report. It is explained only where its group is new.
+    pub fn add(&mut self, grouped: Grouped, origin: Origin<'_>) {
+        self.reports += 1;
+        let example = Example { file: origin.file.unwrap_or_default().to_owned(), part: origin.part };
+        let Some(group) = grouped.group.clone() else {
+            self.apart.count += 1;
+            if self.apart.examples.len() < MAX_NAMED {
+                self.apart.examples.push(example);
+            }
+            return;
+        };
+        let place = self.place(&group);
+        let Some(slot) = self.rows.get_mut(place.index()) else { return };
+        let row = slot.get_or_insert_default();
+        row.see(&group, &grouped.report);
+        // Names say more than places do.
+        let is_better = row.symbol_keys.is_empty() && group.symbol_key.is_some();
+        if row.count == 1 || is_better {
+            let owner = owner_of;
+            let analysis = grouped.analysis();
+            row.title = group.title(&analysis.explanation);
+            row.owner = owner(&analysis);
+            row.example = example;
+            row.id = group.symbol_key.clone().unwrap_or_else(|| group.key.clone());
+            row.kind.clone_from(&group.kind);
+            row.why.clone_from(&group.why);
+        }
+        row.keys.insert(group.key);
+        row.symbol_keys.extend(group.symbol_key);
+    }
+
+    fn place(&mut self, group: &Group) -> GroupRef {
+        let added = self.groups.add(group);
+        self.grow();
+        if let Some(joined) = added.joined {
+            self.merge(joined.from, joined.into);
+        }
+        added.group
+    }
+
+    fn grow(&mut self) {
+        self.rows.resize_with(self.groups.len().max(self.rows.len()), || None);
+    }
+
+    fn merge(&mut self, from: GroupRef, into: GroupRef) {
+        let Some(gone) = self.rows.get_mut(from.index()).and_then(Option::take) else { return };
+        if let Some(slot) = self.rows.get_mut(into.index()) {
+            match slot {
+                Some(row) => row.take_in(gone),
+                None => *slot = Some(gone),
+            }
+        }
+    }
+
+    /// How many reports were added.
+    pub fn reports(&self) -> u64 {
+        self.reports
+    }
+
+    /// Those that have no group.
+    pub fn apart(&self) -> &Apart {
+        &self.apart
+    }
+
+    /// The groups, those of the most reports first.
+    pub fn rows(&self) -> Vec<&GroupRow> {
+        let mut rows: Vec<&GroupRow> = self.rows.iter().flatten().collect();
+        rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.id.cmp(&b.id)));
+        rows
+    }
+
+    /// The group of a report, if it is in the table.
+    pub fn find(&self, group: &Group) -> Option<&GroupRow> {
+        let by_names = group.symbol_key.as_deref().and_then(|key| self.groups.find(key));
+        let found = by_names.or_else(|| self.groups.find(&group.key))?;
+        self.rows.get(found.index())?.as_ref()
+    }
+
+    /// The document: everything that the table knows.
+    pub fn document(&self) -> GroupsJson<&GroupRow> {
+        GroupsJson {
+            schema: GROUPS_SCHEMA.to_owned(),
+            reports: self.reports,
+            groups: self.rows(),
+            apart: self.apart.clone(),
+            done: None,
+        }
+    }
+
+    /// The table that a document was written from.
+    ///
+    /// # Errors
+    /// Where it is no such document.
+    pub fn of_document(json: &[u8]) -> Result<(Self, Option<Done>), GroupsError> {
+        let document: GroupsJson<GroupRow> =
+            serde_json::from_slice(json).map_err(|error| GroupsError(error.to_string()))?;
+        if document.schema != GROUPS_SCHEMA {
+            let found = document.schema;
+            return Err(GroupsError(format!("expected the schema {GROUPS_SCHEMA}, found {found:?}")));
+        }
+        let mut table = Self { reports: document.reports, apart: document.apart, ..Self::default() };
+        for row in document.groups {
+            table.restore(row);
+        }
+        Ok((table, document.done))
+    }
+
+    fn restore(&mut self, row: GroupRow) {
+        // One key makes the group, the others join it.
+        let first_name = row.symbol_keys.first();
+        let Some(key) = row.keys.first() else { return };
+        let group = self.groups.add_keys(key, first_name.map(String::as_str)).group;
+        for key in &row.keys {
+            self.groups.add_keys(key, first_name.map(String::as_str));
+        }
+        for name in row.symbol_keys.iter().skip(1) {
+            let added = self.groups.add_keys(key, Some(name));
+            self.groups.join(added.group, group);
+        }
+        self.grow();
+        if let Some(slot) = self.rows.get_mut(group.index()) {
+            match slot {
+                Some(there) => there.take_in(row),
+                None => *slot = Some(row),
+            }
+        }
+    }
+}
+
+/// How far an earlier run came.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// How many inputs were read.
+    pub inputs: usize,
+    /// The last of them, by name.
+    pub last: String,
+}
+
+/// The document of groups.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GroupsJson<R> {
+    schema: String,
+    reports: u64,
+    groups: Vec<R>,
+    apart: Apart,
+    /// How far the run came, in the file that it goes on from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub done: Option<Done>,
+}
+
+/// What is no document of groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupsError(String);
+
+impl fmt::Display for GroupsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for GroupsError {}
+
+impl GroupRow {
+    fn see(&mut self, group: &Group, report: &Report) {
+        self.count += 1;
+        if self.kind.is_empty() {
+            self.kind.clone_from(&group.kind);
+        }
+        if let Some(time) = report.time.as_deref().and_then(time::in_utc) {
+            self.first = self.first.take().into_iter().chain([time.clone()]).min();
+            self.last = self.last.take().into_iter().chain([time]).max();
+        }
+        count(&mut self.versions, report.process.version.as_deref().unwrap_or("unknown"), 1);
+        count(&mut self.systems, report.os.as_deref().unwrap_or("unknown"), 1);
+    }
+
+    /// Adds what was counted of a group that turned out to be this one.
+    fn take_in(&mut self, other: Self) {
+        self.count += other.count;
+        let times = [self.first.take(), other.first];
+        self.first = times.into_iter().flatten().min();
+        let times = [self.last.take(), other.last];
+        self.last = times.into_iter().flatten().max();
+        other.versions.iter().for_each(|(name, times)| count(&mut self.versions, name, *times));
+        other.systems.iter().for_each(|(name, times)| count(&mut self.systems, name, *times));
+        self.keys.extend(other.keys);
+        self.symbol_keys.extend(other.symbol_keys);
+    }
+}
+
+fn count(counted: &mut BTreeMap<String, u64>, name: &str, times: u64) {
+    let is_room = counted.len() < MAX_COUNTED || counted.contains_key(name);
+    *counted.entry(if is_room { name } else { OTHERS }.to_owned()).or_default() += times;
+}
+
+fn owner_of(analysis: &crate::Analysis) -> String {
+    let word = analysis.attribution.verdict.as_str();
+    match &analysis.attribution.name {
+        Some(name) => format!("{word} {name}"),
+        None => word.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grouped(key: &str, names: Option<&str>, version: &str) -> Grouped {
+        let mut report = Report::default();
+        report.process.version = Some(version.to_owned());
+        report.time = Some(format!("2026-01-0{} 10:00:00 +0200", version.len()));
+        let group = Group {
+            key: key.to_owned(),
+            symbol_key: names.map(str::to_owned),
+            kind: "access".to_owned(),
+            place: names.map(str::to_owned),
+            why: Vec::new(),
+        };
+        Grouped { report, group: Some(group) }
+    }
+
+    fn table() -> GroupTable {
+        let mut table = GroupTable::new();
+        let origin = |file| Origin { file: Some(file), part: None };
+        table.add(grouped("1:a", None, "1"), origin("a"));
+        table.add(grouped("1:b", Some("1:s"), "22"), origin("b"));
+        table.add(grouped("1:a", Some("1:s"), "1"), origin("c"));
+        table.add(grouped("1:z", None, "1"), origin("d"));
+        table.add(Grouped { report: Report::default(), group: None }, origin("e"));
+        table
+    }
+
+    #[test]
+    fn names_that_come_late_join_what_was_counted() {
+        let table = table();
+        let rows = table.rows();
+        assert_eq!(rows.iter().map(|row| row.count).collect::<Vec<_>>(), [3, 1]);
+        let first = rows[0];
+        assert_eq!(
+            (first.first.as_deref(), first.last.as_deref()),
+            (Some("2026-01-01T08:00:00Z"), Some("2026-01-02T08:00:00Z"))
+        );
+        assert_eq!((first.versions["1"], first.versions["22"]), (2, 1));
+        assert_eq!((table.reports(), table.apart().count), (5, 1));
+    }
+
+    #[test]
+    fn a_document_is_read_as_it_was_written() {
+        let table = table();
+        let json = serde_json::to_vec(&table.document()).unwrap();
+        let (read, done) = GroupTable::of_document(&json).unwrap();
+        assert_eq!(done, None);
+        assert_eq!(serde_json::to_vec(&read.document()).unwrap(), json);
+        assert!(GroupTable::of_document(b"{\"schema\":\"x\"}").is_err());
+    }
+
+    #[test]
+    fn what_is_counted_is_bounded() {
+        let mut counted = BTreeMap::new();
+        (0..1000).for_each(|at| count(&mut counted, &at.to_string(), 1));
+        assert!(counted.len() <= MAX_COUNTED + 1);
+        assert_eq!(counted.values().sum::<u64>(), 1000);
+    }
+}

@@ -1,0 +1,225 @@
+//! Groups as tables and pages.
+
+use super::html::{self, Prose};
+use crate::io::text::{Look, Text};
+use backtrail::Grouped;
+use backtrail::groups::{GroupDiff, GroupRow, GroupTable};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Versions and systems that a line names.
+const MAX_NAMED: usize = 3;
+
+/// Writes the groups, two lines each.
+pub(crate) fn write_table(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
+    let rows = table.rows();
+    out.painted_line(Look::Title, format_args!("{} reports in {} groups", table.reports(), rows.len()))?;
+    for row in rows {
+        out.end()?;
+        write_row(out, &row.count.to_string(), row)?;
+    }
+    write_apart(out, table)
+}
+
+fn write_row(out: &mut Text<'_>, count: &str, row: &GroupRow) -> io::Result<()> {
+    out.paint(Look::Strong, format_args!("{count:>8}  "))?;
+    out.line(&row.title)?;
+    let mut facts = vec![row.owner.clone()];
+    facts.extend(seen(row));
+    facts.push(format!("versions {}", listed(&row.versions)));
+    facts.push(format!("on {}", listed(&row.systems)));
+    out.painted_line(Look::Faint, format_args!("          {}", facts.join(" · ")))?;
+    out.painted_line(Look::Faint, format_args!("          {}  {}", row.id, row.example))
+}
+
+fn write_apart(out: &mut Text<'_>, table: &GroupTable) -> io::Result<()> {
+    let apart = table.apart();
+    if apart.count == 0 {
+        return Ok(());
+    }
+    out.end()?;
+    let examples: Vec<String> = apart.examples.iter().map(ToString::to_string).collect();
+    out.line(format_args!(
+        "{} reports have no group: neither a stack nor words tell them from others of their sort ({}{})",
+        apart.count,
+        examples.join(", "),
+        if apart.count > examples.len() as u64 { ", …" } else { "" },
+    ))
+}
+
+/// When the first and the last happened.
+fn seen(row: &GroupRow) -> Option<String> {
+    let day = |time: &Option<String>| time.as_ref().map(|time| time.get(..10).unwrap_or(time).to_owned());
+    match (day(&row.first)?, day(&row.last)?) {
+        (first, last) if first == last => Some(first),
+        (first, last) => Some(format!("{first} to {last}")),
+    }
+}
+
+/// The most frequent names, and how many more there are.
+fn listed(counted: &BTreeMap<String, u64>) -> String {
+    let mut names: Vec<_> = counted.iter().collect();
+    names.sort_by(|a, b| b.1.cmp(a.1));
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let names: Vec<&str> = names.iter().take(MAX_NAMED).map(|(name, _)| name.as_str()).collect();
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
+}
+
+/// What reports are counted by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counted {
+    Owner,
+    Version,
+    System,
+    Kind,
+}
+
+/// Writes how many reports and groups there are of each.
+pub(crate) fn write_by(out: &mut Text<'_>, table: &GroupTable, by: Counted) -> io::Result<()> {
+    let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for row in table.rows() {
+        let one = [(&row.owner, &row.count)];
+        let kind = [(&row.kind, &row.count)];
+        let of_row: Vec<(&String, &u64)> = match by {
+            Counted::Owner => one.to_vec(),
+            Counted::Kind => kind.to_vec(),
+            Counted::Version => row.versions.iter().collect(),
+            Counted::System => row.systems.iter().collect(),
+        };
+        for (name, count) in of_row {
+            let entry = counts.entry(name.as_str()).or_default();
+            *entry = (entry.0 + count, entry.1 + 1);
+        }
+    }
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    out.painted_line(Look::Heading, " reports   groups")?;
+    for (name, (reports, groups)) in counts {
+        out.line(format_args!("{reports:>8} {groups:>8}  {name}"))?;
+    }
+    write_apart(out, table)
+}
+
+/// Writes what became of groups.
+pub(crate) fn write_diff(out: &mut Text<'_>, diff: &GroupDiff<'_>) -> io::Result<()> {
+    out.painted_line(
+        Look::Title,
+        format_args!(
+            "{} reports before, {} now; {} groups as before",
+            diff.reports_before, diff.reports_now, diff.same
+        ),
+    )?;
+    for change in &diff.changes {
+        out.end()?;
+        let chance = change.p_value.map(|p| format!(", by chance with p = {p:.1e}")).unwrap_or_default();
+        out.painted_line(
+            Look::Heading,
+            format_args!("{}: {} before, {} now{chance}", change.kind.as_str(), change.before, change.now),
+        )?;
+        write_row(out, &change.now.to_string(), change.group)?;
+    }
+    Ok(())
+}
+
+/// Writes a report's keys, what they are made of, and its group among those of `table`.
+pub(crate) fn write_why(
+    out: &mut Text<'_>,
+    name: &str,
+    grouped: Grouped,
+    table: &GroupTable,
+) -> io::Result<()> {
+    out.painted_line(Look::Strong, name)?;
+    let analysis = grouped.analysis();
+    let Some(group) = &analysis.group else {
+        return out.line("no group: neither a stack nor words tell it from others of its sort");
+    };
+    out.line(group.title(&analysis.explanation))?;
+    out.line(format_args!("key:        {}", group.key))?;
+    out.line(format_args!("symbol key: {}", group.symbol_key.as_deref().unwrap_or("none")))?;
+    for line in &group.why {
+        out.line(format_args!("  {line}"))?;
+    }
+    if table.reports() > 0 {
+        match table.find(group) {
+            Some(row) => {
+                out.line(format_args!("its group has {} of {} reports", row.count, table.reports()))?;
+            }
+            None => out.line(format_args!("none of {} reports is in its group", table.reports()))?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes the table for spreadsheets.
+pub(crate) fn write_csv(out: &mut dyn Write, table: &GroupTable) -> io::Result<()> {
+    writeln!(out, "count,first,last,versions,systems,owner,kind,title,id,example")?;
+    for row in table.rows() {
+        let names = |counted: &BTreeMap<String, u64>| {
+            counted.iter().map(|(name, count)| format!("{name}: {count}")).collect::<Vec<_>>().join("; ")
+        };
+        let time = |time: &Option<String>| time.clone().unwrap_or_default();
+        let (versions, systems) = (names(&row.versions), names(&row.systems));
+        let cells =
+            [time(&row.first), time(&row.last), versions, systems, row.owner.clone(), row.kind.clone()];
+        write!(out, "{}", row.count)?;
+        for cell in cells.iter().chain([&row.title, &row.id, &row.example.to_string()]) {
+            write!(out, ",{}", csv_cell(cell))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// A cell of RFC 4180. One that a spreadsheet would run as a formula gets a quote in front.
+fn csv_cell(text: &str) -> String {
+    let text: String = crate::io::escape::escaped(text).into_owned();
+    let is_formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if is_formula { format!("'{text}") } else { text };
+    if text.contains([',', '"', '\n', '\r', ';']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
+/// The file of a group's page.
+pub(crate) fn page_name(row: &GroupRow) -> String {
+    let safe: String = row.id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("group-{safe}.html")
+}
+
+/// Writes the page that lists the groups.
+pub(crate) fn write_index(out: &mut dyn Write, table: &GroupTable) -> io::Result<()> {
+    let rows = table.rows();
+    let title = format!("{} reports in {} groups", table.reports(), rows.len());
+    html::begin(out, &title)?;
+    writeln!(out, "<header>\n<h1 class=\"plain\">{title}</h1>\n</header>\n<ol class=\"index\">")?;
+    for row in rows {
+        writeln!(out, "<li><a href=\"./{}\">{}</a>", page_name(row), Prose(&row.title))?;
+        let seen = seen(row).map(|seen| format!(" · {seen}")).unwrap_or_default();
+        let text =
+            format!("{} reports · {}{seen} · versions {}", row.count, row.owner, listed(&row.versions));
+        writeln!(out, "<p class=\"faint\">{}</p></li>", html::Text(&text))?;
+    }
+    writeln!(out, "</ol>")?;
+    html::end(out)
+}
+
+/// Writes a group's page.
+pub(crate) fn write_page(out: &mut dyn Write, row: &GroupRow) -> io::Result<()> {
+    html::begin(out, &row.title)?;
+    writeln!(out, "<header>\n<h1 class=\"plain\">{}</h1>\n</header>", Prose(&row.title))?;
+    let seen = seen(row).map(|seen| format!(" · {seen}")).unwrap_or_default();
+    let text = format!("{} reports · {}{seen} · {}", row.count, row.owner, row.kind);
+    writeln!(out, "<p>{}</p>", html::Text(&text))?;
+    writeln!(out, "<p class=\"faint\">{}</p>", html::Text(&row.example.to_string()))?;
+    for (title, counted) in [("Versions", &row.versions), ("Systems", &row.systems)] {
+        let items: Vec<String> = counted.iter().map(|(name, count)| format!("{name}: {count}")).collect();
+        html::list(out, title, "ul", &items)?;
+    }
+    html::list(out, "Why the example is in this group", "ul", &row.why)?;
+    let keys: Vec<String> = row.symbol_keys.iter().chain(&row.keys).take(64).cloned().collect();
+    html::list(out, "Keys", "ul", &keys)?;
+    writeln!(out, "<p><a href=\"./index.html\">All groups</a></p>")?;
+    html::end(out)
+}

@@ -1,0 +1,110 @@
+//! `group`: tables, what changed, going on after an interruption, why.
+
+use crate::run::backtrail;
+use backtrail_testkit::{TempDir, workspace_root};
+use std::fs;
+
+const SYMBOLS: &str = "fixtures/sample/symbols";
+
+/// A directory with some of the sample's reports.
+fn reports(names: &[&str]) -> TempDir {
+    let directory = TempDir::new("groups");
+    for name in names {
+        let from = workspace_root().join("fixtures/sample/reports").join(name);
+        directory.write(name, fs::read(from).unwrap());
+    }
+    directory
+}
+
+fn group(arguments: &[&str]) -> crate::run::Run {
+    backtrail(&[&["group"], arguments].concat())
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&group(&[arguments, &["--format", "json"]].concat()).stdout).unwrap()
+}
+
+#[test]
+fn both_forms_of_a_crash_are_one_group() {
+    let all = json(&["fixtures/sample/reports", "-s", SYMBOLS]);
+    let groups = all["groups"].as_array().unwrap();
+    let of = |name: &str| {
+        let fits = |group: &&serde_json::Value| group["example"]["file"].as_str().unwrap().contains(name);
+        groups.iter().find(fits).map(|group| group["count"].as_u64().unwrap())
+    };
+    assert_eq!((of("sdk-exception"), of("watchdog"), of("worker-assertion")), (Some(2), Some(2), Some(2)));
+    // The simulator's build has no symbols here.
+    let total: u64 = groups.iter().map(|group| group["count"].as_u64().unwrap()).sum();
+    assert_eq!((total, &all["reports"]), (10, &10.into()));
+}
+
+#[test]
+fn what_is_new_fails_where_that_was_asked_for() {
+    let (old, new) = (reports(&["watchdog.ips"]), reports(&["watchdog.ips", "null-member.ips"]));
+    let earlier = TempDir::new("earlier");
+    let file = earlier.path().join("old.json");
+    let file = file.to_str().unwrap();
+    let run = group(&[old.path().to_str().unwrap(), "--format", "json", "-o", file]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = group(&[new.path().to_str().unwrap(), "--diff", file, "--fail-on", "new"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stdout.contains("new: 0 before, 1 now") && run.stderr.contains("1 groups are new"),
+        "{}",
+        run.stdout
+    );
+    let run = group(&[old.path().to_str().unwrap(), "--diff", file, "--fail-on", "new"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+#[test]
+fn the_next_run_goes_on_where_the_last_one_ended() {
+    let directory = reports(&["null-member.ips"]);
+    let state = TempDir::new("state");
+    let file = state.path().join("state.json");
+    let path = directory.path().to_str().unwrap();
+    let arguments = [path, "--state", file.to_str().unwrap()];
+    assert_eq!(json(&arguments)["reports"], 1);
+    // A report that was read is not read again: what it holds now is nothing.
+    directory.write("null-member.ips", "nothing");
+    let from = workspace_root().join("fixtures/sample/reports/watchdog.ips");
+    directory.write("watchdog.ips", fs::read(from).unwrap());
+    assert_eq!(json(&arguments)["reports"], 2);
+    // Other inputs: all are read.
+    directory.write("a.ips", "nothing");
+    let run = group(&arguments);
+    assert!(run.stderr.contains("is of other inputs"), "{}", run.stderr);
+    assert!(run.stdout.starts_with("1 reports in 1 groups"), "{}", run.stdout);
+}
+
+#[test]
+fn a_report_says_why() {
+    let run = group(&["--explain", "fixtures/sample/reports/null-member.ips", "-s", SYMBOLS]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    for said in ["key:        1:", "symbol key: 1:", "sort of event: access", "symbol key: celsius (Weather)"]
+    {
+        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn pages_want_a_directory_and_get_one_each() {
+    assert_eq!(group(&["fixtures/sample/reports", "--format", "html"]).code, 2);
+    let directory = TempDir::new("pages");
+    let path = format!("{}/", directory.path().display());
+    let run = group(&["fixtures/sample/reports", "--format", "html", "-o", &path]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let index = fs::read_to_string(directory.path().join("index.html")).unwrap();
+    assert!(
+        fs::read_dir(directory.path()).unwrap().count() > 4 && index.contains("10 reports in"),
+        "{index}"
+    );
+}
+
+#[test]
+fn spreadsheets_get_no_formulas() {
+    let run = group(&["fixtures/sample/reports", "--format", "csv"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.starts_with("count,first,last,versions"), "{}", run.stdout);
+    assert!(run.stdout.lines().count() > 4);
+}

@@ -1,0 +1,162 @@
+//! Which reports are of one bug: the keys that put them into one group, and why.
+//!
+//! A report has up to two keys. The *key* needs no names: the sort of event, and the places in the program's own images, by
+//! the images' identities and the offsets in them. It is the same for the same place of the same build. The *symbol key* needs
+//! names: the sort of event and the names of the program's own functions, from the innermost one to the first that tells
+//! the bug, without all that differs from build to build. Where names are found later, the key says which group they belong
+//! to ([`Groups`] joins both).
+//!
+//! A wrong merge hides a bug, a wrong split only costs time: where a report does not tell, it stays apart.
+//!
+//! `docs/group.md` has the rules and their tables.
+
+mod groups;
+mod kind;
+mod name;
+mod parts;
+mod places;
+mod telling;
+
+#[cfg(test)]
+mod tests;
+
+pub use groups::{Added, GroupRef, Groups, Joined};
+
+use crate::explain::Explanation;
+use crate::explain::kill::killing;
+use crate::explain::words::one_line;
+use backtrail_model::Report;
+use kind::{Kind, kind_of, message_of};
+use parts::Parts;
+use places::Places;
+
+/// The version of the rules, in front of every key. Keys of another version mean something else.
+const VERSION: &str = "1";
+
+/// What puts a report into a group.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Group {
+    /// The key that needs no names.
+    pub key: String,
+    /// The key by names; `None` where names that it needs are missing.
+    pub symbol_key: Option<String>,
+    /// The sort of event: `access`, `abort`, `hang`…
+    pub kind: String,
+    /// Where it happened, for titles: a function's name, or an image with an offset.
+    pub place: Option<String>,
+    /// What is in the keys, and by which rules.
+    pub why: Vec<String>,
+}
+
+impl Group {
+    /// One line for people: what happened, and where.
+    pub fn title(&self, explanation: &Explanation) -> String {
+        let what = without_numbers(&explanation.title);
+        match &self.place {
+            Some(place) if !what.contains(place.as_str()) => format!("{what} in {}", one_line(place)),
+            _ => what,
+        }
+    }
+}
+
+/// A title without addresses, which differ from report to report.
+fn without_numbers(title: &str) -> String {
+    let mut out = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some((front, behind)) = rest.split_once("0x") {
+        let digits = behind.bytes().take_while(u8::is_ascii_hexdigit).count();
+        out.push_str(front);
+        out.push_str(if digits > 3 { "0x…" } else { "0x" });
+        rest = behind.get(if digits > 3 { digits } else { 0 }..).unwrap_or_default();
+    }
+    out + rest
+}
+
+/// Drops the stacks of a crash that grouping does not look at, so that nobody looks for their names.
+pub fn keep_fault(report: &mut Report) {
+    // Who was ended from outside may have waited for another thread.
+    if report.termination.is_some() && killing(report).is_some() {
+        return;
+    }
+    let Some(crashed) = report.process.crashed_thread else { return };
+    for (position, thread) in report.process.threads.iter_mut().enumerate() {
+        if position != crashed {
+            thread.frames = Vec::new();
+        }
+    }
+}
+
+/// What puts `report` into a group. `None` where nothing tells it from others of its sort: no stack and no words.
+pub fn group(report: &Report) -> Option<Group> {
+    let kind = kind_of(report);
+    match Places::of(report) {
+        Some(places) => Some(by_places(report, &kind, &places)),
+        None => by_words(report, &kind),
+    }
+}
+
+fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
+    let mut why = vec![format!("sort of event: {}", kind.key())];
+    let parts = Parts::of(report, places);
+    let via = if places.is_in_objc { " in Objective-C's runtime" } else { "" };
+    let event = format!("{}{}{via}", if places.is_recursion { "recursion " } else { "" }, kind.key());
+    why.push(places.why());
+    why.extend(parts.why.iter().cloned());
+    let spots = places.spots(report, parts.used);
+    why.push(format!("key: {}", spots.join(", ")));
+    let key = key_of("k", &event, &spots);
+    let symbol_key = parts.is_complete.then(|| key_of("s", &event, &parts.texts));
+    match &symbol_key {
+        Some(_) => why.push(format!("symbol key: {}", parts.texts.join(", "))),
+        None => why.push(format!("no symbol key: {}", parts.lacks)),
+    }
+    let place = parts.place.clone().or_else(|| places.first_spot(report));
+    Group { key, symbol_key, kind: event, place, why }
+}
+
+/// Reports without a stack are told apart by their words alone, and by whom they are of.
+fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
+    // A fault's words are those of its signal; of the kernel's errors, those of its checks.
+    if matches!(
+        kind.word,
+        "access" | "trap" | "arithmetic" | "signal" | "crash" | "kernel" | "stacks" | "stackshot"
+    ) {
+        return None;
+    }
+    let words = message_of(report);
+    let is_detailed = !kind.detail.is_empty();
+    if words.is_none() && !is_detailed {
+        return None;
+    }
+    let process = &report.process;
+    let who = process.identifier.as_deref().or(process.name.as_deref()).unwrap_or_default();
+    let mut parts = vec![who.to_owned()];
+    parts.extend(words.clone());
+    let why = vec![
+        format!("sort of event: {}", kind.key()),
+        format!(
+            "no stack tells more: the process {who:?}, and the report's own words {:?}",
+            words.unwrap_or_default()
+        ),
+    ];
+    let key = key_of("w", &kind.key(), &parts);
+    Some(Group { symbol_key: Some(key.clone()), key, kind: kind.key(), place: None, why })
+}
+
+/// Bytes of a digest that a key has: two groups of a thousand million share one by chance once in 10^11 times.
+const KEY_BYTES: usize = 12;
+
+fn key_of(space: &str, kind: &str, parts: &[String]) -> String {
+    use std::fmt::Write as _;
+    let mut hasher = blake3::Hasher::new();
+    for part in [VERSION, space, kind].into_iter().chain(parts.iter().map(String::as_str)) {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut key = format!("{VERSION}:");
+    for byte in hasher.finalize().as_bytes().iter().take(KEY_BYTES) {
+        // Writing to a String cannot fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}

@@ -1,0 +1,231 @@
+//! The names of a symbol key: from the innermost function to the first that tells the bug.
+
+use super::name::{normalised, normalised_java, normalised_script};
+use super::places::{Level, Places, file_of};
+use super::telling::{is_entry, library_reason, sharing_reason};
+use crate::names::{base_name, image_name};
+use crate::suspect::kind_of;
+use crate::suspect::skip::skip_reason;
+use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
+
+/// A key has at most so many names: who calls a helper of a helper of a helper is told well enough.
+const MAX_PARTS: usize = 5;
+
+/// Names that the key of a stack without own frames has. Functions of the system have many callers.
+const SYSTEM_PARTS: usize = 4;
+
+/// So many frames are looked at for them.
+const MAX_FRAMES: usize = 64;
+
+/// So many lines say what was passed over.
+const MAX_WHY: usize = 6;
+
+/// What names tell.
+#[derive(Default)]
+pub(super) struct Parts {
+    /// The names, each with its image, innermost first.
+    pub(super) texts: Vec<String>,
+    /// How many frames they were found in.
+    pub(super) used: usize,
+    /// Whether they are all that a symbol key needs.
+    pub(super) is_complete: bool,
+    /// What it lacks.
+    pub(super) lacks: String,
+    /// The function to name in a title.
+    pub(super) place: Option<String>,
+    /// What was passed over and what was taken along, one sentence each.
+    pub(super) why: Vec<String>,
+}
+
+/// What a function is to the key.
+enum Role {
+    /// Nothing: the one behind it is asked.
+    Passed(&'static str),
+    /// A part of it, but not enough.
+    Shared(&'static str),
+    /// Where the code was started from.
+    Entry,
+    /// The one that tells the bug.
+    Telling,
+}
+
+impl Parts {
+    pub(super) fn of(report: &Report, places: &Places<'_>) -> Self {
+        let mut parts = Self::default();
+        if places.is_recursion {
+            parts.read_round(report, places);
+        } else {
+            parts.read(report, places);
+        }
+        parts
+    }
+
+    fn read(&mut self, report: &Report, places: &Places<'_>) {
+        for frame in places.frames.iter().take(MAX_FRAMES) {
+            self.used += 1;
+            if self.read_frame(report, places.level, frame) {
+                return;
+            }
+            if !self.lacks.is_empty() {
+                return;
+            }
+        }
+        if self.texts.is_empty() {
+            "none of the functions is more than a helper of others".clone_into(&mut self.lacks);
+        } else if places.level == Level::System || places.is_whole {
+            self.is_complete = true;
+        } else {
+            "the stack ends before a function that tells the bug".clone_into(&mut self.lacks);
+        }
+    }
+
+    /// Reads the functions at one frame. Tells whether the key is complete.
+    fn read_frame(&mut self, report: &Report, level: Level, frame: &Frame) -> bool {
+        let mut is_named = false;
+        for raw in frame.names() {
+            is_named = true;
+            let Some(name) = readable(frame, raw) else {
+                self.lack(report, frame);
+                return false;
+            };
+            match role(report, frame, raw, &name, level) {
+                Role::Passed(reason) => {
+                    self.say(format!("frame {}: `{name}` is passed over: it {reason}", frame.index));
+                }
+                Role::Entry if !self.texts.is_empty() => return self.complete(),
+                Role::Entry | Role::Telling => {
+                    self.push(report, frame, &name);
+                    let needed = if level == Level::System { SYSTEM_PARTS } else { 1 };
+                    if needed == 1 || self.texts.len() >= needed {
+                        self.place = Some(name).filter(|_| level != Level::System).or(self.place.take());
+                        return self.complete();
+                    }
+                }
+                Role::Shared(reason) => {
+                    self.say(format!(
+                        "frame {}: `{name}` {reason}, so its caller counts as well",
+                        frame.index
+                    ));
+                    self.push(report, frame, &name);
+                    if self.texts.len() >= MAX_PARTS {
+                        return self.complete();
+                    }
+                }
+            }
+        }
+        if !is_named {
+            self.lack(report, frame);
+        }
+        false
+    }
+
+    /// The names of one round of a recursion, in an order of their own.
+    fn read_round(&mut self, report: &Report, places: &Places<'_>) {
+        self.used = places.frames.len();
+        for frame in &places.frames {
+            let mut is_named = false;
+            for raw in frame.names() {
+                is_named = true;
+                let Some(name) = readable(frame, raw) else {
+                    self.lack(report, frame);
+                    return;
+                };
+                if !matches!(role(report, frame, raw, &name, places.level), Role::Passed(_)) {
+                    self.push(report, frame, &name);
+                }
+            }
+            if !is_named {
+                self.lack(report, frame);
+                return;
+            }
+        }
+        self.texts.sort();
+        self.texts.dedup();
+        self.is_complete = !self.texts.is_empty();
+        if !self.is_complete {
+            "all functions of the round are helpers of others".clone_into(&mut self.lacks);
+        }
+    }
+
+    fn complete(&mut self) -> bool {
+        self.is_complete = true;
+        true
+    }
+
+    fn lack(&mut self, report: &Report, frame: &Frame) {
+        let image = image_name(report, frame).unwrap_or("an unknown image");
+        self.lacks = format!("frame {} in {image} has no name", frame.index);
+    }
+
+    fn push(&mut self, report: &Report, frame: &Frame, name: &str) {
+        let text = match module(report, frame) {
+            Some(module) => format!("{name} ({module})"),
+            None => name.to_owned(),
+        };
+        // A function that calls itself is one.
+        if self.texts.last() != Some(&text) {
+            self.texts.push(text);
+        }
+        if self.place.is_none() {
+            self.place = Some(name.to_owned());
+        }
+    }
+
+    fn say(&mut self, line: String) {
+        if self.why.len() < MAX_WHY {
+            self.why.push(line);
+        }
+    }
+}
+
+fn readable(frame: &Frame, raw: &str) -> Option<String> {
+    match frame.language {
+        Some(Language::Java) => normalised_java(raw),
+        Some(Language::Python | Language::JavaScript) => normalised_script(raw),
+        _ => normalised(raw),
+    }
+}
+
+fn role(report: &Report, frame: &Frame, raw: &str, name: &str, level: Level) -> Role {
+    let is_managed = frame.language.is_some();
+    if level == Level::Own && kind_of(report, frame) == OwnerKind::System {
+        return Role::Passed("is the compiler's or the system's code inside of the program");
+    }
+    if let Some(reason) = skip_reason(base_name(raw)).or_else(|| skip_reason(name)).filter(|_| !is_managed) {
+        return Role::Passed(reason);
+    }
+    if let Some(reason) = library_reason(name).filter(|_| !is_managed && level != Level::System) {
+        return Role::Passed(reason);
+    }
+    if is_entry(name) {
+        return Role::Entry;
+    }
+    // Seen in syzbot's reports: all checks of locks, lists and timers end in a few functions.
+    if report.source == Source::LinuxKernel {
+        return Role::Shared("is the kernel's, where most functions have many callers");
+    }
+    if is_managed && frame.language != Some(Language::Java) && raw.contains('<') {
+        return Role::Shared("has no name of its own");
+    }
+    match sharing_reason(name).filter(|_| level != Level::System) {
+        Some(reason) => Role::Shared(reason),
+        None => Role::Telling,
+    }
+}
+
+/// The image of a frame as its makers call it, whatever version and file it is, or the source file of one that has none: functions
+/// of the same name in two programs are two functions.
+fn module(report: &Report, frame: &Frame) -> Option<String> {
+    if frame.language.is_some() {
+        return file_of(frame).map(str::to_owned);
+    }
+    let Some(name) = image_name(report, frame) else { return file_of(frame).map(str::to_owned) };
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let name = name.split(".so").next().unwrap_or(name);
+    let ends = [".debug.dylib", ".dylib", ".dll", ".exe", ".DLL", ".EXE"];
+    let name = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    // `libfoo.1.2` and `libfoo-1.2` are the next release's `libfoo.1.3` and `libfoo-1.3`.
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let name = name.strip_suffix('-').unwrap_or(name);
+    (!name.is_empty()).then(|| name.to_owned())
+}

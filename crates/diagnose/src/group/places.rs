@@ -1,0 +1,292 @@
+//! The frames that a report is grouped by, and the places in images that they are at.
+
+use crate::explain::blamed::{Place, fault_place};
+use crate::explain::stack::repeat_of;
+use crate::names::{BASES, image_name, image_of, is_any_of};
+use crate::suspect::{EVENT_LOOPS, handlers_frames, is_reporters, kind_of, owner_of};
+use backtrail_core::{Arch, Trust};
+use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
+
+/// Frames that are looked at; what lies further out called half of the program.
+const MAX_FRAMES: usize = 512;
+
+/// Places of the program's own that a key has, where names do not want more.
+const OWN_SPOTS: usize = 3;
+
+/// Places that the key of a stack without own frames has: its innermost are the same in every abort.
+const SYSTEM_SPOTS: usize = 8;
+
+/// Places that a key has where nothing identifies the build.
+const MAX_UNPROVEN: usize = 64;
+
+/// Whose frames are there to group by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Level {
+    /// The program's, or those of libraries that it ships.
+    Own,
+    /// Those of which nobody knows whose they are.
+    Unknown,
+    /// The system's alone.
+    System,
+}
+
+/// The frames that a report is grouped by, innermost first.
+pub(super) struct Places<'r> {
+    /// How evidence names the stack.
+    pub(super) stack: String,
+    pub(super) level: Level,
+    pub(super) frames: Vec<&'r Frame>,
+    /// Frames of the system in front of the only own one, which is where the program began: they tell more.
+    before: Vec<&'r Frame>,
+    /// Whether the innermost frame is Objective-C's runtime: a message to a broken object is another bug than a fault of the
+    /// function that sent it, or of one that a reporter lost since message sending has no frame of its own.
+    pub(super) is_in_objc: bool,
+    /// Whether they are one round of a recursion that used up the stack.
+    pub(super) is_recursion: bool,
+    /// Whether the stack goes on to where its thread began.
+    pub(super) is_whole: bool,
+}
+
+impl<'r> Places<'r> {
+    pub(super) fn of(report: &'r Report) -> Option<Self> {
+        let (stack, frames) = stack_of(report)?;
+        let all = frames.len();
+        let mut is_recursion = false;
+        let frames = match round_of(&frames) {
+            Some(round) => {
+                is_recursion = true;
+                round
+            }
+            None => frames,
+        };
+        let is_whole = is_recursion || is_whole(&frames);
+        let mut owners = Owners::new(report);
+        let owner: Vec<OwnerKind> = frames.iter().map(|frame| owners.of(frame)).collect();
+        let with = |wanted: &dyn Fn(OwnerKind) -> bool| -> Vec<(usize, &'r Frame)> {
+            let pairs = frames.iter().zip(&owner).enumerate();
+            let pairs = pairs.filter(|(_, (frame, owner))| wanted(**owner) && !is_reporters(report, frame));
+            pairs.map(|(at, (frame, _))| (at, *frame)).collect()
+        };
+        let own = with(&|owner| matches!(owner, OwnerKind::App | OwnerKind::Sdk));
+        let unknown = || with(&|owner| owner == OwnerKind::Unknown);
+        let is_in_objc = frames
+            .first()
+            .is_some_and(|frame| image_name(report, frame).is_some_and(|name| name.starts_with("libobjc.")));
+        let known_of =
+            |(_, frame): &(usize, &Frame)| image_name(report, frame).is_some() || !frame.is_unnamed();
+        // An address in no image is no place: it is what was left of a pointer that was overwritten.
+        let systems =
+            || with(&|owner| owner == OwnerKind::System || matches!(owner, OwnerKind::App | OwnerKind::Sdk));
+        let (level, chosen) = match own.is_empty() {
+            false => (Level::Own, own),
+            true => {
+                let unknown: Vec<_> = unknown().into_iter().filter(known_of).collect();
+                if unknown.is_empty() { (Level::System, systems()) } else { (Level::Unknown, unknown) }
+            }
+        };
+        // The program's only frame is the one that called the system's event loop, or may be: `main`.
+        let only = chosen
+            .first()
+            .filter(|(at, _)| level == Level::Own && chosen.len() == 1 && *at > 0 && at + 3 > all);
+        let before = only.and_then(|(at, _)| frames.get(..*at)).unwrap_or_default().to_vec();
+        let ran_loop = before.iter().any(|frame| is_any_of(frame, &EVENT_LOOPS));
+        let (level, chosen) = if ran_loop { (Level::System, systems()) } else { (level, chosen) };
+        let before = if ran_loop { Vec::new() } else { before };
+        // The top of a stack whose rest is lost is the same in very many bugs: the throw of an exception, a call to `abort`.
+        if level == Level::System && !is_whole {
+            return None;
+        }
+        let frames: Vec<&Frame> = chosen.into_iter().map(|(_, frame)| frame).collect();
+        let found = Self { stack, level, frames, before, is_in_objc, is_recursion, is_whole };
+        (!found.frames.is_empty()).then_some(found)
+    }
+
+    /// Says which frames were chosen.
+    pub(super) fn why(&self) -> String {
+        let what = match self.level {
+            Level::Own => "the frames of the program and the libraries that it ships",
+            Level::Unknown => "the frames of which the report does not tell whose they are",
+            Level::System => "the system's frames: there are no others",
+        };
+        let round = if self.is_recursion { ", of one round of the recursion" } else { "" };
+        format!("{}: {what}{round}", self.stack)
+    }
+
+    /// The places in images; of own frames the first few, or as many as the names needed.
+    pub(super) fn spots(&self, report: &Report, used: usize) -> Vec<String> {
+        let least = match self.level {
+            Level::Own | Level::Unknown => OWN_SPOTS,
+            Level::System => SYSTEM_SPOTS,
+        };
+        // Offsets in a build that nothing identifies are those of other builds as well: the whole stack has to be the same.
+        let is_proven = |frame: &Frame| {
+            let image = image_of(report, frame);
+            frame.language.is_some()
+                || image.is_some_and(|image| image.id.is_some() || image.version.is_some())
+        };
+        let is_unproven = !self.frames.iter().copied().take(used.max(least)).all(is_proven);
+        let least = if is_unproven { MAX_UNPROVEN } else { least };
+        let inner = self.before.iter().take(SYSTEM_SPOTS);
+        let frames = self.frames.iter().take(used.max(least));
+        let mut spots: Vec<String> = inner.chain(frames).map(|frame| spot(report, frame)).collect();
+        if self.is_recursion {
+            // Where in the round the stack ran out is chance.
+            spots.sort();
+        }
+        // Rows of functions that were inlined are at the same place as the row behind them.
+        spots.dedup();
+        spots
+    }
+
+    /// Where it happened, for a title.
+    pub(super) fn first_spot(&self, report: &Report) -> Option<String> {
+        let frame = self.frames.first()?;
+        let name = image_name(report, frame)?;
+        offset_of(report, frame).map(|offset| format!("{name} + {offset:#x}"))
+    }
+}
+
+/// Tells of frames whose they are, by their images, which are asked once each, and else by the frames' own owners.
+///
+/// What the program ships is its own for this also where names tell that it is the compiler's: places must not change when names
+/// are found later. The names of such frames are passed over.
+struct Owners<'r> {
+    report: &'r Report,
+    known: Vec<Option<OwnerKind>>,
+}
+
+impl<'r> Owners<'r> {
+    fn new(report: &'r Report) -> Self {
+        Self { report, known: vec![None; report.process.images.len()] }
+    }
+
+    fn of(&mut self, frame: &Frame) -> OwnerKind {
+        match self.of_image(frame) {
+            own @ (OwnerKind::App | OwnerKind::Sdk) => own,
+            of_image => match kind_of(self.report, frame) {
+                OwnerKind::Unknown => of_image,
+                kind => kind,
+            },
+        }
+    }
+
+    fn of_image(&mut self, frame: &Frame) -> OwnerKind {
+        // Of managed code the class decides, and of what runtimes wrote the name, not the image.
+        let is_by_image = frame.language.is_none() && !self.report.source.is_runtimes();
+        let slot = frame.image.filter(|_| is_by_image).and_then(|image| self.known.get_mut(image));
+        match slot {
+            Some(Some(owner)) => *owner,
+            Some(slot) => *slot.insert(owner_of(self.report, frame).owner),
+            None => owner_of(self.report, frame).owner,
+        }
+    }
+}
+
+/// The stack that shows what happened, without guesses and without signal handlers.
+fn stack_of(report: &Report) -> Option<(String, Vec<&Frame>)> {
+    if let Some(root) = root_cause(report) {
+        return Some(root);
+    }
+    let (stack, frames) = match fault_place(report) {
+        Some(Place::Frame(stack, frame)) => return Some((stack, vec![frame])),
+        Some(Place::Stack(stack, frames)) if !frames.is_empty() => (stack, frames),
+        _ => return heaviest(report),
+    };
+    let frames = frames.get(handlers_frames(frames)..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
+    // Linux's kernel marks its guesses among frames that it is sure of.
+    let certain = frames.iter().filter(|frame| frame.trust != Trust::Scan);
+    Some((stack, certain.take(MAX_FRAMES).collect()))
+}
+
+/// Java's exceptions are wrapped into others on their way out; the innermost cause is the bug.
+fn root_cause(report: &Report) -> Option<(String, Vec<&Frame>)> {
+    if !report.source.is_android_or_java() {
+        return None;
+    }
+    let mut causes = report.process.backtraces.iter().filter(|it| it.is_exception && !it.frames.is_empty());
+    let root = causes.rfind(|it| it.title.trim_start().starts_with("Caused by"))?;
+    let title = root.title.lines().next().unwrap_or_default().trim();
+    Some((title.to_owned(), root.frames.iter().take(MAX_FRAMES).collect()))
+}
+
+/// Of samples, the stack that most of them have.
+fn heaviest(report: &Report) -> Option<(String, Vec<&Frame>)> {
+    if !matches!(report.source, Source::AppleSamples | Source::MetricKit | Source::AppleIpsOther) {
+        return None;
+    }
+    let trees = report.process.trees.iter();
+    let tree = trees.max_by_key(|tree| tree.nodes.first().map_or(0, |node| node.weight))?;
+    let frames: Vec<_> =
+        tree.stack(tree.heaviest()?).take(MAX_FRAMES).filter(|frame| frame.trust != Trust::Scan).collect();
+    (!frames.is_empty()).then(|| (format!("the heaviest stack of {:?}", tree.title), frames))
+}
+
+/// One round of the recursion that used up the stack.
+fn round_of<'r>(frames: &[&'r Frame]) -> Option<Vec<&'r Frame>> {
+    let found = repeat_of(frames.iter().copied())?;
+    frames.get(found.start..found.start + found.period).map(<[&Frame]>::to_vec)
+}
+
+/// Whether the outermost frames are those in which programs and threads begin.
+fn is_whole(frames: &[&Frame]) -> bool {
+    // Runtimes write down managed stacks from one end to the other.
+    let is_managed = frames.last().is_some_and(|frame| frame.language.is_some());
+    is_managed || frames.iter().rev().take(3).any(|frame| is_any_of(frame, &BASES))
+}
+
+/// The place of a frame, by its image's identity: what every report of that place in that build says.
+fn spot(report: &Report, frame: &Frame) -> String {
+    if frame.address.is_none() || frame.language.is_some() {
+        // Known by its names alone, which may be obfuscated: those of one version only are the same.
+        let reported = frame.reported.as_ref();
+        let name = reported.map_or_else(|| frame.names().next().unwrap_or("?"), |it| it.name.as_str());
+        let file = file_of(frame).map(|file| format!(" {file}")).unwrap_or_default();
+        let line = reported.and_then(|it| it.line).map(|line| format!(":{line}")).unwrap_or_default();
+        let version = report.process.version.as_deref().unwrap_or_default();
+        return format!("{name}{file}{line} {version}");
+    }
+    let image = image_of(report, frame);
+    let id = image.and_then(|image| image.id).map(|id| id.to_string());
+    let name = image_name(report, frame).unwrap_or("?");
+    let offset = offset_of(report, frame);
+    let address = frame.address.map(|address| address.raw().to_string()).unwrap_or_default();
+    let place = offset.map_or(address, |offset| format!("{offset:#x}"));
+    match id {
+        Some(id) => format!("{id}+{place}"),
+        // Nothing proves that it is the same build: what else is known of it must be the same.
+        None => {
+            let version =
+                image.and_then(|image| image.version.as_deref()).or(report.process.version.as_deref());
+            let who = report.process.identifier.as_deref().or(report.process.name.as_deref());
+            format!("{name} {} {}+{place}", version.unwrap_or_default(), who.unwrap_or_default())
+        }
+    }
+}
+
+/// The source file of a function whose name alone does not tell it from those of other files: its last part, or two where the last
+/// is the same in very many directories. Names of Java, Go and .NET have their class or package in front.
+pub(super) fn file_of(frame: &Frame) -> Option<&str> {
+    if matches!(frame.language, Some(Language::Java | Language::Go | Language::DotNet)) {
+        return None;
+    }
+    let reported = frame.reported.as_ref().and_then(|reported| reported.file.as_deref());
+    let found = frame.functions.last().and_then(|function| function.file.as_deref());
+    let path = found.or(reported).filter(|path| !path.is_empty())?;
+    let is_separator = |c: char| matches!(c, '/' | '\\');
+    let name = path.rsplit(is_separator).next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name);
+    if !matches!(stem, "index" | "main" | "mod" | "lib" | "__init__" | "__main__") {
+        return Some(name);
+    }
+    let start = path.rmatch_indices(is_separator).nth(1).map_or(0, |(at, _)| at + 1);
+    path.get(start..)
+}
+
+/// How far into its image a frame's instruction lies; of a return address, the call in front of it.
+fn offset_of(report: &Report, frame: &Frame) -> Option<u64> {
+    let address = frame.address?;
+    let arch = report.process.arch.unwrap_or(Arch::X86_64);
+    let load = image_of(report, frame).map(|image| image.load_address.get());
+    let inside = load.and_then(|load| address.lookup(arch).get().checked_sub(load));
+    inside.or(frame.image_offset)
+}

@@ -1,0 +1,166 @@
+//! Reports of the crashes, as `backtrail symbolicate` reads them.
+
+use crate::Result;
+use crate::builds::Crash;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// One report: a crash with or without names, whole or cut.
+pub(crate) struct Report {
+    pub(crate) bug: String,
+    pub(crate) build: String,
+    /// `whole`, `cut at 6`, `without names`.
+    pub(crate) form: String,
+    pub(crate) key: Option<String>,
+    pub(crate) symbol_key: Option<String>,
+    /// The signal, and a message where there is one.
+    pub(crate) event: String,
+    /// Names of functions, innermost first, as far as they are known; those of the system too.
+    pub(crate) names: Vec<String>,
+    /// The frames, for fixtures.
+    pub(crate) frames: Vec<Value>,
+}
+
+/// Stacks are cut to so many frames, as reporters with little room do.
+const CUTS: [usize; 2] = [8, 5];
+
+/// Reads the cores with and without symbols, and stacks that were cut.
+pub(crate) fn read_all(program: &Path, directory: &Path, crashes: &[Crash]) -> Result<Vec<Report>> {
+    let mut all = Vec::new();
+    let empty = directory.join("none");
+    fs::create_dir_all(&empty).map_err(|error| format!("{}: {error}", empty.display()))?;
+    let mut of_build: HashMap<&Path, Vec<&Crash>> = HashMap::new();
+    for crash in crashes {
+        of_build.entry(&crash.symbols).or_default().push(crash);
+    }
+    let mut places: Vec<_> = of_build.into_iter().collect();
+    places.sort_by_key(|(symbols, _)| symbols.to_path_buf());
+    for (symbols, crashes) in places {
+        let cores: Vec<PathBuf> = crashes.iter().map(|crash| crash.core.clone()).collect();
+        for (form, symbols) in [("whole", symbols), ("without names", &empty)] {
+            let read = symbolicate(program, symbols, &cores)?;
+            for crash in &crashes {
+                let Some(json) = read.get(crash.core.to_string_lossy().as_ref()) else { continue };
+                all.push(report(crash, form, json));
+            }
+            if form == "whole" {
+                cut_all(program, directory, symbols, &crashes, &read, &mut all)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn cut_all(
+    program: &Path,
+    directory: &Path,
+    symbols: &Path,
+    crashes: &[&Crash],
+    read: &HashMap<String, Value>,
+    all: &mut Vec<Report>,
+) -> Result<()> {
+    let room = directory.join("cut");
+    let _ = fs::remove_dir_all(&room);
+    fs::create_dir_all(&room).map_err(|error| format!("{}: {error}", room.display()))?;
+    let mut files = Vec::new();
+    for (position, crash) in crashes.iter().enumerate() {
+        let Some(json) = read.get(crash.core.to_string_lossy().as_ref()) else { continue };
+        for count in CUTS {
+            let file = room.join(format!("{position}-{count}.txt"));
+            fs::write(&file, tombstone(json, crash, count))
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            files.push((*crash, count, file));
+        }
+    }
+    let paths: Vec<PathBuf> = files.iter().map(|(_, _, path)| path.clone()).collect();
+    let read = symbolicate(program, symbols, &paths)?;
+    for (crash, count, path) in &files {
+        if let Some(json) = read.get(path.to_string_lossy().as_ref()) {
+            all.push(report(crash, &format!("cut at {count}"), json));
+        }
+    }
+    Ok(())
+}
+
+/// Runs the program over all files and returns its documents by file.
+fn symbolicate(program: &Path, symbols: &Path, files: &[PathBuf]) -> Result<HashMap<String, Value>> {
+    let mut command = Command::new(program);
+    command.args(["symbolicate", "--format", "json", "-s"]).arg(symbols).args(files).stderr(Stdio::null());
+    let output = command.output().map_err(|error| format!("{}: {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let documents = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of_file = |json: Value| Some((json.get("file")?.as_str()?.to_owned(), json));
+    Ok(documents.filter_map(of_file).collect())
+}
+
+fn text(value: &Value, path: &str) -> Option<String> {
+    value.pointer(path).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn crashed_frames(json: &Value) -> Vec<Value> {
+    let threads = json.get("threads").and_then(Value::as_array).cloned().unwrap_or_default();
+    let crashed = threads.iter().find(|thread| thread.get("crashed").and_then(Value::as_bool) == Some(true));
+    let crashed = crashed.or(threads.first());
+    crashed.and_then(|thread| thread.get("frames")).and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+fn report(crash: &Crash, form: &str, json: &Value) -> Report {
+    let frames = crashed_frames(json);
+    let mut names = Vec::new();
+    for frame in &frames {
+        let functions = frame.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
+        let of_functions: Vec<String> =
+            functions.iter().filter_map(|function| text(function, "/name")).collect();
+        let fallback = text(frame, "/symbol/name");
+        names.extend(if of_functions.is_empty() { fallback.into_iter().collect() } else { of_functions });
+    }
+    let signal = text(json, "/exception/signal").or_else(|| text(json, "/exception/type"));
+    Report {
+        bug: crash.bug.to_owned(),
+        build: crash.build.clone(),
+        form: form.to_owned(),
+        key: text(json, "/group/key"),
+        symbol_key: text(json, "/group/symbol_key"),
+        event: signal.unwrap_or_default(),
+        names,
+        frames: frames.into_iter().take(24).collect(),
+    }
+}
+
+/// The crash as Android's debuggerd writes it, with the innermost frames only.
+fn tombstone(json: &Value, crash: &Crash, count: usize) -> String {
+    let signal = text(json, "/exception/signal").unwrap_or_default();
+    let number = match signal.as_str() {
+        "SIGABRT" => 6,
+        "SIGILL" => 4,
+        "SIGTRAP" => 5,
+        "SIGBUS" => 7,
+        "SIGFPE" => 8,
+        _ => 11,
+    };
+    let abi = if crash.build.starts_with("arm64") { "arm64" } else { "x86_64" };
+    let mut out = format!(
+        "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\nBuild fingerprint: 'truth/truth:13/T/1:user/release-keys'\nRevision: '0'\nABI: '{abi}'\npid: 100, tid: 100, name: app  >>> com.example.app <<<\nsignal {number} ({signal}), code 1 (SEGV_MAPERR), fault addr 0x0\n\nbacktrace:\n"
+    );
+    let images = json.get("images").and_then(Value::as_array).cloned().unwrap_or_default();
+    for (position, frame) in crashed_frames(json).iter().take(count).enumerate() {
+        let image = text(frame, "/image").unwrap_or_default();
+        let found = images.iter().find(|it| text(it, "/name").as_deref() == Some(image.as_str()));
+        let id = found.and_then(|it| text(it, "/id")).unwrap_or_default();
+        let place = if image == "app" {
+            "/data/app/com.example.app/lib/app".to_owned()
+        } else {
+            format!("/system/lib64/{image}")
+        };
+        let pc = text(frame, "/relative_pc").unwrap_or_default();
+        let pc = u64::from_str_radix(pc.trim_start_matches("0x"), 16).unwrap_or_default();
+        out.push_str(&format!(
+            "      #{position:02} pc {pc:016x}  {place} (BuildId: {})\n",
+            id.to_lowercase()
+        ));
+    }
+    out
+}
