@@ -76,9 +76,11 @@ pub struct Sighting {
     pub addresses: usize,
     /// Places that were tried.
     pub tried: u64,
-    /// How many fits as good are to be expected by accident in a build without the library. An estimate: it takes addresses and
-    /// calls to have nothing to do with each other, and accidents were seen to be more frequent.
+    /// A bound of how often a build without the library gives a fit as good somewhere, by what is known of how calls lie.
     pub chance: f64,
+    /// The same of a build that has the better half of it alone (`layout`), or the best of its object files (`archive`): code
+    /// that libraries have from others may be in an app without them.
+    pub elsewhere: f64,
 }
 
 impl Sighting {
@@ -93,11 +95,17 @@ impl Sighting {
     }
 }
 
-/// Up to so many expected fits by accident it is called sure, or likely. What is expected is estimated.
-const STRONG: f64 = 0.001;
-const LIKELY: f64 = 0.03;
+/// Up to so many wrong claims in so many builds it is called sure, or likely.
+const STRONG: f64 = 1e-5;
+const LIKELY: f64 = 1e-4;
 
-fn confidence(chance: f64) -> Option<Confidence> {
+/// How often code that the library has from others, and an app without the library, may look like all of it.
+const ELSEWHERE: f64 = 0.01;
+
+fn confidence(chance: f64, elsewhere: f64) -> Option<Confidence> {
+    if elsewhere > ELSEWHERE {
+        return None;
+    }
     if chance <= STRONG { Some(Confidence::Strong) } else { (chance <= LIKELY).then_some(Confidence::Likely) }
 }
 
@@ -128,7 +136,7 @@ pub fn mine(build: &BuildStacks, layouts: &[Layout], fingerprints: &[Fingerprint
     }
     for sighting in &mut found {
         sighting.chance *= tries;
-        sighting.confidence = confidence(sighting.chance);
+        sighting.confidence = confidence(sighting.chance, sighting.elsewhere);
     }
     found.sort_by(|a, b| a.chance.total_cmp(&b.chance).then_with(|| a.name.cmp(&b.name)));
     unclaim_overlaps(&mut found);

@@ -1,12 +1,8 @@
 //! Libraries and apps that are compiled and linked here, where clang and LLVM's linker are; without them one line says so.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "a test program"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
+
+mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,17 +14,7 @@ use backtrail_sdk::{
     stamp, unstamp,
 };
 use backtrail_testkit::TempDir;
-
-/// The program of the newest LLVM that Debian has it of.
-fn tool(name: &str) -> Option<String> {
-    let names =
-        [22, 19, 16, 14].map(|version| format!("{name}-{version}")).into_iter().chain([name.to_owned()]);
-    let found = names.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
-    if found.is_none() {
-        eprintln!("{name} is not here: test left out");
-    }
-    found
-}
+use common::{run, tool};
 
 struct Tools {
     clang: String,
@@ -44,11 +30,6 @@ fn tools(linker: &str) -> Option<Tools> {
         linker: tool(linker)?,
         strip: tool("llvm-strip")?,
     })
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// C functions that differ from each other; `seed` tells libraries apart.
@@ -305,6 +286,27 @@ fn addresses_alone_tell_a_library_that_was_linked_alike() {
     assert_eq!((found[0].how, found[0].confidence), ("archive", Some(Confidence::Strong)), "{found:?}");
     assert!(mine(&stacks(&other), &[], &fingerprints).iter().all(|found| found.confidence.is_none()));
     assert_eq!(mine(&stacks(&[]), &layouts, &fingerprints).len(), 0);
+}
+
+/// As with open source that both the library and the app have.
+#[test]
+fn half_of_a_library_in_an_app_is_not_the_library() {
+    let Some(tools) = tools("ld64.lld") else { return };
+    let built = build(&tools, "arm64-apple-ios14.0");
+    let fingerprints = [fingerprint(&built.library)];
+    let (known, _) = link(&tools, &built, true, Some(&built.library), &[]);
+    let layouts = Layout::from_file(&known, &fingerprints).unwrap();
+    let half = built.directory.join("libvendor-half.a");
+    let members = [0, 1].map(|number| built.directory.join(format!("lib{number}.o")));
+    run(Command::new(&tools.ar).arg("rcs").arg(&half).args(members));
+    let (app, link_map) = link(&tools, &built, true, Some(&half), &[]);
+    let (own, other) = return_addresses(&app, &link_map);
+    assert!(!own.is_empty());
+    let all: Vec<u64> = own.iter().chain(&other).copied().collect();
+    let found = mine(&stacks(&all), &layouts, &fingerprints);
+    // It lies there, and what is elsewhere does not say so.
+    assert!(found[0].hits >= own.len() && found[0].elsewhere > 0.01, "{found:?}");
+    assert_eq!(found[0].confidence, None);
 }
 
 #[test]

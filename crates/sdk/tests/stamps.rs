@@ -1,13 +1,9 @@
 //! Stamped libraries in real links, where clang and linkers are: every function of the library lies in the stamp, nothing else
 //! does, and name and version are told. What is not here is said in one line and left out.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "a test program"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
+
+mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,22 +12,7 @@ use backtrail_core::Confidence;
 use backtrail_object::{Limits, Object};
 use backtrail_sdk::{LinkMap, Markers, OwnerMap, Stamped, map, map_file, stamp, unstamp};
 use backtrail_testkit::TempDir;
-
-/// A program by its name, or the one of an LLVM that Debian has.
-fn tool(name: &str) -> Option<String> {
-    let names =
-        [22, 19, 16, 14].map(|version| format!("{name}-{version}")).into_iter().chain([name.to_owned()]);
-    let found = names.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
-    if found.is_none() {
-        eprintln!("{name} is not here: test left out");
-    }
-    found
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
+use common::{run, tool};
 
 /// A member of the library: a function that others call, static ones, and a weak one where `shared`.
 fn member(number: u32, shared: bool) -> String {

@@ -93,7 +93,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         several(&cache, &options)?;
     }
     if options.wants("mine") && options.arch == "arm64" {
-        mine::cases(cache.as_path(), known)?;
+        let wanted: Vec<Library> =
+            known.iter().filter(|library| options.takes(library.name)).copied().collect();
+        mine::cases(cache.as_path(), &wanted, options.show.max(20))?;
     }
     if options.wants("stamped") {
         stamps::cases(&cache, options.arch, known)?;

@@ -16,7 +16,7 @@ pub(crate) enum Language {
 }
 
 /// One static library.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Library {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,

@@ -25,7 +25,7 @@ struct BuildJson<'a> {
 struct SightingJson<'a> {
     name: &'a str,
     version: &'a str,
-    /// `null`: not claimed.
+    /// `null`: not decidable, the best place only.
     confidence: Option<&'static str>,
     how: &'static str,
     /// Offsets from the image's start; the end is not part of it.
@@ -36,6 +36,7 @@ struct SightingJson<'a> {
     addresses: usize,
     tried: u64,
     chance: f64,
+    elsewhere: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -77,6 +78,7 @@ pub fn mined<'a>(build: &'a Build, libraries: &'a [Sighting]) -> MinedJson<'a> {
         addresses: found.addresses,
         tried: found.tried,
         chance: found.chance,
+        elsewhere: found.elsewhere,
     });
     let reports = build.reports.iter().map(|report| MinedReportJson {
         report: &report.name,

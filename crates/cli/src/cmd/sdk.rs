@@ -304,14 +304,16 @@ fn write_mined(out: &mut Text<'_>, build: &Build, libraries: &[Sighting]) -> io:
     for found in libraries {
         let claim = match found.confidence {
             Some(confidence) => format!("{} {}: {}", found.name, found.version, confidence.as_str()),
-            None => format!("{}: not shown to be there", found.name),
+            None => format!("{}: not decidable", found.name),
         };
         let (hits, misses, calls, addresses) = (found.hits, found.misses, found.calls, found.addresses);
-        let (tried, chance) = (found.tried, found.chance);
+        let (tried, chance, how) = (found.tried, found.chance, found.how);
         out.line(format_args!(
-            "  {claim} ({}): of {addresses} return addresses {hits} follow its calls, {misses} in its range do not, {calls} calls lead on; by estimate {chance:.2e} fits as good by accident in {tried} places",
-            found.how
+            "  {claim} ({how}): of {addresses} return addresses {hits} follow its calls, {misses} in its range do not, {calls} calls lead on; without the library at most {chance:.2e} such fits in {tried} places",
         ))?;
+        if let (None, Some((start, _))) = (found.confidence, found.ranges.first()) {
+            out.line(format_args!("    the best of these places is {start} from the image's start"))?;
+        }
         for (start, end) in found.ranges.iter().filter(|_| found.confidence.is_some()) {
             out.line(format_args!("    {start} - {end} from the image's start"))?;
         }

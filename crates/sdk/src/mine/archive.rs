@@ -42,11 +42,14 @@ pub(super) fn best(fingerprint: &Fingerprint, build: &BuildStacks, evidence: &Ev
     let (chain, score) = chain(&members, &segments, tried)?;
     let mut ranges: Vec<(Rva, Rva)> = Vec::new();
     let (mut hits, mut misses) = (0, 0);
+    let (mut sum, mut most) = (0.0, 0.0f64);
     for segment in chain.iter().rev().filter_map(|number| segments.get(*number)) {
         let size = members.get(segment.member).map_or(0, |member| member.part.size);
         ranges.push((Rva::new(segment.fit.start), Rva::new(segment.fit.start.saturating_add(size))));
         hits += segment.fit.hits;
         misses += segment.fit.misses;
+        sum += segment.fit.score;
+        most = most.max(segment.fit.score);
     }
     Some(Sighting {
         name: fingerprint.name.clone(),
@@ -60,6 +63,7 @@ pub(super) fn best(fingerprint: &Fingerprint, build: &BuildStacks, evidence: &Ev
         addresses: evidence.returns.len(),
         tried,
         chance: (-score).exp(),
+        elsewhere: (most - sum).exp(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use backtrail_core::Rva;
 
-use super::layout::{Layout, Part};
+use super::layout::{Code, Layout, Part, Return};
 use super::{BuildStacks, CodeOffset, Sighting};
 
 /// Distinct return addresses that are looked at.
@@ -16,6 +16,11 @@ const MAX_PAIRS: usize = 1 << 23;
 pub(super) const MISS: f64 = 6.0;
 /// How many of a hundred calls, at least, lead to the next frame as they say: others are by pointer, or end in a jump.
 const LEADS_ON: f64 = 0.05;
+
+/// Places that are looked at more closely than by their number of hits.
+const MAX_FITS: usize = 1 << 14;
+/// Places whose score is by less below the best one are compared by their stacks, too.
+const WORTH: f64 = 6.0;
 
 /// What a build's stacks say.
 pub(super) struct Evidence {
@@ -58,6 +63,16 @@ impl Evidence {
         }
     }
 
+    /// Every so many addresses are compared with all of so many calls.
+    fn sample(&self, calls: usize) -> usize {
+        let count = (MAX_PAIRS / calls.max(1)).clamp(1, MAX_ADDRESSES);
+        self.returns.len().div_ceil(count).max(1)
+    }
+
+    fn is_sampled(&self, calls: usize) -> bool {
+        self.sample(calls) > 1
+    }
+
     /// The return addresses of a range: behind its first byte, as far as its end.
     pub(super) fn inside(&self, start: u64, end: u64) -> &[u64] {
         let from = self.returns.partition_point(|at| *at <= start);
@@ -69,15 +84,10 @@ impl Evidence {
 /// Places where a part may start, with the number of calls there that addresses follow. All of them for few addresses; for
 /// many those that a part of the addresses suggests. `calls` is how many calls there are in all parts that are tried.
 pub(super) fn places(part: &Part, evidence: &Evidence, last: u64, calls: usize) -> Vec<(u64, u32)> {
-    let count = (MAX_PAIRS / calls.max(1)).min(MAX_ADDRESSES);
-    if count == 0 {
-        return Vec::new();
-    }
-    let step = evidence.returns.len().div_ceil(count).max(1);
-    let sample = evidence.returns.iter().step_by(step);
+    let sample = evidence.returns.iter().step_by(evidence.sample(calls));
     let mut starts: Vec<u64> = sample
         .flat_map(|address| {
-            let start = |call: &super::layout::Return| address.checked_sub(call.at);
+            let start = |call: &Return| address.checked_sub(call.at);
             part.returns.iter().filter_map(start)
         })
         .filter(|start| *start <= last && start.is_multiple_of(part.step))
@@ -94,33 +104,70 @@ pub(super) fn places(part: &Part, evidence: &Evidence, last: u64, calls: usize) 
 }
 
 /// A part at a place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fit {
     pub(super) start: u64,
-    pub(super) hits: usize,
     pub(super) misses: usize,
-    /// Logarithm of the likelihood with the part there over that without.
+    pub(super) hits: usize,
+    /// Logarithm of how much likelier the addresses are with the part there than without.
     pub(super) score: f64,
+    /// Neighbours on a stack that are as a call says, and what all such neighbours add.
+    pub(super) calls: usize,
+    pub(super) of_calls: f64,
+}
+
+impl Fit {
+    fn sum(&self) -> f64 {
+        self.score + self.of_calls
+    }
+}
+
+/// What addresses of a build say of a part at a place, one by one: their offsets in the part, and logarithms.
+fn says<'e>(part: &'e Part, evidence: &'e Evidence, start: u64) -> impl Iterator<Item = (u64, f64)> + 'e {
+    let mut last: Option<u64> = None;
+    evidence.inside(start, start.saturating_add(part.size)).iter().filter_map(move |address| {
+        let at = address - start;
+        if part.call(at).is_some() {
+            let chance = part.by_accident(last.map(|last| at - last));
+            last = Some(at);
+            return Some((at, -chance.ln()));
+        }
+        part.is_known(at).then_some((at, -MISS))
+    })
 }
 
 pub(super) fn fit(part: &Part, evidence: &Evidence, start: u64) -> Fit {
-    let (mut hits, mut misses) = (0, 0);
-    for address in evidence.inside(start, start.saturating_add(part.size)) {
-        let at = address - start;
-        if part.call(at).is_some() {
-            hits += 1;
-        } else if part.is_known(at) {
-            misses += 1;
-        }
+    let mut fit = Fit { start, ..Fit::default() };
+    for (_, says) in says(part, evidence, start) {
+        fit.score += says;
+        if says < 0.0 { fit.misses += 1 } else { fit.hits += 1 }
     }
-    let score = hits as f64 * -part.density().ln() - misses as f64 * MISS;
-    Fit { start, hits, misses, score }
+    fit
+}
+
+/// What is left of the score without that half of the part that says most. Libraries carry others' code with them, and an
+/// app may have that code without the library.
+fn elsewhere(part: &Part, evidence: &Evidence, start: u64) -> f64 {
+    let all: Vec<(u64, f64)> = says(part, evidence, start).collect();
+    let sum: f64 = all.iter().map(|(_, says)| says).sum();
+    let mut best = 0.0f64;
+    for (number, (from, _)) in all.iter().enumerate() {
+        let half = all.iter().skip(number).take_while(|(at, _)| at - from <= part.size / 2);
+        best = best.max(half.map(|(_, says)| says).sum());
+    }
+    sum - best
 }
 
 /// The best place of a layout.
+///
+/// The score is the logarithm of a likelihood ratio, address by address, each given those before it. A build without the part
+/// reaches `score` at a place with a chance of at most `exp(-score)`, by Markov's inequality; summed over all places that have
+/// addresses enough to reach it that bounds the chance of any.
 pub(super) fn best(layout: &Layout, evidence: &Evidence) -> Option<Sighting> {
-    let found = layout.parts.iter().filter_map(|part| best_of(part, evidence));
-    let (part, fit, tried, chance, calls) = found.min_by(|a, b| a.3.total_cmp(&b.3))?;
+    let lasts = layout.parts.iter().filter_map(|part| Some((part, evidence.last_place(part)?)));
+    let found = lasts.clone().filter_map(|(part, last)| Some((part, best_of(part, evidence, last)?)));
+    let (part, fit) = found.max_by(|a, b| a.1.sum().total_cmp(&b.1.sum()))?;
+    let tried: u64 = lasts.map(|(part, last)| able(part, evidence, last, fit.score)).sum();
     Some(Sighting {
         name: layout.name().to_owned(),
         version: layout.version().to_owned(),
@@ -129,85 +176,91 @@ pub(super) fn best(layout: &Layout, evidence: &Evidence) -> Option<Sighting> {
         ranges: vec![(Rva::new(fit.start), Rva::new(fit.start.saturating_add(part.size)))],
         hits: fit.hits,
         misses: fit.misses,
-        calls,
+        calls: fit.calls,
         addresses: evidence.returns.len(),
         tried,
-        chance: chance * layout.parts.len() as f64,
+        chance: tried as f64 * (-fit.sum()).exp(),
+        elsewhere: (-(elsewhere(part, evidence, fit.start) + fit.of_calls.max(0.0))).exp(),
     })
 }
 
-fn best_of<'p>(part: &'p Part, evidence: &Evidence) -> Option<(&'p Part, Fit, u64, f64, usize)> {
-    let last = evidence.last_place(part)?;
-    let places = places(part, evidence, last, part.returns.len());
-    let most = places.iter().map(|(_, count)| *count).max()?;
-    // A place with far fewer hits cannot win: each address that misses takes away three of them, at most.
-    let fits =
-        places.iter().filter(|(_, count)| count * 3 >= most).map(|(start, _)| fit(part, evidence, *start));
-    let fit = fits.max_by(|a, b| a.score.total_cmp(&b.score).then(b.start.cmp(&a.start)))?;
-    let (tried, by_accident) = accidents(part, evidence, last, fit.score);
-    let (calls, ratio) = calls(part, evidence, fit.start);
-    Some((part, fit, tried, by_accident / ratio, calls))
-}
-
-/// How many places there are, and how many of them are expected to score as well if addresses and calls have nothing to do
-/// with each other: at each place, as many addresses as it has follow a call with the chance that any place has.
-fn accidents(part: &Part, evidence: &Evidence, last: u64, score: f64) -> (u64, f64) {
+/// How many places have so many addresses that they could reach a score.
+fn able(part: &Part, evidence: &Evidence, last: u64, score: f64) -> u64 {
+    let most = -part.density().ln();
     let mut borders: Vec<u64> = vec![0, last.saturating_add(1)];
     for address in &evidence.returns {
         borders.extend([*address, address.saturating_sub(part.size)].into_iter().filter(|at| *at <= last));
     }
     borders.sort_unstable();
     borders.dedup();
-    let density = part.density();
-    let mut tails: Vec<Option<f64>> = vec![None; evidence.returns.len() + 1];
-    let (mut tried, mut expected) = (0u64, 0.0);
-    for pair in borders.windows(2) {
-        let [from, to] = *pair else { continue };
-        let middle = from + (to - from) / 2;
-        let count = evidence.inside(middle, middle.saturating_add(part.size)).len();
-        let places = (to - from).div_ceil(part.step);
-        tried = tried.saturating_add(places);
-        let Some(known) = tails.get_mut(count) else { continue };
-        let tail = *known.get_or_insert_with(|| tail(count, density, score));
-        expected += places as f64 * tail;
-    }
-    (tried, expected)
+    let pairs = borders.windows(2).filter_map(|pair| pair.first().zip(pair.last()));
+    let able = pairs.filter(|(from, to)| {
+        // No border lies in between: all places there have the same addresses, but for the first one.
+        let count = [**from, (**to - 1).max(**from)]
+            .map(|start| evidence.inside(start, start.saturating_add(part.size)).len());
+        count.into_iter().max().unwrap_or(0) as f64 * most >= score - 1e-9
+    });
+    able.map(|(from, to)| (to - from).div_ceil(part.step.max(1))).sum()
 }
 
-/// The chance that of `count` addresses so many follow calls that the score is reached.
-fn tail(count: usize, density: f64, score: f64) -> f64 {
-    let gain = -density.ln();
-    let mut sum = 0.0;
-    // The logarithm of the chance of exactly `hits`.
-    let mut exactly = count as f64 * (1.0 - density).ln();
-    for hits in 0..=count {
-        let misses = count - hits;
-        if hits as f64 * gain - misses as f64 * MISS >= score - 1e-9 {
-            sum += exactly.exp();
+fn best_of(part: &Part, evidence: &Evidence, last: u64) -> Option<Fit> {
+    let mut places = places(part, evidence, last, part.returns.len());
+    places.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let most = -part.density().ln();
+    let worth = if evidence.pairs.is_empty() { 0.0 } else { WORTH };
+    let mut fits: Vec<Fit> = Vec::new();
+    let mut best = 0.0f64;
+    for (start, count) in places.into_iter().take(MAX_FITS) {
+        // Those that follow have no more hits. Of many addresses only some were counted.
+        if !evidence.is_sampled(part.returns.len()) && f64::from(count) * most < best - worth {
+            break;
         }
-        exactly += (misses as f64 / (hits + 1) as f64).ln() + (density / (1.0 - density)).ln();
+        let fit = fit(part, evidence, start);
+        best = best.max(fit.score);
+        fits.push(fit);
     }
-    sum.min(1.0)
+    fits.retain(|fit| fit.score >= best - worth);
+    for fit in &mut fits {
+        (fit.calls, fit.of_calls) = calls(part, evidence, fit.start);
+    }
+    fits.into_iter().max_by(|a, b| a.sum().total_cmp(&b.sum()).then(b.start.cmp(&a.start)))
 }
 
-/// Neighbours on a stack where the outer one's call names the function in which the inner one is, and by how much that is
-/// likelier with the part there. Without it the inner one is in that function by its size alone.
+/// Neighbours on a stack where the outer one's call names the function in which the inner one is, and the logarithm of how
+/// much likelier that is with the part there.
 fn calls(part: &Part, evidence: &Evidence, start: u64) -> (usize, f64) {
-    let (mut count, mut ratio) = (0, 1.0);
+    let (mut count, mut sum) = (0, 0.0);
+    let mut known = BTreeSet::new();
     for (outer, inner) in &evidence.pairs {
-        let Some(callee) = outer.checked_sub(start).and_then(|at| part.call(at)).and_then(|call| call.callee)
-        else {
-            continue;
-        };
+        let Some(at) = outer.checked_sub(start) else { continue };
+        let Some(callee) = part.call(at).and_then(|call| call.callee) else { continue };
         let is_inside = inner.checked_sub(start).is_some_and(|at| (callee.start..callee.end).contains(&at));
         if is_inside {
             count += 1;
-            let by_accident = (callee.end - callee.start) as f64 / part.size.max(1) as f64;
-            ratio *= (LEADS_ON / by_accident.max(1e-6)).max(1.0);
+            // Another path through the same two functions says nothing new.
+            if known.insert((part.function(at), callee.start)) {
+                sum += (LEADS_ON / by_accident(part, at, callee)).ln().max(0.0);
+            }
         } else {
-            ratio *= 1.0 - LEADS_ON;
+            sum += (1.0 - LEADS_ON).ln();
         }
     }
-    // Very many pairs would make it nothing, by which nothing can be divided.
-    (count, ratio.max(f64::MIN_POSITIVE))
+    (count, sum)
+}
+
+/// How often the inner of two neighbours is in a function without the part there. Neighbours on a stack are often near each
+/// other: each doubling of their distance is taken for as likely as any other.
+fn by_accident(part: &Part, at: u64, callee: Code) -> f64 {
+    let size = part.size.max(2) as f64;
+    let (near, far) = if callee.start > at {
+        (callee.start - at, callee.end - at)
+    } else if callee.end < at {
+        (at - callee.end, at - callee.start)
+    } else {
+        // A function that calls itself.
+        return 1.0;
+    };
+    let (near, far) = (near.max(4) as f64, far.max(8) as f64);
+    let doubling = (far / near).ln() / size.max(8.0).ln() / 2.0;
+    doubling.max((callee.end - callee.start) as f64 / size).clamp(1e-6, 1.0)
 }

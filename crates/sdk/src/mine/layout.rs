@@ -15,6 +15,12 @@ use crate::map::map;
 const GAP: u64 = 4096;
 /// Code of fewer calls says nothing.
 const LEAST_CALLS: usize = 32;
+/// As far as calls come at usual distances from each other, in bytes.
+const RHYTHM: u64 = 512;
+/// Code has stretches with many calls and others with few. They are as long as `RHYTHM` doubled so many times, at most.
+const DOUBLINGS: u32 = 7;
+/// Shares are kept as millionths: a layout can be compared.
+const WHOLE: u64 = 1_000_000;
 
 /// Where a library's code and its calls lie in one app.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,6 +43,12 @@ pub(super) struct Part {
     pub(super) functions: Vec<Code>,
     /// By place.
     pub(super) returns: Vec<Return>,
+    /// How many of a million places are behind calls.
+    density: u32,
+    /// How many of a million calls have another one so many units behind them, as far as [`RHYTHM`].
+    after: Vec<u32>,
+    /// How many of a million places that lie further behind a call are behind calls: from `RHYTHM` to its double, and so on.
+    far: Vec<u32>,
 }
 
 /// A function's place in its part.
@@ -72,7 +84,7 @@ impl Part {
         };
         let is_aligned =
             |step: &u64| functions.iter().all(|function| function.start().get().is_multiple_of(*step));
-        Self {
+        let mut part = Self {
             size: range.size(),
             step: [16, 4, 2].into_iter().find(is_aligned).unwrap_or(1).max(isa.instruction_step()),
             unit: isa.instruction_step(),
@@ -81,7 +93,53 @@ impl Part {
                 .iter()
                 .map(|(at, target)| Return { at: offset(*at), callee: target.and_then(callee) })
                 .collect(),
+            density: 0,
+            after: Vec::new(),
+            far: Vec::new(),
+        };
+        part.measure();
+        part
+    }
+
+    /// How calls lie to each other.
+    fn measure(&mut self) {
+        let at: Vec<u64> = self.returns.iter().map(|call| call.at).collect();
+        let bytes: u64 =
+            self.functions.iter().map(|function| function.end.saturating_sub(function.start)).sum();
+        let places = (bytes / self.unit.max(1)).max(1);
+        self.density = u32::try_from(at.len() as u64 * WHOLE / places).unwrap_or(u32::MAX);
+        let all = at.len() as u64 + 1;
+        let share = |count: u64, places: u64| {
+            u32::try_from((count + 1).saturating_mul(WHOLE) / places.max(1)).unwrap_or(u32::MAX)
+        };
+        let mut counts = vec![0u64; index(u32::try_from(RHYTHM / self.unit.max(1)).unwrap_or(0)) + 1];
+        for (number, first) in at.iter().enumerate() {
+            for second in at.iter().skip(number + 1).take_while(|second| **second <= first + RHYTHM) {
+                let distance = usize::try_from((second - first) / self.unit.max(1)).unwrap_or(usize::MAX);
+                if let Some(count) = counts.get_mut(distance) {
+                    *count += 1;
+                }
+            }
         }
+        self.after = counts.into_iter().map(|count| share(count, all)).collect();
+        let until = |end: u64| at.partition_point(|at| *at < end) as u64;
+        let far = (0..DOUBLINGS).map(|doubling| {
+            let length = RHYTHM << doubling;
+            let count = at.iter().map(|at| until(at + 2 * length) - until(at + length)).sum();
+            share(count, all.saturating_mul(length / self.unit.max(1)))
+        });
+        self.far = far.collect();
+    }
+
+    /// How often an address that has nothing to do with the part follows one of its calls: as often as any place does. Where an
+    /// address so many bytes before it follows a call, as often as two calls lie so far apart, if that is more.
+    pub(super) fn by_accident(&self, before: Option<u64>) -> f64 {
+        let share = before.and_then(|distance| match (distance / RHYTHM).checked_ilog2() {
+            None => self.after.get(usize::try_from(distance / self.unit.max(1)).ok()?),
+            Some(doubling) => self.far.get(usize::try_from(doubling).ok()?),
+        });
+        let share = share.map_or(0.0, |share| f64::from(*share) / WHOLE as f64);
+        share.max(self.density()).min(0.9)
     }
 
     /// The call before an address of the part.
@@ -97,11 +155,15 @@ impl Part {
         before.is_some_and(|function| at <= function.end)
     }
 
-    /// How many of a hundred places are behind calls, as a share.
+    /// The start of the function that an address is in.
+    pub(super) fn function(&self, at: u64) -> Option<u64> {
+        let after = self.functions.partition_point(|function| function.start < at);
+        self.functions.get(after.checked_sub(1)?).map(|function| function.start)
+    }
+
+    /// The share of places that are behind calls.
     pub(super) fn density(&self) -> f64 {
-        let bytes: u64 = self.functions.iter().map(|function| function.end - function.start).sum();
-        let places = (bytes / self.unit.max(1)).max(1);
-        (self.returns.len() as f64 / places as f64).clamp(1e-6, 0.9)
+        (f64::from(self.density) / WHOLE as f64).clamp(1e-6, 0.9)
     }
 
     pub(super) fn is_enough(&self) -> bool {
