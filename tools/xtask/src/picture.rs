@@ -1,21 +1,45 @@
-//! `picture`: the picture of a report in README.md, taken of the sample's page by a browser that shows no window.
+//! `picture`: the pictures of reports in README.md, taken of their pages by a browser that shows no window.
 
 use crate::{Result, sh};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const PICTURE: &str = "docs/images/report.png";
-const REPORT: &str = "fixtures/sample/reports/null-member.ips";
-const SYMBOLS: &str = "fixtures/sample/symbols";
+/// A picture, and the page that it is of.
+struct Picture {
+    file: &'static str,
+    report: &'static str,
+    symbols: &'static str,
+    /// A static library that is to be learnt first: its file, name and version.
+    library: Option<[&'static str; 3]>,
+    /// The window's size.
+    size: &'static str,
+}
 
-/// Every clone of the repository has the picture.
+const PICTURES: [Picture; 2] = [
+    Picture {
+        file: "docs/images/report.png",
+        report: "fixtures/sample/reports/null-member.ips",
+        symbols: "fixtures/sample/symbols",
+        library: None,
+        size: "1280,920",
+    },
+    Picture {
+        file: "docs/images/vendor.png",
+        report: "fixtures/vendor/reports/ledger-crash.ips",
+        symbols: "fixtures/vendor/app",
+        library: Some(["fixtures/vendor/libLedger.a", "Ledger", "1.2"]),
+        size: "1280,660",
+    },
+];
+
+/// Every clone of the repository has the pictures.
 const MAX_BYTES: u64 = 200_000;
 
 /// What the browser is called by its makers and by Debian.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// No window, nothing fetched, and the same picture on every machine with the same fonts.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -26,7 +50,6 @@ const FLAGS: [&str; 11] = [
     "--disable-sync",
     "--disable-lcd-text",
     "--hide-scrollbars",
-    "--window-size=1280,920",
 ];
 
 pub(crate) fn run(_: &[String]) -> Result<()> {
@@ -34,27 +57,39 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         println!("picture: not taken, there is no chromium (apt-get install chromium)");
         return Ok(());
     };
-    let scratch = Scratch::new()?;
-    let page = scratch.0.join("report.html");
     let program = sh::built_for_tests(&["-p", "backtrail-cli"])?;
-    let mut symbolicate = Command::new(program);
-    symbolicate.current_dir(sh::root()).args([
-        "symbolicate",
-        REPORT,
-        "-s",
-        SYMBOLS,
-        "--format",
-        "html",
-        "-o",
-    ]);
-    sh::run(symbolicate.arg(&page))?;
-    let taken = scratch.0.join("report.png");
-    take(browser, &scratch.0, &page, &taken)?;
-    let bytes = std::fs::read(&taken).map_err(|error| format!("{browser} took no picture: {error}"))?;
-    check(&bytes)?;
-    sh::write(&sh::root().join(PICTURE), &bytes)?;
-    println!("picture: {PICTURE}, {} bytes", bytes.len());
+    for picture in &PICTURES {
+        let scratch = Scratch::new()?;
+        let page = scratch.0.join("report.html");
+        write_page(&program, picture, &scratch.0, &page)?;
+        let taken = scratch.0.join("report.png");
+        take(browser, &scratch.0, picture.size, &page, &taken)?;
+        let bytes = std::fs::read(&taken).map_err(|error| format!("{browser} took no picture: {error}"))?;
+        check(&bytes)?;
+        sh::write(&sh::root().join(picture.file), &bytes)?;
+        println!("picture: {}, {} bytes", picture.file, bytes.len());
+    }
     Ok(())
+}
+
+fn write_page(program: &Path, picture: &Picture, scratch: &Path, page: &Path) -> Result<()> {
+    let mut symbolicate = Command::new(program);
+    symbolicate.args(["symbolicate", picture.report, "-s", picture.symbols]);
+    if let Some([library, name, version]) = picture.library {
+        let fingerprint = scratch.join(format!("{name}.btsdk"));
+        let mut learn = Command::new(program);
+        learn.args(["sdk", "learn", library, "-n", name, "--lib-version", version, "-o"]).arg(&fingerprint);
+        sh::run(learn.current_dir(sh::root()))?;
+        symbolicate.arg("--sdk").arg(fingerprint);
+    }
+    symbolicate.args(["--format", "html", "-o"]).arg(page).current_dir(sh::root());
+    // Exit code 1: a stripped app's frames have owners and no names.
+    let status = symbolicate.status().map_err(|error| error.to_string())?;
+    if status.code().is_some_and(|code| code <= 1) {
+        Ok(())
+    } else {
+        Err(format!("{}: symbolicate ended with {status}", picture.report))
+    }
 }
 
 fn is_there(browser: &str) -> bool {
@@ -63,9 +98,10 @@ fn is_there(browser: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn take(browser: &str, scratch: &Path, page: &Path, picture: &Path) -> Result<()> {
+fn take(browser: &str, scratch: &Path, size: &str, page: &Path, picture: &Path) -> Result<()> {
     let mut command = Command::new(browser);
     command.args(FLAGS).arg(format!("--user-data-dir={}", scratch.join("profile").display()));
+    command.arg(format!("--window-size={size}"));
     command.arg(format!("--screenshot={}", picture.display())).arg(format!("file://{}", page.display()));
     // It complains of buses and displays that are not there.
     sh::output(&mut command).map(drop)
