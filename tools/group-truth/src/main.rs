@@ -38,16 +38,19 @@ fn run(arguments: &[String]) -> Result<bool> {
     let directory = Path::new(directory);
     std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let is_held_out = options.iter().any(|option| option == "--held-out");
-    let is_all = options.iter().any(|option| option == "--all" || option == "--fixtures");
+    if let Some(at) = options.iter().position(|option| option == "--fixtures") {
+        let file = options.get(at + 1).ok_or("--fixtures: expected a file")?;
+        let bugs: Vec<_> = program::BUGS.iter().collect();
+        let cores = builds::crash_all(directory, &bugs, fixtures::is_wanted)?;
+        fixtures::write(Path::new(file), &reports::read_whole(Path::new(program), &cores)?)?;
+        return Ok(true);
+    }
+    let is_all = options.iter().any(|option| option == "--all");
     let wanted = |position: usize| is_all || (position % 2 == 1) == is_held_out;
     let bugs = program::BUGS.iter().enumerate().filter(|(position, _)| wanted(*position));
     let bugs: Vec<_> = bugs.map(|(_, bug)| bug).collect();
-    let cores = builds::crash_all(directory, &bugs)?;
+    let cores = builds::crash_all(directory, &bugs, |_| true)?;
     let reports = reports::read_all(Path::new(program), directory, &cores)?;
-    if let Some(at) = options.iter().position(|option| option == "--fixtures") {
-        let file = options.get(at + 1).ok_or("--fixtures: expected a file")?;
-        fixtures::write(Path::new(file), &reports)?;
-    }
     let which = match (is_all, is_held_out) {
         (true, _) => "all",
         (_, true) => "kept back",

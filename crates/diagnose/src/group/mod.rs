@@ -123,6 +123,10 @@ fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
     ) {
         return None;
     }
+    // What sanitizers find is the same for many bugs; one of them names the line of the source.
+    if kind.word == "sanitizer" && !kind.detail.starts_with("UndefinedBehavior") {
+        return None;
+    }
     let words = message_of(report);
     let is_detailed = !kind.detail.is_empty();
     if words.is_none() && !is_detailed {

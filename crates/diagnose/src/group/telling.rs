@@ -92,7 +92,10 @@ const ENDING_WORDS: [&str; 22] = [
 ];
 
 /// Words that name helpers, wherever they stand: in a function's name, class or namespace.
-const HELPER_WORDS: [&str; 14] = [
+const HELPER_WORDS: [&str; 17] = [
+    "log",
+    "logger",
+    "logging",
     "util",
     "utils",
     "utility",
@@ -275,6 +278,7 @@ mod tests {
             "count_list",
             "free_pages",
             "NameCompare::operator()",
+            "logging::LogMessage::~LogMessage",
             "get::operator()",
         ] {
             assert!(sharing_reason(name).is_some(), "{name}");
