@@ -47,3 +47,25 @@ fn crashes_of_crashprobe_are_apart_with_and_without_names() {
         assert_eq!(of(test), 1, "{test}");
     }
 }
+
+/// CASR's own sets, whose clusters its tests state: 2 of 5 reports, 9 (11 by crash line) of 12, 12 of 376. Its clusters are of stacks that are near each other;
+/// ours are of functions and the sort of event, so that the last set has more.
+#[test]
+fn sets_of_casr_have_as_many_groups_as_before() {
+    let Some(corpus) = corpus() else { return };
+    for (set, reports, groups_wanted) in
+        [("dedup-in", 5, 2), ("test_clustering_small", 12, 10), ("test_clustering_gdb", 376, 17)]
+    {
+        let directory = corpus.join("kinds/grouping-casr").join(set);
+        let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
+        files.sort();
+        let mut groups = Groups::new();
+        let mut found = BTreeSet::new();
+        for file in &files {
+            let bytes = std::fs::read(file).unwrap();
+            let grouped = Grouped::new(&bytes, &Symbols::none(), &Limits::default()).unwrap();
+            found.insert(groups.add(&grouped.group.unwrap()).group.index());
+        }
+        assert_eq!((files.len(), found.len()), (reports, groups_wanted), "{set}");
+    }
+}

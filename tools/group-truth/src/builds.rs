@@ -1,7 +1,7 @@
 //! Builds of the program, and its crashes.
 
 use crate::Result;
-use crate::program::{BUGS, source};
+use crate::program::{Bug, source};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,8 +27,12 @@ const RELEASES: usize = 3;
 /// The ways on which each bug is reached.
 const WAYS: [&str; 2] = ["menu", "script"];
 
-/// Builds everything and crashes it at each bug on each way; what is there from an earlier run is taken.
-pub(crate) fn crash_all(directory: &Path) -> Result<Vec<Crash>> {
+/// Builds the program and crashes it, in the builds that are wanted, at each of these bugs on each way; what is there from an earlier run is taken.
+pub(crate) fn crash_all(
+    directory: &Path,
+    bugs: &[&'static Bug],
+    is_wanted: fn(&str) -> bool,
+) -> Result<Vec<Crash>> {
     let mut crashes = Vec::new();
     for (arch, compiler, objcopy, runner) in ARCHITECTURES {
         let is_there = |program: &str| {
@@ -46,12 +50,17 @@ pub(crate) fn crash_all(directory: &Path) -> Result<Vec<Crash>> {
         for release in 0..RELEASES {
             for level in LEVELS {
                 let place = directory.join(format!("{arch}{level}-{release}"));
+                let names = WAYS.map(|way| (way, format!("{arch} {level} {release} {way}")));
+                let ways: Vec<_> = names.into_iter().filter(|(_, build)| is_wanted(build)).collect();
+                if ways.is_empty() {
+                    continue;
+                }
                 let symbols = build(&place, compiler, objcopy, level, release)?;
-                for bug in BUGS {
-                    for way in WAYS {
+                for bug in bugs {
+                    for (way, build) in &ways {
                         if let Some(core) = crash(&place, runner, bug.name, way)? {
-                            let build = format!("{arch} {level} {release} {way}");
-                            crashes.push(Crash { bug: bug.name, build, core, symbols: symbols.clone() });
+                            let (build, symbols) = (build.clone(), symbols.clone());
+                            crashes.push(Crash { bug: bug.name, build, core, symbols });
                         }
                     }
                 }
@@ -74,7 +83,8 @@ fn build(place: &Path, compiler: &str, objcopy: &str, level: &str, release: usiz
     let app = place.join("app");
     succeed(
         Command::new(compiler)
-            .args(["-std=c++17", "-g", "-w", "-pthread", "-Wl,--build-id", level])
+            // GCC folds functions whose code is equal; those of several bugs are. The symbols then name another one.
+            .args(["-std=c++17", "-g", "-w", "-pthread", "-Wl,--build-id", "-fno-ipa-icf", level])
             .arg(&file)
             .arg("-o")
             .arg(&app),

@@ -2,40 +2,54 @@
 
 use crate::Result;
 use crate::reports::Report;
-use serde_json::json;
+use serde_json::Value;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// Writes one line a report: of each bug a few builds, with names and without.
+/// Of each bug these builds, each with another release and another way.
+const BUILDS: [&str; 3] = ["x86_64 -O0 0 menu", "x86_64 -O2 1 script", "x86_64 -O3 2 menu"];
+
+/// Whether the reports have that build.
+pub(crate) fn is_wanted(build: &str) -> bool {
+    BUILDS.contains(&build)
+}
+
+/// Frames of a stack, those that repeat counted once.
+const MAX_FRAMES: usize = 20;
+
+/// Writes a line for each report and, below it, one for each frame: how often it follows itself, image, build id, offset, names
+/// from the innermost inlined one out. Tabs are between them.
 pub(crate) fn write(file: &Path, reports: &[Report]) -> Result<()> {
-    let wanted = |report: &&Report| {
-        let of_builds =
-            ["x86_64 -O0 0 menu", "x86_64 -O2 1 script", "arm64 -O2 2 menu", "arm64 -O0 1 script"];
-        of_builds.contains(&report.build.as_str())
-            && matches!(report.form.as_str(), "whole" | "without names")
-    };
-    let mut lines = String::new();
-    for report in reports.iter().filter(wanted) {
-        let frames: Vec<_> = report
-            .frames
-            .iter()
-            .take(14)
-            .map(|frame| {
-                let names =
-                    frame.pointer("/functions").and_then(|it| it.as_array()).cloned().unwrap_or_default();
-                let names: Vec<_> =
-                    names.iter().filter_map(|function| function.get("name").cloned()).collect();
-                let names = if names.is_empty() {
-                    frame.pointer("/symbol/name").cloned().into_iter().collect()
-                } else {
-                    names
-                };
-                json!({ "image": frame.get("image"), "pc": frame.get("relative_pc"), "names": names })
-            })
-            .collect();
-        let line = json!({ "bug": report.bug, "build": report.build, "form": report.form, "signal": report.event, "frames": frames });
-        lines.push_str(&line.to_string());
-        lines.push('\n');
+    let mut out = String::new();
+    for report in reports {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "report\t{}\t{}\t{}", report.bug, report.build, report.event);
+        let mut frames: Vec<(usize, String)> = Vec::new();
+        for frame in &report.frames {
+            let line = line_of(frame);
+            match frames.last_mut() {
+                Some((count, last)) if *last == line => *count += 1,
+                _ => frames.push((1, line)),
+            }
+        }
+        for (count, line) in frames.iter().take(MAX_FRAMES) {
+            let _ = writeln!(out, "frame\t{count}\t{line}");
+        }
     }
-    fs::write(file, lines).map_err(|error| format!("{}: {error}", file.display()))
+    fs::write(file, out).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn line_of(frame: &Value) -> String {
+    let text = |path: &str| frame.pointer(path).and_then(Value::as_str).unwrap_or("-").to_owned();
+    let functions = frame.get("functions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut names: Vec<String> = functions
+        .iter()
+        .filter_map(|function| function.get("name").and_then(Value::as_str).map(str::to_owned))
+        .collect();
+    if names.is_empty() {
+        names.extend(frame.pointer("/symbol/name").and_then(Value::as_str).map(str::to_owned));
+    }
+    let place = [text("/image"), text("/image_id"), text("/relative_pc")];
+    place.into_iter().chain(names).collect::<Vec<_>>().join("\t")
 }

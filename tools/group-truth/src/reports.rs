@@ -54,6 +54,21 @@ pub(crate) fn read_all(program: &Path, directory: &Path, crashes: &[Crash]) -> R
     Ok(all)
 }
 
+/// Reads the cores with symbols only.
+pub(crate) fn read_whole(program: &Path, crashes: &[Crash]) -> Result<Vec<Report>> {
+    let mut all = Vec::new();
+    for of_build in crashes.chunk_by(|one, other| one.symbols == other.symbols) {
+        let cores: Vec<PathBuf> = of_build.iter().map(|crash| crash.core.clone()).collect();
+        let Some(first) = of_build.first() else { continue };
+        let read = symbolicate(program, &first.symbols, &cores)?;
+        for crash in of_build {
+            let json = read.get(crash.core.to_string_lossy().as_ref());
+            all.extend(json.map(|json| report(crash, "whole", json)));
+        }
+    }
+    Ok(all)
+}
+
 fn cut_all(
     program: &Path,
     directory: &Path,
@@ -126,7 +141,7 @@ fn report(crash: &Crash, form: &str, json: &Value) -> Report {
         symbol_key: text(json, "/group/symbol_key"),
         event: signal.unwrap_or_default(),
         names,
-        frames: frames.into_iter().take(24).collect(),
+        frames: frames.into_iter().take(80).collect(),
     }
 }
 

@@ -8,6 +8,12 @@ pub(crate) fn print_all(reports: &[Report]) -> bool {
     println!("{:<44} {:>9} {:>7} {:>7} {:>7}", "", "precision", "recall", "groups", "merged");
     let joined = by_keys(reports);
     let score = print("backtrail, all reports in one", reports, &joined);
+    let is_apart = |report: &Report| report.key.is_none() && report.symbol_key.is_none();
+    let told: Vec<usize> =
+        (0..reports.len()).filter(|at| reports.get(*at).is_some_and(|it| !is_apart(it))).collect();
+    let labels: Vec<String> = told.iter().filter_map(|at| joined.get(*at).cloned()).collect();
+    let chosen: Vec<&Report> = told.iter().filter_map(|at| reports.get(*at)).collect();
+    print_of("  of those that have a group", &chosen, &labels);
     for form in ["whole", "without names", "cut at 8", "cut at 5"] {
         let some: Vec<usize> =
             (0..reports.len()).filter(|at| reports.get(*at).is_some_and(|it| it.form == form)).collect();
@@ -37,15 +43,21 @@ pub(crate) fn print_all(reports: &[Report]) -> bool {
     }
     print_faults(reports, &joined);
     println!("split by late symbols: {}", split_by_names(reports, &joined));
+    let apart = reports.iter().filter(|report| is_apart(report)).count();
+    println!("without a group, since the stack shows none of the program's code: {apart}");
     score == 0
 }
 
 /// The groups, joined by either key as the program joins them.
 fn by_keys(reports: &[Report]) -> Vec<String> {
+    // A key that reports of several names have joins none of them.
     let mut of_key: HashMap<&str, &str> = HashMap::new();
     for report in reports {
         if let (Some(key), Some(name)) = (&report.key, &report.symbol_key) {
-            of_key.entry(key).or_insert(name);
+            let known = of_key.entry(key).or_insert(name);
+            if known != name {
+                *known = key;
+            }
         }
     }
     let label = |(at, report): (usize, &Report)| {

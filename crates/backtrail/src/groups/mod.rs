@@ -209,23 +209,11 @@ impl GroupTable {
     }
 
     fn restore(&mut self, row: GroupRow) {
-        // One key makes the group, the others join it.
-        let first_name = row.symbol_keys.first();
-        let Some(key) = row.keys.first() else { return };
-        let group = self.groups.add_keys(key, first_name.map(String::as_str)).group;
-        for key in &row.keys {
-            self.groups.add_keys(key, first_name.map(String::as_str));
-        }
-        for name in row.symbol_keys.iter().skip(1) {
-            let added = self.groups.add_keys(key, Some(name));
-            self.groups.join(added.group, group);
-        }
+        let keys = row.keys.iter().map(String::as_str);
+        let group = self.groups.restore(keys, row.symbol_keys.iter().map(String::as_str));
         self.grow();
         if let Some(slot) = self.rows.get_mut(group.index()) {
-            match slot {
-                Some(there) => there.take_in(row),
-                None => *slot = Some(row),
-            }
+            *slot = Some(row);
         }
     }
 }

@@ -7,11 +7,14 @@ use std::collections::HashMap;
 ///
 /// A report with names teaches which group the key without names belongs to, so that reports of the same place whose names
 /// are missing find it, whichever came first. Two groups that both have names are never joined by a key without: somebody's
-/// symbols were worse than others', and which names are right is not known.
+/// symbols were worse than others', or bugs have more in common than the key says. Which is not known, so reports without names
+/// that come behind those have a group of their own.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     by_key: HashMap<Box<str>, GroupRef>,
     by_symbol_key: HashMap<Box<str>, GroupRef>,
+    /// Keys that groups with different names have, and the group of those without.
+    disputed: HashMap<Box<str>, Option<GroupRef>>,
     entries: Vec<Entry>,
 }
 
@@ -70,7 +73,7 @@ impl Groups {
         let Some(symbol_key) = symbol_key else {
             return match by_key {
                 Some(group) => Added { group, is_new: false, joined: None },
-                None => self.make(key, None),
+                None => self.add_disputed(key).unwrap_or_else(|| self.make(key, None)),
             };
         };
         let by_names = self.by_symbol_key.get(symbol_key).map(|group| self.root(*group));
@@ -82,7 +85,7 @@ impl Groups {
                 Added { group, is_new: false, joined }
             }
             (Some(group), None) => {
-                self.by_key.entry(key.into()).or_insert(group);
+                self.teach(key, group);
                 Added { group, is_new: false, joined: None }
             }
             (None, Some(group)) => {
@@ -90,6 +93,55 @@ impl Groups {
                 Added { group, is_new: false, joined: None }
             }
             (None, None) => self.make(key, Some(symbol_key)),
+        }
+    }
+
+    /// Takes over a group that an earlier run found, with all its keys.
+    pub fn restore<'k>(
+        &mut self,
+        keys: impl Iterator<Item = &'k str>,
+        symbol_keys: impl Iterator<Item = &'k str>,
+    ) -> GroupRef {
+        let group = GroupRef(self.entries.len());
+        self.entries.push(Entry { part_of: None, has_names: false });
+        for name in symbol_keys {
+            self.name(group, name);
+        }
+        for key in keys {
+            self.teach(key, group);
+        }
+        group
+    }
+
+    /// Reports without names at a place that groups of different names share.
+    fn add_disputed(&mut self, key: &str) -> Option<Added> {
+        let known = *self.disputed.get(key)?;
+        if let Some(group) = known {
+            return Some(Added { group: self.root(group), is_new: false, joined: None });
+        }
+        let group = GroupRef(self.entries.len());
+        self.entries.push(Entry { part_of: None, has_names: false });
+        self.disputed.insert(key.into(), Some(group));
+        Some(Added { group, is_new: true, joined: None })
+    }
+
+    /// Notes that a group has that key, if no other one has.
+    fn teach(&mut self, key: &str, group: GroupRef) {
+        let nameless = Some(group).filter(|group| !self.has_names(*group));
+        if let Some(known) = self.disputed.get_mut(key) {
+            *known = known.or(nameless);
+            return;
+        }
+        match self.by_key.get(key).map(|other| self.root(*other)) {
+            Some(other) if other == group => {}
+            Some(other) => {
+                let other = Some(other).filter(|other| !self.has_names(*other));
+                self.by_key.remove(key);
+                self.disputed.insert(key.into(), nameless.or(other));
+            }
+            None => {
+                self.by_key.insert(key.into(), group);
+            }
         }
     }
 
@@ -111,8 +163,9 @@ impl Groups {
 
     /// The group that has that key, of either sort.
     pub fn find(&self, key: &str) -> Option<GroupRef> {
-        let found = self.by_symbol_key.get(key).or_else(|| self.by_key.get(key))?;
-        Some(self.root(*found))
+        let found = self.by_symbol_key.get(key).or_else(|| self.by_key.get(key)).copied();
+        let found = found.or_else(|| self.disputed.get(key).copied().flatten())?;
+        Some(self.root(found))
     }
 
     /// How many groups were made, those included that became parts of others.
@@ -128,10 +181,10 @@ impl Groups {
     fn make(&mut self, key: &str, symbol_key: Option<&str>) -> Added {
         let group = GroupRef(self.entries.len());
         self.entries.push(Entry { part_of: None, has_names: false });
-        self.by_key.entry(key.into()).or_insert(group);
         if let Some(symbol_key) = symbol_key {
             self.name(group, symbol_key);
         }
+        self.teach(key, group);
         Added { group, is_new: true, joined: None }
     }
 
@@ -186,8 +239,30 @@ mod tests {
         let other = groups.add_keys("k2", Some("s2")).group;
         let odd = groups.add_keys("k1", Some("s2"));
         assert_eq!((odd.group, odd.joined), (other, None));
-        assert_eq!(groups.add_keys("k1", None).group, one);
         let third = groups.add_keys("k1", Some("s3"));
         assert!(third.is_new);
+        // Nobody knows which of them reports without names are.
+        let nameless = groups.add_keys("k1", None);
+        assert!(nameless.is_new && ![one, other, third.group].contains(&nameless.group));
+        assert_eq!(groups.add_keys("k1", None).group, nameless.group);
+        assert_eq!(groups.add_keys("k1", Some("s1")).group, one);
+        assert_eq!(groups.add_keys("k2", None).group, other);
+        assert_eq!(groups.find("k1"), Some(nameless.group));
+    }
+
+    #[test]
+    fn what_an_earlier_run_found_is_as_it_was() {
+        // Whichever order the groups are in.
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut groups = Groups::new();
+            let mut found = [None; 3];
+            for at in order {
+                let names: &[&str] = [["s1"].as_slice(), &["s2"], &[]][at];
+                found[at] = Some(groups.restore(["k1"].into_iter(), names.iter().copied()));
+            }
+            assert_eq!(groups.find("s1"), found[0]);
+            assert_eq!(Some(groups.add_keys("k1", Some("s2")).group), found[1]);
+            assert_eq!(Some(groups.add_keys("k1", None).group), found[2], "{order:?}");
+        }
     }
 }

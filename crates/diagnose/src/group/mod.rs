@@ -102,7 +102,7 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
     let event = format!("{}{}{via}", if places.is_recursion { "recursion " } else { "" }, kind.key());
     why.push(places.why());
     why.extend(parts.why.iter().cloned());
-    let spots = places.spots(report, parts.used);
+    let spots = places.spots(report);
     why.push(format!("key: {}", spots.join(", ")));
     let key = key_of("k", &event, &spots);
     let symbol_key = parts.is_complete.then(|| key_of("s", &event, &parts.texts));
@@ -121,6 +121,10 @@ fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
         kind.word,
         "access" | "trap" | "arithmetic" | "signal" | "crash" | "kernel" | "stacks" | "stackshot"
     ) {
+        return None;
+    }
+    // What sanitizers find is the same for many bugs; one of them names the line of the source.
+    if kind.word == "sanitizer" && !kind.detail.starts_with("UndefinedBehavior") {
         return None;
     }
     let words = message_of(report);

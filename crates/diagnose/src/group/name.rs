@@ -107,7 +107,44 @@ fn with_depth(name: &str, depth: usize) -> String {
     for space in INLINE_NAMESPACES {
         text = text.replace(&format!("::{space}::"), "::");
     }
+    // Debug information of GCC leaves out that a lambda is one: `export_rows::operator()`.
+    let text = text.replace("::{lambda}::operator()", "::operator()");
     without_ends(&text).to_owned()
+}
+
+/// Functions of C++ libraries that call what was put into a `std::function` or `std::thread`.
+const CALLERS: [&str; 6] =
+    ["_Function_handler<", "__invoke_impl<", "__invoke_r<", "__invoke<", "__func<", "_Invoker<"];
+
+/// The lambda that such a function calls, by the type in its name:
+/// `std::_Function_handler<void (long), f()::{lambda(long)#1}>::_M_invoke`. Lambdas are called from where they are handed to,
+/// and mostly put into these functions.
+pub(super) fn called_lambda(name: &str) -> Option<String> {
+    let name = cut(name.trim());
+    let is_library = name.starts_with("std::") || name.contains(" std::");
+    let (_, rest) = CALLERS.iter().filter(|_| is_library).find_map(|caller| name.split_once(caller))?;
+    let mut depth = 0_usize;
+    let mut start = 0;
+    let mut before = b' ';
+    for (at, byte) in rest.bytes().enumerate() {
+        let is_end = depth == 0 && matches!(byte, b',' | b'>');
+        if is_end {
+            let argument = rest.get(start..at)?.trim().trim_end_matches(['&', ' ']);
+            if ["{lambda", "'lambda", "<lambda", "$_"].iter().any(|mark| argument.contains(mark)) {
+                return normalised(&format!("{argument}::operator()"));
+            }
+            start = at + 1;
+        }
+        match byte {
+            b'<' | b'(' | b'{' => depth += 1,
+            b'>' if before == b'-' => {}
+            b'>' if depth == 0 => return None,
+            b'>' | b')' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        before = byte;
+    }
+    None
 }
 
 fn without_prefixes(name: &str) -> &str {
@@ -512,10 +549,10 @@ mod tests {
             ("std::vector<int> const& ns::Pool<char>::get<4>(unsigned long) const", "ns::Pool::get"),
             ("(anonymous namespace)::f(int)", "(anonymous)::f"),
             ("void (anonymous namespace)::f<int>(int)", "(anonymous)::f"),
-            ("ns::f(int)::{lambda(char)#2}::operator()(char) const", "ns::f::{lambda}::operator()"),
-            ("ns::f(int)::$_0::operator()() const", "ns::f::{lambda}::operator()"),
-            ("ns::f(int)::'lambda'(int)::operator()(int) const", "ns::f::{lambda}::operator()"),
-            ("ns::f(int) const::{lambda()#1}::operator()() const", "ns::f::{lambda}::operator()"),
+            ("ns::f(int)::{lambda(char)#2}::operator()(char) const", "ns::f::operator()"),
+            ("ns::f(int)::$_0::operator()() const", "ns::f::operator()"),
+            ("ns::f(int)::'lambda'(int)::operator()(int) const", "ns::f::operator()"),
+            ("ns::f(int) const::{lambda()#1}::operator()() const", "ns::f::operator()"),
             ("parse(char const*) [clone .cold]", "parse"),
             ("parse(char const*) (.cold)", "parse"),
             ("parse.constprop.0", "parse"),
@@ -566,6 +603,29 @@ mod tests {
             ("-[A b:] (in Demo) + 12", "-[A b:]"),
         ] {
             assert_eq!(normalised(name).as_deref(), Some(normal), "{name}");
+        }
+    }
+
+    /// Seen with GCC 12 at -O2: the lambda has no inlined function in the debug information.
+    #[test]
+    fn lambdas_are_known_from_what_calls_them() {
+        for name in [
+            "std::_Function_handler<void (long), export_rows()::'lambda'(long)>::_M_invoke(std::_Any_data const&, long&&)",
+            "std::_Function_handler<void (long), export_rows()::{lambda(long)#1}>::_M_invoke(std::_Any_data const&, long&&)",
+            "void std::__invoke_impl<void, export_rows()::'lambda'(long)&, long>(std::__invoke_other, long&&)",
+            "std::__invoke_impl<void, export_rows()::<lambda(long int)>&, long int>",
+            "std::__1::__function::__func<export_rows()::$_0, std::__1::allocator<export_rows()::$_0>, void (long)>::operator()(long&&)",
+        ] {
+            assert_eq!(called_lambda(name).as_deref(), Some("export_rows::operator()"), "{name}");
+        }
+        for name in [
+            "std::_Function_handler<void (long), Compare>::_M_invoke(std::_Any_data const&, long&&)",
+            "std::vector<f()::{lambda()#1}>::at(unsigned long)",
+            "std::__invoke_impl<",
+            "std::__invoke_impl<>>",
+            "main",
+        ] {
+            assert_eq!(called_lambda(name), None, "{name}");
         }
     }
 

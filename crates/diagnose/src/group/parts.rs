@@ -1,6 +1,6 @@
 //! The names of a symbol key: from the innermost function to the first that tells the bug.
 
-use super::name::{normalised, normalised_java, normalised_script};
+use super::name::{called_lambda, normalised, normalised_java, normalised_script};
 use super::places::{Level, Places, file_of};
 use super::telling::{is_entry, library_reason, sharing_reason};
 use crate::names::{base_name, image_name};
@@ -25,8 +25,6 @@ const MAX_WHY: usize = 6;
 pub(super) struct Parts {
     /// The names, each with its image, innermost first.
     pub(super) texts: Vec<String>,
-    /// How many frames they were found in.
-    pub(super) used: usize,
     /// Whether they are all that a symbol key needs.
     pub(super) is_complete: bool,
     /// What it lacks.
@@ -62,7 +60,6 @@ impl Parts {
 
     fn read(&mut self, report: &Report, places: &Places<'_>) {
         for frame in places.frames.iter().take(MAX_FRAMES) {
-            self.used += 1;
             if self.read_frame(report, places.level, frame) {
                 return;
             }
@@ -88,6 +85,8 @@ impl Parts {
                 self.lack(report, frame);
                 return false;
             };
+            // A lambda that a compiler put into what calls it, of which the debug information says nothing.
+            let name = called_lambda(raw).filter(|_| frame.language.is_none()).unwrap_or(name);
             match role(report, frame, raw, &name, level) {
                 Role::Passed(reason) => {
                     self.say(format!("frame {}: `{name}` is passed over: it {reason}", frame.index));
@@ -121,7 +120,6 @@ impl Parts {
 
     /// The names of one round of a recursion, in an order of their own.
     fn read_round(&mut self, report: &Report, places: &Places<'_>) {
-        self.used = places.frames.len();
         for frame in &places.frames {
             let mut is_named = false;
             for raw in frame.names() {

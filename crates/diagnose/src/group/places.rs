@@ -10,8 +10,9 @@ use backtrail_model::{Frame, Language, OwnerKind, Report, Source};
 /// Frames that are looked at; what lies further out called half of the program.
 const MAX_FRAMES: usize = 512;
 
-/// Places of the program's own that a key has, where names do not want more.
-const OWN_SPOTS: usize = 3;
+/// Places of the program's own that a key has. The number must not depend on names, which may be found later. Without names
+/// nothing tells a helper from what calls it, so that there are as many places as a symbol key has names.
+const OWN_SPOTS: usize = 5;
 
 /// Places that the key of a stack without own frames has: its innermost are the same in every abort.
 const SYSTEM_SPOTS: usize = 8;
@@ -112,8 +113,8 @@ impl<'r> Places<'r> {
         format!("{}: {what}{round}", self.stack)
     }
 
-    /// The places in images; of own frames the first few, or as many as the names needed.
-    pub(super) fn spots(&self, report: &Report, used: usize) -> Vec<String> {
+    /// The first few places in images. Names have no part in it.
+    pub(super) fn spots(&self, report: &Report) -> Vec<String> {
         let least = match self.level {
             Level::Own | Level::Unknown => OWN_SPOTS,
             Level::System => SYSTEM_SPOTS,
@@ -124,10 +125,10 @@ impl<'r> Places<'r> {
             frame.language.is_some()
                 || image.is_some_and(|image| image.id.is_some() || image.version.is_some())
         };
-        let is_unproven = !self.frames.iter().copied().take(used.max(least)).all(is_proven);
+        let is_unproven = !self.frames.iter().copied().take(least).all(is_proven);
         let least = if is_unproven { MAX_UNPROVEN } else { least };
         let inner = self.before.iter().take(SYSTEM_SPOTS);
-        let frames = self.frames.iter().take(used.max(least));
+        let frames = self.frames.iter().take(least);
         let mut spots: Vec<String> = inner.chain(frames).map(|frame| spot(report, frame)).collect();
         if self.is_recursion {
             // Where in the round the stack ran out is chance.

@@ -92,7 +92,10 @@ const ENDING_WORDS: [&str; 22] = [
 ];
 
 /// Words that name helpers, wherever they stand: in a function's name, class or namespace.
-const HELPER_WORDS: [&str; 14] = [
+const HELPER_WORDS: [&str; 17] = [
+    "log",
+    "logger",
+    "logging",
     "util",
     "utils",
     "utility",
@@ -116,11 +119,38 @@ const CONTAINER_WORDS: [&str; 32] = [
     "vec", "hash", "heap", "dict", "bytes", "cell", "box", "result", "cache",
 ];
 
+/// Words of work on memory that any function may be called for, for functions outside of classes.
+const MEMORY_WORDS: [&str; 8] =
+    ["malloc", "calloc", "realloc", "free", "alloc", "dealloc", "allocate", "deallocate"];
+
 /// Words of plain work on memory and texts, for functions outside of classes.
-const PLAIN_WORDS: [&str; 24] = [
-    "malloc", "calloc", "realloc", "free", "alloc", "strdup", "strlen", "strcpy", "strcat", "strcmp",
-    "memcpy", "memset", "memmove", "memcmp", "copy", "append", "length", "size", "count", "str", "string",
-    "hash", "compare", "swap",
+const PLAIN_WORDS: [&str; 19] = [
+    "strdup", "strlen", "strcpy", "strcat", "strcmp", "memcpy", "memset", "memmove", "memcmp", "copy",
+    "append", "length", "size", "count", "str", "string", "hash", "compare", "swap",
+];
+
+/// Words that may stand beside these without saying what for: `text_length`, `copy_bytes`, but not `copy_pixels`.
+const GENERAL_WORDS: [&str; 24] = [
+    "text", "texts", "char", "chars", "mem", "memory", "block", "data", "item", "items", "element",
+    "elements", "value", "values", "node", "strings", "buf", "n", "x", "my", "do", "fast", "int", "of",
+];
+
+/// Last words of the names of classes whose objects are called by algorithms and containers.
+const FUNCTOR_WORDS: [&str; 14] = [
+    "less",
+    "greater",
+    "equal",
+    "compare",
+    "comparer",
+    "comparator",
+    "cmp",
+    "hash",
+    "hasher",
+    "delete",
+    "deleter",
+    "visitor",
+    "predicate",
+    "functor",
 ];
 
 /// Names so common that they say nothing without a class: any program has several.
@@ -143,8 +173,14 @@ const ACCESSORS: [&str; 22] = [
 pub(super) fn sharing_reason(name: &str) -> Option<&'static str> {
     // A block or closure is as telling as what it was written in.
     let name = name.trim_end_matches(" {closure}").trim_end_matches(" {block}");
+    // A lambda is as telling as the function that it was written in, and an object that is called as its class.
+    let outer = name.trim_end_matches("::operator()");
+    let is_functor = outer.len() < name.len();
+    let name = outer;
     let (scope, last) = split(name);
-    if last.starts_with("operator") {
+    if last.starts_with("operator")
+        || (is_functor && words(last).last().is_some_and(|word| FUNCTOR_WORDS.contains(&word.as_str())))
+    {
         return Some("is an operator");
     }
     if words(last).any(|word| ENDING_WORDS.contains(&word.as_str())) {
@@ -156,7 +192,7 @@ pub(super) fn sharing_reason(name: &str) -> Option<&'static str> {
     let lower = last.to_ascii_lowercase();
     match scope {
         None if COMMON.contains(&lower.as_str()) => Some("has a name that any program has several of"),
-        None if words(last).any(|word| is_plain(&word)) => Some("does plain work on memory or texts"),
+        None if is_plain_work(last) => Some("does plain work on memory or texts"),
         None => None,
         Some(_) if ACCESSORS.contains(&lower.as_str()) => Some("is an accessor"),
         Some(class) if words(class).last().is_some_and(|word| CONTAINER_WORDS.contains(&word.as_str())) => {
@@ -166,9 +202,19 @@ pub(super) fn sharing_reason(name: &str) -> Option<&'static str> {
     }
 }
 
-/// `xmalloc` and `my_strlen` are plain work as well.
-fn is_plain(word: &str) -> bool {
-    PLAIN_WORDS.contains(&word) || word.strip_prefix('x').is_some_and(|rest| PLAIN_WORDS.contains(&rest))
+/// Whether a function's name says no more than what it does with memory or a text, not what for. `xmalloc` and `my_strlen` are
+/// plain work as well.
+fn is_plain_work(name: &str) -> bool {
+    let is_of = |table: &[&str], word: &str| {
+        table.contains(&word) || word.strip_prefix('x').is_some_and(|rest| table.contains(&rest))
+    };
+    let words: Vec<String> = words(name).collect();
+    let has = |table: &[&str]| words.iter().any(|word| is_of(table, word));
+    let is_general = |word: &String| {
+        let word = word.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        is_of(&PLAIN_WORDS, word) || GENERAL_WORDS.contains(&word) || CONTAINER_WORDS.contains(&word)
+    };
+    has(&MEMORY_WORDS) || (has(&PLAIN_WORDS) && words.iter().all(is_general))
 }
 
 /// The class or innermost namespace, and the function's own name.
@@ -177,8 +223,6 @@ fn split(name: &str) -> (Option<&str>, &str) {
         let (class, method) = method.trim_end_matches(']').split_once(' ').unwrap_or(("", method));
         return (Some(class), method.split(':').next().unwrap_or(method));
     }
-    let lambda = name.trim_end_matches("::operator()");
-    let name = if lambda.ends_with("{lambda}") { lambda.trim_end_matches("::{lambda}") } else { name };
     let name = name.trim_end_matches("::{closure}");
     let colons = name
         .rsplit_once("::")
@@ -230,6 +274,12 @@ mod tests {
             "-[Foo assertValid]",
             "Demo.RingBuffer.push",
             "demo::check_invariant",
+            "text_length",
+            "count_list",
+            "free_pages",
+            "NameCompare::operator()",
+            "logging::LogMessage::~LogMessage",
+            "get::operator()",
         ] {
             assert!(sharing_reason(name).is_some(), "{name}");
         }
@@ -243,7 +293,9 @@ mod tests {
             "-[FeedController loadPage:]",
             "Demo.Feed.load {closure}",
             "demo::feed::load_page",
-            "ns::Feed::load::{lambda}::operator()",
+            "ns::Feed::load::operator()",
+            "ns::LoadPage::operator()",
+            "copy_pixels",
             "main",
             "checkout_cart",
         ] {
