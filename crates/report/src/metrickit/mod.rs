@@ -19,13 +19,16 @@ use backtrail_core::Arch;
 use backtrail_model::{Exception, Field, Process, Report, Section, Source};
 
 /// The lists of a payload, with the words for what they hold, the gravest first.
-const LISTS: [(&str, &str); 5] = [
+pub(crate) const LISTS: [(&str, &str); 5] = [
     ("crashDiagnostics", "crash"),
     ("hangDiagnostics", "hang"),
     ("cpuExceptionDiagnostics", "CPU exception"),
     ("diskWriteExceptionDiagnostics", "disk write exception"),
     ("appLaunchDiagnostics", "app launch"),
 ];
+
+/// The time that a payload is of.
+pub(crate) const TIMES: [&str; 2] = ["timeStampBegin", "timeStampEnd"];
 
 /// One diagnostic, and what it is of.
 struct Diagnostic<'j, 'd> {
