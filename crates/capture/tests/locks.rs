@@ -9,9 +9,9 @@
 )]
 
 use backtrail_capture::remote::{
-    Captured, CpuAvoidance, Deadlock, Error, LockHolder, LockKind, LockSource, LockWait, Options, Target,
-    ThreadInfo, capture,
+    Captured, CpuAvoidance, Deadlock, Error, LockHolder, LockWait, Options, Target, ThreadInfo, capture,
 };
+use backtrail_model::{LockKind, LockSource};
 use backtrail_testkit::TempDir;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

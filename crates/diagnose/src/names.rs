@@ -33,7 +33,7 @@ pub(crate) const BASES: [&str; 20] = [
 /// Objective-C methods keep their brackets; `std::terminate()` becomes `std::terminate`.
 pub(crate) fn base_name(name: &str) -> &str {
     let mut name = specialized(without_place(name.trim()));
-    for prefix in ["specialized ", "static ", "@objc ", "merged ", "generic specialization of "] {
+    for prefix in ["specialized ", "static ", "@objc ", "merged "] {
         name = name.strip_prefix(prefix).unwrap_or(name);
     }
     if name.starts_with("-[") || name.starts_with("+[") {

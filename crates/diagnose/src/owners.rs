@@ -153,7 +153,7 @@ impl<'r> Owners<'r> {
         });
         let (rule, how) = found?;
         let name = rule.name.clone().or_else(|| match rule.kind {
-            OwnerKind::App => app_name(self.report),
+            OwnerKind::App => self.report.process.name.clone(),
             _ => image_name(self.report, frame).map(str::to_owned),
         });
         Some(Arc::new(Owner {
@@ -173,7 +173,7 @@ fn by_image(report: &Report, frame: &Frame) -> Owner {
     // A class belongs to no file; the app is named by its package.
     let name = match ownership.owner {
         OwnerKind::App if frame.language.is_some() => report.process.identifier.clone(),
-        OwnerKind::App => name.or_else(|| app_name(report)),
+        OwnerKind::App => name.or_else(|| report.process.name.clone()),
         _ => name,
     };
     Owner {
@@ -192,9 +192,4 @@ pub(crate) fn of_frame<'f>(report: &Report, frame: &'f Frame) -> Cow<'f, Owner> 
         Some(owner) => Cow::Borrowed(owner),
         None => Cow::Owned(by_image(report, frame)),
     }
-}
-
-/// What the app is called.
-pub(crate) fn app_name(report: &Report) -> Option<String> {
-    report.process.name.clone()
 }

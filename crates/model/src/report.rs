@@ -68,6 +68,8 @@ pub enum Source {
     PlCrash,
     /// A Sentry event.
     Sentry,
+    /// A Bugsnag event.
+    Bugsnag,
     /// A log of an uncaught Objective-C exception, as apps write it.
     ExceptionLog,
     /// An ELF core.
@@ -126,6 +128,7 @@ impl Source {
             Self::KsCrash => "kscrash",
             Self::PlCrash => "plcrash",
             Self::Sentry => "sentry-event",
+            Self::Bugsnag => "bugsnag-event",
             Self::ExceptionLog => "exception-log",
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",

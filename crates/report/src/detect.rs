@@ -3,7 +3,8 @@
 use crate::android::{self, Telling};
 use crate::text::lossy;
 use crate::{
-    apple_text, call_tree, exception_log, jetsam_text, kscrash, panic_text, plcrash, runtimes, sentry,
+    apple_text, bugsnag, call_tree, exception_log, jetsam_text, kscrash, panic_text, plcrash, runtimes,
+    sentry,
 };
 use backtrail_model::Source;
 
@@ -37,6 +38,8 @@ pub enum Detected {
     PlCrash,
     /// A Sentry event, perhaps in an envelope.
     Sentry,
+    /// A Bugsnag event, perhaps in a request.
+    Bugsnag,
     /// A log of an uncaught exception, as apps write it.
     ExceptionLog,
     /// What a program's runtime, a sanitizer, a debugger or Linux's kernel wrote, of this kind.
@@ -155,6 +158,7 @@ fn detect_json(head: &str) -> Detected {
         None if runtimes::is_casr(head) => Detected::Runtimes(Source::Casr),
         None if runtimes::is_node_report(head) => Detected::Runtimes(Source::NodeReport),
         None if kscrash::is_kscrash(head) => Detected::KsCrash,
+        None if bugsnag::is_bugsnag(head) => Detected::Bugsnag,
         None if is_metrics() => Detected::MetricKit,
         None => Detected::Unknown,
     }
@@ -228,6 +232,7 @@ mod tests {
             (b"\n*** Program crashed: Illegal instruction ***\n", Detected::SwiftBacktrace),
             (b"panic(cpu 0 caller 0x1): \"x\"\n", Detected::ApplePanic),
             (b"{\"report\":{},\"binary_images\":[]}", Detected::KsCrash),
+            (b"{\"exceptions\":[{\"errorClass\":\"E\"}]}", Detected::Bugsnag),
             (b"{\"a\":1}", Detected::Unknown),
             (b"MDMP\x93\xa7", not_yet("minidump")),
             (b"plcrash\x01", Detected::PlCrash),

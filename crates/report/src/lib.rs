@@ -23,6 +23,7 @@
 mod android;
 mod apple_ips;
 mod apple_text;
+mod bugsnag;
 mod call_tree;
 mod detect;
 mod documents;

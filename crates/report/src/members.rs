@@ -122,6 +122,17 @@ pub(crate) fn end_address(start: u64, size: Option<u64>) -> Option<Avma> {
     start.checked_add(size).map(Avma::new)
 }
 
+/// How far an address lies behind where something begins, which may not be stated.
+pub(crate) fn offset(address: Option<u64>, from: Option<u64>) -> Option<u64> {
+    address?.checked_sub(from.filter(|from| *from != 0)?)
+}
+
+/// The parts that there are, with blanks between them.
+pub(crate) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
 /// Notes what a reporter states of an exception of the program's language, and says it in a line: `NAME: reason`.
 pub(crate) fn note_thrown(report: &mut Report, thrown: ThrownException) {
     let lines = thrown.text().lines().map(str::to_owned).collect();

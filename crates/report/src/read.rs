@@ -2,8 +2,8 @@
 
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
-    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, call_tree, detect, exception_log,
-    jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry, swift_backtrace,
+    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, bugsnag, call_tree, detect,
+    exception_log, jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry, swift_backtrace,
 };
 use backtrail_model::{Report, Section, Source};
 use std::ops::Range;
@@ -28,6 +28,7 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
             exception_log::read(input, start_of(input), limits).ok_or_else(|| unrecognized(input))
         }
         Detected::Sentry => sentry::read(input, start_of(input), limits),
+        Detected::Bugsnag => bugsnag::read(input, start_of(input), limits),
         Detected::PlCrash => plcrash::read(input.get(start_of(input)..).unwrap_or_default(), limits),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),

@@ -4,7 +4,7 @@ use crate::mapping_file::MappingFile;
 use crate::symbols::Symbols;
 use backtrail_core::Function;
 use backtrail_model::{Frame, Language, Report};
-use backtrail_store::FileData;
+use backtrail_store::{FileData, Location};
 use backtrail_symbolize::mapping::{MappedFrame, Mapping, MappingHead, Retraced, Retracer};
 use std::sync::PoisonError;
 
@@ -21,13 +21,26 @@ impl Symbols {
         Some(found)
     }
 
-    /// The file of that name, read once for all reports.
-    fn mapping_file(&self, name: String, data: FileData) -> Option<MappingFile> {
+    /// What a file says of itself, read once for all reports: it may have to be unpacked.
+    fn mapping_head(&self, location: &Location) -> Option<MappingHead> {
+        let mut known = self.mapping_heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(head) = known.get(location) {
+            return head.clone();
+        }
+        let data = self.index_of_files().open_file(location).ok();
+        let head = data.and_then(|data| MappingHead::read(data.get(..HEAD).unwrap_or(&data)));
+        known.insert(location.clone(), head.clone());
+        head
+    }
+
+    /// The file at that place, read once for all reports.
+    fn mapping_file(&self, location: &Location) -> Option<MappingFile> {
+        let name = location.to_string();
         let mut known = self.mappings.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = known.iter().find(|file| file.name() == name) {
             return Some(file.clone());
         }
-        let file = MappingFile::open(name, data)?;
+        let file = MappingFile::open(name, self.index_of_files().open_file(location).ok()?)?;
         known.push(file.clone());
         Some(file)
     }
@@ -35,12 +48,10 @@ impl Symbols {
     fn mapping_of(&self, wanted: &Names, notes: &mut Vec<String>) -> Option<MappingFile> {
         let mut fitting = Vec::new();
         for location in self.index_of_files().mappings() {
-            let Ok(data) = FileData::map(location.path()) else { continue };
-            let start = data.get(..HEAD).unwrap_or(&data);
-            let Some(head) = MappingHead::read(start) else { continue };
+            let Some(head) = self.mapping_head(location) else { continue };
             if let Some(id) = &wanted.id {
                 if head.is(id) {
-                    return self.mapping_file(location.to_string(), data);
+                    return self.mapping_file(location);
                 }
                 let other = head.id.or(head.hash).unwrap_or_else(|| "none".to_owned());
                 notes.push(format!(
@@ -48,7 +59,7 @@ impl Symbols {
                 ));
                 continue;
             }
-            let Some(file) = self.mapping_file(location.to_string(), data) else { continue };
+            let Some(file) = self.mapping_file(location) else { continue };
             match wanted.fit(file.mapping()) {
                 Ok(()) => fitting.push(file),
                 Err(why) => notes.push(format!("{location}: refused: {why}")),

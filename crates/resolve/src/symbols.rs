@@ -7,9 +7,10 @@ use crate::owners::{ImageOwners, OwnerSources};
 use backtrail_core::{Arch, ImageId};
 use backtrail_model::{Image, Process};
 use backtrail_store::{
-    Error, ImageFiles, Index, NoProgress, OpenFile, Places, Progress, RemoteFiles, ScanOptions, Search,
-    Wanted,
+    Error, ImageFiles, Index, Location, NoProgress, OpenFile, Places, Progress, RemoteFiles, ScanOptions,
+    Search, Wanted,
 };
+use backtrail_symbolize::mapping::MappingHead;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ pub struct Symbols {
     owners: Once<usize, (Arc<OpenFile>, Arc<ImageOwners>)>,
     /// Mapping files of Java code that were read.
     pub(crate) mappings: Mutex<Vec<MappingFile>>,
+    /// What the mapping files say of themselves.
+    pub(crate) mapping_heads: Mutex<HashMap<Location, Option<MappingHead>>>,
 }
 
 /// What an image's files are found by, and whether its path means a file of this machine.

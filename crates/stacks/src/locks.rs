@@ -1,7 +1,7 @@
 //! What `capture` tells of locks, as the model has it: with the threads' names.
 
 use backtrail_capture::remote::{self, ThreadInfo};
-use backtrail_model::{Deadlock, DeadlockedThread, LockHolder, LockKind, LockSource, LockWait};
+use backtrail_model::{Deadlock, DeadlockedThread, LockHolder, LockWait};
 use std::collections::HashMap;
 
 /// The threads by their ids.
@@ -21,12 +21,7 @@ impl<'t> Locks<'t> {
     pub(crate) fn wait(&self, waits: remote::LockWait) -> LockWait {
         LockWait {
             address: waits.address,
-            kind: match waits.kind {
-                remote::LockKind::Mutex => LockKind::Mutex,
-                remote::LockKind::RwLock => LockKind::RwLock,
-                remote::LockKind::ThreadEnd => LockKind::ThreadEnd,
-                _ => LockKind::Unknown,
-            },
+            kind: waits.kind,
             holder: match waits.holder {
                 remote::LockHolder::Thread(id) => LockHolder::Thread { id: id.into(), name: self.name(id) },
                 remote::LockHolder::Ended(id) => LockHolder::Ended(id.into()),
@@ -34,12 +29,7 @@ impl<'t> Locks<'t> {
                 _ => LockHolder::Unknown,
             },
             has_time_limit: waits.has_time_limit,
-            told_by: match waits.told_by {
-                remote::LockSource::Kernel => LockSource::Kernel,
-                remote::LockSource::Glibc => LockSource::Glibc,
-                remote::LockSource::Musl => LockSource::Musl,
-                _ => LockSource::Address,
-            },
+            told_by: waits.told_by,
         }
     }
 

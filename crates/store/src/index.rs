@@ -125,7 +125,7 @@ impl Index {
         &self.entries
     }
 
-    /// Texts that are likely R8's or ProGuard's mapping files, ordered by path.
+    /// Texts that are likely R8's or ProGuard's mapping files, also in zips (an app bundle has one), ordered by path.
     pub fn mappings(&self) -> &[Location] {
         &self.mappings
     }

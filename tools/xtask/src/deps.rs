@@ -27,7 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("symbolize", &["object", "table", "demangle", "core"]),
     // Its tests read reports.
     ("diagnose", &["report", "model", "core"]),
-    ("capture", &["sys", "core"]),
+    ("capture", &["model", "sys", "core"]),
     // L3
     ("store", &["model", "object", "table", "unwind", "sys", "core"]),
     ("sdk", &["object", "core"]),

@@ -1,9 +1,10 @@
 //! Threads that wait for each other: cycles of locks and their holders.
 
-use super::lock_wait::{LockHolder, LockKind, LockSource};
+use super::lock_wait::LockHolder;
 use super::maps::Maps;
 use super::thread_info::{StackCopyMethod, ThreadInfo};
 use crate::Thread;
+use backtrail_model::{LockKind, LockSource};
 use std::collections::HashMap;
 
 /// Threads that wait for each other in a circle.

@@ -12,6 +12,7 @@ use super::memory::LiveMemory;
 use crate::bytes::u32_at;
 use crate::procfs::SystemCall;
 use backtrail_core::{Avma, Family};
+use backtrail_model::{LockKind, LockSource};
 
 /// What a thread waits for in `futex`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,34 +41,6 @@ pub enum LockHolder {
     OtherProcess(u32),
     /// Nothing tells.
     Unknown,
-}
-
-/// Kinds of what is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LockKind {
-    /// A mutex (`pthread_mutex_t`).
-    Mutex,
-    /// A lock for readers and writers (`pthread_rwlock_t`) that a writer holds.
-    RwLock,
-    /// The end of a thread (`pthread_join`).
-    ThreadEnd,
-    /// A word that could be anything: a condition variable, a semaphore, a lock of another library.
-    Unknown,
-}
-
-/// What tells a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LockSource {
-    /// The call: the kernel itself hands over locks with priority inheritance, and knows their owner by the word.
-    Kernel,
-    /// Memory that is laid out as glibc does.
-    Glibc,
-    /// Memory that is laid out as musl does.
-    Musl,
-    /// Nothing but the call's first argument.
-    Address,
 }
 
 /// What lies before the word that a lock may need, and all that is copied. musl's thread descriptor begins 56 bytes before the

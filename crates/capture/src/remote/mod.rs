@@ -32,7 +32,7 @@ mod usage;
 
 pub use deadlock::Deadlock;
 pub use error::Error;
-pub use lock_wait::{LockHolder, LockKind, LockSource, LockWait};
+pub use lock_wait::{LockHolder, LockWait};
 pub use maps::{MappedFile, Maps};
 pub use memory::LiveMemory;
 pub use named::processes_named;

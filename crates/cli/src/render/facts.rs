@@ -100,10 +100,7 @@ pub(crate) fn evidence(analysis: &Analysis) -> Vec<String> {
 pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
     let Some(Blamed { stack, frame, passed, .. }) = blamed(report) else { return Vec::new() };
     let at = format!("{stack} frame {}", frame.index);
-    // Locks and arguments stand with the stack.
-    let mut alone = frame.clone();
-    alone.annotations.clear();
-    let rows = rows(report, std::slice::from_ref(&alone), directory);
+    let rows = rows(report, std::slice::from_ref(frame), directory);
     let line = |(position, row): (usize, &Row)| {
         // What is known by its name belongs to no image.
         let has_image = position == 0 && !row.image.is_empty();
@@ -114,7 +111,7 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
             _ => format!("  inlined into {}{place}", row.what),
         }
     };
-    // What is inlined ends the chain; behind it stand other candidates and the report's own lines.
+    // What is not inlined ends the chain; behind it stand other candidates, and the report's own lines: locks, arguments.
     let chain = rows
         .iter()
         .skip(passed)

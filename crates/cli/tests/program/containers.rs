@@ -170,3 +170,19 @@ fn cores_are_reports_too() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("has no rows to fill in"), "{}", run.stderr);
 }
+
+/// As an app bundle (`.aab`) has it.
+#[test]
+fn a_mapping_file_in_a_zip_names_javas_frames() {
+    const MAPPING: &[u8] = b"# compiler: R8\n# pg_map_id: 1a2b3c4\ncom.example.Cart -> a.b:\n    1:1:int total(int):10:10 -> c\n";
+    let directory = TempDir::new("bundle");
+    let member = "BUNDLE-METADATA/com.android.tools.build.obfuscation/proguard.map";
+    let members: [(&str, &[u8]); 2] = [("base/dex/classes.dex", b"dex\n035"), (member, MAPPING)];
+    let bundle = directory.write("app.aab", &zipped(&members));
+    let trace = b"java.lang.Error: empty\n\tat a.b.c(r8-map-id-1a2b3c4:1)\n";
+    let run = with_input(&["symbolicate", "-", "-s", bundle.to_str().unwrap()], trace);
+    assert!(run.stdout.contains("com.example.Cart.total"), "{}", run.stdout);
+    let other = b"java.lang.Error: empty\n\tat a.b.c(r8-map-id-9999999:1)\n";
+    let run = with_input(&["symbolicate", "-", "-s", bundle.to_str().unwrap()], other);
+    assert!(run.stdout.contains("proguard.map: refused: the report states map id 9999999"), "{}", run.stdout);
+}

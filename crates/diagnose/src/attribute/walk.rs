@@ -7,7 +7,7 @@ use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
     BASES, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
 };
-use crate::owners::{app_name, of_frame};
+use crate::owners::of_frame;
 use crate::suspect::owner::owner_of_image;
 use crate::suspect::{kind_of, owner_of, suspect_on};
 use backtrail_core::{Avma, Confidence};
@@ -71,7 +71,7 @@ fn by_killing(report: &Report, explanation: &Explanation, killing: &Killing) -> 
                 "the report does not tell whose code is the reason; the stacks show what ran at the end only";
             verdict(OwnerKind::Unknown, None, vec![said, untold.to_owned()])
         }
-        Blame::Packaging => verdict(OwnerKind::App, app_name(report), vec![said, packaging()]),
+        Blame::Packaging => verdict(OwnerKind::App, report.process.name.clone(), vec![said, packaging()]),
         Blame::MainThread => with_caution(by_main_thread(report, explanation), said),
         Blame::Stack => match fault_stack(report) {
             Some((stack, frames)) => {

@@ -5,6 +5,7 @@ use super::tables::esr::{BREAKS, CLASSES, FAULTS, PAGE_FAULT_BITS, SANITIZER_CHE
 use super::words::number;
 use backtrail_core::Family;
 use backtrail_model::Report;
+use std::ops::RangeInclusive;
 
 /// What an access was for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,10 +93,18 @@ pub(crate) fn break_meaning(code: u16) -> Option<&'static str> {
     BREAKS.iter().find(|(low, high, _)| (*low..=*high).contains(&code)).map(|(_, _, meaning)| *meaning)
 }
 
-/// The check of Undefined Behavior Sanitizer that a BRK immediate stands for; an empty text where it is not known.
+/// BRK immediates by which Undefined Behavior Sanitizer says which check failed.
+const SANITIZER_BREAKS: RangeInclusive<u16> = 0x5500..=0x55ff;
+
+/// Whether a BRK immediate is one of Undefined Behavior Sanitizer's.
+pub(crate) fn is_sanitizers(code: u16) -> bool {
+    SANITIZER_BREAKS.contains(&code)
+}
+
+/// The check of Undefined Behavior Sanitizer that a BRK immediate stands for, where it is known.
 pub(crate) fn sanitizer_check(code: u16) -> Option<&'static str> {
-    let number = code.checked_sub(0x5500).filter(|number| *number <= 0xff)?;
-    Some(SANITIZER_CHECKS.get(usize::from(number)).copied().unwrap_or_default())
+    let number = code.checked_sub(*SANITIZER_BREAKS.start())?;
+    SANITIZER_CHECKS.get(usize::from(number)).copied()
 }
 
 /// The error code of a page fault (trap 14), from the registers or the field of older text reports.

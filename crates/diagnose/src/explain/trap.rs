@@ -65,8 +65,8 @@ pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let syndrome = esr::read(facts.report, &facts.registers);
     let break_code = syndrome.and_then(|syndrome| syndrome.break_code);
-    if let Some(check) = break_code.and_then(esr::sanitizer_check) {
-        sanitizer_trap(facts, draft, check);
+    if let Some(code) = break_code.filter(|code| esr::is_sanitizers(*code)) {
+        sanitizer_trap(facts, draft, esr::sanitizer_check(code));
         return true;
     }
     if facts.class == Class::BadInstruction {
@@ -113,18 +113,15 @@ pub(super) fn trap(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 }
 
 /// A check of clang's that failed; Swift's never look so.
-fn sanitizer_trap(facts: &Facts<'_>, draft: &mut Draft, check: &str) {
-    let (title, what) = match check {
-        "" => {
-            ("a check of clang failed".to_owned(), "The report does not tell which check it was.".to_owned())
-        }
-        check => (check.to_owned(), format!("It found {check}.")),
-    };
+fn sanitizer_trap(facts: &Facts<'_>, draft: &mut Draft, check: Option<&str>) {
     draft.lead(
-        format!("Undefined behavior: {title}"),
+        format!("Undefined behavior: {}", check.unwrap_or("a check of clang failed")),
         "The code ran into a trap of Undefined Behavior Sanitizer (`-fsanitize=… -fsanitize-trap`), or of clang's bounds checks.",
     );
-    draft.say(what);
+    draft.say(match check {
+        Some(check) => format!("It found {check}."),
+        None => "The report does not tell which check it was.".to_owned(),
+    });
     draft.next("Look in the named line for it; without `-fsanitize-trap` the sanitizer prints the values.");
     cite_top(facts, draft);
 }

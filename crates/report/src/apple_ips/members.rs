@@ -5,6 +5,7 @@ use super::{asi, exception, images, threads};
 use crate::apple_text::mark_throw;
 use crate::json::{Json, Member};
 use crate::leftovers::{fill, text};
+use crate::members::joined;
 use backtrail_core::Arch;
 use backtrail_model::{Exception, Report, Section};
 
@@ -123,10 +124,10 @@ impl Body<'_, '_> {
     pub(super) fn finish(mut self, document: &Json<'_>) -> Report {
         self.blame(document);
         let os = [self.os.train.take(), self.os.build.take().map(|build| format!("({build})"))];
-        self.report.os = join(os);
+        self.report.os = joined(os);
         let version =
             [self.version.short.take(), self.version.build.take().map(|build| format!("({build})"))];
-        self.report.process.version = join(version);
+        self.report.process.version = joined(version);
         exception::finish(&mut self.report);
         mark_throw(&mut self.report);
         self.report.process.place_frames();
@@ -155,9 +156,4 @@ impl Body<'_, '_> {
         thread.name = thread.name.take().or_else(|| legacy("name"));
         thread.queue = thread.queue.take().or_else(|| legacy("queue"));
     }
-}
-
-fn join(parts: [Option<String>; 2]) -> Option<String> {
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(" "))
 }

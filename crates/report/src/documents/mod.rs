@@ -1,6 +1,7 @@
 //! Where in an input reports begin and end: several may stand in one file, and people paste them into mails and issues.
 
 mod json;
+mod metrickit;
 mod pasted;
 #[cfg(test)]
 mod tests;
@@ -13,8 +14,8 @@ use std::borrow::Cow;
 /// One report of an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Document<'d> {
-    /// Its bytes, for [`parse`](crate::parse): as they stand in the input, or without what was put around them when they
-    /// were pasted.
+    /// Its bytes, for [`parse`](crate::parse): as they stand in the input, without what was put around them when they
+    /// were pasted, or as a payload of its own.
     pub bytes: Cow<'d, [u8]>,
     /// The line of the input that it begins with, counted from 1.
     pub line: u64,
@@ -24,7 +25,7 @@ pub struct Document<'d> {
 const MAX_DOCUMENTS: usize = 1_000_000;
 
 /// Divides an input into its reports: one as a rule, and never none. Together they are all of the input, but where it is a
-/// JSON array of reports.
+/// JSON array of reports, or a payload of MetricKit: of that each diagnostic is a report.
 ///
 /// Text that was pasted into a mail or an issue is given without the marks of a quotation, fences and the escapes of HTML.
 /// Bytes of which nothing is known are one report, and so is text of another kind than crash reports.
@@ -35,7 +36,14 @@ pub fn documents(input: &[u8]) -> Vec<Document<'_>> {
     let is_text = !head.contains(&0) && !head.starts_with(b"bplist") && !head.starts_with(b"plcrash");
     let starts = match head.first() {
         _ if !is_text => Vec::new(),
-        Some(b'{') if !pasted::is_block_mark(head) => json::starts(input, start),
+        Some(b'{') if !pasted::is_block_mark(head) => {
+            if let Some(payloads) = metrickit::diagnostics(input, start) {
+                let mut lines = LineCount { text: input, at: 0, line: 1 };
+                let document = |(at, bytes)| Document { line: lines.number_at(at), bytes: Cow::Owned(bytes) };
+                return payloads.into_iter().map(document).collect();
+            }
+            json::starts(input, start)
+        }
         Some(b'[') => {
             if let Some(items) = json::items(input, start) {
                 return borrowed(input, items.into_iter());

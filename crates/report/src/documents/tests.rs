@@ -155,3 +155,41 @@ fn every_cut_is_divided_without_harm() {
         assert!(!documents(&text.as_bytes()[end..]).is_empty());
     }
 }
+
+#[test]
+fn each_diagnostic_of_a_payload_is_a_report() {
+    let diagnostic = |pid: u32, metadata: &str| {
+        format!(
+            r#"{{"diagnosticMetaData":{{"pid":{pid},{metadata}}},"callStackTree":{{"callStackPerThread":true,"callStacks":[
+            {{"threadAttributed":true,"callStackRootFrames":[{{"binaryName":"App","address":74565,"offsetIntoBinaryTextSegment":5,"sampleCount":1}}]}}]}}}}"#
+        )
+    };
+    let (hang, one, two) = (
+        diagnostic(1, r#""hangDuration":"20 sec""#),
+        diagnostic(2, r#""exceptionType":1"#),
+        diagnostic(3, r#""exceptionType":6"#),
+    );
+    let payload = format!(
+        "{{\"timeStampEnd\":\"2024-01-02\",\"hangDiagnostics\":[{hang}],\n\"note\":\"kept\",\n\"crashDiagnostics\":[\n{one},\n{two}]}}"
+    );
+    let documents = documents(payload.as_bytes());
+    let reports: Vec<_> = documents.iter().map(read).collect();
+    let pids: Vec<_> = reports.iter().map(|report| report.process.pid).collect();
+    assert_eq!(pids, [Some(1), Some(2), Some(3)]);
+    let events: Vec<_> = reports.iter().map(|report| report.event.as_deref()).collect();
+    assert_eq!(events, [Some("hang"), None, None]);
+    let kinds: Vec<_> = reports.iter().map(|report| report.exception.as_ref()?.kind.as_deref()).collect();
+    assert_eq!(kinds, [None, Some("EXC_BAD_ACCESS"), Some("EXC_BREAKPOINT")]);
+    assert!(reports.iter().all(|report| report.time.as_deref() == Some("2024-01-02")));
+    let kept = |report: &Report| report.fields.iter().any(|field| field.key == "note");
+    assert_eq!(reports.iter().map(kept).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(documents.iter().map(|document| document.line).collect::<Vec<_>>(), [1, 5, 7]);
+    // Of one there is nothing to divide, and what is cut is read as far as it goes.
+    for end in (1..payload.len()).filter(|end| payload.is_char_boundary(*end)) {
+        let whole: Vec<u8> = super::documents(&payload.as_bytes()[..end])
+            .iter()
+            .flat_map(|document| document.bytes.to_vec())
+            .collect();
+        assert_eq!(whole, &payload.as_bytes()[..end]);
+    }
+}

@@ -11,15 +11,15 @@ mod tree;
 
 use crate::apple_text::{Blamed, KeyValue, set_header};
 use crate::json::{self, Json};
-use crate::leftovers::{fill, flatten, keep_rest, text};
-use crate::notes::{Notes, cut};
+use crate::leftovers::{fill, flatten, text};
+use crate::members::Members;
 use crate::numbers::{mach_exception, signal};
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::Arch;
 use backtrail_model::{Exception, Field, Process, Report, Section, Source};
 
 /// The lists of a payload, with the words for what they hold, the gravest first.
-const LISTS: [(&str, &str); 5] = [
+pub(crate) const LISTS: [(&str, &str); 5] = [
     ("crashDiagnostics", "crash"),
     ("hangDiagnostics", "hang"),
     ("cpuExceptionDiagnostics", "CPU exception"),
@@ -27,15 +27,8 @@ const LISTS: [(&str, &str); 5] = [
     ("appLaunchDiagnostics", "app launch"),
 ];
 
-/// What is being read.
-#[derive(Debug)]
-struct Reader<'d, 'l> {
-    input: &'d [u8],
-    limits: &'l Limits,
-    report: Report,
-    notes: Notes,
-    frames_left: usize,
-}
+/// The time that a payload is of.
+pub(crate) const TIMES: [&str; 2] = ["timeStampBegin", "timeStampEnd"];
 
 /// One diagnostic, and what it is of.
 struct Diagnostic<'j, 'd> {
@@ -50,13 +43,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         let message = "expected a JSON object with a payload of MetricKit";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
     };
-    let mut reader = Reader {
-        input,
-        limits,
-        report: Report { source: Source::MetricKit, ..Report::default() },
-        notes: Notes::new(limits.max_notes),
-        frames_left: limits.max_frames,
-    };
+    let mut reader = Members::new(input, Source::MetricKit, limits);
     let mut diagnostics = Vec::new();
     // Several payloads come as a list.
     let payloads = if document.is_object() { std::slice::from_ref(document) } else { document.items() };
@@ -68,18 +55,10 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     for (position, diagnostic) in diagnostics.iter().enumerate() {
         reader.diagnostic(diagnostic, position == 0);
     }
-    let mut report = reader.report;
-    if let Some(problem) = outcome.problem {
-        let error = Error::new(ErrorKind::Malformed, format!("expected {}", problem.expected));
-        let error = error.at(input, problem.at);
-        reader.notes.add(|| cut(&error));
-    }
-    keep_rest(&mut report, input, outcome.end);
-    report.notes = reader.notes.finish();
-    Ok(report)
+    Ok(reader.finish(&outcome))
 }
 
-impl Reader<'_, '_> {
+impl Members<'_, '_> {
     fn payload<'j, 'd>(&mut self, payload: &'j Json<'d>, diagnostics: &mut Vec<Diagnostic<'j, 'd>>) {
         if payload.get("callStackTree").is_some() || payload.get("callStacks").is_some() {
             diagnostics.push(Diagnostic { kind: "diagnostic", json: payload });

@@ -1,10 +1,10 @@
 //! `callStackTree`: threads where it is one stack each, trees where it is samples.
 
-use super::Reader;
 use super::images::{Images, Stated};
 use crate::call_tree::{add_heaviest, finish};
 use crate::json::Json;
 use crate::leftovers::{fill, flatten, text};
+use crate::members::Members;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Avma, ImageId};
 use backtrail_model::{Frame, Process, Thread, Tree, TreeNode};
@@ -41,7 +41,7 @@ enum Order {
     OutermostFirst,
 }
 
-impl Reader<'_, '_> {
+impl Members<'_, '_> {
     pub(super) fn stacks(&mut self, json: &Json<'_>, kind: &str, process: &mut Process) {
         let mut stacks = Vec::new();
         for member in json.members() {

@@ -3,7 +3,7 @@
 use crate::json::Json;
 use crate::leftovers::{fill, text};
 use crate::mach::{known_exception, known_signal};
-use crate::members::{Members, end_address, file_name, note_thrown};
+use crate::members::{Members, end_address, file_name, joined, note_thrown, offset};
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::{
@@ -249,10 +249,6 @@ fn read_frame(members: &mut Members<'_, '_>, path: &str, item: &Json<'_>) -> Fra
     frame
 }
 
-fn offset(address: Option<u64>, from: Option<u64>) -> Option<u64> {
-    address?.checked_sub(from.filter(|from| *from != 0)?)
-}
-
 fn read_image(members: &mut Members<'_, '_>, item: &Json<'_>) -> Image {
     let mut image = Image::default();
     let (mut base, mut size, mut kind, mut debug_id, mut code_id) = (None, None, None, None, None);
@@ -310,9 +306,9 @@ impl Parts {
     fn finish(self, members: &mut Members<'_, '_>) {
         let [system, version, build] = self.os;
         let in_brackets = |text: Option<String>| text.map(|text| format!("({text})"));
-        members.report.os = join([system, version, in_brackets(build)]);
+        members.report.os = joined([system, version, in_brackets(build)]);
         let [version, build] = self.app;
-        members.report.process.version = join([version, in_brackets(build), None]);
+        members.report.process.version = joined([version, in_brackets(build), None]);
         let fields = self.release.map(|value| backtrail_model::Field { key: "release".to_owned(), value });
         members.report.fields.extend(fields);
         let last = self.thrown.len().saturating_sub(1);
@@ -420,9 +416,4 @@ impl Thrown {
             ..Exception::default()
         }
     }
-}
-
-fn join(parts: [Option<String>; 3]) -> Option<String> {
-    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    (!parts.is_empty()).then(|| parts.join(" "))
 }

@@ -3,19 +3,11 @@
 use super::text::identity;
 use super::{address, fault_address, number};
 use crate::json::{self, Json};
-use crate::leftovers::{fill, flatten, keep_rest, text};
-use crate::notes::{Notes, cut};
+use crate::leftovers::{fill, flatten, text};
+use crate::members::Members;
 use crate::{Error, ErrorKind, Limits};
 use backtrail_core::{Arch, Avma};
 use backtrail_model::{Exception, Frame, Image, Register, Report, ReportedSymbol, Source, Thread};
-
-struct Reader<'d, 'l> {
-    input: &'d [u8],
-    limits: &'l Limits,
-    report: Report,
-    notes: Notes,
-    frames_left: usize,
-}
 
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
     let outcome = json::read(input, start, limits);
@@ -23,37 +15,23 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         let message = "expected a JSON object with a crash log of Swift";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
     };
-    let mut reader = Reader {
-        input,
-        limits,
-        report: Report { source: Source::SwiftBacktrace, ..Report::default() },
-        notes: Notes::new(limits.max_notes),
-        frames_left: limits.max_frames,
-    };
+    let mut reader = Members::new(input, Source::SwiftBacktrace, limits);
     for member in document.members() {
         let name = member.name();
         if !reader.member(&name, &member.value) {
             flatten(&mut reader.report.fields, input, &name, &member.value, limits.max_items);
         }
     }
-    if let Some(problem) = outcome.problem {
-        let error = Error::new(ErrorKind::Malformed, format!("expected {}", problem.expected));
-        let error = error.at(input, problem.at);
-        reader.notes.add(|| cut(&error));
-    }
-    let mut report = reader.report;
-    keep_rest(&mut report, input, outcome.end);
+    let mut report = reader.finish(&outcome);
     let message = report.exception.as_ref().and_then(|exception| exception.message.as_deref());
     let address = message.and_then(fault_address);
     if let Some(exception) = &mut report.exception {
         exception.address = exception.address.or(address);
     }
-    report.process.place_frames();
-    report.notes = reader.notes.finish();
     Ok(report)
 }
 
-impl Reader<'_, '_> {
+impl Members<'_, '_> {
     fn member(&mut self, name: &str, value: &Json<'_>) -> bool {
         let report = &mut self.report;
         match name {

@@ -90,8 +90,12 @@ fn a_report_is_one_document() {
         let whole = parse(&bytes, &Limits::default());
         let documents = backtrail_report::documents(&bytes);
         if whole.is_ok() && documents.len() != 1 {
-            divided.push(format!("{}: {}", path.display(), documents.len()));
+            let name = path.file_name().unwrap_or_default().display();
+            divided.push(format!("{name}: {}", documents.len()));
         }
     }
-    assert_eq!(divided, [""; 0]);
+    // Payloads of several diagnostics.
+    let expected =
+        ["xcode_simulated.json: 4", "xcode_simulated_macOS_12.json: 4", "xcode_simulated_macOS_13.json: 5"];
+    assert!(divided == expected || backtrail_testkit::corpus().is_none(), "{divided:?}");
 }

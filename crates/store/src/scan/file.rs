@@ -115,10 +115,10 @@ impl Scan<'_> {
                     let fill = |start: &mut [u8]| source.read_exact(0, start);
                     self.identify_other(kind, location, source.len(), fill)
                 }
-                Magic::Other if may_be_mapping(location, source) => {
-                    Findings { mappings: vec![location.clone()], ..Findings::default() }
+                other => {
+                    let fill = |start: &mut [u8]| source.read_exact(0, start);
+                    text_or_nothing(location, other, source.len(), &head, fill)
                 }
-                other => not_an_object(location, other, source.len(), &head),
             },
             Err(fault) => Findings::problem(fault.at(location)),
         };
@@ -239,21 +239,37 @@ fn is_image(identity: &Identity) -> bool {
 
 /// Whether this is likely a mapping file of R8 or ProGuard. Names are many, but `mapping` is what the build tools call it;
 /// to look into every text below a path would cost more than all the rest of a scan.
-fn may_be_mapping(location: &Location, source: &Source) -> bool {
+fn may_be_mapping(location: &Location, size: u64, fill: impl FnOnce(&mut [u8]) -> Result<(), Fault>) -> bool {
     const LOOKED_AT: usize = 4096;
     let name = location.file_name().to_ascii_lowercase();
     if !name.contains("mapping") && !name.contains("proguard") {
         return false;
     }
-    let length = usize::try_from(source.len()).map_or(LOOKED_AT, |length| length.min(LOOKED_AT));
-    let start = source.read_vec(0, length).unwrap_or_default();
+    let mut start = vec![0; usize::try_from(size).map_or(LOOKED_AT, |size| size.min(LOOKED_AT))];
+    if fill(&mut start).is_err() {
+        return false;
+    }
     let has = |word: &[u8]| start.windows(word.len()).any(|window| window == word);
     has(b" -> ") || has(b"# compiler: R8") || has(b"# pg_map_id: ")
 }
 
+/// What is no object and no symbol file: a mapping file, or nothing. `fill` reads the first bytes, of which `head` has some.
+pub(super) fn text_or_nothing(
+    location: &Location,
+    magic: Magic,
+    size: u64,
+    head: &[u8],
+    fill: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
+) -> Findings {
+    if magic == Magic::Other && may_be_mapping(location, size, fill) {
+        return Findings { mappings: vec![location.clone()], ..Findings::default() };
+    }
+    not_an_object(location, magic, size, head)
+}
+
 /// Most files are none and are passed over, but not where a dSYM bundle should have its debug information, and not
 /// archives that may well hold some.
-pub(super) fn not_an_object(location: &Location, magic: Magic, len: u64, head: &[u8]) -> Findings {
+fn not_an_object(location: &Location, magic: Magic, len: u64, head: &[u8]) -> Findings {
     if walk::is_in_dsym(location) {
         let what = match len {
             0 => "expected a dSYM's Mach-O file, this one is empty".to_owned(),

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::data::FileData;
 use crate::entry::Location;
 use crate::error::{Error, ErrorKind, Fault};
-use crate::scan::file::{MAGIC, Magic, not_an_object};
+use crate::scan::file::{MAGIC, Magic, text_or_nothing};
 use crate::scan::{Findings, Scan, walk};
 use crate::source::{Source, Window};
 use crate::zip::{Directory, Inflater, Member, Method};
@@ -60,7 +60,7 @@ impl Scan<'_> {
             kind @ (Magic::Table | Magic::Gsym | Magic::Breakpad) => {
                 self.identify_other(kind, location, member.size(), |start| window.fill(0, start))
             }
-            other => not_an_object(location, other, member.size(), head),
+            other => text_or_nothing(location, other, member.size(), head, |start| window.fill(0, start)),
         })
     }
 
@@ -83,7 +83,7 @@ impl Scan<'_> {
             kind @ (Magic::Table | Magic::Gsym | Magic::Breakpad) => {
                 self.identify_other(kind, location, member.size(), |start| inflater.fill(0, start))
             }
-            other => not_an_object(location, other, member.size(), head),
+            other => text_or_nothing(location, other, member.size(), head, |start| inflater.fill(0, start)),
         })
     }
 

@@ -12,8 +12,18 @@ use backtrail_model::{Process, Source};
 struct Reason {
     name: &'static str,
     meaning: &'static str,
-    /// Whether the process itself used too much.
-    is_own: bool,
+    shortage: Shortage,
+}
+
+/// What there was too little of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shortage {
+    /// Of nothing: the process itself used more memory than it may.
+    Own,
+    /// Memory of the device.
+    Memory,
+    /// Space on the disk.
+    Disk,
 }
 
 /// The reasons that reports print.
@@ -21,79 +31,83 @@ static REASONS: [Reason; 17] = [
     Reason {
         name: "per-process-limit",
         meaning: "It used more memory than the system allows a process of its kind.",
-        is_own: true,
+        shortage: Shortage::Own,
     },
     Reason {
         name: "highwater",
         meaning: "It was over its soft limit (high water mark) when the system wanted memory back.",
-        is_own: true,
+        shortage: Shortage::Own,
     },
     Reason {
         name: "vm-pageshortage",
         meaning: "The device ran out of free pages; processes are then ended from the lowest priority upwards, whatever each uses itself.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "vm-thrashing",
         meaning: "Memory was compressed and decompressed over and over; the system ended processes to break that.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "fc-thrashing",
         meaning: "Files were thrown out of memory and read again over and over; the system ended processes to break that.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "proc-thrashing",
         meaning: "Processes were started and ended over and over for want of memory.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
-    Reason { name: "vnode-limit", meaning: "The system's table of open files was full.", is_own: false },
+    Reason {
+        name: "vnode-limit",
+        meaning: "The system's table of open files was full.",
+        shortage: Shortage::Memory,
+    },
     Reason {
         name: "disk-space-shortage",
         meaning: "The storage was full, so that memory could not be swapped or caches not be kept.",
-        is_own: false,
+        shortage: Shortage::Disk,
     },
     Reason {
         name: "idle-exit",
         meaning: "It had nothing to do; the system ended it to get memory back. That is no fault.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "long-idle-exit",
         meaning: "It had had nothing to do for long. That is no fault.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "zone-map-exhaustion",
         meaning: "The kernel's own memory (its zone map) was used up; the process that held most of it was ended.",
-        is_own: true,
+        shortage: Shortage::Own,
     },
     Reason {
         name: "vm-compressor-thrashing",
         meaning: "Memory was compressed and decompressed over and over; the system ended processes to break that.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "vm-compressor-space-shortage",
         meaning: "The space for compressed memory was used up.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
-    Reason { name: "low-swap", meaning: "The swap files were nearly full.", is_own: false },
+    Reason { name: "low-swap", meaning: "The swap files were nearly full.", shortage: Shortage::Memory },
     Reason {
         name: "sustained-memory-pressure",
         meaning: "Memory was short for long; idle processes were ended.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "vm-pageout-starvation",
         meaning: "The kernel's thread that frees pages did not get on.",
-        is_own: false,
+        shortage: Shortage::Memory,
     },
     Reason {
         name: "conclave-limit",
         meaning: "A limit on memory of its secure part was passed.",
-        is_own: true,
+        shortage: Shortage::Own,
     },
 ];
 
@@ -137,7 +151,7 @@ fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
 
 fn one(process: &Process, draft: &mut Draft) {
     let stated = process.kill_reason.as_deref().unwrap_or_default();
-    let is_about_disk = reason(process).is_some_and(is_about_disk);
+    let is_about_disk = reason(process).is_some_and(|reason| reason.shortage == Shortage::Disk);
     let what = if is_about_disk { "disk space" } else { "memory" };
     draft.lead(
         format!("The system ended {} for {what}: {stated}{}", name_of(process), holding(process)),
@@ -153,29 +167,26 @@ fn meaning(process: &Process, draft: &mut Draft) {
         return;
     };
     draft.say(reason.meaning);
-    if reason.is_own {
-        draft.cause(
-            "Memory that grows: leaks, retain cycles, caches without a bound, images decoded at full size.",
-        );
-        draft.next("Profile with Instruments (Allocations, Leaks, VM Tracker), and watch memory warnings.");
-    } else {
-        if is_about_disk(reason) {
-            return;
+    match reason.shortage {
+        Shortage::Own => {
+            draft.cause(
+                "Memory that grows: leaks, retain cycles, caches without a bound, images decoded at full size.",
+            );
+            draft.next(
+                "Profile with Instruments (Allocations, Leaks, VM Tracker), and watch memory warnings.",
+            );
         }
-        if is_in_front(process) {
+        Shortage::Disk => {}
+        Shortage::Memory if is_in_front(process) => {
             draft.cause("The app in front needed more than was left when everything behind it was gone, or other processes that the system keeps used the memory up.");
             draft.next("Look at the largest process, then at what this one holds: Instruments (Allocations, VM Tracker).");
-            return;
         }
-        draft.cause("Other processes used the memory up; this one only had a low priority.");
-        draft.next("Look first at the largest process and at the one in front, then at this one.");
-        draft.next("An app in the background is ended the later the less memory it holds: free caches on the way to the background.");
+        Shortage::Memory => {
+            draft.cause("Other processes used the memory up; this one only had a low priority.");
+            draft.next("Look first at the largest process and at the one in front, then at this one.");
+            draft.next("An app in the background is ended the later the less memory it holds: free caches on the way to the background.");
+        }
     }
-}
-
-/// Whether it is not memory that ran out.
-fn is_about_disk(reason: &Reason) -> bool {
-    reason.name == "disk-space-shortage"
 }
 
 /// The system's word for the app that people see.

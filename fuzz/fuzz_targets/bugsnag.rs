@@ -1,0 +1,7 @@
+//! Bugsnag's events, whole or damaged.
+#![no_main]
+
+use backtrail_fuzz::reporter;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| reporter(b"{\"exceptions\":[{\"errorClass\":\"SIGSEGV\",", data));
