@@ -1,7 +1,7 @@
 //! Reports of a program with known bugs: no two bugs are ever in one group, and names that come late split none.
 //!
 //! `fixtures/group/reports.txt` has them: stacks of real crashes, as the chore `group-truth` wrote them.
-#![allow(clippy::unwrap_used, reason = "a test program")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
 use backtrail_core::{Arch, Avma, FrameAddress, Function, ImageId};
 use backtrail_diagnose::{Groups, group};

@@ -178,7 +178,7 @@ fn a_mapping_file_in_a_zip_names_javas_frames() {
     let directory = TempDir::new("bundle");
     let member = "BUNDLE-METADATA/com.android.tools.build.obfuscation/proguard.map";
     let members: [(&str, &[u8]); 2] = [("base/dex/classes.dex", b"dex\n035"), (member, MAPPING)];
-    let bundle = directory.write("app.aab", &zipped(&members));
+    let bundle = directory.write("app.aab", zipped(&members));
     let trace = b"java.lang.Error: empty\n\tat a.b.c(r8-map-id-1a2b3c4:1)\n";
     let run = with_input(&["symbolicate", "-", "-s", bundle.to_str().unwrap()], trace);
     assert!(run.stdout.contains("com.example.Cart.total"), "{}", run.stdout);

@@ -172,14 +172,17 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         Some(module.is_none_or(|(module, svma)| module.has_code_at(svma)))
     }
 
-    /// Whether an address that a table has led to cannot be a caller's: nothing executable lies there.
-    pub(super) fn is_no_code(&self, address: Avma) -> bool {
+    /// Whether an address that a table has led to cannot be a caller's: nothing executable lies there. `cfa` is where the
+    /// caller's frame begins. Return code of signals may begin a mapping (qemu-user's page has nothing else), so that
+    /// nothing lies before it.
+    pub(super) fn is_no_code(&self, address: Avma, cfa: Avma) -> bool {
         // An image's range is what is executable of it. What it knows of its sections may be less: of a core, the headers.
         let is_outside = || {
             let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
             !self.images.all().is_empty() && self.image_at(before).is_none()
         };
-        address.get() < LOWEST || self.options.knows_all_code && is_outside()
+        address.get() < LOWEST
+            || self.options.knows_all_code && is_outside() && !self.is_signal_return(address, cfa)
     }
 
     /// What the bytes before a return address are.

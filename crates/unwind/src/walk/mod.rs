@@ -231,7 +231,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if place.cfa <= here.stack_pointer.get() || address.get() == 0 {
             return None;
         }
-        if self.is_no_code(address) {
+        if self.is_no_code(address, Avma::new(place.cfa)) {
             return Some(Step::Failed(Failure::NotCode(address)));
         }
         let place = Place { return_address: Some(address.get()), ..place };
@@ -273,7 +273,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
                 return step;
             }
         }
-        if let Some(next) = self.by_signal_frame(here, site.image) {
+        // Return code of signals may begin its image: one byte before it lies nothing.
+        let image = site.image.or_else(|| self.image_at(here.address.raw()));
+        if let Some(next) = self.by_signal_frame(here, image) {
             return self.go(next);
         }
         if self.is_compiled_and_uncalled(here, &site) {

@@ -138,7 +138,8 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return Ok(Err(End::ZeroReturnAddress));
         }
         self.check_advance(here, &caller, address, row, trust)?;
-        if self.is_no_code(address) && !row.is_signal_frame {
+        let cfa = caller.registers.sp().unwrap_or_default();
+        if !row.is_signal_frame && self.is_no_code(address, cfa) {
             return Err(Failure::NotCode(address));
         }
         let caller_address =

@@ -347,6 +347,35 @@ fn callers_of_signal_frames_are_exact() {
 }
 
 #[test]
+fn a_signals_return_code_may_begin_its_mapping() {
+    // The page that qemu-user makes: mov $15, %rax; syscall, and nothing before it.
+    const PAGE: u64 = LOADED + 0x10_0000;
+    let tables = eh_frame(&[(TEXT, 0x60, &[0x0e, 16]), (TEXT + 0x80, 0x40, &[0x07, 16])], b"");
+    let code = calls(0x100);
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+    case.stack = vec![1, PAGE];
+    case.stack.extend([0; 40]);
+    case.stack[2 + 20] = STACK + 200;
+    case.stack[2 + 21] = LOADED + 0x80;
+    let module = Module::new(case.sections.clone());
+    let returning = Case::new(Arch::X86_64, &[0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05]);
+    let returning = Module::new(returning.sections);
+    let bytes: Vec<u8> = case.stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let memory = MemorySlice::new(Avma::new(STACK), &bytes);
+    for (page, expected) in [(PAGE, 3), (PAGE + 0x40_0000, 1)] {
+        let mut images = [(LOADED, &module), (page, &returning)].map(|(at, module)| {
+            let bias = Bias::between(Avma::new(at), Svma::new(TEXT));
+            PlacedModule::new(AddrRange::from_size(Avma::new(at), 0x1000), bias, module)
+        });
+        let options = Options { knows_all_code: true, ..Options::default() };
+        let mut walk = Walk::new(case.registers, &memory, ModuleMap::new(&mut images), options);
+        let frames: Vec<_> = walk.by_ref().collect();
+        assert_eq!(frames.len(), expected, "{:?}", walk.ended());
+        assert_eq!(frames.get(2).is_some_and(|frame| frame.is_after_signal), expected == 3);
+    }
+}
+
+#[test]
 fn the_link_register_leads_out_of_leaves_and_authentication_goes() {
     // bl +0, over and over, but for one ret
     let mut code: Vec<u8> = [0, 0, 0, 0x94].into_iter().cycle().take(0x100).collect();
