@@ -71,7 +71,9 @@ impl<'w> Walker<'w> {
         let mut ended = ended(walk.ended());
         for found in walked {
             let lookup = found.address.lookup(self.arch);
-            let is_data = || self.mapping_at(lookup).is_some_and(|mapping| !mapping.executable);
+            // Return code of signals may begin a mapping: what lies before it is another one.
+            let is_code = |at| self.mapping_at(at).map(|mapping| mapping.executable);
+            let is_data = || is_code(lookup) == Some(false) && is_code(found.address.raw()) != Some(true);
             if !frames.is_empty() && self.placed_at(lookup).is_none() && is_data() {
                 let why = unwind::Failure::NotCode(found.address.raw()).to_string();
                 self.met_no_code.store(true, Ordering::Relaxed);

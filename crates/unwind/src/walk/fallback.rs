@@ -173,16 +173,19 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Whether an address that a table has led to cannot be a caller's: nothing executable lies there. `cfa` is where the
-    /// caller's frame begins. Return code of signals may begin a mapping (qemu-user's page has nothing else), so that
-    /// nothing lies before it.
+    /// caller's frame begins. Return code of signals, known by its bytes, may begin a mapping, so that nothing lies before
+    /// it, and be of no image (qemu-user's page, in a core that lists no files).
     pub(super) fn is_no_code(&self, address: Avma, cfa: Avma) -> bool {
         // An image's range is what is executable of it. What it knows of its sections may be less: of a core, the headers.
         let is_outside = || {
             let before = Avma::new(self.without_thumb_bit(address).get().saturating_sub(1));
             !self.images.all().is_empty() && self.image_at(before).is_none()
         };
-        address.get() < LOWEST
-            || self.options.knows_all_code && is_outside() && !self.is_signal_return(address, cfa)
+        let is_signal_return = || {
+            let image = self.images.at(self.without_thumb_bit(address));
+            self.signal_row(address, image, cfa).is_some()
+        };
+        address.get() < LOWEST || self.options.knows_all_code && is_outside() && !is_signal_return()
     }
 
     /// What the bytes before a return address are.
