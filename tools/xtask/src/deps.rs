@@ -45,7 +45,9 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     // L7
-    ("cli", &["backtrail", "store"]),
+    ("server", &["backtrail", "store"]),
+    // L8
+    ("cli", &["server", "backtrail", "store"]),
     ("ffi", &["backtrail"]),
     // For tests only.
     ("testkit", &["core"]),
