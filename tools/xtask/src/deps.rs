@@ -45,9 +45,11 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     // L7
-    ("server", &["backtrail", "store"]),
+    ("render", &["backtrail"]),
     // L8
-    ("cli", &["server", "backtrail", "store"]),
+    ("server", &["render", "backtrail", "store"]),
+    // L9
+    ("cli", &["server", "render", "backtrail", "store"]),
     ("ffi", &["backtrail"]),
     // For tests only.
     ("testkit", &["core"]),
