@@ -107,6 +107,16 @@ impl Database {
         })
     }
 
+    /// For reading alone, beside a server that may run.
+    pub(crate) fn open_to_read(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            writer: Mutex::default(),
+            thread: Mutex::default(),
+            readers: Mutex::default(),
+        }
+    }
+
     /// Which version of the schema a database has, and whether its pages are sound. Changes nothing.
     pub(crate) fn check(path: &Path) -> Result<(usize, String)> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;

@@ -97,11 +97,6 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, "there is nothing here")
     }
 
-    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.push((name, value));
-        self
-    }
-
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
@@ -109,13 +104,19 @@ impl Refused {
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
+
+    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
 }
 
 /// In the form that Sentry's clients know.
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let body = serde_json::json!({ "detail": self.message }).to_string();
-        let mut response = (self.status, [(header::CONTENT_TYPE, "application/json")], body).into_response();
+        let content_type = [(header::CONTENT_TYPE, "application/json")];
+        let mut response = (self.status, content_type, body).into_response();
         response.headers_mut().extend(self.headers);
         response
     }
@@ -152,8 +153,15 @@ pub(crate) fn eprint_problem(problem: &str) {
 /// A request's body, and its place among the large ones for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Received {
-    pub(crate) bytes: Vec<u8>,
-    _place: Option<OwnedSemaphorePermit>,
+    bytes: Vec<u8>,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Received {
+    /// The bytes, and the place that they keep.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Option<OwnedSemaphorePermit>) {
+        (self.bytes, self.place)
+    }
 }
 
 /// Reads a body whole, and unpacks it where its headers say that it is packed.
@@ -189,7 +197,7 @@ pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result
             return Err(refused.with(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate")));
         }
     };
-    Ok(Received { bytes, _place: place })
+    Ok(Received { bytes, place })
 }
 
 fn too_large(most: usize) -> Refused {
@@ -205,6 +213,11 @@ fn unpacked(reader: impl Read, packed: usize, limits: &ServerLimits) -> Result<V
     }
     read.map_err(|error| Refused::bad(format!("the body cannot be unpacked: {error}")))?;
     Ok(bytes)
+}
+
+/// An answer for programs.
+pub(crate) fn json(value: &serde_json::Value) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
 /// Does what blocks where that is allowed.
@@ -242,6 +255,13 @@ pub(crate) fn token(headers: &HeaderMap, query: Option<&str>) -> Option<String> 
     }
     let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(name, _)| *name == "sentry_key").map(|(_, value)| value.to_owned()).next()
+}
+
+/// What a key or token is good for.
+pub(crate) fn grant(database: &Database, token: Option<&str>) -> Result<Grant, Refused> {
+    let token = token.ok_or_else(|| unauthorized("expected a key or token"))?;
+    let grant = database.read(|connection| projects::grant(connection, token))?;
+    grant.ok_or_else(|| unauthorized("the key or token is not known"))
 }
 
 /// The project that a path names, if the request may do that there. Whether there is such a project is nobody else's matter.

@@ -7,19 +7,29 @@
 //! `pages` and `api` show them. Before a report is acknowledged its bytes and its row are on disk.
 #![forbid(unsafe_code)]
 
+mod analyses;
+mod api;
 mod config;
 mod database;
+pub mod envelope;
 mod error;
+pub mod form;
 mod http;
+mod intake;
+mod issues;
 mod objects;
+mod pages;
 mod projects;
 mod queue;
 mod secret;
 mod server;
+mod sessions;
 mod state;
 mod symbol_files;
 mod symbols;
 mod time;
+mod views;
+mod work;
 
 pub use config::{Config, SMALL_BODY, ServerLimits};
 pub use error::{ServerError, ServerErrorKind};

@@ -30,7 +30,12 @@ impl Objects {
             fs::create_dir_all(directory.join(format!("{byte:02x}")))?;
         }
         fs::File::open(directory)?.sync_all()?;
-        Ok(Self { directory: directory.to_owned() })
+        Ok(Self::at(directory))
+    }
+
+    /// The same without making anything.
+    pub(crate) fn at(directory: &Path) -> Self {
+        Self { directory: directory.to_owned() }
     }
 
     /// Writes a file, unless it is there. When this returns it is on disk.

@@ -16,7 +16,7 @@ pub(crate) fn key() -> io::Result<String> {
 
 fn random<const N: usize>() -> io::Result<String> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    getrandom::getrandom(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(hex(&bytes))
 }
 

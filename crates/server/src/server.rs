@@ -1,22 +1,30 @@
 //! A server from its start to its end.
 
+use crate::api;
 use crate::config::Config;
-use crate::database::Database;
+use crate::database::{Database, DatabaseError};
 use crate::error::ServerError;
 use crate::http;
+use crate::intake;
+use crate::issues;
 use crate::objects::Objects;
+use crate::pages;
 use crate::projects;
+use crate::queue;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
 use crate::symbols;
+use crate::work;
 use axum::Router;
 use axum::routing::get;
+use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -33,6 +41,7 @@ pub struct Server {
     stop: watch::Sender<bool>,
     runtime: Runtime,
     task: tokio::task::JoinHandle<()>,
+    workers: Vec<std::thread::JoinHandle<()>>,
     /// Locked for as long as this server lives.
     _lock: File,
 }
@@ -67,13 +76,16 @@ impl Server {
         let running = data.join("running");
         if running.exists() {
             // The last server was killed; requests that it did not answer may have left files.
-            objects.sweep(&needed(&database)?).map_err(files("cannot remove what a crash left"))?;
+            objects.sweep(&database.read(digests)?).map_err(files("cannot remove what a crash left"))?;
         }
         File::create(&running).map_err(files("cannot write"))?;
         let symbols = SymbolFiles::open(&data.join("symbols"))
             .map_err(files("cannot make the directory of symbols"))?;
         let first = projects::first(&database)?;
+        database.write(queue::release)?;
+        let waiting = database.read(queue::waiting)?;
         let app: App = Arc::new(State::new(config, database, objects, symbols));
+        app.counters.waiting.store(waiting, Ordering::Relaxed);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .max_blocking_threads(MAX_BLOCKING)
             .thread_name("http")
@@ -86,6 +98,7 @@ impl Server {
             .map_err(|error| ServerError::listen(format!("cannot listen at {listen}"), error))?;
         let address = listener.local_addr().map_err(|error| ServerError::listen("no address", error))?;
         let (stop, stopped) = watch::channel(false);
+        let workers = work::start(&app).map_err(files("cannot start threads"))?;
         let limits = app.config.limits.clone();
         let task = runtime.spawn(http::serve(listener, router(&app), limits, stopped));
         let first = first.map(|first| {
@@ -97,7 +110,7 @@ impl Server {
                 token: first.token,
             }
         });
-        Ok(Self { app, address, first, stop, runtime, task, _lock: lock })
+        Ok(Self { app, address, first, stop, runtime, task, workers, _lock: lock })
     }
 
     /// Where it listens.
@@ -123,11 +136,14 @@ impl Server {
 
     /// Answers what was begun, commits what waits, and ends.
     pub fn stop(self) {
-        let Self { app, stop, runtime, task, .. } = self;
+        let Self { app, stop, runtime, task, workers, .. } = self;
         let _ = stop.send(true);
         let _ = runtime.block_on(task);
         drop(runtime);
         app.bell.close();
+        for worker in workers {
+            let _ = worker.join();
+        }
         app.database.close();
         let _ = fs::remove_file(app.config.data.join("running"));
     }
@@ -154,9 +170,17 @@ pub fn check(data: &Path) -> Result<Checked, ServerError> {
     let path = data.join(DATABASE);
     fs::metadata(&path).map_err(|error| ServerError::files(path.display().to_string(), error))?;
     let (schema, sound) = Database::check(&path)?;
+    let objects = Objects::at(&data.join("objects"));
     let mut problems = Vec::new();
     if sound != "ok" {
         problems.push(format!("the database is broken: {sound}"));
+    }
+    let database = Database::open_to_read(&path);
+    problems.extend(database.read(issues::faults)?);
+    for digest in database.read(digests)? {
+        if fs::metadata(objects.path(&digest)).is_err() {
+            problems.push(format!("the file {digest} is missing"));
+        }
     }
     Ok(Checked { schema, problems })
 }
@@ -175,13 +199,10 @@ fn lock(data: &Path) -> Result<File, ServerError> {
     }
 }
 
-fn needed(database: &Database) -> Result<HashSet<String>, ServerError> {
-    let digests = database.read(|connection| {
-        let mut statement = connection.prepare("SELECT digest FROM blob")?;
-        let digests = statement.query_map([], |row| row.get(0))?;
-        Ok(digests.collect::<rusqlite::Result<_>>()?)
-    })?;
-    Ok(digests)
+fn digests(connection: &Connection) -> Result<HashSet<String>, DatabaseError> {
+    let mut statement = connection.prepare("SELECT digest FROM blob")?;
+    let digests = statement.query_map([], |row| row.get(0))?;
+    Ok(digests.collect::<rusqlite::Result<_>>()?)
 }
 
 fn url(config: &Config, address: SocketAddr) -> String {
@@ -196,6 +217,9 @@ fn router(app: &App) -> Router {
     };
     Router::new()
         .route("/health", get(|| async { "ok\n" }))
+        .merge(api::routes())
+        .merge(intake::routes())
+        .merge(pages::routes())
         .merge(symbols::routes())
         .fallback(|| async { http::Refused::not_found() })
         .layer(headers)

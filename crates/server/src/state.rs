@@ -40,6 +40,8 @@ pub(crate) struct Counters {
     pub(crate) requests: AtomicU64,
     /// Reports that were accepted.
     pub(crate) accepted: AtomicU64,
+    /// Reports that wait or are worked; near enough for back-pressure.
+    pub(crate) waiting: AtomicU64,
     /// Requests that were refused.
     pub(crate) refused: AtomicU64,
     /// Reports that were worked.

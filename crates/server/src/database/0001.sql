@@ -42,12 +42,16 @@ CREATE TABLE issue (
     has_names INTEGER NOT NULL,
     state TEXT NOT NULL DEFAULT 'open',
     assignee TEXT,
+    resolved INTEGER,
+    -- When a release that had not seen it brought it back.
+    regressed INTEGER,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
     count INTEGER NOT NULL DEFAULT 0,
     merged_into INTEGER REFERENCES issue(id)
 );
-CREATE INDEX issue_of_project ON issue(project, state, last);
+CREATE INDEX issue_of_project ON issue(project, merged_into, last);
+CREATE INDEX issue_by_count ON issue(project, merged_into, count);
 
 -- Which issue a key means; both sorts of keys.
 CREATE TABLE issue_key (
