@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Runs a server for a team: it takes crash reports and symbols, and shows the bugs that the reports are of.
+/// Runs a server for a team: it takes crash reports and shows the bugs that they are of.
 ///
 /// The first start makes a project, a key for its clients and a token to log in with, and prints them. See docs/server.md.
 #[derive(Args, Debug)]
