@@ -1,5 +1,6 @@
 //! Reports come in: raw, by Sentry's clients, from crashpad and breakpad. What is acknowledged is on disk.
 
+use crate::analyses;
 use crate::envelope::{Envelope, Item};
 use crate::form::{self, FormField};
 use crate::http::{self, Refused, blocking};
@@ -92,6 +93,9 @@ fn apart(bytes: Vec<u8>, most: usize) -> Result<Vec<Vec<u8>>, Refused> {
     let Unpacked { data, .. } = unpack(bytes, most).map_err(Refused::bad)?;
     if data.iter().all(u8::is_ascii_whitespace) {
         return Ok(Vec::new());
+    }
+    if analyses::is_core(&data) {
+        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, analyses::NO_CORES));
     }
     if CaptureKind::of(&data).is_some() {
         return Ok(vec![data]);

@@ -1,5 +1,6 @@
 //! Workers: take reports that wait, find names, explain, attribute, group, and count.
 
+use crate::analyses;
 use crate::database::Result;
 use crate::issues::{self, Facts, Which};
 use crate::queue::{self, Leased};
@@ -117,6 +118,9 @@ fn one(app: &State, report: &Leased) -> Worked {
         Ok(bytes) => bytes,
         Err(error) => return Worked::Failed(format!("its bytes cannot be read: {error}")),
     };
+    if analyses::is_core(&bytes) {
+        return Worked::Unreadable(analyses::NO_CORES.to_owned());
+    }
     let symbols = app.symbols.of_project(report.project);
     let grouped = match Grouped::new(&bytes, &symbols, &Limits::default()) {
         Ok(grouped) => grouped,

@@ -136,7 +136,7 @@ pub(super) fn issue(
         &html! {
             p.subject { "Issue #" (issue.id) " · " (issue.state) @if issue.regressed { " · came back in a newer release" } }
             h1.plain { (text(&issue.title)) }
-            p { (issue.count) " reports · first " (shown(issue.first)) " · last " (shown(issue.last)) " · " (text(&issue.owner)) }
+            p { (issue.count) @if issue.count == 1 { " report" } @else { " reports" } " · first " (shown(issue.first)) " · last " (shown(issue.last)) " · " (text(&issue.owner)) }
             (spark(&whole.days))
             form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
                 input type="hidden" name="form_key" value=(session.form_key);

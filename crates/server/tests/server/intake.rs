@@ -146,3 +146,20 @@ fn a_second_server_leaves_the_directory_alone() {
     assert_eq!(error.kind(), backtrail_server::ServerErrorKind::InUse);
     assert_eq!(request(server.address, "GET", "/health", &[], b"").text(), "ok\n");
 }
+
+#[test]
+fn cores_are_not_taken_whatever_brings_them() {
+    let server = Running::start();
+    // An ELF header of a core for x86-64, and nothing else.
+    let mut core = [&b"\x7fELF\x02\x01\x01"[..], &[0; 57]].concat();
+    (core[16], core[18], core[20], core[52], core[54]) = (4, 62, 1, 64, 56);
+    assert_eq!(server.send("/api/1/reports/", &core).status, 415);
+    let head = format!(
+        "{{}}\n{{\"type\":\"attachment\",\"attachment_type\":\"event.applecrashreport\",\"length\":{}}}\n",
+        core.len()
+    );
+    assert_eq!(server.send("/api/1/envelope/", &[head.as_bytes(), &core].concat()).status, 200);
+    server.settle();
+    let refused = "SELECT count(*) FROM report WHERE state = 'unreadable' AND problem LIKE '%ELF cores%'";
+    assert_eq!(server.number(refused), 1);
+}
