@@ -2,9 +2,9 @@
 
 use crate::cmd::{self, Arguments, addr2line, atos, ndk_stack};
 use crate::io::console::Console;
-use crate::io::escape::{escaped, escaped_bytes, is_unsafe};
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
+use backtrail_render::escape::{escaped, escaped_bytes, is_unsafe};
 use clap::Parser as _;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};

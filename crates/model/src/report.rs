@@ -305,6 +305,20 @@ impl Report {
             .unwrap_or_default()
     }
 
+    /// Whether it has nothing of what a report is for: not even its process' path, which stands in its body.
+    pub fn is_empty(&self) -> bool {
+        self.event.is_none()
+            && self.processes.is_empty()
+            && self.process.trees.is_empty()
+            && self.process.threads.is_empty()
+            && self.process.backtraces.is_empty()
+            && self.process.images.is_empty()
+            && self.exception.is_none()
+            && self.termination.is_none()
+            && self.app_info.is_empty()
+            && self.process.path.is_none()
+    }
+
     /// The process that the report is about, then the others.
     pub fn all_processes_mut(&mut self) -> impl Iterator<Item = &mut Process> {
         std::iter::once(&mut self.process).chain(&mut self.processes)

@@ -45,7 +45,11 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     // L7
-    ("cli", &["backtrail", "store"]),
+    ("render", &["backtrail"]),
+    // L8
+    ("server", &["render", "backtrail", "store"]),
+    // L9
+    ("cli", &["server", "render", "backtrail", "store"]),
     ("ffi", &["backtrail"]),
     // For tests only.
     ("testkit", &["core"]),

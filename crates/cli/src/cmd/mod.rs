@@ -15,6 +15,8 @@ pub(crate) mod ndk_stack;
 mod options;
 mod reports;
 mod sdk;
+#[cfg(feature = "server")]
+mod serve;
 mod stacks;
 mod symbolicate;
 
@@ -49,6 +51,8 @@ enum Command {
     Images(images::Images),
     Cfi(cfi::Cfi),
     Sdk(sdk::Sdk),
+    #[cfg(feature = "server")]
+    Serve(serve::Serve),
     Demangle(demangle::Demangle),
     Addr2line(addr2line::Addr2line),
     Atos(atos::Atos),
@@ -70,6 +74,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
         Command::Images(args) => images::run(args, console),
         Command::Cfi(args) => cfi::run(args, console),
         Command::Sdk(args) => sdk::run(args, console),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(args, console),
         Command::Demangle(args) => demangle::run(args, console),
         Command::Addr2line(args) => addr2line::run(args, console),
         Command::Atos(args) => atos::run(args, console),

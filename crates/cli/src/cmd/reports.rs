@@ -253,20 +253,6 @@ pub(crate) fn is_cut(report: &Report) -> bool {
     report.notes.iter().any(|note| note.starts_with("the report is cut or broken"))
 }
 
-/// Whether nothing of what a report is for was found in it: not even its process' path, which stands in its body.
-fn is_empty(report: &Report) -> bool {
-    report.event.is_none()
-        && report.processes.is_empty()
-        && report.process.trees.is_empty()
-        && report.process.threads.is_empty()
-        && report.process.backtraces.is_empty()
-        && report.process.images.is_empty()
-        && report.exception.is_none()
-        && report.termination.is_none()
-        && report.app_info.is_empty()
-        && report.process.path.is_none()
-}
-
 /// Reads a report that has something to say.
 fn analyse(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Analysis, String> {
     let analysis = Analysis::with_rules(bytes, symbols, rules, &Limits::default());
@@ -277,7 +263,7 @@ fn analyse(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Analysis, S
 
 /// Says why nothing of a report can be read, if that is so.
 pub(crate) fn check(report: &Report) -> Result<(), String> {
-    if !is_empty(report) {
+    if !report.is_empty() {
         return Ok(());
     }
     let note = report.notes.iter().find_map(|note| note.split_once(" is read: "));

@@ -9,8 +9,9 @@ use crate::io::json::document;
 use crate::io::output::Target;
 use crate::io::text::{Escaping, Style, Text};
 use crate::outcome::{Failure, Outcome};
-use crate::render::{html, report, summary};
+use crate::render::{report, summary};
 use backtrail::Symbols;
+use backtrail_render::html;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 

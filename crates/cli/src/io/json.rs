@@ -3,7 +3,7 @@
 //! Characters that `escape` calls unsafe stand inside of strings only, where `\u202e` means the same: programs read what
 //! they read before, and a terminal has nothing to obey.
 
-use super::escape::is_unsafe;
+use backtrail_render::escape::is_unsafe;
 use std::io::{self, BufWriter, Write};
 
 /// Writes one document with `write`, and safely. The writers of JSON write a token at a time, which is looked through in large

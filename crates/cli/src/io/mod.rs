@@ -2,7 +2,6 @@
 //! people.
 
 pub(crate) mod console;
-pub(crate) mod escape;
 pub(crate) mod file;
 pub(crate) mod input;
 pub(crate) mod json;

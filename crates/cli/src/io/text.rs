@@ -3,7 +3,7 @@
 //! What is put in comes out as one line without any character that a terminal obeys, whoever chose it. Line ends and
 //! colours are methods of the writer, so that no text can bring its own.
 
-use super::escape::{escaped, escaped_bytes, is_printable_ascii, shortened};
+use backtrail_render::escape::{escaped, escaped_bytes, is_printable_ascii, shortened};
 use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 

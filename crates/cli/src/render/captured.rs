@@ -1,14 +1,15 @@
 //! Captured processes as text and as collapsed stacks.
 
 use super::diff;
-use super::facts::{subject, what};
 use super::locks::deadlocks;
 use super::missing;
-use super::stack::common_directory;
-use super::threads::{Threads, folded};
-use crate::io::escape::is_unsafe;
+use super::threads::Threads;
 use crate::io::text::{Look, Text};
 use backtrail::{Frame, Report, StackDiff, Stacks, Thread, Trust};
+use backtrail_render::escape::is_unsafe;
+use backtrail_render::facts::{subject, what};
+use backtrail_render::stack::common_directory;
+use backtrail_render::threads::folded;
 use std::collections::BTreeMap;
 use std::io;
 

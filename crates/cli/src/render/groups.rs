@@ -1,9 +1,9 @@
 //! Groups as tables and pages.
 
-use super::html::{self, Prose};
 use crate::io::text::{Look, Text};
 use backtrail::Grouped;
 use backtrail::groups::{GroupDiff, GroupRow, GroupTable};
+use backtrail_render::html::{self, Prose};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -172,7 +172,7 @@ pub(crate) fn write_csv(out: &mut dyn Write, table: &GroupTable) -> io::Result<(
 
 /// A cell of RFC 4180. One that a spreadsheet would run as a formula gets a quote in front.
 fn csv_cell(text: &str) -> String {
-    let text: String = crate::io::escape::escaped(text).into_owned();
+    let text: String = backtrail_render::escape::escaped(text).into_owned();
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     let text = if is_formula { format!("'{text}") } else { text };
     if text.contains([',', '"', '\n', '\r', ';']) {

@@ -1,8 +1,8 @@
 //! The images of a process, and what files hold, as text.
 
-use super::facts::{id, subject};
 use crate::io::text::Text;
 use backtrail::{Arch, Image, ImageSymbols, Inspected, ObjectFormat, ObjectKind, Stacks, SymbolStatus};
+use backtrail_render::facts::{id, subject};
 use std::io;
 
 /// Writes each image in two lines and more: range, bias and path; identity and symbols; what was tried in vain.

@@ -1,39 +1,9 @@
 //! Which locks threads wait for, and who holds them.
 
 use crate::io::text::{Look, Text};
-use backtrail::{Deadlock, DeadlockedThread, LockHolder, LockKind, LockWait, Process};
+use backtrail::{Deadlock, DeadlockedThread, LockKind, Process};
+use backtrail_render::threads::{called, lock_wait};
 use std::io;
-
-/// `waits for mutex 0x5581f0 held by 7540 conn-3`; `None` of what may be no lock. `own_id`: of the thread that waits.
-pub(crate) fn lock_wait(waits: &LockWait, own_id: Option<u64>) -> Option<String> {
-    let holder = holder(&waits.holder, own_id);
-    let what = match waits.kind {
-        LockKind::Mutex => "mutex",
-        LockKind::RwLock => "rwlock",
-        LockKind::ThreadEnd => return Some(format!("waits for the end of {holder}")),
-        _ => return None,
-    };
-    let address = waits.address;
-    Some(match waits.holder {
-        LockHolder::Unknown => format!("waits for {what} {address}, {holder}"),
-        _ => format!("waits for {what} {address} held by {holder}"),
-    })
-}
-
-fn holder(holder: &LockHolder, own_id: Option<u64>) -> String {
-    match holder {
-        LockHolder::Thread { id, .. } if Some(*id) == own_id => "itself".to_owned(),
-        LockHolder::Thread { id, name } => called(*id, name.as_deref()),
-        LockHolder::Ended(id) => format!("{id}, which has ended"),
-        LockHolder::OtherProcess(id) => format!("{id}, which is no thread of this process"),
-        _ => "whose holder is not known".to_owned(),
-    }
-}
-
-/// `7540 conn-3`.
-fn called(id: u64, name: Option<&str>) -> String {
-    name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
-}
 
 /// The process's deadlocks, each thread with what it holds and what it waits for.
 pub(crate) fn deadlocks(out: &mut Text<'_>, process: &Process) -> io::Result<()> {

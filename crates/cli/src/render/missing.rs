@@ -1,8 +1,8 @@
 //! Why frames have no names: one table of the images that they lie in.
 
-use super::facts::id;
 use crate::io::text::{Look, Text};
 use backtrail::{Image, Process, Report, SymbolStatus};
+use backtrail_render::facts::id;
 use std::io;
 
 /// Writes each image with frames without names: how many, what became of its symbols, what was tried, and how to come by

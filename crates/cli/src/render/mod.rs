@@ -3,16 +3,12 @@
 pub(crate) mod captured;
 pub(crate) mod cfi;
 mod diff;
-mod facts;
 pub(crate) mod groups;
-pub(crate) mod html;
 pub(crate) mod images;
 pub(crate) mod llvm;
 mod locks;
 mod missing;
 pub(crate) mod report;
-mod stack;
 pub(crate) mod summary;
 mod thread_list;
 mod threads;
-mod tree;

@@ -1,12 +1,13 @@
 //! The text that a person reads first: what, where, why, whose; then the stacks.
 
-use super::facts::{evidence, id, layers, messages, subject, what, where_lines, whose};
 use super::missing;
-use super::stack::common_directory;
-use super::threads::{Threads, folded};
-use super::tree::process_line;
+use super::threads::Threads;
 use crate::io::text::{Look, Text};
 use backtrail::{Analysis, Process, Report, SymbolStatus};
+use backtrail_render::facts::{evidence, id, layers, messages, subject, what, where_lines, whose};
+use backtrail_render::stack::common_directory;
+use backtrail_render::threads::folded;
+use backtrail_render::tree::process_line;
 use std::fmt::Display;
 use std::io;
 

@@ -1,8 +1,8 @@
 //! One line a report, for lists: file, title, owner, stack, with tabs between them.
 
-use super::stack::{below, directory};
 use crate::io::text::Text;
 use backtrail::{Analysis, Frame, OwnerKind, Report};
+use backtrail_render::stack::{below, directory};
 use std::fmt::Write as _;
 use std::io;
 

@@ -20,6 +20,8 @@ mod outputs;
 mod owners;
 mod run;
 mod schema;
+#[cfg(feature = "server")]
+mod serve;
 mod snapshots;
 mod stacks;
 mod streams;

@@ -28,6 +28,7 @@ fn help_of_every_command() {
         "sdk mine",
         "sdk stamp",
         "sdk unstamp",
+        "serve",
         "demangle",
         "addr2line",
         "atos",

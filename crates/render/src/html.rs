@@ -1,42 +1,50 @@
 //! One self-contained page: no scripts, no fonts, nothing fetched. Every text from the report is escaped.
 
-use super::facts::{evidence, id, messages, subject, what, where_lines, whose};
-use super::stack::{Row, common_directory, rows, rows_in};
-use super::threads::{folded, thread_title};
-use super::tree::{process_line, tree_rows};
-use crate::io::escape::{is_unsafe, shortened};
+use crate::escape::{is_unsafe, shortened};
+use crate::facts::{evidence, id, messages, subject, what, where_lines, whose};
+use crate::stack::{Row, common_directory, rows, rows_in};
+use crate::threads::{folded, thread_title};
+use crate::tree::{process_line, tree_rows};
 use backtrail::{Analysis, Field, Frame, Image, OwnerKind, Thread, Tree};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-const STYLE: &str = include_str!("page.css");
+/// The style of pages, light and dark.
+pub const STYLE: &str = include_str!("page.css");
 
 /// Writes the page of one analysed report.
-pub(crate) fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
+    begin(out, &analysis.explanation.title)?;
+    write_body(out, analysis)?;
+    end(out)
+}
+
+/// Writes what is on the page of one analysed report, for a page that has its own head and [`STYLE`].
+pub fn write_body(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
     let directory = common_directory(&analysis.report);
     let page = Page { analysis, directory: directory.as_deref() };
-    begin(out, &analysis.explanation.title)?;
     page.head(out)?;
     page.facts(out)?;
     page.advice(out)?;
     page.stacks(out)?;
     page.images(out)?;
-    page.rest(out)?;
-    end(out)
+    page.rest(out)
 }
 
-pub(super) fn begin(out: &mut dyn Write, title: &str) -> io::Result<()> {
+/// Begins a page.
+pub fn begin(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(out, "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>", Text(title))
 }
 
-pub(super) fn end(out: &mut dyn Write) -> io::Result<()> {
+/// Ends a page.
+pub fn end(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</main>\n</body>\n</html>")
 }
 
 /// A report's entry in the index of many, without the link that it is in.
-pub(crate) fn index_entry(analysis: &Analysis, input: &str) -> io::Result<Vec<u8>> {
+pub fn index_entry(analysis: &Analysis, input: &str) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let directory = common_directory(&analysis.report);
     let place = where_lines(&analysis.report, directory.as_deref()).into_iter().next().unwrap_or_default();
@@ -49,7 +57,7 @@ pub(crate) fn index_entry(analysis: &Analysis, input: &str) -> io::Result<Vec<u8
 }
 
 /// Writes the page that lists many reports' pages, in the order of the inputs: for each the file's name and the entry.
-pub(crate) fn write_index(out: &mut dyn Write, entries: &[(String, Vec<u8>)]) -> io::Result<()> {
+pub fn write_index(out: &mut dyn Write, entries: &[(String, Vec<u8>)]) -> io::Result<()> {
     let title = format!("{} reports", entries.len());
     begin(out, &title)?;
     writeln!(out, "<header>\n<h1 class=\"plain\">{title}</h1>\n</header>\n<ol class=\"index\">")?;
@@ -279,7 +287,8 @@ fn block(out: &mut dyn Write, title: &str, text: &str) -> io::Result<()> {
     writeln!(out, "<h3>{}</h3>\n<pre>{}</pre>", Text(title), Text(text))
 }
 
-pub(super) fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Result<()> {
+/// Writes a titled list of sentences of ours, if there are any.
+pub fn list(out: &mut dyn Write, title: &str, tag: &str, items: &[String]) -> io::Result<()> {
     if items.is_empty() {
         return Ok(());
     }
@@ -381,7 +390,8 @@ fn registers(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
 
 /// Text from a stranger, safe in element content and in quoted attributes. What cannot be seen or turns the order of text is
 /// shown escaped; the page isolates the direction of what is left.
-pub(super) struct Text<'a>(pub(super) &'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a>(pub &'a str);
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -402,7 +412,8 @@ impl Display for Text<'_> {
 }
 
 /// A sentence of ours: what stands between backticks is code.
-pub(super) struct Prose<'a>(pub(super) &'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Prose<'a>(pub &'a str);
 
 impl Display for Prose<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

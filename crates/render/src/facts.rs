@@ -1,15 +1,15 @@
 //! What is said of a report in every form for people.
 
-use super::stack::{Row, rows};
+use crate::stack::{Row, rows};
 use backtrail::{Analysis, Blamed, Confidence, Image, Layer, OwnerKind, Report, Source, Termination, blamed};
 
 /// The image's identity, or that it has none.
-pub(crate) fn id(image: &Image) -> String {
+pub fn id(image: &Image) -> String {
     image.id.map_or_else(|| "no identity".to_owned(), |id| id.to_string())
 }
 
 /// Process, version, system, device, time: one line.
-pub(crate) fn subject(report: &Report) -> String {
+pub fn subject(report: &Report) -> String {
     let process = &report.process;
     let mut head = process.name.clone().unwrap_or_default();
     for (before, text, after) in
@@ -26,7 +26,7 @@ pub(crate) fn subject(report: &Report) -> String {
 }
 
 /// The exception and termination in the report's own words.
-pub(crate) fn what(report: &Report) -> Option<String> {
+pub fn what(report: &Report) -> Option<String> {
     let ended = report.termination.as_ref().and_then(ended);
     let Some(exception) = &report.exception else {
         let reason = report.termination.as_ref().and_then(|termination| termination.reason.clone());
@@ -59,7 +59,7 @@ const MAX_MESSAGES: usize = 8;
 
 /// What libraries wrote down: application-specific information and signatures, line by line. Each begins with the name of
 /// the library or a mark, so that no message looks like a line of ours.
-pub(crate) fn messages(report: &Report) -> Vec<String> {
+pub fn messages(report: &Report) -> Vec<String> {
     let info = report.app_info.iter().flat_map(|info| {
         let lines = info.lines.iter().filter(|line| !line.trim().is_empty()).enumerate();
         lines.map(move |(position, line)| match &info.image {
@@ -86,7 +86,7 @@ fn marked(line: impl AsRef<str>) -> String {
 const SIGNATURES: &str = "Application Specific Signatures";
 
 /// The evidence that [`messages`] does not print already.
-pub(crate) fn evidence(analysis: &Analysis) -> Vec<String> {
+pub fn evidence(analysis: &Analysis) -> Vec<String> {
     let messages = messages(&analysis.report);
     let is_message = |line: &String| {
         line.starts_with("Application Specific Information")
@@ -97,7 +97,7 @@ pub(crate) fn evidence(analysis: &Analysis) -> Vec<String> {
 }
 
 /// The frame to look at first, with what is inlined there.
-pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
+pub fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
     let Some(Blamed { stack, frame, passed, .. }) = blamed(report) else { return Vec::new() };
     let at = format!("{stack} frame {}", frame.index);
     let rows = rows(report, std::slice::from_ref(frame), directory);
@@ -120,7 +120,7 @@ pub(crate) fn where_lines(report: &Report, directory: Option<&str>) -> Vec<Strin
 }
 
 /// The verdict in words.
-pub(crate) fn whose(analysis: &Analysis) -> String {
+pub fn whose(analysis: &Analysis) -> String {
     let attribution = &analysis.attribution;
     let name = attribution.name.as_deref();
     // What is ours and what is others' there is the kernel and its modules.
@@ -153,7 +153,7 @@ pub(crate) fn whose(analysis: &Analysis) -> String {
 }
 
 /// Who crashed and who called, where that is another than who is to blame and a library has part in it.
-pub(crate) fn layers(analysis: &Analysis) -> Option<String> {
+pub fn layers(analysis: &Analysis) -> Option<String> {
     let attribution = &analysis.attribution;
     let (crashed, called) = (attribution.crashed.as_ref()?, attribution.called.as_ref()?);
     let has_library = [crashed, called].iter().any(|layer| layer.kind == OwnerKind::Sdk);

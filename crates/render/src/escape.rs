@@ -14,7 +14,7 @@ const TAIL: usize = 250;
 
 /// Whether a character must not be shown as it is: controls (C0, DEL, C1), format characters (general category Cf), line
 /// and paragraph separators, and what Unicode calls default-ignorable, which shows as nothing.
-pub(crate) fn is_unsafe(character: char) -> bool {
+pub fn is_unsafe(character: char) -> bool {
     if (' '..='~').contains(&character) {
         return false;
     }
@@ -29,12 +29,12 @@ pub(crate) fn is_unsafe(character: char) -> bool {
 }
 
 /// Whether all bytes are printable ASCII, which nearly all text is. Without a branch for each byte, so that it is cheap.
-pub(crate) fn is_printable_ascii(bytes: &[u8]) -> bool {
+pub fn is_printable_ascii(bytes: &[u8]) -> bool {
     !bytes.iter().fold(false, |found, byte| found | (byte.wrapping_sub(b' ') > b'~' - b' '))
 }
 
 /// The text on one line, with unsafe characters escaped.
-pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+pub fn escaped(text: &str) -> Cow<'_, str> {
     if is_printable_ascii(text.as_bytes()) || !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
@@ -50,7 +50,7 @@ pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Bytes that should be text, on one line; those that are no UTF-8 as `\xff`.
-pub(crate) fn escaped_bytes(bytes: &[u8]) -> String {
+pub fn escaped_bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         shown.push_str(&escaped(chunk.valid()));
@@ -60,7 +60,7 @@ pub(crate) fn escaped_bytes(bytes: &[u8]) -> String {
 }
 
 /// The text, or its beginning and end with a mark between them that says how long it is.
-pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+pub fn shortened(text: &str) -> Cow<'_, str> {
     // A character has at least one byte.
     if text.len() <= MAX_CHARACTERS {
         return Cow::Borrowed(text);

@@ -1,18 +1,23 @@
 //! Call trees and further processes, for people.
 
-use super::stack::{Row, rows_in};
+use crate::stack::{Row, rows_in};
 use backtrail::{Image, Process, Tree};
 
 /// One row of a tree.
-pub(crate) struct TreeRow {
-    pub(crate) depth: usize,
-    pub(crate) weight: u64,
-    pub(crate) row: Row,
-    pub(crate) note: Option<String>,
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeRow {
+    /// How many rows are above it.
+    pub depth: usize,
+    /// How much of what is counted was there.
+    pub weight: u64,
+    /// The frame.
+    pub row: Row,
+    /// What else is said of it.
+    pub note: Option<String>,
 }
 
 /// The rows of a tree, each frame behind its caller; inlined functions have a row each.
-pub(crate) fn tree_rows(tree: &Tree, images: &[Image], directory: Option<&str>) -> Vec<TreeRow> {
+pub fn tree_rows(tree: &Tree, images: &[Image], directory: Option<&str>) -> Vec<TreeRow> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();
     for (position, node) in tree.nodes.iter().enumerate() {
@@ -38,7 +43,7 @@ pub(crate) fn tree_rows(tree: &Tree, images: &[Image], directory: Option<&str>) 
 }
 
 /// What is said of a process in a line: name, id, memory, role, why it was ended.
-pub(crate) fn process_line(process: &Process) -> String {
+pub fn process_line(process: &Process) -> String {
     let name = process.name.as_deref().or(process.identifier.as_deref()).unwrap_or("???").to_owned();
     let pid = process.pid.map(|pid| format!(" [{pid}]")).unwrap_or_default();
     let parts = [

@@ -6,29 +6,29 @@ use std::fmt::Write as _;
 
 /// One line of a stack.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Row {
+pub struct Row {
     /// The frame's number; `None` on the rows of a frame that follow its first.
-    pub(crate) index: Option<u32>,
+    pub index: Option<u32>,
     /// The image's name.
-    pub(crate) image: String,
+    pub image: String,
     /// The function, `name + offset`, or the bare address.
-    pub(crate) what: String,
+    pub what: String,
     /// `file:line:column`.
-    pub(crate) place: Option<String>,
+    pub place: Option<String>,
     /// Whether this function is inlined into the next row's.
-    pub(crate) inlined: bool,
+    pub inlined: bool,
     /// Why there is no name.
-    pub(crate) reason: Option<&'static str>,
+    pub reason: Option<&'static str>,
     /// How the frame was found, where that is no sure way: `by frame-pointer`, `by scan, a guess`.
-    pub(crate) doubt: Option<String>,
+    pub doubt: Option<String>,
     /// Whether the frame was found by scanning, and may be none.
-    pub(crate) is_guess: bool,
+    pub is_guess: bool,
     /// Whether backtrail found the name, or the report has it with a line.
-    pub(crate) located: bool,
+    pub located: bool,
     /// Whether the code is the system's.
-    pub(crate) is_system: bool,
+    pub is_system: bool,
     /// The library that the code is, where the image has another's name: one that was linked into the app.
-    pub(crate) owner: Option<String>,
+    pub owner: Option<String>,
 }
 
 /// The longest cycle of calls that is folded: mutual recursion seldom has more members.
@@ -37,12 +37,12 @@ const MAX_CYCLE: usize = 8;
 const MIN_REPEATS: usize = 3;
 
 /// The rows of `frames`; recursion is shown once, with how often it repeats.
-pub(crate) fn rows(report: &Report, frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
+pub fn rows(report: &Report, frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
     rows_of(&report.process.images, frames, directory, &|frame| is_system(report, frame))
 }
 
 /// The same, of a process with these images.
-pub(crate) fn rows_in(images: &[Image], frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
+pub fn rows_in(images: &[Image], frames: &[Frame], directory: Option<&str>) -> Vec<Row> {
     rows_of(images, frames, directory, &|_| false)
 }
 
@@ -220,7 +220,7 @@ fn bare_address(frame: &Frame) -> String {
 }
 
 /// `file:line:column`, as far as known.
-pub(crate) fn place(function: &Function, directory: Option<&str>) -> Option<String> {
+pub fn place(function: &Function, directory: Option<&str>) -> Option<String> {
     let file = below(function.file.as_deref()?, directory);
     Some(with_line(file, function.line, function.column))
 }
@@ -237,7 +237,7 @@ fn with_line(file: &str, line: Option<u32>, column: Option<u32>) -> String {
 /// The directory that every source file of a report's frames lies below, with its closing separator.
 ///
 /// Build machines' directorys are long and say nothing; they are told once and left out of each line.
-pub(crate) fn common_directory(report: &Report) -> Option<String> {
+pub fn common_directory(report: &Report) -> Option<String> {
     let threads = report.process.threads.iter().flat_map(|thread| &thread.frames);
     let others = report.process.backtraces.iter().flat_map(|backtrace| &backtrace.frames);
     let mut files = threads.chain(others).flat_map(files);
@@ -259,12 +259,12 @@ fn files(frame: &Frame) -> impl Iterator<Item = &str> {
 }
 
 /// The path up to and with its last separator.
-pub(crate) fn directory(path: &str) -> &str {
+pub fn directory(path: &str) -> &str {
     path.rfind(['/', '\\']).and_then(|end| path.get(..=end)).unwrap_or_default()
 }
 
 /// `file` below `directory`, or as it is.
-pub(crate) fn below<'a>(file: &'a str, directory: Option<&str>) -> &'a str {
+pub fn below<'a>(file: &'a str, directory: Option<&str>) -> &'a str {
     directory.and_then(|directory| file.strip_prefix(directory)).unwrap_or(file)
 }
 

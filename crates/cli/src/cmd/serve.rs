@@ -1,0 +1,71 @@
+//! `backtrail serve`: the server.
+
+use crate::io::console::Console;
+use crate::io::text::{Style, Text};
+use crate::outcome::{Failure, Outcome};
+use backtrail_server::{Config, Server, check};
+use clap::Args;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Runs a server for a team: it takes crash reports and shows the bugs that they are of.
+///
+/// The first start makes a project, a key for its clients and a token to log in with, and prints them. See docs/server.md.
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    /// The directory that everything is kept in.
+    #[arg(long, value_name = "DIR", default_value = "backtrail-data")]
+    data: PathBuf,
+    /// The address and port to listen at. For TLS put a proxy in front.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4747")]
+    listen: SocketAddr,
+    /// The address that clients and people use, where it is another one.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Threads that work reports; 0 means one a processor.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    workers: usize,
+    /// Look whether the data is whole, and end.
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
+    if args.check {
+        return checked(args, console);
+    }
+    let mut config = Config::new(&args.data);
+    config.listen = args.listen;
+    config.url.clone_from(&args.url);
+    config.workers = args.workers;
+    let server = Server::start(config).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut lines = vec![format!("listening at {}", server.url())];
+    if let Some(first) = server.first_start() {
+        lines.push(format!("reports:  curl --data-binary @REPORT {}", first.reports));
+        lines.push(format!("DSN:      {}", first.dsn));
+        lines.push(format!("token:    {} (to log in; it is shown this once)", first.token));
+    }
+    write(&lines, console)?;
+    server.run();
+    Ok(Outcome::Done)
+}
+
+fn checked(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
+    let checked = check(&args.data).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut lines = vec![format!("schema {}", checked.schema)];
+    lines.extend(checked.problems.iter().cloned());
+    if checked.problems.is_empty() {
+        lines.push("whole".to_owned());
+    }
+    write(&lines, console)?;
+    Ok(if checked.problems.is_empty() { Outcome::Done } else { Outcome::BadInput })
+}
+
+fn write(lines: &[String], console: &Console) -> Result<(), Failure> {
+    let mut out = console.stdout();
+    let mut text = Text::new(&mut out, Style::PLAIN);
+    lines.iter().try_for_each(|line| text.line(line))?;
+    out.flush()?;
+    Ok(())
+}

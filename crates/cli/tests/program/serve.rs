@@ -1,0 +1,166 @@
+//! The server as a program: its first start, its end, and what is left when it is killed.
+
+use crate::run::backtrail;
+use backtrail_testkit::{TempDir, fixtures};
+use std::collections::HashSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+struct Served {
+    child: Child,
+    address: String,
+    lines: Vec<String>,
+}
+
+impl Served {
+    fn start(data: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_backtrail"))
+            .args(["serve", "--data", data, "--listen", "127.0.0.1:0", "--workers", "2"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = vec![String::new()];
+        out.read_line(&mut lines[0]).unwrap();
+        let address = lines[0].trim().strip_prefix("listening at http://").unwrap().to_owned();
+        // What the first start says is written at once.
+        let rest = out.buffer();
+        lines.extend(String::from_utf8_lossy(rest).lines().map(str::to_owned));
+        Self { child, address, lines }
+    }
+
+    /// The word behind the one that a line begins with.
+    fn said(&self, what: &str) -> String {
+        let line = self.lines.iter().find_map(|line| line.strip_prefix(what)).unwrap();
+        line.split_whitespace().next().unwrap().to_owned()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The body of the answer, if there is a whole one.
+fn ask(address: &str, request: &str, body: &[u8]) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    let length = body.len();
+    let head = format!("{request}\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let length = head.to_ascii_lowercase().lines().find_map(|line| {
+        line.strip_prefix("content-length: ").and_then(|length| length.parse::<usize>().ok())
+    })?;
+    (body.len() == length).then(|| (status, body.to_owned()))
+}
+
+fn get(address: &str, token: &str, path: &str) -> serde_json::Value {
+    let request = format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}");
+    let (status, body) = ask(address, &request, b"").unwrap();
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+/// How often the server is killed; more where somebody wants to know.
+fn rounds() -> u32 {
+    std::env::var("BACKTRAIL_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(4)
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let directory = TempDir::new("serve-kill");
+    let data = directory.join("data");
+    let data = data.to_str().unwrap();
+    let report = std::fs::read_to_string(fixtures().join("sample/reports/null-member.crash")).unwrap();
+    let acknowledged = Mutex::new(Vec::new());
+    let (sent, mut token, mut key) = (AtomicUsize::new(0), String::new(), String::new());
+    for round in 0..rounds() {
+        let mut served = Served::start(data);
+        if round == 0 {
+            token = served.said("token:");
+            let dsn = served.said("DSN:");
+            key = dsn.strip_prefix("http://").unwrap().split('@').next().unwrap().to_owned();
+        }
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let number = sent.fetch_add(1, Ordering::Relaxed);
+                        // Each is another report of the same bug.
+                        let body = format!("{report}\n{number}\n");
+                        let request = format!("POST /api/1/reports/?sentry_key={key} HTTP/1.1");
+                        let Some((200, body)) = ask(&served.address, &request, body.as_bytes()) else {
+                            continue;
+                        };
+                        let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
+                        acknowledged.lock().unwrap().push(answer["ids"][0].as_str().unwrap().to_owned());
+                    }
+                });
+            }
+            // At another moment each time.
+            std::thread::sleep(Duration::from_millis(200 + u64::from(round) * 37));
+            served.child.kill().unwrap();
+            served.child.wait().unwrap();
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(!acknowledged.is_empty(), "nothing was sent");
+    let different: HashSet<_> = acknowledged.iter().collect();
+    assert_eq!(different.len(), acknowledged.len(), "each report has an id of its own");
+    let served = Served::start(data);
+    let end = Instant::now() + Duration::from_secs(120);
+    for id in &acknowledged {
+        let path = format!("/api/v1/projects/1/reports/{id}");
+        loop {
+            let state = get(&served.address, &token, &path)["state"].clone();
+            if state == "done" {
+                break;
+            }
+            assert!(state != "quarantined" && state != "unreadable", "{id}: {state}");
+            assert!(Instant::now() < end, "{id}: {state}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    let issues = get(&served.address, &token, "/api/v1/projects/1/issues");
+    let issues = issues["issues"].as_array().unwrap();
+    assert_eq!(issues.len(), 1, "{issues:?}");
+    // What was not acknowledged may be there, and no more than was sent.
+    let count = usize::try_from(issues[0]["count"].as_u64().unwrap()).unwrap();
+    assert!((acknowledged.len()..=sent.load(Ordering::Relaxed)).contains(&count), "{count}");
+    drop(served);
+    let checked = backtrail(&["serve", "--data", data, "--check"]);
+    assert_eq!((checked.code, checked.stdout.lines().last()), (0, Some("whole")), "{}", checked.whole());
+}
+
+#[test]
+fn it_ends_when_it_is_asked_to() {
+    let directory = TempDir::new("serve-end");
+    let data = directory.join("data");
+    let mut served = Served::start(data.to_str().unwrap());
+    let id = i32::try_from(served.child.id()).unwrap();
+    let status = Command::new("kill").args(["-TERM", &id.to_string()]).status().unwrap();
+    assert!(status.success());
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+    assert!(!data.join("running").exists());
+}
+
+#[test]
+fn what_is_no_servers_directory_is_said() {
+    let directory = TempDir::new("serve-none");
+    let checked = backtrail(&["serve", "--data", directory.join("none").to_str().unwrap(), "--check"]);
+    assert_eq!(checked.code, 2, "{}", checked.whole());
+}

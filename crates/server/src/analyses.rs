@@ -1,0 +1,29 @@
+//! A kept report as it reads with the symbols of this moment.
+
+use crate::http::Refused;
+use crate::state::State;
+use crate::views::Report;
+use axum::http::StatusCode;
+use backtrail::{Analysis, CaptureKind, Limits};
+
+/// Whether it is an ELF core. Its images are named by paths that reading it would open on this machine, and a stranger chose
+/// them.
+pub(crate) fn is_core(bytes: &[u8]) -> bool {
+    CaptureKind::of(bytes) == Some(CaptureKind::ElfCore)
+}
+
+/// What is said of a core.
+pub(crate) const NO_CORES: &str =
+    "ELF cores are not taken, since they name files of this machine: use `backtrail stacks --core`";
+
+/// Reads a report again, with all of its stacks.
+pub(crate) fn analysis(app: &State, report: &Report) -> Result<Analysis, Refused> {
+    let bytes = app.objects.get(&report.blob)?;
+    if is_core(&bytes) {
+        return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, NO_CORES));
+    }
+    let symbols = app.symbols.of_project(report.project);
+    Analysis::new(&bytes, &symbols, &Limits::default()).map_err(|error| {
+        Refused::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the report cannot be read: {error}"))
+    })
+}

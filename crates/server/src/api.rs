@@ -1,0 +1,292 @@
+//! The JSON API: small, documented in docs/server.md, stable.
+
+use crate::analyses::analysis;
+use crate::http::{self, Refused, blocking};
+use crate::projects::{self, Project, Scope};
+use crate::state::{App, State};
+use crate::time::rfc3339;
+use crate::views::{self, Decision, Filter, Issue, Report, STATES, Share};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Query, RawQuery, State as Shared};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+/// The paths of the API.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/projects", get(all_projects))
+        .route("/api/v1/projects/{project}/issues", get(issues))
+        .route("/api/v1/projects/{project}/issues/{issue}", get(issue).post(decide))
+        .route("/api/v1/projects/{project}/reports/{report}", get(report))
+        .route("/api/v1/projects/{project}/reports/{report}/raw", get(raw_report))
+        .route("/api/v1/projects/{project}/missing", get(missing))
+        .route("/metrics", get(metrics))
+}
+
+/// Does what a request asks of a project that it may read.
+async fn of_project(
+    app: &App,
+    project: String,
+    headers: HeaderMap,
+    query: Option<String>,
+    work: impl FnOnce(&State, &Project) -> Result<Response, Refused> + Send + 'static,
+) -> Result<Response, Refused> {
+    blocking(app, move |app| {
+        let token = http::token(&headers, query.as_deref());
+        let (project, _) = http::project(&app.database, &project, token.as_deref(), Scope::Read)?;
+        work(app, &project)
+    })
+    .await
+}
+
+async fn all_projects(Shared(app): Shared<App>, headers: HeaderMap) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        let grant = http::grant(&app.database, http::token(&headers, None).as_deref())?;
+        let all = app.database.read(projects::all)?.into_iter();
+        let mine = all.filter(|project| grant.allows(Scope::Read, project.id));
+        let rows: Vec<_> = mine
+            .map(|project| json!({ "id": project.id, "slug": project.slug, "name": project.name }))
+            .collect();
+        Ok(http::json(&json!({ "projects": rows })))
+    })
+    .await
+}
+
+/// What a list of issues is asked for.
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    sort: String,
+    #[serde(default)]
+    offset: i64,
+}
+
+async fn issues(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    Query(asked): Query<Asked>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let Asked { state, text, sort, offset } = asked;
+        let filter = Filter { state, text, sort, offset };
+        let mut issues = app.database.read(|connection| views::issues(connection, project.id, &filter))?;
+        let most = usize::try_from(views::PAGE).unwrap_or(usize::MAX);
+        let next = (issues.len() > most).then_some(filter.offset.max(0) + views::PAGE);
+        issues.truncate(most);
+        let issues: Vec<_> = issues.iter().map(issue_json).collect();
+        Ok(http::json(&json!({ "issues": issues, "next_offset": next })))
+    })
+    .await
+}
+
+async fn issue(
+    Shared(app): Shared<App>,
+    Path((project, issue)): Path<(String, i64)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let found = app.database.read(|connection| whole_issue(connection, project.id, issue))?;
+        Ok(http::json(&found.ok_or_else(Refused::not_found)?))
+    })
+    .await
+}
+
+fn whole_issue(
+    connection: &rusqlite::Connection,
+    project: i64,
+    id: i64,
+) -> crate::database::Result<Option<Value>> {
+    let Some(issue) = views::issue(connection, project, id)? else { return Ok(None) };
+    let shares = |column| -> crate::database::Result<Vec<Value>> {
+        let rows = views::shares(connection, issue.id, column)?.into_iter();
+        Ok(rows.map(|(name, count)| json!({ "name": name, "count": count })).collect())
+    };
+    let reports: Vec<_> = views::reports(connection, &issue, 20)?.iter().map(report_json).collect();
+    let mut value = issue_json(&issue);
+    let further = json!({
+        "releases": shares(Share::Release)?,
+        "systems": shares(Share::System)?,
+        "days": views::days(connection, issue.id)?.to_vec(),
+        "reports": reports,
+    });
+    extend(&mut value, further);
+    Ok(Some(value))
+}
+
+/// Adds what one object has to another.
+fn extend(object: &mut Value, further: Value) {
+    if let (Value::Object(object), Value::Object(further)) = (object, further) {
+        object.extend(further);
+    }
+}
+
+fn issue_json(issue: &Issue) -> Value {
+    json!({
+        "id": issue.id,
+        "title": issue.title,
+        "kind": issue.kind,
+        "owner": issue.owner,
+        "key": issue.key,
+        "why": issue.why.lines().collect::<Vec<_>>(),
+        "state": issue.state,
+        "regressed": issue.regressed,
+        "assignee": issue.assignee,
+        "first": rfc3339(issue.first),
+        "last": rfc3339(issue.last),
+        "count": issue.count,
+    })
+}
+
+fn report_json(report: &Report) -> Value {
+    json!({
+        "id": report.event_id,
+        "state": report.state,
+        "problem": report.problem,
+        "kind": report.kind,
+        "received": rfc3339(report.received),
+        "happened": report.happened,
+        "issue": report.issue,
+        "title": report.title,
+        "release": report.release,
+        "os": report.os,
+        "device": report.device,
+        "incomplete": report.incomplete,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decided {
+    state: Option<String>,
+    assignee: Option<String>,
+    merge_into: Option<i64>,
+}
+
+/// Resolves, ignores, opens, assigns, merges.
+async fn decide(
+    Shared(app): Shared<App>,
+    Path((project, issue)): Path<(String, i64)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let (bytes, _place) = http::body(&app, &headers, body).await?.into_parts();
+    of_project(&app, project, headers, query, move |app, project| {
+        let decided: Decided =
+            serde_json::from_slice(&bytes).map_err(|error| Refused::bad(error.to_string()))?;
+        if decided.state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
+            return Err(Refused::bad("expected a state of open, resolved or ignored"));
+        }
+        let Decided { state, assignee, merge_into } = decided;
+        let assignee = assignee.map(|name| name.chars().take(100).collect());
+        let decision = Decision { state, assignee, merge_into };
+        let project = project.id;
+        let done = app.database.write(move |connection| {
+            if !views::decide(connection, project, issue, &decision)? {
+                return Ok(None);
+            }
+            whole_issue(connection, project, issue)
+        })?;
+        Ok(http::json(&done.ok_or_else(Refused::not_found)?))
+    })
+    .await
+}
+
+async fn report(
+    Shared(app): Shared<App>,
+    Path((project, report)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
+        let found = found.ok_or_else(Refused::not_found)?;
+        let mut value = report_json(&found);
+        if found.state == "done" {
+            let analysis = analysis(app, &found)?;
+            let mut whole = Vec::new();
+            backtrail::json::write_report(&mut whole, &analysis, backtrail::json::Origin::default())?;
+            let whole: Value = serde_json::from_slice(&whole).unwrap_or_default();
+            extend(&mut value, json!({ "report": whole }));
+        }
+        Ok(http::json(&value))
+    })
+    .await
+}
+
+/// The bytes as they came, for saving: browsers must not show what strangers wrote.
+async fn raw_report(
+    Shared(app): Shared<App>,
+    Path((project, report)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
+        let found = found.ok_or_else(Refused::not_found)?;
+        Ok(as_attachment(&found, app.objects.get(&found.blob)?))
+    })
+    .await
+}
+
+/// The bytes of a report, for saving.
+pub(crate) fn as_attachment(report: &Report, bytes: Vec<u8>) -> Response {
+    let name = format!("attachment; filename=\"report-{}\"", report.event_id);
+    let name = HeaderValue::from_str(&name).unwrap_or(HeaderValue::from_static("attachment"));
+    let kind = HeaderValue::from_static("application/octet-stream");
+    ([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, name)], bytes).into_response()
+}
+
+async fn missing(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let rows = app.database.read(|connection| views::missing(connection, project.id))?.into_iter();
+        let rows = rows.map(|row| {
+            json!({ "id": row.image_id, "name": row.name, "arch": row.arch,
+                "reports": row.reports, "last": rfc3339(row.last) })
+        });
+        Ok(http::json(&json!({ "missing": rows.collect::<Vec<_>>() })))
+    })
+    .await
+}
+
+/// For Prometheus: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
+async fn metrics(Shared(app): Shared<App>, headers: HeaderMap) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        let grant = http::grant(&app.database, http::token(&headers, None).as_deref())?;
+        if grant.scope != Scope::Admin {
+            return Err(Refused::not_found());
+        }
+        let counters = &app.counters;
+        let mut text = String::new();
+        for (name, kind, counter) in [
+            ("requests_total", "counter", &counters.requests),
+            ("requests_refused_total", "counter", &counters.refused),
+            ("reports_accepted_total", "counter", &counters.accepted),
+            ("reports_worked_total", "counter", &counters.worked),
+            ("reports_waiting", "gauge", &counters.waiting),
+        ] {
+            let value = counter.load(Ordering::Relaxed);
+            let _ = writeln!(text, "# TYPE backtrail_{name} {kind}\nbacktrail_{name} {value}");
+        }
+        Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
+    })
+    .await
+}

@@ -1,0 +1,83 @@
+//! What a server is told: where its data is, where it listens, what it bears.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a server runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// The directory with everything that it keeps.
+    pub data: PathBuf,
+    /// Where it takes requests.
+    pub listen: SocketAddr,
+    /// The address that clients and people use, where that is another one: `https://crashes.example.org`.
+    pub url: Option<String>,
+    /// Threads that work reports; 0 for one a processor.
+    pub workers: usize,
+    /// What it bears.
+    pub limits: ServerLimits,
+}
+
+impl Config {
+    /// With everything in `data`, on this machine only, port 4747.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4747),
+            url: None,
+            workers: 0,
+            limits: ServerLimits::default(),
+        }
+    }
+}
+
+/// What a server bears of its clients.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Bytes of a body that was packed.
+    pub decoded: usize,
+    /// Bytes that each packed byte may stand for, beyond the first megabytes.
+    pub ratio: usize,
+    /// Bodies of more than [`SMALL_BODY`] bytes that are in memory at the same time; further ones wait.
+    pub large_bodies: usize,
+    /// Connections at the same time; further ones wait.
+    pub connections: usize,
+    /// The time that a request's head may take.
+    pub head_time: Duration,
+    /// The time that a request's body may take.
+    pub body_time: Duration,
+    /// Reports of one request.
+    pub reports: usize,
+    /// Items of an envelope, and fields of a form.
+    pub items: usize,
+    /// Reports that wait to be worked; beyond these clients that know how to wait are asked to.
+    pub waiting: u64,
+    /// The time until an equal report is another one.
+    pub window: Duration,
+}
+
+/// Bodies of so many bytes are never many enough to fill the memory.
+pub const SMALL_BODY: usize = 256 << 10;
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            body: 128 << 20,
+            decoded: 256 << 20,
+            ratio: 250,
+            large_bodies: 4,
+            connections: 512,
+            head_time: Duration::from_secs(15),
+            body_time: Duration::from_secs(120),
+            reports: 1000,
+            items: 256,
+            waiting: 200_000,
+            window: Duration::from_secs(600),
+        }
+    }
+}

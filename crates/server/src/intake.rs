@@ -1,0 +1,401 @@
+//! Reports come in: raw, by Sentry's clients, from crashpad and breakpad. What is acknowledged is on disk.
+
+use crate::analyses;
+use crate::envelope::{Envelope, Item};
+use crate::form::{self, FormField};
+use crate::http::{self, Refused, blocking};
+use crate::projects::{Project, Scope};
+use crate::queue::{self, Added, NewAttachment, NewReport};
+use crate::secret;
+use crate::state::{App, Counters, State};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State as Shared};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use backtrail::{CaptureKind, Unpacked, documents, unpack};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+
+/// The paths of intake, with and without a slash at the end: clients differ.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/{project}/reports/", post(raw))
+        .route("/api/{project}/reports", post(raw))
+        .route("/api/{project}/envelope/", post(envelope))
+        .route("/api/{project}/envelope", post(envelope))
+        .route("/api/{project}/store/", post(store))
+        .route("/api/{project}/store", post(store))
+        .route("/api/{project}/minidump/", post(minidump))
+        .route("/api/{project}/minidump", post(minidump))
+}
+
+/// A report as a client sent it.
+#[derive(Debug, Default)]
+struct Sent {
+    event_id: Option<String>,
+    kind: &'static str,
+    name: Option<String>,
+    bytes: Vec<u8>,
+    release: Option<String>,
+    /// Name, kind, bytes.
+    attachments: Vec<(String, String, Vec<u8>)>,
+}
+
+/// Any reports that are read: one or more as the body, or as the files of a form.
+async fn raw(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let project = client(&app, project, &headers, query.as_deref()).await?;
+    let received = http::body(&app, &headers, body).await?;
+    let added = blocking(&app, move |app| {
+        let (received, _place) = received.into_parts();
+        let limits = &app.config.limits;
+        let files = match form_type(&headers) {
+            Some(content_type) => {
+                let fields = form::fields(content_type, received, limits.items);
+                let fields = fields.map_err(|error| Refused::bad(error.to_string()))?;
+                // KSCrash sends its reports as a field; other fields that are no files say things about the form.
+                let is_file = |field: &FormField| field.file_name.is_some() || field.name == "reports";
+                let files = fields.into_iter().filter(is_file);
+                files.map(|field| (field.file_name, field.bytes)).collect()
+            }
+            None => vec![(None, received)],
+        };
+        let mut sent = Vec::new();
+        for (name, bytes) in files {
+            for bytes in apart(bytes, limits.decoded)? {
+                if sent.len() >= limits.reports {
+                    return Err(Refused::new(
+                        StatusCode::PAYLOAD_TOO_LARGE,
+                        format!("expected at most {} reports in a request", limits.reports),
+                    ));
+                }
+                sent.push(Sent { kind: "report", name: name.clone(), bytes, ..Sent::default() });
+            }
+        }
+        if sent.is_empty() {
+            return Err(Refused::bad("expected a report"));
+        }
+        accept(app, &project, sent)
+    });
+    let ids: Vec<_> = added.await?.into_iter().map(|added| added.event_id).collect();
+    Ok(http::json(&json!({ "ids": ids })))
+}
+
+/// The reports of an input.
+fn apart(bytes: Vec<u8>, most: usize) -> Result<Vec<Vec<u8>>, Refused> {
+    let Unpacked { data, .. } = unpack(bytes, most).map_err(Refused::bad)?;
+    if data.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
+    if analyses::is_core(&data) {
+        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, analyses::NO_CORES));
+    }
+    if CaptureKind::of(&data).is_some() {
+        return Ok(vec![data]);
+    }
+    let documents: Vec<_> =
+        documents(&data).into_iter().map(|document| document.bytes.into_owned()).collect();
+    Ok(documents)
+}
+
+/// Sentry's envelope: an event, its minidump or Apple report, attachments.
+async fn envelope(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    not_too_many(&app)?;
+    if http::token(&headers, query.as_deref()).is_some() {
+        client(&app, project.clone(), &headers, query.as_deref()).await?;
+    }
+    // Else the envelope itself has the key.
+    let received = http::body(&app, &headers, body).await?;
+    let answer = blocking(&app, move |app| {
+        let (received, _place) = received.into_parts();
+        let envelope = Envelope::parse(&received, app.config.limits.items)
+            .map_err(|error| Refused::bad(error.to_string()))?;
+        let key = http::token(&headers, query.as_deref()).or_else(|| key_of(envelope.dsn.as_deref()?));
+        let (project, _) = http::project(&app.database, &project, key.as_deref(), Scope::Report)?;
+        let id = envelope.event_id.clone();
+        match of_envelope(&envelope) {
+            Some(sent) => {
+                let added = accept(app, &project, vec![sent])?;
+                Ok(added.into_iter().next().map(|added| added.event_id).or(id))
+            }
+            None => match envelope.problem {
+                // What is broken is no success, where it has nothing else.
+                Some(problem) if envelope.items.is_empty() => Err(Refused::bad(problem.to_string())),
+                // Sessions, transactions and clients' statistics: they are not kept, and sending them again helps nobody.
+                _ => Ok(id),
+            },
+        }
+    });
+    let id = answer.await?;
+    Ok(http::json(&id.map_or_else(|| json!({}), |id| json!({ "id": id }))))
+}
+
+/// What of an envelope is a report. The report that a client attached says more than the event that it made of it.
+fn of_envelope(envelope: &Envelope<'_>) -> Option<Sent> {
+    let is = |item: &&Item<'_>, kind: &str| item.attachment_type.as_deref() == Some(kind);
+    let event = envelope.items.iter().find(|item| item.kind == "event");
+    let minidump = envelope.items.iter().find(|item| is(item, "event.minidump"));
+    let apple = envelope.items.iter().find(|item| is(item, "event.applecrashreport"));
+    let (main, kind) = minidump
+        .map(|item| (item, "minidump"))
+        .or(apple.map(|item| (item, "report")))
+        .or(event.map(|item| (item, "event")))?;
+    let said = event.map(|event| said(event.bytes)).unwrap_or_default();
+    let others = envelope.items.iter().filter(|item| !std::ptr::eq(*item, main));
+    let others = others.filter(|item| item.kind == "event" || item.kind == "attachment");
+    let attachments = others.map(|item| {
+        let kind = item.attachment_type.as_deref().unwrap_or(&item.kind);
+        (item.file_name.clone().unwrap_or_default(), kind.to_owned(), item.bytes.to_vec())
+    });
+    Some(Sent {
+        event_id: envelope.event_id.clone().or(said.event_id),
+        kind,
+        name: main.file_name.clone(),
+        bytes: main.bytes.to_vec(),
+        release: said.release,
+        attachments: attachments.collect(),
+    })
+}
+
+/// What an event says of itself.
+#[derive(Debug, Default)]
+struct Said {
+    event_id: Option<String>,
+    release: Option<String>,
+}
+
+fn said(event: &[u8]) -> Said {
+    let event: Value = serde_json::from_slice(event).unwrap_or_default();
+    let text = |name: &str| event.get(name).and_then(Value::as_str).map(str::to_owned);
+    Said { event_id: text("event_id"), release: text("release") }
+}
+
+/// Sentry's old way: the event alone.
+async fn store(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    not_too_many(&app)?;
+    let project = client(&app, project, &headers, query.as_deref()).await?;
+    let received = http::body(&app, &headers, body).await?;
+    let added = blocking(&app, move |app| {
+        let (bytes, _place) = received.into_parts();
+        if !serde_json::from_slice::<Value>(&bytes).is_ok_and(|event| event.is_object()) {
+            return Err(Refused::bad("expected an event as JSON"));
+        }
+        let Said { event_id, release } = said(&bytes);
+        accept(app, &project, vec![Sent { event_id, release, kind: "event", bytes, ..Sent::default() }])
+    });
+    let id = added.await?.into_iter().next().map(|added| added.event_id);
+    Ok(http::json(&json!({ "id": id })))
+}
+
+/// Minidumps of crashpad, breakpad and Sentry's native clients: a form, or the bytes alone. They are never asked to come later: such
+/// clients send once.
+async fn minidump(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let project = client(&app, project, &headers, query.as_deref()).await?;
+    let received = http::body(&app, &headers, body).await?;
+    let added = blocking(&app, move |app| {
+        let (bytes, _place) = received.into_parts();
+        let limits = &app.config.limits;
+        let mut sent = match form_type(&headers) {
+            Some(content_type) => {
+                let fields = form::fields(content_type, bytes, limits.items);
+                of_form(fields.map_err(|error| Refused::bad(error.to_string()))?, limits.items)?
+            }
+            None => Sent { kind: "minidump", bytes, ..Sent::default() },
+        };
+        sent.bytes = unpack(sent.bytes, limits.decoded).map_err(Refused::bad)?.data;
+        if CaptureKind::of(&sent.bytes) != Some(CaptureKind::Minidump) {
+            return Err(Refused::bad("expected a minidump"));
+        }
+        accept(app, &project, vec![sent])
+    });
+    // Chromium's breakpad takes exactly 16 digits for the report's id; crashpad keeps whatever comes.
+    let id = added.await?.into_iter().next().map(|added| added.event_id).unwrap_or_default();
+    Ok(id.get(..16).unwrap_or(&id).to_owned().into_response())
+}
+
+/// The field that has the minidump, after breakpad.
+const MINIDUMP: &str = "upload_file_minidump";
+
+fn of_form(mut fields: Vec<FormField>, most: usize) -> Result<Sent, Refused> {
+    let find = |fields: &[FormField]| fields.iter().position(|field| field.name == MINIDUMP);
+    let expected = || Refused::bad(format!("expected the field {MINIDUMP:?}"));
+    let mut main = fields.swap_remove(find(&fields).ok_or_else(expected)?);
+    if let Some(mut inner) = form::nested(&main.bytes, most) {
+        main = inner.swap_remove(find(&inner).ok_or_else(expected)?);
+        fields.append(&mut inner);
+    }
+    let mut said = Said::default();
+    let mut notes = serde_json::Map::new();
+    let mut attachments = Vec::new();
+    for field in fields {
+        let text = String::from_utf8(field.bytes);
+        match text {
+            Ok(text) if field.file_name.is_none() => {
+                match field.name.as_str() {
+                    "sentry" => said = self::said(text.as_bytes()),
+                    "sentry[release]" | "release" => said.release = Some(text.clone()),
+                    "sentry[event_id]" => said.event_id = Some(text.clone()),
+                    "ver" | "version" | "_version" => said.release = said.release.or(Some(text.clone())),
+                    _ => {}
+                }
+                notes.insert(field.name, Value::String(text));
+            }
+            text => {
+                let bytes = text.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
+                attachments.push((field.file_name.unwrap_or_default(), field.name, bytes));
+            }
+        }
+    }
+    if !notes.is_empty() {
+        let notes = Value::Object(notes).to_string().into_bytes();
+        attachments.push(("annotations.json".to_owned(), "annotations".to_owned(), notes));
+    }
+    Ok(Sent {
+        event_id: said.event_id,
+        kind: "minidump",
+        name: main.file_name,
+        bytes: main.bytes,
+        release: said.release,
+        attachments,
+    })
+}
+
+/// Writes reports to disk and adds their rows. When this returns both are durable.
+fn accept(app: &State, project: &Project, sent: Vec<Sent>) -> Result<Vec<Added>, Refused> {
+    let mut reports = Vec::with_capacity(sent.len());
+    for sent in sent {
+        let clients = sent.event_id.as_deref().and_then(plain_id);
+        let attachments = sent.attachments.into_iter().map(|(name, kind, bytes)| {
+            Ok(NewAttachment {
+                name: shortened(name),
+                kind: shortened(kind),
+                object: app.objects.put(&bytes)?,
+            })
+        });
+        reports.push(NewReport {
+            project: project.id,
+            is_clients_id: clients.is_some(),
+            event_id: match clients {
+                Some(id) => id,
+                None => secret::key()?,
+            },
+            kind: sent.kind,
+            name: sent.name.map(shortened),
+            attachments: attachments.collect::<std::io::Result<_>>()?,
+            object: app.objects.put(&sent.bytes)?,
+            release: sent.release.map(shortened),
+        });
+    }
+    let window = i64::try_from(app.config.limits.window.as_millis()).unwrap_or(i64::MAX);
+    let added = app.database.write(move |connection| {
+        reports.iter().map(|report| queue::add(connection, report, window)).collect::<Result<Vec<_>, _>>()
+    })?;
+    let new = added.iter().filter(|added| added.is_new).count() as u64;
+    Counters::add(&app.counters.accepted, new);
+    Counters::add(&app.counters.waiting, new);
+    app.bell.ring();
+    Ok(added)
+}
+
+/// What clients call things, in the length of names.
+fn shortened(text: String) -> String {
+    if text.chars().count() <= MAX_NAME { text } else { text.chars().take(MAX_NAME).collect() }
+}
+
+const MAX_NAME: usize = 200;
+
+/// An id of Sentry's clients as 32 digits; with dashes where they write it as a UUID.
+fn plain_id(id: &str) -> Option<String> {
+    let digits: String = id.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase();
+    let is_id = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some(digits)
+}
+
+/// `http://KEY@host/1`.
+fn key_of(dsn: &str) -> Option<String> {
+    let (_, rest) = dsn.split_once("://")?;
+    let (key, _) = rest.split_once('@')?;
+    Some(key.split(':').next()?.to_owned())
+}
+
+fn form_type(headers: &HeaderMap) -> Option<&str> {
+    let content_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    content_type.trim_start().to_ascii_lowercase().starts_with("multipart/form-data").then_some(content_type)
+}
+
+/// The project that a client may send to. Asked before the body is read: a stranger's is not.
+async fn client(
+    app: &App,
+    project: String,
+    headers: &HeaderMap,
+    query: Option<&str>,
+) -> Result<Project, Refused> {
+    let key = http::token(headers, query);
+    blocking(app, move |app| Ok(http::project(&app.database, &project, key.as_deref(), Scope::Report)?.0))
+        .await
+}
+
+/// Asks clients that know how to wait to do so while too many reports are not worked yet.
+fn not_too_many(app: &State) -> Result<(), Refused> {
+    if app.counters.waiting.load(Ordering::Relaxed) < app.config.limits.waiting {
+        return Ok(());
+    }
+    let limits = HeaderValue::from_static("60:default;error;attachment:organization");
+    Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "too many reports wait, send it later")
+        .with(header::RETRY_AFTER, HeaderValue::from_static("60"))
+        .with(HeaderName::from_static("x-sentry-rate-limits"), limits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_written_in_one_way() {
+        let plain = "9ec79c33ec9942ab8353589fcb2e04dc";
+        assert_eq!(plain_id(plain).as_deref(), Some(plain));
+        assert_eq!(plain_id("9EC79C33-EC99-42AB-8353-589FCB2E04DC").as_deref(), Some(plain));
+        assert_eq!(plain_id("../../etc"), None);
+        assert_eq!(key_of("https://abc:secret@host/1").as_deref(), Some("abc"));
+        assert_eq!(key_of("https://host/1"), None);
+    }
+
+    #[test]
+    fn the_attached_report_is_the_report() {
+        let bytes = b"{\"event_id\":\"9ec79c33ec9942ab8353589fcb2e04dc\"}\n\
+            {\"type\":\"event\"}\n{\"release\":\"demo@1.2\"}\n\
+            {\"type\":\"attachment\",\"length\":4,\"attachment_type\":\"event.minidump\"}\nMDMP\n\
+            {\"type\":\"session\"}\n{}\n";
+        let sent = of_envelope(&Envelope::parse(bytes, 10).unwrap()).unwrap();
+        assert_eq!((sent.kind, sent.bytes.as_slice()), ("minidump", b"MDMP".as_slice()));
+        assert_eq!(sent.release.as_deref(), Some("demo@1.2"));
+        assert_eq!(sent.attachments.len(), 1, "the event, and no session");
+        let session = b"{}\n{\"type\":\"session\"}\n{}\n";
+        assert!(of_envelope(&Envelope::parse(session, 10).unwrap()).is_none());
+    }
+}

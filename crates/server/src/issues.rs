@@ -1,0 +1,387 @@
+//! Issues: which one a report belongs to, and what is counted of each. Everything here is part of a transaction, so that
+//! counts equal rows at every moment.
+
+use crate::database::Result;
+use crate::time::now;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// What is known of a report once it was worked.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Facts {
+    /// The key that needs no names, the key by names; `None` where nothing tells the bug.
+    pub(crate) keys: Option<(String, Option<String>)>,
+    pub(crate) title: String,
+    pub(crate) kind: String,
+    pub(crate) owner: String,
+    pub(crate) why: String,
+    pub(crate) release: String,
+    pub(crate) os: String,
+    pub(crate) device: Option<String>,
+    pub(crate) happened: Option<String>,
+    pub(crate) incomplete: bool,
+    /// Images that want symbols: identity, name, architecture.
+    pub(crate) missing: Vec<(String, String, Option<String>)>,
+}
+
+/// Which report it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Which {
+    pub(crate) project: i64,
+    pub(crate) id: i64,
+    pub(crate) received: i64,
+    pub(crate) day: i64,
+}
+
+/// Writes down what a report is, and counts it: once, however often it is worked.
+pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Result<()> {
+    uncount(connection, which.id)?;
+    let issue = match &facts.keys {
+        Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts)?),
+        None => None,
+    };
+    connection
+        .prepare_cached(
+            "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
+             happened = ?8, incomplete = ?9 WHERE id = ?1",
+        )?
+        .execute(params![
+            which.id,
+            issue,
+            which.day,
+            facts.release,
+            facts.os,
+            facts.device,
+            facts.title,
+            facts.happened,
+            facts.incomplete
+        ])?;
+    connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([which.id])?;
+    for (image_id, name, arch) in &facts.missing {
+        connection
+            .prepare_cached(
+                "INSERT OR IGNORE INTO missing (project, image_id, report, name, arch) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![which.project, image_id, which.id, name, arch])?;
+    }
+    if let Some(issue) = issue {
+        regress(connection, issue, &facts.release)?;
+        add_to_day(connection, issue, which.day, &facts.release, &facts.os, 1)?;
+        connection
+            .prepare_cached(
+                "UPDATE issue SET count = count + 1, first = min(first, ?2), last = max(last, ?2) WHERE id = ?1",
+            )?
+            .execute(params![issue, which.received])?;
+    }
+    Ok(())
+}
+
+/// Takes back what was counted of a report.
+fn uncount(connection: &Connection, report: i64) -> Result<()> {
+    let mut statement = connection
+        .prepare_cached("SELECT issue, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL")?;
+    let counted: Option<(i64, i64, String, String)> = statement
+        .query_row([report], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .optional()?;
+    let Some((issue, day, release, os)) = counted else { return Ok(()) };
+    add_to_day(connection, issue, day, &release, &os, -1)?;
+    connection.prepare_cached("UPDATE issue SET count = count - 1 WHERE id = ?1")?.execute([issue])?;
+    connection.prepare_cached("UPDATE report SET issue = NULL WHERE id = ?1")?.execute([report])?;
+    Ok(())
+}
+
+fn add_to_day(connection: &Connection, issue: i64, day: i64, release: &str, os: &str, n: i64) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO issue_day (issue, day, release, os, n) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (issue, day, release, os) DO UPDATE SET n = n + excluded.n",
+        )?
+        .execute(params![issue, day, release, os, n])?;
+    if n < 0 {
+        connection
+            .prepare_cached(
+                "DELETE FROM issue_day WHERE issue = ?1 AND day = ?2 AND release = ?3 AND os = ?4 AND n <= 0",
+            )?
+            .execute(params![issue, day, release, os])?;
+    }
+    Ok(())
+}
+
+/// An issue that was resolved is open again once a release has it that had not: older ones are still in use.
+fn regress(connection: &Connection, issue: i64, release: &str) -> Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE issue SET state = 'open', regressed = ?3 WHERE id = ?1 AND state = 'resolved' \
+             AND NOT EXISTS (SELECT 1 FROM issue_day WHERE issue = ?1 AND release = ?2)",
+        )?
+        .execute(params![issue, release, now()])?;
+    Ok(())
+}
+
+/// The issue of a report's keys, by the rules of `backtrail::Groups`: a key by names decides; a key without names leads to an issue
+/// that has none yet, and never joins two that have.
+fn place(
+    connection: &Connection,
+    which: Which,
+    key: &str,
+    symbol_key: Option<&str>,
+    facts: &Facts,
+) -> Result<i64> {
+    let project = which.project;
+    let by_key = find(connection, project, key, false)?;
+    let Some(symbol_key) = symbol_key else {
+        return match by_key {
+            Some((issue, _)) => Ok(issue),
+            None => make(connection, which, key, None, facts),
+        };
+    };
+    let by_names = find(connection, project, symbol_key, true)?;
+    let nameless = by_key.filter(|(_, has_names)| !has_names);
+    match (by_names, nameless) {
+        (Some((issue, _)), Some((from, _))) => {
+            merge(connection, project, from, issue)?;
+            Ok(issue)
+        }
+        (Some((issue, _)), None) => {
+            lead(connection, project, key, false, issue)?;
+            Ok(issue)
+        }
+        (None, Some((issue, _))) => {
+            lead(connection, project, symbol_key, true, issue)?;
+            connection
+                .prepare_cached(
+                    "UPDATE issue SET has_names = 1, name = ?2, title = ?3, kind = ?4, owner = ?5, why = ?6 WHERE id = ?1",
+                )?
+                .execute(params![issue, symbol_key, facts.title, facts.kind, facts.owner, facts.why])?;
+            Ok(issue)
+        }
+        (None, None) => make(connection, which, key, Some(symbol_key), facts),
+    }
+}
+
+/// The issue that a key leads to, and whether it has names.
+fn find(connection: &Connection, project: i64, key: &str, by_names: bool) -> Result<Option<(i64, bool)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT issue.id, issue.has_names FROM issue_key JOIN issue ON issue.id = issue_key.issue \
+         WHERE issue_key.project = ?1 AND issue_key.key = ?2 AND issue_key.by_names = ?3",
+    )?;
+    Ok(statement
+        .query_row(params![project, key, by_names], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
+}
+
+fn lead(connection: &Connection, project: i64, key: &str, by_names: bool, issue: i64) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO issue_key (project, key, by_names, issue) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![project, key, by_names, issue])?;
+    Ok(())
+}
+
+fn make(
+    connection: &Connection,
+    which: Which,
+    key: &str,
+    symbol_key: Option<&str>,
+    facts: &Facts,
+) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO issue (project, name, title, kind, owner, why, has_names, first, last) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+        )?
+        .execute(params![
+            which.project,
+            symbol_key.unwrap_or(key),
+            facts.title,
+            facts.kind,
+            facts.owner,
+            facts.why,
+            symbol_key.is_some(),
+            which.received
+        ])?;
+    let issue = connection.last_insert_rowid();
+    lead(connection, which.project, key, false, issue)?;
+    if let Some(symbol_key) = symbol_key {
+        lead(connection, which.project, symbol_key, true, issue)?;
+    }
+    Ok(issue)
+}
+
+/// Makes two issues of a project one: what leads to `from` leads to `into` from now on. `false` where one of them is not there.
+pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64) -> Result<bool> {
+    let known: i64 = connection
+        .prepare_cached(
+            "SELECT count(*) FROM issue WHERE project = ?1 AND id IN (?2, ?3) AND merged_into IS NULL",
+        )?
+        .query_row(params![project, from, into], |row| row.get(0))?;
+    if from == into || known != 2 {
+        return Ok(false);
+    }
+    for sql in [
+        "UPDATE issue_key SET issue = ?2 WHERE issue = ?1",
+        "UPDATE report SET issue = ?2 WHERE issue = ?1",
+        "INSERT INTO issue_day (issue, day, release, os, n) \
+         SELECT ?2, day, release, os, n FROM issue_day WHERE issue = ?1 \
+         ON CONFLICT (issue, day, release, os) DO UPDATE SET n = n + excluded.n",
+        "UPDATE issue SET count = count + (SELECT count FROM issue WHERE id = ?1), \
+         first = min(first, (SELECT first FROM issue WHERE id = ?1)), \
+         last = max(last, (SELECT last FROM issue WHERE id = ?1)), \
+         has_names = max(has_names, (SELECT has_names FROM issue WHERE id = ?1)) WHERE id = ?2",
+        // Links to it lead on.
+        "UPDATE issue SET merged_into = ?2 WHERE id = ?1 OR merged_into = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([from, into])?;
+    }
+    connection.prepare_cached("DELETE FROM issue_day WHERE issue = ?1")?.execute([from])?;
+    connection.prepare_cached("UPDATE issue SET count = 0 WHERE id = ?1")?.execute([from])?;
+    Ok(true)
+}
+
+/// What is wrong with the counts, if anything: each equals the rows that it counts.
+pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for (sql, what) in [
+        (
+            "SELECT count(*) FROM issue WHERE count <> (SELECT count(*) FROM report WHERE report.issue = issue.id)",
+            "issues whose count is not that of their reports",
+        ),
+        (
+            "SELECT count(*) FROM issue WHERE count <> \
+             (SELECT coalesce(sum(n), 0) FROM issue_day WHERE issue_day.issue = issue.id)",
+            "issues whose count is not that of their days",
+        ),
+        (
+            "SELECT count(*) FROM blob WHERE refs <> (SELECT count(*) FROM report WHERE blob = digest) \
+             + (SELECT count(*) FROM attachment WHERE blob = digest) \
+             + (SELECT count(*) FROM symbol_file WHERE blob = digest)",
+            "files that other numbers of rows need than is counted",
+        ),
+    ] {
+        let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        if count > 0 {
+            faults.push(format!("{count} {what}"));
+        }
+    }
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::objects::Object;
+    use crate::projects;
+    use crate::queue::{self, NewReport};
+    use backtrail_testkit::TempDir;
+
+    fn facts(key: &str, names: Option<&str>, release: &str) -> Facts {
+        let keys = Some((key.to_owned(), names.map(str::to_owned)));
+        let title = names.unwrap_or(key).to_owned();
+        Facts { keys, title, release: release.to_owned(), ..Facts::default() }
+    }
+
+    fn with_reports(count: i64, test: impl FnOnce(&Connection) + Send + 'static) {
+        let directory = TempDir::new("server-issues");
+        let database = Database::open(&directory.join("db")).unwrap();
+        projects::first(&database).unwrap();
+        database
+            .write(move |connection| {
+                for number in 1..=count {
+                    let report = NewReport {
+                        project: 1,
+                        event_id: number.to_string(),
+                        is_clients_id: true,
+                        kind: "report",
+                        name: None,
+                        object: Object { digest: number.to_string(), size: 1 },
+                        release: None,
+                        attachments: Vec::new(),
+                    };
+                    queue::add(connection, &report, 0)?;
+                }
+                test(connection);
+                assert_eq!(faults(connection).unwrap(), Vec::<String>::new());
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    fn counted(connection: &Connection, report: i64, facts: &Facts) {
+        count(connection, Which { project: 1, id: report, received: report, day: 1 }, facts).unwrap();
+    }
+
+    fn issue_of(connection: &Connection, report: i64) -> i64 {
+        connection.query_row("SELECT issue FROM report WHERE id = ?1", [report], |row| row.get(0)).unwrap()
+    }
+
+    fn count_of(connection: &Connection, issue: i64) -> i64 {
+        connection.query_row("SELECT count FROM issue WHERE id = ?1", [issue], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn names_that_come_late_split_nothing() {
+        with_reports(3, |connection| {
+            counted(connection, 1, &facts("k", None, "1"));
+            counted(connection, 2, &facts("k", None, "1"));
+            assert_eq!(count_of(connection, issue_of(connection, 1)), 2);
+            counted(connection, 1, &facts("k", Some("names"), "1"));
+            // Another build of the same bug.
+            counted(connection, 3, &facts("other", Some("names"), "2"));
+            counted(connection, 2, &facts("k", Some("names"), "1"));
+            let issue = issue_of(connection, 1);
+            assert_eq!([issue_of(connection, 2), issue_of(connection, 3)], [issue, issue]);
+            assert_eq!(count_of(connection, issue), 3);
+            let title: String = connection
+                .query_row("SELECT title FROM issue WHERE id = ?1", [issue], |row| row.get(0))
+                .unwrap();
+            assert_eq!(title, "names");
+        });
+    }
+
+    #[test]
+    fn two_that_turn_out_to_be_one_are_merged() {
+        with_reports(3, |connection| {
+            counted(connection, 1, &facts("a", Some("names"), "1"));
+            counted(connection, 2, &facts("b", None, "1"));
+            assert_ne!(issue_of(connection, 1), issue_of(connection, 2));
+            counted(connection, 3, &facts("b", Some("names"), "1"));
+            assert_eq!(issue_of(connection, 2), issue_of(connection, 1));
+            assert_eq!(count_of(connection, issue_of(connection, 1)), 3);
+            // Worked again, whatever for, it counts once.
+            counted(connection, 3, &facts("b", Some("names"), "1"));
+            assert_eq!(count_of(connection, issue_of(connection, 1)), 3);
+        });
+    }
+
+    #[test]
+    fn a_new_release_brings_a_resolved_issue_back() {
+        with_reports(3, |connection| {
+            counted(connection, 1, &facts("a", None, "1"));
+            connection.execute("UPDATE issue SET state = 'resolved'", []).unwrap();
+            let state = || -> String {
+                connection.query_row("SELECT state FROM issue", [], |row| row.get(0)).unwrap()
+            };
+            counted(connection, 2, &facts("a", None, "1"));
+            assert_eq!(state(), "resolved", "the old release is still in use");
+            counted(connection, 3, &facts("a", None, "2"));
+            assert_eq!(state(), "open");
+        });
+    }
+
+    #[test]
+    fn only_a_projects_own_issues_are_merged() {
+        with_reports(2, |connection| {
+            counted(connection, 1, &facts("a", None, "1"));
+            counted(connection, 2, &facts("b", None, "1"));
+            let (one, two) = (issue_of(connection, 1), issue_of(connection, 2));
+            assert!(!merge(connection, 2, one, two).unwrap(), "another project");
+            assert!(!merge(connection, 1, one, one).unwrap());
+            assert!(merge(connection, 1, one, two).unwrap());
+            assert!(!merge(connection, 1, one, two).unwrap(), "it is no more");
+            assert_eq!(count_of(connection, two), 2);
+            counted(connection, 1, &facts("a", None, "1"));
+            assert_eq!(issue_of(connection, 1), two, "its key leads on");
+        });
+    }
+}

@@ -1,0 +1,36 @@
+//! Backtrail's server: takes crash reports and symbols from many clients, groups reports into issues, and shows them.
+//!
+//! [`Server::start`] runs everything in this process, with all data in one directory: SQLite, and files by their content. What
+//! reports mean is `backtrail`'s matter; this crate has protocols, database, work and pages.
+//!
+//! From a request to an issue: `http` takes it, `intake` tells its reports apart and keeps them, `work` reads and groups them,
+//! `pages` and `api` show them. Before a report is acknowledged its bytes and its row are on disk.
+#![forbid(unsafe_code)]
+
+mod analyses;
+mod api;
+mod config;
+mod database;
+pub mod envelope;
+mod error;
+pub mod form;
+mod http;
+mod intake;
+mod issues;
+mod objects;
+mod pages;
+mod projects;
+mod queue;
+mod secret;
+mod server;
+mod sessions;
+mod state;
+mod symbol_files;
+mod symbols;
+mod time;
+mod views;
+mod work;
+
+pub use config::{Config, SMALL_BODY, ServerLimits};
+pub use error::{ServerError, ServerErrorKind};
+pub use server::{Checked, FirstStart, Server, check};

@@ -1,0 +1,356 @@
+//! The pages: made here, without scripts, without anything from elsewhere.
+
+mod lists;
+mod page;
+
+use crate::analyses::analysis;
+use crate::api::as_attachment;
+use crate::http::{Refused, blocking};
+use crate::projects::{self, Project, Scope};
+use crate::sessions::{self, Session};
+use crate::state::{App, State};
+use crate::views::{self, Decision, Filter, STATES, Share};
+use axum::Router;
+use axum::extract::{Form, Path, Query, State as Shared};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+
+/// The paths of pages.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/", get(all_projects))
+        .route("/login", get(login).post(log_in))
+        .route("/logout", post(log_out))
+        .route("/style.css", get(|| async { style(page::STYLE) }))
+        .route("/report.css", get(|| async { style(backtrail_render::html::STYLE) }))
+        .route("/projects/{project}", get(issues))
+        .route("/projects/{project}/issues/{issue}", get(issue).post(decide))
+        .route("/projects/{project}/reports/{report}", get(report))
+        .route("/projects/{project}/reports/{report}/raw", get(raw_report))
+        .route("/projects/{project}/missing", get(missing))
+        .route("/projects/{project}/apart", get(apart))
+        .route("/projects/{project}/setup", get(setup))
+}
+
+fn style(text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "max-age=300")], text)
+        .into_response()
+}
+
+fn html(page: maud::Markup) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page.into_string()).into_response()
+}
+
+fn see(path: &str) -> Response {
+    let path = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, path)]).into_response()
+}
+
+/// What a page is made from: who asks, and of what project.
+struct Visit<'a> {
+    app: &'a State,
+    session: Session,
+    project: Project,
+}
+
+/// Makes a page of a project for somebody who logged in; others are asked to.
+async fn visit(
+    app: &App,
+    headers: HeaderMap,
+    uri: Uri,
+    project: String,
+    make: impl FnOnce(&Visit<'_>) -> Result<Response, Refused> + Send + 'static,
+) -> Response {
+    let made = blocking(app, move |app| {
+        let (session, project) = app.database.read(|connection| {
+            Ok((sessions::of(connection, &headers)?, projects::find(connection, &project)?))
+        })?;
+        let Some(session) = session else { return Ok(ask_to_log_in(&uri)) };
+        let allowed = |project: &Project| session.grant.allows(Scope::Read, project.id);
+        let project = project.filter(allowed).ok_or_else(Refused::not_found)?;
+        make(&Visit { app, session, project })
+    });
+    made.await.unwrap_or_else(|refused| problem(&refused))
+}
+
+fn problem(refused: &Refused) -> Response {
+    let mut response = html(page::problem(refused.message()));
+    *response.status_mut() = refused.status();
+    response
+}
+
+fn ask_to_log_in(uri: &Uri) -> Response {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let next: String = path.bytes().fold(String::new(), |mut next, byte| {
+        use std::fmt::Write as _;
+        let _ = if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
+            write!(next, "{}", char::from(byte))
+        } else {
+            write!(next, "%{byte:02X}")
+        };
+        next
+    });
+    see(&format!("/login?next={next}"))
+}
+
+#[derive(Deserialize)]
+struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+async fn login(Query(Next { next }): Query<Next>) -> Response {
+    html(page::login(&next, false))
+}
+
+#[derive(Deserialize)]
+struct Login {
+    token: String,
+    #[serde(default)]
+    next: String,
+}
+
+async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response {
+    let done = blocking(&app, move |app| {
+        let token = login.token.trim().to_owned();
+        let grant = app.database.read(|connection| projects::grant(connection, &token))?;
+        let Some(grant) = grant.filter(|grant| matches!(grant.scope, Scope::Read | Scope::Admin)) else {
+            let mut response = html(page::login(&login.next, true));
+            *response.status_mut() = StatusCode::FORBIDDEN;
+            return Ok(response);
+        };
+        let is_secure = app.config.url.as_deref().is_some_and(|url| url.starts_with("https://"));
+        let cookie =
+            app.database.write(move |connection| sessions::begin(connection, grant.token, is_secure))?;
+        // Only to pages of this server: browsers take `//` and `/\` for another one's.
+        let is_own =
+            login.next.starts_with('/') && !login.next.starts_with("//") && !login.next.contains('\\');
+        let mut response = see(if is_own { &login.next } else { "/" });
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        Ok(response)
+    });
+    done.await.unwrap_or_else(|refused| problem(&refused))
+}
+
+#[derive(Deserialize)]
+struct FormKey {
+    form_key: String,
+}
+
+async fn log_out(Shared(app): Shared<App>, headers: HeaderMap, Form(form): Form<FormKey>) -> Response {
+    let done = blocking(&app, move |app| {
+        let session = app.database.read(|connection| sessions::of(connection, &headers))?;
+        if let Some(session) = session.filter(|session| session.form_key == form.form_key) {
+            app.database.write(move |connection| sessions::end(connection, &session))?;
+        }
+        let mut response = see("/login");
+        if let Ok(cookie) = HeaderValue::from_str(&sessions::no_cookie()) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        Ok(response)
+    });
+    done.await.unwrap_or_else(|refused| problem(&refused))
+}
+
+async fn all_projects(Shared(app): Shared<App>, uri: Uri, headers: HeaderMap) -> Response {
+    let made = blocking(&app, move |app| {
+        let Some(session) = app.database.read(|connection| sessions::of(connection, &headers))? else {
+            return Ok(ask_to_log_in(&uri));
+        };
+        let rows = app.database.read(|connection| {
+            let all = projects::all(connection)?.into_iter();
+            let mine = all.filter(|project| session.grant.allows(Scope::Read, project.id));
+            mine.map(|project| Ok((views::states(connection, project.id)?, project)))
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(html(lists::projects(&session, &rows)))
+    });
+    made.await.unwrap_or_else(|refused| problem(&refused))
+}
+
+/// What a list of issues is asked for.
+#[derive(Deserialize)]
+struct Asked {
+    state: Option<String>,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    sort: String,
+    #[serde(default)]
+    offset: i64,
+}
+
+async fn issues(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    Query(asked): Query<Asked>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let Asked { state, text, sort, offset } = asked;
+        let state = state.unwrap_or_else(|| "open".to_owned());
+        let filter = Filter { state, text, sort, offset };
+        let rows = visit.app.database.read(|connection| {
+            let issues = views::issues(connection, visit.project.id, &filter)?.into_iter();
+            issues.map(|issue| Ok((views::days(connection, issue.id)?, issue))).collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(html(lists::issues(&visit.session, &visit.project, &filter, &rows)))
+    })
+    .await
+}
+
+async fn issue(
+    Shared(app): Shared<App>,
+    Path((project, issue)): Path<(String, i64)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let found = visit.app.database.read(|connection| {
+            let Some(issue) = views::issue(connection, project, issue)? else { return Ok(None) };
+            Ok(Some(lists::WholeIssue {
+                days: views::days(connection, issue.id)?,
+                releases: views::shares(connection, issue.id, Share::Release)?,
+                systems: views::shares(connection, issue.id, Share::System)?,
+                reports: views::reports(connection, &issue, 20)?,
+                issue,
+            }))
+        })?;
+        let whole = found.ok_or_else(Refused::not_found)?;
+        let latest = whole.reports.first().and_then(|report| analysis(visit.app, report).ok());
+        Ok(html(lists::issue(&visit.session, &visit.project, &whole, latest.as_ref())))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Decided {
+    form_key: String,
+    state: Option<String>,
+    assignee: Option<String>,
+    merge_into: Option<String>,
+}
+
+async fn decide(
+    Shared(app): Shared<App>,
+    Path((project, issue)): Path<(String, i64)>,
+    uri: Uri,
+    headers: HeaderMap,
+    Form(decided): Form<Decided>,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        if decided.form_key != visit.session.form_key {
+            return Err(Refused::new(
+                StatusCode::FORBIDDEN,
+                "the form is not of this server's pages, load it again",
+            ));
+        }
+        if decided.state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
+            return Err(Refused::bad("expected a state of open, resolved or ignored"));
+        }
+        let merge_into = match decided.merge_into.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+            Some(number) => Some(
+                number
+                    .trim_start_matches('#')
+                    .parse()
+                    .map_err(|_| Refused::bad("expected an issue's number"))?,
+            ),
+            None => None,
+        };
+        let assignee = decided.assignee.map(|name| name.trim().chars().take(100).collect());
+        let decision = Decision { state: decided.state, assignee, merge_into };
+        let project = visit.project.id;
+        let done = visit
+            .app
+            .database
+            .write(move |connection| views::decide(connection, project, issue, &decision))?;
+        if !done {
+            return Err(Refused::not_found());
+        }
+        Ok(see(&format!("/projects/{}/issues/{issue}", visit.project.slug)))
+    })
+    .await
+}
+
+async fn report(
+    Shared(app): Shared<App>,
+    Path((project, report)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
+        let found = found.ok_or_else(Refused::not_found)?;
+        let analysis = if found.state == "unreadable" { None } else { analysis(visit.app, &found).ok() };
+        Ok(html(lists::report(&visit.session, &visit.project, &found, analysis.as_ref())))
+    })
+    .await
+}
+
+async fn raw_report(
+    Shared(app): Shared<App>,
+    Path((project, report)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
+        let found = found.ok_or_else(Refused::not_found)?;
+        Ok(as_attachment(&found, visit.app.objects.get(&found.blob)?))
+    })
+    .await
+}
+
+async fn missing(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let rows = visit.app.database.read(|connection| views::missing(connection, project))?;
+        Ok(html(lists::missing(&visit.session, &visit.project, &rows)))
+    })
+    .await
+}
+
+async fn apart(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let rows = visit.app.database.read(|connection| views::apart(connection, project, 100))?;
+        Ok(html(lists::apart(&visit.session, &visit.project, &rows)))
+    })
+    .await
+}
+
+async fn setup(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+    visit(&app, headers, uri, project, move |visit| {
+        let url = match (&visit.app.config.url, host) {
+            (Some(url), _) => url.trim_end_matches('/').to_owned(),
+            (None, Some(host)) => format!("http://{host}"),
+            (None, None) => format!("http://{}", visit.app.config.listen),
+        };
+        Ok(html(lists::setup(&visit.session, &visit.project, &url)))
+    })
+    .await
+}

@@ -1,0 +1,316 @@
+//! Projects, issues, reports and missing symbols as pages.
+
+use super::page::{page, text};
+use crate::projects::Project;
+use crate::sessions::Session;
+use crate::time::shown;
+use crate::views::{DAYS, Filter, Issue, Missing, PAGE, Report, STATES};
+use backtrail::Analysis;
+use maud::{Markup, PreEscaped, html};
+
+pub(super) fn projects(session: &Session, rows: &[(Vec<(String, i64)>, Project)]) -> Markup {
+    page(
+        "Projects",
+        Some(session),
+        None,
+        &html! {
+            h1.plain { "Projects" }
+            ul.issues {
+                @for (states, project) in rows {
+                    li {
+                        p { a href=(format!("/projects/{}", project.slug)) { (text(&project.name)) } }
+                        p.faint {
+                            @if states.is_empty() {
+                                "no reports yet: " a href=(format!("/projects/{}/setup", project.slug)) { "set-up" }
+                            }
+                            @for (state, count) in states { (count) " " (state) " " }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+pub(super) fn issues(
+    session: &Session,
+    project: &Project,
+    filter: &Filter,
+    rows: &[([i64; DAYS], Issue)],
+) -> Markup {
+    let most = usize::try_from(PAGE).unwrap_or(usize::MAX);
+    let base = format!("/projects/{}", project.slug);
+    page(
+        &project.name,
+        Some(session),
+        Some(project),
+        &html! {
+            h1.plain { "Issues of " (text(&project.name)) }
+            form.filter method="get" action=(base) {
+                label { "State " select name="state" {
+                    @for state in STATES { option value=(state) selected[filter.state == state] { (state) } }
+                    option value="" selected[filter.state.is_empty()] { "all" }
+                } }
+                label { "Order " select name="sort" {
+                    @for (sort, name) in [("last", "last seen"), ("first", "first seen"), ("count", "most reports")] {
+                        option value=(sort) selected[filter.sort == sort] { (name) }
+                    }
+                } }
+                label { "Title has " input type="search" name="text" value=(filter.text); }
+                button { "Show" }
+            }
+            @if rows.is_empty() { p { "There are none." } }
+            ul.issues {
+                @for (days, issue) in rows.iter().take(most) {
+                    li {
+                        div {
+                            p {
+                                a href=(format!("{base}/issues/{}", issue.id)) { (text(&issue.title)) }
+                                @if issue.regressed { " " span.badge.app { "came back" } }
+                            }
+                            p.faint {
+                                (text(&issue.owner)) " · last " (shown(issue.last)) " · first " (shown(issue.first))
+                                @if issue.state != "open" { " · " (issue.state) }
+                                @if let Some(assignee) = &issue.assignee { " · " (text(assignee)) }
+                            }
+                        }
+                        (spark(days))
+                        p.count { (issue.count) }
+                    }
+                }
+            }
+            @if filter.offset > 0 || rows.len() > most {
+                form.filter method="get" action=(base) {
+                    input type="hidden" name="state" value=(filter.state);
+                    input type="hidden" name="sort" value=(filter.sort);
+                    input type="hidden" name="text" value=(filter.text);
+                    @if filter.offset > 0 {
+                        button name="offset" value=((filter.offset - PAGE).max(0)) { "Newer" }
+                    }
+                    @if rows.len() > most { button name="offset" value=(filter.offset.max(0) + PAGE) { "Older" } }
+                }
+            }
+        },
+    )
+}
+
+/// A bar for each day, the highest as high as the picture.
+fn spark(days: &[i64; DAYS]) -> Markup {
+    let highest = days.iter().copied().max().unwrap_or(0).max(1);
+    let total: i64 = days.iter().sum();
+    html! {
+        svg.spark viewBox=(format!("0 0 {} 20", DAYS * 4)) preserveAspectRatio="none" role="img"
+            aria-label=(format!("{total} reports in the last {DAYS} days, {highest} on one day at most")) {
+            @for (day, count) in days.iter().enumerate() {
+                @if *count > 0 {
+                    // What is there is seen, however little.
+                    @let height = (count * 20 / highest).max(1);
+                    rect x=(day * 4) y=(20 - height) width="3" height=(height) {}
+                }
+            }
+        }
+    }
+}
+
+/// Everything on an issue's page.
+pub(super) struct WholeIssue {
+    pub(super) issue: Issue,
+    pub(super) days: [i64; DAYS],
+    pub(super) releases: Vec<(String, i64)>,
+    pub(super) systems: Vec<(String, i64)>,
+    pub(super) reports: Vec<Report>,
+}
+
+pub(super) fn issue(
+    session: &Session,
+    project: &Project,
+    whole: &WholeIssue,
+    latest: Option<&Analysis>,
+) -> Markup {
+    let issue = &whole.issue;
+    let base = format!("/projects/{}", project.slug);
+    page(
+        &issue.title,
+        Some(session),
+        Some(project),
+        &html! {
+            p.subject { "Issue #" (issue.id) " · " (issue.state) @if issue.regressed { " · came back in a newer release" } }
+            h1.plain { (text(&issue.title)) }
+            p { (issue.count) @if issue.count == 1 { " report" } @else { " reports" } " · first " (shown(issue.first)) " · last " (shown(issue.last)) " · " (text(&issue.owner)) }
+            (spark(&whole.days))
+            form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                input type="hidden" name="form_key" value=(session.form_key);
+                @for (state, verb) in [("open", "Open"), ("resolved", "Resolve"), ("ignored", "Ignore")] {
+                    @if issue.state != state { button name="state" value=(state) { (verb) } }
+                }
+            }
+            form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                input type="hidden" name="form_key" value=(session.form_key);
+                label { "Assigned to " input name="assignee" value=(issue.assignee.as_deref().unwrap_or_default()); }
+                button { "Assign" }
+            }
+            form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                input type="hidden" name="form_key" value=(session.form_key);
+                label { "The same bug as issue " input name="merge_into" inputmode="numeric" size="6"; }
+                button { "Merge" }
+            }
+            div.two {
+                (shares("Releases", &whole.releases))
+                (shares("Systems", &whole.systems))
+            }
+            details {
+                summary { "Why these reports are one issue" }
+                ul { @for line in issue.why.lines() { li { (text(line)) } } }
+                p.faint { "Key " code { (text(&issue.key)) } }
+            }
+            (reports_table(&base, &whole.reports, "Latest reports"))
+            @if let Some(latest) = latest {
+                section.report aria-label="The latest report" { (body(latest)) }
+            }
+        },
+    )
+}
+
+fn shares(title: &str, rows: &[(String, i64)]) -> Markup {
+    html! {
+        section {
+            h2 { (title) }
+            table { @for (name, count) in rows { tr { td { (text(name)) } td.number { (count) } } } }
+        }
+    }
+}
+
+fn reports_table(base: &str, reports: &[Report], title: &str) -> Markup {
+    html! {
+        h2 { (title) }
+        div.scroll { table {
+            tr { th { "report" } th { "received" } th { "release" } th { "system" } th { "device" } th { "state" } }
+            @for report in reports {
+                tr {
+                    td { a href=(format!("{base}/reports/{}", report.event_id)) {
+                        code { (report.event_id.get(..8).unwrap_or_default()) }
+                    } }
+                    td { (shown(report.received)) }
+                    td { (text(report.release.as_deref().unwrap_or_default())) }
+                    td { (text(report.os.as_deref().unwrap_or_default())) }
+                    td { (text(report.device.as_deref().unwrap_or_default())) }
+                    td { (report.state) @if report.incomplete { ", misses symbols" } }
+                }
+            }
+        } }
+    }
+}
+
+/// The report as the program writes it, which escapes everything itself.
+fn body(analysis: &Analysis) -> Markup {
+    let mut out = Vec::new();
+    match backtrail_render::html::write_body(&mut out, analysis) {
+        Ok(()) => PreEscaped(String::from_utf8_lossy(&out).into_owned()),
+        Err(_) => html! { p.problem { "The report cannot be shown." } },
+    }
+}
+
+pub(super) fn report(
+    session: &Session,
+    project: &Project,
+    report: &Report,
+    analysis: Option<&Analysis>,
+) -> Markup {
+    let base = format!("/projects/{}", project.slug);
+    let title = report.title.as_deref().unwrap_or("Report");
+    page(
+        title,
+        Some(session),
+        Some(project),
+        &html! {
+            p.subject {
+                "Report " code { (report.event_id) } " · " (report.state) " · received " (shown(report.received))
+                @if let Some(issue) = report.issue {
+                    " · " a href=(format!("{base}/issues/{issue}")) { "issue #" (issue) }
+                }
+                " · " a href=(format!("{base}/reports/{}/raw", report.event_id)) { "as it came" }
+            }
+            @if let Some(problem) = &report.problem { p.problem { (text(problem)) } }
+            @match analysis {
+                Some(analysis) => (body(analysis)),
+                None => p { "It cannot be read." },
+            }
+        },
+    )
+}
+
+pub(super) fn missing(session: &Session, project: &Project, rows: &[Missing]) -> Markup {
+    page(
+        "Missing symbols",
+        Some(session),
+        Some(project),
+        &html! {
+            h1.plain { "Missing symbols" }
+            @if rows.is_empty() { p { "No report waits for any." } }
+            @else {
+                p { "Once these are uploaded, the reports that wait for them are worked again by themselves." }
+                div.scroll { table {
+                    tr { th { "image" } th { "identity" } th { "architecture" } th { "reports that wait" } th { "last" } }
+                    @for row in rows {
+                        tr {
+                            td { (text(&row.name)) }
+                            td { code { (text(&row.image_id)) } }
+                            td { (text(row.arch.as_deref().unwrap_or_default())) }
+                            td.number { (row.reports) }
+                            td { (shown(row.last)) }
+                        }
+                    }
+                } }
+            }
+        },
+    )
+}
+
+pub(super) fn apart(session: &Session, project: &Project, rows: &[Report]) -> Markup {
+    page(
+        "Reports without an issue",
+        Some(session),
+        Some(project),
+        &html! {
+            h1.plain { "Reports without an issue" }
+            p { "They wait to be worked, nobody can read them, or nothing tells which bug they are of." }
+            @for report in rows.iter().filter(|report| report.problem.is_some()).take(5) {
+                p.problem { (text(report.problem.as_deref().unwrap_or_default())) }
+            }
+            (reports_table(&format!("/projects/{}", project.slug), rows, "The latest"))
+        },
+    )
+}
+
+pub(super) fn setup(session: &Session, project: &Project, url: &str) -> Markup {
+    let key = project.key.as_deref().unwrap_or("KEY");
+    let (scheme, host) = url.split_once("://").unwrap_or(("http", url));
+    let dsn = format!("{scheme}://{key}@{host}/{}", project.id);
+    let api = format!("{scheme}://{key}@{host}/api/{}", project.id);
+    let query = format!("{url}/api/{}/minidump/?sentry_key={key}", project.id);
+    let snippets = [
+        ("Any report, by curl", format!("curl --data-binary @REPORT {api}/reports/")),
+        ("Sentry's clients, Python", format!("import sentry_sdk\nsentry_sdk.init(\"{dsn}\")")),
+        ("Sentry's clients, others", format!("DSN: {dsn}")),
+        ("Crashpad", format!("--url={query}")),
+        ("Breakpad, a minidump by curl", format!("curl -F upload_file_minidump=@FILE.dmp '{query}'")),
+    ];
+    page(
+        "Set-up",
+        Some(session),
+        Some(project),
+        &html! {
+            h1.plain { "Set-up of " (text(&project.name)) }
+            p { "The key in these lines adds reports and reads nothing: it may be in an app." }
+            @for (title, snippet) in &snippets {
+                h2 { (title) }
+                pre { (text_lines(snippet)) }
+            }
+        },
+    )
+}
+
+/// Lines of ours with an address of the request in them.
+fn text_lines(lines: &str) -> String {
+    lines.lines().map(text).collect::<Vec<_>>().join("\n")
+}

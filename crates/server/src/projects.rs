@@ -1,0 +1,178 @@
+//! Projects, the keys of their clients, and the tokens of people.
+
+use crate::database::{Database, Result};
+use crate::secret;
+use crate::time::now;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// A project.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Project {
+    pub(crate) id: i64,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+    /// The key that apps may have: it adds reports and reads nothing.
+    pub(crate) key: Option<String>,
+}
+
+/// What a key or token is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// Adds reports. Apps have it, so that anybody may have it.
+    Report,
+    /// Adds symbols and reads those of its project.
+    Symbols,
+    /// Reads everything of its project.
+    Read,
+    /// Everything, of all projects.
+    Admin,
+}
+
+impl Scope {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Symbols => "symbols",
+            Self::Read => "read",
+            Self::Admin => "admin",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Report, Self::Symbols, Self::Read, Self::Admin]
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+    }
+}
+
+/// Who asks, as far as a key or token tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Grant {
+    pub(crate) token: i64,
+    pub(crate) scope: Scope,
+    /// `None` for all projects.
+    pub(crate) project: Option<i64>,
+}
+
+impl Grant {
+    /// Whether it is good for that, of that project.
+    pub(crate) fn allows(&self, scope: Scope, project: i64) -> bool {
+        let is_of_project = self.project.is_none_or(|own| own == project);
+        is_of_project && (self.scope == scope || self.scope == Scope::Admin)
+    }
+}
+
+/// What the first start made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct First {
+    pub(crate) project: i64,
+    pub(crate) key: String,
+    pub(crate) token: String,
+}
+
+/// Makes the first project, its key and a token for people, where there is no project yet.
+pub(crate) fn first(database: &Database) -> Result<Option<First>> {
+    if database.read(|connection| Ok(all(connection)?.is_empty()))? {
+        let failed = |error| crate::database::DatabaseError::Thread(error);
+        let (key, token) = (secret::key().map_err(failed)?, secret::token().map_err(failed)?);
+        return database.write(move |connection| {
+            let project = create(connection, "default", "Default", &key)?;
+            add_token(connection, None, Scope::Admin, &token, "made by the first start")?;
+            Ok(Some(First { project, key, token }))
+        });
+    }
+    Ok(None)
+}
+
+/// Makes a project with a key for its clients.
+pub(crate) fn create(connection: &Connection, slug: &str, name: &str, key: &str) -> Result<i64> {
+    connection.execute(
+        "INSERT INTO project (slug, name, created) VALUES (?1, ?2, ?3)",
+        params![slug, name, now()],
+    )?;
+    let project = connection.last_insert_rowid();
+    connection.execute(
+        "INSERT INTO token (project, scope, digest, public, note, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![project, Scope::Report.as_str(), secret::digest(key.as_bytes()), key, "clients", now()],
+    )?;
+    Ok(project)
+}
+
+/// Keeps the digest of a new token.
+pub(crate) fn add_token(
+    connection: &Connection,
+    project: Option<i64>,
+    scope: Scope,
+    token: &str,
+    note: &str,
+) -> Result<i64> {
+    connection.execute(
+        "INSERT INTO token (project, scope, digest, note, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![project, scope.as_str(), secret::digest(token.as_bytes()), note, now()],
+    )?;
+    Ok(connection.last_insert_rowid())
+}
+
+/// All projects.
+pub(crate) fn all(connection: &Connection) -> Result<Vec<Project>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, slug, name, (SELECT public FROM token WHERE token.project = project.id \
+         AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1) FROM project ORDER BY name",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok(Project { id: row.get(0)?, slug: row.get(1)?, name: row.get(2)?, key: row.get(3)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The project that a path means: by its number or by its short name.
+pub(crate) fn find(connection: &Connection, name: &str) -> Result<Option<Project>> {
+    Ok(all(connection)?.into_iter().find(|project| project.slug == name || project.id.to_string() == name))
+}
+
+/// Whose a key or token is, and what it is good for.
+pub(crate) fn grant(connection: &Connection, token: &str) -> Result<Option<Grant>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, scope, project FROM token WHERE digest = ?1 AND revoked IS NULL")?;
+    grant_of(
+        statement
+            .query_row([secret::digest(token.as_bytes())], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))),
+    )
+}
+
+/// The same of a token by its number.
+pub(crate) fn grant_by_id(connection: &Connection, token: i64) -> Result<Option<Grant>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, scope, project FROM token WHERE id = ?1 AND revoked IS NULL")?;
+    grant_of(statement.query_row([token], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))))
+}
+
+fn grant_of(row: rusqlite::Result<(i64, String, Option<i64>)>) -> Result<Option<Grant>> {
+    let found = row.optional()?;
+    Ok(found.and_then(|(token, scope, project)| Some(Grant { token, scope: Scope::parse(&scope)?, project })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_testkit::TempDir;
+
+    #[test]
+    fn keys_are_good_for_their_project_alone() {
+        let directory = TempDir::new("server-projects");
+        let database = Database::open(&directory.join("db")).unwrap();
+        let one = first(&database).unwrap().unwrap();
+        assert_eq!(first(&database).unwrap(), None, "only once");
+        let two = database.write(|connection| create(connection, "two", "Two", "key-of-two")).unwrap();
+        let grant_of = |token: &str| database.read(|connection| grant(connection, token)).unwrap();
+        let key = grant_of(&one.key).unwrap();
+        assert!(key.allows(Scope::Report, one.project) && !key.allows(Scope::Report, two));
+        assert!(!key.allows(Scope::Read, one.project));
+        let admin = grant_of(&one.token).unwrap();
+        assert!(admin.allows(Scope::Read, two) && admin.allows(Scope::Symbols, one.project));
+        assert_eq!(grant_of("nobody's"), None);
+        let stored = std::fs::read(directory.join("db-wal")).unwrap();
+        let holds = |token: &str| stored.windows(token.len()).any(|bytes| bytes == token.as_bytes());
+        assert!(!holds(&one.token), "tokens are never stored");
+    }
+}

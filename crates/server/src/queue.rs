@@ -1,0 +1,299 @@
+//! Reports as rows: how they come in, which of them wait to be worked, and how that ends. A row's state is the queue.
+
+use crate::database::Result;
+use crate::objects::Object;
+use crate::time::now;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// A report whose bytes are on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct NewReport {
+    pub(crate) project: i64,
+    /// Its id, by the client or our own.
+    pub(crate) event_id: String,
+    /// Whether the client gave the id: then it alone tells whether the report is here already.
+    pub(crate) is_clients_id: bool,
+    pub(crate) kind: &'static str,
+    pub(crate) name: Option<String>,
+    pub(crate) object: Object,
+    pub(crate) release: Option<String>,
+    pub(crate) attachments: Vec<NewAttachment>,
+}
+
+/// What comes along with a report.
+#[derive(Clone, Debug)]
+pub(crate) struct NewAttachment {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) object: Object,
+}
+
+/// What became of a [`NewReport`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Added {
+    pub(crate) event_id: String,
+    pub(crate) is_new: bool,
+}
+
+/// Adds a report, unless it is here already: by its client's id, else by its content, in the last `window` milliseconds.
+pub(crate) fn add(connection: &Connection, report: &NewReport, window: i64) -> Result<Added> {
+    let now = now();
+    if !report.is_clients_id {
+        let mut statement = connection.prepare_cached(
+            "SELECT event_id FROM report WHERE project = ?1 AND blob = ?2 AND received > ?3 LIMIT 1",
+        )?;
+        let known = params![report.project, report.object.digest, now - window];
+        if let Some(event_id) = statement.query_row(known, |row| row.get(0)).optional()? {
+            return Ok(Added { event_id, is_new: false });
+        }
+    }
+    let mut statement = connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM report WHERE project = ?1 AND event_id = ?2)")?;
+    if statement.query_row(params![report.project, report.event_id], |row| row.get(0))? {
+        return Ok(Added { event_id: report.event_id.clone(), is_new: false });
+    }
+    need(connection, &report.object)?;
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO report (project, event_id, kind, name, blob, received, stated_release) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let NewReport { project, event_id, kind, name, object, release, .. } = report;
+    statement.execute(params![project, event_id, kind, name, object.digest, now, release])?;
+    let id = connection.last_insert_rowid();
+    for (attachment, position) in report.attachments.iter().zip(0_i64..) {
+        need(connection, &attachment.object)?;
+        let mut statement = connection.prepare_cached(
+            "INSERT INTO attachment (report, position, name, kind, blob) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?;
+        let NewAttachment { name, kind, object } = attachment;
+        statement.execute(params![id, position, name, kind, object.digest])?;
+    }
+    Ok(Added { event_id: report.event_id.clone(), is_new: true })
+}
+
+/// A further row needs a file.
+pub(crate) fn need(connection: &Connection, object: &Object) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO blob (digest, size, refs) VALUES (?1, ?2, 1) \
+         ON CONFLICT (digest) DO UPDATE SET refs = refs + 1",
+    )?;
+    let size = i64::try_from(object.size).unwrap_or(i64::MAX);
+    statement.execute(params![object.digest, size])?;
+    Ok(())
+}
+
+/// How many reports wait or are worked at this moment.
+pub(crate) fn waiting(connection: &Connection) -> Result<u64> {
+    let count: i64 = connection
+        .prepare_cached("SELECT count(*) FROM report WHERE state IN ('waiting', 'leased')")?
+        .query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
+/// A report that somebody works.
+#[derive(Clone, Debug)]
+pub(crate) struct Leased {
+    pub(crate) id: i64,
+    pub(crate) project: i64,
+    pub(crate) blob: String,
+    pub(crate) received: i64,
+    pub(crate) attempts: i64,
+    pub(crate) wanted: i64,
+    pub(crate) stated_release: Option<String>,
+}
+
+/// How often a report is tried.
+const MAX_ATTEMPTS: i64 = 3;
+
+/// Takes reports to work until then: those that wait, and those whose worker did not end in time. What was tried before is taken
+/// alone, so that a report that ends the server takes no others along; what was tried too often is set apart.
+pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result<Vec<Leased>> {
+    let now = now();
+    let mut statement = connection.prepare_cached(
+        "UPDATE report SET state = 'quarantined', lease_until = NULL, \
+         problem = coalesce(problem, 'working it ended the server or took too long') \
+         WHERE state IN ('waiting', 'leased') AND (lease_until IS NULL OR lease_until < ?1) AND attempts >= ?2",
+    )?;
+    statement.execute(params![now, MAX_ATTEMPTS])?;
+    let mut statement = connection.prepare_cached(
+        "UPDATE report SET state = 'leased', lease_until = ?2, attempts = attempts + 1 WHERE id IN \
+         (SELECT id FROM report WHERE state IN ('waiting', 'leased') AND attempts = ?4 \
+          AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until, id LIMIT ?3) \
+         RETURNING id, project, blob, received, attempts, wanted, stated_release",
+    )?;
+    let tried = first_tried(connection, now)?;
+    let Some(tried) = tried else { return Ok(Vec::new()) };
+    let count = if tried == 0 { i64::try_from(count).unwrap_or(1) } else { 1 };
+    let rows = statement.query_map(params![now, until, count, tried], |row| {
+        Ok(Leased {
+            id: row.get(0)?,
+            project: row.get(1)?,
+            blob: row.get(2)?,
+            received: row.get(3)?,
+            attempts: row.get(4)?,
+            wanted: row.get(5)?,
+            stated_release: row.get(6)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How often the next report was tried; `None` where none waits.
+fn first_tried(connection: &Connection, now: i64) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT attempts FROM report WHERE state IN ('waiting', 'leased') \
+         AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until, id LIMIT 1",
+    )?;
+    Ok(statement.query_row([now], |row| row.get(0)).optional()?)
+}
+
+/// A start: whoever had reports before has them no more.
+pub(crate) fn release(connection: &Connection) -> Result<()> {
+    connection
+        .execute("UPDATE report SET state = 'waiting', lease_until = NULL WHERE state = 'leased'", [])?;
+    Ok(())
+}
+
+/// Ends the work on a report: with that state, or waiting again where there is a newer reason to work it. `false` where somebody
+/// else has it meanwhile, so that nothing of this work may count.
+pub(crate) fn end(
+    connection: &Connection,
+    report: &Leased,
+    state: &str,
+    problem: Option<&str>,
+) -> Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE report SET state = CASE WHEN wanted = ?3 THEN ?4 ELSE 'waiting' END, lease_until = NULL, \
+         attempts = 0, problem = ?5 WHERE id = ?1 AND state = 'leased' AND attempts = ?2",
+    )?;
+    Ok(statement.execute(params![report.id, report.attempts, report.wanted, state, problem])? == 1)
+}
+
+/// The work on a report failed: it is tried later, or set apart after the last attempt.
+pub(crate) fn fail(connection: &Connection, report: &Leased, problem: &str, again_at: i64) -> Result<()> {
+    let is_last = report.attempts >= MAX_ATTEMPTS;
+    let (state, until) = if is_last { ("quarantined", None) } else { ("waiting", Some(again_at)) };
+    let mut statement = connection.prepare_cached(
+        "UPDATE report SET state = ?3, lease_until = ?4, problem = ?5 \
+         WHERE id = ?1 AND state = 'leased' AND attempts = ?2",
+    )?;
+    statement.execute(params![report.id, report.attempts, state, until, problem])?;
+    Ok(())
+}
+
+/// Symbols of these images came: reports that missed one are worked again. Returns how many.
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing uploads symbols yet"))]
+pub(crate) fn work_again(connection: &Connection, project: i64, image_ids: &[String]) -> Result<usize> {
+    // A worker that has one of them at this moment began before the symbols came: `wanted` tells it that it is not the last.
+    let mut statement = connection.prepare_cached(
+        "UPDATE report SET wanted = wanted + 1, \
+         attempts = CASE state WHEN 'leased' THEN attempts ELSE 0 END, \
+         state = CASE state WHEN 'leased' THEN 'leased' ELSE 'waiting' END, \
+         lease_until = CASE state WHEN 'leased' THEN lease_until ELSE NULL END \
+         WHERE project = ?1 AND id IN (SELECT report FROM missing WHERE project = ?1 AND image_id = ?2)",
+    )?;
+    let mut count = 0;
+    for image_id in image_ids {
+        count += statement.execute(params![project, image_id])?;
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::projects;
+    use backtrail_testkit::TempDir;
+
+    fn report(event_id: &str, is_clients_id: bool, content: &str) -> NewReport {
+        NewReport {
+            project: 1,
+            event_id: event_id.to_owned(),
+            is_clients_id,
+            kind: "report",
+            name: None,
+            object: Object { digest: content.to_owned(), size: 1 },
+            release: None,
+            attachments: Vec::new(),
+        }
+    }
+
+    fn with_database(test: impl FnOnce(&Connection) + Send + 'static) {
+        let directory = TempDir::new("server-queue");
+        let database = Database::open(&directory.join("db")).unwrap();
+        projects::first(&database).unwrap();
+        database
+            .write(move |connection| {
+                test(connection);
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn a_report_that_is_sent_again_is_one() {
+        with_database(|connection| {
+            let add = |report: &NewReport| add(connection, report, 1000).unwrap();
+            assert!(add(&report("a", true, "x")).is_new);
+            assert!(!add(&report("a", true, "y")).is_new, "the client's id tells");
+            assert!(add(&report("b", true, "x")).is_new, "the client says that it is another");
+            let again = add(&report("c", false, "x"));
+            assert!(!again.is_new && again.event_id != "c", "the content tells");
+            connection.execute("UPDATE report SET received = 0", []).unwrap();
+            assert!(add(&report("c", false, "x")).is_new, "much later it is another");
+            let refs: i64 = connection
+                .query_row("SELECT refs FROM blob WHERE digest = 'x'", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!((refs, waiting(connection).unwrap()), (3, 3));
+        });
+    }
+
+    #[test]
+    fn what_fails_three_times_is_set_apart() {
+        with_database(|connection| {
+            add(connection, &report("a", true, "x"), 0).unwrap();
+            for attempt in 1..=3 {
+                let leased = lease(connection, 10, now() + 60_000).unwrap();
+                assert_eq!(leased.len(), 1, "attempt {attempt}");
+                assert!(lease(connection, 10, now() + 60_000).unwrap().is_empty(), "somebody has it");
+                fail(connection, &leased[0], "no luck", now() - 1).unwrap();
+            }
+            assert!(lease(connection, 10, now() + 60_000).unwrap().is_empty());
+            let state: String =
+                connection.query_row("SELECT state FROM report", [], |row| row.get(0)).unwrap();
+            assert_eq!(state, "quarantined");
+        });
+    }
+
+    #[test]
+    fn a_worker_that_is_late_does_not_count() {
+        with_database(|connection| {
+            add(connection, &report("a", true, "x"), 0).unwrap();
+            let late = lease(connection, 1, now() - 1).unwrap().remove(0);
+            let other = lease(connection, 1, now() + 60_000).unwrap().remove(0);
+            assert!(!end(connection, &late, "done", None).unwrap());
+            assert!(end(connection, &other, "done", None).unwrap());
+            assert_eq!(waiting(connection).unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn symbols_that_come_meanwhile_are_looked_at() {
+        with_database(|connection| {
+            add(connection, &report("a", true, "x"), 0).unwrap();
+            let sql = "INSERT INTO missing (project, image_id, report, name) VALUES (1, 'id', 1, 'Demo')";
+            connection.execute(sql, []).unwrap();
+            let leased = lease(connection, 1, now() + 60_000).unwrap().remove(0);
+            assert_eq!(work_again(connection, 1, &["id".to_owned()]).unwrap(), 1);
+            assert_eq!(work_again(connection, 2, &["id".to_owned()]).unwrap(), 0, "another project's");
+            assert!(end(connection, &leased, "done", None).unwrap());
+            assert_eq!(waiting(connection).unwrap(), 1);
+            let again = lease(connection, 1, now() + 60_000).unwrap().remove(0);
+            assert!(end(connection, &again, "done", None).unwrap());
+            assert_eq!(waiting(connection).unwrap(), 0);
+            work_again(connection, 1, &["id".to_owned()]).unwrap();
+            assert_eq!(waiting(connection).unwrap(), 1);
+        });
+    }
+}

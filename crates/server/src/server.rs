@@ -1,0 +1,246 @@
+//! A server from its start to its end.
+
+use crate::api;
+use crate::config::Config;
+use crate::database::{Database, DatabaseError};
+use crate::error::ServerError;
+use crate::http;
+use crate::intake;
+use crate::issues;
+use crate::objects::Objects;
+use crate::pages;
+use crate::projects;
+use crate::queue;
+use crate::state::{App, State};
+use crate::symbol_files::SymbolFiles;
+use crate::symbols;
+use crate::work;
+use axum::Router;
+use axum::routing::get;
+use rusqlite::Connection;
+use rustix::fs::{FlockOperation, flock};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// Threads that do what blocks: as many writes are committed together.
+const MAX_BLOCKING: usize = 128;
+
+/// A server that runs.
+#[allow(missing_debug_implementations, reason = "threads have nothing to show")]
+pub struct Server {
+    app: App,
+    address: SocketAddr,
+    first: Option<FirstStart>,
+    stop: watch::Sender<bool>,
+    runtime: Runtime,
+    task: tokio::task::JoinHandle<()>,
+    workers: Vec<std::thread::JoinHandle<()>>,
+    /// Locked for as long as this server lives.
+    _lock: File,
+}
+
+/// What the first start made. The token is kept nowhere else.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FirstStart {
+    /// The address of the first project that Sentry's clients want.
+    pub dsn: String,
+    /// Where any report is sent: `curl --data-binary @FILE URL`.
+    pub reports: String,
+    /// The token that people log in with.
+    pub token: String,
+}
+
+impl Server {
+    /// Starts a server: from its return on it takes requests.
+    ///
+    /// # Errors
+    /// Where the directory, the database or the address cannot be used.
+    pub fn start(config: Config) -> Result<Self, ServerError> {
+        let data = config.data.clone();
+        let lock = lock(&data)?;
+        let files = |what: &'static str| {
+            let data = data.display().to_string();
+            move |error| ServerError::files(format!("{data}: {what}"), error)
+        };
+        let database = Database::open(&data.join(DATABASE))?;
+        let objects =
+            Objects::open(&data.join("objects")).map_err(files("cannot make the directory of files"))?;
+        let running = data.join("running");
+        if running.exists() {
+            // The last server was killed; requests that it did not answer may have left files.
+            objects.sweep(&database.read(digests)?).map_err(files("cannot remove what a crash left"))?;
+        }
+        File::create(&running).map_err(files("cannot write"))?;
+        let symbols = SymbolFiles::open(&data.join("symbols"))
+            .map_err(files("cannot make the directory of symbols"))?;
+        let first = projects::first(&database)?;
+        database.write(queue::release)?;
+        let waiting = database.read(queue::waiting)?;
+        let app: App = Arc::new(State::new(config, database, objects, symbols));
+        app.counters.waiting.store(waiting, Ordering::Relaxed);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .max_blocking_threads(MAX_BLOCKING)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(files("cannot start threads"))?;
+        let listen = app.config.listen;
+        let listener = runtime
+            .block_on(TcpListener::bind(listen))
+            .map_err(|error| ServerError::listen(format!("cannot listen at {listen}"), error))?;
+        let address = listener.local_addr().map_err(|error| ServerError::listen("no address", error))?;
+        let (stop, stopped) = watch::channel(false);
+        let workers = work::start(&app).map_err(files("cannot start threads"))?;
+        let limits = app.config.limits.clone();
+        let task = runtime.spawn(http::serve(listener, router(&app), limits, stopped));
+        let first = first.map(|first| {
+            let url = url(&app.config, address);
+            let (scheme, host) = url.split_once("://").unwrap_or(("http", &url));
+            FirstStart {
+                dsn: format!("{scheme}://{}@{host}/{}", first.key, first.project),
+                reports: format!("{scheme}://{}@{host}/api/{}/reports/", first.key, first.project),
+                token: first.token,
+            }
+        });
+        Ok(Self { app, address, first, stop, runtime, task, workers, _lock: lock })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address for people.
+    pub fn url(&self) -> String {
+        url(&self.app.config, self.address)
+    }
+
+    /// What the first start made; `None` for later ones.
+    pub fn first_start(&self) -> Option<&FirstStart> {
+        self.first.as_ref()
+    }
+
+    /// Waits until the process is asked to end (SIGTERM, SIGINT), then stops.
+    pub fn run(self) {
+        self.runtime.block_on(asked_to_end());
+        self.stop();
+    }
+
+    /// Answers what was begun, commits what waits, and ends.
+    pub fn stop(self) {
+        let Self { app, stop, runtime, task, workers, .. } = self;
+        let _ = stop.send(true);
+        let _ = runtime.block_on(task);
+        drop(runtime);
+        app.bell.close();
+        for worker in workers {
+            let _ = worker.join();
+        }
+        app.database.close();
+        let _ = fs::remove_file(app.config.data.join("running"));
+    }
+}
+
+/// The database's file.
+const DATABASE: &str = "backtrail.sqlite";
+
+/// What `serve --check` found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Checked {
+    /// The version of the database's schema.
+    pub schema: usize,
+    /// What is wrong, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// Looks whether a server's data is whole; changes nothing, and may run beside a server.
+///
+/// # Errors
+/// Where there is no database that can be read.
+pub fn check(data: &Path) -> Result<Checked, ServerError> {
+    let path = data.join(DATABASE);
+    fs::metadata(&path).map_err(|error| ServerError::files(path.display().to_string(), error))?;
+    let (schema, sound) = Database::check(&path)?;
+    let objects = Objects::at(&data.join("objects"));
+    let mut problems = Vec::new();
+    if sound != "ok" {
+        problems.push(format!("the database is broken: {sound}"));
+    }
+    let database = Database::open_to_read(&path);
+    problems.extend(database.read(issues::faults)?);
+    for digest in database.read(digests)? {
+        if fs::metadata(objects.path(&digest)).is_err() {
+            problems.push(format!("the file {digest} is missing"));
+        }
+    }
+    Ok(Checked { schema, problems })
+}
+
+fn lock(data: &Path) -> Result<File, ServerError> {
+    let failed = |error| ServerError::files(data.display().to_string(), error);
+    fs::create_dir_all(data).map_err(failed)?;
+    let file =
+        File::options().create(true).truncate(false).write(true).open(data.join("lock")).map_err(failed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(ServerError::in_use(format!("{}: another server uses it", data.display())))
+        }
+        Err(error) => Err(failed(error.into())),
+    }
+}
+
+fn digests(connection: &Connection) -> Result<HashSet<String>, DatabaseError> {
+    let mut statement = connection.prepare("SELECT digest FROM blob")?;
+    let digests = statement.query_map([], |row| row.get(0))?;
+    Ok(digests.collect::<rusqlite::Result<_>>()?)
+}
+
+fn url(config: &Config, address: SocketAddr) -> String {
+    let url = config.url.clone().unwrap_or_else(|| format!("http://{address}"));
+    url.trim_end_matches('/').to_owned()
+}
+
+fn router(app: &App) -> Router {
+    let headers = {
+        let app = Arc::clone(app);
+        axum::middleware::from_fn(move |request, next| http::with_headers(Arc::clone(&app), request, next))
+    };
+    Router::new()
+        .route("/health", get(|| async { "ok\n" }))
+        .merge(api::routes())
+        .merge(intake::routes())
+        .merge(pages::routes())
+        .merge(symbols::routes())
+        .fallback(|| async { http::Refused::not_found() })
+        .layer(headers)
+        .with_state(Arc::clone(app))
+}
+
+async fn asked_to_end() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        let terminate = async {
+            match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+                Ok(mut signal) => drop(signal.recv().await),
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt => {}
+            () = terminate => {}
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = interrupt.await;
+}

@@ -1,0 +1,63 @@
+//! People who logged in: a cookie that only this server knows, and forms that only its pages send.
+
+use crate::database::{DatabaseError, Result};
+use crate::projects::{self, Grant};
+use crate::secret;
+use crate::time::{DAY, now};
+use axum::http::{HeaderMap, header};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// The cookie's name.
+const COOKIE: &str = "backtrail";
+
+/// How long somebody stays logged in.
+const LONGEST: i64 = 30 * DAY;
+
+/// Somebody who logged in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Session {
+    pub(crate) grant: Grant,
+    /// What forms bring along, to tell that they are of this server's pages.
+    pub(crate) form_key: String,
+    secret: String,
+}
+
+/// Begins a session, and returns the cookie for it.
+pub(crate) fn begin(connection: &Connection, token: i64, is_secure: bool) -> Result<String> {
+    let secret = secret::token().map_err(DatabaseError::Thread)?;
+    connection.execute("DELETE FROM session WHERE expires < ?1", [now()])?;
+    connection.execute(
+        "INSERT INTO session (digest, token, expires) VALUES (?1, ?2, ?3)",
+        params![secret::digest(secret.as_bytes()), token, now() + LONGEST],
+    )?;
+    let secure = if is_secure { "; Secure" } else { "" };
+    Ok(format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}", LONGEST / 1000))
+}
+
+/// Ends a session.
+pub(crate) fn end(connection: &Connection, session: &Session) -> Result<()> {
+    connection
+        .execute("DELETE FROM session WHERE digest = ?1", [secret::digest(session.secret.as_bytes())])?;
+    Ok(())
+}
+
+/// The cookie that takes the other one's place.
+pub(crate) fn no_cookie() -> String {
+    format!("{COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+}
+
+/// Who asks, if they logged in.
+pub(crate) fn of(connection: &Connection, headers: &HeaderMap) -> Result<Option<Session>> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let Some((_, secret)) = pairs.find(|(name, _)| *name == COOKIE) else { return Ok(None) };
+    let mut statement =
+        connection.prepare_cached("SELECT token FROM session WHERE digest = ?1 AND expires > ?2")?;
+    let known = params![secret::digest(secret.as_bytes()), now()];
+    let token: Option<i64> = statement.query_row(known, |row| row.get(0)).optional()?;
+    let Some(token) = token else { return Ok(None) };
+    let grant = projects::grant_by_id(connection, token)?;
+    let form_key = secret::digest(format!("form {secret}").as_bytes());
+    Ok(grant.map(|grant| Session { grant, form_key, secret: secret.to_owned() }))
+}

@@ -1,0 +1,98 @@
+//! What all requests and workers share.
+
+use crate::config::Config;
+use crate::database::Database;
+use crate::objects::Objects;
+use crate::symbol_files::SymbolFiles;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// A server's parts.
+pub(crate) struct State {
+    pub(crate) config: Config,
+    pub(crate) database: Database,
+    pub(crate) objects: Objects,
+    pub(crate) symbols: SymbolFiles,
+    /// Wakes the workers.
+    pub(crate) bell: Bell,
+    /// Places for large bodies.
+    pub(crate) large: Arc<Semaphore>,
+    pub(crate) counters: Counters,
+}
+
+/// The state as handlers get it.
+pub(crate) type App = Arc<State>;
+
+impl State {
+    pub(crate) fn new(config: Config, database: Database, objects: Objects, symbols: SymbolFiles) -> Self {
+        let large = Arc::new(Semaphore::new(config.limits.large_bodies.max(1)));
+        let (bell, counters) = (Bell::default(), Counters::default());
+        Self { config, database, objects, symbols, bell, large, counters }
+    }
+}
+
+/// What was counted since the start, for `/metrics`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    /// Requests that were answered.
+    pub(crate) requests: AtomicU64,
+    /// Reports that were accepted.
+    pub(crate) accepted: AtomicU64,
+    /// Reports that wait or are worked; near enough for back-pressure.
+    pub(crate) waiting: AtomicU64,
+    /// Requests that were refused.
+    pub(crate) refused: AtomicU64,
+    /// Reports that were worked.
+    pub(crate) worked: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// Wakes those who wait for work, and says when there will be none any more.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<Rung>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Rung {
+    times: u64,
+    closed: bool,
+}
+
+impl Bell {
+    /// There is work.
+    pub(crate) fn ring(&self) {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner).times += 1;
+        self.changed.notify_all();
+    }
+
+    /// The server is about to end.
+    pub(crate) fn close(&self) {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    /// How often it rang.
+    pub(crate) fn times(&self) -> u64 {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner).times
+    }
+
+    /// Waits until it rang more often than `seen`, is closed, or that time is over: a lease may have run out.
+    pub(crate) fn wait(&self, seen: u64, longest: Duration) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = |rung: &mut Rung| rung.times == seen && !rung.closed;
+        drop(self.changed.wait_timeout_while(rung, longest, waits));
+    }
+}

@@ -1,0 +1,282 @@
+//! What is shown of projects, issues and reports: queries, each of one project.
+
+use crate::database::Result;
+use crate::time::{day, now};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+/// An issue in a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Issue {
+    pub(crate) id: i64,
+    pub(crate) title: String,
+    pub(crate) kind: String,
+    pub(crate) owner: String,
+    pub(crate) why: String,
+    pub(crate) key: String,
+    pub(crate) state: String,
+    pub(crate) assignee: Option<String>,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) count: i64,
+    pub(crate) regressed: bool,
+}
+
+const ISSUE: &str =
+    "id, title, kind, owner, why, name, state, assignee, first, last, count, regressed IS NOT NULL";
+
+fn issue_of(row: &Row<'_>) -> rusqlite::Result<Issue> {
+    Ok(Issue {
+        id: row.get(0)?,
+        title: row.get(1)?,
+        kind: row.get(2)?,
+        owner: row.get(3)?,
+        why: row.get(4)?,
+        key: row.get(5)?,
+        state: row.get(6)?,
+        assignee: row.get(7)?,
+        first: row.get(8)?,
+        last: row.get(9)?,
+        count: row.get(10)?,
+        regressed: row.get(11)?,
+    })
+}
+
+/// Which issues are shown, and in which order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Filter {
+    /// `open`, `resolved`, `ignored`; empty for all.
+    pub(crate) state: String,
+    /// What the title has in it.
+    pub(crate) text: String,
+    /// `count`, `first`, or by the last report.
+    pub(crate) sort: String,
+    pub(crate) offset: i64,
+}
+
+/// Issues that are shown at a time.
+pub(crate) const PAGE: i64 = 50;
+
+/// The issues of a project, one more than are shown at a time where there are more.
+pub(crate) fn issues(connection: &Connection, project: i64, filter: &Filter) -> Result<Vec<Issue>> {
+    let order = match filter.sort.as_str() {
+        "count" => "count DESC, id DESC",
+        "first" => "first DESC, id DESC",
+        _ => "last DESC, id DESC",
+    };
+    let sql = format!(
+        "SELECT {ISSUE} FROM issue WHERE project = ?1 AND merged_into IS NULL AND count > 0 \
+         AND (?2 = '' OR state = ?2) AND (?3 = '' OR instr(lower(title), lower(?3)) > 0) \
+         ORDER BY {order} LIMIT ?4 OFFSET ?5"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let values = params![project, filter.state, filter.text, PAGE + 1, filter.offset.max(0)];
+    let rows = statement.query_map(values, issue_of)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// An issue; one that was merged leads to that which it is a part of.
+pub(crate) fn issue(connection: &Connection, project: i64, id: i64) -> Result<Option<Issue>> {
+    let sql = format!(
+        "SELECT {ISSUE} FROM issue WHERE project = ?1 AND id = coalesce(\
+         (SELECT merged_into FROM issue WHERE id = ?2 AND project = ?1), ?2)"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row(params![project, id], issue_of).optional()?)
+}
+
+/// Days of a spark line.
+pub(crate) const DAYS: usize = 30;
+
+/// How many reports each of the last days had, the oldest first.
+pub(crate) fn days(connection: &Connection, issue: i64) -> Result<[i64; DAYS]> {
+    let today = day(now());
+    let first = today - DAYS as i64 + 1;
+    let mut statement = connection
+        .prepare_cached("SELECT day, sum(n) FROM issue_day WHERE issue = ?1 AND day >= ?2 GROUP BY day")?;
+    let rows = statement.query_map(params![issue, first], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
+    let mut days = [0; DAYS];
+    for row in rows {
+        let (day, count) = row?;
+        if let Some(slot) = usize::try_from(day - first).ok().and_then(|at| days.get_mut(at)) {
+            *slot = count;
+        }
+    }
+    Ok(days)
+}
+
+/// How often an issue was seen in each release, or on each system: the most frequent first.
+pub(crate) fn shares(connection: &Connection, issue: i64, column: Share) -> Result<Vec<(String, i64)>> {
+    let column = match column {
+        Share::Release => "release",
+        Share::System => "os",
+    };
+    let sql = format!(
+        "SELECT {column}, sum(n) FROM issue_day WHERE issue = ?1 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([issue], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What reports of an issue are told apart by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Share {
+    Release,
+    System,
+}
+
+/// A report in a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Report {
+    pub(crate) event_id: String,
+    pub(crate) project: i64,
+    pub(crate) state: String,
+    pub(crate) problem: Option<String>,
+    pub(crate) kind: String,
+    pub(crate) name: Option<String>,
+    pub(crate) blob: String,
+    pub(crate) received: i64,
+    pub(crate) issue: Option<i64>,
+    pub(crate) title: Option<String>,
+    pub(crate) release: Option<String>,
+    pub(crate) os: Option<String>,
+    pub(crate) device: Option<String>,
+    pub(crate) happened: Option<String>,
+    pub(crate) incomplete: bool,
+}
+
+const REPORT: &str = "event_id, project, state, problem, kind, name, blob, received, issue, title, \
+coalesce(release, stated_release), os, device, happened, incomplete";
+
+fn report_of(row: &Row<'_>) -> rusqlite::Result<Report> {
+    Ok(Report {
+        event_id: row.get(0)?,
+        project: row.get(1)?,
+        state: row.get(2)?,
+        problem: row.get(3)?,
+        kind: row.get(4)?,
+        name: row.get(5)?,
+        blob: row.get(6)?,
+        received: row.get(7)?,
+        issue: row.get(8)?,
+        title: row.get(9)?,
+        release: row.get(10)?,
+        os: row.get(11)?,
+        device: row.get(12)?,
+        happened: row.get(13)?,
+        incomplete: row.get(14)?,
+    })
+}
+
+/// A report by its id, or by the first 16 digits of it, which minidumps' clients get.
+pub(crate) fn report(connection: &Connection, project: i64, event_id: &str) -> Result<Option<Report>> {
+    let sql = format!(
+        "SELECT {REPORT} FROM report WHERE project = ?1 AND event_id >= ?2 AND event_id < ?3 LIMIT 2"
+    );
+    let is_id = matches!(event_id.len(), 16 | 32) && event_id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_id {
+        return Ok(None);
+    }
+    let event_id = event_id.to_ascii_lowercase();
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![project, event_id, format!("{event_id}g")], report_of)?;
+    let mut found: Vec<_> = rows.collect::<rusqlite::Result<_>>()?;
+    // Two that begin alike: which one is meant is not known.
+    Ok(found.pop().filter(|_| found.is_empty()))
+}
+
+/// An issue's reports, the latest first.
+pub(crate) fn reports(connection: &Connection, issue: &Issue, count: i64) -> Result<Vec<Report>> {
+    let sql = format!("SELECT {REPORT} FROM report WHERE issue = ?1 ORDER BY id DESC LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![issue.id, count], report_of)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Reports of a project that belong to no issue: nothing tells their bug, nobody can read them, or they still wait.
+pub(crate) fn apart(connection: &Connection, project: i64, count: i64) -> Result<Vec<Report>> {
+    let sql =
+        format!("SELECT {REPORT} FROM report WHERE project = ?1 AND issue IS NULL ORDER BY id DESC LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![project, count], report_of)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// An image whose symbols reports wait for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Missing {
+    pub(crate) image_id: String,
+    pub(crate) name: String,
+    pub(crate) arch: Option<String>,
+    pub(crate) reports: i64,
+    pub(crate) last: i64,
+}
+
+/// Missing symbols, those that most reports wait for first.
+pub(crate) fn missing(connection: &Connection, project: i64) -> Result<Vec<Missing>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT missing.image_id, missing.name, missing.arch, count(*), max(report.received) \
+         FROM missing JOIN report ON report.id = missing.report WHERE missing.project = ?1 \
+         GROUP BY missing.image_id ORDER BY 4 DESC, 5 DESC LIMIT 200",
+    )?;
+    let rows = statement.query_map([project], |row| {
+        Ok(Missing {
+            image_id: row.get(0)?,
+            name: row.get(1)?,
+            arch: row.get(2)?,
+            reports: row.get(3)?,
+            last: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// How many reports a project has in each state.
+pub(crate) fn states(connection: &Connection, project: i64) -> Result<Vec<(String, i64)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT state, count(*) FROM report WHERE project = ?1 GROUP BY state ORDER BY state",
+    )?;
+    let rows = statement.query_map([project], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What people decide about an issue.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Decision {
+    pub(crate) state: Option<String>,
+    /// Empty for nobody.
+    pub(crate) assignee: Option<String>,
+    pub(crate) merge_into: Option<i64>,
+}
+
+/// The states that an issue may have.
+pub(crate) const STATES: [&str; 3] = ["open", "resolved", "ignored"];
+
+/// Does what people decided. `false` where there is no such issue, or what is to be merged is not there.
+pub(crate) fn decide(connection: &Connection, project: i64, issue: i64, decision: &Decision) -> Result<bool> {
+    let is_there: bool = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND project = ?2 AND merged_into IS NULL)",
+        )?
+        .query_row([issue, project], |row| row.get(0))?;
+    if !is_there {
+        return Ok(false);
+    }
+    if let Some(state) = &decision.state {
+        connection
+            .prepare_cached(
+                "UPDATE issue SET state = ?2, regressed = NULL, \
+                 resolved = CASE ?2 WHEN 'resolved' THEN ?3 ELSE NULL END WHERE id = ?1",
+            )?
+            .execute(params![issue, state, now()])?;
+    }
+    if let Some(assignee) = &decision.assignee {
+        connection
+            .prepare_cached("UPDATE issue SET assignee = nullif(?2, '') WHERE id = ?1")?
+            .execute(params![issue, assignee])?;
+    }
+    match decision.merge_into {
+        Some(into) => crate::issues::merge(connection, project, issue, into),
+        None => Ok(true),
+    }
+}

@@ -1,0 +1,178 @@
+//! Workers: take reports that wait, find names, explain, attribute, group, and count.
+
+use crate::analyses;
+use crate::database::Result;
+use crate::issues::{self, Facts, Which};
+use crate::queue::{self, Leased};
+use crate::state::{App, State};
+use crate::time::{day, now};
+use backtrail::{Analysis, AnalysisError, Grouped, Image, Limits, SymbolStatus};
+use rusqlite::Connection;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Reports that a worker takes at a time; they are committed together.
+const TOGETHER: usize = 16;
+
+/// How long a worker has them, in milliseconds.
+const LEASE: i64 = 15 * 60_000;
+
+/// When a report that failed is tried again, in milliseconds.
+const AGAIN: i64 = 5_000;
+
+/// How often is looked for what nobody rang for.
+const PATROL: Duration = Duration::from_secs(5);
+
+/// Images of one report whose symbols it may wait for.
+const MAX_MISSING: usize = 256;
+
+/// Starts the workers. They end when the bell is closed.
+pub(crate) fn start(app: &App) -> io::Result<Vec<JoinHandle<()>>> {
+    let count = match app.config.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    };
+    let start = |number: usize| {
+        let app = Arc::clone(app);
+        // Stacks of many thousand frames and deep names are read by recursion that has limits; they fit in this.
+        let builder = std::thread::Builder::new().name(format!("worker-{number}")).stack_size(16 << 20);
+        builder.spawn(move || work(&app))
+    };
+    (0..count.min(256)).map(start).collect()
+}
+
+fn work(app: &State) {
+    while !app.bell.is_closed() {
+        let seen = app.bell.times();
+        match some(app) {
+            Ok(0) => app.bell.wait(seen, PATROL),
+            Ok(_) => {}
+            Err(error) => {
+                crate::http::eprint_problem(&error.to_string());
+                app.bell.wait(seen, PATROL);
+            }
+        }
+    }
+}
+
+/// Works some reports, and returns how many there were.
+fn some(app: &State) -> Result<usize> {
+    let leased = app.database.write(|connection| queue::lease(connection, TOGETHER, now() + LEASE))?;
+    let count = leased.len();
+    if count == 0 {
+        return Ok(0);
+    }
+    let mut done = Vec::with_capacity(count);
+    for report in leased {
+        let worked = catch_unwind(AssertUnwindSafe(|| one(app, &report)));
+        done.push((report, worked.unwrap_or_else(|_| Worked::Failed("a fault of the server".to_owned()))));
+    }
+    let ended = app.database.write(move |connection| {
+        let mut ended = 0;
+        for (report, worked) in &done {
+            ended += u64::from(finish(connection, report, worked)?);
+        }
+        Ok(ended)
+    })?;
+    app.counters.worked.fetch_add(ended, Ordering::Relaxed);
+    let waiting = app.database.read(queue::waiting)?;
+    app.counters.waiting.store(waiting, Ordering::Relaxed);
+    Ok(count)
+}
+
+/// What became of a report.
+enum Worked {
+    Read(Box<Facts>),
+    /// Nobody can read it.
+    Unreadable(String),
+    /// It may go better another time.
+    Failed(String),
+}
+
+/// Writes down what became of a report; whether the work on it ended.
+fn finish(connection: &Connection, report: &Leased, worked: &Worked) -> Result<bool> {
+    match worked {
+        Worked::Read(facts) => {
+            if !queue::end(connection, report, "done", None)? {
+                return Ok(false);
+            }
+            let (received, day) = (report.received, day(report.received));
+            let which = Which { project: report.project, id: report.id, received, day };
+            issues::count(connection, which, facts)?;
+            Ok(true)
+        }
+        Worked::Unreadable(why) => queue::end(connection, report, "unreadable", Some(why)),
+        Worked::Failed(why) => {
+            queue::fail(connection, report, why, now() + AGAIN)?;
+            Ok(false)
+        }
+    }
+}
+
+fn one(app: &State, report: &Leased) -> Worked {
+    let bytes = match app.objects.get(&report.blob) {
+        Ok(bytes) => bytes,
+        Err(error) => return Worked::Failed(format!("its bytes cannot be read: {error}")),
+    };
+    if analyses::is_core(&bytes) {
+        return Worked::Unreadable(analyses::NO_CORES.to_owned());
+    }
+    let symbols = app.symbols.of_project(report.project);
+    let grouped = match Grouped::new(&bytes, &symbols, &Limits::default()) {
+        Ok(grouped) => grouped,
+        Err(AnalysisError::Report(error)) => return Worked::Unreadable(error.to_string()),
+        Err(AnalysisError::Capture(error)) => return Worked::Unreadable(error.to_string()),
+        Err(other) => return Worked::Unreadable(other.to_string()),
+    };
+    if grouped.report.is_empty() {
+        return Worked::Unreadable("expected a process, an exception, threads or images".to_owned());
+    }
+    Worked::Read(Box::new(facts(&grouped.analysis(), report.stated_release.as_deref())))
+}
+
+fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
+    let report = &analysis.report;
+    let group = analysis.group.as_ref();
+    let title = match group {
+        Some(group) => group.title(&analysis.explanation),
+        None => analysis.explanation.title.clone(),
+    };
+    let owner = match &analysis.attribution.name {
+        Some(name) => format!("{} {name}", analysis.attribution.verdict.as_str()),
+        None => analysis.attribution.verdict.as_str().to_owned(),
+    };
+    let release = report.process.version.as_deref().or(stated_release).unwrap_or("unknown");
+    let images =
+        std::iter::once(&report.process).chain(&report.processes).flat_map(|process| &process.images);
+    Facts {
+        keys: group.map(|group| (group.key.clone(), group.symbol_key.clone())),
+        title: shortened(&title),
+        kind: group.map(|group| shortened(&group.kind)).unwrap_or_default(),
+        owner: shortened(&owner),
+        why: group.map(|group| group.why.join("\n")).unwrap_or_default(),
+        release: shortened(release),
+        os: shortened(report.os.as_deref().unwrap_or("unknown")),
+        device: report.device.as_deref().map(shortened),
+        happened: report.time.as_deref().map(shortened),
+        incomplete: analysis.is_incomplete(),
+        missing: images.filter_map(missing).take(MAX_MISSING).collect(),
+    }
+}
+
+/// An image that further symbols would help.
+fn missing(image: &Image) -> Option<(String, String, Option<String>)> {
+    let wants = image.symbols.is_incomplete() || image.symbols.status == SymbolStatus::ExportsOnly;
+    let id = image.id.filter(|_| wants)?;
+    Some((id.to_string(), shortened(&image.name), image.arch.map(|arch| arch.name().to_owned())))
+}
+
+/// Texts of reports are shown in lists.
+fn shortened(text: &str) -> String {
+    if text.len() <= MAX_TEXT { text.to_owned() } else { text.chars().take(MAX_TEXT).collect() }
+}
+
+const MAX_TEXT: usize = 300;

@@ -1,0 +1,165 @@
+//! What clients send is kept, once, or refused.
+
+use crate::client::{Running, request};
+use backtrail_testkit::fixtures;
+use std::io::Write as _;
+
+const ID: &str = "9ec79c33ec9942ab8353589fcb2e04dc";
+
+fn report(name: &str) -> Vec<u8> {
+    std::fs::read(fixtures().join("sample/reports").join(name)).unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+/// What no reader takes for more than its magic.
+const MINIDUMP: &[u8] = b"MDMP\x93\xa7\0\0\0\0\0\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+#[test]
+fn any_report_by_curl() {
+    let server = Running::start();
+    let bytes = report("null-member.crash");
+    let first = server.send("/api/1/reports/", &bytes);
+    assert_eq!(first.status, 200, "{}", first.text());
+    let id = first.json()["ids"][0].as_str().unwrap().to_owned();
+    assert_eq!(server.send("/api/default/reports", &bytes).json()["ids"][0], id.as_str(), "sent again");
+    let two = [bytes.as_slice(), b"\n", &report("watchdog.crash")].concat();
+    assert_eq!(server.send("/api/1/reports/", &gzip(&two)).json()["ids"].as_array().unwrap().len(), 2);
+    assert_eq!(server.number("SELECT count(*) FROM report"), 3);
+    assert_eq!(server.send("/api/1/reports/", b" \n").status, 400);
+}
+
+#[test]
+fn keys_are_asked_for() {
+    let server = Running::start();
+    let bytes = report("null-member.crash");
+    let with = |name: &str, value: &str| server.post("/api/1/reports/", &[(name, value)], &bytes).status;
+    assert_eq!(server.post("/api/1/reports/", &[], &bytes).status, 401);
+    assert_eq!(with("Authorization", "Bearer 0123"), 401);
+    assert_eq!(server.send("/api/2/reports/", &bytes).status, 401, "no such project, or not this key's");
+    assert_eq!(with("Authorization", &format!("Bearer {}", server.token)), 200);
+    let sentry = format!("Sentry sentry_version=7, sentry_key={}, sentry_client=x/1", server.key);
+    assert_eq!(with("X-Sentry-Auth", &sentry), 200);
+}
+
+#[test]
+fn envelopes() {
+    let server = Running::start();
+    let event = format!("{{\"event_id\":\"{ID}\",\"release\":\"demo@1.0\",\"platform\":\"native\"}}");
+    let mut envelope = format!(
+        "{{\"event_id\":\"{ID}\"}}\n{{\"type\":\"event\"}}\n{event}\n\
+         {{\"type\":\"attachment\",\"attachment_type\":\"event.minidump\",\"length\":{}}}\n",
+        MINIDUMP.len()
+    )
+    .into_bytes();
+    envelope.extend_from_slice(MINIDUMP);
+    let path = format!("/api/1/envelope/?sentry_key={}", server.key);
+    for _ in 0..2 {
+        let answer = server.post(&path, &[("Content-Encoding", "gzip")], &gzip(&envelope));
+        assert_eq!((answer.status, answer.json()["id"].as_str()), (200, Some(ID)), "{}", answer.text());
+    }
+    let kept = "SELECT count(*) FROM report WHERE kind = 'minidump' AND stated_release = 'demo@1.0'";
+    assert_eq!(server.number(kept), 1);
+    assert_eq!(server.number("SELECT count(*) FROM attachment WHERE kind = 'event'"), 1);
+    // The key in the envelope itself.
+    let dsn = format!("{{\"dsn\":\"http://{}@localhost/1\"}}\n{{\"type\":\"session\"}}\n{{}}\n", server.key);
+    assert_eq!(server.post("/api/1/envelope/", &[], dsn.as_bytes()).status, 200);
+    assert_eq!(server.post("/api/1/envelope/", &[], b"{}\n{\"type\":\"session\"}\n{}\n").status, 401);
+    assert_eq!(server.send("/api/1/envelope/", b"nonsense").status, 400);
+    assert_eq!(server.number("SELECT count(*) FROM report"), 1);
+}
+
+#[test]
+fn events_alone() {
+    let server = Running::start();
+    let event = format!("{{\"event_id\":\"{ID}\",\"message\":\"x\"}}");
+    assert_eq!(server.send("/api/1/store/", event.as_bytes()).json()["id"].as_str(), Some(ID));
+    assert_eq!(server.send("/api/1/store/", b"[]").status, 400);
+}
+
+#[test]
+fn minidumps_of_crashpad_and_breakpad() {
+    let server = Running::start();
+    let field = |name: &str, file: &str, bytes: &[u8]| {
+        let head =
+            format!("--XX\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n").into_bytes();
+        [head.as_slice(), bytes, b"\r\n"].concat()
+    };
+    let form = [
+        field("prod", "", b"Demo"),
+        field("ver", "", b"1.2.3"),
+        field("upload_file_minidump", "; filename=\"a.dmp\"", MINIDUMP),
+        field("log", "; filename=\"log.txt\"", b"hello"),
+        b"--XX--\r\n".to_vec(),
+    ]
+    .concat();
+    let path = format!("/api/1/minidump/?sentry_key={}&product=Demo&guid=1", server.key);
+    let headers = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Encoding", "gzip")];
+    let answer = server.post(&path, &headers, &gzip(&form));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let id = answer.text();
+    assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+    assert_eq!(server.number("SELECT count(*) FROM report WHERE stated_release = '1.2.3'"), 1);
+    assert_eq!(server.number("SELECT count(*) FROM attachment"), 2);
+    let raw = [MINIDUMP, b"other"].concat();
+    assert_eq!(server.send("/api/1/minidump", &gzip(&raw)).status, 200);
+    assert_eq!(server.send("/api/1/minidump/", b"nonsense").status, 400);
+    assert_eq!(server.number("SELECT count(*) FROM report"), 2);
+}
+
+#[test]
+fn clients_that_know_how_to_wait_are_asked_to() {
+    let server = Running::with(|config| config.limits.waiting = 0);
+    let answer = server.send("/api/1/envelope/", b"{}\n{\"type\":\"event\"}\n{}\n");
+    assert_eq!(answer.status, 429);
+    assert!(answer.head.contains("retry-after: 60"), "{}", answer.head);
+    assert_eq!(server.send("/api/1/minidump/", MINIDUMP).status, 200);
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let server = Running::with(|config| {
+        config.limits.body = 1 << 20;
+        config.limits.reports = 1;
+    });
+    assert_eq!(server.send("/api/1/reports/", &vec![b'x'; (1 << 20) + 1]).status, 413);
+    let bomb = server.post(
+        &format!("/api/1/store/?sentry_key={}", server.key),
+        &[("Content-Encoding", "gzip")],
+        &gzip(&vec![b' '; 64 << 20]),
+    );
+    assert_eq!(bomb.status, 413);
+    let two = [report("null-member.crash"), report("watchdog.crash")].concat();
+    assert_eq!(server.send("/api/1/reports/", &two).status, 413);
+    assert_eq!(server.number("SELECT count(*) FROM report"), 0);
+}
+
+#[test]
+fn a_second_server_leaves_the_directory_alone() {
+    let server = Running::start();
+    let config = backtrail_server::Config::new(server.directory.join("data"));
+    let error = backtrail_server::Server::start(config).err().unwrap();
+    assert_eq!(error.kind(), backtrail_server::ServerErrorKind::InUse);
+    assert_eq!(request(server.address, "GET", "/health", &[], b"").text(), "ok\n");
+}
+
+#[test]
+fn cores_are_not_taken_whatever_brings_them() {
+    let server = Running::start();
+    // An ELF header of a core for x86-64, and nothing else.
+    let mut core = [&b"\x7fELF\x02\x01\x01"[..], &[0; 57]].concat();
+    (core[16], core[18], core[20], core[52], core[54]) = (4, 62, 1, 64, 56);
+    assert_eq!(server.send("/api/1/reports/", &core).status, 415);
+    let head = format!(
+        "{{}}\n{{\"type\":\"attachment\",\"attachment_type\":\"event.applecrashreport\",\"length\":{}}}\n",
+        core.len()
+    );
+    assert_eq!(server.send("/api/1/envelope/", &[head.as_bytes(), &core].concat()).status, 200);
+    server.settle();
+    let refused = "SELECT count(*) FROM report WHERE state = 'unreadable' AND problem LIKE '%ELF cores%'";
+    assert_eq!(server.number(refused), 1);
+}

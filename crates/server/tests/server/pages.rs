@@ -1,0 +1,110 @@
+//! Pages: for those who logged in, of their projects, with nothing of a stranger's in them that browsers obey.
+
+use crate::client::{Answer, Running, request};
+use backtrail_testkit::fixtures;
+
+impl Running {
+    /// Logs in, and returns the cookie.
+    fn log_in(&self) -> String {
+        let form = [("Content-Type", "application/x-www-form-urlencoded")];
+        let answer = self.post("/login", &form, format!("token={}", self.token).as_bytes());
+        assert_eq!(answer.status, 303, "{}", answer.text());
+        let cookie = answer.head.lines().find(|line| line.starts_with("set-cookie:")).unwrap().to_owned();
+        assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
+        let cookie = cookie.split_once(':').unwrap().1.split(';').next().unwrap();
+        cookie.trim().to_owned()
+    }
+
+    fn page(&self, cookie: &str, path: &str) -> Answer {
+        request(self.address, "GET", path, &[("Cookie", cookie)], b"")
+    }
+
+    fn submit(&self, cookie: &str, path: &str, form: &str) -> Answer {
+        let headers = [("Cookie", cookie), ("Content-Type", "application/x-www-form-urlencoded")];
+        self.post(path, &headers, form.as_bytes())
+    }
+}
+
+fn form_key(page: &str) -> &str {
+    page.split_once("name=\"form_key\" value=\"").unwrap().1.split('"').next().unwrap()
+}
+
+#[test]
+fn strangers_are_asked_to_log_in() {
+    let server = Running::start();
+    for path in ["/", "/projects/default", "/projects/default/issues/1", "/projects/none"] {
+        let answer = server.page("", path);
+        assert_eq!(answer.status, 303, "{path}");
+        assert!(answer.head.contains("location: /login?next=/"), "{}", answer.head);
+    }
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let with = |token: &str| server.post("/login", &form, format!("token={token}").as_bytes()).status;
+    assert_eq!(with("wrong"), 403);
+    assert_eq!(with(&server.key), 403, "clients' keys read nothing");
+    let elsewhere = format!("token={}&next=//evil.example/", server.token);
+    assert!(server.post("/login", &form, elsewhere.as_bytes()).head.contains("location: /\r\n"));
+}
+
+#[test]
+fn what_people_see() {
+    let server = Running::start();
+    let report = std::fs::read(fixtures().join("sample/reports/null-member.ips")).unwrap();
+    let id = server.send("/api/1/reports/", &report).json()["ids"][0].as_str().unwrap().to_owned();
+    server.settle();
+    let cookie = server.log_in();
+    assert!(server.page(&cookie, "/").text().contains("/projects/default"));
+    let issues = server.page(&cookie, "/projects/default").text();
+    assert!(issues.contains("Null pointer access") && issues.contains("<svg"), "{issues}");
+    let path = "/projects/default/issues/1";
+    let issue = server.page(&cookie, path);
+    assert!(issue.head.contains("content-security-policy: default-src 'none'"), "{}", issue.head);
+    let text = issue.text();
+    assert!(text.contains("Why these reports are one issue") && text.contains("Likely causes"), "{text}");
+    assert!(!text.contains("<script"), "{text}");
+    let report = server.page(&cookie, &format!("/projects/default/reports/{id}")).text();
+    assert!(report.contains("read at 0x10"), "{report}");
+    for (path, has) in
+        [("missing", "reports that wait"), ("apart", "Without an issue"), ("setup", "sentry_sdk.init")]
+    {
+        let page = server.page(&cookie, &format!("/projects/default/{path}"));
+        assert!(page.status == 200 && page.text().contains(has), "{path}: {}", page.text());
+    }
+    assert_eq!(server.page(&cookie, "/projects/none").status, 404);
+    // A form counts only with what its page has.
+    assert_eq!(server.submit(&cookie, path, "form_key=guess&state=resolved").status, 403);
+    let good = format!("form_key={}&state=resolved", form_key(&text));
+    assert_eq!(server.submit(&cookie, path, &good).status, 303);
+    assert!(server.page(&cookie, "/projects/default").text().contains("There are none."));
+    assert_eq!(server.submit(&cookie, "/logout", &good).status, 303);
+    assert_eq!(server.page(&cookie, "/").status, 303, "the session is no more");
+}
+
+#[test]
+fn markup_of_strangers_stays_text() {
+    let server = Running::start();
+    let evil = "<script>alert(1)</script>\u{202e}\"'><img src=x onerror=alert(1)>";
+    let event = serde_json::json!({
+        "event_id": "9ec79c33ec9942ab8353589fcb2e04dc",
+        "release": evil,
+        "platform": "python",
+        "contexts": { "os": { "name": evil, "version": evil }, "device": { "model": evil } },
+        "exception": { "values": [{ "type": evil, "value": evil, "stacktrace": { "frames": [
+            { "function": evil, "module": evil, "filename": evil, "lineno": 1, "in_app": true } ] } }] },
+    });
+    assert_eq!(server.send("/api/1/store/", event.to_string().as_bytes()).status, 200);
+    server.settle();
+    let cookie = server.log_in();
+    let mut shown = 0;
+    for path in ["", "/issues/1", "/reports/9ec79c33ec9942ab8353589fcb2e04dc", "/apart", "/missing"] {
+        let page = server.page(&cookie, &format!("/projects/default{path}"));
+        let text = page.text();
+        assert!(
+            !text.contains("<script") && !text.contains("<img") && !text.contains('\u{202e}'),
+            "{path}: {text}"
+        );
+        shown += usize::from(text.contains("&lt;script&gt;"));
+    }
+    assert!(shown > 1, "the text is shown, as text");
+    let query = server.page(&cookie, "/projects/default?text=%22%3E%3Cscript%3E").text();
+    assert!(!query.contains("<script"), "{query}");
+}

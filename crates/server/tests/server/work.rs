@@ -1,0 +1,151 @@
+//! What becomes of reports: issues, counts, answers of the API.
+
+use crate::client::{Answer, Running, request};
+use backtrail_testkit::fixtures;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// The sample's reports with what their issues are called.
+fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(fixtures().join("sample/reports").join(name)).unwrap()
+}
+
+impl Running {
+    /// Waits until nothing waits to be worked.
+    pub(crate) fn settle(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while self.number("SELECT count(*) FROM report WHERE state IN ('waiting', 'leased')") > 0 {
+            assert!(Instant::now() < end, "reports are not worked");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn issues(&self, query: &str) -> Vec<Value> {
+        let answer = self.get(&format!("/api/v1/projects/1/issues{query}"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["issues"].as_array().unwrap().clone()
+    }
+
+    fn decide(&self, issue: &Value, decision: &Value) -> Answer {
+        let bearer = format!("Bearer {}", self.token);
+        let path = format!("/api/v1/projects/1/issues/{}", issue["id"]);
+        self.post(&path, &[("Authorization", &bearer)], decision.to_string().as_bytes())
+    }
+}
+
+#[test]
+fn reports_become_issues() {
+    let server = Running::start();
+    let null = server.send("/api/1/reports/", &sample("null-member.ips")).json();
+    server.send("/api/1/reports/", &sample("null-member.crash"));
+    server.send("/api/1/reports/", &sample("watchdog.ips"));
+    server.send("/api/1/reports/", b"nothing that anybody reads");
+    server.settle();
+    let issues = server.issues("?sort=count");
+    assert_eq!(issues.len(), 2, "{issues:#?}");
+    let first = &issues[0];
+    assert_eq!(first["count"], 2, "one bug, two forms of its report");
+    assert!(first["title"].as_str().unwrap().starts_with("Null pointer access"), "{first}");
+    assert!(!first["why"].as_array().unwrap().is_empty());
+    let whole = server.get(&format!("/api/v1/projects/1/issues/{}", first["id"])).json();
+    assert_eq!(whole["releases"].as_array().unwrap().len(), 1);
+    assert_eq!(whole["days"].as_array().unwrap().last().unwrap(), 2);
+    let id = null["ids"][0].as_str().unwrap();
+    let report = server.get(&format!("/api/v1/projects/1/reports/{id}")).json();
+    assert_eq!((&report["state"], &report["issue"]), (&json!("done"), &first["id"]));
+    assert_eq!(report["report"]["explanation"]["title"], "Null pointer access: read at 0x10");
+    let raw = server.get(&format!("/api/v1/projects/1/reports/{id}/raw"));
+    assert_eq!(raw.body, sample("null-member.ips"));
+    assert!(raw.head.contains("content-disposition: attachment"), "{}", raw.head);
+    assert!(raw.head.contains("x-content-type-options: nosniff"), "{}", raw.head);
+    assert_eq!(server.number("SELECT count(*) FROM report WHERE state = 'unreadable'"), 1);
+    assert!(server.number("SELECT count(*) FROM missing") > 0, "there are no symbols yet");
+    let missing = server.get("/api/v1/projects/1/missing").json();
+    assert_eq!(missing["missing"][0]["reports"], 3, "{missing:#}");
+    let metrics = server.get("/metrics").text();
+    assert!(metrics.contains("backtrail_reports_accepted_total 4"), "{metrics}");
+    assert_eq!(server.check(), Vec::<String>::new());
+}
+
+impl Running {
+    fn check(&self) -> Vec<String> {
+        backtrail_server::check(&self.directory.join("data")).unwrap().problems
+    }
+}
+
+#[test]
+fn people_decide() {
+    let server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.send("/api/1/reports/", &sample("watchdog.ips"));
+    server.settle();
+    let issues = server.issues("");
+    let (one, two) = (&issues[0], &issues[1]);
+    let answer = server.decide(one, &json!({ "state": "resolved", "assignee": "ann" }));
+    assert_eq!((&answer.json()["state"], &answer.json()["assignee"]), (&json!("resolved"), &json!("ann")));
+    assert_eq!(server.issues("?state=open").len(), 1);
+    assert_eq!(server.decide(one, &json!({ "state": "gone" })).status, 400);
+    assert_eq!(server.decide(one, &json!({ "merge_into": 99 })).status, 404);
+    let merged = server.decide(one, &json!({ "merge_into": two["id"] })).json();
+    assert_eq!(
+        (&merged["id"], &merged["count"]),
+        (&two["id"], &json!(2)),
+        "the answer is what it is a part of"
+    );
+    assert_eq!(server.issues("").len(), 1);
+    assert_eq!(server.check(), Vec::<String>::new());
+}
+
+#[test]
+fn clients_keys_read_nothing() {
+    let server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.settle();
+    let bearer = format!("Bearer {}", server.key);
+    for path in ["/api/v1/projects/1/issues", "/api/v1/projects/1/issues/1", "/api/v1/projects/1/missing"] {
+        let with = |headers: &[(&str, &str)]| request(server.address, "GET", path, headers, b"").status;
+        assert_eq!(with(&[("Authorization", &bearer)]), 403, "{path}");
+        assert_eq!(with(&[]), 401, "{path}");
+    }
+    assert_eq!(server.get("/api/v1/projects/2/issues").status, 401);
+    let nothing = request(server.address, "GET", "/api/v1/projects", &[("Authorization", &bearer)], b"");
+    assert_eq!(nothing.json(), json!({ "projects": [] }));
+}
+
+#[test]
+fn symbols_that_come_late_heal_old_issues() {
+    let server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.settle();
+    let before = server.issues("");
+    assert!(!before[0]["title"].as_str().unwrap().contains("celsius"), "{before:#?}");
+    // As an upload does it.
+    let symbols = server.directory.join("data/symbols/1");
+    std::fs::create_dir_all(&symbols).unwrap();
+    copy_all(&fixtures().join("sample/symbols"), &symbols);
+    let mut server = server;
+    server.restart();
+    let missing = "UPDATE report SET state = 'waiting', wanted = wanted + 1";
+    let path = server.directory.join("data/backtrail.sqlite");
+    rusqlite::Connection::open(path).unwrap().execute(missing, []).unwrap();
+    server.send("/api/1/reports/", &sample("null-member.crash"));
+    server.settle();
+    let after = server.issues("");
+    assert_eq!(after.len(), 1, "no issue is split: {after:#?}");
+    assert_eq!((&after[0]["id"], &after[0]["count"]), (&before[0]["id"], &json!(2)));
+    assert!(after[0]["title"].as_str().unwrap().contains("celsius"), "{after:#?}");
+    assert_eq!(server.check(), Vec::<String>::new());
+}
+
+fn copy_all(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_all(&entry.path(), &place);
+        } else {
+            std::fs::copy(entry.path(), place).unwrap();
+        }
+    }
+}
