@@ -169,6 +169,11 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         self.uncalled.get().filter(|address| self.at.is_some_and(|at| at.raw() == *address))
     }
 
+    /// Whether this is where a function starts that nothing has called.
+    fn was_not_called(&self, address: FrameAddress) -> bool {
+        matches!(address, FrameAddress::Exact(at) if self.uncalled.get() == Some(at))
+    }
+
     #[inline(never)]
     fn step_otherwise(&mut self) -> Step {
         let Some(address) = self.at else { return self.first() };
@@ -234,11 +239,15 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.is_no_code(address, Avma::new(place.cfa)) {
             return Some(Step::Failed(Failure::NotCode(address)));
         }
+        let caller = self.caller_address(address);
+        if self.scanned > 0 && self.was_not_called(caller) {
+            return Some(Step::Failed(Failure::NotCalled(address)));
+        }
         let place = Place { return_address: Some(address.get()), ..place };
         let family = self.registers.family();
         rule.commit(&mut self.registers, self.memory, &place, self.wanted, family);
         self.registers.set(family.pc(), address.get());
-        let address = self.caller_address(address);
+        let address = caller;
         self.at = Some(address);
         let stack_pointer = Avma::new(place.cfa);
         let trust = rule.trust();
@@ -279,6 +288,9 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             return self.go(next);
         }
         if self.is_compiled_and_uncalled(here, &site) {
+            if self.scanned > 0 {
+                return Step::Failed(Failure::NotCalled(here.address.raw()));
+            }
             self.uncalled.set(Some(here.address.raw()));
             return Step::EndOfStack(End::ThreadStart);
         }
@@ -294,6 +306,10 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         match stepped {
             Ok(Ok(next)) if is_uncalled && self.is_code(next.address.raw()) == Some(false) => {
                 Step::EndOfStack(End::ThreadStart)
+            }
+            // What a guess led to and nothing has called shows that the guess was wrong: a pointer to a function, not a caller.
+            Ok(Ok(next)) if self.scanned > 0 && self.was_not_called(next.address) => {
+                Step::Failed(Failure::NotCalled(next.address.raw()))
             }
             Ok(Ok(next)) => self.go(next),
             Ok(Err(end)) => Step::EndOfStack(end),

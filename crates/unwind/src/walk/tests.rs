@@ -206,6 +206,31 @@ fn scanning_takes_what_follows_a_call() {
 }
 
 #[test]
+fn a_guess_that_leads_to_what_nothing_has_called_claims_no_end() {
+    // A function without a table, found callers with tables, and a pointer to a function: what `qsort` keeps of `compare`.
+    let mut code = calls(0x100);
+    code[0x80..].fill(0x90);
+    let functions: [(u64, u64, &[u8]); 3] = [
+        (TEXT + 0x20, 0x20, &[0x0e, 16]),
+        (TEXT + 0x40, 0x40, &[0x0e, 16]),
+        (TEXT + 0xc0, 0x40, &[0x0e, 16]),
+    ];
+    let tables = eh_frame(&functions, b"");
+    let mut case = Case::new(Arch::X86_64, &code).with_eh_frame(&tables).at(LOADED + 0x11);
+    case.stack = vec![1, LOADED + 0x2d, 7, LOADED + 0x50, 7, LOADED + 0xc0, 1, 1];
+    let guessed =
+        [(LOADED + 0x11, Trust::Context), (LOADED + 0x2d, Trust::Scan), (LOADED + 0x50, Trust::Cfi)];
+    let not_called = WalkEnd::Failed(Failure::NotCalled(Avma::new(LOADED + 0xc0)));
+    assert_eq!(case.walk(), (guessed.to_vec(), not_called));
+    // Without a guess before it, it is the first function of a coroutine.
+    case = case.at(LOADED + 0x2d);
+    case.stack = case.stack.split_off(2);
+    let (frames, ended) = case.walk();
+    assert_eq!(frames.last(), Some(&(LOADED + 0xc0, Trust::Cfi)));
+    assert_eq!(ended, WalkEnd::EndOfStack(End::ThreadStart));
+}
+
+#[test]
 fn a_wild_jump_finds_its_caller() {
     let code = calls(0x100);
     let mut case = Case::new(Arch::X86_64, &code).at(0);
