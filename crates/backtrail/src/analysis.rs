@@ -109,11 +109,7 @@ impl Analysis {
     /// Whether a frame stayed without a name.
     pub fn is_incomplete(&self) -> bool {
         let mut processes = std::iter::once(&self.report.process).chain(&self.report.processes);
-        let is_unnamed = |process: &Process| {
-            process.images.iter().any(|image| image.symbols.is_incomplete())
-                || process.frames_without_image().next().is_some()
-        };
-        processes.any(is_unnamed)
+        processes.any(Process::is_incomplete)
     }
 }
 

@@ -242,7 +242,7 @@ mod tests {
         };
         let threads = threads.iter().map(thread).collect();
         let process = Process { pid: Some(7), threads, ..Process::default() };
-        Stacks { report: Report { process, ..Report::default() } }
+        Stacks { report: Report { process, ..Report::default() }, wants_names: true }
     }
 
     fn json(stacks: &Stacks) -> Vec<u8> {

@@ -44,6 +44,8 @@ impl CaptureKind {
 pub struct Stacks {
     /// The process, its threads and their frames, its images, what stopped it.
     pub report: Report,
+    /// Whether names were looked for.
+    pub(crate) wants_names: bool,
 }
 
 impl Stacks {
@@ -66,7 +68,7 @@ impl Stacks {
     pub fn images_of(pid: u32, symbols: &Symbols) -> Result<Self, StacksError> {
         let mut captured = stacks::images_of(pid, symbols.index())?;
         symbols.open_loaded(&mut captured.report.process, &captured.files);
-        Ok(Self { report: captured.report })
+        Ok(Self { report: captured.report, wants_names: true })
     }
 
     /// Reads, walks and names the threads of an ELF core. Images' files are found by build id among `symbols` and in the
@@ -133,9 +135,10 @@ impl Stacks {
         Ok(named(stacks::offline(path.as_ref(), symbols.index(), options)?, symbols, options.detail))
     }
 
-    /// Whether a frame stayed without a name: an image's `symbols` say why.
+    /// Whether a frame stayed without a name: an image's `symbols` say why, or it lies in no image, as generated code does.
+    /// Never with [`Detail::Addresses`].
     pub fn is_incomplete(&self) -> bool {
-        self.report.process.images.iter().any(|image| image.symbols.is_incomplete())
+        self.wants_names && self.report.process.is_incomplete()
     }
 }
 
@@ -220,5 +223,24 @@ fn named(mut captured: Captured, symbols: &Symbols, detail: Detail) -> Stacks {
     }
     let circumstances = circumstances(&captured.report, symbols);
     add_how_to_get(&mut captured.report, circumstances);
-    Stacks { report: captured.report }
+    Stacks { report: captured.report, wants_names: detail != Detail::Addresses }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_core::Avma;
+    use backtrail_model::Process;
+
+    #[test]
+    fn a_frame_in_no_image_has_no_name_either() {
+        let frame =
+            |index| Frame { address: Some(FrameAddress::Exact(Avma::new(0x7000))), ..Frame::new(index) };
+        let threads = vec![Thread { frames: vec![frame(0), frame(1)], ..Thread::default() }];
+        let process = Process { threads, ..Process::default() };
+        let report = Report { process, ..Report::default() };
+        let stacks = |wants_names| Stacks { report: report.clone(), wants_names };
+        assert!(stacks(true).is_incomplete());
+        assert!(!stacks(false).is_incomplete());
+    }
 }

@@ -60,6 +60,12 @@ impl Process {
         })
     }
 
+    /// Whether a frame stayed without a name, for want of symbols or of an image.
+    pub fn is_incomplete(&self) -> bool {
+        self.images.iter().any(|image| image.symbols.is_incomplete())
+            || self.frames_without_image().next().is_some()
+    }
+
     /// The thread that is blamed.
     pub fn crashed(&self) -> Option<&Thread> {
         self.threads.get(self.crashed_thread?)
