@@ -29,7 +29,7 @@ pub enum Kind {
     Program = 3,
     /// The operating system in words.
     System = 4,
-    /// A thread with its registers and frames.
+    /// A thread with its registers.
     Thread = 5,
     /// Some memory.
     Memory = 6,
@@ -51,6 +51,8 @@ pub enum Kind {
     OpenFiles = 14,
     /// What is missing, and why.
     Missing = 15,
+    /// A thread's frames, as the handler walked them.
+    Frames = 16,
 }
 
 /// Who said a message.

@@ -160,6 +160,7 @@ impl<'d, 'l> Reader<'d, 'l> {
             kind if kind == is(Kind::Program) => file.snapshot.process.executable = Some(fields.text()),
             kind if kind == is(Kind::System) => file.snapshot.process.os = Some(fields.text()),
             kind if kind == is(Kind::Thread) => return self.thread(fields),
+            kind if kind == is(Kind::Frames) => return self.frames(fields),
             kind if kind == is(Kind::Memory) => {
                 let start = Avma::new(fields.u64()?);
                 if self.memory.len() < limits.mappings {
@@ -231,6 +232,21 @@ impl<'d, 'l> Reader<'d, 'l> {
                 registers.set(number, value);
             }
         }
+        if self.file.snapshot.threads.len() >= self.limits.threads {
+            return Some(());
+        }
+        self.file.snapshot.threads.push(Thread {
+            id: Some(id),
+            name: Some(name).filter(|name| !name.is_empty()),
+            registers,
+            is_crashed: flags & THREAD_CRASHED != 0,
+            state: Some(why).filter(|why| !why.is_empty()),
+        });
+        Some(())
+    }
+
+    fn frames(&mut self, mut fields: Fields<'d>) -> Option<()> {
+        let id = u64::from(fields.u32()?);
         let mut frames = Vec::new();
         for _ in 0..fields.u16()? {
             let (address, flags) = (Avma::new(fields.u64()?), fields.u8()?);
@@ -239,17 +255,7 @@ impl<'d, 'l> Reader<'d, 'l> {
                 _ => FrameAddress::Return(address),
             });
         }
-        if self.file.snapshot.threads.len() >= self.limits.threads {
-            return Some(());
-        }
-        self.file.walked.push((id, frames));
-        self.file.snapshot.threads.push(Thread {
-            id: Some(id),
-            name: Some(name).filter(|name| !name.is_empty()),
-            registers,
-            is_crashed: flags & THREAD_CRASHED != 0,
-            state: Some(why).filter(|why| !why.is_empty()),
-        });
+        push(&mut self.file.walked, (id, frames), self.limits.threads);
         Some(())
     }
 

@@ -33,6 +33,11 @@ fn thread() -> Vec<u8> {
     content.extend(b"main\0\x01");
     content.extend(16_u16.to_le_bytes());
     content.extend(0x1000_u64.to_le_bytes());
+    content
+}
+
+fn frames() -> Vec<u8> {
+    let mut content = 9_u32.to_le_bytes().to_vec();
     content.extend(1_u16.to_le_bytes());
     content.extend(0x1000_u64.to_le_bytes());
     content.push(0);
@@ -44,6 +49,7 @@ fn whole() -> Vec<Vec<u8>> {
         header(),
         section(Kind::Crash as u32, &crash()),
         section(Kind::Thread as u32, &thread()),
+        section(Kind::Frames as u32, &frames()),
         section(Kind::Note as u32, b"\x04colour"),
         section(Kind::End as u32, b""),
     ]

@@ -87,7 +87,6 @@ impl Job {
         }
         into.copied = self.copied.min(into.bytes.len());
         into.registers = self.seen.take();
-        self.also = 0;
     }
 
     /// Prepares a capture.
@@ -151,8 +150,9 @@ impl Work for Job {
                 self.registers = Some(*at.registers());
             }
         }
-        if self.also > 0 {
-            self.copy(at, self.also);
+        let also = std::mem::take(&mut self.also);
+        if also > 0 {
+            self.copy(at, also);
             self.seen = Some(*at.registers());
         }
         self.stack.thread = thread;
