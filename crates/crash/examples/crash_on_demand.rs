@@ -72,7 +72,7 @@ fn inner(kind: &str) {
         "overflow" => drop(deeper(1)),
         "overflow-in-thread" => drop(std::thread::spawn(|| deeper(1)).join()),
         "panic" => cannot_unwind(),
-        "bus" => raise(libc::SIGBUS),
+        "bus" => write_to(behind_a_file()),
         "fpe" => raise(libc::SIGFPE),
         "sys" => raise(libc::SIGSYS),
         "term" | "ignored" => raise(libc::SIGTERM),
@@ -111,7 +111,20 @@ fn write_to(address: usize) {
 #[inline(never)]
 fn deeper(depth: u64) -> u64 {
     let room = black_box([depth; 64]);
+    if depth == u64::MAX {
+        return 0;
+    }
     deeper(depth + 1) + room.iter().sum::<u64>()
+}
+
+/// Mapped, and behind the end of its file.
+fn behind_a_file() -> usize {
+    // SAFETY: a new file and a new mapping.
+    unsafe {
+        let file = libc::memfd_create(c"empty".as_ptr(), 0);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, file, 0) as usize
+    }
 }
 
 fn raise(signal: i32) {

@@ -93,8 +93,7 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
     let signals = signals(options.requests);
     let prepared = prepare(options, paths.clone()).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
     let _ = PATHS.set(paths);
-    let handler =
-        Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer) };
+    let handler = Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer) };
     SignalStack::ensure()?.keep();
     let thread = std::thread::Builder::new().name("backtrail-crash".to_owned()).stack_size(STACK);
     thread.spawn(move || wait(prepared)).map_err(InstallError::Thread)?;

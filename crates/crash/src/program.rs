@@ -25,9 +25,9 @@ const BREADCRUMBS: usize = 128;
 pub(crate) const LONGEST: usize = 512;
 
 static ALL_NOTES: [Note; NOTES] = [const { Note { key: FixedText::new(), value: FixedText::new() } }; NOTES];
-static RING: [Breadcrumb; BREADCRUMBS] = [const {
-    Breadcrumb { number: AtomicU64::new(0), time: AtomicU64::new(0), text: FixedText::new() }
-}; BREADCRUMBS];
+static RING: [Breadcrumb; BREADCRUMBS] =
+    [const { Breadcrumb { number: AtomicU64::new(0), time: AtomicU64::new(0), text: FixedText::new() } };
+        BREADCRUMBS];
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 /// Among those who write; a crash only reads.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -116,9 +116,6 @@ mod tests {
         assert!(note("colour", "red") && note("size", "1") && note("colour", "blue"));
         let mut all = Vec::new();
         each_note(|key, value| all.push((key.to_vec(), value.to_vec())));
-        assert_eq!(
-            all,
-            [(b"colour".to_vec(), b"blue".to_vec()), (b"size".to_vec(), b"1".to_vec())]
-        );
+        assert_eq!(all, [(b"colour".to_vec(), b"blue".to_vec()), (b"size".to_vec(), b"1".to_vec())]);
     }
 }

@@ -51,7 +51,7 @@ const KINDS: [(&str, &str, &str); 14] = [
     ("overflow", "SIGSEGV", "SEGV_MAPERR"),
     ("overflow-in-thread", "SIGSEGV", "SEGV_ACCERR"),
     ("panic", "SIGABRT", "SI_TKILL"),
-    ("bus", "SIGBUS", "SI_TKILL"),
+    ("bus", "SIGBUS", "BUS_ADRERR"),
     ("fpe", "SIGFPE", "SI_TKILL"),
     ("sys", "SIGSYS", "SI_TKILL"),
     ("term", "SIGTERM", "SI_TKILL"),
@@ -148,7 +148,8 @@ fn a_crash_within_the_crash_leaves_a_shorter_file() {
     let (status, data) = crash("in-handler");
     assert_eq!(status.signal(), Some(11));
     let file = read("in-handler", data.as_ref());
-    let says = "the program's own function crashed with signal 11; what it would have written next is missing";
+    let says =
+        "the program's own function crashed with signal 11; what it would have written next is missing";
     assert!(file.snapshot.notes.iter().any(|note| note == says), "{:?}", file.snapshot.notes);
     assert_eq!(file.snapshot.threads.iter().filter(|thread| thread.is_crashed).count(), 1);
 }

@@ -90,7 +90,9 @@ const RESOURCES: [(u32, &str); 5] =
 
 fn process(file: &CrashFile<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(file.uptime.map(|uptime| format!("seconds since the handler was installed: {}", uptime / 1000)));
+    lines.extend(
+        file.uptime.map(|uptime| format!("seconds since the handler was installed: {}", uptime / 1000)),
+    );
     lines.extend(file.open_file_count.map(|count| format!("open files: {count}")));
     let limit = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
     for (resource, soft, hard) in &file.limits {

@@ -132,13 +132,17 @@ impl<'d, 'l> Reader<'d, 'l> {
             let (Some(kind), Some(size), Some(checksum)) = header else { break };
             let size_here = usize::try_from(size).unwrap_or(usize::MAX);
             let Some(content) = fields.bytes(size_here).filter(|_| size_here <= MAX_SECTION) else {
-                self.note(format!("byte {at:#x}: the file ends inside of a section of {size} bytes, or is damaged"));
+                self.note(format!(
+                    "byte {at:#x}: the file ends inside of a section of {size} bytes, or is damaged"
+                ));
                 return;
             };
             if format::checksum(kind, size, content) != checksum {
                 self.note(format!("byte {at:#x}: a section's checksum is wrong; it was left out"));
             } else if self.section(kind, content).is_none() {
-                self.note(format!("byte {at:#x}: a section of kind {kind} is shorter than expected; it was left out"));
+                self.note(format!(
+                    "byte {at:#x}: a section of kind {kind} is shorter than expected; it was left out"
+                ));
             }
             if self.file.is_whole {
                 return;
@@ -288,7 +292,10 @@ impl<'d, 'l> Reader<'d, 'l> {
             self.file.snapshot.notes.push(note);
         }
         if !self.file.is_whole {
-            self.file.snapshot.notes.push("the crash file is cut off: what comes later is missing".to_owned());
+            self.file
+                .snapshot
+                .notes
+                .push("the crash file is cut off: what comes later is missing".to_owned());
         }
         self.file
     }

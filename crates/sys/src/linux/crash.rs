@@ -64,7 +64,8 @@ impl Crashed<'_> {
     pub fn address(&self) -> Option<u64> {
         let has_one = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
         // SAFETY: of these signals, raised by the kernel, the union holds the address.
-        ((1..libc::SI_KERNEL).contains(&self.code()) && has_one.contains(&self.signal())).then(|| unsafe { self.info.si_addr() } as u64)
+        ((1..libc::SI_KERNEL).contains(&self.code()) && has_one.contains(&self.signal()))
+            .then(|| unsafe { self.info.si_addr() } as u64)
     }
 
     /// The process that sent the signal, where one did.
@@ -190,12 +191,31 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // A child of `fork` or `vfork` has no thread that listens.
     // SAFETY: no preconditions.
     if unsafe { libc::getpid() } == PROCESS.load(SeqCst) {
+        let mask = block_all_but_faults();
         tell(number, info, context);
+        // SAFETY: both pointers are valid or null.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
     }
     // SAFETY: the arguments are the kernel's.
     unsafe { chain(previous, number, info, context) };
     // SAFETY: as before.
     unsafe { *errno = saved };
+}
+
+/// Nothing else is to run here: on a small stack for signals there is no room for the frame of a second one (that of Rust's standard
+/// library has 8 KB; two threads that crashed together, of which one was asked for its stack). Gives the mask from before.
+fn block_all_but_faults() -> libc::sigset_t {
+    // SAFETY: the sets are filled in before they are used.
+    unsafe {
+        let (mut set, mut before): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut set);
+        for number in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+            libc::sigdelset(&raw mut set, number);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, &raw mut before);
+        before
+    }
 }
 
 /// Tells the listening thread and waits for it.
@@ -223,7 +243,9 @@ fn tell(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
 }
 
 fn wait_until_done() {
-    let Some(deadline) = Instant::now().checked_add(Duration::from_millis(PATIENCE.load(SeqCst))) else { return };
+    let Some(deadline) = Instant::now().checked_add(Duration::from_millis(PATIENCE.load(SeqCst))) else {
+        return;
+    };
     loop {
         let state = STATE.load(SeqCst);
         let left = deadline.saturating_duration_since(Instant::now());

@@ -40,7 +40,8 @@ impl RawFile {
     pub fn write(&self, mut bytes: &[u8]) -> Result<(), OsError> {
         while !bytes.is_empty() {
             // SAFETY: the pointer and the size are those of `bytes`.
-            let size = unsafe { libc::write(self.0.load(SeqCst), bytes.as_ptr().cast::<c_void>(), bytes.len()) };
+            let size =
+                unsafe { libc::write(self.0.load(SeqCst), bytes.as_ptr().cast::<c_void>(), bytes.len()) };
             match usize::try_from(size) {
                 Ok(0) => return Err(OsError { call: "write", number: libc::EIO }),
                 Ok(size) => bytes = bytes.get(size..).unwrap_or_default(),
@@ -145,9 +146,8 @@ pub fn open_files(mut each: impl FnMut(u32, &[u8])) -> Result<(), OsError> {
         let digits = decimal(number, &mut name);
         let mut target = [0_u8; 512];
         // SAFETY: the name ends with a zero; the pointer and the size are those of `target`.
-        let size = unsafe {
-            libc::readlinkat(directory, digits.as_ptr(), target.as_mut_ptr().cast(), target.len())
-        };
+        let size =
+            unsafe { libc::readlinkat(directory, digits.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
         let size = usize::try_from(size).unwrap_or(0);
         each(number, target.get(..size).unwrap_or_default());
     });
@@ -187,9 +187,8 @@ pub fn limit(resource: u32) -> Option<(u64, u64)> {
 /// handlers.
 pub fn abort_message() -> Option<backtrail_core::Avma> {
     // SAFETY: the names are C strings.
-    let address = unsafe {
-        libc::dlvsym(libc::RTLD_DEFAULT, c"__abort_msg".as_ptr(), c"GLIBC_PRIVATE".as_ptr())
-    };
+    let address =
+        unsafe { libc::dlvsym(libc::RTLD_DEFAULT, c"__abort_msg".as_ptr(), c"GLIBC_PRIVATE".as_ptr()) };
     (!address.is_null()).then(|| backtrail_core::Avma::new(address as u64))
 }
 
@@ -231,7 +230,8 @@ mod tests {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&file).unsigned_abs();
         let mut found = 0;
-        open_files(|each, target| found += u32::from(each == number && target.ends_with(b"/status"))).unwrap();
+        open_files(|each, target| found += u32::from(each == number && target.ends_with(b"/status")))
+            .unwrap();
         assert_eq!(found, 1);
         let (soft, hard) = limit(libc::RLIMIT_NOFILE).unwrap();
         assert!(soft > 0 && soft <= hard);

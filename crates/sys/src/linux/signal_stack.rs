@@ -98,8 +98,7 @@ mod tests {
         // SAFETY: takes this thread's away, which nothing uses at the moment.
         unsafe {
             let mut before: libc::stack_t = std::mem::zeroed();
-            let none =
-                libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+            let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
             libc::sigaltstack(&raw const none, &raw mut before);
             let ours = SignalStack::ensure().unwrap();
             assert!(!ours.was_there());
