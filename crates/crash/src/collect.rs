@@ -2,7 +2,8 @@
 //!
 //! Nothing here allocates or locks: whatever the threads were at, they stay at it.
 
-use crate::install::Prepared;
+use crate::extra::{Extra, FILE};
+use crate::prepared::{Paths, Prepared};
 use crate::sections::{Section, header, write_small};
 use crate::{panic_hook, program};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
@@ -10,13 +11,11 @@ use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers};
 use backtrail_stacks::own::{OwnMemory, RawStack, Stopped, ThreadId};
 use backtrail_sys::linux::crash::Crashed;
-use backtrail_sys::linux::raw_file::{self, RawFile};
+use backtrail_sys::linux::raw_file;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Instant, SystemTime};
 
-/// The file, for who writes it and for who finishes it in need.
-pub(crate) static FILE: RawFile = RawFile::none();
 /// Whether the program's own function runs.
 static IN_PROGRAM: AtomicBool = AtomicBool::new(false);
 
@@ -26,17 +25,6 @@ const PAGE: u64 = 4096;
 const GUARD_PAGES: u64 = 64;
 /// Bytes before and behind where a register points.
 const NEAR: u64 = 256;
-
-/// What the program's own function can add: see [`Options::add`](crate::Options::add).
-#[derive(Debug)]
-pub struct Extra<'a>(&'a mut Section);
-
-impl Extra<'_> {
-    /// Adds a note to the file.
-    pub fn note(&mut self, key: &str, value: &str) {
-        self.0.begin().short(key.as_bytes()).put(value.as_bytes()).write(Kind::Note, &FILE);
-    }
-}
 
 /// Writes the whole file.
 pub(crate) fn report(prepared: &mut Prepared, crashed: &Crashed<'_>) {
@@ -59,7 +47,7 @@ pub(crate) fn report(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     other_threads(prepared, crashed.thread(), half);
     if let Some(add) = prepared.options.add {
         IN_PROGRAM.store(true, SeqCst);
-        add(&mut Extra(&mut prepared.section));
+        add(&mut Extra::new(&mut prepared.section));
         IN_PROGRAM.store(false, SeqCst);
     }
     finish(prepared);
@@ -73,7 +61,7 @@ fn finish(prepared: &Prepared) {
 }
 
 /// The collecting thread has crashed: what is written stays, and the file says what happened.
-pub(crate) fn in_need(signal: i32, paths: &crate::install::Paths) {
+pub(crate) fn in_need(signal: i32, paths: &Paths) {
     let whose = if IN_PROGRAM.load(SeqCst) { "the program's own function" } else { "the crash handler" };
     let mut text = Line::new();
     let _ = write!(text, "{whose} crashed with signal {signal}; what it would have written next is missing");

@@ -2,6 +2,7 @@
 
 use crate::options::{Options, Requests};
 use crate::pending::ENDING;
+use crate::prepared::{Paths, Prepared};
 use crate::program;
 use crate::sections::Section;
 use crate::{InstallError, OsError, collect, images, panic_hook};
@@ -11,7 +12,6 @@ use backtrail_core::{Avma, ReadMemory as _};
 use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
 use backtrail_sys::linux::crash::{catch, is_listening, listen, take_only};
 use backtrail_sys::linux::raw_file;
-use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -34,34 +34,6 @@ const STACK: usize = 512 << 10;
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// For who is in need: see [`collect::in_need`].
 static PATHS: OnceLock<Paths> = OnceLock::new();
-
-/// Where the file is written, and where it lies in the end.
-#[derive(Clone, Debug)]
-pub(crate) struct Paths {
-    pub(crate) part: CString,
-    pub(crate) whole: CString,
-    pub(crate) directory: CString,
-}
-
-/// What was made ahead of time.
-pub(crate) struct Prepared {
-    pub(crate) options: Options,
-    pub(crate) part: CString,
-    pub(crate) whole: CString,
-    pub(crate) directory: CString,
-    pub(crate) program: Vec<u8>,
-    pub(crate) system: String,
-    /// When the handler was installed, by the monotonic clock.
-    pub(crate) begun: u64,
-    pub(crate) abort_message: Option<Avma>,
-    pub(crate) images: Arc<Shared<Vec<u8>>>,
-    pub(crate) capturer: Arc<Capturer>,
-    pub(crate) section: Section,
-    pub(crate) frames: RawStack,
-    pub(crate) copy: StackCopy,
-    pub(crate) maps: Vec<u8>,
-    pub(crate) threads: Vec<ThreadId>,
-}
 
 /// The handler that is installed. It stays so when this is dropped.
 #[derive(Debug)]

@@ -31,18 +31,20 @@
 
 mod collect;
 mod error;
+mod extra;
 mod fixed_text;
 mod images;
 mod install;
 mod options;
 mod panic_hook;
 mod pending;
+mod prepared;
 mod program;
 mod sections;
 
 pub use backtrail_sys::linux::OsError;
-pub use collect::Extra;
 pub use error::InstallError;
+pub use extra::Extra;
 pub use install::{Handler, SignalStack, install, protect_thread};
 pub use options::{Options, Requests};
 pub use pending::{pending, sent};

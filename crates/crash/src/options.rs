@@ -1,6 +1,6 @@
 //! What is caught and kept.
 
-use crate::collect::Extra;
+use crate::extra::Extra;
 use std::path::PathBuf;
 use std::time::Duration;
 

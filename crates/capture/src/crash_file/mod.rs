@@ -284,7 +284,7 @@ impl<'d, 'l> Reader<'d, 'l> {
     fn finish(mut self) -> CrashFile<'d> {
         self.file.snapshot.memory = Memory::new(self.memory);
         self.file.snapshot.mappings = mappings(&self.maps, self.limits);
-        self.file.snapshot.images.sort_by_key(|image| image.range.map(|range| range.start()));
+        self.file.snapshot.images.sort_by_key(|image| image.range.map(AddrRange::start));
         if let Some(crashed) = self.crashed
             && !self.file.snapshot.threads.iter().any(|thread| thread.is_crashed)
         {

@@ -44,6 +44,7 @@
 
 mod all;
 mod capturer;
+mod copy_thread;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(not(target_os = "linux"))]
