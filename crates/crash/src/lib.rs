@@ -19,7 +19,7 @@
 //!
 //! # How it works
 //!
-//! The signal's handler wakes a thread that was started by [`install`] and waits for it, for a bounded time. That thread writes the
+//! The signal's handler wakes a thread that was started by [`install()`] and waits for it, for a bounded time. That thread writes the
 //! file: it allocates nothing, takes no lock, and makes system calls only. Then the signal goes to whoever handled it before, so
 //! that the program ends as it would have without.
 //!
