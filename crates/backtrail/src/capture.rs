@@ -28,8 +28,8 @@
 
 pub use backtrail_stacks::own::{
     CaptureError, Capturer, Cpu, End, ExpressionError, Failure, Malformed, Method, Options, OsError,
-    OwnMemory, OwnStack, RawFrame, RawStack, ReadMemory, Register, Registers, Stopped, ThreadCache, ThreadId,
-    ThreadStack, ThreadState, Unreadable, WalkEnd,
+    OwnMemory, OwnStack, RawFrame, RawStack, ReadMemory, Register, Registers, StackCopy, Stopped,
+    ThreadCache, ThreadId, ThreadStack, ThreadState, Unreadable, WalkEnd,
 };
 
 use backtrail_core::FrameAddress;

@@ -23,6 +23,8 @@ pub enum CaptureKind {
     ElfCore,
     /// A minidump.
     Minidump,
+    /// What backtrail's crash handler wrote inside of the process.
+    CrashFile,
 }
 
 impl CaptureKind {
@@ -31,6 +33,9 @@ impl CaptureKind {
         let elf_type = || head.get(16..18).zip(head.get(5));
         if head.starts_with(b"MDMP") {
             return Some(Self::Minidump);
+        }
+        if head.starts_with(b"BTCRASH\n") {
+            return Some(Self::CrashFile);
         }
         let (elf_type, order) = elf_type().filter(|_| head.starts_with(b"\x7fELF"))?;
         // `e_type` is in the file's byte order.
@@ -101,8 +106,8 @@ impl Stacks {
         Ok(named(with_binaries(symbols, capture)?, symbols, options.detail))
     }
 
-    /// Reads, walks and names the threads of a capture in memory: the bytes of an ELF core, or of a minidump. `None` where they
-    /// are neither.
+    /// Reads, walks and names the threads of a capture in memory: the bytes of an ELF core, a minidump or a crash file. `None` where
+    /// they are none of these.
     ///
     /// # Errors
     /// Where they begin as one and cannot be read.
@@ -114,6 +119,7 @@ impl Stacks {
         let captured = match CaptureKind::of(bytes) {
             None => return Ok(None),
             Some(CaptureKind::ElfCore) => stacks::core_bytes(bytes, None, symbols.index(), options)?,
+            Some(CaptureKind::CrashFile) => stacks::crash_file_bytes(bytes, symbols.index(), options)?,
             #[cfg(feature = "minidump")]
             Some(CaptureKind::Minidump) => stacks::minidump_bytes(bytes, symbols.index(), options)?,
             #[cfg(not(feature = "minidump"))]

@@ -5,6 +5,7 @@
 //!
 //! - [`offline`]: a saved stack as Android's libunwindstack keeps its test cases;
 //! - [`elf_core`]: the core dump of a Linux process;
+//! - [`crash_file`]: what a process's own crash handler wrote;
 //! - `local`: the threads and images of this process, on Linux, macOS and iOS;
 //! - [`mach`]: what an Apple process's memory and kernel answers mean, without any call;
 //! - [`minidump`]: a minidump of Breakpad, Crashpad or Windows (feature `minidump`).
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+pub mod crash_file;
 pub mod elf_core;
 mod error;
 mod gregset;

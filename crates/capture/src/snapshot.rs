@@ -38,6 +38,8 @@ pub enum Source {
     ElfCore,
     /// A minidump.
     Minidump,
+    /// What a process's own crash handler wrote.
+    CrashFile,
     /// A process that runs.
     Process,
 }

@@ -76,6 +76,8 @@ pub enum Source {
     ElfCore,
     /// A minidump.
     Minidump,
+    /// What backtrail's crash handler wrote inside of the process.
+    CrashFile,
     /// A saved stack in libunwindstack's layout.
     SavedStack,
     /// A process that runs.
@@ -132,6 +134,7 @@ impl Source {
             Self::ExceptionLog => "exception-log",
             Self::ElfCore => "elf-core",
             Self::Minidump => "minidump",
+            Self::CrashFile => "backtrail-crash",
             Self::SavedStack => "offline",
             Self::Process => "process",
             Self::AndroidTombstone => "android-tombstone",
@@ -177,7 +180,7 @@ impl Source {
 
     /// Whether it holds registers and memory, from which its stacks were walked.
     pub fn is_capture(self) -> bool {
-        matches!(self, Self::ElfCore | Self::Minidump | Self::SavedStack | Self::Process)
+        matches!(self, Self::ElfCore | Self::Minidump | Self::CrashFile | Self::SavedStack | Self::Process)
     }
 
     /// Whether it has rows or objects that names can be written into.

@@ -350,6 +350,7 @@ fn report(snapshot: &Snapshot<'_>) -> Report {
         source: match snapshot.source {
             CaptureSource::ElfCore => Source::ElfCore,
             CaptureSource::Minidump => Source::Minidump,
+            CaptureSource::CrashFile => Source::CrashFile,
             CaptureSource::Process => Source::Process,
             _ => Source::SavedStack,
         },

@@ -8,6 +8,7 @@
 mod abort_message;
 mod build;
 mod core;
+mod crash_file;
 mod directory;
 mod filter;
 mod from_memory;
@@ -31,6 +32,7 @@ mod unwind_image;
 mod walk;
 
 pub use crate::core::{core, core_bytes};
+pub use crate::crash_file::crash_file_bytes;
 #[cfg(feature = "minidump")]
 pub use crate::minidump::{minidump, minidump_bytes};
 #[cfg(target_os = "linux")]

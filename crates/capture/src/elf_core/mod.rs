@@ -12,7 +12,7 @@ pub(crate) mod images;
 mod memory_elf;
 mod notes;
 mod process;
-mod signals;
+pub(crate) mod signals;
 mod threads;
 
 #[cfg(test)]

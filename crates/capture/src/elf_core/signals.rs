@@ -155,12 +155,12 @@ fn sender(header: &Header, siginfo: &[u8]) -> Option<u64> {
     u32_at(siginfo, if header.is_64 { 16 } else { 12 }).map(u64::from).filter(|pid| *pid != 0)
 }
 
-fn name_of(signal: u64) -> String {
+pub(crate) fn name_of(signal: u64) -> String {
     let name = usize::try_from(signal).ok().and_then(|signal| NAMES.get(signal));
     name.map_or_else(|| format!("signal {signal}"), |name| (*name).to_owned())
 }
 
-fn code_name(signal: u64, code: i32) -> String {
+pub(crate) fn code_name(signal: u64, code: i32) -> String {
     let of_signal = CODES
         .iter()
         .find(|(known, _)| *known == signal)

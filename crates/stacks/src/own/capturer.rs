@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Capturer {
     options: Options,
-    signal: DirectedSignal,
+    pub(super) directed: DirectedSignal,
     pub(super) kept: Arc<Kept>,
     refresher: BackgroundRefresher,
     pub(super) usage: super::thread::Usage,
@@ -46,12 +46,12 @@ impl Capturer {
         }
         drop(claims);
         let (usage, files) = (<_>::default(), <_>::default());
-        Ok(Self { options, signal, kept, refresher, usage, files })
+        Ok(Self { options, directed: signal, kept, refresher, usage, files })
     }
 
     /// The number of the signal that threads are asked by.
     pub fn signal(&self) -> i32 {
-        self.signal.number()
+        self.directed.number()
     }
 
     /// The options that it was made with.
@@ -165,7 +165,7 @@ impl Capturer {
 
     pub(super) fn send(&self, mut claim: Claim<Job>, id: ThreadId) -> Result<Sent<Job>, CaptureError> {
         claim.work().prepare(self.kept.now(), self.options.method, self.options.max_frames, id);
-        local::send(claim, self.signal, id)
+        local::send(claim, self.directed, id)
     }
 
     pub(super) fn receive(
@@ -175,7 +175,7 @@ impl Capturer {
         asked: Instant,
         stack: &mut RawStack,
     ) -> Result<(), CaptureError> {
-        let mut claim = local::wait(sent, self.signal, id, asked, self.deadline(asked))?;
+        let mut claim = local::wait(sent, self.directed, id, asked, self.deadline(asked))?;
         claim.work().finish(stack);
         Ok(())
     }

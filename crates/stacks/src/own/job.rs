@@ -1,7 +1,7 @@
 //! What a thread does in its signal handler.
 
 use super::snapshot::Snapshot;
-use super::{Method, RawStack, ThreadId, walk};
+use super::{Method, RawStack, StackCopy, ThreadId, walk};
 use backtrail_capture::local::{Slots, Stopped, Work};
 use backtrail_core::{Avma, MemorySlice, Registers};
 use backtrail_unwind::Cache;
@@ -23,6 +23,9 @@ pub(super) struct Job {
     from: Avma,
     copied: usize,
     registers: Option<Registers>,
+    /// Bytes of the stack that are copied beside the walk, and the registers that were kept along with them.
+    also: usize,
+    seen: Option<Registers>,
 }
 
 /// The process's slots: a signal that comes late must find its own, whoever asked.
@@ -43,6 +46,8 @@ impl Job {
             from: Avma::new(0),
             copied: 0,
             registers: None,
+            also: 0,
+            seen: None,
         }
     }
 
@@ -56,6 +61,32 @@ impl Job {
         {
             self.copy.resize(size, 0);
         }
+    }
+
+    /// Makes room for a copy beside the walk.
+    pub(super) fn reserve_copy(&mut self, size: usize) {
+        if self.copy.len() < size {
+            self.copy.resize(size, 0);
+        }
+    }
+
+    /// Has the next capture copy so many bytes of the stack beside the walk.
+    pub(super) fn also_copy(&mut self, size: usize) {
+        self.reserve_copy(size);
+        self.also = size;
+    }
+
+    /// Hands over frames, registers and copy.
+    pub(super) fn finish_copy(&mut self, into: &mut StackCopy) {
+        self.snapshot = None;
+        into.frames.copy_from(&self.stack);
+        into.from = self.from;
+        let copied = self.copy.get(..self.copied).unwrap_or_default();
+        for (to, from) in into.bytes.iter_mut().zip(copied) {
+            *to = *from;
+        }
+        into.copied = self.copied.min(into.bytes.len());
+        into.registers = self.seen.take();
     }
 
     /// Prepares a capture.
@@ -73,7 +104,7 @@ impl Job {
         }
         self.stack.clear();
         self.stack.thread = Some(id);
-        (self.method, self.copied, self.registers) = (method, 0, None);
+        (self.method, self.copied, self.registers, self.seen) = (method, 0, None, None);
         self.snapshot = Some(snapshot);
     }
 
@@ -92,6 +123,16 @@ impl Job {
     }
 }
 
+impl Job {
+    fn copy(&mut self, at: &Stopped, size: usize) {
+        let sp = at.registers().sp().unwrap_or_default();
+        // Leaf functions use bytes below the stack pointer (x86-64's red zone).
+        self.from = sp.checked_sub(128).unwrap_or(sp);
+        let room = self.copy.get_mut(..size).unwrap_or_default();
+        self.copied = at.memory().copy_stack(self.from, room);
+    }
+}
+
 impl Work for Job {
     /// # Signal safety
     ///
@@ -105,13 +146,14 @@ impl Work for Job {
                 walk::by_frame_pointers(at, snapshot.generation(), 0, &mut self.stack);
             }
             Method::CopyStack(size) => {
-                let sp = at.registers().sp().unwrap_or_default();
-                // Leaf functions use bytes below the stack pointer (x86-64's red zone).
-                self.from = sp.checked_sub(128).unwrap_or(sp);
-                let room = self.copy.get_mut(..size).unwrap_or_default();
-                self.copied = at.memory().copy_stack(self.from, room);
+                self.copy(at, size);
                 self.registers = Some(*at.registers());
             }
+        }
+        let also = std::mem::take(&mut self.also);
+        if also > 0 {
+            self.copy(at, also);
+            self.seen = Some(*at.registers());
         }
         self.stack.thread = thread;
     }

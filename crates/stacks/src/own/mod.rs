@@ -44,6 +44,7 @@
 
 mod all;
 mod capturer;
+mod copy_thread;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(not(target_os = "linux"))]
@@ -55,6 +56,7 @@ mod open;
 mod options;
 mod raw;
 mod snapshot;
+mod stack_copy;
 mod thread;
 mod walk;
 
@@ -66,5 +68,6 @@ pub use capturer::Capturer;
 pub use listed::CapturedProcess;
 pub use options::{Method, Options};
 pub use raw::{RawFrame, RawStack};
+pub use stack_copy::StackCopy;
 pub use thread::{Cpu, ThreadStack};
 pub use walk::ThreadCache;

@@ -2,6 +2,7 @@
 
 mod clock;
 mod context;
+pub mod crash;
 mod directory;
 mod error;
 mod futex;
@@ -10,7 +11,9 @@ pub mod memory;
 mod own_memory;
 mod processors;
 pub mod ptrace;
+pub mod raw_file;
 mod signal;
+mod signal_stack;
 mod slots;
 mod stopped;
 mod threads;
@@ -21,6 +24,7 @@ pub use error::OsError;
 pub use own_memory::{OwnMemory, OwnStack};
 pub use processors::KeptOff;
 pub use signal::DirectedSignal;
+pub use signal_stack::SignalStack;
 pub use slots::{Claim, Sent, Slots, Work};
 pub use stopped::Stopped;
 use threads::own_stack;

@@ -116,7 +116,7 @@ pub fn threads(into: &mut [ThreadId]) -> Result<usize, OsError> {
 }
 
 /// Names in a directory that are numbers. getdents64(2): inode, offset, length of the entry, type, name.
-fn entries(directory: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), OsError> {
+pub(super) fn entries(directory: libc::c_int, mut each: impl FnMut(ThreadId)) -> Result<(), OsError> {
     #[repr(C, align(8))]
     struct Room([u8; 4096]);
     const LENGTH_AT: usize = 16;

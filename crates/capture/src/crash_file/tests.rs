@@ -1,0 +1,124 @@
+use super::format::{EM_X86_64, checksum};
+use super::*;
+
+fn section(kind: u32, content: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(content.len()).unwrap();
+    let mut bytes = [kind, size, checksum(kind, size, content)].map(u32::to_le_bytes).concat();
+    bytes.extend(content);
+    bytes
+}
+
+fn header() -> Vec<u8> {
+    [&MAGIC[..], &VERSION.to_le_bytes(), &EM_X86_64.to_le_bytes()].concat()
+}
+
+fn crash() -> Vec<u8> {
+    let mut content = Vec::new();
+    content.extend(7_u32.to_le_bytes());
+    content.extend(9_u32.to_le_bytes());
+    content.extend(11_i32.to_le_bytes());
+    content.extend(1_i32.to_le_bytes());
+    content.push(1);
+    content.extend(0x18_u64.to_le_bytes());
+    content.extend(0_u32.to_le_bytes());
+    content.extend(1_700_000_000_u64.to_le_bytes());
+    content.extend(1234_u64.to_le_bytes());
+    content
+}
+
+fn thread() -> Vec<u8> {
+    let mut content = Vec::new();
+    content.extend(9_u32.to_le_bytes());
+    content.extend([THREAD_CRASHED, 4]);
+    content.extend(b"main\0\x01");
+    content.extend(16_u16.to_le_bytes());
+    content.extend(0x1000_u64.to_le_bytes());
+    content
+}
+
+fn frames() -> Vec<u8> {
+    let mut content = 9_u32.to_le_bytes().to_vec();
+    content.extend(1_u16.to_le_bytes());
+    content.extend(0x1000_u64.to_le_bytes());
+    content.push(0);
+    content
+}
+
+fn whole() -> Vec<Vec<u8>> {
+    vec![
+        header(),
+        section(Kind::Crash as u32, &crash()),
+        section(Kind::Thread as u32, &thread()),
+        section(Kind::Frames as u32, &frames()),
+        section(Kind::Note as u32, b"\x04colour"),
+        section(Kind::End as u32, b""),
+    ]
+}
+
+#[test]
+fn a_whole_file_has_all_that_was_written() {
+    let data = whole().concat();
+    let file = read(&data, &Limits::default()).unwrap();
+    assert!(file.is_whole && file.snapshot.notes.is_empty(), "{:?}", file.snapshot.notes);
+    let fault = file.snapshot.fault.unwrap();
+    assert_eq!((fault.name.as_str(), fault.code.as_deref()), ("SIGSEGV", Some("SEGV_MAPERR")));
+    assert_eq!(fault.address, Some(Avma::new(0x18)));
+    let thread = &file.snapshot.threads[0];
+    assert!(thread.is_crashed && thread.name.as_deref() == Some("main"));
+    assert_eq!(thread.registers.pc(), Some(Avma::new(0x1000)));
+    assert_eq!(file.walked, [(9, vec![FrameAddress::Exact(Avma::new(0x1000))])]);
+    assert_eq!(file.notes, [("colo".to_owned(), "ur".to_owned())]);
+    assert_eq!(file.uptime, Some(1234));
+}
+
+/// A later writer's sections, and longer ones of known kinds.
+#[test]
+fn what_is_not_known_is_skipped() {
+    let mut parts = whole();
+    parts.insert(1, section(77, b"whatever"));
+    let mut longer = crash();
+    longer.extend([1, 2, 3]);
+    parts[2] = section(Kind::Crash as u32, &longer);
+    let data = parts.concat();
+    let file = read(&data, &Limits::default()).unwrap();
+    assert!(file.is_whole && file.snapshot.notes.is_empty() && file.snapshot.fault.is_some());
+}
+
+#[test]
+fn a_file_that_is_cut_off_tells_what_came_before() {
+    let data = whole().concat();
+    for size in 0..data.len() {
+        match read(&data[..size], &Limits::default()) {
+            Ok(file) => {
+                assert!(!file.is_whole, "{size}");
+                assert!(file.snapshot.notes.iter().any(|note| note.contains("cut off")));
+                assert_eq!(file.snapshot.fault.is_some(), size >= 16 + 12 + crash().len(), "{size}");
+            }
+            Err(_) => assert!(size < HEADER_BYTES, "{size}"),
+        }
+    }
+}
+
+#[test]
+fn a_damaged_section_costs_nothing_but_itself() {
+    let parts = whole();
+    let before = parts[0].len() + SECTION_HEADER_BYTES;
+    let mut data = parts.concat();
+    data[before + 2] ^= 0x40;
+    let file = read(&data, &Limits::default()).unwrap();
+    assert!(file.is_whole && file.snapshot.fault.is_none());
+    assert_eq!(file.snapshot.threads.len(), 1);
+    assert!(file.snapshot.notes[0].contains("byte 0x10: a section's checksum"), "{:?}", file.snapshot.notes);
+}
+
+#[test]
+fn others_are_refused_with_what_was_expected() {
+    let limits = Limits::default();
+    assert_eq!(read(b"MDMP", &limits).unwrap_err().kind(), ErrorKind::Unrecognized);
+    let mut later = header();
+    later[8] = 2;
+    assert!(read(&later, &limits).unwrap_err().to_string().contains("version 2 of crash files"));
+    let mut other = header();
+    other[12] = 3;
+    assert!(read(&other, &limits).unwrap_err().to_string().contains("machine 3"));
+}

@@ -1,0 +1,182 @@
+//! Crashes in the way that its first argument says. With a directory as the second, the handler is installed before.
+//!
+//! `cargo run -p backtrail-crash --example crash_on_demand -- segv /tmp/crashes`
+#![allow(unsafe_code, reason = "crashing takes some")]
+#![allow(clippy::panic, clippy::print_stderr, reason = "that is what it is for")]
+
+use backtrail_crash::{self as crash, Extra, Options, Requests};
+use backtrail_testkit::Guarded;
+use std::hint::black_box;
+use std::time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: Guarded = Guarded;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let kind = arguments.next().unwrap_or_default();
+    // A handler of the program's own, and a signal that it ignores.
+    if kind == "own-handler" {
+        let handler = own_handler as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: the handler only ends the process.
+        unsafe { libc::signal(libc::SIGSEGV, handler) };
+    }
+    if kind == "ignored" {
+        // SAFETY: no preconditions.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+    }
+    if let Some(directory) = arguments.next() {
+        let mut options = Options::new(directory);
+        options.requests = Requests { terminate: true, ..Requests::default() };
+        options.add = match kind.as_str() {
+            "in-handler" => Some(crash_again),
+            "hang-in-handler" => Some(hang),
+            _ => Some(add),
+        };
+        if kind == "hang-in-handler" {
+            options.patience = Duration::from_millis(300);
+        }
+        match crash::install(options) {
+            Ok(handler) => drop(handler),
+            Err(error) => return eprintln!("{error}"),
+        }
+        crash::note("version", "1.2.3");
+        crash::breadcrumb("about to crash");
+    }
+    for number in 0..3 {
+        let thread = std::thread::Builder::new().name(format!("worker {number}"));
+        drop(thread.spawn(|| std::thread::sleep(Duration::from_secs(60))));
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    outer(&kind);
+}
+
+#[inline(never)]
+fn outer(kind: &str) {
+    inner(kind);
+    black_box(());
+}
+
+#[inline(never)]
+fn inner(kind: &str) {
+    match kind {
+        "segv" | "own-handler" | "in-handler" | "hang-in-handler" => write_to(black_box(0x18)),
+        "segv-kernel" => write_to(black_box(0x8000_dead_beef_0000)),
+        "abort" => std::process::abort(),
+        "bad-free" => {
+            let mut memory = [0_u64; 64];
+            // SAFETY: none: the pointer is no pointer of `malloc`, which says so and aborts.
+            unsafe { libc::free(memory.as_mut_ptr().cast::<u8>().wrapping_add(8).cast()) };
+            black_box(&mut memory);
+        }
+        "overflow" => drop(deeper(1)),
+        "overflow-in-thread" => drop(std::thread::spawn(|| deeper(1)).join()),
+        "panic" => cannot_unwind(),
+        "bus" => write_to(behind_a_file()),
+        "fpe" => raise(libc::SIGFPE),
+        "sys" => raise(libc::SIGSYS),
+        "term" | "ignored" => raise(libc::SIGTERM),
+        "trap" => breakpoint(),
+        "ill" => undefined(),
+        "malloc-locked" => {
+            Guarded::lock(true);
+            write_to(black_box(0x18));
+        }
+        "signals-blocked" => {
+            // SAFETY: the set is filled in before it is used.
+            unsafe {
+                let mut all: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&raw mut all);
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+            }
+            write_to(black_box(0x18));
+        }
+        "two" => {
+            for _ in 0..2 {
+                drop(std::thread::spawn(|| write_to(black_box(0x18))));
+            }
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        other => eprintln!("{other}: no kind of crash"),
+    }
+    black_box(());
+}
+
+#[inline(never)]
+fn write_to(address: usize) {
+    // SAFETY: none; it crashes.
+    unsafe { (address as *mut u32).write_volatile(1) };
+}
+
+#[inline(never)]
+fn deeper(depth: u64) -> u64 {
+    let room = black_box([depth; 64]);
+    if depth == u64::MAX {
+        return 0;
+    }
+    deeper(depth + 1) + room.iter().sum::<u64>()
+}
+
+/// Mapped, and behind the end of its file.
+fn behind_a_file() -> usize {
+    // SAFETY: a new file and a new mapping.
+    unsafe {
+        let file = libc::memfd_create(c"empty".as_ptr(), 0);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, file, 0) as usize
+    }
+}
+
+fn raise(signal: i32) {
+    // SAFETY: no preconditions.
+    unsafe { libc::raise(signal) };
+}
+
+fn breakpoint() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: raises SIGTRAP.
+    unsafe {
+        std::arch::asm!("int3");
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: raises SIGTRAP.
+    unsafe {
+        std::arch::asm!("brk #0");
+    }
+}
+
+fn undefined() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: raises SIGILL.
+    unsafe {
+        std::arch::asm!("ud2");
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: raises SIGILL.
+    unsafe {
+        std::arch::asm!("udf #0");
+    }
+}
+
+extern "C" fn cannot_unwind() {
+    panic!("no order {}", 17);
+}
+
+extern "C" fn own_handler(_: libc::c_int) {
+    // SAFETY: no preconditions.
+    unsafe { libc::_exit(7) };
+}
+
+fn add(extra: &mut Extra<'_>) {
+    extra.note("added", "in the midst of it");
+}
+
+fn crash_again(_: &mut Extra<'_>) {
+    write_to(black_box(0x20));
+}
+
+fn hang(_: &mut Extra<'_>) {
+    loop {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}

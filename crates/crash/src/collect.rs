@@ -1,0 +1,313 @@
+//! Collects what a crash file has, on the thread that was started for it.
+//!
+//! Nothing here allocates or locks: whatever the threads were at, they stay at it.
+
+use crate::extra::{Extra, FILE};
+use crate::prepared::{Paths, Prepared};
+use crate::sections::{Section, header, write_small};
+use crate::{panic_hook, program};
+use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
+use backtrail_capture::local::{Status, threads};
+use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers};
+use backtrail_stacks::own::{OwnMemory, RawStack, Stopped, ThreadId};
+use backtrail_sys::linux::crash::Crashed;
+use backtrail_sys::linux::raw_file;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Instant, SystemTime};
+
+/// Whether the program's own function runs.
+static IN_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// Memory is read and kept by pages.
+const PAGE: u64 = 4096;
+/// Pages that may be missing at the stack pointer: an overflow points into the guard.
+const GUARD_PAGES: u64 = 64;
+/// Bytes before and behind where a register points.
+const NEAR: u64 = 256;
+
+/// Writes the whole file.
+pub(crate) fn report(prepared: &mut Prepared, crashed: &Crashed<'_>) {
+    let begun = Instant::now();
+    let half = begun.checked_add(prepared.options.patience / 2).unwrap_or(begun);
+    if FILE.create(&prepared.part).is_err() || FILE.write(&header()).is_err() {
+        return;
+    }
+    // What is surest comes first: should a later step fail, all this is there.
+    what_happened(prepared, crashed);
+    prepared.images.read(|images| FILE.write(images)).ok();
+    let stopped = crashed.stopped();
+    thread(&mut prepared.section, crashed.thread(), THREAD_CRASHED, Some(stopped.registers()), "");
+    stack(prepared, stopped.registers());
+    messages(prepared, crashed);
+    of_program(prepared);
+    frames(prepared, crashed.thread(), &stopped);
+    near_registers(&mut prepared.section, stopped.registers());
+    of_process(prepared);
+    other_threads(prepared, crashed.thread(), half);
+    if let Some(add) = prepared.options.add {
+        IN_PROGRAM.store(true, SeqCst);
+        add(&mut Extra::new(&mut prepared.section));
+        IN_PROGRAM.store(false, SeqCst);
+    }
+    finish(prepared);
+}
+
+fn finish(prepared: &Prepared) {
+    write_small(Kind::End, b"", &FILE);
+    if FILE.finish().is_ok() {
+        let _ = raw_file::rename_durably(&prepared.part, &prepared.whole, &prepared.directory);
+    }
+}
+
+/// The collecting thread has crashed: what is written stays, and the file says what happened.
+pub(crate) fn in_need(signal: i32, paths: &Paths) {
+    let whose = if IN_PROGRAM.load(SeqCst) { "the program's own function" } else { "the crash handler" };
+    let mut text = Line::new();
+    let _ = write!(text, "{whose} crashed with signal {signal}; what it would have written next is missing");
+    write_small(Kind::Missing, text.bytes(), &FILE);
+    write_small(Kind::End, b"", &FILE);
+    if FILE.finish().is_ok() {
+        let _ = raw_file::rename_durably(&paths.part, &paths.whole, &paths.directory);
+    }
+}
+
+fn what_happened(prepared: &mut Prepared, crashed: &Crashed<'_>) {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let section = prepared.section.begin();
+    section.u32(std::process::id()).u32(crashed.thread().get());
+    section.u32(crashed.signal().cast_unsigned()).u32(crashed.code().cast_unsigned());
+    let address = crashed.address();
+    section.u8(u8::from(address.is_some())).u64(address.unwrap_or(0));
+    section.u32(crashed.sender().map_or(0, i32::unsigned_abs));
+    section.u64(time).u64(program::now().saturating_sub(prepared.begun));
+    section.write(Kind::Crash, &FILE);
+    prepared.section.begin().put(&prepared.program).write(Kind::Program, &FILE);
+    prepared.section.begin().put(prepared.system.as_bytes()).write(Kind::System, &FILE);
+}
+
+fn thread(section: &mut Section, id: ThreadId, flags: u8, registers: Option<&Registers>, why: &str) {
+    let status = Status::read(id);
+    let name = status.as_ref().map_or("", Status::name);
+    section.begin().u32(id.get()).u8(flags).short(name.as_bytes()).short(why.as_bytes());
+    let count = registers.map_or(0, |registers| registers.iter().count());
+    section.u8(u8::try_from(count).unwrap_or(0));
+    for (register, value) in registers.into_iter().flat_map(Registers::iter) {
+        section.u16(register.0.into()).u64(value);
+    }
+    section.write(Kind::Thread, &FILE);
+}
+
+/// The frames of the thread that crashed.
+fn frames(prepared: &mut Prepared, id: ThreadId, at: &Stopped) {
+    prepared.capturer.at(at, 0, &mut prepared.frames);
+    put_frames(&mut prepared.section, id, &prepared.frames);
+}
+
+fn put_frames(section: &mut Section, id: ThreadId, stack: &RawStack) {
+    let frames = stack.frames();
+    let frames = frames.get(..MAX_FRAMES).unwrap_or(frames);
+    section.begin().u32(id.get()).u16(u16::try_from(frames.len()).unwrap_or(0));
+    for frame in frames {
+        let flags = if matches!(frame.address, FrameAddress::Return(_)) { FRAME_RETURNS } else { 0 };
+        section.u64(frame.address.raw().get()).u8(flags);
+    }
+    section.write(Kind::Frames, &FILE);
+}
+
+/// A section has room for so many.
+const MAX_FRAMES: usize = 7000;
+
+/// The innermost bytes of the stack, from the first page that can be read.
+fn stack(prepared: &mut Prepared, registers: &Registers) {
+    let Some(sp) = registers.sp() else { return };
+    // Leaf functions use bytes below the stack pointer (x86-64's red zone).
+    let start = sp.get().saturating_sub(128);
+    let mut at = start;
+    let end = start.saturating_add(GUARD_PAGES * PAGE);
+    while at < end && !is_readable(at) {
+        at = next_page(at);
+    }
+    let end = at.saturating_add(prepared.options.stack_bytes as u64);
+    while at < end && save_page(&mut prepared.section, at, next_page(at).min(end)) {
+        at = next_page(at);
+    }
+}
+
+fn next_page(address: u64) -> u64 {
+    (address & !(PAGE - 1)).saturating_add(PAGE)
+}
+
+fn is_readable(address: u64) -> bool {
+    OwnMemory::without_stack().read(Avma::new(address), &mut [0]).is_ok()
+}
+
+/// Saves bytes of one page; says whether they could be read.
+fn save_page(section: &mut Section, start: u64, end: u64) -> bool {
+    let mut room = [0; PAGE as usize];
+    let size = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+    let Some(bytes) = room.get_mut(..size) else { return false };
+    if OwnMemory::without_stack().read(Avma::new(start), bytes).is_err() {
+        return false;
+    }
+    section.begin().u64(start).put(bytes).write(Kind::Memory, &FILE);
+    true
+}
+
+/// What the registers point to. Never a page that cannot be read, never more than lies near.
+fn near_registers(section: &mut Section, registers: &Registers) {
+    for (_, value) in registers.iter() {
+        let (start, end) = (value.saturating_sub(NEAR), value.saturating_add(NEAR));
+        if value < PAGE {
+            continue;
+        }
+        let page = next_page(start);
+        save_page(section, start, end.min(page));
+        if page < end {
+            save_page(section, page, end);
+        }
+    }
+}
+
+/// What the C library and Rust said before they aborted.
+fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
+    // At any other signal they are of something that is over.
+    if crashed.signal() != SIGABRT {
+        return;
+    }
+    let mut room = [0; 1024];
+    if let Some(text) = panic_hook::said_by(crashed.thread(), &mut room) {
+        message(&mut prepared.section, MessageKind::Panic, text);
+    }
+    let memory = OwnMemory::without_stack();
+    let pointer = prepared.abort_message.and_then(|at| memory.read_u64(at).ok()).filter(|at| *at != 0);
+    // How much was mapped for it stands before the text.
+    let Some(start) = pointer.and_then(|at| at.checked_add(4)) else { return };
+    let mut size = 0;
+    for byte in &mut room {
+        let at = Avma::new(start.saturating_add(size as u64));
+        if memory.read(at, std::slice::from_mut(byte)).is_err() || *byte == 0 {
+            break;
+        }
+        size += 1;
+    }
+    let text = room.get(..size).unwrap_or_default().trim_ascii_end();
+    message(&mut prepared.section, MessageKind::Abort, text);
+}
+
+const SIGABRT: i32 = 6;
+
+fn message(section: &mut Section, kind: MessageKind, text: &[u8]) {
+    if !text.is_empty() {
+        section.begin().u8(kind.number()).put(text).write(Kind::Message, &FILE);
+    }
+}
+
+/// What the program told.
+fn of_program(prepared: &mut Prepared) {
+    let (section, begun) = (&mut prepared.section, prepared.begun);
+    program::each_note(|key, value| section.begin().short(key).put(value).write(Kind::Note, &FILE));
+    program::each_breadcrumb(|time, text| {
+        section.begin().u64(time.saturating_sub(begun)).put(text).write(Kind::Breadcrumb, &FILE);
+    });
+}
+
+/// Resources: stack, core, processes, open files, address space. Linux, `include/uapi/asm-generic/resource.h`.
+const RESOURCES: [u32; 5] = [3, 4, 6, 7, 9];
+/// Open files that are listed; all are counted.
+const MAX_OPEN_FILES: u32 = 256;
+/// Bytes of a section of mappings.
+const MAPS_PIECE: usize = 32 << 10;
+
+fn of_process(prepared: &mut Prepared) {
+    let Prepared { section, maps, .. } = prepared;
+    let size = raw_file::read_file(c"/proc/self/maps", maps).unwrap_or(0);
+    for piece in maps.get(..size).unwrap_or_default().chunks(MAPS_PIECE) {
+        section.begin().put(piece).write(Kind::Maps, &FILE);
+    }
+    for resource in RESOURCES {
+        if let Some((soft, hard)) = raw_file::limit(resource) {
+            section.begin().u32(resource).u64(soft).u64(hard).write(Kind::Limit, &FILE);
+        }
+    }
+    let mut count = 0_u32;
+    let listed = raw_file::open_files(|number, target| {
+        // The crash file itself, which is open for this alone.
+        if target == prepared.part.to_bytes() {
+            return;
+        }
+        count = count.saturating_add(1);
+        if count <= MAX_OPEN_FILES {
+            section.begin().u32(number).put(target).write(Kind::OpenFile, &FILE);
+        }
+    });
+    if listed.is_ok() {
+        section.begin().u32(count).write(Kind::OpenFiles, &FILE);
+    }
+}
+
+fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) {
+    let own = ThreadId::current();
+    let count = threads(&mut prepared.threads).unwrap_or(0);
+    let known = count.min(prepared.threads.len());
+    let mut left_out = count.saturating_sub(known);
+    for position in 0..known {
+        let Some(id) = prepared.threads.get(position).copied() else { break };
+        if id == own || id == crashed {
+            continue;
+        }
+        if Instant::now() >= deadline {
+            left_out += 1;
+            continue;
+        }
+        other_thread(prepared, id, deadline);
+    }
+    if left_out > 0 {
+        let mut text = Line::new();
+        let _ = write!(text, "{left_out} threads were left out: there are many, or they took too long");
+        prepared.section.begin().put(text.bytes()).write(Kind::Missing, &FILE);
+    }
+}
+
+fn other_thread(prepared: &mut Prepared, id: ThreadId, deadline: Instant) {
+    let Prepared { section, copy, capturer, .. } = prepared;
+    if let Err(error) = capturer.copy_thread(id, deadline, copy) {
+        let mut text = Line::new();
+        let _ = write!(text, "{error}");
+        let why = std::str::from_utf8(text.bytes()).unwrap_or_default();
+        thread(section, id, 0, None, why);
+        return;
+    }
+    thread(section, id, 0, copy.registers(), "");
+    put_frames(section, id, copy.frames());
+    let (from, bytes) = copy.bytes();
+    for (piece, at) in bytes.chunks(MAPS_PIECE).zip((from.get()..).step_by(MAPS_PIECE)) {
+        section.begin().u64(at).put(piece).write(Kind::Memory, &FILE);
+    }
+}
+
+/// A line of text without allocating. What is too long is cut off.
+struct Line {
+    bytes: [u8; 160],
+    used: usize,
+}
+
+impl Line {
+    fn new() -> Self {
+        Self { bytes: [0; 160], used: 0 }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.used).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let room = self.bytes.get_mut(self.used..).unwrap_or_default();
+        let size = room.len().min(text.len());
+        room.iter_mut().zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
+        self.used += size;
+        Ok(())
+    }
+}

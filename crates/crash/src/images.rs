@@ -1,0 +1,27 @@
+//! The images' sections, made ahead of time.
+
+use crate::sections::Section;
+use backtrail_capture::crash_file::format::{IMAGE_PROGRAM, Kind};
+use backtrail_capture::local::{LoadedImage, images};
+use backtrail_core::Svma;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Sections of all images that the loader lists now. Takes the loader's lock.
+pub(crate) fn encoded() -> Vec<u8> {
+    let (all, _) = images();
+    let mut section = Section::new();
+    let mut bytes = Vec::new();
+    for image in &all {
+        bytes.extend(encode(image, &mut section));
+    }
+    bytes
+}
+
+fn encode<'s>(image: &LoadedImage, section: &'s mut Section) -> &'s [u8] {
+    let id = image.id.as_ref().map_or(&[][..], |id| id.as_bytes());
+    let bias = image.bias.to_avma(Svma::new(0)).unwrap_or_default();
+    section.begin();
+    section.u64(image.range.start().get()).u64(image.range.end().get()).u64(bias.get());
+    section.u8(if image.is_program { IMAGE_PROGRAM } else { 0 });
+    section.short(id).put(image.path.as_os_str().as_bytes()).finish(Kind::Image)
+}

@@ -1,0 +1,157 @@
+//! Prepares everything that a crash will need, and starts the thread that waits for it.
+
+use crate::options::{Options, Requests};
+use crate::pending::ENDING;
+use crate::prepared::{Paths, Prepared};
+use crate::program;
+use crate::sections::Section;
+use crate::{InstallError, OsError, collect, images, panic_hook};
+use backtrail_capture::crash_file::format::checksum;
+use backtrail_capture::local::Shared;
+use backtrail_core::{Avma, ReadMemory as _};
+use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
+use backtrail_sys::linux::crash::{catch, is_listening, listen, take_only};
+use backtrail_sys::linux::raw_file;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+
+pub use backtrail_sys::linux::SignalStack;
+
+/// ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS: the same numbers on every processor that this is for.
+const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+const SIGQUIT: i32 = 3;
+const SIGTERM: i32 = 15;
+const SIGXCPU: i32 = 24;
+/// Bytes of `/proc/self/maps` that are kept: some 2,500 lines.
+const MAX_MAPS: usize = 256 << 10;
+/// The collecting thread's stack.
+const STACK: usize = 512 << 10;
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+/// For who is in need: see [`collect::in_need`].
+static PATHS: OnceLock<Paths> = OnceLock::new();
+
+/// The handler that is installed. It stays so when this is dropped.
+#[derive(Debug)]
+pub struct Handler {
+    images: Arc<Shared<Vec<u8>>>,
+    capturer: Arc<Capturer>,
+}
+
+impl Handler {
+    /// Lists the images anew: to be called after libraries were loaded by `dlopen`. Without it a crash in a newer library has its
+    /// mapping and the bytes of the stack, but not its build id.
+    pub fn refresh_images(&self) {
+        self.capturer.refresh();
+        self.images.replace(images::encoded());
+    }
+}
+
+/// Installs the handler: reads the images' unwind tables, starts a thread, gives the calling thread a stack for signal handlers if
+/// it has none, catches the signals and keeps what panics say. Once a process, as early as possible: handlers that are installed
+/// later come first, and what they do not pass on is not seen.
+///
+/// # Errors
+/// Where it is installed already, the directory cannot be made, or the system refuses a thread or a handler.
+pub fn install(options: Options) -> Result<Handler, InstallError> {
+    let paths = prepare_directory(&options.directory)?;
+    if INSTALLED.swap(true, SeqCst) {
+        return Err(InstallError::Installed);
+    }
+    let signals = signals(options.requests);
+    let prepared = prepare(options, paths.clone()).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
+    let _ = PATHS.set(paths);
+    let handler = Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer) };
+    SignalStack::ensure()?.keep();
+    let thread = std::thread::Builder::new().name("backtrail-crash".to_owned()).stack_size(STACK);
+    thread.spawn(move || wait(prepared)).map_err(InstallError::Thread)?;
+    while !is_listening() {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    panic_hook::install();
+    catch(&signals)?;
+    Ok(handler)
+}
+
+/// Gives the calling thread a stack for signal handlers, if it has none: without one an overflow of its stack leaves no file. Threads
+/// of Rust's standard library have one. Keep what is returned until the thread ends.
+///
+/// # Errors
+/// Where there is no memory.
+pub fn protect_thread() -> Result<SignalStack, OsError> {
+    SignalStack::ensure()
+}
+
+fn prepare_directory(directory: &Path) -> Result<Paths, InstallError> {
+    let fault = |source| InstallError::Directory { path: directory.to_owned(), source };
+    std::fs::create_dir_all(directory).map_err(fault)?;
+    // The program may go to another directory before it crashes.
+    let directory = directory.canonicalize().map_err(fault)?;
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let name = format!("{}-{}.{ENDING}", time.as_micros(), std::process::id());
+    let path = |path: &Path| {
+        let zero = || io::Error::new(io::ErrorKind::InvalidInput, "expected a path without a zero byte");
+        raw_file::c_path(path).ok_or_else(|| fault(zero()))
+    };
+    Ok(Paths {
+        part: path(&directory.join(format!("{name}.part")))?,
+        whole: path(&directory.join(name))?,
+        directory: path(&directory)?,
+    })
+}
+
+fn prepare(options: Options, paths: Paths) -> Result<Prepared, InstallError> {
+    let mut capture = own::Options::default();
+    capture.max_frames = options.max_frames;
+    let capturer = Arc::new(Capturer::new(capture)?);
+    capturer.reserve_copies(options.other_stack_bytes);
+    // Both find out what this machine can do when they are used for the first time.
+    let probe = 1_u64;
+    let _ = OwnMemory::without_stack().read_u64(Avma::new(&raw const probe as u64));
+    checksum(0, 0, &[0; 1024]);
+    let program = std::env::current_exe().map(|path| path.as_os_str().as_bytes().to_vec());
+    Ok(Prepared {
+        part: paths.part,
+        whole: paths.whole,
+        directory: paths.directory,
+        program: program.unwrap_or_default(),
+        system: raw_file::system(),
+        begun: program::now(),
+        abort_message: raw_file::abort_message(),
+        images: Arc::new(Shared::new(images::encoded())),
+        capturer,
+        section: Section::new(),
+        frames: RawStack::with_capacity(options.max_frames),
+        copy: StackCopy::with_capacity(options.max_frames, options.other_stack_bytes),
+        maps: vec![0; MAX_MAPS],
+        threads: vec![ThreadId::new(0); options.max_threads.saturating_add(2)],
+        options,
+    })
+}
+
+fn signals(requests: Requests) -> Vec<i32> {
+    let Requests { quit, terminate, processor_time } = requests;
+    let wanted = [(quit, SIGQUIT), (terminate, SIGTERM), (processor_time, SIGXCPU)];
+    let wanted = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, number)| number);
+    FAULTS.into_iter().chain(wanted).collect()
+}
+
+/// The collecting thread.
+fn wait(mut prepared: Prepared) {
+    take_only(&FAULTS);
+    let in_need = |signal| {
+        if let Some(paths) = PATHS.get() {
+            collect::in_need(signal, paths);
+        }
+    };
+    let patience = prepared.options.patience;
+    listen(patience, in_need, |crashed| collect::report(&mut prepared, crashed));
+    // The process is about to end, unless a handler of its own goes on; nothing of this is freed, since that would lock.
+    loop {
+        std::thread::park();
+    }
+}

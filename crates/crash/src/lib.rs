@@ -1,0 +1,51 @@
+//! A crash handler inside of the program: whatever signal ends it, a file says why, with all threads.
+//!
+//! ```no_run
+//! use backtrail_crash::{self as crash, Options};
+//!
+//! let handler = crash::install(Options::new("/var/lib/orders/crashes"))?;
+//! crash::note("version", "1.4.2");
+//! crash::breadcrumb("orders loaded");
+//! // At the next start:
+//! for file in crash::pending("/var/lib/orders/crashes".as_ref())? {
+//!     // … send it, if the user agreed …
+//!     crash::sent(&file)?;
+//! }
+//! # drop(handler);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `backtrail symbolicate FILE` reads what it leaves; `docs/crash.md` says what is in it and which limits stand.
+//!
+//! # How it works
+//!
+//! The signal's handler wakes a thread that was started by [`install()`] and waits for it, for a bounded time. That thread writes the
+//! file: it allocates nothing, takes no lock, and makes system calls only. Then the signal goes to whoever handled it before, so
+//! that the program ends as it would have without.
+//!
+//! # Platforms
+//!
+//! Linux on `x86_64` and aarch64. Elsewhere the crate is empty.
+#![forbid(unsafe_code)]
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+mod collect;
+mod error;
+mod extra;
+mod fixed_text;
+mod images;
+mod install;
+mod options;
+mod panic_hook;
+mod pending;
+mod prepared;
+mod program;
+mod sections;
+
+pub use backtrail_sys::linux::OsError;
+pub use error::InstallError;
+pub use extra::Extra;
+pub use install::{Handler, SignalStack, install, protect_thread};
+pub use options::{Options, Requests};
+pub use pending::{pending, sent};
+pub use program::{breadcrumb, note};

@@ -1,0 +1,61 @@
+//! What is caught and kept.
+
+use crate::extra::Extra;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Signals that ask a program to end: a report of them is wanted by few.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Requests {
+    /// `SIGQUIT`.
+    pub quit: bool,
+    /// `SIGTERM`.
+    pub terminate: bool,
+    /// `SIGXCPU`: the limit of processor time.
+    pub processor_time: bool,
+}
+
+/// What is caught and kept.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where crash files are written; made where it is not there.
+    pub directory: PathBuf,
+    /// Signals beside those of faults (SEGV, BUS, ILL, FPE, TRAP, ABRT, SYS).
+    pub requests: Requests,
+    /// Bytes of the stack of the thread that crashed.
+    pub stack_bytes: usize,
+    /// Bytes of the stack of each other thread.
+    pub other_stack_bytes: usize,
+    /// Threads beside the one that crashed.
+    pub max_threads: usize,
+    /// Frames of one thread.
+    pub max_frames: usize,
+    /// How long the thread that crashed waits for the file. Other threads are left out where they would take longer than half of it.
+    pub patience: Duration,
+    /// What the program adds when everything else is written. It runs in the midst of a crash: it must not allocate or lock; if it
+    /// crashes, the file says so and is whole nevertheless.
+    pub add: Option<fn(&mut Extra<'_>)>,
+}
+
+impl Options {
+    /// The usual options.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), ..Self::default() }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            directory: PathBuf::from("crashes"),
+            requests: Requests::default(),
+            stack_bytes: 64 << 10,
+            other_stack_bytes: 16 << 10,
+            max_threads: 1000,
+            max_frames: 256,
+            patience: Duration::from_secs(5),
+            add: None,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Every kind of crash, in a process of its own: the file is whole, and the process ends as it does without the handler.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may")]
+
+use backtrail_capture::Limits;
+use backtrail_capture::crash_file::format::MessageKind;
+use backtrail_capture::crash_file::{self, CrashFile};
+use backtrail_core::Avma;
+use backtrail_testkit::TempDir;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+fn host() -> PathBuf {
+    // `target/debug/deps/kinds-…` and `target/debug/examples/crash_on_demand`.
+    let own = std::env::current_exe().unwrap();
+    let path = own.parent().unwrap().parent().unwrap().join("examples/crash_on_demand");
+    assert!(path.exists(), "{}: expected the example; `--examples` builds it", path.display());
+    path
+}
+
+fn run(kind: &str, directory: Option<&Path>) -> ExitStatus {
+    let mut command = Command::new(host());
+    // Cores of processes that crash on purpose are of no use.
+    command.arg(kind).args(directory).stderr(Stdio::null()).stdout(Stdio::null());
+    command.status().unwrap()
+}
+
+/// How it ended, and the bytes of its file.
+fn crash(kind: &str) -> (ExitStatus, Option<Vec<u8>>) {
+    let directory = TempDir::new("crash");
+    let status = run(kind, Some(directory.path()));
+    let files = backtrail_crash::pending(directory.path()).unwrap();
+    assert!(files.len() <= 1, "{kind}: {files:?}");
+    (status, files.first().map(|file| std::fs::read(file).unwrap()))
+}
+
+fn read<'d>(kind: &str, data: Option<&'d Vec<u8>>) -> CrashFile<'d> {
+    let data = data.unwrap_or_else(|| panic!("{kind}: there is no file"));
+    let file = crash_file::read(data, &Limits::default()).unwrap();
+    assert!(file.is_whole, "{kind}: {:?}", file.snapshot.notes);
+    file
+}
+
+/// Signal and code by kind.
+const KINDS: [(&str, &str, &str); 14] = [
+    ("segv", "SIGSEGV", "SEGV_MAPERR"),
+    ("segv-kernel", "SIGSEGV", "SI_KERNEL"),
+    ("abort", "SIGABRT", "SI_TKILL"),
+    ("bad-free", "SIGABRT", "SI_TKILL"),
+    ("overflow", "SIGSEGV", "SEGV_MAPERR"),
+    ("overflow-in-thread", "SIGSEGV", "SEGV_ACCERR"),
+    ("panic", "SIGABRT", "SI_TKILL"),
+    ("bus", "SIGBUS", "BUS_ADRERR"),
+    ("fpe", "SIGFPE", "SI_TKILL"),
+    ("sys", "SIGSYS", "SI_TKILL"),
+    ("term", "SIGTERM", "SI_TKILL"),
+    ("trap", "SIGTRAP", "SI_KERNEL"),
+    ("ill", "SIGILL", "ILL_ILLOPN"),
+    ("malloc-locked", "SIGSEGV", "SEGV_MAPERR"),
+];
+
+#[test]
+fn each_kind_leaves_a_whole_file_and_ends_as_without_the_handler() {
+    for (kind, signal, code) in KINDS {
+        let (status, data) = crash(kind);
+        // Rust's own handler reports an overflow with an allocator that is not locked; this one would hang without ours too.
+        let without = run(kind, None);
+        assert_eq!(status.signal(), without.signal(), "{kind}: {status} and {without}");
+        assert!(status.signal().is_some(), "{kind}");
+        let file = read(kind, data.as_ref());
+        let fault = file.snapshot.fault.as_ref().unwrap();
+        assert_eq!(fault.name, signal, "{kind}");
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(fault.code.as_deref(), Some(code), "{kind}");
+        }
+        has_everything(kind, &file);
+    }
+}
+
+fn has_everything(kind: &str, file: &CrashFile<'_>) {
+    let snapshot = &file.snapshot;
+    let crashed: Vec<_> = snapshot.threads.iter().filter(|thread| thread.is_crashed).collect();
+    assert_eq!(crashed.len(), 1, "{kind}");
+    let (pc, sp) = (crashed[0].registers.pc().unwrap(), crashed[0].registers.sp().unwrap());
+    let walked = |id| &file.walked.iter().find(|(known, _)| *known == id).unwrap().1;
+    let frames = walked(crashed[0].id.unwrap());
+    assert!(frames.len() >= 4, "{kind}: {frames:?}");
+    assert_eq!(frames[0].raw(), pc, "{kind}");
+    if !kind.starts_with("overflow") {
+        assert!(snapshot.memory.bytes_from(sp).is_some(), "{kind}");
+    }
+    assert!(snapshot.memory.size() > 4096, "{kind}");
+    let workers = snapshot.threads.iter().filter(|thread| {
+        let is_worker = thread.name.as_deref().is_some_and(|name| name.starts_with("worker"));
+        is_worker && thread.registers.pc().is_some() && walked(thread.id.unwrap()).len() >= 3
+    });
+    assert_eq!(workers.count(), 3, "{kind}: {:?}", snapshot.threads);
+    let program = snapshot.images.iter().find(|image| image.is_executable).unwrap();
+    assert!(program.id.is_some() && program.path.ends_with("crash_on_demand"), "{kind}: {program:?}");
+    assert!(snapshot.images.iter().any(|image| image.path.contains("libc.so") && image.id.is_some()));
+    assert!(snapshot.mappings.iter().any(|mapping| mapping.name.contains("libc.so")), "{kind}");
+    let notes: Vec<_> = file.notes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    assert_eq!(notes, [("version", "1.2.3"), ("added", "in the midst of it")], "{kind}");
+    assert_eq!(file.breadcrumbs.len(), 1, "{kind}");
+    assert_eq!(file.breadcrumbs[0].1, "about to crash");
+    assert!(file.open_file_count.is_some_and(|count| count >= 3), "{kind}");
+    assert!(file.limits.iter().any(|(resource, ..)| *resource == 7), "{kind}");
+    assert!(snapshot.process.os.as_deref().is_some_and(|os| os.starts_with("Linux")), "{kind}");
+}
+
+#[test]
+fn what_was_said_before_an_abort_is_kept() {
+    let (_, data) = crash("bad-free");
+    let file = read("bad-free", data.as_ref());
+    assert_eq!(file.messages, [(MessageKind::Abort, "free(): invalid pointer".to_owned())]);
+    let (_, data) = crash("panic");
+    let file = read("panic", data.as_ref());
+    let (kind, text) = &file.messages[0];
+    assert_eq!(*kind, MessageKind::Panic);
+    let has_all = ["thread 'main' panicked at ", "crash_on_demand.rs:", "no order 17"];
+    assert!(has_all.iter().all(|part| text.contains(part)), "{text}");
+    // A fault has nothing to do with what was said some time before.
+    let (_, data) = crash("segv");
+    assert!(read("segv", data.as_ref()).messages.is_empty());
+}
+
+#[test]
+fn the_address_of_a_bad_access_is_known() {
+    let (_, data) = crash("segv");
+    assert_eq!(read("segv", data.as_ref()).snapshot.fault.unwrap().address, Some(Avma::new(0x18)));
+    // The kernel does not tell one that no address can be.
+    let (_, data) = crash("segv-kernel");
+    assert_eq!(read("segv-kernel", data.as_ref()).snapshot.fault.unwrap().address, None);
+}
+
+#[test]
+fn handlers_of_the_program_are_called_and_ignored_signals_ignored() {
+    let (status, data) = crash("own-handler");
+    assert_eq!(status.code(), Some(7));
+    read("own-handler", data.as_ref());
+    let (status, data) = crash("ignored");
+    assert_eq!((status.code(), data), (Some(0), None));
+}
+
+#[test]
+fn a_crash_within_the_crash_leaves_a_shorter_file() {
+    let (status, data) = crash("in-handler");
+    assert_eq!(status.signal(), Some(11));
+    let file = read("in-handler", data.as_ref());
+    let says =
+        "the program's own function crashed with signal 11; what it would have written next is missing";
+    assert!(file.snapshot.notes.iter().any(|note| note == says), "{:?}", file.snapshot.notes);
+    assert_eq!(file.snapshot.threads.iter().filter(|thread| thread.is_crashed).count(), 1);
+}
+
+#[test]
+fn a_handler_that_hangs_does_not_keep_the_process() {
+    let directory = TempDir::new("crash");
+    let status = run("hang-in-handler", Some(directory.path()));
+    assert_eq!(status.signal(), Some(11));
+    // What was written until then is there.
+    let part = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(part.to_str().unwrap().ends_with(".btcrash.part"), "{part:?}");
+    let data = std::fs::read(part).unwrap();
+    let file = crash_file::read(&data, &Limits::default()).unwrap();
+    assert!(!file.is_whole && file.snapshot.fault.is_some() && file.snapshot.threads.len() >= 4);
+}
+
+#[test]
+fn two_threads_that_crash_together_leave_one_file() {
+    for _ in 0..5 {
+        let (status, data) = crash("two");
+        assert_eq!(status.signal(), Some(11));
+        let file = read("two", data.as_ref());
+        assert_eq!(file.snapshot.threads.iter().filter(|thread| thread.is_crashed).count(), 1);
+    }
+}
+
+#[test]
+fn a_process_has_one_handler_and_bad_directories_are_told() {
+    let file = TempDir::new("crash");
+    let path = file.write("file", b"");
+    let error = backtrail_crash::install(backtrail_crash::Options::new(path.join("below"))).unwrap_err();
+    assert!(matches!(error, backtrail_crash::InstallError::Directory { .. }), "{error}");
+}

@@ -1,0 +1,130 @@
+//! Stacks of a crash file: what a process's own handler wrote.
+
+use crate::build::Builder;
+use crate::core::search;
+use crate::images;
+use crate::{Captured, StackOptions, StacksError};
+use backtrail_capture::Limits;
+use backtrail_capture::crash_file::format::MessageKind;
+use backtrail_capture::crash_file::{self as reader, CrashFile};
+use backtrail_core::{FrameAddress, Trust};
+use backtrail_model::{AppInfo, EndKind, Ended, Frame, Report, Section, Thread};
+use backtrail_store::Index;
+
+/// Reads and walks the threads of a crash file. Images' files are found by identity below the paths of `index` and in the
+/// system's debug directories, and by path.
+///
+/// # Errors
+/// Where the bytes are no crash file that can be read.
+pub fn crash_file_bytes(data: &[u8], index: &Index, options: &StackOptions) -> Result<Captured, StacksError> {
+    let file = reader::read(data, &Limits::default()).map_err(StacksError::from_error)?;
+    let snapshot = &file.snapshot;
+    let mut builder = Builder::new(snapshot);
+    let mut parts = Vec::new();
+    for image in &snapshot.images {
+        let search = search(image, None, options);
+        let found = index.image_files(&images::wanted(image, snapshot.arch), &search);
+        parts.extend(images::add(&mut builder, snapshot, image, found, image.bias));
+    }
+    images::add_unclaimed(&mut builder, snapshot, &mut parts);
+    builder.add_jit(&parts, Vec::new());
+    let mut captured = builder.finish(options);
+    complete(&mut captured.report, &file);
+    Ok(captured)
+}
+
+/// Adds what other captures do not have.
+fn complete(report: &mut Report, file: &CrashFile<'_>) {
+    for thread in &mut report.process.threads {
+        let walked = file.walked.iter().find(|(id, _)| Some(*id) == thread.id);
+        if let Some((_, frames)) = walked {
+            lengthen(thread, frames);
+        }
+    }
+    report.process.place_frames();
+    report.app_info.extend(file.messages.iter().map(|(kind, text)| AppInfo {
+        image: match kind {
+            MessageKind::Abort => Some("libc".to_owned()),
+            MessageKind::Panic => Some("Rust".to_owned()),
+            _ => None,
+        },
+        lines: text.lines().map(str::to_owned).collect(),
+    }));
+    let mut section = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            report.sections.push(Section { title: title.to_owned(), text: lines.join("\n") });
+        }
+    };
+    section("Notes", file.notes.iter().map(|(key, value)| format!("{key}: {value}")).collect());
+    section("Breadcrumbs", file.breadcrumbs.iter().map(|(time, text)| breadcrumb(*time, text)).collect());
+    section("Process", process(file));
+    section("Open files", file.open_files.iter().map(|(number, name)| format!("{number}: {name}")).collect());
+}
+
+/// The saved stack may end before the thread's does. The handler walked all of it, by the same tables but without the files:
+/// where it came further along the same callers, what it has beyond them is taken.
+fn lengthen(thread: &mut Thread, walked: &[FrameAddress]) {
+    let known = thread.frames.iter().filter(|frame| !frame.inlined).filter_map(|frame| frame.address);
+    let known: Vec<_> = known.collect();
+    let is_same = known.iter().zip(walked).all(|(here, there)| here.raw() == there.raw());
+    if !is_same || walked.len() <= known.len() {
+        return;
+    }
+    for address in walked.iter().skip(known.len()) {
+        let index = thread.frames.last().map_or(0, |last| last.index.saturating_add(1));
+        thread.frames.push(Frame { address: Some(*address), trust: Trust::Report, ..Frame::new(index) });
+    }
+    thread.ended = Some(Ended {
+        kind: EndKind::Truncated,
+        why: "the saved stack ends before; the last frames are those that the crash handler found".to_owned(),
+    });
+}
+
+fn breadcrumb(time: u64, text: &str) -> String {
+    format!("{}.{:03} s  {text}", time / 1000, time % 1000)
+}
+
+/// Numbers of resources, `RLIMIT_…`; Linux, `include/uapi/asm-generic/resource.h`.
+const RESOURCES: [(u32, &str); 5] =
+    [(3, "stack bytes"), (4, "core bytes"), (6, "processes"), (7, "open files"), (9, "address space bytes")];
+
+fn process(file: &CrashFile<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(
+        file.uptime.map(|uptime| format!("seconds since the handler was installed: {}", uptime / 1000)),
+    );
+    lines.extend(file.open_file_count.map(|count| format!("open files: {count}")));
+    let limit = |value: u64| if value == u64::MAX { "unlimited".to_owned() } else { value.to_string() };
+    for (resource, soft, hard) in &file.limits {
+        let name = RESOURCES.iter().find(|(number, _)| number == resource).map(|(_, name)| *name);
+        let name = name.map_or_else(|| format!("resource {resource}"), str::to_owned);
+        lines.push(format!("limit of {name}: {} (hard {})", limit(*soft), limit(*hard)));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use backtrail_core::Avma;
+
+    fn addresses(numbers: &[u64]) -> Vec<FrameAddress> {
+        numbers.iter().map(|number| FrameAddress::Return(Avma::new(*number))).collect()
+    }
+
+    fn lengthened(here: &[u64], there: &[u64]) -> usize {
+        let frames = addresses(here).into_iter().zip(0..);
+        let frames = frames.map(|(address, index)| Frame { address: Some(address), ..Frame::new(index) });
+        let mut thread = Thread { frames: frames.collect(), ..Thread::default() };
+        lengthen(&mut thread, &addresses(there));
+        thread.frames.len()
+    }
+
+    #[test]
+    fn only_a_longer_walk_along_the_same_callers_adds_frames() {
+        assert_eq!(lengthened(&[1, 2], &[1, 2, 3, 4]), 4);
+        assert_eq!(lengthened(&[1, 5], &[1, 2, 3, 4]), 2);
+        assert_eq!(lengthened(&[1, 2], &[1]), 2);
+        assert_eq!(lengthened(&[1, 2], &[1, 2]), 2);
+    }
+}

@@ -1,0 +1,336 @@
+//! Signals that end the process: caught, told to a thread that waits for them, and handed on as if nobody had looked.
+//!
+//! The handler does next to nothing, since the stack that it runs on may be small: it wakes the thread that [`listen`]s,
+//! waits until that is done, for so long at most, and hands the signal on. All work is the listening thread's, on a stack of its
+//! own. A fault of that thread while it works comes to the same handler, which lets it try something shorter once.
+
+use super::stopped::Stopped;
+use super::{OsError, ThreadId, futex};
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// Signals are numbered from 1 to 64.
+const SIGNALS: usize = 65;
+
+/// What was there before, for each signal that is caught. Never freed: a handler may be looking.
+static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
+
+/// Nobody listens.
+const DEAF: u32 = 0;
+/// A thread waits for a crash.
+const LISTENING: u32 = 1;
+/// A thread has crashed and says where.
+const TAKEN: u32 = 2;
+/// The listening thread is at work.
+const TOLD: u32 = 3;
+/// It has done what it could. No second crash is told: what follows is how the process ends.
+const DONE: u32 = 4;
+
+static STATE: AtomicU32 = AtomicU32::new(DEAF);
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+static LISTENER: AtomicU32 = AtomicU32::new(0);
+static CRASHED: AtomicU32 = AtomicU32::new(0);
+static INFO: AtomicPtr<libc::siginfo_t> = AtomicPtr::new(std::ptr::null_mut());
+static CONTEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+static PATIENCE: AtomicU64 = AtomicU64::new(0);
+/// How often the listening thread has crashed itself.
+static NESTED: AtomicU32 = AtomicU32::new(0);
+static IN_NEED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// A thread that crashed: it stands still in its handler while this lives.
+#[derive(Debug)]
+pub struct Crashed<'a> {
+    info: &'a libc::siginfo_t,
+    context: *const c_void,
+    thread: ThreadId,
+    _stands_still: PhantomData<*const ()>,
+}
+
+impl Crashed<'_> {
+    /// The signal's number.
+    pub fn signal(&self) -> i32 {
+        self.info.si_signo
+    }
+
+    /// `si_code`: what the signal was for.
+    pub fn code(&self) -> i32 {
+        self.info.si_code
+    }
+
+    /// The address that the access was to, or the instruction that failed, where the kernel raised the signal.
+    pub fn address(&self) -> Option<u64> {
+        let has_one = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+        // SAFETY: of these signals, raised by the kernel, the union holds the address.
+        ((1..libc::SI_KERNEL).contains(&self.code()) && has_one.contains(&self.signal()))
+            .then(|| unsafe { self.info.si_addr() } as u64)
+    }
+
+    /// The process that sent the signal, where one did.
+    pub fn sender(&self) -> Option<i32> {
+        // SAFETY: for these codes the union holds who sent it; sigaction(2).
+        (self.code() <= 0).then(|| unsafe { self.info.si_pid() })
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// Where it stands.
+    pub fn stopped(&self) -> Stopped {
+        // SAFETY: the kernel's context of a handler that waits until this is gone.
+        unsafe { Stopped::interrupted(self.context) }
+    }
+}
+
+/// Catches these signals, from now on. What handled them before is called afterwards.
+///
+/// # Errors
+/// Where there is no such signal.
+pub fn catch(signals: &[i32]) -> Result<(), OsError> {
+    for number in signals {
+        let place = usize::try_from(*number).ok().and_then(|number| PREVIOUS.get(number));
+        let place = place.ok_or(OsError { call: "sigaction", number: libc::EINVAL })?;
+        // SAFETY: all zeros is a valid `sigaction`; the call fills it in.
+        let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: the pointers are valid or null.
+        if unsafe { libc::sigaction(*number, std::ptr::null(), &raw mut before) } != 0 {
+            return Err(OsError::last("sigaction"));
+        }
+        if before.sa_sigaction == handler_address() {
+            continue;
+        }
+        place.store(Box::into_raw(Box::new(before)), SeqCst);
+        // SAFETY: all zeros is a valid `sigaction`.
+        let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+        ours.sa_sigaction = handler_address();
+        // A fault within the handler has to come to the handler again: a blocked one ends the process at once.
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
+        // SAFETY: the pointers are valid or null.
+        if unsafe { libc::sigaction(*number, &raw const ours, std::ptr::null_mut()) } != 0 {
+            return Err(OsError::last("sigaction"));
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a crash on the calling thread, and has `act` look at it while the thread that crashed stands still, for
+/// `patience` at most. Where `act` crashes, `in_need` is called, once. Returns when `act` has; the thread should sleep then, since
+/// the process is about to end.
+///
+/// One thread of the process listens; `false` where another does or did.
+pub fn listen(patience: Duration, in_need: fn(i32), act: impl FnOnce(&Crashed<'_>)) -> bool {
+    if LISTENER.compare_exchange(0, ThreadId::current().get(), SeqCst, SeqCst).is_err() {
+        return false;
+    }
+    PATIENCE.store(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), SeqCst);
+    IN_NEED.store(in_need as *mut c_void, SeqCst);
+    // SAFETY: no preconditions.
+    PROCESS.store(unsafe { libc::getpid() }, SeqCst);
+    STATE.store(LISTENING, SeqCst);
+    loop {
+        match STATE.load(SeqCst) {
+            TOLD => break,
+            state => futex::wait(&STATE, state, Duration::from_secs(3600)),
+        }
+    }
+    // SAFETY: the handler that told it waits with both in its frame.
+    if let Some(info) = unsafe { INFO.load(SeqCst).as_ref() } {
+        let thread = ThreadId::new(CRASHED.load(SeqCst));
+        act(&Crashed { info, context: CONTEXT.load(SeqCst), thread, _stands_still: PhantomData });
+    }
+    done();
+    true
+}
+
+/// Whether a thread listens: from then on crashes are told.
+pub fn is_listening() -> bool {
+    STATE.load(SeqCst) == LISTENING
+}
+
+fn done() {
+    STATE.store(DONE, SeqCst);
+    futex::wake(&STATE);
+}
+
+/// Has the calling thread take no signals but these, which must be such as faults raise: a blocked one would end the process at
+/// once.
+pub fn take_only(signals: &[i32]) {
+    super::block_signals();
+    // SAFETY: the set is filled in before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for number in signals {
+            libc::sigaddset(&raw mut set, *number);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+fn handler_address() -> usize {
+    handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
+}
+
+/// The handler. Neither allocates nor locks, and leaves `errno` as it was.
+extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: errno is this thread's own.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as before.
+    let saved = unsafe { *errno };
+    let previous = previous(number);
+    // SAFETY: the kernel gives a valid pointer.
+    let is_sent = unsafe { (*info).si_code } <= 0;
+    let is_ignored = previous.is_some_and(|previous| previous.sa_sigaction == libc::SIG_IGN);
+    if is_sent && is_ignored {
+        return;
+    }
+    // A child of `fork` or `vfork` has no thread that listens.
+    // SAFETY: no preconditions.
+    if unsafe { libc::getpid() } == PROCESS.load(SeqCst) {
+        let mask = block_all_but_faults();
+        tell(number, info, context);
+        // SAFETY: both pointers are valid or null.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
+    }
+    // SAFETY: the arguments are the kernel's.
+    unsafe { chain(previous, number, info, context) };
+    // SAFETY: as before.
+    unsafe { *errno = saved };
+}
+
+/// Nothing else is to run here: on a small stack for signals there is no room for the frame of a second one (that of Rust's standard
+/// library has 8 KB; two threads that crashed together, of which one was asked for its stack). Gives the mask from before.
+fn block_all_but_faults() -> libc::sigset_t {
+    // SAFETY: the sets are filled in before they are used.
+    unsafe {
+        let (mut set, mut before): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut set);
+        for number in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+            libc::sigdelset(&raw mut set, number);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, &raw mut before);
+        before
+    }
+}
+
+/// Tells the listening thread and waits for it.
+fn tell(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let own = ThreadId::current().get();
+    if own == LISTENER.load(SeqCst) {
+        in_need(number);
+    }
+    if STATE.compare_exchange(LISTENING, TAKEN, SeqCst, SeqCst).is_ok() {
+        INFO.store(info, SeqCst);
+        CONTEXT.store(context, SeqCst);
+        CRASHED.store(own, SeqCst);
+        STATE.store(TOLD, SeqCst);
+        futex::wake(&STATE);
+        wait_until_done();
+    } else if CRASHED.load(SeqCst) != own && matches!(STATE.load(SeqCst), TAKEN | TOLD) {
+        // Another thread crashed first: how the process ends is its business, if it gets there.
+        wait_until_done();
+        // SAFETY: both pointers are valid or null.
+        unsafe {
+            let grace = libc::timespec { tv_sec: 1, tv_nsec: 0 };
+            libc::nanosleep(&raw const grace, std::ptr::null_mut());
+        }
+    }
+}
+
+fn wait_until_done() {
+    let Some(deadline) = Instant::now().checked_add(Duration::from_millis(PATIENCE.load(SeqCst))) else {
+        return;
+    };
+    loop {
+        let state = STATE.load(SeqCst);
+        let left = deadline.saturating_duration_since(Instant::now());
+        if state == DONE || left.is_zero() {
+            return;
+        }
+        futex::wait(&STATE, state, left);
+    }
+}
+
+/// The listening thread itself has crashed. It does not go on, but lets those go on that wait for it.
+fn in_need(number: c_int) {
+    if STATE.load(SeqCst) == TOLD && NESTED.fetch_add(1, SeqCst) == 0 {
+        let act = IN_NEED.load(SeqCst);
+        if !act.is_null() {
+            // SAFETY: `listen` put a function of this type there.
+            let act: fn(i32) = unsafe { std::mem::transmute(act) };
+            act(number);
+        }
+    }
+    if STATE.load(SeqCst) != TOLD {
+        // It was not at work: its fault is as anybody's. No report can be had of it.
+        return;
+    }
+    done();
+    loop {
+        // SAFETY: no preconditions.
+        unsafe { libc::pause() };
+    }
+}
+
+fn previous(number: c_int) -> Option<&'static libc::sigaction> {
+    let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number))?;
+    // SAFETY: never freed once it is there.
+    unsafe { place.load(SeqCst).as_ref() }
+}
+
+/// Hands the signal on to the handler that was there before, or has the kernel do what it does without any.
+///
+/// # Safety
+///
+/// The arguments are what the kernel gave our handler.
+unsafe fn chain(
+    previous: Option<&libc::sigaction>,
+    number: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    let address = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
+    // An ignored signal that the kernel raised for a fault ends the process all the same.
+    if address == libc::SIG_DFL || address == libc::SIG_IGN {
+        by_default(number, info);
+        return;
+    }
+    let is_long = previous.is_some_and(|previous| previous.sa_flags & libc::SA_SIGINFO != 0);
+    // SAFETY: whoever installed it promised a function of the kind that its flags tell.
+    unsafe {
+        if is_long {
+            let function: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                std::mem::transmute(address);
+            function(number, info, context);
+        } else {
+            let function: extern "C" fn(c_int) = std::mem::transmute(address);
+            function(number);
+        }
+    }
+}
+
+/// Has the same signal come once more as soon as the handler returns, with the default action: the process ends with its
+/// number, and a core has the registers of the fault, not of a handler. It is blocked until then; what the handler returns to
+/// has the mask from before.
+fn by_default(number: c_int, info: *mut libc::siginfo_t) {
+    // SAFETY: all zeros is a valid `sigaction` and means the default action; the set is filled in before it is used; the kernel
+    // reads the information that it gave.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(number, &raw const action, std::ptr::null_mut());
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, number);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        let (process, thread) = (libc::getpid(), ThreadId::current().raw());
+        if libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, number, info) != 0 {
+            libc::syscall(libc::SYS_tgkill, process, thread, number);
+        }
+    }
+}

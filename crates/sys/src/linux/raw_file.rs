@@ -1,0 +1,240 @@
+//! Files by system calls alone: for signal handlers, and for threads that must not allocate or lock.
+
+use super::{OsError, threads};
+use std::ffi::{CStr, CString, c_void};
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+/// A file, or none: one that a thread opens and another may close in need.
+#[derive(Debug)]
+pub struct RawFile(AtomicI32);
+
+impl RawFile {
+    /// None.
+    pub const fn none() -> Self {
+        Self(AtomicI32::new(-1))
+    }
+
+    /// Creates a file that only its owner can read; one that is there is an error.
+    ///
+    /// # Errors
+    /// The kernel's.
+    ///
+    /// # Signal safety
+    ///
+    /// Safe, as all methods are.
+    pub fn create(&self, path: &CStr) -> Result<(), OsError> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the path is a C string.
+        let file = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+        if file < 0 {
+            return Err(OsError::last("open"));
+        }
+        self.0.store(file, SeqCst);
+        Ok(())
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// The kernel's; a part may be written.
+    pub fn write(&self, mut bytes: &[u8]) -> Result<(), OsError> {
+        while !bytes.is_empty() {
+            // SAFETY: the pointer and the size are those of `bytes`.
+            let size =
+                unsafe { libc::write(self.0.load(SeqCst), bytes.as_ptr().cast::<c_void>(), bytes.len()) };
+            match usize::try_from(size) {
+                Ok(0) => return Err(OsError { call: "write", number: libc::EIO }),
+                Ok(size) => bytes = bytes.get(size..).unwrap_or_default(),
+                Err(_) if OsError::last("write").number == libc::EINTR => {}
+                Err(_) => return Err(OsError::last("write")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the disk has it, and closes it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn finish(&self) -> Result<(), OsError> {
+        let file = self.0.swap(-1, SeqCst);
+        // SAFETY: the file is ours; after the swap nobody else closes it.
+        unsafe {
+            let answer = libc::fsync(file);
+            let error = OsError::last("fsync");
+            libc::close(file);
+            if answer == 0 { Ok(()) } else { Err(error) }
+        }
+    }
+}
+
+/// Renames a file, and waits until the disk has its directory.
+///
+/// # Errors
+/// The kernel's.
+///
+/// # Signal safety
+///
+/// Safe.
+pub fn rename_durably(from: &CStr, to: &CStr, directory: &CStr) -> Result<(), OsError> {
+    // SAFETY: the paths are C strings; the directory is closed as it was opened.
+    unsafe {
+        if libc::rename(from.as_ptr(), to.as_ptr()) != 0 {
+            return Err(OsError::last("rename"));
+        }
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let directory = libc::open(directory.as_ptr(), flags);
+        if directory < 0 {
+            return Err(OsError::last("open"));
+        }
+        let answer = libc::fsync(directory);
+        let error = OsError::last("fsync");
+        libc::close(directory);
+        if answer == 0 { Ok(()) } else { Err(error) }
+    }
+}
+
+/// Reads the beginning of a file, as far as `into` has room; says how many bytes that was.
+///
+/// # Errors
+/// The kernel's.
+///
+/// # Signal safety
+///
+/// Safe.
+pub fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
+    // SAFETY: the path is a C string.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return Err(OsError::last("open"));
+    }
+    let mut done = 0;
+    while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the pointer and the size are those of `rest`.
+        let size = unsafe { libc::read(file, rest.as_mut_ptr().cast::<c_void>(), rest.len()) };
+        match usize::try_from(size) {
+            Ok(size) if size > 0 => done += size,
+            _ => break,
+        }
+    }
+    // SAFETY: opened above.
+    unsafe { libc::close(file) };
+    Ok(done)
+}
+
+/// The numbers of this process's open files, with what each leads to: a path, or a kind (`socket:[1]`). Allocates nothing.
+///
+/// # Errors
+/// Where `/proc` is not there.
+///
+/// # Signal safety
+///
+/// Safe.
+pub fn open_files(mut each: impl FnMut(u32, &[u8])) -> Result<(), OsError> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path is a C string.
+    let directory = unsafe { libc::open(c"/proc/self/fd".as_ptr(), flags) };
+    if directory < 0 {
+        return Err(OsError::last("open(/proc/self/fd)"));
+    }
+    let answer = threads::entries(directory, |file| {
+        let number = file.get();
+        if number == directory.unsigned_abs() {
+            return;
+        }
+        let mut name = [0_u8; 16];
+        let digits = decimal(number, &mut name);
+        let mut target = [0_u8; 512];
+        // SAFETY: the name ends with a zero; the pointer and the size are those of `target`.
+        let size =
+            unsafe { libc::readlinkat(directory, digits.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
+        let size = usize::try_from(size).unwrap_or(0);
+        each(number, target.get(..size).unwrap_or_default());
+    });
+    // SAFETY: opened above.
+    unsafe { libc::close(directory) };
+    answer
+}
+
+/// A number's digits as a C string. Safe in a signal handler.
+pub fn decimal(mut number: u32, into: &mut [u8; 16]) -> &CStr {
+    let mut at = into.len() - 1;
+    into.fill(0);
+    loop {
+        at -= 1;
+        if let Some(place) = into.get_mut(at) {
+            *place = b'0' + (number % 10) as u8;
+        }
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    CStr::from_bytes_until_nul(into.get(at..).unwrap_or_default()).unwrap_or_default()
+}
+
+/// Soft and hard limit of a resource (`RLIMIT_…`); `None` where there is no such resource. Safe in a signal handler.
+pub fn limit(resource: u32) -> Option<(u64, u64)> {
+    let mut limits = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is valid; `prlimit` of process 0 is this one.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_prlimit64, 0, resource, std::ptr::null::<c_void>(), &raw mut limits)
+    };
+    (answer == 0).then_some((limits.rlim_cur, limits.rlim_max))
+}
+
+/// Where the C library keeps what it says before it aborts: the address of a pointer (glibc's `__abort_msg`). Not for signal
+/// handlers.
+pub fn abort_message() -> Option<backtrail_core::Avma> {
+    // SAFETY: the names are C strings.
+    let address =
+        unsafe { libc::dlvsym(libc::RTLD_DEFAULT, c"__abort_msg".as_ptr(), c"GLIBC_PRIVATE".as_ptr()) };
+    (!address.is_null()).then(|| backtrail_core::Avma::new(address as u64))
+}
+
+/// The kernel's name, release and version. Not for signal handlers.
+pub fn system() -> String {
+    // SAFETY: all zeros is a valid `utsname`; the call fills it in with strings that end.
+    unsafe {
+        let mut name: libc::utsname = std::mem::zeroed();
+        if libc::uname(&raw mut name) != 0 {
+            return String::new();
+        }
+        let text = |field: &[libc::c_char]| -> String {
+            let bytes = field.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0);
+            String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+        };
+        format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
+    }
+}
+
+/// A path as the kernel wants it.
+pub fn c_path(path: &std::path::Path) -> Option<CString> {
+    use std::os::unix::ffi::OsStrExt as _;
+    CString::new(path.as_os_str().as_bytes()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_their_digits() {
+        for number in [0, 7, 10, 4_294_967_295] {
+            assert_eq!(decimal(number, &mut [0; 16]).to_str(), Ok(number.to_string().as_str()));
+        }
+    }
+
+    #[test]
+    fn open_files_are_listed_with_where_they_lead() {
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file).unsigned_abs();
+        let mut found = 0;
+        open_files(|each, target| found += u32::from(each == number && target.ends_with(b"/status")))
+            .unwrap();
+        assert_eq!(found, 1);
+        let (soft, hard) = limit(libc::RLIMIT_NOFILE).unwrap();
+        assert!(soft > 0 && soft <= hard);
+        assert!(limit(999).is_none());
+    }
+}
