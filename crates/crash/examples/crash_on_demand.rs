@@ -7,6 +7,7 @@
 use backtrail_crash::{self as crash, Extra, Options, Requests};
 use backtrail_testkit::Guarded;
 use std::hint::black_box;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 #[global_allocator]
@@ -33,9 +34,8 @@ fn main() {
             "hang-in-handler" => Some(hang),
             _ => Some(add),
         };
-        if kind == "hang-in-handler" {
-            options.patience = Duration::from_millis(300);
-        }
+        // A machine that is busy with something else takes its time.
+        options.patience = Duration::from_secs(if kind == "hang-in-handler" { 4 } else { 60 });
         match crash::install(options) {
             Ok(handler) => drop(handler),
             Err(error) => return eprintln!("{error}"),
@@ -43,11 +43,17 @@ fn main() {
         crash::note("version", "1.2.3");
         crash::breadcrumb("about to crash");
     }
+    let running = Arc::new(Barrier::new(4));
     for number in 0..3 {
         let thread = std::thread::Builder::new().name(format!("worker {number}"));
-        drop(thread.spawn(|| std::thread::sleep(Duration::from_secs(60))));
+        let running = Arc::clone(&running);
+        let work = move || {
+            running.wait();
+            std::thread::sleep(Duration::from_secs(600));
+        };
+        drop(thread.spawn(work));
     }
-    std::thread::sleep(Duration::from_millis(20));
+    running.wait();
     outer(&kind);
 }
 

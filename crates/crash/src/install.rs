@@ -59,6 +59,7 @@ impl Handler {
 /// Where it is installed already, the directory cannot be made, or the system refuses a thread or a handler.
 pub fn install(options: Options) -> Result<Handler, InstallError> {
     let paths = prepare_directory(&options.directory)?;
+    let stack = SignalStack::ensure()?;
     if INSTALLED.swap(true, SeqCst) {
         return Err(InstallError::Installed);
     }
@@ -66,7 +67,7 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
     let prepared = prepare(options, paths.clone()).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
     let _ = PATHS.set(paths);
     let handler = Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer) };
-    SignalStack::ensure()?.keep();
+    stack.keep();
     let thread = std::thread::Builder::new().name("backtrail-crash".to_owned()).stack_size(STACK);
     thread.spawn(move || wait(prepared)).map_err(InstallError::Thread)?;
     while !is_listening() {
@@ -107,6 +108,8 @@ fn prepare_directory(directory: &Path) -> Result<Paths, InstallError> {
 fn prepare(options: Options, paths: Paths) -> Result<Prepared, InstallError> {
     let mut capture = own::Options::default();
     capture.max_frames = options.max_frames;
+    // One thread that does not answer must not cost all the others.
+    capture.timeout = options.patience / 8;
     let capturer = Arc::new(Capturer::new(capture)?);
     capturer.reserve_copies(options.other_stack_bytes);
     // Both find out what this machine can do when they are used for the first time.
