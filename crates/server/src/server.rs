@@ -81,6 +81,9 @@ impl Server {
         File::create(&running).map_err(files("cannot write"))?;
         let symbols = SymbolFiles::open(&data.join("symbols"))
             .map_err(files("cannot make the directory of symbols"))?;
+        symbols
+            .restore(&database.read(symbols::files)?, |digest| objects.path(digest))
+            .map_err(files("cannot link the files of symbols"))?;
         let first = projects::first(&database)?;
         database.write(queue::release)?;
         let waiting = database.read(queue::waiting)?;
