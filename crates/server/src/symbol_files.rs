@@ -74,8 +74,8 @@ impl SymbolFiles {
         self.directory.join(project.to_string())
     }
 
-    /// A project's symbols. Neither this machine's own debug files are among them nor what reports name by a path: a
-    /// stranger chose that.
+    /// A project's symbols. Neither this machine's own debug files are among them nor what reports and debug info name
+    /// by a path: a stranger chose that.
     pub(crate) fn of_project(&self, project: i64) -> Arc<Symbols> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || {
@@ -83,6 +83,7 @@ impl SymbolFiles {
             let mut options = SymbolOptions::default();
             options.paths = if directory.is_dir() { vec![directory] } else { Vec::new() };
             options.debug_directories = Some(Vec::new());
+            options.only_scanned = true;
             Arc::new(Symbols::with_options(options, &NoProgress))
         };
         Arc::clone(opened.entry(project).or_insert_with(open))

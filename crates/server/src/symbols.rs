@@ -121,7 +121,7 @@ impl Upload {
 /// Writes a body to disk as it comes: symbols of a large app have more bytes than this machine may have memory.
 async fn receive(app: &App, mut body: Body) -> Result<Received, Refused> {
     let limits = &app.config.limits;
-    let mut upload = blocking(app, |app| Upload::begin(app)).await?;
+    let mut upload = blocking(app, Upload::begin).await?;
     let mut piece = Vec::new();
     loop {
         let frame = timeout(limits.body_time, body.frame()).await;

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> 
     let mut tally = Tally::default();
     for problem in index.problems() {
         console.warn(problem);
-        tally.failed(problem.path().display().to_string());
+        tally.failed(problem.place().to_owned());
     }
     let candidates = candidates(&index, &mut tally, console);
     if candidates.is_empty() {

@@ -19,9 +19,9 @@ use std::time::Instant;
 
 use backtrail_core::ImageId;
 
+use crate::http::Client;
 use crate::remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind};
 use cache::{Cache, Draft, Kept};
-use crate::http::Client;
 use server::{Reply, Server};
 
 pub use options::DebuginfodOptions;
