@@ -55,6 +55,9 @@ pub struct SymbolOptions {
     pub debug_directories: Option<Vec<PathBuf>>,
     /// Beginnings of paths in debug info, and what stands for them on this machine.
     pub path_remaps: Vec<(PathBuf, PathBuf)>,
+    /// Leaves files alone that debug info names by a path and that are not below `paths`: strangers' debug info may name
+    /// any file of this machine.
+    pub only_scanned: bool,
     /// Servers that are asked for what frames need and this machine does not have.
     pub remote: Option<Arc<dyn RemoteFiles>>,
 }
@@ -77,6 +80,7 @@ impl Symbols {
             places.debug_directories = directories;
         }
         places.remaps = options.path_remaps;
+        places.named_paths = !options.only_scanned;
         let mut index = Self::scan(&options.paths, progress).index.with_places(places);
         if let Some(remote) = options.remote {
             index = index.with_remote(remote);

@@ -43,6 +43,8 @@ pub struct ServerLimits {
     pub decoded: usize,
     /// Bytes that each packed byte may stand for, beyond the first megabytes.
     pub ratio: usize,
+    /// Bytes of a file of symbols.
+    pub symbol_file: u64,
     /// Bodies of more than [`SMALL_BODY`] bytes that are in memory at the same time; further ones wait.
     pub large_bodies: usize,
     /// Connections at the same time; further ones wait.
@@ -70,6 +72,7 @@ impl Default for ServerLimits {
             body: 128 << 20,
             decoded: 256 << 20,
             ratio: 250,
+            symbol_file: 4 << 30,
             large_bodies: 4,
             connections: 512,
             head_time: Duration::from_secs(15),

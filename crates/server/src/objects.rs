@@ -54,6 +54,16 @@ impl Objects {
         Ok(object)
     }
 
+    /// Takes a file that is on disk, whole, and has these bytes, unless it is there.
+    pub(crate) fn adopt(&self, file: &Path, object: &Object) -> io::Result<Object> {
+        let path = self.path(&object.digest);
+        if !fs::metadata(&path).is_ok_and(|metadata| metadata.len() == object.size) {
+            fs::rename(file, &path)?;
+        }
+        fs::File::open(path.parent().unwrap_or(&self.directory))?.sync_all()?;
+        Ok(object.clone())
+    }
+
     /// A file's bytes.
     pub(crate) fn get(&self, digest: &str) -> io::Result<Vec<u8>> {
         fs::read(self.path(digest))

@@ -182,7 +182,6 @@ pub(crate) fn fail(connection: &Connection, report: &Leased, problem: &str, agai
 }
 
 /// Symbols of these images came: reports that missed one are worked again. Returns how many.
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing uploads symbols yet"))]
 pub(crate) fn work_again(connection: &Connection, project: i64, image_ids: &[String]) -> Result<usize> {
     // A worker that has one of them at this moment began before the symbols came: `wanted` tells it that it is not the last.
     let mut statement = connection.prepare_cached(

@@ -21,6 +21,7 @@ use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +82,9 @@ impl Server {
         File::create(&running).map_err(files("cannot write"))?;
         let symbols = SymbolFiles::open(&data.join("symbols"))
             .map_err(files("cannot make the directory of symbols"))?;
+        symbols
+            .restore(&database.read(symbols::files)?, |digest| objects.path(digest))
+            .map_err(files("cannot link the files of symbols"))?;
         let first = projects::first(&database)?;
         database.write(queue::release)?;
         let waiting = database.read(queue::waiting)?;
@@ -128,10 +132,22 @@ impl Server {
         self.first.as_ref()
     }
 
-    /// Waits until the process is asked to end (SIGTERM, SIGINT), then stops.
-    pub fn run(self) {
-        self.runtime.block_on(asked_to_end());
+    /// Calls `started`, waits until the process is asked to end (SIGTERM, SIGINT), then stops. The process may be asked
+    /// from the moment that `started` is called.
+    ///
+    /// # Errors
+    /// What `started` answered: the server stops at once.
+    pub fn run<E>(self, started: impl FnOnce(&Self) -> Result<(), E>) -> Result<(), E> {
+        let asked = {
+            let _runtime = self.runtime.enter();
+            asked_to_end()
+        };
+        let result = started(&self);
+        if result.is_ok() {
+            self.runtime.block_on(asked);
+        }
         self.stop();
+        result
     }
 
     /// Answers what was begun, commits what waits, and ends.
@@ -226,21 +242,28 @@ fn router(app: &App) -> Router {
         .with_state(Arc::clone(app))
 }
 
-async fn asked_to_end() {
-    let interrupt = tokio::signal::ctrl_c();
+/// Catches the signals at once, within a runtime; the future is ready when one has come.
+fn asked_to_end() -> impl Future<Output = ()> {
     #[cfg(unix)]
     {
-        let terminate = async {
-            match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-                Ok(mut signal) => drop(signal.recv().await),
-                Err(_) => std::future::pending().await,
+        use tokio::signal::unix::{SignalKind, signal};
+        let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        async {
+            let one = |signal: io::Result<tokio::signal::unix::Signal>| async {
+                match signal {
+                    Ok(mut signal) => drop(signal.recv().await),
+                    Err(_) => std::future::pending().await,
+                }
+            };
+            let [interrupt, terminate] = signals.map(one);
+            tokio::select! {
+                () = interrupt => {}
+                () = terminate => {}
             }
-        };
-        tokio::select! {
-            _ = interrupt => {}
-            () = terminate => {}
         }
     }
     #[cfg(not(unix))]
-    let _ = interrupt.await;
+    async {
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }

@@ -3,7 +3,8 @@
 //! A project's files are below `symbols/PROJECT/`. What they are is found out by their headers, so that names do not matter.
 
 use backtrail::{NoProgress, SymbolOptions, Symbols};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +18,55 @@ pub(crate) struct SymbolFiles {
 impl SymbolFiles {
     /// Uses a directory, and makes it.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(directory)?;
-        Ok(Self { directory: directory.to_owned(), opened: Mutex::default() })
+        fs::create_dir_all(directory)?;
+        let files = Self { directory: directory.to_owned(), opened: Mutex::default() };
+        // What an earlier server did not come to the end of.
+        match fs::remove_dir_all(files.uploads()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => fs::create_dir_all(files.uploads())?,
+        }
+        Ok(files)
+    }
+
+    /// Where uploads are until they are whole.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.directory.join("uploads")
+    }
+
+    /// A start: each project has the uploads that the database says, and no others. What people put there stays.
+    pub(crate) fn restore(&self, files: &[(i64, String)], path: impl Fn(&str) -> PathBuf) -> io::Result<()> {
+        let known: HashSet<PathBuf> =
+            files.iter().map(|(project, digest)| self.directory(*project).join(digest)).collect();
+        for project in fs::read_dir(&self.directory)? {
+            let project = project?.path();
+            if project == self.uploads() {
+                continue;
+            }
+            for file in fs::read_dir(project)? {
+                let file = file?;
+                let is_upload =
+                    file.file_name().to_str().is_some_and(is_digest) && file.file_type()?.is_file();
+                if is_upload && !known.contains(&file.path()) {
+                    fs::remove_file(file.path())?;
+                }
+            }
+        }
+        for (project, digest) in files {
+            self.add(*project, digest, &path(digest))?;
+        }
+        Ok(())
+    }
+
+    /// Adds a file to a project's. It is the same file as that of the objects.
+    pub(crate) fn add(&self, project: i64, digest: &str, object: &Path) -> io::Result<()> {
+        let directory = self.directory(project);
+        fs::create_dir_all(&directory)?;
+        match fs::hard_link(object, directory.join(digest)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => fs::File::open(&directory)?.sync_all()?,
+        }
+        Ok(())
     }
 
     /// Where a project's files are.
@@ -26,8 +74,8 @@ impl SymbolFiles {
         self.directory.join(project.to_string())
     }
 
-    /// A project's symbols. Neither this machine's own debug files are among them nor what reports name by a path: a
-    /// stranger chose that.
+    /// A project's symbols. Neither this machine's own debug files are among them nor what reports and debug info name
+    /// by a path: a stranger chose that.
     pub(crate) fn of_project(&self, project: i64) -> Arc<Symbols> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || {
@@ -35,14 +83,18 @@ impl SymbolFiles {
             let mut options = SymbolOptions::default();
             options.paths = if directory.is_dir() { vec![directory] } else { Vec::new() };
             options.debug_directories = Some(Vec::new());
+            options.only_scanned = true;
             Arc::new(Symbols::with_options(options, &NoProgress))
         };
         Arc::clone(opened.entry(project).or_insert_with(open))
     }
 
     /// Files came or went: who asks next finds them.
-    #[expect(dead_code, reason = "nothing uploads symbols yet")]
     pub(crate) fn changed(&self, project: i64) {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).remove(&project);
     }
+}
+
+fn is_digest(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,9 +1,336 @@
-//! Symbols in and out: uploads, and the protocols of those who ask for them.
+//! Symbols in and out: uploads, and debuginfod's way to ask for files.
 
-use crate::state::App;
+use crate::database::Result as Kept;
+use crate::http::{self, Refused, blocking};
+use crate::objects::Object;
+use crate::projects::{Project, Scope};
+use crate::queue;
+use crate::secret;
+use crate::state::{App, State};
+use crate::time::now;
 use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, State as Shared};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use backtrail_store::{Entry, Index, Location, NewFile, NoProgress, ScanOptions};
+use http_body_util::BodyExt as _;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use tokio::time::timeout;
 
 /// The paths of symbols.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
+        .route("/api/v1/projects/{project}/symbols/{name}", put(upload))
+        .route("/api/v1/projects/{project}/symbols-missing", post(missing))
+        .route("/symbols/{project}/buildid/{id}/{what}", get(debuginfod))
+}
+
+/// Bytes that are gathered before they are written.
+const PIECE: usize = 1 << 20;
+
+/// Digests that are asked for at a time.
+const MAX_ASKED: usize = 10_000;
+
+/// Slices of one upload that are kept: an archive of a whole system's files has thousands.
+const MAX_SLICES: usize = 100_000;
+
+/// Takes a binary, a debug file, or an archive of such.
+async fn upload(
+    Shared(app): Shared<App>,
+    Path((project, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let project = allowed(&app, project, &headers, query).await?;
+    let received = receive(&app, body).await?;
+    let place = app.large.clone().acquire_owned().await.ok();
+    let answer = blocking(&app, move |app| {
+        let _place = place;
+        keep(app, &project, &shown(&name), &received)
+    });
+    Ok(http::json(&answer.await?))
+}
+
+async fn allowed(
+    app: &App,
+    project: String,
+    headers: &HeaderMap,
+    query: Option<String>,
+) -> Result<Project, Refused> {
+    let token = http::token(headers, query.as_deref());
+    blocking(app, move |app| Ok(http::project(&app.database, &project, token.as_deref(), Scope::Symbols)?.0))
+        .await
+}
+
+/// A file's name, as it is shown. It never becomes a path.
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// An upload on its way: a file that has no other name yet.
+struct Upload {
+    file: NewFile,
+    path: PathBuf,
+    hash: Sha256,
+    size: u64,
+}
+
+/// An upload that is whole, on disk, and removed when this is dropped.
+struct Received {
+    path: PathBuf,
+    object: Object,
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        // It was moved to its place, or is not wanted.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Upload {
+    fn begin(app: &State) -> Result<Self, Refused> {
+        let path = app.symbols.uploads().join(secret::key()?);
+        Ok(Self { file: NewFile::create(&path)?, path, hash: Sha256::new(), size: 0 })
+    }
+
+    fn write(mut self, bytes: &[u8]) -> Result<Self, Refused> {
+        self.hash.update(bytes);
+        self.file.write_all(bytes)?;
+        self.size = self.size.saturating_add(bytes.len() as u64);
+        Ok(self)
+    }
+
+    fn finish(self) -> Result<Received, Refused> {
+        self.file.finish()?;
+        let digest = secret::hex(&self.hash.finalize());
+        Ok(Received { path: self.path, object: Object { digest, size: self.size } })
+    }
+}
+
+/// Writes a body to disk as it comes: symbols of a large app have more bytes than this machine may have memory.
+async fn receive(app: &App, mut body: Body) -> Result<Received, Refused> {
+    let limits = &app.config.limits;
+    let mut upload = blocking(app, Upload::begin).await?;
+    let mut piece = Vec::new();
+    loop {
+        let frame = timeout(limits.body_time, body.frame()).await;
+        let frame =
+            frame.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the file did not come in time"))?;
+        let Some(frame) = frame else { break };
+        let frame = frame.map_err(|_| Refused::bad("the file cannot be read to its end"))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        piece.extend_from_slice(&bytes);
+        if upload.size.saturating_add(piece.len() as u64) > limits.symbol_file {
+            let most = limits.symbol_file;
+            let why = format!("expected a file of at most {most} bytes");
+            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, why));
+        }
+        if piece.len() >= PIECE {
+            let full = std::mem::take(&mut piece);
+            upload = blocking(app, move |_| upload.write(&full)).await?;
+        }
+    }
+    blocking(app, move |_| upload.write(&piece)?.finish()).await
+}
+
+/// An image that a file tells about.
+#[derive(Clone)]
+struct Slice {
+    id: String,
+    arch: &'static str,
+    kind: &'static str,
+    name: String,
+    /// What it does not tell of addresses.
+    lacks: Option<&'static str>,
+}
+
+impl Slice {
+    fn of(entry: &Entry, name: &str) -> Option<Self> {
+        let identity = &entry.identity;
+        let own = if entry.location.is_in_zip() { entry.location.file_name() } else { name };
+        let lacks = match (identity.has_debug_info, identity.has_symbols) {
+            (true, _) => None,
+            (false, true) => Some("files and lines"),
+            (false, false) => Some("names, files and lines"),
+        };
+        let (arch, kind) = (identity.arch.name(), identity.kind.as_str());
+        Some(Self { id: identity.id?.to_string(), arch, kind, name: shown(own), lacks })
+    }
+}
+
+/// The files of an upload, by their places in it, with what they tell about.
+fn slices(index: &Index, name: &str) -> BTreeMap<Location, Vec<Slice>> {
+    let mut files: BTreeMap<Location, Vec<Slice>> = BTreeMap::new();
+    for entry in index.entries().iter().take(MAX_SLICES) {
+        if let Some(slice) = Slice::of(entry, name) {
+            files.entry(entry.location.clone()).or_default().push(slice);
+        }
+    }
+    files
+}
+
+/// Keeps an upload, and has the reports worked again that waited for it.
+fn keep(app: &State, project: &Project, name: &str, received: &Received) -> Result<Value, Refused> {
+    let index = Index::scan(std::slice::from_ref(&received.path), &ScanOptions::default(), &NoProgress);
+    let mut kept = Vec::new();
+    let mut problems: Vec<String> = Vec::new();
+    for (location, slices) in slices(&index, name) {
+        // Members of an archive are files of their own: they can be asked for.
+        let object = if location.is_in_zip() {
+            match index.open_file(&location) {
+                Ok(data) => app.objects.put(&data)?,
+                Err(error) => {
+                    // Where it lies here is nobody's matter.
+                    let here = received.path.display().to_string();
+                    problems.push(error.to_string().replace(&here, name));
+                    continue;
+                }
+            }
+        } else {
+            app.objects.adopt(&received.path, &received.object)?
+        };
+        app.symbols.add(project.id, &object.digest, &app.objects.path(&object.digest))?;
+        kept.extend(slices.into_iter().map(|slice| (object.clone(), slice)));
+    }
+    if kept.is_empty() {
+        let why =
+            "expected a binary or debug file that has an identity (UUID, build id), or an archive of such";
+        return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+    }
+    // Whoever works a report from now on finds them. Those that wait are told afterwards.
+    app.symbols.changed(project.id);
+    let project = project.id;
+    let files = app.database.write(move |connection| {
+        let added = kept.iter().map(|(object, slice)| add(connection, project, object, slice));
+        added.collect::<Kept<Vec<_>>>()
+    })?;
+    app.bell.ring();
+    Ok(json!({ "files": files, "problems": problems }))
+}
+
+/// Adds a row, and tells the reports that waited for it.
+fn add(connection: &Connection, project: i64, object: &Object, slice: &Slice) -> Kept<Value> {
+    let Slice { id, arch, kind, name, lacks } = slice;
+    let known = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND blob = ?3)",
+        )?
+        .query_row(params![project, id, object.digest], |row| row.get::<_, bool>(0))?;
+    if !known {
+        queue::need(connection, object)?;
+        connection
+            .prepare_cached(
+                "INSERT INTO symbol_file (project, image_id, arch, kind, name, blob, lacks, uploaded) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![project, id, arch, kind, name, object.digest, lacks, now()])?;
+    }
+    let waited = if known { 0 } else { queue::work_again(connection, project, std::slice::from_ref(id))? };
+    Ok(json!({
+        "id": id, "arch": arch, "kind": kind, "name": name, "lacks": lacks, "new": !known, "waited": waited,
+        "sha256": object.digest,
+    }))
+}
+
+/// Which of some files are not here, by the SHA-256 of their bytes: what is here need not be sent.
+async fn missing(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let project = allowed(&app, project, &headers, query).await?;
+    let received = http::body(&app, &headers, body).await?;
+    let answer = blocking(&app, move |app| {
+        let (bytes, _place) = received.into_parts();
+        let expected = || Refused::bad("expected {\"sha256\": [\"…\"]} with at most 10000 digests");
+        let asked: Asked = serde_json::from_slice(&bytes).map_err(|_| expected())?;
+        if asked.sha256.len() > MAX_ASKED {
+            return Err(expected());
+        }
+        let missing = app.database.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND blob = ?2)",
+            )?;
+            let mut missing = Vec::new();
+            for digest in asked.sha256 {
+                if !statement.query_row(params![project.id, digest], |row| row.get::<_, bool>(0))? {
+                    missing.push(digest);
+                }
+            }
+            Ok(missing)
+        })?;
+        Ok(json!({ "missing": missing }))
+    });
+    Ok(http::json(&answer.await?))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    sha256: Vec<String>,
+}
+
+/// A file by its build id, as debuginfod's clients ask for it.
+async fn debuginfod(
+    Shared(app): Shared<App>,
+    Path((project, id, what)): Path<(String, String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let condition = match what.as_str() {
+        "debuginfo" => "lacks IS NULL",
+        "executable" => "kind IN ('executable', 'library', 'bundle')",
+        _ => return Err(Refused::not_found()),
+    };
+    let project = allowed(&app, project, &headers, query).await?;
+    let file = blocking(&app, move |app| {
+        let found: Option<String> = app.database.read(|connection| {
+            let sql = format!(
+                "SELECT blob FROM symbol_file WHERE project = ?1 AND replace(lower(image_id), '-', '') = ?2 \
+                 AND kind NOT IN ('table', 'symbol file') AND {condition} ORDER BY id DESC LIMIT 1"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            Ok(statement
+                .query_row(params![project.id, id.to_ascii_lowercase()], |row| row.get(0))
+                .optional()?)
+        })?;
+        Ok(File::open(app.objects.path(&found.ok_or_else(Refused::not_found)?))?)
+    });
+    let file = file.await?;
+    let length = file.metadata()?.len();
+    let head = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH, length.to_string()),
+        (header::CONTENT_DISPOSITION, "attachment".to_owned()),
+    ];
+    let pieces = futures_util::stream::try_unfold(file, |file| async move {
+        let read = move || {
+            let mut bytes = vec![0; PIECE];
+            let count = (&file).read(&mut bytes)?;
+            bytes.truncate(count);
+            Ok::<_, io::Error>((bytes, file))
+        };
+        let (bytes, file) = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)??;
+        Ok::<_, io::Error>(if bytes.is_empty() { None } else { Some((Bytes::from(bytes), file)) })
+    });
+    Ok((head, Body::from_stream(pieces)).into_response())
+}
+
+/// The files that projects have, for a start.
+pub(crate) fn files(connection: &Connection) -> Kept<Vec<(i64, String)>> {
+    let mut statement = connection.prepare("SELECT DISTINCT project, blob FROM symbol_file")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -55,11 +55,14 @@ pub struct Places {
     pub debug_directories: Vec<PathBuf>,
     /// Beginnings of paths in debug info, and what stands for them on this machine. The first that fits counts.
     pub remaps: Vec<(PathBuf, PathBuf)>,
+    /// Whether files are opened at the paths that debug info names. Debug info of strangers may name any file of this
+    /// machine; without, the scanned files alone are looked through, by name and identity.
+    pub named_paths: bool,
 }
 
 impl Default for Places {
     fn default() -> Self {
-        Self { debug_directories: vec!["/usr/lib/debug".into()], remaps: Vec::new() }
+        Self { debug_directories: vec!["/usr/lib/debug".into()], remaps: Vec::new(), named_paths: true }
     }
 }
 

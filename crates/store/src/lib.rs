@@ -30,6 +30,8 @@ mod debuginfod;
 mod entry;
 mod error;
 mod go_frames;
+#[cfg(feature = "debuginfod")]
+mod http;
 mod image_files;
 mod index;
 mod limits;
@@ -55,6 +57,8 @@ pub use data::FileData;
 pub use debuginfod::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts};
 pub use entry::{Entry, Location};
 pub use error::{Error, ErrorKind, object_error};
+#[cfg(feature = "debuginfod")]
+pub use http::{JsonClient, Method};
 pub use image_files::{ImageFiles, LoadedFiles, Search};
 pub use index::{Index, Places};
 pub use limits::Limits;

@@ -103,7 +103,9 @@ impl Locator<'_> {
         let mut located = Located::default();
         let real = std::fs::canonicalize(debug_file).unwrap_or_else(|_| debug_file.to_owned());
         let directory = real.parent().unwrap_or(Path::new("/"));
-        located.try_path(self.index, self.remap(&directory.join(path)), |data| check_id(data, id));
+        if self.places.named_paths {
+            located.try_path(self.index, self.remap(&directory.join(path)), |data| check_id(data, id));
+        }
         if located.found.is_none() {
             let by_id = self.debug_file(id);
             located.found = by_id.found;
@@ -142,12 +144,13 @@ impl Locator<'_> {
     /// an object file counts, and whoever asked checks that it is the right one.
     pub fn file(&self, path: &Path, directories: &[&Path]) -> Located {
         let mut located = Located::default();
-        if path.is_absolute() || directories.is_empty() {
-            located.try_path(self.index, self.remap(path), is_object);
+        let named = if path.is_absolute() || directories.is_empty() {
+            vec![self.remap(path)]
         } else {
-            for directory in directories {
-                located.try_path(self.index, self.remap(&directory.join(path)), is_object);
-            }
+            directories.iter().map(|directory| self.remap(&directory.join(path))).collect()
+        };
+        for path in named.into_iter().filter(|_| self.places.named_paths) {
+            located.try_path(self.index, path, is_object);
         }
         self.among_loose(&mut located, path);
         located

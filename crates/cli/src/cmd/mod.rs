@@ -19,6 +19,8 @@ mod sdk;
 mod serve;
 mod stacks;
 mod symbolicate;
+#[cfg(feature = "debuginfod")]
+mod upload;
 
 use crate::io::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -53,6 +55,8 @@ enum Command {
     Sdk(sdk::Sdk),
     #[cfg(feature = "server")]
     Serve(serve::Serve),
+    #[cfg(feature = "debuginfod")]
+    Upload(upload::Upload),
     Demangle(demangle::Demangle),
     Addr2line(addr2line::Addr2line),
     Atos(atos::Atos),
@@ -76,6 +80,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
         Command::Sdk(args) => sdk::run(args, console),
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args, console),
+        #[cfg(feature = "debuginfod")]
+        Command::Upload(args) => upload::run(args, console),
         Command::Demangle(args) => demangle::run(args, console),
         Command::Addr2line(args) => addr2line::run(args, console),
         Command::Atos(args) => atos::run(args, console),

@@ -40,15 +40,18 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     config.url.clone_from(&args.url);
     config.workers = args.workers;
     let server = Server::start(config).map_err(|error| Failure::Input(error.to_string()))?;
+    server.run(|server| write(&greeting(server), console))?;
+    Ok(Outcome::Done)
+}
+
+fn greeting(server: &Server) -> Vec<String> {
     let mut lines = vec![format!("listening at {}", server.url())];
     if let Some(first) = server.first_start() {
         lines.push(format!("reports:  curl --data-binary @REPORT {}", first.reports));
         lines.push(format!("DSN:      {}", first.dsn));
         lines.push(format!("token:    {} (to log in; it is shown this once)", first.token));
     }
-    write(&lines, console)?;
-    server.run();
-    Ok(Outcome::Done)
+    lines
 }
 
 fn checked(args: &Serve, console: &Console) -> Result<Outcome, Failure> {

@@ -1,6 +1,6 @@
 //! The server as a program: its first start, its end, and what is left when it is killed.
 
-use crate::run::backtrail;
+use crate::run::{backtrail, with_environment};
 use backtrail_testkit::{TempDir, fixtures};
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -163,4 +163,53 @@ fn what_is_no_servers_directory_is_said() {
     let directory = TempDir::new("serve-none");
     let checked = backtrail(&["serve", "--data", directory.join("none").to_str().unwrap(), "--check"]);
     assert_eq!(checked.code, 2, "{}", checked.whole());
+}
+
+#[test]
+fn symbols_are_sent_once_and_name_what_waited() {
+    let directory = TempDir::new("serve-upload");
+    let served = Served::start(directory.join("data").to_str().unwrap());
+    let (token, key) = (served.said("token:"), served.said("DSN:"));
+    let key = key.strip_prefix("http://").unwrap().split('@').next().unwrap();
+    let report = std::fs::read(fixtures().join("sample/reports/null-member.ips")).unwrap();
+    let request = format!("POST /api/1/reports/?sentry_key={key} HTTP/1.1");
+    assert_eq!(ask(&served.address, &request, &report).unwrap().0, 200);
+    let end = Instant::now() + Duration::from_secs(120);
+    let titles = || {
+        let issues = get(&served.address, &token, "/api/v1/projects/1/issues");
+        let titles = issues["issues"].as_array().unwrap().iter().map(|issue| issue["title"].to_string());
+        titles.collect::<Vec<_>>()
+    };
+    while titles().is_empty() {
+        assert!(Instant::now() < end, "the report is not worked");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let url = format!("http://{}/", served.address);
+    let upload = |token: &str, path: &str| {
+        with_environment(&[("BACKTRAIL_TOKEN", token)], &["upload", path, "--to", &url])
+    };
+    let symbols = "fixtures/sample/symbols/Weather.app.dSYM";
+    let refused = upload("nobody", symbols);
+    assert_eq!(refused.code, 2, "{}", refused.whole());
+    assert!(refused.stderr.contains("the server answered 401"), "{}", refused.whole());
+    let sent = upload(&token, symbols);
+    assert_eq!((sent.code, sent.stderr.as_str()), (0, ""), "{}", sent.whole());
+    assert!(sent.stdout.contains(": sent, arm64 "), "{}", sent.whole());
+    assert!(sent.stdout.contains(", 1 report waited for it\n"), "{}", sent.whole());
+    while !titles()[0].ends_with(" in celsius\"") {
+        assert!(Instant::now() < end, "{:?}", titles());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let again = upload(&token, symbols);
+    assert_eq!(again.code, 0, "{}", again.whole());
+    let lines: Vec<_> = again.stdout.lines().collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.ends_with(": there already")), "{lines:?}");
+    let nothing = upload(&token, "fixtures/sample/reports");
+    assert_eq!(nothing.code, 2, "{}", nothing.whole());
+    assert!(nothing.stderr.contains("no binary or debug file"), "{}", nothing.whole());
+    let address = url.clone();
+    drop(served);
+    let gone = backtrail(&["upload", symbols, "--to", &address]);
+    assert_eq!(gone.code, 2, "{}", gone.whole());
+    assert!(gone.stderr.contains("the server cannot be asked"), "{}", gone.whole());
 }

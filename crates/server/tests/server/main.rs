@@ -4,4 +4,5 @@
 mod client;
 mod intake;
 mod pages;
+mod symbols;
 mod work;

@@ -6,7 +6,6 @@
 //! [debuginfod]: https://sourceware.org/elfutils/Debuginfod.html
 
 mod cache;
-mod http;
 mod options;
 mod server;
 
@@ -20,9 +19,9 @@ use std::time::Instant;
 
 use backtrail_core::ImageId;
 
+use crate::http::Client;
 use crate::remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind};
 use cache::{Cache, Draft, Kept};
-use http::Client;
 use server::{Reply, Server};
 
 pub use options::DebuginfodOptions;
@@ -255,7 +254,7 @@ impl Debuginfod {
                 Ok(0) => return Ok(received),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if http::is_timeout(&error) => {
+                Err(error) if crate::http::is_timeout(&error) => {
                     return Err(Broken::Slow(format!("sent nothing for {:?}", self.options.timeout)));
                 }
                 Err(error) => return Err(Broken::Cut(format!("the file broke off: {error}"))),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
 use super::DebuginfodError;
-use super::http::{Answer, Client};
+use crate::http::{Answer, Client};
 
 /// A server that is asked.
 pub(super) struct Server {

@@ -112,6 +112,33 @@ fn files_are_found_where_they_were_built_where_they_went_and_by_name() {
 }
 
 #[test]
+fn strangers_do_not_say_which_files_are_opened() {
+    let temp = TempDir::new("named");
+    let object = temp.write("private/main.o", macho(ARM64, 1, None, 64));
+    let debug = temp.write("usr/tool.debug", elf(1, true, 64));
+    let shared = temp.write("private/shared.debug", elf(2, true, 64));
+    for named_paths in [true, false] {
+        let locator = locator_of(Places { named_paths, debug_directories: Vec::new(), ..Places::default() });
+        let found = [
+            locator.file(&object, &[]),
+            locator.file(Path::new("main.o"), &[&temp.join("private")]),
+            locator.file(Path::new("../private/main.o"), &[&temp.join("usr")]),
+            locator.debug_map_object(&object, 0),
+            locator.alternate(&debug, &shared, &build_id(2)),
+        ]
+        .map(|located| located.found.is_some());
+        assert_eq!(found, [named_paths; 5]);
+    }
+    // What was scanned is found by its name and identity.
+    let mut index = scan(&[temp.path()]);
+    index =
+        index.with_places(Places { named_paths: false, debug_directories: Vec::new(), ..Places::default() });
+    let named = index.locator();
+    assert_eq!(found(&named.file(Path::new("/build/main.o"), &[])), Some(object));
+    assert_eq!(found(&named.alternate(&debug, Path::new("/gone"), &build_id(2))), Some(shared));
+}
+
+#[test]
 fn object_files_of_another_time_are_another_builds() {
     let temp = TempDir::new("time");
     let path = temp.write("main.o", macho(ARM64, 1, None, 64));

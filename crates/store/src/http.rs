@@ -11,12 +11,12 @@ use ureq::{Agent, Error};
 
 /// A client that keeps its connections.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     agent: Agent,
 }
 
 /// What a server answered.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// The file, and its length where the server states one.
     File(Option<u64>, Box<dyn Read>),
     /// It does not have it.
@@ -35,7 +35,7 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 impl Client {
     /// `timeout` bounds each wait for bytes. Proxies are those of the environment, certificates those of the system.
-    pub(super) fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -55,7 +55,7 @@ impl Client {
     }
 
     /// Asks for a file. A server that is asked by TLS may not send the request on to one that is not.
-    pub(super) fn get(&self, url: &str) -> Answer {
+    pub(crate) fn get(&self, url: &str) -> Answer {
         let is_secure = url.starts_with("https:");
         let request = self.agent.get(url).config().https_only(is_secure).build();
         let response = match request.call() {
@@ -76,6 +76,59 @@ impl Client {
             status if status.is_server_error() => Answer::Failed(format!("answered {status}")),
             status => Answer::Refused(format!("answered {status}")),
         }
+    }
+}
+
+/// Asks a server that speaks JSON, such as `backtrail serve`.
+#[derive(Debug)]
+pub struct JsonClient {
+    client: Client,
+    base: String,
+    token: Option<String>,
+}
+
+/// A request's method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Method {
+    /// Asks, with a body that says what for.
+    Post,
+    /// Gives a file.
+    Put,
+}
+
+/// Bytes of an answer that are read.
+const MAX_ANSWER: u64 = 64 << 20;
+
+impl JsonClient {
+    /// `base` is the server's address, `token` what it gave for this; `timeout` bounds each wait for an answer.
+    pub fn new(base: impl Into<String>, token: Option<String>, timeout: Duration) -> Self {
+        let base = base.into().trim_end_matches('/').to_owned();
+        Self { client: Client::new(timeout), base, token }
+    }
+
+    /// Sends a body to a path that begins with a slash, and gives the status and what was answered.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words that do not have the address.
+    pub fn send(&self, method: Method, path: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
+        let url = format!("{}{path}", self.base);
+        let request = match method {
+            Method::Post => self.client.agent.post(&url),
+            Method::Put => self.client.agent.put(&url),
+        };
+        // A redirect would take the token along to somebody else.
+        let request = request.config().max_redirects(0).https_only(url.starts_with("https:")).build();
+        let request = match &self.token {
+            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            None => request,
+        };
+        let response = request.send(body).map_err(|error| explain(&error))?;
+        let status = response.status().as_u16();
+        let mut answer = Vec::new();
+        let mut reader = response.into_body().into_with_config().limit(MAX_ANSWER).reader();
+        reader.read_to_end(&mut answer).map_err(|error| format!("broke off its answer: {error}"))?;
+        Ok((status, answer))
     }
 }
 
@@ -127,7 +180,7 @@ fn certificate_fault(error: &Error) -> Option<String> {
 }
 
 /// Whether a body's bytes did not come in time.
-pub(super) fn is_timeout(error: &io::Error) -> bool {
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     matches!(inner, Some(Error::Timeout(_))) || error.kind() == io::ErrorKind::TimedOut
 }

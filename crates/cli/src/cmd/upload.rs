@@ -1,0 +1,202 @@
+//! `backtrail upload`: symbols for a server.
+
+use crate::io::console::Console;
+use crate::io::text::{Style, Text};
+use crate::outcome::{Failure, Outcome};
+use crate::tally::Tally;
+use backtrail_store::{Index, JsonClient, Location, Method, NoProgress, ScanOptions};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Sends symbols to a server of `backtrail serve`, which names with them the reports that it has and those to come.
+///
+/// What the server has already is not sent again. See docs/server.md.
+#[derive(Args, Debug)]
+pub(crate) struct Upload {
+    /// Binaries, debug files, dSYM bundles, tables, archives, or directories of such, searched recursively.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The server's address.
+    #[arg(long, value_name = "URL")]
+    to: String,
+    /// The project's short name or number.
+    #[arg(long, value_name = "PROJECT", default_value = "default")]
+    project: String,
+    /// A token for symbols. Others see the command line: in scripts set the variable BACKTRAIL_TOKEN.
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+/// The time that a server may take for a file that it has got whole.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Digests that are asked for at a time.
+const TOGETHER: usize = 5_000;
+
+/// A file that is to be sent.
+struct Candidate {
+    location: Location,
+    digest: String,
+}
+
+#[derive(Deserialize)]
+struct Missing {
+    missing: HashSet<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    files: Vec<Received>,
+    #[serde(default)]
+    problems: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Received {
+    id: String,
+    arch: String,
+    lacks: Option<String>,
+    waited: u64,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    detail: String,
+}
+
+pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> {
+    let token = args.token.clone().or_else(|| std::env::var("BACKTRAIL_TOKEN").ok());
+    let server = Server { client: JsonClient::new(&args.to, token, TIMEOUT), args };
+    let index = Index::scan(&args.paths, &ScanOptions::default(), &NoProgress);
+    let mut tally = Tally::default();
+    for problem in index.problems() {
+        console.warn(problem);
+        tally.failed(problem.place().to_owned());
+    }
+    let candidates = candidates(&index, &mut tally, console);
+    if candidates.is_empty() {
+        return Err(Failure::Input(
+            "no binary or debug file with an identity (UUID, build id) was found".to_owned(),
+        ));
+    }
+    let missing = server.missing(&candidates)?;
+    let mut out = console.stdout();
+    let mut text = Text::new(&mut out, Style::PLAIN);
+    let mut sent = HashSet::new();
+    for candidate in &candidates {
+        let name = candidate.location.to_string();
+        if !missing.contains(&candidate.digest) || !sent.insert(&candidate.digest) {
+            text.line(format_args!("{name}: there already"))?;
+            tally.read(Outcome::Done);
+            continue;
+        }
+        match server.put(&index, candidate) {
+            Ok(answer) => {
+                show(&mut text, &name, &answer)?;
+                answer.problems.iter().for_each(|problem| console.warn(format_args!("{name}: {problem}")));
+                tally.read(if answer.problems.is_empty() { Outcome::Done } else { Outcome::Incomplete });
+            }
+            Err(problem) => {
+                console.warn(format_args!("{name}: {problem}"));
+                tally.failed(name);
+            }
+        }
+    }
+    out.flush()?;
+    Ok(tally.finish("files", console))
+}
+
+/// The files that a server can use, each once.
+fn candidates(index: &Index, tally: &mut Tally, console: &Console) -> Vec<Candidate> {
+    let with_id = index.entries().iter().filter(|entry| entry.identity.id.is_some());
+    let locations: BTreeSet<_> = with_id.map(|entry| entry.location.clone()).collect();
+    let mut candidates = Vec::new();
+    for location in locations {
+        match index.open_file(&location) {
+            Ok(data) => candidates.push(Candidate { location, digest: hex(&Sha256::digest(&*data)) }),
+            Err(error) => {
+                console.warn(&error);
+                tally.failed(location.to_string());
+            }
+        }
+    }
+    candidates
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+fn show(text: &mut Text<'_>, name: &str, answer: &Answer) -> std::io::Result<()> {
+    for Received { id, arch, lacks, waited } in &answer.files {
+        let lacks = lacks.as_ref().map_or(String::new(), |lacks| format!(", without {lacks}"));
+        let waited = match waited {
+            0 => String::new(),
+            1 => ", 1 report waited for it".to_owned(),
+            count => format!(", {count} reports waited for it"),
+        };
+        text.line(format_args!("{name}: sent, {arch} {id}{lacks}{waited}"))?;
+    }
+    Ok(())
+}
+
+/// The server that is sent to.
+struct Server<'a> {
+    client: JsonClient,
+    args: &'a Upload,
+}
+
+impl Server<'_> {
+    fn path(&self, rest: &str) -> String {
+        format!("/api/v1/projects/{}/{rest}", in_path(&self.args.project))
+    }
+
+    /// The digests of what it does not have.
+    fn missing(&self, candidates: &[Candidate]) -> Result<HashSet<String>, Failure> {
+        let mut missing = HashSet::new();
+        for some in candidates.chunks(TOGETHER) {
+            let digests: Vec<_> = some.iter().map(|candidate| &candidate.digest).collect();
+            let asked = json!({ "sha256": digests }).to_string();
+            let answer = self.ask::<Missing>(Method::Post, &self.path("symbols-missing"), asked.as_bytes());
+            let answer = answer.map_err(|problem| Failure::Input(format!("the server {problem}")))?;
+            missing.extend(answer.missing);
+        }
+        Ok(missing)
+    }
+
+    fn put(&self, index: &Index, candidate: &Candidate) -> Result<Answer, String> {
+        let data = index.open_file(&candidate.location).map_err(|error| error.to_string())?;
+        let path = self.path(&format!("symbols/{}", in_path(candidate.location.file_name())));
+        self.ask(Method::Put, &path, &data).map_err(|problem| format!("the server {problem}"))
+    }
+
+    fn ask<T: for<'d> Deserialize<'d>>(&self, method: Method, path: &str, body: &[u8]) -> Result<T, String> {
+        let (status, answer) = self.client.send(method, path, body)?;
+        if status != 200 {
+            let why = serde_json::from_slice(&answer).map(|Refusal { detail }| format!(": {detail}"));
+            return Err(format!("answered {status}{}", why.unwrap_or_default()));
+        }
+        serde_json::from_slice(&answer)
+            .map_err(|_| "answered something else: is it a backtrail server?".to_owned())
+    }
+}
+
+/// A text as a part of an address's path: RFC 3986, 2.3.
+fn in_path(text: &str) -> String {
+    let text = if text.is_empty() { "unnamed" } else { text };
+    text.bytes().fold(String::new(), |mut path, byte| {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-_~".contains(&byte);
+        let _ = if is_plain { write!(path, "{}", char::from(byte)) } else { write!(path, "%{byte:02X}") };
+        path
+    })
+}

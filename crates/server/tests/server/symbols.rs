@@ -1,0 +1,123 @@
+//! Symbols: what is uploaded names what waited, and can be asked for.
+
+use crate::client::{Answer, Running, request};
+use backtrail_testkit::fixtures;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+fn dwarf(bundle: &str, name: &str) -> Vec<u8> {
+    let path = format!("sample/symbols/{bundle}.dSYM/Contents/Resources/DWARF/{name}");
+    std::fs::read(fixtures().join(path)).unwrap()
+}
+
+fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(fixtures().join("sample/reports").join(name)).unwrap()
+}
+
+impl Running {
+    fn put(&self, name: &str, token: &str, body: &[u8]) -> Answer {
+        let bearer = format!("Bearer {token}");
+        let path = format!("/api/v1/projects/1/symbols/{name}");
+        request(self.address, "PUT", &path, &[("Authorization", &bearer)], body)
+    }
+
+    fn upload(&self, name: &str, body: &[u8]) -> Value {
+        let answer = self.put(name, &self.token, body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    }
+
+    fn titles(&self) -> Vec<String> {
+        let issues = self.get("/api/v1/projects/1/issues").json();
+        let titles = issues["issues"].as_array().unwrap().iter();
+        titles.map(|issue| issue["title"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn linked(&self) -> Vec<PathBuf> {
+        let directory = self.directory.join("data").join("symbols").join("1");
+        let files = std::fs::read_dir(directory).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    }
+}
+
+#[test]
+fn symbols_that_come_late_name_what_waited_and_split_nothing() {
+    let mut server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.settle();
+    assert!(server.titles()[0].contains("in Weather + 0x"), "{:?}", server.titles());
+    let weather = dwarf("Weather.app", "Weather");
+    let answer = server.upload("Weather", &weather);
+    let files = answer["files"].as_array().unwrap();
+    let file = files.iter().find(|file| file["arch"] == "arm64").unwrap();
+    assert_eq!((&file["new"], &file["waited"], &file["lacks"]), (&json!(true), &json!(1), &Value::Null));
+    assert_eq!((&file["arch"], &file["name"]), (&json!("arm64"), &json!("Weather")));
+    server.settle();
+    let titles = server.titles();
+    assert!(titles.len() == 1 && !titles[0].contains("+ 0x"), "{titles:?}");
+    // A further report is of the same issue, by another start of the server, too.
+    server.restart();
+    server.send("/api/1/reports/", &sample("null-member.crash"));
+    server.settle();
+    assert_eq!(server.titles(), titles);
+    // What is here is not wanted again.
+    let bearer = format!("Bearer {}", server.token);
+    let asked = json!({ "sha256": [file["sha256"], "0".repeat(64)] }).to_string();
+    let path = "/api/v1/projects/1/symbols-missing";
+    let missing = server.post(path, &[("Authorization", &bearer)], asked.as_bytes()).json();
+    assert_eq!(missing, json!({ "missing": ["0".repeat(64)] }));
+    let again = server.upload("Weather", &weather);
+    assert_eq!(again["files"][0]["new"], false);
+    assert_eq!(server.number("SELECT count(*) FROM symbol_file"), i64::try_from(files.len()).unwrap());
+    assert_eq!(server.linked().len(), 1);
+}
+
+#[test]
+fn what_a_crash_left_is_put_right() {
+    let mut server = Running::start();
+    server.upload("Weather", &dwarf("Weather.app", "Weather"));
+    let linked = server.linked().remove(0);
+    std::fs::write(linked.with_file_name("0".repeat(64)), b"nobody's").unwrap();
+    std::fs::remove_file(&linked).unwrap();
+    std::fs::write(server.directory.join("data/symbols/uploads/half"), b"hal").unwrap();
+    server.restart();
+    assert_eq!(server.linked(), [linked]);
+    assert!(!server.directory.join("data/symbols/uploads/half").exists());
+    assert_eq!(
+        backtrail_server::check(&server.directory.join("data")).unwrap().problems,
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn not_everybody_gives_or_gets_symbols() {
+    let server = Running::with(|config| config.limits.symbol_file = 1 << 20);
+    let weather = dwarf("Weather.app", "Weather");
+    assert_eq!(server.put("Weather", &server.key, &weather).status, 403, "apps have that key");
+    assert_eq!(server.put("Weather", "nobody", &weather).status, 401);
+    assert_eq!(server.put("text", &server.token, b"no symbols at all").status, 422);
+    assert_eq!(server.put("large", &server.token, &vec![0; (1 << 20) + 1]).status, 413);
+    // A name never becomes a path.
+    let answer = server.upload("..%2f..%2f..%2fetc%2f%1b[31m", &weather);
+    assert_eq!(answer["files"][0]["name"], "../../../etc/[31m");
+    assert_eq!(server.linked().len(), 1);
+    let uploads = std::fs::read_dir(server.directory.join("data/symbols/uploads")).unwrap();
+    assert_eq!(uploads.count(), 0, "nothing of what was refused stays");
+}
+
+#[test]
+fn files_are_found_by_build_id() {
+    let server = Running::start();
+    let program = std::fs::read(fixtures().join("symbolize/bin/dwz-one.elf")).unwrap();
+    let file = server.upload("program", &program)["files"][0].clone();
+    let id = file["id"].as_str().unwrap();
+    let executable = server.get(&format!("/symbols/1/buildid/{id}/executable"));
+    assert_eq!((executable.status, executable.body.len()), (200, program.len()));
+    assert!(executable.body == program);
+    let debuginfo = server.get(&format!("/symbols/1/buildid/{id}/debuginfo"));
+    assert_eq!(debuginfo.status, if file["lacks"].is_null() { 200 } else { 404 });
+    assert_eq!(server.get("/symbols/1/buildid/00ff/executable").status, 404);
+    assert_eq!(server.get(&format!("/symbols/1/buildid/{id}/source")).status, 404);
+    let nobody = request(server.address, "GET", &format!("/symbols/1/buildid/{id}/executable"), &[], b"");
+    assert_eq!(nobody.status, 401);
+}
