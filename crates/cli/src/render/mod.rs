@@ -10,6 +10,7 @@ pub(crate) mod images;
 pub(crate) mod llvm;
 mod locks;
 mod missing;
+pub(crate) mod rates;
 pub(crate) mod report;
 mod stack;
 pub(crate) mod summary;
