@@ -153,7 +153,7 @@ fn named(
 }
 
 /// A report with the names that grouping wants: less work than an [`Analysis`], for those who have very many.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Grouped {
     /// The report; stacks that do not tell what happened are left out.
     pub report: Report,

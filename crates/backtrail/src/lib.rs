@@ -29,6 +29,7 @@ pub mod capture;
 mod diff;
 pub mod groups;
 pub mod json;
+pub mod rates;
 pub mod sdk;
 mod stacks;
 

@@ -1,6 +1,6 @@
 //! `backtrail group`: many reports as the few bugs that they are of.
 
-use super::options::{Cache, Colour, RulesFile, Servers, symbols};
+use super::options::{Cache, Colour, Libraries, RulesFile, Servers, symbols};
 use super::reports::{self, Failed, Part, check, is_cut, part_name, parts};
 use crate::io::console::Console;
 use crate::io::file::{InputFiles, refuse_pipe};
@@ -37,6 +37,8 @@ pub(crate) struct Group {
     #[command(flatten)]
     pub(crate) cache: Cache,
     #[command(flatten)]
+    pub(crate) libraries: Libraries,
+    #[command(flatten)]
     pub(crate) rules: RulesFile,
     /// What to list.
     #[arg(long, value_enum, default_value_t = By::Group)]
@@ -60,6 +62,10 @@ pub(crate) struct Group {
     /// names sort behind those that were read.
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+    /// Say how often whose code crashes, of each version on each system: a number of sessions, or a CSV file of lines
+    /// `version,os,sessions`.
+    #[arg(long, value_name = "N|FILE", conflicts_with_all = ["diff", "by", "explain", "state"])]
+    pub(crate) sessions: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -115,7 +121,7 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     let inputs = if args.reports.is_empty() { Vec::new() } else { reports::inputs(&args.reports, console)? };
     let own = [&args.state, &args.diff].into_iter().flatten().map(PathBuf::as_path);
     let files = inputs.iter().filter_map(Input::path).chain(args.symbols.iter().map(PathBuf::as_path));
-    let files = InputFiles::new(files.chain(args.rules.path()));
+    let files = InputFiles::new(files.chain(args.rules.path()).chain(args.libraries.paths()));
     if let Some(state) = args.state.as_deref().filter(|state| files.contains(state)) {
         return Err(Failure::Input(format!(
             "{}: is one of the inputs, which is never written over",
@@ -126,6 +132,7 @@ pub(crate) fn run(args: &Group, colour: Colour, console: &Console) -> Result<Out
     target.check("index.html", &files)?;
     let rules = args.rules.read()?;
     let symbols = symbols(&args.symbols, Some(&args.cache), &args.servers, console)?;
+    let symbols = args.libraries.add_to(symbols)?;
     let mut work = Work {
         args,
         symbols: &symbols,
@@ -208,7 +215,7 @@ fn earlier(path: &Path) -> Result<GroupTable, Failure> {
 }
 
 /// Reads one report.
-fn grouped(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Grouped, Failed> {
+pub(super) fn grouped(bytes: &[u8], symbols: &Symbols, rules: &Rules) -> Result<Grouped, Failed> {
     let grouped = Grouped::with_rules(bytes, symbols, rules, &Limits::default());
     let grouped = grouped.map_err(|error| Failed::new(bytes, error.to_string()))?;
     check(&grouped.report).map_err(|problem| Failed::new(bytes, problem))?;

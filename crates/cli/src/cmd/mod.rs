@@ -13,6 +13,7 @@ mod images;
 mod lookup;
 pub(crate) mod ndk_stack;
 mod options;
+mod rates;
 mod reports;
 mod sdk;
 #[cfg(feature = "server")]
@@ -71,7 +72,10 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
     match &arguments.command {
         Command::Symbolicate(args) => symbolicate::run(args, colour, console),
         Command::Explain(args) => explain::run(args, colour, console),
-        Command::Group(args) => group::run(args, colour, console),
+        Command::Group(args) => match &args.sessions {
+            Some(sessions) => rates::run(args, sessions, colour, console),
+            None => group::run(args, colour, console),
+        },
         Command::Lookup(args) => lookup::run(args, console),
         Command::Stacks(args) => stacks::run(args, colour, console),
         Command::Convert(args) => convert::run(args, console),

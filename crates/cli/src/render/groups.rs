@@ -171,7 +171,7 @@ pub(crate) fn write_csv(out: &mut dyn Write, table: &GroupTable) -> io::Result<(
 }
 
 /// A cell of RFC 4180. One that a spreadsheet would run as a formula gets a quote in front.
-fn csv_cell(text: &str) -> String {
+pub(crate) fn csv_cell(text: &str) -> String {
     let text: String = backtrail_render::escape::escaped(text).into_owned();
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     let text = if is_formula { format!("'{text}") } else { text };

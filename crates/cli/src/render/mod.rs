@@ -8,6 +8,7 @@ pub(crate) mod images;
 pub(crate) mod llvm;
 mod locks;
 mod missing;
+pub(crate) mod rates;
 pub(crate) mod report;
 pub(crate) mod summary;
 mod thread_list;

@@ -18,6 +18,7 @@ mod interrupted;
 mod large_files;
 mod outputs;
 mod owners;
+mod rates;
 mod run;
 mod schema;
 #[cfg(feature = "server")]

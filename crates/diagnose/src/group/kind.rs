@@ -26,6 +26,30 @@ impl Kind {
     }
 }
 
+/// Whether a report tells of a crash: of what ended the program, other than for want of memory. Hangs, samples, warnings, limits
+/// that ended nothing, exceptions that were caught, the kernel's own errors, and captures of programs that run are none.
+pub fn is_crash(report: &Report) -> bool {
+    let exception = report.exception.as_ref();
+    let note = exception.and_then(|exception| exception.note.as_deref()).unwrap_or_default();
+    let is_handled = report.thrown.as_ref().is_some_and(|thrown| thrown.is_handled);
+    if is_handled || note.contains("NOT a crash") {
+        return false;
+    }
+    match report.source {
+        Source::AppleJetsam
+        | Source::ApplePanic
+        | Source::LinuxKernel
+        | Source::AppleStackshot
+        | Source::AppleSamples
+        | Source::AppleIpsOther
+        | Source::AndroidAnr => false,
+        Source::MetricKit | Source::JavaThreadDump | Source::Process | Source::SavedStack => {
+            exception.is_some()
+        }
+        source => !source.is_runtimes() || exception.is_some(),
+    }
+}
+
 pub(super) fn kind_of(report: &Report) -> Kind {
     match report.source {
         Source::AppleJetsam => Kind::new("memory-event", kill_reasons(report)),

@@ -26,6 +26,7 @@ use crate::explain::Explanation;
 use crate::explain::kill::killing;
 use crate::explain::words::one_line;
 use backtrail_model::Report;
+pub use kind::is_crash;
 use kind::{Kind, kind_of, message_of};
 use parts::Parts;
 use places::Places;
