@@ -16,9 +16,20 @@ pub(crate) fn is_core(bytes: &[u8]) -> bool {
 pub(crate) const NO_CORES: &str =
     "ELF cores are not taken, since they name files of this machine: use `backtrail stacks --core`";
 
+/// What is said of a report that is older than reports are kept.
+pub(crate) const REMOVED: &str = "the report's bytes were removed: it is older than this server keeps them";
+
+/// A report's bytes as they came.
+pub(crate) fn bytes(app: &State, report: &Report) -> Result<Vec<u8>, Refused> {
+    if report.dropped {
+        return Err(Refused::new(StatusCode::GONE, REMOVED));
+    }
+    Ok(app.objects.get(&report.blob)?)
+}
+
 /// Reads a report again, with all of its stacks.
 pub(crate) fn analysis(app: &State, report: &Report) -> Result<Analysis, Refused> {
-    let bytes = app.objects.get(&report.blob)?;
+    let bytes = bytes(app, report)?;
     if is_core(&bytes) {
         return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, NO_CORES));
     }

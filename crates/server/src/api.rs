@@ -1,6 +1,6 @@
 //! The JSON API: small, documented in docs/server.md, stable.
 
-use crate::analyses::analysis;
+use crate::analyses::{self, analysis};
 use crate::http::{self, Refused, blocking};
 use crate::projects::{self, Project, Scope};
 use crate::state::{App, State};
@@ -164,6 +164,7 @@ fn report_json(report: &Report) -> Value {
         "os": report.os,
         "device": report.device,
         "incomplete": report.incomplete,
+        "removed": report.dropped,
     })
 }
 
@@ -215,7 +216,7 @@ async fn report(
         let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
         let mut value = report_json(&found);
-        if found.state == "done" {
+        if found.state == "done" && !found.dropped {
             let analysis = analysis(app, &found)?;
             let mut whole = Vec::new();
             backtrail::json::write_report(&mut whole, &analysis, backtrail::json::Origin::default())?;
@@ -237,7 +238,7 @@ async fn raw_report(
     of_project(&app, project, headers, query, move |app, project| {
         let found = app.database.read(|connection| views::report(connection, project.id, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
-        Ok(as_attachment(&found, app.objects.get(&found.blob)?))
+        Ok(as_attachment(&found, analyses::bytes(app, &found)?))
     })
     .await
 }

@@ -16,6 +16,8 @@ pub struct Config {
     pub url: Option<String>,
     /// Threads that work reports; 0 for one a processor.
     pub workers: usize,
+    /// How long reports keep their bytes; `None` for ever. The first and the last three of an issue keep them anyway.
+    pub keep: Option<Duration>,
     /// What it bears.
     pub limits: ServerLimits,
 }
@@ -28,6 +30,7 @@ impl Config {
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4747),
             url: None,
             workers: 0,
+            keep: None,
             limits: ServerLimits::default(),
         }
     }

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What leads from each version of the schema to the next. A step that was released never changes.
-const MIGRATIONS: &[&str] = &[include_str!("database/0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("database/0001.sql"), include_str!("database/0002.sql")];
 
 /// Writes that are committed together.
 const MAX_TOGETHER: usize = 256;
@@ -300,6 +300,38 @@ mod tests {
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         assert!(matches!(Database::open(&path), Err(DatabaseError::Newer { found: 99 })));
         assert!(matches!(Database::check(&path), Err(DatabaseError::Newer { found: 99 })));
+    }
+
+    /// The steps never change, so that the first of them make what earlier programs made.
+    #[test]
+    fn a_database_of_an_earlier_program_keeps_what_it_has() {
+        let directory = TempDir::new("server-older");
+        for earlier in 1..MIGRATIONS.len() {
+            let path = directory.join(format!("db-{earlier}"));
+            let connection = Connection::open(&path).unwrap();
+            for step in &MIGRATIONS[..earlier] {
+                connection.execute_batch(step).unwrap();
+            }
+            connection.pragma_update(None, "user_version", i64::try_from(earlier).unwrap()).unwrap();
+            connection
+                .execute_batch(
+                    "INSERT INTO project (slug, name, created) VALUES ('old', 'Old', 0); \
+                     INSERT INTO blob (digest, size, refs) VALUES ('d', 1, 1); \
+                     INSERT INTO report (project, event_id, kind, blob, received, state) \
+                     VALUES (1, 'e', 'report', 'd', 5, 'done');",
+                )
+                .unwrap();
+            drop(connection);
+            let database = Database::open(&path).unwrap();
+            assert_eq!(projects(&database), 1);
+            let kept = |connection: &Connection| {
+                let sql = "SELECT count(*) FROM report WHERE received = 5 AND dropped IS NULL";
+                Ok(connection.query_row(sql, [], |row| row.get::<_, i64>(0))?)
+            };
+            assert_eq!(database.read(kept).unwrap(), 1);
+            database.close();
+            assert_eq!(Database::check(&path).unwrap(), (MIGRATIONS.len(), "ok".to_owned()));
+        }
     }
 
     #[test]

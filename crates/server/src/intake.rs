@@ -82,7 +82,7 @@ async fn raw(
         if sent.is_empty() {
             return Err(Refused::bad("expected a report"));
         }
-        accept(app, &project, sent)
+        accept(app, &project, &sent)
     });
     let ids: Vec<_> = added.await?.into_iter().map(|added| added.event_id).collect();
     Ok(http::json(&json!({ "ids": ids })))
@@ -128,7 +128,7 @@ async fn envelope(
         let id = envelope.event_id.clone();
         match of_envelope(&envelope) {
             Some(sent) => {
-                let added = accept(app, &project, vec![sent])?;
+                let added = accept(app, &project, &[sent])?;
                 Ok(added.into_iter().next().map(|added| added.event_id).or(id))
             }
             None => match envelope.problem {
@@ -200,7 +200,7 @@ async fn store(
             return Err(Refused::bad("expected an event as JSON"));
         }
         let Said { event_id, release } = said(&bytes);
-        accept(app, &project, vec![Sent { event_id, release, kind: "event", bytes, ..Sent::default() }])
+        accept(app, &project, &[Sent { event_id, release, kind: "event", bytes, ..Sent::default() }])
     });
     let id = added.await?.into_iter().next().map(|added| added.event_id);
     Ok(http::json(&json!({ "id": id })))
@@ -231,7 +231,7 @@ async fn minidump(
         if CaptureKind::of(&sent.bytes) != Some(CaptureKind::Minidump) {
             return Err(Refused::bad("expected a minidump"));
         }
-        accept(app, &project, vec![sent])
+        accept(app, &project, &[sent])
     });
     // Chromium's breakpad takes exactly 16 digits for the report's id; crashpad keeps whatever comes.
     let id = added.await?.into_iter().next().map(|added| added.event_id).unwrap_or_default();
@@ -285,46 +285,58 @@ fn of_form(mut fields: Vec<FormField>, most: usize) -> Result<Sent, Refused> {
     })
 }
 
+/// How often reports are written whose files somebody removes at that moment, being those of old reports, too.
+const TRIES: usize = 5;
+
 /// Writes reports to disk and adds their rows. When this returns both are durable.
-fn accept(app: &State, project: &Project, sent: Vec<Sent>) -> Result<Vec<Added>, Refused> {
-    let mut reports = Vec::with_capacity(sent.len());
-    for sent in sent {
-        let clients = sent.event_id.as_deref().and_then(plain_id);
-        let attachments = sent.attachments.into_iter().map(|(name, kind, bytes)| {
-            Ok(NewAttachment {
-                name: shortened(name),
-                kind: shortened(kind),
-                object: app.objects.put(&bytes)?,
-            })
-        });
-        reports.push(NewReport {
-            project: project.id,
-            is_clients_id: clients.is_some(),
-            event_id: match clients {
-                Some(id) => id,
-                None => secret::key()?,
-            },
-            kind: sent.kind,
-            name: sent.name.map(shortened),
-            attachments: attachments.collect::<std::io::Result<_>>()?,
-            object: app.objects.put(&sent.bytes)?,
-            release: sent.release.map(shortened),
-        });
-    }
+fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, Refused> {
     let window = i64::try_from(app.config.limits.window.as_millis()).unwrap_or(i64::MAX);
-    let added = app.database.write(move |connection| {
-        reports.iter().map(|report| queue::add(connection, report, window)).collect::<Result<Vec<_>, _>>()
-    })?;
-    let new = added.iter().filter(|added| added.is_new).count() as u64;
-    Counters::add(&app.counters.accepted, new);
-    Counters::add(&app.counters.waiting, new);
-    app.bell.ring();
-    Ok(added)
+    for _ in 0..TRIES {
+        let reports = sent.iter().map(|sent| on_disk(app, project, sent));
+        let reports = reports.collect::<Result<Vec<_>, Refused>>()?;
+        let objects = app.objects.clone();
+        let added = app.database.write(move |connection| {
+            // Nobody removes a file while this thread has the word.
+            if !reports.iter().flat_map(NewReport::objects).all(|object| objects.has(object)) {
+                return Ok(None);
+            }
+            let added = reports.iter().map(|report| queue::add(connection, report, window));
+            added.collect::<Result<Vec<_>, _>>().map(Some)
+        })?;
+        let Some(added) = added else { continue };
+        let new = added.iter().filter(|added| added.is_new).count() as u64;
+        Counters::add(&app.counters.accepted, new);
+        Counters::add(&app.counters.waiting, new);
+        app.bell.ring();
+        return Ok(added);
+    }
+    Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the report's file is gone, send it again"))
+}
+
+/// Writes a report's files.
+fn on_disk(app: &State, project: &Project, sent: &Sent) -> Result<NewReport, Refused> {
+    let clients = sent.event_id.as_deref().and_then(plain_id);
+    let attachments = sent.attachments.iter().map(|(name, kind, bytes)| {
+        Ok(NewAttachment { name: shortened(name), kind: shortened(kind), object: app.objects.put(bytes)? })
+    });
+    Ok(NewReport {
+        project: project.id,
+        is_clients_id: clients.is_some(),
+        event_id: match clients {
+            Some(id) => id,
+            None => secret::key()?,
+        },
+        kind: sent.kind,
+        name: sent.name.as_deref().map(shortened),
+        attachments: attachments.collect::<std::io::Result<_>>()?,
+        object: app.objects.put(&sent.bytes)?,
+        release: sent.release.as_deref().map(shortened),
+    })
 }
 
 /// What clients call things, in the length of names.
-fn shortened(text: String) -> String {
-    if text.chars().count() <= MAX_NAME { text } else { text.chars().take(MAX_NAME).collect() }
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_NAME).collect()
 }
 
 const MAX_NAME: usize = 200;

@@ -252,7 +252,7 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
             "issues whose count is not that of their days",
         ),
         (
-            "SELECT count(*) FROM blob WHERE refs <> (SELECT count(*) FROM report WHERE blob = digest) \
+            "SELECT count(*) FROM blob WHERE refs <> (SELECT count(*) FROM report WHERE blob = digest AND dropped IS NULL) \
              + (SELECT count(*) FROM attachment WHERE blob = digest) \
              + (SELECT count(*) FROM symbol_file WHERE blob = digest)",
             "files that other numbers of rows need than is counted",

@@ -21,6 +21,7 @@ mod objects;
 mod pages;
 mod projects;
 mod queue;
+mod retention;
 mod secret;
 mod server;
 mod sessions;

@@ -43,7 +43,7 @@ impl Objects {
         let object = Object { digest: secret::digest(bytes), size: bytes.len() as u64 };
         let path = self.path(&object.digest);
         // A file has its name only when it is whole and on disk.
-        if fs::metadata(&path).is_ok_and(|metadata| metadata.len() == object.size) {
+        if self.has(&object) {
             // Who is writing it at this moment may not have come to that.
             fs::File::open(path.parent().unwrap_or(&self.directory))?.sync_all()?;
             return Ok(object);
@@ -57,11 +57,16 @@ impl Objects {
     /// Takes a file that is on disk, whole, and has these bytes, unless it is there.
     pub(crate) fn adopt(&self, file: &Path, object: &Object) -> io::Result<Object> {
         let path = self.path(&object.digest);
-        if !fs::metadata(&path).is_ok_and(|metadata| metadata.len() == object.size) {
+        if !self.has(object) {
             fs::rename(file, &path)?;
         }
         fs::File::open(path.parent().unwrap_or(&self.directory))?.sync_all()?;
         Ok(object.clone())
+    }
+
+    /// Whether a file is there, whole.
+    pub(crate) fn has(&self, object: &Object) -> bool {
+        fs::metadata(self.path(&object.digest)).is_ok_and(|metadata| metadata.len() == object.size)
     }
 
     /// A file's bytes.

@@ -3,7 +3,7 @@
 mod lists;
 mod page;
 
-use crate::analyses::analysis;
+use crate::analyses::{self, analysis};
 use crate::api::as_attachment;
 use crate::http::{Refused, blocking};
 use crate::projects::{self, Project, Scope};
@@ -304,7 +304,7 @@ async fn raw_report(
         let project = visit.project.id;
         let found = visit.app.database.read(|connection| views::report(connection, project, &report))?;
         let found = found.ok_or_else(Refused::not_found)?;
-        Ok(as_attachment(&found, visit.app.objects.get(&found.blob)?))
+        Ok(as_attachment(&found, analyses::bytes(visit.app, &found)?))
     })
     .await
 }

@@ -20,6 +20,13 @@ pub(crate) struct NewReport {
     pub(crate) attachments: Vec<NewAttachment>,
 }
 
+impl NewReport {
+    /// Its files.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.attachments.iter().map(|attachment| &attachment.object).chain([&self.object])
+    }
+}
+
 /// What comes along with a report.
 #[derive(Clone, Debug)]
 pub(crate) struct NewAttachment {

@@ -11,6 +11,7 @@ use crate::objects::Objects;
 use crate::pages;
 use crate::projects;
 use crate::queue;
+use crate::retention;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
 use crate::symbols;
@@ -26,6 +27,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -104,6 +106,9 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let workers = work::start(&app).map_err(files("cannot start threads"))?;
         let limits = app.config.limits.clone();
+        if let Some(age) = app.config.keep {
+            runtime.spawn(keep_removing(Arc::clone(&app), age, stopped.clone()));
+        }
         let task = runtime.spawn(http::serve(listener, router(&app), limits, stopped));
         let first = first.map(|first| {
             let url = url(&app.config, address);
@@ -216,7 +221,7 @@ fn lock(data: &Path) -> Result<File, ServerError> {
 }
 
 fn digests(connection: &Connection) -> Result<HashSet<String>, DatabaseError> {
-    let mut statement = connection.prepare("SELECT digest FROM blob")?;
+    let mut statement = connection.prepare("SELECT digest FROM blob WHERE refs > 0")?;
     let digests = statement.query_map([], |row| row.get(0))?;
     Ok(digests.collect::<rusqlite::Result<_>>()?)
 }
@@ -240,6 +245,21 @@ fn router(app: &App) -> Router {
         .fallback(|| async { http::Refused::not_found() })
         .layer(headers)
         .with_state(Arc::clone(app))
+}
+
+/// Removes what is old, now and then, until the server stops.
+async fn keep_removing(app: App, age: Duration, mut stopped: watch::Receiver<bool>) {
+    loop {
+        let (state, stop) = (Arc::clone(&app), stopped.clone());
+        let run = move || retention::run(&state, age, || *stop.borrow());
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(run).await {
+            http::eprint_problem(&error.to_string());
+        }
+        tokio::select! {
+            () = tokio::time::sleep(retention::PATROL) => {}
+            _ = stopped.changed() => return,
+        }
+    }
 }
 
 /// Catches the signals at once, within a runtime; the future is ready when one has come.

@@ -210,11 +210,17 @@ fn keep(app: &State, project: &Project, name: &str, received: &Received) -> Resu
     }
     // Whoever works a report from now on finds them. Those that wait are told afterwards.
     app.symbols.changed(project.id);
-    let project = project.id;
+    let (project, objects) = (project.id, app.objects.clone());
     let files = app.database.write(move |connection| {
+        if !kept.iter().all(|(object, _)| objects.has(object)) {
+            return Ok(None);
+        }
         let added = kept.iter().map(|(object, slice)| add(connection, project, object, slice));
-        added.collect::<Kept<Vec<_>>>()
+        added.collect::<Kept<Vec<_>>>().map(Some)
     })?;
+    // A report of the same bytes was removed at this very moment.
+    let again = || Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the file is gone, send it again");
+    let files = files.ok_or_else(again)?;
     app.bell.ring();
     Ok(json!({ "files": files, "problems": problems }))
 }

@@ -143,10 +143,13 @@ pub(crate) struct Report {
     pub(crate) device: Option<String>,
     pub(crate) happened: Option<String>,
     pub(crate) incomplete: bool,
+    /// Whether its bytes were removed.
+    pub(crate) dropped: bool,
 }
 
 const REPORT: &str = "event_id, project, state, problem, kind, name, blob, received, issue, title, \
-coalesce(release, stated_release), os, device, happened, incomplete";
+coalesce(release, stated_release), os, device, happened, incomplete, \
+dropped IS NOT NULL";
 
 fn report_of(row: &Row<'_>) -> rusqlite::Result<Report> {
     Ok(Report {
@@ -165,6 +168,7 @@ fn report_of(row: &Row<'_>) -> rusqlite::Result<Report> {
         device: row.get(12)?,
         happened: row.get(13)?,
         incomplete: row.get(14)?,
+        dropped: row.get(15)?,
     })
 }
 

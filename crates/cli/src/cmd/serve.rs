@@ -8,6 +8,7 @@ use clap::Args;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a server for a team: it takes crash reports and shows the bugs that they are of.
 ///
@@ -26,6 +27,10 @@ pub(crate) struct Serve {
     /// Threads that work reports; 0 means one a processor.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     workers: usize,
+    /// Remove the bytes of reports that are older, but for the first and last three of each issue. Counts stay. Without
+    /// it nothing is removed.
+    #[arg(long, value_name = "DAYS")]
+    keep_days: Option<u32>,
     /// Look whether the data is whole, and end.
     #[arg(long)]
     check: bool,
@@ -39,6 +44,7 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     config.listen = args.listen;
     config.url.clone_from(&args.url);
     config.workers = args.workers;
+    config.keep = args.keep_days.map(|days| Duration::from_secs(u64::from(days) * 86_400));
     let server = Server::start(config).map_err(|error| Failure::Input(error.to_string()))?;
     server.run(|server| write(&greeting(server), console))?;
     Ok(Outcome::Done)

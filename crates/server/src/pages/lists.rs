@@ -228,11 +228,14 @@ pub(super) fn report(
                 @if let Some(issue) = report.issue {
                     " · " a href=(format!("{base}/issues/{issue}")) { "issue #" (issue) }
                 }
-                " · " a href=(format!("{base}/reports/{}/raw", report.event_id)) { "as it came" }
+                @if !report.dropped {
+                    " · " a href=(format!("{base}/reports/{}/raw", report.event_id)) { "as it came" }
+                }
             }
             @if let Some(problem) = &report.problem { p.problem { (text(problem)) } }
             @match analysis {
                 Some(analysis) => (body(analysis)),
+                None if report.dropped => p { "Its bytes were removed: it is older than this server keeps them." },
                 None => p { "It cannot be read." },
             }
         },

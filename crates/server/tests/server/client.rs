@@ -52,9 +52,14 @@ impl Running {
 
     /// Ends the server and starts it again on the same data.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(|_| {});
+    }
+
+    pub(crate) fn restart_with(&mut self, change: impl FnOnce(&mut Config)) {
         self.server.take().unwrap().stop();
         let mut config = Config::new(self.directory.join("data"));
         config.listen = "127.0.0.1:0".parse().unwrap();
+        change(&mut config);
         let server = Server::start(config).unwrap();
         assert_eq!(server.first_start(), None);
         self.address = server.address();

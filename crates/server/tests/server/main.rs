@@ -4,5 +4,6 @@
 mod client;
 mod intake;
 mod pages;
+mod retention;
 mod symbols;
 mod work;

@@ -1,0 +1,105 @@
+//! Old reports lose their bytes. Their rows, and whatever was counted, stay.
+
+use crate::database::Result;
+use crate::objects::Objects;
+use crate::state::State;
+use crate::time::now;
+use rusqlite::{Connection, params};
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+/// The first and the last reports of an issue that keep their bytes, of each so many.
+const OF_AN_ISSUE: i64 = 3;
+
+/// Reports that are removed in one transaction.
+const TOGETHER: i64 = 100;
+
+/// How often is looked for old reports.
+pub(crate) const PATROL: Duration = Duration::from_secs(3600);
+
+/// Removes the bytes of what is older than that, until it is told to stop. Returns of how many reports.
+pub(crate) fn run(app: &State, age: Duration, stopped: impl Fn() -> bool) -> Result<usize> {
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    let until = now().saturating_sub(age);
+    let (mut count, mut from) = (0, i64::MIN);
+    while !stopped() {
+        let Dropped { reports, last, digests } =
+            app.database.write(move |connection| drop_some(connection, from, until))?;
+        let Some(last) = last else { break };
+        count += reports;
+        // What stays need not be looked at for each batch again.
+        from = last;
+        // Only now is it certain that no row needs them. The thread that writes does it, so that nobody begins to need one
+        // meanwhile.
+        let objects = app.objects.clone();
+        app.database.write(move |connection| remove(connection, &objects, &digests))?;
+    }
+    Ok(count)
+}
+
+/// Reports whose bytes were taken from them.
+struct Dropped {
+    reports: usize,
+    /// When the last of them was received.
+    last: Option<i64>,
+    /// Files that may be needed no more.
+    digests: HashSet<String>,
+}
+
+/// Takes some reports' bytes from them, of those that were received between two times.
+fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> {
+    let reports: Vec<(i64, i64, String)> = {
+        let mut statement = connection.prepare_cached(
+            "SELECT id, received, blob FROM report WHERE dropped IS NULL AND received >= ?4 AND received < ?1 \
+             AND state NOT IN ('waiting', 'leased') AND (issue IS NULL OR ( \
+             ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
+             WHERE other.issue = report.issue AND other.id < report.id LIMIT ?3)) AND \
+             ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
+             WHERE other.issue = report.issue AND other.id > report.id LIMIT ?3)))) ORDER BY received LIMIT ?2",
+        )?;
+        let rows = statement.query_map(params![until, TOGETHER, OF_AN_ISSUE, from], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    let mut digests = HashSet::new();
+    for (id, _, blob) in &reports {
+        let attached: Vec<String> = {
+            let mut statement = connection.prepare_cached("SELECT blob FROM attachment WHERE report = ?1")?;
+            statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
+        };
+        for digest in attached.into_iter().chain([blob.clone()]) {
+            connection
+                .prepare_cached("UPDATE blob SET refs = refs - 1 WHERE digest = ?1")?
+                .execute([&digest])?;
+            digests.insert(digest);
+        }
+        connection.prepare_cached("DELETE FROM attachment WHERE report = ?1")?.execute([id])?;
+        // Nothing of it is left that symbols could name.
+        connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([id])?;
+        connection
+            .prepare_cached("UPDATE report SET dropped = ?2 WHERE id = ?1")?
+            .execute(params![id, now()])?;
+    }
+    Ok(Dropped { reports: reports.len(), last: reports.last().map(|(_, received, _)| *received), digests })
+}
+
+/// Removes files that no row needs. What fails is removed by a later start.
+fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<()> {
+    let mut statement = connection.prepare_cached("SELECT refs FROM blob WHERE digest = ?1")?;
+    for digest in digests {
+        let refs: i64 = statement.query_row([digest], |row| row.get(0))?;
+        if refs > 0 {
+            continue;
+        }
+        match fs::remove_file(objects.path(digest)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

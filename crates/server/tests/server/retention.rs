@@ -1,0 +1,77 @@
+//! Old reports lose their bytes, and nothing else.
+
+use crate::client::{Running, request};
+use backtrail_testkit::fixtures;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Another report of the same bug for each number.
+fn report(number: usize) -> Vec<u8> {
+    let report = std::fs::read_to_string(fixtures().join("sample/reports/null-member.crash")).unwrap();
+    format!("{report}\n{number}\n").into_bytes()
+}
+
+impl Running {
+    fn files(&self) -> usize {
+        let objects = std::fs::read_dir(self.directory.join("data/objects")).unwrap();
+        objects.map(|it| std::fs::read_dir(it.unwrap().path()).unwrap().count()).sum()
+    }
+}
+
+#[test]
+fn old_reports_lose_their_bytes_and_counts_stay() {
+    let mut server = Running::start();
+    let mut ids = Vec::new();
+    for number in 0..8 {
+        let answer = server.send("/api/1/reports/", &report(number)).json();
+        ids.push(answer["ids"][0].as_str().unwrap().to_owned());
+        server.settle();
+    }
+    server.send("/api/1/reports/", b"nothing that anybody reads");
+    // The same bytes are twice here: they stay as long as one of them does.
+    let id = format!("{:032x}", 1);
+    let event = format!(
+        "{{\"event_id\":\"{id}\"}}\n{{\"type\":\"attachment\",\"length\":{},\"attachment_type\":\"event.applecrashreport\"}}\n",
+        report(4).len()
+    );
+    let envelope = [event.as_bytes(), &report(4)[..]].concat();
+    assert_eq!(server.send("/api/1/envelope/", &envelope).status, 200);
+    server.settle();
+    assert_eq!(server.files(), 9);
+    server.restart_with(|config| {
+        config.keep = Some(Duration::ZERO);
+        config.limits.window = Duration::ZERO;
+    });
+    let end = Instant::now() + Duration::from_secs(60);
+    // Of nine reports of the bug three and three stay; that which nobody can read goes.
+    while server.number("SELECT count(*) FROM report WHERE dropped IS NOT NULL") < 4 || server.files() > 6 {
+        assert!(Instant::now() < end, "{} files", server.files());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let issues = server.get("/api/v1/projects/1/issues").json();
+    assert_eq!(issues["issues"][0]["count"], 9);
+    let whole = server.get(&format!("/api/v1/projects/1/issues/{}", issues["issues"][0]["id"])).json();
+    let removed = |report: &Value| report["removed"] == json!(true);
+    assert_eq!(whole["reports"].as_array().unwrap().iter().filter(|report| removed(report)).count(), 3);
+    let gone = server.get(&format!("/api/v1/projects/1/reports/{}", ids[4]));
+    assert_eq!((gone.status, gone.json()["removed"].clone()), (200, json!(true)));
+    assert_eq!(gone.json()["title"], issues["issues"][0]["title"]);
+    assert_eq!(gone.json().get("report"), None);
+    assert_eq!(server.get(&format!("/api/v1/projects/1/reports/{}/raw", ids[4])).status, 410);
+    for stays in [&ids[0], &ids[2], &ids[7], &id] {
+        assert_eq!(server.get(&format!("/api/v1/projects/1/reports/{stays}/raw")).status, 200);
+    }
+    // What was removed may come again.
+    let bearer = format!("Bearer {}", server.token);
+    let again = server.send("/api/1/reports/", &report(3));
+    assert_eq!(again.status, 200);
+    server.settle();
+    let again = again.json()["ids"][0].as_str().unwrap().to_owned();
+    let path = format!("/api/v1/projects/1/reports/{again}/raw");
+    assert_eq!(request(server.address, "GET", &path, &[("Authorization", &bearer)], b"").body, report(3));
+    let data = server.directory.join("data");
+    assert_eq!(backtrail_server::check(&data).unwrap().problems, Vec::<String>::new());
+    // A start after a kill sweeps, and finds nothing that it may not.
+    server.restart_with(|config| std::fs::write(config.data.join("running"), b"").unwrap());
+    assert_eq!(server.get(&path).status, 200);
+}
