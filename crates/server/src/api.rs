@@ -37,9 +37,20 @@ async fn of_project(
     query: Option<String>,
     work: impl FnOnce(&State, &Project) -> Result<Response, Refused> + Send + 'static,
 ) -> Result<Response, Refused> {
+    with_scope(app, project, headers, query, Scope::Read, work).await
+}
+
+async fn with_scope(
+    app: &App,
+    project: String,
+    headers: HeaderMap,
+    query: Option<String>,
+    scope: Scope,
+    work: impl FnOnce(&State, &Project) -> Result<Response, Refused> + Send + 'static,
+) -> Result<Response, Refused> {
     blocking(app, move |app| {
         let token = http::token(&headers, query.as_deref());
-        let (project, _) = http::project(&app.database, &project, token.as_deref(), Scope::Read)?;
+        let (project, _) = http::project(&app.database, &project, token.as_deref(), scope)?;
         work(app, &project)
     })
     .await
@@ -185,7 +196,7 @@ async fn decide(
     body: Body,
 ) -> Result<Response, Refused> {
     let (bytes, _place) = http::body(&app, &headers, body).await?.into_parts();
-    of_project(&app, project, headers, query, move |app, project| {
+    with_scope(&app, project, headers, query, Scope::Member, move |app, project| {
         let decided: Decided =
             serde_json::from_slice(&bytes).map_err(|error| Refused::bad(error.to_string()))?;
         if decided.state.as_deref().is_some_and(|state| !STATES.contains(&state)) {

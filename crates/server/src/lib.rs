@@ -7,6 +7,7 @@
 //! `pages` and `api` show them. Before a report is acknowledged its bytes and its row are on disk.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod analyses;
 mod api;
 mod config;
@@ -34,4 +35,4 @@ mod work;
 
 pub use config::{Config, SMALL_BODY, ServerLimits};
 pub use error::{ServerError, ServerErrorKind};
-pub use server::{Checked, FirstStart, Server, check};
+pub use server::{Checked, FirstStart, Server, check, renew_token};

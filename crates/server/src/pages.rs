@@ -116,7 +116,9 @@ async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response 
     let done = blocking(&app, move |app| {
         let token = login.token.trim().to_owned();
         let grant = app.database.read(|connection| projects::grant(connection, &token))?;
-        let Some(grant) = grant.filter(|grant| matches!(grant.scope, Scope::Read | Scope::Admin)) else {
+        let Some(grant) =
+            grant.filter(|grant| matches!(grant.scope, Scope::Read | Scope::Member | Scope::Admin))
+        else {
             let mut response = html(page::login(&login.next, true));
             *response.status_mut() = StatusCode::FORBIDDEN;
             return Ok(response);
@@ -250,6 +252,9 @@ async fn decide(
                 StatusCode::FORBIDDEN,
                 "the form is not of this server's pages, load it again",
             ));
+        }
+        if !visit.session.grant.allows(Scope::Member, visit.project.id) {
+            return Err(Refused::new(StatusCode::FORBIDDEN, "your token reads only"));
         }
         if decided.state.as_deref().is_some_and(|state| !STATES.contains(&state)) {
             return Err(Refused::bad("expected a state of open, resolved or ignored"));

@@ -24,6 +24,8 @@ pub(crate) enum Scope {
     Symbols,
     /// Reads everything of its project.
     Read,
+    /// Reads everything of its project, and decides about its issues.
+    Member,
     /// Everything, of all projects.
     Admin,
 }
@@ -34,14 +36,20 @@ impl Scope {
             Self::Report => "report",
             Self::Symbols => "symbols",
             Self::Read => "read",
+            Self::Member => "member",
             Self::Admin => "admin",
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
-        [Self::Report, Self::Symbols, Self::Read, Self::Admin]
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        [Self::Report, Self::Symbols, Self::Read, Self::Member, Self::Admin]
             .into_iter()
             .find(|scope| scope.as_str() == text)
+    }
+
+    /// Whether it is good for what the other one is good for.
+    fn includes(self, other: Self) -> bool {
+        self == other || self == Self::Admin || (self == Self::Member && other == Self::Read)
     }
 }
 
@@ -58,7 +66,7 @@ impl Grant {
     /// Whether it is good for that, of that project.
     pub(crate) fn allows(&self, scope: Scope, project: i64) -> bool {
         let is_of_project = self.project.is_none_or(|own| own == project);
-        is_of_project && (self.scope == scope || self.scope == Scope::Admin)
+        is_of_project && self.scope.includes(scope)
     }
 }
 
@@ -91,11 +99,17 @@ pub(crate) fn create(connection: &Connection, slug: &str, name: &str, key: &str)
         params![slug, name, now()],
     )?;
     let project = connection.last_insert_rowid();
+    add_key(connection, project, key, "clients")?;
+    Ok(project)
+}
+
+/// Keeps a further key of a project's clients. It is in every copy of an app, and no secret.
+pub(crate) fn add_key(connection: &Connection, project: i64, key: &str, note: &str) -> Result<i64> {
     connection.execute(
         "INSERT INTO token (project, scope, digest, public, note, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![project, Scope::Report.as_str(), secret::digest(key.as_bytes()), key, "clients", now()],
+        params![project, Scope::Report.as_str(), secret::digest(key.as_bytes()), key, note, now()],
     )?;
-    Ok(project)
+    Ok(connection.last_insert_rowid())
 }
 
 /// Keeps the digest of a new token.
@@ -111,6 +125,49 @@ pub(crate) fn add_token(
         params![project, scope.as_str(), secret::digest(token.as_bytes()), note, now()],
     )?;
     Ok(connection.last_insert_rowid())
+}
+
+/// A key or token as it is listed: what it is is shown once, when it is made, but for the keys of apps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Token {
+    pub(crate) id: i64,
+    pub(crate) scope: String,
+    pub(crate) key: Option<String>,
+    pub(crate) note: String,
+    pub(crate) created: i64,
+    pub(crate) revoked: Option<i64>,
+}
+
+/// A project's keys and tokens.
+pub(crate) fn tokens(connection: &Connection, project: i64) -> Result<Vec<Token>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, scope, public, note, created, revoked FROM token WHERE project = ?1 ORDER BY id",
+    )?;
+    let rows = statement.query_map([project], |row| {
+        Ok(Token {
+            id: row.get(0)?,
+            scope: row.get(1)?,
+            key: row.get(2)?,
+            note: row.get(3)?,
+            created: row.get(4)?,
+            revoked: row.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A key or token of a project is good for nothing any more. `false` where there is no such one.
+pub(crate) fn revoke(connection: &Connection, project: i64, token: i64) -> Result<bool> {
+    let sql = "UPDATE token SET revoked = coalesce(revoked, ?3) WHERE project = ?1 AND id = ?2";
+    Ok(connection.execute(sql, params![project, token, now()])? == 1)
+}
+
+/// Puts a token for everything in the place of all earlier ones.
+pub(crate) fn renew(connection: &Connection, token: &str) -> Result<()> {
+    let sql = "UPDATE token SET revoked = ?2 WHERE scope = ?1 AND revoked IS NULL";
+    connection.execute(sql, params![Scope::Admin.as_str(), now()])?;
+    add_token(connection, None, Scope::Admin, token, "made in the place of earlier ones")?;
+    Ok(())
 }
 
 /// All projects.

@@ -86,7 +86,7 @@ fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> 
     Ok(Dropped { reports: reports.len(), last: reports.last().map(|(_, received, _)| *received), digests })
 }
 
-/// Removes files that no row needs. What fails is removed by a later start.
+/// Removes files that no row needs. What this does not come to, a start after a crash does.
 fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<()> {
     let mut statement = connection.prepare_cached("SELECT refs FROM blob WHERE digest = ?1")?;
     for digest in digests {

@@ -1,5 +1,6 @@
 //! A server from its start to its end.
 
+use crate::admin;
 use crate::api;
 use crate::config::Config;
 use crate::database::{Database, DatabaseError};
@@ -12,6 +13,7 @@ use crate::pages;
 use crate::projects;
 use crate::queue;
 use crate::retention;
+use crate::secret;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
 use crate::symbols;
@@ -206,6 +208,23 @@ pub fn check(data: &Path) -> Result<Checked, ServerError> {
     Ok(Checked { schema, problems })
 }
 
+/// Makes a token to log in with in the place of all earlier ones, and returns it. Who was logged in is so no more. Not beside a
+/// server that runs.
+///
+/// # Errors
+/// Where there is no database, or a server uses it.
+pub fn renew_token(data: &Path) -> Result<String, ServerError> {
+    let path = data.join(DATABASE);
+    fs::metadata(&path).map_err(|error| ServerError::files(path.display().to_string(), error))?;
+    let _lock = lock(data)?;
+    let token = secret::token().map_err(|error| ServerError::files("no random numbers", error))?;
+    let database = Database::open(&path)?;
+    let renewed = token.clone();
+    database.write(move |connection| projects::renew(connection, &renewed))?;
+    database.close();
+    Ok(token)
+}
+
 fn lock(data: &Path) -> Result<File, ServerError> {
     let failed = |error| ServerError::files(data.display().to_string(), error);
     fs::create_dir_all(data).map_err(failed)?;
@@ -239,6 +258,7 @@ fn router(app: &App) -> Router {
     Router::new()
         .route("/health", get(|| async { "ok\n" }))
         .merge(api::routes())
+        .merge(admin::routes())
         .merge(intake::routes())
         .merge(pages::routes())
         .merge(symbols::routes())

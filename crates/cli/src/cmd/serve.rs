@@ -3,7 +3,7 @@
 use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
-use backtrail_server::{Config, Server, check};
+use backtrail_server::{Config, Server, check, renew_token};
 use clap::Args;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -34,11 +34,19 @@ pub(crate) struct Serve {
     /// Look whether the data is whole, and end.
     #[arg(long)]
     check: bool,
+    /// Print a new token to log in with, which takes the place of the earlier ones, and end.
+    #[arg(long, conflicts_with = "check")]
+    renew_token: bool,
 }
 
 pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     if args.check {
         return checked(args, console);
+    }
+    if args.renew_token {
+        let token = renew_token(&args.data).map_err(|error| Failure::Input(error.to_string()))?;
+        write(&[format!("token:    {token} (to log in; it is shown this once)")], console)?;
+        return Ok(Outcome::Done);
     }
     let mut config = Config::new(&args.data);
     config.listen = args.listen;

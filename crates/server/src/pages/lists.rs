@@ -1,7 +1,7 @@
 //! Projects, issues, reports and missing symbols as pages.
 
 use super::page::{page, text};
-use crate::projects::Project;
+use crate::projects::{Project, Scope};
 use crate::sessions::Session;
 use crate::time::shown;
 use crate::views::{DAYS, Filter, Issue, Missing, PAGE, Report, STATES};
@@ -138,21 +138,23 @@ pub(super) fn issue(
             h1.plain { (text(&issue.title)) }
             p { (issue.count) @if issue.count == 1 { " report" } @else { " reports" } " · first " (shown(issue.first)) " · last " (shown(issue.last)) " · " (text(&issue.owner)) }
             (spark(&whole.days))
-            form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
-                input type="hidden" name="form_key" value=(session.form_key);
-                @for (state, verb) in [("open", "Open"), ("resolved", "Resolve"), ("ignored", "Ignore")] {
-                    @if issue.state != state { button name="state" value=(state) { (verb) } }
+            @if session.grant.allows(Scope::Member, project.id) {
+                form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                    input type="hidden" name="form_key" value=(session.form_key);
+                    @for (state, verb) in [("open", "Open"), ("resolved", "Resolve"), ("ignored", "Ignore")] {
+                        @if issue.state != state { button name="state" value=(state) { (verb) } }
+                    }
                 }
-            }
-            form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
-                input type="hidden" name="form_key" value=(session.form_key);
-                label { "Assigned to " input name="assignee" value=(issue.assignee.as_deref().unwrap_or_default()); }
-                button { "Assign" }
-            }
-            form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
-                input type="hidden" name="form_key" value=(session.form_key);
-                label { "The same bug as issue " input name="merge_into" inputmode="numeric" size="6"; }
-                button { "Merge" }
+                form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                    input type="hidden" name="form_key" value=(session.form_key);
+                    label { "Assigned to " input name="assignee" value=(issue.assignee.as_deref().unwrap_or_default()); }
+                    button { "Assign" }
+                }
+                form.decide method="post" action=(format!("{base}/issues/{}", issue.id)) {
+                    input type="hidden" name="form_key" value=(session.form_key);
+                    label { "The same bug as issue " input name="merge_into" inputmode="numeric" size="6"; }
+                    button { "Merge" }
+                }
             }
             div.two {
                 (shares("Releases", &whole.releases))

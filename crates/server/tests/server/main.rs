@@ -1,6 +1,7 @@
 //! A server in this process, asked over HTTP.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod admin;
 mod client;
 mod intake;
 mod pages;

@@ -1,0 +1,171 @@
+//! Projects, keys and tokens, made and revoked by who may do everything.
+
+use crate::http::{self, Refused, blocking};
+use crate::projects::{self, Project, Scope};
+use crate::secret;
+use crate::state::{App, State};
+use crate::time::rfc3339;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State as Shared};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::{delete, get, post};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// Projects of one server: all of them are read to find one.
+const MAX_PROJECTS: usize = 1000;
+
+/// The paths of what only an administrator does.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/api/v1/projects", post(new_project))
+        .route("/api/v1/projects/{project}/tokens", get(tokens).post(new_token))
+        .route("/api/v1/projects/{project}/tokens/{token}", delete(revoke))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewProject {
+    slug: String,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewToken {
+    scope: String,
+    #[serde(default)]
+    note: String,
+}
+
+/// Makes sure that who asks may do everything.
+fn administrator(app: &State, headers: &HeaderMap) -> Result<(), Refused> {
+    let grant = http::grant(&app.database, http::token(headers, None).as_deref())?;
+    if grant.scope == Scope::Admin {
+        return Ok(());
+    }
+    Err(Refused::new(StatusCode::FORBIDDEN, "this needs the token that the first start printed"))
+}
+
+/// The project that a path names, for an administrator.
+fn project(app: &State, name: &str, headers: &HeaderMap) -> Result<Project, Refused> {
+    administrator(app, headers)?;
+    app.database.read(|connection| projects::find(connection, name))?.ok_or_else(Refused::not_found)
+}
+
+async fn read<T: DeserializeOwned>(app: &App, headers: &HeaderMap, body: Body) -> Result<T, Refused> {
+    let (bytes, _place) = http::body(app, headers, body).await?.into_parts();
+    serde_json::from_slice(&bytes).map_err(|error| Refused::bad(error.to_string()))
+}
+
+/// A short name stands in addresses, where a number means the project of that number.
+fn is_slug(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=64).contains(&text.len())
+        && text.bytes().all(is_plain)
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+async fn new_project(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Result<Response, Refused> {
+    let asked: NewProject = read(&app, &headers, body).await?;
+    blocking(&app, move |app| {
+        administrator(app, &headers)?;
+        let NewProject { slug, name } = asked;
+        if !is_slug(&slug) {
+            return Err(Refused::bad(
+                "expected a slug of at most 64 letters a to z, digits and dashes, with a letter in front",
+            ));
+        }
+        let name: String = name.as_ref().unwrap_or(&slug).chars().take(100).collect();
+        let key = secret::key()?;
+        let (with_slug, with_name, with_key) = (slug.clone(), name.clone(), key.clone());
+        let made = app.database.write(move |connection| {
+            let there = projects::all(connection)?;
+            if there.len() >= MAX_PROJECTS || there.iter().any(|project| project.slug == with_slug) {
+                return Ok(None);
+            }
+            projects::create(connection, &with_slug, &with_name, &with_key).map(Some)
+        })?;
+        let taken =
+            || Refused::new(StatusCode::CONFLICT, "there is such a project, or there are 1000 of them");
+        let id = made.ok_or_else(taken)?;
+        Ok(http::json(&json!({ "id": id, "slug": slug, "name": name, "key": key })))
+    })
+    .await
+}
+
+async fn tokens(
+    Shared(app): Shared<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?;
+        let tokens = app.database.read(|connection| projects::tokens(connection, project.id))?;
+        let rows = tokens.iter().map(|token| {
+            json!({
+                "id": token.id, "scope": token.scope, "key": token.key, "note": token.note,
+                "created": rfc3339(token.created), "revoked": token.revoked.map(rfc3339),
+            })
+        });
+        Ok(http::json(&json!({ "tokens": rows.collect::<Vec<_>>() })))
+    })
+    .await
+}
+
+async fn new_token(
+    Shared(app): Shared<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let asked: NewToken = read(&app, &headers, body).await?;
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?.id;
+        let scope = Scope::parse(&asked.scope).filter(|scope| *scope != Scope::Admin);
+        let scope =
+            scope.ok_or_else(|| Refused::bad("expected a scope of report, symbols, read or member"))?;
+        let note: String = asked.note.chars().take(100).collect();
+        let is_key = scope == Scope::Report;
+        let token = if is_key { secret::key()? } else { secret::token()? };
+        let shown = token.clone();
+        let id = app.database.write(move |connection| match scope {
+            Scope::Report => projects::add_key(connection, project, &token, &note),
+            scope => projects::add_token(connection, Some(project), scope, &token, &note),
+        })?;
+        let what = if is_key { "key" } else { "token" };
+        Ok(http::json(&json!({ "id": id, "scope": scope.as_str(), what: shown })))
+    })
+    .await
+}
+
+async fn revoke(
+    Shared(app): Shared<App>,
+    Path((name, token)): Path<(String, i64)>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?.id;
+        if !app.database.write(move |connection| projects::revoke(connection, project, token))? {
+            return Err(Refused::not_found());
+        }
+        Ok(http::json(&json!({ "id": token, "revoked": true })))
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_no_numbers_and_no_paths() {
+        assert!(is_slug("weather") && is_slug("w-2"));
+        for bad in ["", "2", "-a", "a/b", "..", "Weather", "a b", &"a".repeat(65)] {
+            assert!(!is_slug(bad), "{bad}");
+        }
+    }
+}
