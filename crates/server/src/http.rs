@@ -187,7 +187,7 @@ pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result
     let bytes = Vec::from(collected.to_bytes());
     let bytes = match encoding.as_str() {
         _ if is_plain => bytes,
-        "gzip" | "x-gzip" => unpacked(MultiGzDecoder::new(bytes.as_slice()), bytes.len(), limits)?,
+        "gzip" | "x-gzip" => gunzipped(&bytes, limits)?,
         "deflate" => unpacked(ZlibDecoder::new(bytes.as_slice()), bytes.len(), limits)?,
         _ => {
             let refused = Refused::new(
@@ -202,6 +202,11 @@ pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result
 
 fn too_large(most: usize) -> Refused {
     Refused::new(StatusCode::PAYLOAD_TOO_LARGE, format!("expected a body of at most {most} bytes"))
+}
+
+/// What gzip packed, within what a body may have.
+pub(crate) fn gunzipped(bytes: &[u8], limits: &ServerLimits) -> Result<Vec<u8>, Refused> {
+    unpacked(MultiGzDecoder::new(bytes), bytes.len(), limits)
 }
 
 fn unpacked(reader: impl Read, packed: usize, limits: &ServerLimits) -> Result<Vec<u8>, Refused> {

@@ -10,6 +10,7 @@
 mod admin;
 mod analyses;
 mod api;
+mod chunks;
 mod config;
 mod database;
 pub mod envelope;

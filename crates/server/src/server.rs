@@ -2,6 +2,7 @@
 
 use crate::admin;
 use crate::api;
+use crate::chunks;
 use crate::config::Config;
 use crate::database::{Database, DatabaseError};
 use crate::error::ServerError;
@@ -259,6 +260,7 @@ fn router(app: &App) -> Router {
         .route("/health", get(|| async { "ok\n" }))
         .merge(api::routes())
         .merge(admin::routes())
+        .merge(chunks::routes())
         .merge(intake::routes())
         .merge(pages::routes())
         .merge(symbols::routes())

@@ -56,7 +56,7 @@ async fn upload(
     let place = app.large.clone().acquire_owned().await.ok();
     let answer = blocking(&app, move |app| {
         let _place = place;
-        keep(app, &project, &shown(&name), &received)
+        keep(app, &project, &shown(&name), &received, None)
     });
     Ok(http::json(&answer.await?))
 }
@@ -73,12 +73,12 @@ async fn allowed(
 }
 
 /// A file's name, as it is shown. It never becomes a path.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 /// An upload on its way: a file that has no other name yet.
-struct Upload {
+pub(crate) struct Upload {
     file: NewFile,
     path: PathBuf,
     hash: Sha256,
@@ -86,7 +86,7 @@ struct Upload {
 }
 
 /// An upload that is whole, on disk, and removed when this is dropped.
-struct Received {
+pub(crate) struct Received {
     path: PathBuf,
     object: Object,
 }
@@ -99,19 +99,24 @@ impl Drop for Received {
 }
 
 impl Upload {
-    fn begin(app: &State) -> Result<Self, Refused> {
+    pub(crate) fn begin(app: &State) -> Result<Self, Refused> {
         let path = app.symbols.uploads().join(secret::key()?);
         Ok(Self { file: NewFile::create(&path)?, path, hash: Sha256::new(), size: 0 })
     }
 
-    fn write(mut self, bytes: &[u8]) -> Result<Self, Refused> {
+    pub(crate) fn write(mut self, bytes: &[u8]) -> Result<Self, Refused> {
         self.hash.update(bytes);
         self.file.write_all(bytes)?;
         self.size = self.size.saturating_add(bytes.len() as u64);
         Ok(self)
     }
 
-    fn finish(self) -> Result<Received, Refused> {
+    /// How many bytes came.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn finish(self) -> Result<Received, Refused> {
         self.file.finish()?;
         let digest = secret::hex(&self.hash.finalize());
         Ok(Received { path: self.path, object: Object { digest, size: self.size } })
@@ -180,8 +185,14 @@ fn slices(index: &Index, name: &str) -> BTreeMap<Location, Vec<Slice>> {
     files
 }
 
-/// Keeps an upload, and has the reports worked again that waited for it.
-fn keep(app: &State, project: &Project, name: &str, received: &Received) -> Result<Value, Refused> {
+/// Keeps an upload, and has the reports worked again that waited for it. With its SHA-1, where the client knows it by that.
+pub(crate) fn keep(
+    app: &State,
+    project: &Project,
+    name: &str,
+    received: &Received,
+    sha1: Option<&str>,
+) -> Result<Value, Refused> {
     let index = Index::scan(std::slice::from_ref(&received.path), &ScanOptions::default(), &NoProgress);
     let mut kept = Vec::new();
     let mut problems: Vec<String> = Vec::new();
@@ -210,12 +221,13 @@ fn keep(app: &State, project: &Project, name: &str, received: &Received) -> Resu
     }
     // Whoever works a report from now on finds them. Those that wait are told afterwards.
     app.symbols.changed(project.id);
-    let (project, objects) = (project.id, app.objects.clone());
+    let (project, objects, sha1) = (project.id, app.objects.clone(), sha1.map(str::to_owned));
     let files = app.database.write(move |connection| {
         if !kept.iter().all(|(object, _)| objects.has(object)) {
             return Ok(None);
         }
-        let added = kept.iter().map(|(object, slice)| add(connection, project, object, slice));
+        let added =
+            kept.iter().map(|(object, slice)| add(connection, project, object, slice, sha1.as_deref()));
         added.collect::<Kept<Vec<_>>>().map(Some)
     })?;
     // A report of the same bytes was removed at this very moment.
@@ -226,7 +238,13 @@ fn keep(app: &State, project: &Project, name: &str, received: &Received) -> Resu
 }
 
 /// Adds a row, and tells the reports that waited for it.
-fn add(connection: &Connection, project: i64, object: &Object, slice: &Slice) -> Kept<Value> {
+fn add(
+    connection: &Connection,
+    project: i64,
+    object: &Object,
+    slice: &Slice,
+    sha1: Option<&str>,
+) -> Kept<Value> {
     let Slice { id, arch, kind, name, lacks } = slice;
     let known = connection
         .prepare_cached(
@@ -241,6 +259,10 @@ fn add(connection: &Connection, project: i64, object: &Object, slice: &Slice) ->
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(params![project, id, arch, kind, name, object.digest, lacks, now()])?;
+    }
+    if let Some(sha1) = sha1 {
+        let sql = "UPDATE symbol_file SET sha1 = ?4 WHERE project = ?1 AND image_id = ?2 AND blob = ?3";
+        connection.prepare_cached(sql)?.execute(params![project, id, object.digest, sha1])?;
     }
     let waited = if known { 0 } else { queue::work_again(connection, project, std::slice::from_ref(id))? };
     Ok(json!({

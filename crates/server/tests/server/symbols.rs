@@ -121,3 +121,75 @@ fn files_are_found_by_build_id() {
     let nobody = request(server.address, "GET", &format!("/symbols/1/buildid/{id}/executable"), &[], b"");
     assert_eq!(nobody.status, 401);
 }
+
+/// A form with one piece of a file.
+fn piece(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let head = format!("--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n");
+    [head.as_bytes(), bytes, b"\r\n--XX--\r\n"].concat()
+}
+
+fn sha1_of(bytes: &[u8]) -> String {
+    use sha1::Digest as _;
+    sha1::Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn sentry_cli_sends_files_in_pieces() {
+    let server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.settle();
+    let made = {
+        let bearer = format!("Bearer {}", server.token);
+        let scope = json!({ "scope": "symbols" }).to_string();
+        let path = "/api/v1/projects/1/tokens";
+        server.post(path, &[("Authorization", &bearer)], scope.as_bytes()).json()
+    };
+    let other = made["token"].as_str().unwrap();
+    let ask = |token: &str, method: &str, path: &str, body: &[u8]| {
+        let bearer = format!("Bearer {token}");
+        let headers =
+            [("Authorization", bearer.as_str()), ("Content-Type", "multipart/form-data; boundary=XX")];
+        request(server.address, method, path, &headers, body)
+    };
+    let (chunks, difs) =
+        ("/api/0/organizations/o/chunk-upload/", "/api/0/projects/o/default/files/difs/assemble/");
+    let options = ask(&server.token, "GET", chunks, b"").json();
+    assert_eq!(options["hashAlgorithm"], "sha1");
+    assert!(options["url"].as_str().unwrap().ends_with(chunks), "{options}");
+    assert_eq!(ask(&server.key, "GET", chunks, b"").status, 403);
+    let weather = dwarf("Weather.app", "Weather");
+    let (first, second) = weather.split_at(weather.len() / 3);
+    let (whole, names) = (sha1_of(&weather), [sha1_of(first), sha1_of(second)]);
+    let wanted = json!({ whole.as_str(): { "name": "Weather", "chunks": names } }).to_string();
+    let assemble = |token: &str| {
+        let answer = ask(token, "POST", difs, wanted.as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()[&whole].clone()
+    };
+    assert_eq!(assemble(&server.token)["missingChunks"], json!(names));
+    assert_eq!(ask(&server.token, "POST", chunks, &piece(&names[1], first)).status, 400, "another name");
+    assert_eq!(ask(&server.token, "POST", chunks, &piece("../x", first)).status, 400);
+    assert_eq!(ask(&server.token, "POST", chunks, &piece(&names[0], first)).status, 200);
+    let half = assemble(&server.token);
+    assert_eq!((&half["state"], &half["missingChunks"]), (&json!("not_found"), &json!([names[1]])));
+    assert_eq!(assemble(other)["missingChunks"], json!(names), "others are not told what is here");
+    assert_eq!(ask(&server.token, "POST", chunks, &piece(&names[1], second)).status, 200);
+    let swapped =
+        json!({ whole.as_str(): { "name": "Weather", "chunks": [names[1], names[0]] } }).to_string();
+    let wrong = ask(&server.token, "POST", difs, swapped.as_bytes()).json()[&whole].clone();
+    assert_eq!(
+        (&wrong["state"], &wrong["detail"]),
+        (&json!("error"), &json!("the pieces make another file"))
+    );
+    let done = assemble(&server.token);
+    assert_eq!((&done["state"], &done["dif"]["objectName"]), (&json!("ok"), &json!("Weather")), "{done}");
+    assert_eq!(assemble(other)["state"], "ok", "of the same project");
+    server.settle();
+    assert!(!server.titles()[0].contains("+ 0x"), "{:?}", server.titles());
+    let text = sha1_of(b"no symbols");
+    assert_eq!(ask(&server.token, "POST", chunks, &piece(&text, b"no symbols")).status, 200);
+    let wanted = json!({ text.as_str(): { "name": "text", "chunks": [text] } }).to_string();
+    let refused = ask(&server.token, "POST", difs, wanted.as_bytes()).json()[&text].clone();
+    assert_eq!(refused["state"], "error", "{refused}");
+    assert_eq!(ask(&server.token, "POST", difs, b"{\"../../etc\": {}}").status, 400);
+}
