@@ -1,10 +1,11 @@
 //! The JSON API: small, documented in docs/server.md, stable.
 
 use crate::analyses::{self, analysis};
+use crate::health;
 use crate::http::{self, Refused, blocking};
 use crate::projects::{self, Project, Scope};
 use crate::state::{App, State};
-use crate::time::rfc3339;
+use crate::time::{DAY, rfc3339};
 use crate::views::{self, Decision, Filter, Issue, Report, STATES, Share};
 use axum::Router;
 use axum::body::Body;
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/projects/{project}/reports/{report}", get(report))
         .route("/api/v1/projects/{project}/reports/{report}/raw", get(raw_report))
         .route("/api/v1/projects/{project}/missing", get(missing))
+        .route("/api/v1/projects/{project}/releases", get(releases))
         .route("/metrics", get(metrics))
 }
 
@@ -275,6 +277,26 @@ async fn missing(
                 "reports": row.reports, "last": rfc3339(row.last) })
         });
         Ok(http::json(&json!({ "missing": rows.collect::<Vec<_>>() })))
+    })
+    .await
+}
+
+async fn releases(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let rows = app.database.read(|connection| health::releases(connection, project.id))?;
+        let rows = rows.iter().map(|row| {
+            json!({
+                "release": row.name, "sessions": row.sessions, "errored": row.errored, "abnormal": row.abnormal,
+                "crashed": row.crashed, "crash_free": row.crash_free(), "reports": row.reports,
+                "last": rfc3339(row.last * DAY),
+            })
+        });
+        Ok(http::json(&json!({ "days": health::DAYS, "releases": rows.collect::<Vec<_>>() })))
     })
     .await
 }

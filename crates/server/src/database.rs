@@ -12,7 +12,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What leads from each version of the schema to the next. A step that was released never changes.
-const MIGRATIONS: &[&str] = &[include_str!("database/0001.sql"), include_str!("database/0002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("database/0001.sql"),
+    include_str!("database/0002.sql"),
+    include_str!("database/0003.sql"),
+];
 
 /// Writes that are committed together.
 const MAX_TOGETHER: usize = 256;

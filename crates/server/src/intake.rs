@@ -3,6 +3,7 @@
 use crate::analyses;
 use crate::envelope::{Envelope, Item};
 use crate::form::{self, FormField};
+use crate::health;
 use crate::http::{self, Refused, blocking};
 use crate::projects::{Project, Scope};
 use crate::queue::{self, Added, NewAttachment, NewReport};
@@ -126,6 +127,13 @@ async fn envelope(
         let key = http::token(&headers, query.as_deref()).or_else(|| key_of(envelope.dsn.as_deref()?));
         let (project, _) = http::project(&app.database, &project, key.as_deref(), Scope::Report)?;
         let id = envelope.event_id.clone();
+        let sessions =
+            envelope.items.iter().filter(|item| matches!(item.kind.as_str(), "session" | "sessions"));
+        let told: Vec<_> = sessions.filter_map(|item| health::told(item.bytes)).collect();
+        if !told.is_empty() {
+            let project = project.id;
+            app.database.write(move |connection| health::count(connection, project, &told))?;
+        }
         match of_envelope(&envelope) {
             Some(sent) => {
                 let added = accept(app, &project, &[sent])?;
@@ -134,7 +142,7 @@ async fn envelope(
             None => match envelope.problem {
                 // What is broken is no success, where it has nothing else.
                 Some(problem) if envelope.items.is_empty() => Err(Refused::bad(problem.to_string())),
-                // Sessions, transactions and clients' statistics: they are not kept, and sending them again helps nobody.
+                // Transactions and clients' statistics: they are not kept, and sending them again helps nobody.
                 _ => Ok(id),
             },
         }

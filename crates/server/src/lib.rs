@@ -16,6 +16,7 @@ mod database;
 pub mod envelope;
 mod error;
 pub mod form;
+mod health;
 mod http;
 mod intake;
 mod issues;

@@ -5,6 +5,7 @@ mod page;
 
 use crate::analyses::{self, analysis};
 use crate::api::as_attachment;
+use crate::health;
 use crate::http::{Refused, blocking};
 use crate::projects::{self, Project, Scope};
 use crate::sessions::{self, Session};
@@ -30,6 +31,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/reports/{report}", get(report))
         .route("/projects/{project}/reports/{report}/raw", get(raw_report))
         .route("/projects/{project}/missing", get(missing))
+        .route("/projects/{project}/releases", get(releases))
         .route("/projects/{project}/apart", get(apart))
         .route("/projects/{project}/setup", get(setup))
 }
@@ -324,6 +326,20 @@ async fn missing(
         let project = visit.project.id;
         let rows = visit.app.database.read(|connection| views::missing(connection, project))?;
         Ok(html(lists::missing(&visit.session, &visit.project, &rows)))
+    })
+    .await
+}
+
+async fn releases(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let rows = visit.app.database.read(|connection| health::releases(connection, project))?;
+        Ok(html(lists::releases(&visit.session, &visit.project, &rows)))
     })
     .await
 }

@@ -1,9 +1,10 @@
 //! Projects, issues, reports and missing symbols as pages.
 
 use super::page::{page, text};
+use crate::health::{DAYS as DAYS_OF_HEALTH, Release};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
-use crate::time::shown;
+use crate::time::{DAY, shown};
 use crate::views::{DAYS, Filter, Issue, Missing, PAGE, Report, STATES};
 use backtrail::Analysis;
 use maud::{Markup, PreEscaped, html};
@@ -239,6 +240,49 @@ pub(super) fn report(
                 Some(analysis) => (body(analysis)),
                 None if report.dropped => p { "Its bytes were removed: it is older than this server keeps them." },
                 None => p { "It cannot be read." },
+            }
+        },
+    )
+}
+
+/// Per cent with as many digits as tell good releases apart.
+fn percent(part: f64) -> String {
+    format!("{:.2} %", part * 100.0)
+}
+
+pub(super) fn releases(session: &Session, project: &Project, rows: &[Release]) -> Markup {
+    page(
+        "Releases",
+        Some(session),
+        Some(project),
+        &html! {
+            h1.plain { "Releases" }
+            @if rows.is_empty() { p { "Nothing came in the last " (DAYS_OF_HEALTH) " days." } }
+            @else {
+                p {
+                    "The last " (DAYS_OF_HEALTH) " days. Without crashes: the part of the sessions that clients told of, and where it \
+                     is in 95 of 100 cases."
+                }
+                div.scroll { table {
+                    tr {
+                        th { "release" } th { "sessions" } th { "without crashes" } th { "95 %" } th { "with errors" }
+                        th { "ended abnormally" } th { "crashed" } th { "reports" } th { "last" }
+                    }
+                    @for row in rows {
+                        @let rate = row.crash_free();
+                        tr {
+                            td { (text(&row.name)) }
+                            td.number { (row.sessions) }
+                            td.number { @if let Some(rate) = rate { (percent(rate.value)) } }
+                            td.number { @if let Some(rate) = rate { (percent(rate.low)) " to " (percent(rate.high)) } }
+                            td.number { (row.errored) }
+                            td.number { (row.abnormal) }
+                            td.number { (row.crashed) }
+                            td.number { (row.reports) }
+                            td { (shown(row.last * DAY).split(' ').next().unwrap_or_default()) }
+                        }
+                    }
+                } }
             }
         },
     )

@@ -37,6 +37,7 @@ pub(super) fn page(
                     @if let Some(project) = project {
                         @let base = format!("/projects/{}", project.slug);
                         a href=(base) { (text(&project.name)) }
+                        a href=(format!("{base}/releases")) { "Releases" }
                         a href=(format!("{base}/missing")) { "Missing symbols" }
                         a href=(format!("{base}/apart")) { "Without an issue" }
                         a href=(format!("{base}/setup")) { "Set-up" }

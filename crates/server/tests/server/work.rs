@@ -149,3 +149,30 @@ fn copy_all(from: &std::path::Path, to: &std::path::Path) {
         }
     }
 }
+
+#[test]
+fn releases_say_how_many_sessions_crashed() {
+    let server = Running::start();
+    let item = |text: &str| format!("{{}}\n{{\"type\":\"session\"}}\n{text}\n");
+    let one = |sid: usize, status: &str| {
+        item(&format!(
+            r#"{{"sid":"{sid}","init":true,"status":"{status}","attrs":{{"release":"app@1<b>"}}}}"#
+        ))
+    };
+    for sid in 0..9 {
+        assert_eq!(server.send("/api/1/envelope/", one(sid, "exited").as_bytes()).status, 200);
+    }
+    // Sent again, and worse at the end.
+    for status in ["ok", "crashed", "crashed"] {
+        assert_eq!(server.send("/api/1/envelope/", one(9, status).as_bytes()).status, 200);
+    }
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.settle();
+    let told = server.get("/api/v1/projects/1/releases").json();
+    let releases = told["releases"].as_array().unwrap();
+    let app = releases.iter().find(|release| release["release"] == "app@1<b>").unwrap();
+    assert_eq!((&app["sessions"], &app["crashed"], &app["reports"]), (&json!(10), &json!(1), &json!(0)));
+    assert!((app["crash_free"]["value"].as_f64().unwrap() - 0.9).abs() < 1e-9, "{app}");
+    let other = releases.iter().find(|release| release["reports"] == 1).unwrap();
+    assert_eq!((&other["sessions"], &other["crash_free"]), (&json!(0), &Value::Null));
+}
