@@ -329,9 +329,10 @@ impl<'n> Reader<'n> {
         true
     }
 
-    /// Template arguments go; `<T as Trait>::f` of Rust stays, for it is part of the path.
+    /// Template arguments go; `<T as Trait>::f` of Rust stays, for it is part of the path, as do `__main__.<module>` of Python,
+    /// `Object.<anonymous>` of JavaScript and `Program.<Main>b__0` of .NET.
     fn angle(&mut self) -> bool {
-        let is_path = self.out.is_empty() || self.out.ends_with(['<', '&', ' ', '(', ',']);
+        let is_path = self.out.is_empty() || self.out.ends_with(['<', '&', ' ', '(', ',', '.']);
         if is_path {
             self.kept += 1;
             return self.keep('<');
@@ -545,6 +546,8 @@ mod tests {
     fn names_of_one_function_are_one_name() {
         for (name, normal) in [
             ("main", "main"),
+            ("__main__.<module>", "__main__.<module>"),
+            ("Object.<anonymous>", "Object.<anonymous>"),
             ("void ns::run<int, std::less<int>>(int)", "ns::run"),
             ("std::vector<int> const& ns::Pool<char>::get<4>(unsigned long) const", "ns::Pool::get"),
             ("(anonymous namespace)::f(int)", "(anonymous)::f"),
