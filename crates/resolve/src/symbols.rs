@@ -55,8 +55,8 @@ pub struct SymbolOptions {
     pub debug_directories: Option<Vec<PathBuf>>,
     /// Beginnings of paths in debug info, and what stands for them on this machine.
     pub path_remaps: Vec<(PathBuf, PathBuf)>,
-    /// Leaves files alone that debug info names by a path and that are not below `paths`: strangers' debug info may name
-    /// any file of this machine.
+    /// Leaves files alone that captures and debug info name by a path and that are not below `paths`: those of strangers may
+    /// name any file of this machine.
     pub only_scanned: bool,
     /// Servers that are asked for what frames need and this machine does not have.
     pub remote: Option<Arc<dyn RemoteFiles>>,

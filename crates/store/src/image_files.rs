@@ -150,10 +150,11 @@ impl Index {
             self.add_by_identity(&id, wanted.arch, search.needs_binary, &mut found);
         }
         let path = Path::new(&wanted.path);
-        if found.binary.is_none() && search.use_path && path.is_absolute() {
+        let use_path = search.use_path && self.places.named_paths;
+        if found.binary.is_none() && use_path && path.is_absolute() {
             self.try_path(path, wanted, false, &mut found);
         }
-        if found.binary.is_none() && search.use_path && wanted.path == vdso::NAME {
+        if found.binary.is_none() && use_path && wanted.path == vdso::NAME {
             add_vdso(wanted, &mut found);
         }
         if wanted.id.is_none() && found.binary.is_none() && search.by_name {
@@ -388,6 +389,20 @@ fn is_version_of(path: &Path, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::Places;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn paths_of_strangers_open_nothing() {
+        let path = std::env::current_exe().unwrap();
+        let wanted = Wanted { path: path.display().to_string(), ..Wanted::default() };
+        for named_paths in [true, false] {
+            let places = Places { named_paths, debug_directories: Vec::new(), ..Places::default() };
+            let search = Search { use_path: true, needs_binary: true, ..Search::default() };
+            let found = Index::default().with_places(places).image_files(&wanted, &search);
+            assert_eq!(found.binary.is_some(), named_paths);
+        }
+    }
 
     #[test]
     #[cfg(target_os = "linux")]

@@ -55,8 +55,8 @@ pub struct Places {
     pub debug_directories: Vec<PathBuf>,
     /// Beginnings of paths in debug info, and what stands for them on this machine. The first that fits counts.
     pub remaps: Vec<(PathBuf, PathBuf)>,
-    /// Whether files are opened at the paths that debug info names. Debug info of strangers may name any file of this
-    /// machine; without, the scanned files alone are looked through, by name and identity.
+    /// Whether files are opened at the paths that captures and debug info name. Those of strangers may name any file of
+    /// this machine; without, the scanned files alone are looked through, by name and identity.
     pub named_paths: bool,
 }
 
