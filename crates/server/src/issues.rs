@@ -34,10 +34,14 @@ pub(crate) struct Which {
 
 /// Writes down what a report is, and counts it: once, however often it is worked.
 pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Result<()> {
-    uncount(connection, which.id)?;
+    let before = uncount(connection, which.id)?;
     let issue = match &facts.keys {
         Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts)?),
         None => None,
+    };
+    let is_known = match (before, issue) {
+        (Some(before), Some(issue)) => before == issue || follow(connection, which.project, before, issue)?,
+        _ => false,
     };
     connection
         .prepare_cached(
@@ -64,7 +68,10 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             .execute(params![which.project, image_id, which.id, name, arch])?;
     }
     if let Some(issue) = issue {
-        regress(connection, issue, &facts.release)?;
+        // What is worked again has not come back.
+        if !is_known {
+            regress(connection, issue, &facts.release)?;
+        }
         add_to_day(connection, issue, which.day, &facts.release, &facts.os, 1)?;
         connection
             .prepare_cached(
@@ -75,18 +82,41 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
     Ok(())
 }
 
-/// Takes back what was counted of a report.
-fn uncount(connection: &Connection, report: i64) -> Result<()> {
+/// A report of a capture has other frames once its images are here, since they say how to unwind, and so another key without
+/// names. An issue without names that lost its last report so goes on in the one where that is now; what people decided goes
+/// along to one that was made for it.
+fn follow(connection: &Connection, project: i64, before: i64, issue: i64) -> Result<bool> {
+    let is_left: bool = connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND has_names = 0 AND merged_into IS NULL)",
+        )?
+        .query_row([before], |row| row.get(0))?;
+    if !is_left {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached(
+            "UPDATE issue SET assignee = coalesce(assignee, (SELECT assignee FROM issue WHERE id = ?1)), \
+             resolved = CASE state WHEN 'open' THEN (SELECT resolved FROM issue WHERE id = ?1) ELSE resolved END, \
+             state = CASE state WHEN 'open' THEN (SELECT state FROM issue WHERE id = ?1) ELSE state END \
+             WHERE id = ?2 AND id > ?1",
+        )?
+        .execute([before, issue])?;
+    merge(connection, project, before, issue)
+}
+
+/// Takes back what was counted of a report, and returns the issue that it was of.
+fn uncount(connection: &Connection, report: i64) -> Result<Option<i64>> {
     let mut statement = connection
         .prepare_cached("SELECT issue, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL")?;
     let counted: Option<(i64, i64, String, String)> = statement
         .query_row([report], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
-    let Some((issue, day, release, os)) = counted else { return Ok(()) };
+    let Some((issue, day, release, os)) = counted else { return Ok(None) };
     add_to_day(connection, issue, day, &release, &os, -1)?;
     connection.prepare_cached("UPDATE issue SET count = count - 1 WHERE id = ?1")?.execute([issue])?;
     connection.prepare_cached("UPDATE report SET issue = NULL WHERE id = ?1")?.execute([report])?;
-    Ok(())
+    Ok(Some(issue))
 }
 
 fn add_to_day(connection: &Connection, issue: i64, day: i64, release: &str, os: &str, n: i64) -> Result<()> {
@@ -336,6 +366,46 @@ mod tests {
                 .query_row("SELECT title FROM issue WHERE id = ?1", [issue], |row| row.get(0))
                 .unwrap();
             assert_eq!(title, "names");
+        });
+    }
+
+    /// As with captures: with the images the stacks are others, and so is the key.
+    #[test]
+    fn another_key_with_the_names_is_the_same_issue() {
+        with_reports(3, |connection| {
+            counted(connection, 1, &facts("k", None, "1"));
+            counted(connection, 2, &facts("k", None, "1"));
+            let first = issue_of(connection, 1);
+            let decide = "UPDATE issue SET assignee = 'ann', state = 'resolved', resolved = 5";
+            connection.execute(decide, []).unwrap();
+            counted(connection, 1, &facts("longer", Some("names"), "1"));
+            assert_eq!(count_of(connection, first), 1, "the other one is not worked yet");
+            counted(connection, 2, &facts("longer", Some("names"), "1"));
+            let issue = issue_of(connection, 1);
+            assert_eq!((issue_of(connection, 2), count_of(connection, issue)), (issue, 2));
+            let leads_to: i64 = connection
+                .query_row("SELECT merged_into FROM issue WHERE id = ?1", [first], |row| row.get(0))
+                .unwrap();
+            assert_eq!(leads_to, issue);
+            let sql = "SELECT state = 'resolved' AND assignee = 'ann' FROM issue WHERE id = ?1";
+            assert!(connection.query_row(sql, [issue], |row| row.get::<_, bool>(0)).unwrap());
+            // One that comes without names still finds it.
+            counted(connection, 3, &facts("k", None, "1"));
+            assert_eq!(issue_of(connection, 3), issue);
+        });
+        with_reports(1, |connection| {
+            counted(connection, 1, &facts("k", None, "1"));
+            let decide = "UPDATE issue SET assignee = 'ann', state = 'resolved', resolved = 5";
+            connection.execute(decide, []).unwrap();
+            counted(connection, 1, &facts("longer", Some("names"), "1"));
+            let decided: (String, String) = connection
+                .query_row(
+                    "SELECT assignee, state FROM issue WHERE id = ?1",
+                    [issue_of(connection, 1)],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .unwrap();
+            assert_eq!(decided, ("ann".to_owned(), "resolved".to_owned()), "it has not come back");
         });
     }
 
