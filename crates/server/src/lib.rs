@@ -10,6 +10,7 @@
 mod admin;
 mod analyses;
 mod api;
+mod backup;
 mod chunks;
 mod config;
 mod database;
@@ -35,6 +36,7 @@ mod time;
 mod views;
 mod work;
 
+pub use backup::{Copied, copy};
 pub use config::{Config, SMALL_BODY, ServerLimits};
 pub use error::{ServerError, ServerErrorKind};
 pub use server::{Checked, FirstStart, Server, check, renew_token};

@@ -174,7 +174,7 @@ impl Server {
 }
 
 /// The database's file.
-const DATABASE: &str = "backtrail.sqlite";
+pub(crate) const DATABASE: &str = "backtrail.sqlite";
 
 /// What `serve --check` found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -240,7 +240,7 @@ fn lock(data: &Path) -> Result<File, ServerError> {
     }
 }
 
-fn digests(connection: &Connection) -> Result<HashSet<String>, DatabaseError> {
+pub(crate) fn digests(connection: &Connection) -> Result<HashSet<String>, DatabaseError> {
     let mut statement = connection.prepare("SELECT digest FROM blob WHERE refs > 0")?;
     let digests = statement.query_map([], |row| row.get(0))?;
     Ok(digests.collect::<rusqlite::Result<_>>()?)

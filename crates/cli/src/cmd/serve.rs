@@ -3,11 +3,11 @@
 use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
-use backtrail_server::{Config, Server, check, renew_token};
-use clap::Args;
+use backtrail_server::{Config, Server, check, copy, renew_token};
+use clap::{Args, Subcommand};
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Runs a server for a team: it takes crash reports and shows the bugs that they are of.
@@ -37,9 +37,32 @@ pub(crate) struct Serve {
     /// Print a new token to log in with, which takes the place of the earlier ones, and end.
     #[arg(long, conflicts_with = "check")]
     renew_token: bool,
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Task {
+    /// Copies everything into a directory that is empty or not there yet, and ends. The server may run meanwhile.
+    Backup {
+        /// The directory.
+        #[arg(value_name = "TO")]
+        to: PathBuf,
+    },
+    /// Puts a backup to where --data says, which is empty or not there yet, and ends.
+    Restore {
+        /// The directory of the backup.
+        #[arg(value_name = "FROM")]
+        from: PathBuf,
+    },
 }
 
 pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
+    match &args.task {
+        Some(Task::Backup { to }) => return copied(&args.data, to, console),
+        Some(Task::Restore { from }) => return copied(from, &args.data, console),
+        None => {}
+    }
     if args.check {
         return checked(args, console);
     }
@@ -66,6 +89,16 @@ fn greeting(server: &Server) -> Vec<String> {
         lines.push(format!("token:    {} (to log in; it is shown this once)", first.token));
     }
     lines
+}
+
+fn copied(from: &Path, to: &Path, console: &Console) -> Result<Outcome, Failure> {
+    let copied = copy(from, to).map_err(|error| Failure::Input(error.to_string()))?;
+    let count = copied.files;
+    write(&[format!("{}: the database and {count} files", to.display())], console)?;
+    for digest in &copied.missing {
+        console.warn(format_args!("{}: the file {digest} is missing", from.display()));
+    }
+    Ok(if copied.missing.is_empty() { Outcome::Done } else { Outcome::Incomplete })
 }
 
 fn checked(args: &Serve, console: &Console) -> Result<Outcome, Failure> {

@@ -156,6 +156,18 @@ fn it_ends_when_it_is_asked_to() {
     assert!(status.success());
     assert_eq!(served.child.wait().unwrap().code(), Some(0));
     assert!(!data.join("running").exists());
+    // What it leaves can be copied, and put back from there.
+    let paths = ["data", "backup", "restored"].map(|name| directory.join(name).display().to_string());
+    let [data, backup, restored] = paths.each_ref().map(String::as_str);
+    let copied = backtrail(&["serve", "--data", data, "backup", backup]);
+    assert_eq!((copied.code, copied.stdout), (0, format!("{backup}: the database and 0 files\n")));
+    let again = backtrail(&["serve", "--data", data, "backup", backup]);
+    assert_eq!(again.code, 2, "{}", again.whole());
+    assert!(again.stderr.contains("expected an empty directory"), "{}", again.whole());
+    assert_eq!(backtrail(&["serve", "--data", restored, "restore", backup]).code, 0);
+    assert_eq!(backtrail(&["serve", "--data", restored, "--check"]).code, 0);
+    let token = backtrail(&["serve", "--data", restored, "--renew-token"]);
+    assert_eq!((token.code, token.stdout.starts_with("token:    ")), (0, true), "{}", token.whole());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod admin;
+mod backup;
 mod client;
 mod intake;
 mod pages;

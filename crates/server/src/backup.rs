@@ -1,0 +1,143 @@
+//! A copy of everything that a server keeps, taken while it runs.
+
+use crate::database::DatabaseError;
+use crate::error::ServerError;
+use crate::objects::Objects;
+use crate::server::{DATABASE, digests};
+use rusqlite::{Connection, OpenFlags};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// What was copied.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Copied {
+    /// Files of reports and symbols.
+    pub files: usize,
+    /// Files that the database names and that are not there: the data was not whole.
+    pub missing: Vec<String>,
+}
+
+/// Copies a server's data into a directory that is empty or not there yet. The server may run: the copy is that of one moment.
+/// Files are linked where both are on one file system, since no file is ever changed; where a copy is kept safe from a
+/// disk that fails, it is taken elsewhere from there.
+///
+/// A server starts from the copy as from the original, so that this is how a backup is restored, too.
+///
+/// # Errors
+/// Where `from` has no database, `to` has files, or something cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> Result<Copied, ServerError> {
+    let at = |path: &Path| {
+        let path = path.display().to_string();
+        move |error| ServerError::files(path, error)
+    };
+    let database = from.join(DATABASE);
+    fs::metadata(&database).map_err(at(&database))?;
+    fs::create_dir_all(to).map_err(at(to))?;
+    if fs::read_dir(to).map_err(at(to))?.next().is_some() {
+        let why = io::Error::new(io::ErrorKind::AlreadyExists, "expected an empty directory");
+        return Err(ServerError::files(to.display().to_string(), why));
+    }
+    // Files first: what is removed meanwhile, being old, is in the copy whether or not its database names it. What came
+    // meanwhile is copied afterwards.
+    let objects = (Objects::at(&from.join("objects")), Objects::open(&to.join("objects")).map_err(at(to))?);
+    let known = |connection: &Connection| digests(connection);
+    let first = read(&database, known)?;
+    let mut copied = Copied::default();
+    for digest in &first {
+        copied.files += usize::from(take(&objects, digest).map_err(at(to))?);
+    }
+    let snapshot = to.join(DATABASE);
+    read(&database, |connection| {
+        let path = snapshot.to_str().ok_or(rusqlite::Error::InvalidPath(snapshot.clone()))?;
+        connection.execute("VACUUM INTO ?1", [path])?;
+        Ok(())
+    })?;
+    let mut needed: Vec<_> = read(&snapshot, known)?.into_iter().collect();
+    needed.sort();
+    for digest in needed.into_iter().filter(|digest| !first.contains(digest)) {
+        copied.files += usize::from(take(&objects, &digest).map_err(at(to))?);
+    }
+    let mut needed: Vec<_> = read(&snapshot, known)?.into_iter().collect();
+    needed.sort();
+    copied.missing.extend(needed.into_iter().filter(|digest| fs::metadata(objects.1.path(digest)).is_err()));
+    copied.files += symbols(&from.join("symbols"), &to.join("symbols")).map_err(at(&to.join("symbols")))?;
+    File::open(&snapshot).and_then(|file| file.sync_all()).map_err(at(&snapshot))?;
+    File::open(to).and_then(|directory| directory.sync_all()).map_err(at(to))?;
+    Ok(copied)
+}
+
+fn read<T>(
+    path: &Path,
+    work: impl FnOnce(&Connection) -> Result<T, DatabaseError>,
+) -> Result<T, DatabaseError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    work(&connection)
+}
+
+/// Whether the file was there to be taken.
+fn take((from, to): &(Objects, Objects), digest: &str) -> io::Result<bool> {
+    match link(&from.path(digest), &to.path(digest)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Links a file that nobody changes, or copies it to another file system.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
+            if error.kind() == io::ErrorKind::NotFound {
+                Err(error)
+            } else {
+                Ok(())
+            }
+        }
+        // Another file system, or one without links.
+        Err(_) => {
+            fs::copy(from, to)?;
+            File::open(to)?.sync_all()
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// What people put there by hand, by project. Uploads are linked anew by the next start, and half of one is nobody's.
+fn symbols(from: &Path, to: &Path) -> io::Result<usize> {
+    let mut count = 0;
+    let projects = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        projects => projects?,
+    };
+    for project in projects {
+        let project = project?;
+        let is_project = |name: &OsStr| name.to_str().is_some_and(|name| name.parse::<i64>().is_ok());
+        if is_project(&project.file_name()) && project.file_type()?.is_dir() {
+            count += tree(&project.path(), &to.join(project.file_name()), 0)?;
+        }
+    }
+    Ok(count)
+}
+
+/// How deep bundles of symbols lie.
+const MAX_DEPTH: usize = 32;
+
+fn tree(from: &Path, to: &Path, depth: usize) -> io::Result<usize> {
+    fs::create_dir_all(to)?;
+    let mut count = 0;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() && depth < MAX_DEPTH {
+            count += tree(&entry.path(), &target, depth + 1)?;
+        } else if kind.is_file() {
+            link(&entry.path(), &target)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
