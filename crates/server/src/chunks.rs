@@ -185,12 +185,14 @@ async fn assemble(
     let token = http::token(&headers, None);
     let allowed = move |app: &State| http::project(&app.database, &project, token.as_deref(), Scope::Symbols);
     let (project, grant) = blocking(&app, allowed).await?;
-    let received = http::body(&app, &headers, body).await?;
-    let place = app.large.clone().acquire_owned().await.ok();
+    let (bytes, place) = http::body(&app, &headers, body).await?.into_parts();
+    // Whoever has a place does not wait for another one.
+    let place = match place {
+        None => app.large.clone().acquire_owned().await.ok(),
+        own => own,
+    };
     blocking(&app, move |app| {
         let _place = place;
-        let (bytes, own) = received.into_parts();
-        drop(own);
         let wanted: BTreeMap<String, Wanted> =
             serde_json::from_slice(&bytes).map_err(|error| Refused::bad(error.to_string()))?;
         let chunks: usize = wanted.values().map(|wanted| wanted.chunks.len()).sum();
