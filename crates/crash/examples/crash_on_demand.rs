@@ -97,6 +97,12 @@ fn inner(kind: &str) {
             }
             write_to(black_box(0x18));
         }
+        "file-size" => {
+            let limit = libc::rlimit { rlim_cur: 20_000, rlim_max: 20_000 };
+            // SAFETY: the limit is valid.
+            unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
+            write_to(black_box(0x18));
+        }
         "two" => {
             for _ in 0..2 {
                 drop(std::thread::spawn(|| write_to(black_box(0x18))));

@@ -5,7 +5,7 @@
 use crate::extra::{Extra, FILE};
 use crate::prepared::{Paths, Prepared};
 use crate::sections::{Section, header, write_small};
-use crate::{panic_hook, program};
+use crate::{exception, panic_hook, program};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
 use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers};
@@ -169,7 +169,7 @@ fn near_registers(section: &mut Section, registers: &Registers) {
     }
 }
 
-/// What the C library and Rust said before they aborted.
+/// What the C library, Rust and a C++ exception said before the abort.
 fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     // At any other signal they are of something that is over.
     if crashed.signal() != SIGABRT {
@@ -178,6 +178,11 @@ fn messages(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     let mut room = [0; 1024];
     if let Some(text) = panic_hook::said_by(crashed.thread(), &mut room) {
         message(&mut prepared.section, MessageKind::Panic, text);
+    }
+    let mut what = [0; exception::LONGEST];
+    if let Some((name, what)) = exception::of(crashed.thread(), &mut room, &mut what) {
+        let section = prepared.section.begin().u16(u16::try_from(name.len()).unwrap_or(0));
+        section.put(name).put(what).write(Kind::Exception, &FILE);
     }
     let memory = OwnMemory::without_stack();
     let pointer = prepared.abort_message.and_then(|at| memory.read_u64(at).ok()).filter(|at| *at != 0);

@@ -31,6 +31,7 @@
 
 mod collect;
 mod error;
+mod exception;
 mod extra;
 mod fixed_text;
 mod images;
@@ -44,6 +45,7 @@ mod sections;
 
 pub use backtrail_sys::linux::OsError;
 pub use error::InstallError;
+pub use exception::exception;
 pub use extra::Extra;
 pub use install::{Handler, SignalStack, install, protect_thread};
 pub use options::{Options, Requests};

@@ -3,11 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a whole file's name ends with.
+/// What a finished file's name ends with.
 pub(crate) const ENDING: &str = "btcrash";
 
-/// The whole crash files of a directory, oldest first; none where there is no such directory. Files whose writer was cut off end
-/// with `.part` and are left out.
+/// The finished crash files of a directory, oldest first; none where there is no such directory. One that a full disk cut short is
+/// among them: it has what is surest, and its reader says that it is not whole. Files whose writer did not come to its end are
+/// named `.part`, and left out.
 ///
 /// # Errors
 /// Where the directory cannot be read.

@@ -167,6 +167,19 @@ fn a_handler_that_hangs_does_not_keep_the_process() {
     assert!(!file.is_whole && file.snapshot.fault.is_some() && file.snapshot.threads.len() >= 4);
 }
 
+/// Files of at most so many bytes are as good as a full disk.
+#[test]
+fn a_full_disk_keeps_what_fits() {
+    let (status, data) = crash("file-size");
+    assert_eq!(status.signal(), Some(11));
+    let data = data.unwrap();
+    assert_eq!(data.len(), 20_000);
+    let file = crash_file::read(&data, &Limits::default()).unwrap();
+    let crashed = file.snapshot.threads.iter().find(|thread| thread.is_crashed).unwrap();
+    assert!(!file.is_whole && crashed.registers.pc().is_some());
+    assert_eq!(file.snapshot.fault.unwrap().name, "SIGSEGV");
+}
+
 #[test]
 fn two_threads_that_crash_together_leave_one_file() {
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-/* Backtrail: stacks of this process, names for addresses, and a monitor for threads that hang.
+/* Backtrail: stacks of this process, names for addresses, a monitor for threads that hang, and a crash handler.
  *
  * Linux; macOS and iOS, where nobody has run it yet. C99 or C++11. Link with -lbacktrail (pkg-config: backtrail).
  *
@@ -17,7 +17,7 @@
  *
  * SIGNALS. Functions marked [signal-safe] may be called in a signal handler: they neither allocate nor lock. No other may.
  *
- * FORK. A child process needs a capturer and a watch of its own.
+ * FORK. A child process needs a capturer and a watch of its own. Its crashes leave no file.
  */
 #ifndef BACKTRAIL_H
 #define BACKTRAIL_H
@@ -224,6 +224,51 @@ int32_t backtrail_hang_format(const backtrail_hang *hang, uint32_t format, char 
 typedef uint32_t (*backtrail_unfinished_handler)(void *context, const char *path, const backtrail_hang *hang, const char *problem);
 
 int32_t backtrail_hang_unfinished(const char *directory, backtrail_unfinished_handler handler, void *context);
+
+/* ---- Crashes: Linux on x86_64 and aarch64 only; elsewhere the library does not have these. ---- */
+
+/* Signals that are caught beside those of faults (SEGV, BUS, ILL, FPE, TRAP, ABRT, SYS). */
+#define BACKTRAIL_CRASH_QUIT 1           /* SIGQUIT */
+#define BACKTRAIL_CRASH_TERMINATE 2      /* SIGTERM */
+#define BACKTRAIL_CRASH_PROCESSOR_TIME 4 /* SIGXCPU */
+
+typedef struct backtrail_crash_options {
+    uint32_t size;
+    uint32_t requests;          /* BACKTRAIL_CRASH_…, any number of them, or'ed */
+    const char *directory;      /* where crash files are written; made where it is not there. Not null */
+    uint32_t stack_bytes;       /* of the stack of the thread that crashed; 0: 65536 */
+    uint32_t other_stack_bytes; /* of each other stack; 0: 16384 */
+    uint32_t max_threads;       /* beside the one that crashed; 0: 1000 */
+    uint32_t max_frames;        /* of one thread; 0: 256 */
+    uint32_t patience_ms;       /* how long the thread that crashed waits for the file; 0: 5000 */
+    uint32_t reserved;
+} backtrail_crash_options;
+
+/* Installs a handler that leaves a file when a signal ends the process. Once a process, as early as possible: handlers that
+ * are installed later come first. It stays. */
+int32_t backtrail_crash_install(const backtrail_crash_options *options);
+/* Lists the images anew: after dlopen. */
+int32_t backtrail_crash_refresh_images(void);
+/* Gives the calling thread a stack for signal handlers until it ends, if it has none: without one an overflow of its stack
+ * leaves no file. The thread that installs has one. */
+int32_t backtrail_crash_protect_thread(void);
+/* Keeps a value for the file, under a key that may have one already: 64 of them, of 64 and 512 bytes, the rest is cut off. */
+int32_t backtrail_crash_note(const char *key, const char *value);
+/* Keeps a line of what the program does: the file has the last 128. It is cut to 192 bytes, and where it is no UTF-8.
+ * [signal-safe] */
+void backtrail_crash_breadcrumb(const char *text);
+
+/* Tells which C++ exception is about to end the process: what std::type_info::name() gives, and what() or null. To be called
+ * in a terminate handler, as backtrail_crash.hpp does; the file has it if this thread aborts next. [signal-safe] */
+void backtrail_crash_exception(const char *type_name, const char *what);
+
+/* Called for each crash file; `path` lives for the call. Must not throw. */
+typedef void (*backtrail_crash_file_handler)(void *context, const char *path);
+
+/* Calls the handler with every whole crash file of a directory, oldest first, before it returns. No directory: no files. */
+int32_t backtrail_crash_pending(const char *directory, backtrail_crash_file_handler handler, void *context);
+/* Removes a crash file: it was sent, or is not wanted. One that is gone is no error. */
+int32_t backtrail_crash_sent(const char *path);
 
 #ifdef __cplusplus
 }

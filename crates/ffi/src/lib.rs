@@ -1,4 +1,5 @@
-//! Backtrail as a C library: captures of this process's threads, names for addresses, the hang monitor.
+//! Backtrail as a C library: captures of this process's threads, names for addresses, the hang monitor,
+//! the crash handler.
 //!
 //! `include/backtrail.h` is the reference: it says of every function what it does, who owns what, and where it may be
 //! called. A test compares it with what is here. `docs/c-api.md` shows how to build with it.
@@ -16,6 +17,8 @@
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod capture;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub mod crash;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod hang;
 pub mod names;

@@ -26,6 +26,19 @@ pub(crate) unsafe fn needed_text<'a>(text: *const c_char, what: &str) -> Result<
     unsafe { optional_text(text, what) }?.ok_or_else(|| Failure::null(what))
 }
 
+/// As much of a text from C as is UTF-8; `None` for null. Safe in a signal handler.
+///
+/// # Safety
+/// As for [`optional_text`].
+pub(crate) unsafe fn valid_text<'a>(text: *const c_char) -> Option<&'a str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(text.to_bytes().utf8_chunks().next().map_or("", |chunk| chunk.valid()))
+}
+
 /// What a handle stands for.
 ///
 /// # Safety

@@ -35,6 +35,7 @@ fn libraries() -> (PathBuf, PathBuf) {
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
+        assert!(std::env::var_os("CI").is_none(), "no {program} here");
         eprintln!("skipped: no {program} here");
     }
     found
@@ -108,6 +109,84 @@ fn they_build_and_run_with_both_libraries() {
         assert!(watch.starts_with("1 hang\n") && watch.contains("compute_in_vain"), "{watch}");
         assert_eq!(std::fs::read_dir(&hangs).unwrap().count(), 0, "a hang that is over leaves no file");
     }
+}
+
+/// Runs a program that is to be ended by a signal.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn crash(program: &Path, crashes: &Path, kind: &str, signal: i32) -> backtrail::Analysis {
+    use std::os::unix::process::ExitStatusExt as _;
+    let directory = crashes.join(kind);
+    let output = Command::new(program).arg(&directory).arg(kind).output().unwrap();
+    assert_eq!(output.status.signal(), Some(signal), "{kind}: {output:?}");
+    let list = run(Command::new(program).arg(&directory));
+    let list = String::from_utf8(list.stdout).unwrap();
+    let files: Vec<_> = list.lines().collect();
+    assert_eq!(files.len(), 1, "{kind}: {files:?}");
+    let data = std::fs::read(files[0]).unwrap();
+    backtrail::Analysis::new(&data, &backtrail::Symbols::new(), &backtrail::Limits::default()).unwrap()
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn names_of_fault(analysis: &backtrail::Analysis) -> Vec<String> {
+    analysis.report.fault_frames().iter().flat_map(|frame| frame.names().map(str::to_owned)).collect()
+}
+
+#[test]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn a_crash_in_c_leaves_a_whole_file_that_is_explained() {
+    if !has("cc") {
+        return;
+    }
+    let (_, archive) = libraries();
+    let directory = TempDir::new("ffi-crash");
+    let program = build("crash", directory.path(), None, &archive);
+    let crashes = directory.join("crashes");
+    for (kind, signal, expected) in
+        [("segv", 11, "write_order"), ("abort", 6, "main"), ("overflow", 11, "deeper")]
+    {
+        let analysis = crash(&program, &crashes, kind, signal);
+        let names = names_of_fault(&analysis);
+        assert!(names.iter().any(|name| name == expected), "{kind}: {names:?}");
+        let section = |title| analysis.report.sections.iter().find(|section| section.title == title);
+        assert_eq!(section("Notes").unwrap().text, "version: 1.4.2", "{kind}");
+        assert!(section("Breadcrumbs").unwrap().text.ends_with("orders loaded"), "{kind}");
+        assert!(analysis.report.notes.iter().all(|note| !note.contains("cut off")), "{kind}");
+        let summary = &analysis.explanation.summary;
+        assert!(summary.contains(expected), "{kind}: {summary}");
+    }
+}
+
+#[test]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn an_exception_that_nobody_caught_is_told_with_the_stack_of_the_throw() {
+    if !has("c++") {
+        return;
+    }
+    let (_, archive) = libraries();
+    let directory = TempDir::new("ffi-thrown");
+    let program = build("thrown", directory.path(), None, &archive);
+    let crashes = directory.join("crashes");
+    let no_order = Some(("shop::NoOrder", Some("no order 17")));
+    for (kind, expected, place) in [
+        ("uncaught", no_order, "find_order"),
+        ("noexcept", no_order, "find_order"),
+        ("chained", no_order, "find_order"),
+        ("number", Some(("int", None)), "main"),
+        ("caught", None, "main"),
+    ] {
+        let analysis = crash(&program, &crashes, kind, 6);
+        let thrown = analysis.report.thrown.as_ref();
+        let told = thrown.map(|thrown| (thrown.name.as_str(), thrown.reason.as_deref()));
+        assert_eq!(told, expected, "{kind}");
+        let names = names_of_fault(&analysis);
+        assert!(names.iter().any(|name| name.starts_with(place)), "{kind}: {names:?}");
+        let title = &analysis.explanation.title;
+        let told =
+            expected.is_none_or(|(name, what)| title.contains(name) && title.contains(what.unwrap_or("")));
+        assert!(told, "{kind}: {title}");
+    }
+    let again = Command::new(&program).arg(crashes.join("chained-again")).arg("chained").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&again.stdout), "the handler from before\n");
 }
 
 #[test]

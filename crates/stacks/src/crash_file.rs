@@ -8,11 +8,13 @@ use backtrail_capture::Limits;
 use backtrail_capture::crash_file::format::MessageKind;
 use backtrail_capture::crash_file::{self as reader, CrashFile};
 use backtrail_core::{FrameAddress, Trust};
-use backtrail_model::{AppInfo, EndKind, Ended, Frame, Report, Section, Thread};
+use backtrail_model::{
+    AppInfo, EndKind, Ended, Frame, Report, Section, Thread, ThrowingRuntime, ThrownException,
+};
 use backtrail_store::Index;
 
 /// Reads and walks the threads of a crash file. Images' files are found by identity below the paths of `index` and in the
-/// system's debug directories, and by path.
+/// system's debug directories, and by path. The type of a C++ exception stays as the compiler mangled it.
 ///
 /// # Errors
 /// Where the bytes are no crash file that can be read.
@@ -50,6 +52,12 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
         },
         lines: text.lines().map(str::to_owned).collect(),
     }));
+    report.thrown = file.exception.as_ref().map(|(name, what)| ThrownException {
+        runtime: ThrowingRuntime::Cpp,
+        name: name.clone(),
+        reason: Some(what.clone()).filter(|what| !what.is_empty()),
+        is_handled: false,
+    });
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             report.sections.push(Section { title: title.to_owned(), text: lines.join("\n") });

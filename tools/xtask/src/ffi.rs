@@ -31,7 +31,9 @@ fn install(prefix: &Path) -> Result<()> {
     copy(&built.join("libbacktrail_ffi.a"), &library.join("libbacktrail.a"))?;
     link("libbacktrail.so.0", &library.join("libbacktrail.so"))?;
     sh::make_directory(&prefix.join("include"))?;
-    copy(&sh::root().join("crates/ffi/include/backtrail.h"), &prefix.join("include/backtrail.h"))?;
+    for header in ["backtrail.h", "backtrail_crash.hpp"] {
+        copy(&sh::root().join("crates/ffi/include").join(header), &prefix.join("include").join(header))?;
+    }
     sh::write(&library.join("pkgconfig/backtrail.pc"), package(&prefix))?;
     println!("installed below {}", prefix.display());
     Ok(())

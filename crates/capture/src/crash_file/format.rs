@@ -53,6 +53,8 @@ pub enum Kind {
     Missing = 15,
     /// A thread's frames, as the handler walked them.
     Frames = 16,
+    /// The C++ exception that nobody caught: its type, and what it says.
+    Exception = 17,
 }
 
 /// Who said a message.

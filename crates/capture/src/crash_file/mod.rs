@@ -31,6 +31,8 @@ pub struct CrashFile<'d> {
     pub walked: Vec<(u64, Vec<FrameAddress>)>,
     /// What libraries and runtimes said before they ended the process.
     pub messages: Vec<(MessageKind, String)>,
+    /// The C++ exception that nobody caught: its type as the compiler mangles it, and what it says, which may be empty.
+    pub exception: Option<(String, String)>,
     /// The program's notes, key and value, in the order in which it set them first.
     pub notes: Vec<(String, String)>,
     /// The program's breadcrumbs, oldest first: milliseconds since the handler was installed, and a text.
@@ -107,6 +109,7 @@ impl<'d, 'l> Reader<'d, 'l> {
             snapshot,
             walked: Vec::new(),
             messages: Vec::new(),
+            exception: None,
             notes: Vec::new(),
             breadcrumbs: Vec::new(),
             open_files: Vec::new(),
@@ -184,6 +187,11 @@ impl<'d, 'l> Reader<'d, 'l> {
             kind if kind == is(Kind::Message) => {
                 let message = (MessageKind::of(fields.u8()?), fields.text());
                 push(&mut file.messages, message, limits.notes);
+            }
+            kind if kind == is(Kind::Exception) => {
+                let size = fields.u16()?;
+                let name = Fields(fields.bytes(size.into())?).text();
+                file.exception = Some((name, fields.text()));
             }
             kind if kind == is(Kind::Limit) => {
                 let limit = (fields.u32()?, fields.u64()?, fields.u64()?);

@@ -122,3 +122,21 @@ fn others_are_refused_with_what_was_expected() {
     other[12] = 3;
     assert!(read(&other, &limits).unwrap_err().to_string().contains("machine 3"));
 }
+
+#[test]
+fn an_exception_has_a_type_and_may_have_words() {
+    let with = |content: &[u8]| {
+        let mut sections = whole();
+        sections.insert(1, section(Kind::Exception as u32, content));
+        let data = sections.concat();
+        let file = read(&data, &Limits::default()).unwrap();
+        assert!(file.is_whole);
+        (file.exception, file.snapshot.notes.len())
+    };
+    let told = |name: &str, what: &str| Some((name.to_owned(), what.to_owned()));
+    assert_eq!(with(b"\x01\0ino order 17"), (told("i", "no order 17"), 0));
+    assert_eq!(with(b"\x01\0i"), (told("i", ""), 0));
+    // A type that ends behind the section: the section is left out, with a note.
+    assert_eq!(with(b"\x09\0i"), (None, 1));
+    assert_eq!(with(b"\x09"), (None, 1));
+}

@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
 /// A file, or none: one that a thread opens and another may close in need.
 #[derive(Debug)]
-pub struct RawFile(AtomicI32);
+pub struct RawFile {
+    file: AtomicI32,
+    /// The kernel's number of the first write that failed, or zero.
+    failed: AtomicI32,
+}
 
 impl RawFile {
     /// None.
     pub const fn none() -> Self {
-        Self(AtomicI32::new(-1))
+        Self { file: AtomicI32::new(-1), failed: AtomicI32::new(0) }
     }
 
     /// Creates a file that only its owner can read; one that is there is an error.
@@ -29,19 +33,28 @@ impl RawFile {
         if file < 0 {
             return Err(OsError::last("open"));
         }
-        self.0.store(file, SeqCst);
+        self.failed.store(0, SeqCst);
+        self.file.store(file, SeqCst);
         Ok(())
     }
 
-    /// Writes all of it.
+    /// Writes all of it. Where that fails a part of it is written, and nothing from then on: what came later, where a full disk has
+    /// room again, would stand in the place of the rest.
     ///
     /// # Errors
-    /// The kernel's; a part may be written.
-    pub fn write(&self, mut bytes: &[u8]) -> Result<(), OsError> {
+    /// The kernel's, of this call or an earlier one.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), OsError> {
+        match self.failed.load(SeqCst) {
+            0 => self.write_all(bytes).inspect_err(|error| self.failed.store(error.number, SeqCst)),
+            number => Err(OsError { call: "write", number }),
+        }
+    }
+
+    fn write_all(&self, mut bytes: &[u8]) -> Result<(), OsError> {
         while !bytes.is_empty() {
             // SAFETY: the pointer and the size are those of `bytes`.
             let size =
-                unsafe { libc::write(self.0.load(SeqCst), bytes.as_ptr().cast::<c_void>(), bytes.len()) };
+                unsafe { libc::write(self.file.load(SeqCst), bytes.as_ptr().cast::<c_void>(), bytes.len()) };
             match usize::try_from(size) {
                 Ok(0) => return Err(OsError { call: "write", number: libc::EIO }),
                 Ok(size) => bytes = bytes.get(size..).unwrap_or_default(),
@@ -52,12 +65,12 @@ impl RawFile {
         Ok(())
     }
 
-    /// Waits until the disk has it, and closes it.
+    /// Waits until the disk has what was written, and closes it.
     ///
     /// # Errors
     /// The kernel's.
     pub fn finish(&self) -> Result<(), OsError> {
-        let file = self.0.swap(-1, SeqCst);
+        let file = self.file.swap(-1, SeqCst);
         // SAFETY: the file is ours; after the swap nobody else closes it.
         unsafe {
             let answer = libc::fsync(file);

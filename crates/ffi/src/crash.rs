@@ -1,0 +1,223 @@
+//! The crash handler.
+
+use crate::pass::{self, Sized32};
+use crate::status::{BACKTRAIL_INVALID, BACKTRAIL_SYSTEM, Failure, guard};
+use backtrail_crash::{self as crash, Handler, InstallError, Options, Requests, SignalStack};
+use std::cell::OnceCell;
+use std::ffi::{CStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// `SIGQUIT` is caught as well.
+pub const BACKTRAIL_CRASH_QUIT: u32 = 1;
+/// `SIGTERM` is caught as well.
+pub const BACKTRAIL_CRASH_TERMINATE: u32 = 2;
+/// `SIGXCPU` is caught as well.
+pub const BACKTRAIL_CRASH_PROCESSOR_TIME: u32 = 4;
+
+/// What is caught and kept; see the header.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BacktrailCrashOptions {
+    /// Bytes of the structure.
+    pub size: u32,
+    /// Signals beside those of faults.
+    pub requests: u32,
+    /// Where crash files are written.
+    pub directory: *const c_char,
+    /// Bytes of the stack of the thread that crashed; 0 for 64 KiB.
+    pub stack_bytes: u32,
+    /// Bytes of each other stack; 0 for 16 KiB.
+    pub other_stack_bytes: u32,
+    /// Threads beside the one that crashed; 0 for 1,000.
+    pub max_threads: u32,
+    /// Frames of one thread; 0 for 256.
+    pub max_frames: u32,
+    /// How long the thread that crashed waits for the file; 0 for 5 seconds.
+    pub patience_ms: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+// SAFETY: C layout, the size first, integers and pointers only.
+unsafe impl Sized32 for BacktrailCrashOptions {
+    const EMPTY: Self = Self {
+        size: 0,
+        requests: 0,
+        directory: std::ptr::null(),
+        stack_bytes: 0,
+        other_stack_bytes: 0,
+        max_threads: 0,
+        max_frames: 0,
+        patience_ms: 0,
+        reserved: 0,
+    };
+}
+
+impl BacktrailCrashOptions {
+    /// # Safety
+    /// `directory` is null or what the header demands.
+    unsafe fn options(self) -> Result<Options, Failure> {
+        // SAFETY: the caller's promise.
+        let mut options = Options::new(unsafe { pass::needed_text(self.directory, "directory") }?);
+        let known = BACKTRAIL_CRASH_QUIT | BACKTRAIL_CRASH_TERMINATE | BACKTRAIL_CRASH_PROCESSOR_TIME;
+        if self.requests & !known != 0 {
+            let message = format!("requests {:#x}: expected BACKTRAIL_CRASH_… only", self.requests);
+            return Err(Failure::new(BACKTRAIL_INVALID, message));
+        }
+        options.requests = Requests {
+            quit: self.requests & BACKTRAIL_CRASH_QUIT != 0,
+            terminate: self.requests & BACKTRAIL_CRASH_TERMINATE != 0,
+            processor_time: self.requests & BACKTRAIL_CRASH_PROCESSOR_TIME != 0,
+        };
+        let or = |given: u32, usual: usize| match given {
+            0 => usual,
+            given => usize::try_from(given).unwrap_or(usize::MAX),
+        };
+        options.stack_bytes = or(self.stack_bytes, options.stack_bytes);
+        options.other_stack_bytes = or(self.other_stack_bytes, options.other_stack_bytes);
+        options.max_threads = or(self.max_threads, options.max_threads);
+        options.max_frames = or(self.max_frames, options.max_frames);
+        if self.patience_ms != 0 {
+            options.patience = Duration::from_millis(self.patience_ms.into());
+        }
+        Ok(options)
+    }
+}
+
+/// Tells which C++ exception is about to end the process.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_exception(type_name: *const c_char, what: *const c_char) {
+    let bytes = |text: *const c_char| match text.is_null() {
+        true => &[][..],
+        // SAFETY: the header's demand.
+        false => unsafe { CStr::from_ptr(text) }.to_bytes(),
+    };
+    crash::exception(bytes(type_name), bytes(what));
+}
+
+/// What [`backtrail_crash_pending`] calls; see the header.
+pub type BacktrailCrashFileHandler = Option<unsafe extern "C" fn(context: *mut c_void, path: *const c_char)>;
+
+static HANDLER: OnceLock<Handler> = OnceLock::new();
+
+thread_local! {
+    /// Taken back when the thread ends.
+    static STACK: OnceCell<SignalStack> = const { OnceCell::new() };
+}
+
+fn system(error: impl std::fmt::Display) -> Failure {
+    Failure::new(BACKTRAIL_SYSTEM, error.to_string())
+}
+
+/// Installs the handler.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_install(options: *const BacktrailCrashOptions) -> i32 {
+    guard(|| {
+        // SAFETY: the header's demand.
+        let options = unsafe { pass::options(options)?.options() }?;
+        let handler = crash::install(options).map_err(|error| match error {
+            InstallError::Installed => Failure::new(BACKTRAIL_INVALID, error.to_string()),
+            error => system(error),
+        })?;
+        let _ = HANDLER.set(handler);
+        Ok(())
+    })
+}
+
+/// Lists the images anew.
+#[unsafe(no_mangle)]
+pub extern "C" fn backtrail_crash_refresh_images() -> i32 {
+    guard(|| {
+        let missing =
+            || Failure::new(BACKTRAIL_INVALID, "there is no crash handler: backtrail_crash_install");
+        HANDLER.get().ok_or_else(missing)?.refresh_images();
+        Ok(())
+    })
+}
+
+/// Gives the calling thread a stack for signal handlers.
+#[unsafe(no_mangle)]
+pub extern "C" fn backtrail_crash_protect_thread() -> i32 {
+    guard(|| {
+        let stack = crash::protect_thread().map_err(system)?;
+        let ends = |_| Failure::new(BACKTRAIL_INVALID, "the thread is ending");
+        STACK.try_with(|own| own.set(stack).ok()).map_err(ends)?;
+        Ok(())
+    })
+}
+
+/// Keeps a note for the crash file.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_note(key: *const c_char, value: *const c_char) -> i32 {
+    guard(|| {
+        // SAFETY: the header's demand.
+        let (key, value) = unsafe { (pass::needed_text(key, "key")?, pass::needed_text(value, "value")?) };
+        let full = || Failure::new(BACKTRAIL_INVALID, "there are 64 notes already");
+        crash::note(key, value).then_some(()).ok_or_else(full)
+    })
+}
+
+/// Keeps a line of what the program does.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_breadcrumb(text: *const c_char) {
+    // SAFETY: the header's demand.
+    if let Some(text) = unsafe { pass::valid_text(text) } {
+        crash::breadcrumb(text);
+    }
+}
+
+/// Calls the handler with every whole crash file of a directory.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_pending(
+    directory: *const c_char,
+    handler: BacktrailCrashFileHandler,
+    context: *mut c_void,
+) -> i32 {
+    guard(|| {
+        let handler = handler.ok_or_else(|| Failure::null("handler"))?;
+        // SAFETY: the header's demand.
+        let directory = Path::new(unsafe { pass::needed_text(directory, "directory") }?);
+        let files = crash::pending(directory);
+        for file in files.map_err(|error| system(format!("{}: {error}", directory.display())))? {
+            let path = std::ffi::CString::new(file.as_os_str().as_bytes()).map_err(system)?;
+            // SAFETY: the header's demand; the path lives for the call.
+            unsafe { handler(context, path.as_ptr()) };
+        }
+        Ok(())
+    })
+}
+
+/// Removes a crash file.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_sent(path: *const c_char) -> i32 {
+    guard(|| {
+        if path.is_null() {
+            return Err(Failure::null("path"));
+        }
+        // Not a text: paths are any bytes, and this one came from `backtrail_crash_pending`.
+        // SAFETY: the header's demand.
+        let path = Path::new(std::ffi::OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()));
+        crash::sent(path).map_err(|error| system(format!("{}: {error}", path.display())))
+    })
+}
