@@ -25,8 +25,10 @@ mod perf_map;
 mod retrace;
 mod symbol_names;
 mod symbols;
+mod table_of_image;
 
 pub use backtrail_object::{Format as ObjectFormat, Kind as ObjectKind};
+pub use backtrail_table::breakpad::debug_id;
 pub use binary::{AddressKind, Binary, BinarySymbol, OpenError, OpenOptions};
 pub use cache::TableCache;
 pub use convert::{

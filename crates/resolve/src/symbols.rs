@@ -168,9 +168,19 @@ impl Symbols {
         }
     }
 
-    /// For each image of a process whether it is asked whose code lies where in it.
-    pub(crate) fn wants_owners(&self, process: &Process) -> Vec<bool> {
-        process.images.iter().map(|image| !self.is_none && self.owner_sources.wants(process, image)).collect()
+    /// For each image of a process whether it is asked whose code lies where in it: those that frames lie in, a few of hundreds.
+    pub(crate) fn wants_owners(&self, process: &mut Process) -> Vec<bool> {
+        let mut wants = vec![false; process.images.len()];
+        let (frames, _) = process.frames_and_images_mut();
+        for position in frames.filter_map(|frame| frame.image) {
+            if let Some(wants) = wants.get_mut(position) {
+                *wants = !self.is_none;
+            }
+        }
+        for (wants, image) in wants.iter_mut().zip(&process.images) {
+            *wants = *wants && self.owner_sources.wants(process, image);
+        }
+        wants
     }
 
     /// Whose code is where in an image. A binary that may be of another build says nothing.

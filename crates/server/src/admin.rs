@@ -51,12 +51,16 @@ fn administrator(app: &State, headers: &HeaderMap) -> Result<(), Refused> {
 }
 
 /// The project that a path names, for an administrator.
-fn project(app: &State, name: &str, headers: &HeaderMap) -> Result<Project, Refused> {
+pub(crate) fn project(app: &State, name: &str, headers: &HeaderMap) -> Result<Project, Refused> {
     administrator(app, headers)?;
     app.database.read(|connection| projects::find(connection, name))?.ok_or_else(Refused::not_found)
 }
 
-async fn read<T: DeserializeOwned>(app: &App, headers: &HeaderMap, body: Body) -> Result<T, Refused> {
+pub(crate) async fn read<T: DeserializeOwned>(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<T, Refused> {
     let (bytes, _place) = http::body(app, headers, body).await?.into_parts();
     serde_json::from_slice(&bytes).map_err(|error| Refused::bad(error.to_string()))
 }

@@ -24,7 +24,7 @@ pub(crate) fn bytes(app: &State, report: &Report) -> Result<Vec<u8>, Refused> {
     if report.dropped {
         return Err(Refused::new(StatusCode::GONE, REMOVED));
     }
-    Ok(app.objects.get(&report.blob)?)
+    Ok(app.objects.get(&app.database, &report.blob)?)
 }
 
 /// Reads a report again, with all of its stacks.

@@ -2,8 +2,8 @@
 
 use crate::database::DatabaseError;
 use crate::error::ServerError;
-use crate::objects::Objects;
-use crate::server::{DATABASE, digests};
+use crate::objects::{Objects, digests};
+use crate::server::DATABASE;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsStr;
 use std::fs::{self, File};

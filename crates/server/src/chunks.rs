@@ -267,14 +267,15 @@ fn one(
 fn known(app: &State, project: i64, sha1: &str) -> Kept<Option<Value>> {
     app.database.read(|connection| {
         let mut statement = connection.prepare_cached(
-            "SELECT image_id, arch, kind, name FROM symbol_file WHERE project = ?1 AND sha1 = ?2 LIMIT 1",
+            "SELECT image_id, arch, kind, name, debug_id FROM symbol_file WHERE project = ?1 AND sha1 = ?2 LIMIT 1",
         )?;
         let row = statement.query_row(params![project, sha1], |row| {
             let (id, arch): (String, Option<String>) = (row.get(0)?, row.get(1)?);
             let (kind, name): (String, String) = (row.get(2)?, row.get(3)?);
             let id = id.to_ascii_lowercase();
+            let debug_id = debug_id(&row.get::<_, Option<String>>(4)?.unwrap_or_default());
             let file = json!({
-                "id": sha1, "sha1": sha1, "debugId": debug_id(&id), "uuid": debug_id(&id), "codeId": id,
+                "id": sha1, "sha1": sha1, "debugId": debug_id, "uuid": debug_id, "codeId": id,
                 "cpuName": arch, "objectName": name, "symbolType": kind,
                 "data": { "type": "dbg", "features": [] }, "headers": {}, "size": 0,
             });
@@ -284,21 +285,14 @@ fn known(app: &State, project: i64, sha1: &str) -> Kept<Option<Value>> {
     })
 }
 
-/// An id as Sentry writes it: a UUID as it is; of a build id the first 16 bytes, of which those of a GUID's numbers are
-/// turned round (Breakpad's rule).
+/// An id as Sentry writes it: Breakpad's without the age, in groups.
 fn debug_id(id: &str) -> String {
-    if id.contains('-') {
-        return id.to_owned();
-    }
-    let digits: Vec<char> = id.chars().chain(std::iter::repeat('0')).take(32).collect();
-    let byte = |at: usize| digits.iter().skip(at * 2).take(2).collect::<String>();
-    let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     let mut text = String::new();
-    for (at, from) in order.into_iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
+    for (position, digit) in id.to_ascii_lowercase().chars().take(32).enumerate() {
+        if matches!(position, 8 | 12 | 16 | 20) {
             text.push('-');
         }
-        text.push_str(&byte(from));
+        text.push(digit);
     }
     text
 }
@@ -309,11 +303,8 @@ mod tests {
 
     #[test]
     fn ids_are_written_as_sentry_does() {
-        let build_id = "180a373d6afbabf0eb1f09be1bc45bd796a71085";
-        assert_eq!(debug_id(build_id), "3d370a18-fb6a-f0ab-eb1f-09be1bc45bd7");
-        assert_eq!(debug_id("0102"), "00000201-0000-0000-0000-000000000000");
-        let uuid = "8b10ba6c-1111-2222-3333-444444444444";
-        assert_eq!(debug_id(uuid), uuid);
+        // Of the build id 180a373d6afbabf0eb1f09be1bc45bd796a71085.
+        assert_eq!(debug_id("3D370A18FB6AF0ABEB1F09BE1BC45BD70"), "3d370a18-fb6a-f0ab-eb1f-09be1bc45bd7");
         assert!(is_sha1(&"a".repeat(40)) && !is_sha1("../../x") && !is_sha1(&"A".repeat(40)));
     }
 }

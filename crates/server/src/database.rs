@@ -16,7 +16,16 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/0001.sql"),
     include_str!("database/0002.sql"),
     include_str!("database/0003.sql"),
+    include_str!("database/0004.sql"),
+    include_str!("database/0005.sql"),
+    include_str!("database/0006.sql"),
 ];
+
+/// Bytes of a page.
+const PAGE_SIZE: i64 = 8192;
+
+/// Bytes that the write-ahead log may have before it goes into the file. A page that changes with each report goes there once.
+const LOG_SIZE: i64 = 32 << 20;
 
 /// Writes that are committed together.
 const MAX_TOGETHER: usize = 256;
@@ -95,9 +104,14 @@ impl Database {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let mut connection = Connection::open(path)?;
         prepare(&connection)?;
+        // Only a database that is being made takes it. Packed reports fill several pages.
+        connection.pragma_update(None, "page_size", PAGE_SIZE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG_SIZE / PAGE_SIZE)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
+        // What a savepoint would put back is more than SQLite keeps in memory otherwise: a file made and removed each time.
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
         migrate(&mut connection)?;
         let (sender, receiver) = sync_channel(MAX_WAITING);
         let thread = std::thread::Builder::new().name("database".to_owned());
@@ -231,25 +245,26 @@ fn write_all(connection: &Connection, jobs: &Receiver<Job>) {
 }
 
 fn transact(connection: &Connection, jobs: Vec<Job>) -> (Option<String>, Vec<Deliver>) {
-    let begun = connection.execute_batch("BEGIN IMMEDIATE");
-    let mut failed = begun.err().map(|error| error.to_string());
+    let run = |sql: &str| connection.prepare_cached(sql)?.execute([]);
+    let failure = |sql: &str| run(sql).err().map(|error| error.to_string());
+    let mut failed = failure("BEGIN IMMEDIATE");
     let mut delivers = Vec::with_capacity(jobs.len());
     for job in jobs {
         if failed.is_none() {
-            failed = connection.execute_batch("SAVEPOINT one").err().map(|error| error.to_string());
+            failed = failure("SAVEPOINT one");
         }
         let (succeeded, deliver) = job(failed.is_none().then_some(connection));
         delivers.push(deliver);
         if failed.is_none() {
-            let end = if succeeded { "RELEASE one" } else { "ROLLBACK TO one; RELEASE one" };
-            failed = connection.execute_batch(end).err().map(|error| error.to_string());
+            failed = if succeeded { None } else { failure("ROLLBACK TO one") };
+            failed = failed.or_else(|| failure("RELEASE one"));
         }
     }
     if failed.is_none() {
-        failed = connection.execute_batch("COMMIT").err().map(|error| error.to_string());
+        failed = failure("COMMIT");
     }
     if failed.is_some() && !connection.is_autocommit() {
-        let _ = connection.execute_batch("ROLLBACK");
+        let _ = run("ROLLBACK");
     }
     (failed, delivers)
 }
@@ -322,7 +337,11 @@ mod tests {
                     "INSERT INTO project (slug, name, created) VALUES ('old', 'Old', 0); \
                      INSERT INTO blob (digest, size, refs) VALUES ('d', 1, 1); \
                      INSERT INTO report (project, event_id, kind, blob, received, state) \
-                     VALUES (1, 'e', 'report', 'd', 5, 'done');",
+                     VALUES (1, 'e', 'report', 'd', 5, 'done'); \
+                     INSERT INTO symbol_file (project, image_id, kind, name, blob, uploaded) VALUES \
+                     (1, '180a373d6afbabf0eb1f09be1bc45bd796a71085', 'library', 'l', 'd', 0), (1, '0102', 'l', 'l', 'd', 0), \
+                     (1, '8b10ba6c-1111-2222-3333-44444444444A', 'library', 'm', 'd', 0); \
+                     INSERT INTO missing (project, image_id, report, name) VALUES (1, 'id', 1, 'Demo');",
                 )
                 .unwrap();
             drop(connection);
@@ -333,6 +352,26 @@ mod tests {
                 Ok(connection.query_row(sql, [], |row| row.get::<_, i64>(0))?)
             };
             assert_eq!(database.read(kept).unwrap(), 1);
+            let missing = |connection: &Connection| {
+                let sql = "SELECT reports = 1 AND last = 5 AND name = 'Demo' FROM missing_image";
+                Ok(connection.query_row(sql, [], |row| row.get::<_, bool>(0))?)
+            };
+            assert!(database.read(missing).unwrap());
+            // As `backtrail::debug_id` has them; later programs wrote them themselves.
+            let ids = |connection: &Connection| {
+                let mut statement =
+                    connection.prepare("SELECT coalesce(debug_id, '') FROM symbol_file ORDER BY id")?;
+                Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?)
+            };
+            assert!(
+                earlier >= 4
+                    || database.read(ids).unwrap()
+                        == [
+                            "3D370A18FB6AF0ABEB1F09BE1BC45BD70",
+                            "000002010000000000000000000000000",
+                            "8B10BA6C11112222333344444444444A0"
+                        ]
+            );
             database.close();
             assert_eq!(Database::check(&path).unwrap(), (MIGRATIONS.len(), "ok".to_owned()));
         }

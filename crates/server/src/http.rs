@@ -167,16 +167,11 @@ impl Received {
 /// Reads a body whole, and unpacks it where its headers say that it is packed.
 pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result<Received, Refused> {
     let limits = &app.config.limits;
-    let stated = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if stated.is_some_and(|length: usize| length > limits.body) {
+    if stated(headers).is_some_and(|length| length > limits.body) {
         return Err(too_large(limits.body));
     }
-    // What does not say how large it is, or will be larger, counts as large.
-    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
-    let encoding = encoding.unwrap_or("identity").trim().to_ascii_lowercase();
-    let is_plain = matches!(encoding.as_str(), "identity" | "");
-    let is_small = is_plain && stated.is_some_and(|length| length <= SMALL_BODY);
-    let place = if is_small { None } else { Arc::clone(&app.large).acquire_owned().await.ok() };
+    let encoding = encoding(headers);
+    let place = if is_small(headers) { None } else { Arc::clone(&app.large).acquire_owned().await.ok() };
     let collected = timeout(limits.body_time, Limited::new(body, limits.body).collect()).await;
     let collected = collected
         .map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"))?
@@ -186,7 +181,7 @@ pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result
         })?;
     let bytes = Vec::from(collected.to_bytes());
     let bytes = match encoding.as_str() {
-        _ if is_plain => bytes,
+        "identity" | "" => bytes,
         "gzip" | "x-gzip" => gunzipped(&bytes, limits)?,
         "deflate" => unpacked(ZlibDecoder::new(bytes.as_slice()), bytes.len(), limits)?,
         _ => {
@@ -198,6 +193,22 @@ pub(crate) async fn body(app: &State, headers: &HeaderMap, body: Body) -> Result
         }
     };
     Ok(Received { bytes, place })
+}
+
+/// How large a body is, by its headers.
+fn stated(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn encoding(headers: &HeaderMap) -> String {
+    let encoding = headers.get(header::CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
+    encoding.unwrap_or("identity").trim().to_ascii_lowercase()
+}
+
+/// Whether a body is a small one. What does not say how large it is, or will be larger, is none.
+pub(crate) fn is_small(headers: &HeaderMap) -> bool {
+    let is_plain = matches!(encoding(headers).as_str(), "identity" | "");
+    is_plain && stated(headers).is_some_and(|length| length <= SMALL_BODY)
 }
 
 fn too_large(most: usize) -> Refused {

@@ -52,9 +52,11 @@ async fn raw(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let project = client(&app, project, &headers, query.as_deref()).await?;
+    let client = Client::new(project, &headers, query.as_deref());
+    client.may_send_much(&app, &headers).await?;
     let received = http::body(&app, &headers, body).await?;
     let added = blocking(&app, move |app| {
+        let project = client.project(app)?;
         let (received, _place) = received.into_parts();
         let limits = &app.config.limits;
         let files = match form_type(&headers) {
@@ -68,25 +70,40 @@ async fn raw(
             }
             None => vec![(None, received)],
         };
-        let mut sent = Vec::new();
-        for (name, bytes) in files {
-            for bytes in apart(bytes, limits.decoded)? {
-                if sent.len() >= limits.reports {
-                    return Err(Refused::new(
-                        StatusCode::PAYLOAD_TOO_LARGE,
-                        format!("expected at most {} reports in a request", limits.reports),
-                    ));
-                }
-                sent.push(Sent { kind: "report", name: name.clone(), bytes, ..Sent::default() });
-            }
-        }
-        if sent.is_empty() {
-            return Err(Refused::bad("expected a report"));
-        }
-        accept(app, &project, &sent)
+        keep_all(app, &project, files)
     });
     let ids: Vec<_> = added.await?.into_iter().map(|added| added.event_id).collect();
     Ok(http::json(&json!({ "ids": ids })))
+}
+
+/// Keeps the reports of one input without a name.
+pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<Vec<Added>, Refused> {
+    keep_all(app, project, vec![(None, bytes)])
+}
+
+/// Keeps the reports of inputs that may have names.
+fn keep_all(
+    app: &State,
+    project: &Project,
+    files: Vec<(Option<String>, Vec<u8>)>,
+) -> Result<Vec<Added>, Refused> {
+    let limits = &app.config.limits;
+    let mut sent = Vec::new();
+    for (name, bytes) in files {
+        for bytes in apart(bytes, limits.decoded)? {
+            if sent.len() >= limits.reports {
+                return Err(Refused::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    format!("expected at most {} reports in a request", limits.reports),
+                ));
+            }
+            sent.push(Sent { kind: "report", name: name.clone(), bytes, ..Sent::default() });
+        }
+    }
+    if sent.is_empty() {
+        return Err(Refused::bad("expected a report"));
+    }
+    accept(app, project, &sent)
 }
 
 /// The reports of an input.
@@ -115,8 +132,9 @@ async fn envelope(
     body: Body,
 ) -> Result<Response, Refused> {
     not_too_many(&app)?;
-    if http::token(&headers, query.as_deref()).is_some() {
-        client(&app, project.clone(), &headers, query.as_deref()).await?;
+    let mut client = Client::new(project, &headers, query.as_deref());
+    if client.key.is_some() {
+        client.may_send_much(&app, &headers).await?;
     }
     // Else the envelope itself has the key.
     let received = http::body(&app, &headers, body).await?;
@@ -124,8 +142,8 @@ async fn envelope(
         let (received, _place) = received.into_parts();
         let envelope = Envelope::parse(&received, app.config.limits.items)
             .map_err(|error| Refused::bad(error.to_string()))?;
-        let key = http::token(&headers, query.as_deref()).or_else(|| key_of(envelope.dsn.as_deref()?));
-        let (project, _) = http::project(&app.database, &project, key.as_deref(), Scope::Report)?;
+        client.key = client.key.or_else(|| key_of(envelope.dsn.as_deref()?));
+        let project = client.project(app)?;
         let id = envelope.event_id.clone();
         let sessions =
             envelope.items.iter().filter(|item| matches!(item.kind.as_str(), "session" | "sessions"));
@@ -200,9 +218,11 @@ async fn store(
     body: Body,
 ) -> Result<Response, Refused> {
     not_too_many(&app)?;
-    let project = client(&app, project, &headers, query.as_deref()).await?;
+    let client = Client::new(project, &headers, query.as_deref());
+    client.may_send_much(&app, &headers).await?;
     let received = http::body(&app, &headers, body).await?;
     let added = blocking(&app, move |app| {
+        let project = client.project(app)?;
         let (bytes, _place) = received.into_parts();
         if !serde_json::from_slice::<Value>(&bytes).is_ok_and(|event| event.is_object()) {
             return Err(Refused::bad("expected an event as JSON"));
@@ -223,9 +243,11 @@ async fn minidump(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
-    let project = client(&app, project, &headers, query.as_deref()).await?;
+    let client = Client::new(project, &headers, query.as_deref());
+    client.may_send_much(&app, &headers).await?;
     let received = http::body(&app, &headers, body).await?;
     let added = blocking(&app, move |app| {
+        let project = client.project(app)?;
         let (bytes, _place) = received.into_parts();
         let limits = &app.config.limits;
         let mut sent = match form_type(&headers) {
@@ -325,7 +347,7 @@ fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, R
 fn on_disk(app: &State, project: &Project, sent: &Sent) -> Result<NewReport, Refused> {
     let clients = sent.event_id.as_deref().and_then(plain_id);
     let attachments = sent.attachments.iter().map(|(name, kind, bytes)| {
-        Ok(NewAttachment { name: shortened(name), kind: shortened(kind), object: app.objects.put(bytes)? })
+        Ok(NewAttachment { name: shortened(name), kind: shortened(kind), object: app.objects.keep(bytes)? })
     });
     Ok(NewReport {
         project: project.id,
@@ -337,7 +359,7 @@ fn on_disk(app: &State, project: &Project, sent: &Sent) -> Result<NewReport, Ref
         kind: sent.kind,
         name: sent.name.as_deref().map(shortened),
         attachments: attachments.collect::<std::io::Result<_>>()?,
-        object: app.objects.put(&sent.bytes)?,
+        object: app.objects.keep(&sent.bytes)?,
         release: sent.release.as_deref().map(shortened),
     })
 }
@@ -368,16 +390,31 @@ fn form_type(headers: &HeaderMap) -> Option<&str> {
     content_type.trim_start().to_ascii_lowercase().starts_with("multipart/form-data").then_some(content_type)
 }
 
-/// The project that a client may send to. Asked before the body is read: a stranger's is not.
-async fn client(
-    app: &App,
+/// Who sends, and for which project.
+#[derive(Clone, Debug)]
+struct Client {
     project: String,
-    headers: &HeaderMap,
-    query: Option<&str>,
-) -> Result<Project, Refused> {
-    let key = http::token(headers, query);
-    blocking(app, move |app| Ok(http::project(&app.database, &project, key.as_deref(), Scope::Report)?.0))
-        .await
+    key: Option<String>,
+}
+
+impl Client {
+    fn new(project: String, headers: &HeaderMap, query: Option<&str>) -> Self {
+        Self { project, key: http::token(headers, query) }
+    }
+
+    /// The project that it may send to.
+    fn project(&self, app: &State) -> Result<Project, Refused> {
+        Ok(http::project(&app.database, &self.project, self.key.as_deref(), Scope::Report)?.0)
+    }
+
+    /// Asked before a large body is read: a stranger's is not.
+    async fn may_send_much(&self, app: &App, headers: &HeaderMap) -> Result<(), Refused> {
+        if http::is_small(headers) {
+            return Ok(());
+        }
+        let client = self.clone();
+        blocking(app, move |app| client.project(app).map(drop)).await
+    }
 }
 
 /// Asks clients that know how to wait to do so while too many reports are not worked yet.

@@ -3,6 +3,7 @@
 
 use crate::database::Result;
 use crate::time::now;
+use crate::webhooks::{self, Event};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// What is known of a report once it was worked.
@@ -68,9 +69,13 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             .execute(params![which.project, image_id, which.id, name, arch])?;
     }
     if let Some(issue) = issue {
-        // What is worked again has not come back.
+        // What is worked again is not new and has not come back.
         if !is_known {
-            regress(connection, issue, &facts.release)?;
+            let returned = regress(connection, issue, &facts.release)?.then_some(Event::Returned);
+            let event = if is_empty(connection, issue)? { Some(Event::New) } else { returned };
+            if let Some(event) = event {
+                webhooks::tell(connection, which.project, issue, event, &facts.release)?;
+            }
         }
         add_to_day(connection, issue, which.day, &facts.release, &facts.os, 1)?;
         connection
@@ -136,15 +141,21 @@ fn add_to_day(connection: &Connection, issue: i64, day: i64, release: &str, os: 
     Ok(())
 }
 
-/// An issue that was resolved is open again once a release has it that had not: older ones are still in use.
-fn regress(connection: &Connection, issue: i64, release: &str) -> Result<()> {
-    connection
+/// Whether no report is of an issue.
+fn is_empty(connection: &Connection, issue: i64) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT count = 0 FROM issue WHERE id = ?1")?;
+    Ok(statement.query_row([issue], |row| row.get(0))?)
+}
+
+/// An issue that was resolved is open again once a release has it that had not: older ones are still in use. Whether it is so.
+fn regress(connection: &Connection, issue: i64, release: &str) -> Result<bool> {
+    let changed = connection
         .prepare_cached(
             "UPDATE issue SET state = 'open', regressed = ?3 WHERE id = ?1 AND state = 'resolved' \
              AND NOT EXISTS (SELECT 1 FROM issue_day WHERE issue = ?1 AND release = ?2)",
         )?
         .execute(params![issue, release, now()])?;
-    Ok(())
+    Ok(changed > 0)
 }
 
 /// The issue of a report's keys, by the rules of `backtrail::Groups`: a key by names decides; a key without names leads to an issue
@@ -287,6 +298,22 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
              + (SELECT count(*) FROM symbol_file WHERE blob = digest)",
             "files that other numbers of rows need than is counted",
         ),
+        (
+            "SELECT (SELECT count(*) FROM missing_image WHERE reports <> (SELECT count(*) FROM missing \
+             WHERE missing.project = missing_image.project AND missing.image_id = missing_image.image_id)) \
+             + (SELECT count(*) FROM missing WHERE NOT EXISTS (SELECT 1 FROM missing_image \
+             WHERE missing.project = missing_image.project AND missing.image_id = missing_image.image_id))",
+            "images that other numbers of reports wait for than is counted",
+        ),
+        (
+            "SELECT count(*) FROM blob WHERE packed IS NOT NULL \
+             AND (refs = 0 OR NOT EXISTS (SELECT 1 FROM packed WHERE packed.id = blob.packed))",
+            "files that are packed and not there, or not needed",
+        ),
+        (
+            "SELECT count(*) FROM packed WHERE id NOT IN (SELECT packed FROM blob WHERE packed IS NOT NULL)",
+            "packed files that nothing names",
+        ),
     ] {
         let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if count > 0 {
@@ -324,7 +351,7 @@ mod tests {
                         is_clients_id: true,
                         kind: "report",
                         name: None,
-                        object: Object { digest: number.to_string(), size: 1 },
+                        object: Object { digest: number.to_string(), size: 1, packed: None },
                         release: None,
                         attachments: Vec::new(),
                     };

@@ -1,10 +1,14 @@
-//! Files by their content: `objects/ab/cdef…`, named by SHA-256, written once and never changed.
+//! Files by their content, named by SHA-256, written once and never changed: `objects/ab/cdef…`; small ones of reports are
+//! packed in the database instead, where one commit writes many.
 
+use crate::database::{Database, Result};
 use crate::secret;
 use backtrail_store::NewFile;
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::HashSet;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The directory of files.
@@ -20,7 +24,12 @@ pub(crate) struct Object {
     pub(crate) digest: String,
     /// How many bytes it has.
     pub(crate) size: u64,
+    /// The packed bytes of a small one, for the database; else it is in the directory.
+    pub(crate) packed: Option<Vec<u8>>,
 }
+
+/// The largest file that may be packed, and the most bytes that a packed one has.
+const MAX_PACKED: (usize, usize) = (1 << 20, 64 << 10);
 
 impl Objects {
     /// Uses the directory, and makes it and the 256 below it: later ones need no directory of their own to be made durable.
@@ -38,9 +47,21 @@ impl Objects {
         Self { directory: directory.to_owned() }
     }
 
+    /// Packs a small file, and leaves it to the database to keep; writes a larger one as [`Self::put`] does.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> io::Result<Object> {
+        let (most, most_packed) = MAX_PACKED;
+        if bytes.len() <= most {
+            let packed = pack(bytes)?;
+            if packed.len() <= most_packed {
+                return Ok(Object { packed: Some(packed), ..Object::of(bytes) });
+            }
+        }
+        self.put(bytes)
+    }
+
     /// Writes a file, unless it is there. When this returns it is on disk.
     pub(crate) fn put(&self, bytes: &[u8]) -> io::Result<Object> {
-        let object = Object { digest: secret::digest(bytes), size: bytes.len() as u64 };
+        let object = Object::of(bytes);
         let path = self.path(&object.digest);
         // A file has its name only when it is whole and on disk.
         if self.has(&object) {
@@ -64,14 +85,18 @@ impl Objects {
         Ok(object.clone())
     }
 
-    /// Whether a file is there, whole.
+    /// Whether a file is there, whole, or comes along with its row.
     pub(crate) fn has(&self, object: &Object) -> bool {
-        fs::metadata(self.path(&object.digest)).is_ok_and(|metadata| metadata.len() == object.size)
+        object.packed.is_some()
+            || fs::metadata(self.path(&object.digest)).is_ok_and(|metadata| metadata.len() == object.size)
     }
 
-    /// A file's bytes.
-    pub(crate) fn get(&self, digest: &str) -> io::Result<Vec<u8>> {
-        fs::read(self.path(digest))
+    /// A file's bytes, wherever they are.
+    pub(crate) fn get(&self, database: &Database, digest: &str) -> io::Result<Vec<u8>> {
+        match database.read(|connection| packed(connection, digest)).map_err(io::Error::other)? {
+            Some((packed, size)) => unpack(&packed, size),
+            None => fs::read(self.path(digest)),
+        }
     }
 
     /// Where a file is.
@@ -101,31 +126,169 @@ impl Objects {
     }
 }
 
+impl Object {
+    fn of(bytes: &[u8]) -> Self {
+        Self { digest: secret::digest(bytes), size: bytes.len() as u64, packed: None }
+    }
+}
+
+fn pack(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packer = FrameEncoder::new(Vec::new());
+    packer.write_all(bytes)?;
+    Ok(packer.finish()?)
+}
+
+/// The bytes of a packed file, which are so many.
+fn unpack(packed: &[u8], size: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(MAX_PACKED.0 as u64)).unwrap_or_default());
+    FrameDecoder::new(packed).take(size.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == size {
+        return Ok(bytes);
+    }
+    let why = format!("expected {size} bytes, found {} in {} packed ones", bytes.len(), packed.len());
+    Err(io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
+/// The packed bytes of a file, and how many there are unpacked; `None` where the directory has it.
+fn packed(connection: &Connection, digest: &str) -> Result<Option<(Vec<u8>, u64)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT packed.bytes, blob.size FROM blob JOIN packed ON packed.id = blob.packed WHERE blob.digest = ?1",
+    )?;
+    let row = statement.query_row([digest], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
+    Ok(row.map(|(bytes, size)| (bytes, u64::try_from(size).unwrap_or_default())))
+}
+
+/// A further row needs a file.
+pub(crate) fn need(connection: &Connection, object: &Object) -> Result<()> {
+    let size = i64::try_from(object.size).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO blob (digest, size, refs) VALUES (?1, ?2, 1) \
+         ON CONFLICT (digest) DO UPDATE SET refs = refs + 1 RETURNING refs",
+    )?;
+    let refs: i64 = statement.query_row(params![object.digest, size], |row| row.get(0))?;
+    // Where others need it, it is there already, in one way or the other.
+    if let (1, Some(packed)) = (refs, &object.packed) {
+        connection.prepare_cached("INSERT INTO packed (bytes) VALUES (?1)")?.execute([packed])?;
+        connection
+            .prepare_cached("UPDATE blob SET packed = last_insert_rowid() WHERE digest = ?1")?
+            .execute([&object.digest])?;
+    }
+    Ok(())
+}
+
+/// A row needs a file no more. The file itself is removed once that is certain (`retention`).
+pub(crate) fn need_no_more(connection: &Connection, digest: &str) -> Result<()> {
+    for sql in [
+        "UPDATE blob SET refs = refs - 1 WHERE digest = ?1",
+        "DELETE FROM packed WHERE id = (SELECT packed FROM blob WHERE digest = ?1 AND refs = 0)",
+        "UPDATE blob SET packed = NULL WHERE digest = ?1 AND refs = 0",
+    ] {
+        connection.prepare_cached(sql)?.execute([digest])?;
+    }
+    Ok(())
+}
+
+/// The files that must be in the directory.
+pub(crate) fn digests(connection: &Connection) -> Result<HashSet<String>> {
+    let mut statement = connection.prepare(
+        "SELECT digest FROM blob WHERE refs > 0 \
+         AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file))",
+    )?;
+    let digests = statement.query_map([], |row| row.get(0))?;
+    Ok(digests.collect::<rusqlite::Result<_>>()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::issues;
     use backtrail_testkit::TempDir;
+
+    fn open(directory: &TempDir) -> (Objects, Database) {
+        let objects = Objects::open(&directory.join("objects")).unwrap();
+        (objects, Database::open(&directory.join("db")).unwrap())
+    }
 
     #[test]
     fn equal_files_are_one() {
         let directory = TempDir::new("server-objects");
-        let objects = Objects::open(directory.path()).unwrap();
+        let (objects, database) = open(&directory);
+        let get = |object: &Object| objects.get(&database, &object.digest);
         let one = objects.put(b"one").unwrap();
         assert_eq!(objects.put(b"one").unwrap(), one);
         let two = objects.put(b"two").unwrap();
-        assert_eq!((objects.get(&one.digest).unwrap(), one.size), (b"one".to_vec(), 3));
+        assert_eq!((get(&one).unwrap(), one.size), (b"one".to_vec(), 3));
         assert_eq!(objects.sweep(&HashSet::from([two.digest.clone()])).unwrap(), 1);
-        assert!(objects.get(&one.digest).is_err());
-        assert_eq!(objects.get(&two.digest).unwrap(), b"two");
+        assert!(get(&one).is_err());
+        assert_eq!(get(&two).unwrap(), b"two");
     }
 
     #[test]
     fn a_file_that_was_cut_is_written_again() {
         let directory = TempDir::new("server-cut");
-        let objects = Objects::open(directory.path()).unwrap();
+        let (objects, database) = open(&directory);
         let object = objects.put(b"whole").unwrap();
         fs::write(objects.path(&object.digest), b"who").unwrap();
         objects.put(b"whole").unwrap();
-        assert_eq!(objects.get(&object.digest).unwrap(), b"whole");
+        assert_eq!(objects.get(&database, &object.digest).unwrap(), b"whole");
+    }
+
+    /// Bytes that do not pack.
+    fn noise(count: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn small_files_of_reports_are_in_the_database() {
+        let directory = TempDir::new("server-packed");
+        let (objects, database) = open(&directory);
+        let objects = &objects;
+        let (small, large) = (vec![b'x'; 300_000], noise(100_000));
+        for bytes in [small, large, Vec::new()] {
+            let object = objects.keep(&bytes).unwrap();
+            let is_file = fs::exists(objects.path(&object.digest)).unwrap();
+            assert_eq!(is_file, object.packed.is_none());
+            assert_eq!(is_file, bytes.len() == 100_000);
+            // Twice needed, once no more: it stays.
+            let kept = object.clone();
+            database
+                .write(move |connection| {
+                    need(connection, &kept)?;
+                    need(connection, &kept)?;
+                    need_no_more(connection, &kept.digest)
+                })
+                .unwrap();
+            assert_eq!(objects.get(&database, &object.digest).unwrap(), bytes);
+            assert_eq!(database.read(digests).unwrap().contains(&object.digest), is_file);
+            // Needed by nobody, and again.
+            let kept = object.clone();
+            let rows = database.write(move |connection| {
+                need_no_more(connection, &kept.digest)?;
+                let rows = connection.query_row("SELECT count(*) FROM packed", [], |row| row.get(0))?;
+                need(connection, &kept)?;
+                Ok::<i64, _>(rows)
+            });
+            assert_eq!(rows.unwrap(), i64::from(bytes.len() != 300_000), "the first one");
+            assert_eq!(objects.get(&database, &object.digest).unwrap(), bytes);
+        }
+        let faults = database.read(issues::faults).unwrap();
+        assert_eq!(faults, ["3 files that other numbers of rows need than is counted"]);
+    }
+
+    #[test]
+    fn packed_bytes_that_are_broken_are_an_error() {
+        let packed = pack(&[b'x'; 1000]).unwrap();
+        assert_eq!(unpack(&packed, 1000).unwrap(), [b'x'; 1000]);
+        assert!(unpack(&packed, 999).is_err());
+        assert!(unpack(&packed, 1001).is_err());
+        // The mark of the end may be missing, and nothing else.
+        for end in 0..packed.len() - 4 {
+            assert!(unpack(&packed[..end], 1000).is_err(), "{end}");
+        }
     }
 }

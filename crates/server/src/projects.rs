@@ -3,7 +3,7 @@
 use crate::database::{Database, Result};
 use crate::secret;
 use crate::time::now;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 /// A project.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -172,19 +172,25 @@ pub(crate) fn renew(connection: &Connection, token: &str) -> Result<()> {
 
 /// All projects.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Project>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT id, slug, name, (SELECT public FROM token WHERE token.project = project.id \
-         AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1) FROM project ORDER BY name",
-    )?;
-    let rows = statement.query_map([], |row| {
-        Ok(Project { id: row.get(0)?, slug: row.get(1)?, name: row.get(2)?, key: row.get(3)? })
-    })?;
+    let mut statement = connection.prepare_cached(&format!("{PROJECT} ORDER BY name"))?;
+    let rows = statement.query_map([], project)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+const PROJECT: &str = "SELECT id, slug, name, (SELECT public FROM token WHERE token.project = project.id \
+    AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1) FROM project";
+
+fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
+    Ok(Project { id: row.get(0)?, slug: row.get(1)?, name: row.get(2)?, key: row.get(3)? })
 }
 
 /// The project that a path means: by its number or by its short name.
 pub(crate) fn find(connection: &Connection, name: &str) -> Result<Option<Project>> {
-    Ok(all(connection)?.into_iter().find(|project| project.slug == name || project.id.to_string() == name))
+    // A number is written in one way only.
+    let number = name.parse().ok().filter(|number: &i64| number.to_string() == name);
+    let mut statement =
+        connection.prepare_cached(&format!("{PROJECT} WHERE slug = ?1 OR id = ?2 ORDER BY name LIMIT 1"))?;
+    Ok(statement.query_row(params![name, number], project).optional()?)
 }
 
 /// Whose a key or token is, and what it is good for.

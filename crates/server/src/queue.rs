@@ -1,7 +1,7 @@
 //! Reports as rows: how they come in, which of them wait to be worked, and how that ends. A row's state is the queue.
 
 use crate::database::Result;
-use crate::objects::Object;
+use crate::objects::{self, Object};
 use crate::time::now;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -59,7 +59,7 @@ pub(crate) fn add(connection: &Connection, report: &NewReport, window: i64) -> R
     if statement.query_row(params![report.project, report.event_id], |row| row.get(0))? {
         return Ok(Added { event_id: report.event_id.clone(), is_new: false });
     }
-    need(connection, &report.object)?;
+    objects::need(connection, &report.object)?;
     let mut statement = connection.prepare_cached(
         "INSERT INTO report (project, event_id, kind, name, blob, received, stated_release) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -68,7 +68,7 @@ pub(crate) fn add(connection: &Connection, report: &NewReport, window: i64) -> R
     statement.execute(params![project, event_id, kind, name, object.digest, now, release])?;
     let id = connection.last_insert_rowid();
     for (attachment, position) in report.attachments.iter().zip(0_i64..) {
-        need(connection, &attachment.object)?;
+        objects::need(connection, &attachment.object)?;
         let mut statement = connection.prepare_cached(
             "INSERT INTO attachment (report, position, name, kind, blob) VALUES (?1, ?2, ?3, ?4, ?5)",
         )?;
@@ -76,17 +76,6 @@ pub(crate) fn add(connection: &Connection, report: &NewReport, window: i64) -> R
         statement.execute(params![id, position, name, kind, object.digest])?;
     }
     Ok(Added { event_id: report.event_id.clone(), is_new: true })
-}
-
-/// A further row needs a file.
-pub(crate) fn need(connection: &Connection, object: &Object) -> Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO blob (digest, size, refs) VALUES (?1, ?2, 1) \
-         ON CONFLICT (digest) DO UPDATE SET refs = refs + 1",
-    )?;
-    let size = i64::try_from(object.size).unwrap_or(i64::MAX);
-    statement.execute(params![object.digest, size])?;
-    Ok(())
 }
 
 /// How many reports wait or are worked at this moment.
@@ -107,6 +96,8 @@ pub(crate) struct Leased {
     pub(crate) attempts: i64,
     pub(crate) wanted: i64,
     pub(crate) stated_release: Option<String>,
+    /// The last row of symbols at that time.
+    pub(crate) symbols: i64,
 }
 
 /// How often a report is tried.
@@ -119,7 +110,8 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
     let mut statement = connection.prepare_cached(
         "UPDATE report SET state = 'quarantined', lease_until = NULL, \
          problem = coalesce(problem, 'working it ended the server or took too long') \
-         WHERE state IN ('waiting', 'leased') AND (lease_until IS NULL OR lease_until < ?1) AND attempts >= ?2",
+         WHERE state IN ('waiting', 'leased') AND attempts > 0 AND attempts >= ?2 \
+         AND (lease_until IS NULL OR lease_until < ?1)",
     )?;
     statement.execute(params![now, MAX_ATTEMPTS])?;
     let mut statement = connection.prepare_cached(
@@ -128,6 +120,7 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
           AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until, id LIMIT ?3) \
          RETURNING id, project, blob, received, attempts, wanted, stated_release",
     )?;
+    let symbols = last_symbols(connection)?;
     let tried = first_tried(connection, now)?;
     let Some(tried) = tried else { return Ok(Vec::new()) };
     let count = if tried == 0 { i64::try_from(count).unwrap_or(1) } else { 1 };
@@ -140,9 +133,39 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
             attempts: row.get(4)?,
             wanted: row.get(5)?,
             stated_release: row.get(6)?,
+            symbols,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn last_symbols(connection: &Connection) -> Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM symbol_file")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// Has a report worked once more, where symbols of an image that it still misses came while it was worked: nothing said then
+/// that it waits for them.
+pub(crate) fn want_again<'i>(
+    connection: &Connection,
+    report: &Leased,
+    missing: impl Iterator<Item = &'i str>,
+) -> Result<()> {
+    if last_symbols(connection)? == report.symbols {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND id > ?3)",
+    )?;
+    for image_id in missing {
+        if statement.query_row(params![report.project, image_id, report.symbols], |row| row.get(0))? {
+            connection
+                .prepare_cached("UPDATE report SET wanted = wanted + 1 WHERE id = ?1")?
+                .execute([report.id])?;
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// How often the next report was tried; `None` where none waits.
@@ -219,7 +242,7 @@ mod tests {
             is_clients_id,
             kind: "report",
             name: None,
-            object: Object { digest: content.to_owned(), size: 1 },
+            object: Object { digest: content.to_owned(), size: 1, packed: None },
             release: None,
             attachments: Vec::new(),
         }
@@ -280,6 +303,27 @@ mod tests {
             let other = lease(connection, 1, now() + 60_000).unwrap().remove(0);
             assert!(!end(connection, &late, "done", None).unwrap());
             assert!(end(connection, &other, "done", None).unwrap());
+            assert_eq!(waiting(connection).unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn symbols_that_come_while_a_report_is_first_worked_are_looked_at() {
+        with_database(|connection| {
+            add(connection, &report("a", true, "x"), 0).unwrap();
+            let lease = || lease(connection, 1, now() + 60_000).unwrap().remove(0);
+            let leased = lease();
+            let sql = "INSERT INTO symbol_file (project, image_id, kind, name, blob, uploaded) \
+                       VALUES (1, 'id', 'debug file', 'Demo', 'x', 0)";
+            connection.execute(sql, []).unwrap();
+            assert_eq!(work_again(connection, 1, &["id".to_owned()]).unwrap(), 0, "nobody knows yet");
+            want_again(connection, &leased, ["other", "id"].into_iter()).unwrap();
+            assert!(end(connection, &leased, "done", None).unwrap());
+            assert_eq!(waiting(connection).unwrap(), 1);
+            // What these symbols do not complete does not wait for them for ever.
+            let again = lease();
+            want_again(connection, &again, ["id"].into_iter()).unwrap();
+            assert!(end(connection, &again, "done", None).unwrap());
             assert_eq!(waiting(connection).unwrap(), 0);
         });
     }

@@ -1,7 +1,7 @@
 //! Old reports lose their bytes. Their rows, and whatever was counted, stay.
 
 use crate::database::Result;
-use crate::objects::Objects;
+use crate::objects::{self, Objects};
 use crate::state::State;
 use crate::time::now;
 use rusqlite::{Connection, params};
@@ -71,9 +71,7 @@ fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> 
             statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
         };
         for digest in attached.into_iter().chain([blob.clone()]) {
-            connection
-                .prepare_cached("UPDATE blob SET refs = refs - 1 WHERE digest = ?1")?
-                .execute([&digest])?;
+            objects::need_no_more(connection, &digest)?;
             digests.insert(digest);
         }
         connection.prepare_cached("DELETE FROM attachment WHERE report = ?1")?.execute([id])?;

@@ -4,12 +4,12 @@ use crate::admin;
 use crate::api;
 use crate::chunks;
 use crate::config::Config;
-use crate::database::{Database, DatabaseError};
+use crate::database::Database;
 use crate::error::ServerError;
 use crate::http;
 use crate::intake;
 use crate::issues;
-use crate::objects::Objects;
+use crate::objects::{self, Objects};
 use crate::pages;
 use crate::projects;
 use crate::queue;
@@ -17,13 +17,13 @@ use crate::retention;
 use crate::secret;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
+use crate::symbol_server;
 use crate::symbols;
+use crate::webhooks;
 use crate::work;
 use axum::Router;
 use axum::routing::get;
-use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::net::SocketAddr;
@@ -82,7 +82,9 @@ impl Server {
         let running = data.join("running");
         if running.exists() {
             // The last server was killed; requests that it did not answer may have left files.
-            objects.sweep(&database.read(digests)?).map_err(files("cannot remove what a crash left"))?;
+            objects
+                .sweep(&database.read(objects::digests)?)
+                .map_err(files("cannot remove what a crash left"))?;
         }
         File::create(&running).map_err(files("cannot write"))?;
         let symbols = SymbolFiles::open(&data.join("symbols"))
@@ -107,7 +109,9 @@ impl Server {
             .map_err(|error| ServerError::listen(format!("cannot listen at {listen}"), error))?;
         let address = listener.local_addr().map_err(|error| ServerError::listen("no address", error))?;
         let (stop, stopped) = watch::channel(false);
-        let workers = work::start(&app).map_err(files("cannot start threads"))?;
+        let mut workers = work::start(&app).map_err(files("cannot start threads"))?;
+        workers
+            .push(webhooks::start(&app, url(&app.config, address)).map_err(files("cannot start threads"))?);
         let limits = app.config.limits.clone();
         if let Some(age) = app.config.keep {
             runtime.spawn(keep_removing(Arc::clone(&app), age, stopped.clone()));
@@ -123,6 +127,11 @@ impl Server {
             }
         });
         Ok(Self { app, address, first, stop, runtime, task, workers, _lock: lock })
+    }
+
+    /// What its parts share.
+    pub(crate) fn app(&self) -> &State {
+        &self.app
     }
 
     /// Where it listens.
@@ -165,6 +174,7 @@ impl Server {
         let _ = runtime.block_on(task);
         drop(runtime);
         app.bell.close();
+        app.notices.close();
         for worker in workers {
             let _ = worker.join();
         }
@@ -201,7 +211,7 @@ pub fn check(data: &Path) -> Result<Checked, ServerError> {
     }
     let database = Database::open_to_read(&path);
     problems.extend(database.read(issues::faults)?);
-    for digest in database.read(digests)? {
+    for digest in database.read(objects::digests)? {
         if fs::metadata(objects.path(&digest)).is_err() {
             problems.push(format!("the file {digest} is missing"));
         }
@@ -240,12 +250,6 @@ fn lock(data: &Path) -> Result<File, ServerError> {
     }
 }
 
-pub(crate) fn digests(connection: &Connection) -> Result<HashSet<String>, DatabaseError> {
-    let mut statement = connection.prepare("SELECT digest FROM blob WHERE refs > 0")?;
-    let digests = statement.query_map([], |row| row.get(0))?;
-    Ok(digests.collect::<rusqlite::Result<_>>()?)
-}
-
 fn url(config: &Config, address: SocketAddr) -> String {
     let url = config.url.clone().unwrap_or_else(|| format!("http://{address}"));
     url.trim_end_matches('/').to_owned()
@@ -264,6 +268,8 @@ fn router(app: &App) -> Router {
         .merge(intake::routes())
         .merge(pages::routes())
         .merge(symbols::routes())
+        .merge(symbol_server::routes())
+        .merge(webhooks::routes())
         .fallback(|| async { http::Refused::not_found() })
         .layer(headers)
         .with_state(Arc::clone(app))

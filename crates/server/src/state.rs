@@ -17,6 +17,8 @@ pub(crate) struct State {
     pub(crate) symbols: SymbolFiles,
     /// Wakes the workers.
     pub(crate) bell: Bell,
+    /// Ends who tells of issues; it is never rung.
+    pub(crate) notices: Bell,
     /// Places for large bodies.
     pub(crate) large: Arc<Semaphore>,
     pub(crate) counters: Counters,
@@ -29,7 +31,7 @@ impl State {
     pub(crate) fn new(config: Config, database: Database, objects: Objects, symbols: SymbolFiles) -> Self {
         let large = Arc::new(Semaphore::new(config.limits.large_bodies.max(1)));
         let (bell, counters) = (Bell::default(), Counters::default());
-        Self { config, database, objects, symbols, bell, large, counters }
+        Self { config, database, objects, symbols, bell, notices: Bell::default(), large, counters }
     }
 }
 

@@ -1,28 +1,29 @@
-//! Symbols in and out: uploads, and debuginfod's way to ask for files.
+//! Symbols come in: uploads.
 
 use crate::database::Result as Kept;
 use crate::http::{self, Refused, blocking};
-use crate::objects::Object;
+use crate::objects::{self, Object};
 use crate::projects::{Project, Scope};
 use crate::queue;
 use crate::secret;
 use crate::state::{App, State};
 use crate::time::now;
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Path, RawQuery, State as Shared};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::{post, put};
+use backtrail::ImageId;
 use backtrail_store::{Entry, Index, Location, NewFile, NoProgress, ScanOptions};
 use http_body_util::BodyExt as _;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use tokio::time::timeout;
 
@@ -31,7 +32,6 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/projects/{project}/symbols/{name}", put(upload))
         .route("/api/v1/projects/{project}/symbols-missing", post(missing))
-        .route("/symbols/{project}/buildid/{id}/{what}", get(debuginfod))
 }
 
 /// Bytes that are gathered before they are written.
@@ -61,7 +61,7 @@ async fn upload(
     Ok(http::json(&answer.await?))
 }
 
-async fn allowed(
+pub(crate) async fn allowed(
     app: &App,
     project: String,
     headers: &HeaderMap,
@@ -119,7 +119,7 @@ impl Upload {
     pub(crate) fn finish(self) -> Result<Received, Refused> {
         self.file.finish()?;
         let digest = secret::hex(&self.hash.finalize());
-        Ok(Received { path: self.path, object: Object { digest, size: self.size } })
+        Ok(Received { path: self.path, object: Object { digest, size: self.size, packed: None } })
     }
 }
 
@@ -252,13 +252,13 @@ fn add(
         )?
         .query_row(params![project, id, object.digest], |row| row.get::<_, bool>(0))?;
     if !known {
-        queue::need(connection, object)?;
+        objects::need(connection, object)?;
         connection
             .prepare_cached(
-                "INSERT INTO symbol_file (project, image_id, arch, kind, name, blob, lacks, uploaded) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO symbol_file (project, image_id, debug_id, arch, kind, name, blob, lacks, uploaded) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
-            .execute(params![project, id, arch, kind, name, object.digest, lacks, now()])?;
+            .execute(params![project, id, debug_id(id), arch, kind, name, object.digest, lacks, now()])?;
     }
     if let Some(sha1) = sha1 {
         let sql = "UPDATE symbol_file SET sha1 = ?4 WHERE project = ?1 AND image_id = ?2 AND blob = ?3";
@@ -310,50 +310,14 @@ struct Asked {
     sha256: Vec<String>,
 }
 
-/// A file by its build id, as debuginfod's clients ask for it.
-async fn debuginfod(
-    Shared(app): Shared<App>,
-    Path((project, id, what)): Path<(String, String, String)>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response, Refused> {
-    let condition = match what.as_str() {
-        "debuginfo" => "lacks IS NULL",
-        "executable" => "kind IN ('executable', 'library', 'bundle')",
-        _ => return Err(Refused::not_found()),
-    };
-    let project = allowed(&app, project, &headers, query).await?;
-    let file = blocking(&app, move |app| {
-        let found: Option<String> = app.database.read(|connection| {
-            let sql = format!(
-                "SELECT blob FROM symbol_file WHERE project = ?1 AND replace(lower(image_id), '-', '') = ?2 \
-                 AND kind NOT IN ('table', 'symbol file') AND {condition} ORDER BY id DESC LIMIT 1"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            Ok(statement
-                .query_row(params![project.id, id.to_ascii_lowercase()], |row| row.get(0))
-                .optional()?)
-        })?;
-        Ok(File::open(app.objects.path(&found.ok_or_else(Refused::not_found)?))?)
-    });
-    let file = file.await?;
-    let length = file.metadata()?.len();
-    let head = [
-        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (header::CONTENT_LENGTH, length.to_string()),
-        (header::CONTENT_DISPOSITION, "attachment".to_owned()),
-    ];
-    let pieces = futures_util::stream::try_unfold(file, |file| async move {
-        let read = move || {
-            let mut bytes = vec![0; PIECE];
-            let count = (&file).read(&mut bytes)?;
-            bytes.truncate(count);
-            Ok::<_, io::Error>((bytes, file))
-        };
-        let (bytes, file) = tokio::task::spawn_blocking(read).await.map_err(io::Error::other)??;
-        Ok::<_, io::Error>(if bytes.is_empty() { None } else { Some((Bytes::from(bytes), file)) })
-    });
-    Ok((head, Body::from_stream(pieces)).into_response())
+/// An identity as it is kept in rows.
+pub(crate) fn image_id(text: &str) -> Option<ImageId> {
+    if text.contains('-') { ImageId::parse_uuid(text).ok() } else { ImageId::parse_build_id(text).ok() }
+}
+
+/// The same as Breakpad writes it.
+fn debug_id(text: &str) -> Option<String> {
+    image_id(text).map(|id| backtrail::debug_id(&id))
 }
 
 /// The files that projects have, for a start.

@@ -219,9 +219,8 @@ pub(crate) struct Missing {
 /// Missing symbols, those that most reports wait for first.
 pub(crate) fn missing(connection: &Connection, project: i64) -> Result<Vec<Missing>> {
     let mut statement = connection.prepare_cached(
-        "SELECT missing.image_id, missing.name, missing.arch, count(*), max(report.received) \
-         FROM missing JOIN report ON report.id = missing.report WHERE missing.project = ?1 \
-         GROUP BY missing.image_id ORDER BY 4 DESC, 5 DESC LIMIT 200",
+        "SELECT image_id, name, arch, reports, last FROM missing_image WHERE project = ?1 \
+         ORDER BY reports DESC, last DESC LIMIT 200",
     )?;
     let rows = statement.query_map([project], |row| {
         Ok(Missing {

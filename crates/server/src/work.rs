@@ -64,6 +64,9 @@ fn some(app: &State) -> Result<usize> {
     let leased = app.database.write(|connection| queue::lease(connection, TOGETHER, now() + LEASE))?;
     let count = leased.len();
     if count == 0 {
+        // Counting goes through all that waits: only when that is little.
+        let waiting = app.database.read(queue::waiting)?;
+        app.counters.waiting.store(waiting, Ordering::Relaxed);
         return Ok(0);
     }
     let mut done = Vec::with_capacity(count);
@@ -71,18 +74,39 @@ fn some(app: &State) -> Result<usize> {
         let worked = catch_unwind(AssertUnwindSafe(|| one(app, &report)));
         done.push((report, worked.unwrap_or_else(|_| Worked::Failed("a fault of the server".to_owned()))));
     }
-    let ended = app.database.write(move |connection| {
-        let mut ended = 0;
-        for (report, worked) in &done {
-            ended += u64::from(finish(connection, report, worked)?);
-        }
-        Ok(ended)
-    })?;
+    let ended = write_down(app, &Arc::new(done))?;
     app.counters.worked.fetch_add(ended, Ordering::Relaxed);
-    let waiting = app.database.read(queue::waiting)?;
-    app.counters.waiting.store(waiting, Ordering::Relaxed);
+    let less = |waiting: u64| Some(waiting.saturating_sub(ended));
+    let _ = app.counters.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     Ok(count)
 }
+
+/// Writes down what became of reports, and returns of how many the work ended. A full disk may have room again later: until the
+/// lease ends nobody else has them.
+fn write_down(app: &State, done: &Arc<Vec<(Leased, Worked)>>) -> Result<u64> {
+    let end = now() + LEASE;
+    loop {
+        let done = Arc::clone(done);
+        let written = app.database.write(move |connection| {
+            let mut ended = 0;
+            for (report, worked) in done.iter() {
+                ended += u64::from(finish(connection, report, worked)?);
+            }
+            Ok(ended)
+        });
+        match written {
+            Err(error) if now() < end && !app.bell.is_closed() => {
+                crate::http::eprint_problem(&error.to_string());
+                // New reports are no reason to try it sooner.
+                std::thread::sleep(AFTER_FAILURE);
+            }
+            written => return written,
+        }
+    }
+}
+
+/// How long who could not write waits.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// What became of a report.
 enum Worked {
@@ -97,6 +121,7 @@ enum Worked {
 fn finish(connection: &Connection, report: &Leased, worked: &Worked) -> Result<bool> {
     match worked {
         Worked::Read(facts) => {
+            queue::want_again(connection, report, facts.missing.iter().map(|(id, _, _)| id.as_str()))?;
             if !queue::end(connection, report, "done", None)? {
                 return Ok(false);
             }
@@ -114,7 +139,7 @@ fn finish(connection: &Connection, report: &Leased, worked: &Worked) -> Result<b
 }
 
 fn one(app: &State, report: &Leased) -> Worked {
-    let bytes = match app.objects.get(&report.blob) {
+    let bytes = match app.objects.get(&app.database, &report.blob) {
         Ok(bytes) => bytes,
         Err(error) => return Worked::Failed(format!("its bytes cannot be read: {error}")),
     };

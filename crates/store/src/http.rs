@@ -112,6 +112,20 @@ impl JsonClient {
     /// # Errors
     /// Why there is no answer, in words that do not have the address.
     pub fn send(&self, method: Method, path: &str, body: &[u8]) -> Result<(u16, Vec<u8>), String> {
+        self.send_with(method, path, &[], body)
+    }
+
+    /// The same with further headers.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words that do not have the address.
+    pub fn send_with(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<(u16, Vec<u8>), String> {
         let url = format!("{}{path}", self.base);
         let request = match method {
             Method::Post => self.client.agent.post(&url),
@@ -123,6 +137,7 @@ impl JsonClient {
             Some(token) => request.header("Authorization", format!("Bearer {token}")),
             None => request,
         };
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let response = request.send(body).map_err(|error| explain(&error))?;
         let status = response.status().as_u16();
         let mut answer = Vec::new();

@@ -1,10 +1,13 @@
 //! `backtrail serve`: the server.
 
+mod demo;
+
 use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
 use backtrail_server::{Config, Server, check, copy, renew_token};
 use clap::{Args, Subcommand};
+use demo::Demo;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -37,6 +40,9 @@ pub(crate) struct Serve {
     /// Print a new token to log in with, which takes the place of the earlier ones, and end.
     #[arg(long, conflicts_with = "check")]
     renew_token: bool,
+    /// Start with the sample reports of a small app, in a directory of their own that is removed at the end.
+    #[arg(long, conflicts_with_all = ["data", "check", "renew_token", "keep_days"])]
+    demo: bool,
     #[command(subcommand)]
     task: Option<Task>,
 }
@@ -71,12 +77,16 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
         write(&[format!("token:    {token} (to log in; it is shown this once)")], console)?;
         return Ok(Outcome::Done);
     }
-    let mut config = Config::new(&args.data);
+    let demo = if args.demo { Some(Demo::new()?) } else { None };
+    let mut config = Config::new(demo.as_ref().map_or(&args.data, |demo| &demo.directory));
     config.listen = args.listen;
     config.url.clone_from(&args.url);
     config.workers = args.workers;
     config.keep = args.keep_days.map(|days| Duration::from_secs(u64::from(days) * 86_400));
     let server = Server::start(config).map_err(|error| Failure::Input(error.to_string()))?;
+    if demo.is_some() {
+        demo::fill(&server)?;
+    }
     server.run(|server| write(&greeting(server), console))?;
     Ok(Outcome::Done)
 }

@@ -18,12 +18,18 @@ struct Served {
 
 impl Served {
     fn start(data: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_backtrail"))
-            .args(["serve", "--data", data, "--listen", "127.0.0.1:0", "--workers", "2"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::with(&["--data", data], |_| {})
+    }
+
+    fn with(options: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+        command.arg("serve").args(options).args(["--listen", "127.0.0.1:0", "--workers", "2"]);
+        change(&mut command);
+        Self::of(&mut command)
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut lines = vec![String::new()];
         out.read_line(&mut lines[0]).unwrap();
@@ -224,4 +230,83 @@ fn symbols_are_sent_once_and_name_what_waited() {
     let gone = backtrail(&["upload", symbols, "--to", &address]);
     assert_eq!(gone.code, 2, "{}", gone.whole());
     assert!(gone.stderr.contains("the server cannot be asked"), "{}", gone.whole());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_demonstration_has_named_issues_and_leaves_nothing() {
+    let directory = TempDir::new("serve-demo");
+    let mut served = Served::with(&["--demo"], |command| {
+        command.env("TMPDIR", directory.path());
+    });
+    let files = || std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(files(), 1);
+    let token = served.said("token:");
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let issues = get(&served.address, &token, "/api/v1/projects/1/issues");
+        let issues = issues["issues"].as_array().unwrap();
+        let count: i64 = issues.iter().map(|issue| issue["count"].as_i64().unwrap()).sum();
+        let is_named = issues.iter().all(|issue| !issue["title"].as_str().unwrap().contains(" + 0x"));
+        if count == 10 && is_named {
+            break;
+        }
+        assert!(Instant::now() < end, "{issues:#?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let asked = Command::new("kill").arg(served.child.id().to_string()).status().unwrap();
+    assert!(asked.success());
+    assert!(served.child.wait().unwrap().success());
+    assert_eq!(files(), 0);
+}
+
+/// Files of at most so many blocks are as good as a full disk.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_loses_nothing_that_was_acknowledged() {
+    let directory = TempDir::new("serve-full");
+    let data = directory.join("data");
+    let data = data.to_str().unwrap();
+    // The database is made first: what is full is not the first start.
+    drop(Served::start(data));
+    let mut full = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 6000; exec \"$0\" serve --data \"$1\" --listen 127.0.0.1:0";
+    full.args(["-c", script, env!("CARGO_BIN_EXE_backtrail"), data]);
+    let token = backtrail(&["serve", "--data", data, "--renew-token"]).stdout;
+    let token = token.split_whitespace().nth(1).unwrap().to_owned();
+    let served = Served::of(&mut full);
+    let key = get(&served.address, &token, "/api/v1/projects/1/tokens")["tokens"][0]["key"].clone();
+    let request = format!("POST /api/1/reports/?sentry_key={} HTTP/1.1", key.as_str().unwrap());
+    let report = std::fs::read_to_string(fixtures().join("sample/reports/null-member.crash")).unwrap();
+    let mut acknowledged = HashSet::new();
+    let mut refused = 0;
+    for number in 0..2000 {
+        // Bytes that do not pack, so that it is soon full.
+        let noise: String = (0_u32..4000)
+            .map(|at| char::from(b'a' + (at.wrapping_mul(2_654_435_761 + number * 2) >> 27) as u8 % 26))
+            .collect();
+        let (status, body) =
+            ask(&served.address, &request, format!("{report}\n{number}\n{noise}").as_bytes()).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        match status {
+            200 => assert!(acknowledged.insert(body["ids"][0].as_str().unwrap().to_owned())),
+            503 => refused += 1,
+            status => panic!("{status}: {body}"),
+        }
+        if refused == 5 {
+            break;
+        }
+    }
+    assert!(refused == 5 && acknowledged.len() > 5, "{} acknowledged", acknowledged.len());
+    // It still answers, and what it has is there.
+    get(&served.address, &token, "/api/v1/projects/1/issues");
+    drop(served);
+    let served = Served::start(data);
+    for id in &acknowledged {
+        let report = get(&served.address, &token, &format!("/api/v1/projects/1/reports/{id}"));
+        assert_eq!(report["id"], id.as_str());
+    }
+    let checked = backtrail(&["serve", "--data", data, "--check"]);
+    assert_eq!(checked.code, 0, "{}", checked.whole());
+    drop(served);
 }

@@ -5,7 +5,7 @@ mod sources;
 mod stack_cfi;
 
 use crate::image_symbolizer::ImageSymbolizer;
-use backtrail_store::{Error, ErrorKind, FileData, Index, NewFile};
+use backtrail_store::{Error, ErrorKind, FileData, ImageFiles, Index, NewFile};
 use backtrail_symbolize::convert::{self as engine, ConvertError, ConvertOptions};
 use backtrail_table::DropReason;
 pub use sources::{ConvertSource, ConvertSources};
@@ -139,7 +139,7 @@ fn is_loss(reason: DropReason) -> bool {
     )
 }
 
-struct Silent;
+pub(crate) struct Silent;
 
 impl ConvertProgress for Silent {
     fn advanced(&self, _: u64, _: u64) {}
@@ -157,43 +157,53 @@ impl ConvertSources {
         settings: &ConvertSettings,
         progress: &dyn ConvertProgress,
     ) -> Result<Converted, ConvertFailure> {
-        let start = Instant::now();
-        let bytes_in = source.files.naming().iter().map(|file| file.bytes().len() as u64).sum();
-        let main_file = &source.files.main_file;
-        let input =
-            |what: String| ConvertFailure::Input(Error::new(ErrorKind::Object, main_file.display(), what));
-        let image = ImageSymbolizer::new(&source.files).map_err(input)?;
-        image.provide_all(&self.index, MAX_REQUESTS);
-        let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
-        let pending = NewFile::create(place).map_err(failed)?;
-        let summary = engine_run(&image, settings.jobs, progress, &source.files.main_file, &pending);
-        let summary = summary.map_err(|error| error.at(place))?;
-        let mut took = start.elapsed();
-        let verified = match settings.verify {
-            true => Some(verify(&image, &pending, settings).map_err(|error| error.at(place))?),
-            false => None,
-        };
-        let mut summary = summary;
-        let mut dropped: Vec<_> =
-            summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
-        let start = Instant::now();
-        let pending = match settings.format {
-            TableFormat::Btsym => pending,
-            _ => in_format(source, settings, &pending, place, &mut summary.stats, &mut dropped)?,
-        };
-        took += start.elapsed();
-        pending.finish().map_err(failed)?;
-        let problems = image.problems();
-        Ok(Converted {
-            output: place.to_owned(),
-            dropped,
-            stats: summary.stats,
-            took,
-            bytes_in,
-            problems,
-            verified,
-        })
+        write(&source.files, &self.index, &source.files.main_file, place, settings, progress)
     }
+}
+
+/// Writes the table of an image whose files are these; `input` names what it is made from.
+pub(crate) fn write(
+    files: &ImageFiles,
+    index: &Index,
+    input: &Path,
+    place: &Path,
+    settings: &ConvertSettings,
+    progress: &dyn ConvertProgress,
+) -> Result<Converted, ConvertFailure> {
+    let start = Instant::now();
+    let bytes_in = files.naming().iter().map(|file| file.bytes().len() as u64).sum();
+    let broken = |what: String| ConvertFailure::Input(Error::new(ErrorKind::Object, input.display(), what));
+    let image = ImageSymbolizer::new(files).map_err(broken)?;
+    image.provide_all(index, MAX_REQUESTS);
+    let failed = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
+    let pending = NewFile::create(place).map_err(failed)?;
+    let summary = engine_run(&image, settings.jobs, progress, input, &pending);
+    let summary = summary.map_err(|error| error.at(place))?;
+    let mut took = start.elapsed();
+    let verified = match settings.verify {
+        true => Some(verify(&image, &pending, settings).map_err(|error| error.at(place))?),
+        false => None,
+    };
+    let mut summary = summary;
+    let mut dropped: Vec<_> =
+        summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
+    let start = Instant::now();
+    let pending = match settings.format {
+        TableFormat::Btsym => pending,
+        _ => in_format(files, settings, &pending, place, &mut summary.stats, &mut dropped)?,
+    };
+    took += start.elapsed();
+    pending.finish().map_err(failed)?;
+    let problems = image.problems();
+    Ok(Converted {
+        output: place.to_owned(),
+        dropped,
+        stats: summary.stats,
+        took,
+        bytes_in,
+        problems,
+        verified,
+    })
 }
 
 /// A [`ConvertFailure`] whose output the caller knows.
@@ -289,7 +299,7 @@ fn verify(
 
 /// Writes a table that is on its way in another format, and tells what that comes to.
 fn in_format(
-    source: &ConvertSource,
+    files: &ImageFiles,
     settings: &ConvertSettings,
     table: &NewFile,
     place: &Path,
@@ -298,7 +308,7 @@ fn in_format(
 ) -> Result<NewFile, ConvertFailure> {
     let output = |error: io::Error| ConvertFailure::Output(place.to_owned(), error);
     let exported = NewFile::create(place).map_err(output)?;
-    let (nameless, ruleless) = export(source, settings, table, &exported).map_err(|error| error.at(place))?;
+    let (nameless, ruleless) = export(files, settings, table, &exported).map_err(|error| error.at(place))?;
     for (count, what) in [(nameless, NAMELESS), (ruleless, RULELESS)] {
         dropped.extend((count > 0).then(|| (what.to_owned(), count)));
     }
@@ -315,7 +325,7 @@ const RULELESS: &str = "ranges whose unwind rules Breakpad cannot express, and b
 
 /// Gives how much had no name, and how much no rules.
 fn export(
-    source: &ConvertSource,
+    files: &ImageFiles,
     settings: &ConvertSettings,
     table: &NewFile,
     to: &NewFile,
@@ -324,7 +334,7 @@ fn export(
     let data = FileData::map(pending.temporary())?;
     let table = backtrail_table::Table::open(&data).map_err(|error| Failed::table(pending, &error))?;
     let mut out = BufWriter::with_capacity(1 << 20, to.file());
-    let written = export::write(&table, settings.format, &source.files, settings.jobs, &mut out);
+    let written = export::write(&table, settings.format, files, settings.jobs, &mut out);
     let (exported, ruleless) = written.map_err(|error| match error.kind() {
         backtrail_table::ErrorKind::Io => Failed::Output(io::Error::other(error)),
         _ => Failed::table(pending, &error),

@@ -1,8 +1,17 @@
 //! Copies of a server that runs.
 
-use crate::client::Running;
+use crate::client::{Running, noise};
 use backtrail_server::{Config, Server, check, copy};
 use backtrail_testkit::fixtures;
+
+/// A report with more behind it than packs well.
+fn large() -> Vec<u8> {
+    let mut report = std::fs::read(fixtures().join("sample/reports/watchdog.crash")).unwrap();
+    for byte in noise(100_000) {
+        report.extend(format!("{byte:02x}").bytes());
+    }
+    report
+}
 
 #[test]
 fn a_copy_of_a_server_that_runs_is_a_server() {
@@ -12,6 +21,8 @@ fn a_copy_of_a_server_that_runs_is_a_server() {
         let report = std::fs::read(sample.join("reports").join(name)).unwrap();
         assert_eq!(server.send("/api/1/reports/", &report).status, 200);
     }
+    // One that is too large for the database.
+    assert_eq!(server.send("/api/1/reports/", &large()).status, 200);
     server.settle();
     // By hand, and by upload.
     let data = server.directory.join("data");
@@ -21,7 +32,7 @@ fn a_copy_of_a_server_that_runs_is_a_server() {
     let issues = server.get("/api/v1/projects/1/issues").text();
     let backup = server.directory.join("backup");
     let copied = copy(&data, &backup).unwrap();
-    assert_eq!((copied.files, copied.missing.len()), (3, 0));
+    assert_eq!((copied.files, copied.missing.len()), (2, 0));
     assert!(copy(&data, &backup).unwrap_err().to_string().contains("expected an empty directory"));
     assert!(copy(&server.directory.join("none"), &server.directory.join("other")).is_err());
     assert_eq!(check(&backup).unwrap().problems, Vec::<String>::new());
@@ -45,7 +56,7 @@ fn a_copy_of_a_server_that_runs_is_a_server() {
 #[test]
 fn what_is_missing_is_said() {
     let server = Running::start();
-    server.send("/api/1/reports/", &std::fs::read(fixtures().join("sample/reports/watchdog.ips")).unwrap());
+    server.send("/api/1/reports/", &large());
     server.settle();
     let data = server.directory.join("data");
     let directories = std::fs::read_dir(data.join("objects")).unwrap();

@@ -141,3 +141,13 @@ fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     }
     whole
 }
+
+/// Bytes that do not pack, the same each time.
+pub(crate) fn noise(count: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..count).map(|_| next()).collect()
+}

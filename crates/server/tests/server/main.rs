@@ -8,4 +8,5 @@ mod intake;
 mod pages;
 mod retention;
 mod symbols;
+mod webhooks;
 mod work;

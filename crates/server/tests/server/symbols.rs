@@ -193,3 +193,54 @@ fn sentry_cli_sends_files_in_pieces() {
     assert_eq!(refused["state"], "error", "{refused}");
     assert_eq!(ask(&server.token, "POST", difs, b"{\"../../etc\": {}}").status, 400);
 }
+
+#[test]
+fn files_are_served_as_other_clients_ask_for_them() {
+    let server = Running::start();
+    let weather = dwarf("Weather.app", "Weather");
+    let answer = server.upload("Weather", &weather);
+    let files = answer["files"].as_array().unwrap();
+    let file = files.iter().find(|file| file["arch"] == "arm64").unwrap();
+    let uuid = file["id"].as_str().unwrap();
+    let digits = uuid.replace('-', "");
+    for path in [
+        format!("buildid/{}/debuginfo", digits.to_lowercase()),
+        format!("_.dwarf/mach-uuid-sym-{digits}/_.dwarf"),
+        format!("{}/{}/debuginfo", &digits[..2], &digits[2..]),
+    ] {
+        let answer = server.get(&format!("/symbols/1/{path}"));
+        assert!(answer.status == 200 && answer.body == weather, "{path}");
+    }
+    // A dSYM has no code.
+    assert_eq!(server.get(&format!("/symbols/1/Weather/mach-uuid-{digits}/Weather")).status, 404);
+    let path = format!("/symbols/default/Weather/{digits}0/Weather.sym");
+    let sym = server.get(&format!("{path}?code_file=Weather&code_id=")).text();
+    assert!(sym.starts_with(&format!("MODULE Mac arm64 {digits}0 Weather\n")), "{}", &sym[..80]);
+    assert!(sym.contains("\nFUNC ") && sym.contains("\nFILE "));
+    let left = std::fs::read_dir(server.directory.join("data/symbols/uploads")).unwrap().count();
+    assert_eq!(left, 0);
+    assert_eq!(server.get(&format!("/symbols/1/Weather/{}0/Weather.sym", "0".repeat(32))).status, 404);
+    // Clients' keys are in every app: they do not fetch symbols.
+    let key = format!("Bearer {}", server.key);
+    assert_ne!(request(server.address, "GET", &path, &[("Authorization", &key)], b"").status, 200);
+    // An address of a function that the symbol file has, asked for by Mozilla's protocol.
+    let func = sym.lines().find(|line| line.starts_with("FUNC ") && line.contains("main")).unwrap();
+    let words: Vec<_> = func.splitn(5, ' ').collect();
+    let offset = u64::from_str_radix(words[1], 16).unwrap() + 4;
+    let asked = json!({ "jobs": [{
+        "memoryMap": [["Weather", format!("{digits}0")], ["libc.so", "AAAA"]],
+        "stacks": [[[0, offset], [1, 16], [-1, 17]]],
+    }] });
+    let bearer = format!("Bearer {}", server.token);
+    let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+    let answer = server.post("/symbols/1/symbolicate/v5", &headers, asked.to_string().as_bytes()).json();
+    let result = &answer["results"][0];
+    assert_eq!(result["found_modules"], json!({ format!("Weather/{digits}0"): true, "libc.so/AAAA": false }));
+    let frames = result["stacks"][0].as_array().unwrap();
+    assert_eq!(frames[0]["function"], words[4], "{frames:?}");
+    assert_eq!((&frames[0]["function_offset"], &frames[0]["frame"]), (&json!("0x4"), &json!(0)));
+    assert!(frames[0]["line"].is_u64() && frames[0]["file"].is_string());
+    assert_eq!(frames[1], json!({ "frame": 1, "module": "libc.so", "module_offset": "0x10" }));
+    assert_eq!(frames[2], json!({ "frame": 2, "module": "<unknown>", "module_offset": "0x11" }));
+    assert_eq!(server.post("/symbols/1/symbolicate/v5", &headers, b"{}").status, 400);
+}
