@@ -77,8 +77,8 @@ pub fn is_system_image(process: &Process, image: &Image) -> bool {
     let Some(path) = image.path.as_deref().filter(|path| process.path.as_deref() != Some(*path)) else {
         return false;
     };
-    let is_injected = rule_for(&INJECTED_PATHS, path).is_some();
-    !is_injected && (rule_for(&SYSTEM_PATHS, path).is_some() || android::is_system_path(path))
+    let is_systems = rule_for(&*SYSTEM_PATHS, path).is_some() || android::is_system_path(path);
+    is_systems && rule_for(&*INJECTED_PATHS, path).is_none()
 }
 
 /// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.

@@ -59,11 +59,11 @@ pub(crate) fn owner_of_image(report: &Report, image: &Image) -> Ownership {
         }
         return owner_by_name(report, Some(&image.name));
     };
-    if let Some(rule) = rule_for(&INJECTED_PATHS, path) {
+    if let Some(rule) = rule_for(&*INJECTED_PATHS, path) {
         let why = format!("{} was loaded from {path}: {}", image.name, rule.what);
         return Ownership::strong(OwnerKind::Sdk, "path", why);
     }
-    if let Some(rule) = rule_for(&SYSTEM_PATHS, path) {
+    if let Some(rule) = rule_for(&*SYSTEM_PATHS, path) {
         let why = format!("{} was loaded from {path}: {}", image.name, rule.what);
         return Ownership::certain(OwnerKind::System, "path", why);
     }

@@ -1,58 +1,74 @@
 //! Whose an image is, by the path that it was loaded from.
 
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
 /// A rule for paths of the system and of Apple's tools.
 pub(crate) struct PathRule {
     /// What the path begins with, or holds where `anywhere` is set.
     pub(crate) part: &'static str,
-    /// Whether `part` may stand anywhere in the path.
-    pub(crate) anywhere: bool,
+    /// Finds `part` where it may stand anywhere in the path. Kept, since making it takes longer than using it.
+    pub(crate) anywhere: Option<Finder<'static>>,
     /// What lies there.
     pub(crate) what: &'static str,
 }
 
-const fn starts(part: &'static str, what: &'static str) -> PathRule {
-    PathRule { part, anywhere: false, what }
+impl PathRule {
+    fn applies(&self, path: &str) -> bool {
+        match &self.anywhere {
+            Some(finder) => finder.find(path.as_bytes()).is_some(),
+            None => path.starts_with(self.part),
+        }
+    }
 }
 
-const fn holds(part: &'static str, what: &'static str) -> PathRule {
-    PathRule { part, anywhere: true, what }
+fn starts(part: &'static str, what: &'static str) -> PathRule {
+    PathRule { part, anywhere: None, what }
+}
+
+fn holds(part: &'static str, what: &'static str) -> PathRule {
+    PathRule { part, anywhere: Some(Finder::new(part)), what }
 }
 
 /// Places where code was put by somebody who is neither the system nor the app. Asked before [`SYSTEM_PATHS`].
-pub(crate) static INJECTED_PATHS: [PathRule; 6] = [
-    holds("/MobileSubstrate/DynamicLibraries/", "code injected on a jailbroken device"),
-    holds("/usr/lib/TweakInject/", "code injected on a jailbroken device"),
-    starts("/var/jb/", "code injected on a jailbroken device"),
-    starts("/private/preboot/jb/", "code injected on a jailbroken device"),
-    holds("/System/Library/Extensions.thirdparty/", "a third party's extension"),
-    starts("/usr/local/", "a library installed on this machine"),
-];
+pub(crate) static INJECTED_PATHS: LazyLock<[PathRule; 6]> = LazyLock::new(|| {
+    [
+        holds("/MobileSubstrate/DynamicLibraries/", "code injected on a jailbroken device"),
+        holds("/usr/lib/TweakInject/", "code injected on a jailbroken device"),
+        starts("/var/jb/", "code injected on a jailbroken device"),
+        starts("/private/preboot/jb/", "code injected on a jailbroken device"),
+        holds("/System/Library/Extensions.thirdparty/", "a third party's extension"),
+        starts("/usr/local/", "a library installed on this machine"),
+    ]
+});
 
 /// The system's own places, those of simulators' systems, and Xcode's debugging libraries.
-pub(crate) static SYSTEM_PATHS: [PathRule; 22] = [
-    starts("/System/", "the system's own files"),
-    starts("/usr/lib/", "the system's own libraries"),
-    starts("/usr/lib64/", "the system's own libraries"),
-    starts("/lib/", "the system's own libraries"),
-    starts("/lib64/", "the system's own libraries"),
-    starts("/usr/libexec/", "the system's own services"),
-    starts("/usr/bin/", "the system's own tools"),
-    starts("/usr/sbin/", "the system's own tools"),
-    starts("/usr/appleinternal/", "the system's own files"),
-    starts("/bin/", "the system's own tools"),
-    starts("/sbin/", "the system's own tools"),
-    starts("/Library/Apple/", "the system's own files"),
-    starts("/preboot/Cryptexes/", "the system's own files"),
-    starts("/Developer/", "Xcode's debugging support on a device"),
-    holds("/RuntimeRoot/", "a simulator's system"),
-    holds(".simruntime/Contents/", "a simulator's system"),
-    holds("Simulator.sdk/", "a simulator's system"),
-    holds(".app/Contents/Developer/", "a part of Xcode"),
-    starts("/Library/Developer/CoreSimulator/Volumes/", "a simulator's system"),
-    starts("/Library/Developer/PrivateFrameworks/", "a part of Xcode"),
-    starts("/Library/Developer/CommandLineTools/", "a part of Apple's developer tools"),
-    starts("/cores/dyld", "the system's own libraries"),
-];
+pub(crate) static SYSTEM_PATHS: LazyLock<[PathRule; 22]> = LazyLock::new(|| {
+    [
+        starts("/System/", "the system's own files"),
+        starts("/usr/lib/", "the system's own libraries"),
+        starts("/usr/lib64/", "the system's own libraries"),
+        starts("/lib/", "the system's own libraries"),
+        starts("/lib64/", "the system's own libraries"),
+        starts("/usr/libexec/", "the system's own services"),
+        starts("/usr/bin/", "the system's own tools"),
+        starts("/usr/sbin/", "the system's own tools"),
+        starts("/usr/appleinternal/", "the system's own files"),
+        starts("/bin/", "the system's own tools"),
+        starts("/sbin/", "the system's own tools"),
+        starts("/Library/Apple/", "the system's own files"),
+        starts("/preboot/Cryptexes/", "the system's own files"),
+        starts("/Developer/", "Xcode's debugging support on a device"),
+        holds("/RuntimeRoot/", "a simulator's system"),
+        holds(".simruntime/Contents/", "a simulator's system"),
+        holds("Simulator.sdk/", "a simulator's system"),
+        holds(".app/Contents/Developer/", "a part of Xcode"),
+        starts("/Library/Developer/CoreSimulator/Volumes/", "a simulator's system"),
+        starts("/Library/Developer/PrivateFrameworks/", "a part of Xcode"),
+        starts("/Library/Developer/CommandLineTools/", "a part of Apple's developer tools"),
+        starts("/cores/dyld", "the system's own libraries"),
+    ]
+});
 
 /// Files inside an app bundle that are nevertheless Apple's: what the name begins with, and what it is.
 pub(crate) static APPLE_IN_BUNDLE: [(&str, &str); 14] = [
@@ -124,9 +140,7 @@ pub(crate) static SYSTEM_NAMES: [&str; 44] = [
 /// The rule of `rules` that `path` falls under.
 pub(crate) fn rule_for<'r>(rules: &'r [PathRule], path: &str) -> Option<&'r PathRule> {
     let path = without_private(path);
-    rules
-        .iter()
-        .find(|rule| if rule.anywhere { path.contains(rule.part) } else { path.starts_with(rule.part) })
+    rules.iter().find(|rule| rule.applies(path))
 }
 
 /// `/private/var/…` and `/var/…` are the same place on Apple's systems.
@@ -166,7 +180,7 @@ mod tests {
             "/Applications/Xcode.app/Contents/Developer/Platforms/iPhoneSimulator.platform/Developer/SDKs/iPhoneSimulator.sdk/usr/lib/dyld_sim",
             "/Library/Developer/CoreSimulator/Volumes/iOS_21A328/Library/Developer/CoreSimulator/Profiles/Runtimes/iOS 17.0.simruntime/Contents/Resources/RuntimeRoot/System/Library/Frameworks/UIKit.framework/UIKit",
         ] {
-            assert!(rule_for(&SYSTEM_PATHS, path).is_some(), "{path}");
+            assert!(rule_for(&*SYSTEM_PATHS, path).is_some(), "{path}");
         }
     }
 
@@ -180,9 +194,9 @@ mod tests {
             "/usr/local/lib/libfoo.dylib",
             "",
         ] {
-            assert!(rule_for(&SYSTEM_PATHS, path).is_none(), "{path}");
+            assert!(rule_for(&*SYSTEM_PATHS, path).is_none(), "{path}");
         }
-        assert!(rule_for(&INJECTED_PATHS, "/usr/lib/TweakInject/Foo.dylib").is_some());
+        assert!(rule_for(&*INJECTED_PATHS, "/usr/lib/TweakInject/Foo.dylib").is_some());
     }
 
     #[test]

@@ -1,26 +1,32 @@
 //! Escapes of JSON strings, both ways.
 
 use crate::text::lossy;
+use memchr::memchr;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The text of what stands between the quotes. Never fails: a broken escape stays as it is written, and bytes that are
 /// no UTF-8 become U+FFFD, since the rest of the text is still of use.
 pub(crate) fn decode(raw: &[u8]) -> Cow<'_, str> {
-    if !raw.contains(&b'\\') {
-        return lossy(raw);
-    }
+    let Some(first) = memchr(b'\\', raw) else { return lossy(raw) };
+    // Paths of Apple's reports have an escape before each name; text that is sound is not looked at again between them.
+    let sound = std::str::from_utf8(raw).ok();
     let mut text = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+    let (mut rest, mut next) = (raw, Some(first));
+    while let Some(at) = next {
         let (plain, escape) = rest.split_at(at);
-        text.push_str(&lossy(plain));
+        let from = raw.len() - rest.len();
+        match sound.and_then(|sound| sound.get(from..from + at)) {
+            Some(plain) => text.push_str(plain),
+            None => text.push_str(&lossy(plain)),
+        }
         let (character, length) = one_escape(escape);
         match character {
             Some(character) => text.push(character),
             None => text.push_str(&lossy(escape.get(..length).unwrap_or(escape))),
         }
         rest = escape.get(length..).unwrap_or_default();
+        next = memchr(b'\\', rest);
     }
     text.push_str(&lossy(rest));
     Cow::Owned(text)

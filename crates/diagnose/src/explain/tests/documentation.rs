@@ -239,10 +239,11 @@ fn name_tables() -> Vec<(&'static str, String)> {
     let names = messages::EXCEPTION_NAMES.iter().map(|(name, meaning)| {
         vec!["name of an Objective-C exception".to_owned(), code(name), (*meaning).to_owned()]
     });
-    let rules = [("not the system's", &paths::INJECTED_PATHS[..]), ("the system's", &paths::SYSTEM_PATHS)];
+    let rules =
+        [("not the system's", &paths::INJECTED_PATHS[..]), ("the system's", &paths::SYSTEM_PATHS[..])];
     let path_rows = rules.into_iter().flat_map(|(whose, rules)| {
         rules.iter().map(move |rule| {
-            let kind = if rule.anywhere { "holds" } else { "begins with" };
+            let kind = if rule.anywhere.is_some() { "holds" } else { "begins with" };
             vec![format!("{kind} {}", code(rule.part)), whose.to_owned(), rule.what.to_owned()]
         })
     });
