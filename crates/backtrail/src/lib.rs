@@ -55,7 +55,7 @@ pub use backtrail_resolve::{
     AddressKind, Binary, BinarySymbol, ConvertFailure, ConvertProgress, ConvertSettings, ConvertSource,
     ConvertSources, Converted, Declaration, Details, Inspected, InspectedCommand, InspectedSegment,
     MappingFile, ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols,
-    TableCache, TableFormat, TableStats, Verified, cfi, inspect,
+    TableCache, TableFormat, TableStats, Verified, cfi, debug_id, inspect,
 };
 #[cfg(target_os = "linux")]
 pub use backtrail_stacks::processes_named;

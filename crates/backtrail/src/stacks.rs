@@ -3,8 +3,9 @@
 use backtrail_core::ImageId;
 #[cfg(target_os = "linux")]
 use backtrail_core::{FrameAddress, Trust};
+use backtrail_demangle::{self as demangler, demangle};
 use backtrail_diagnose::{Circumstances, Packages, add_how_to_get};
-use backtrail_model::{Detail, Report, Source};
+use backtrail_model::{Detail, Report, Source, ThrowingRuntime};
 #[cfg(target_os = "linux")]
 use backtrail_model::{Frame, Thread};
 use backtrail_resolve::SymbolizeLoaded as _;
@@ -119,7 +120,11 @@ impl Stacks {
         let captured = match CaptureKind::of(bytes) {
             None => return Ok(None),
             Some(CaptureKind::ElfCore) => stacks::core_bytes(bytes, None, symbols.index(), options)?,
-            Some(CaptureKind::CrashFile) => stacks::crash_file_bytes(bytes, symbols.index(), options)?,
+            Some(CaptureKind::CrashFile) => {
+                let mut captured = stacks::crash_file_bytes(bytes, symbols.index(), options)?;
+                name_exception(&mut captured.report);
+                captured
+            }
             #[cfg(feature = "minidump")]
             Some(CaptureKind::Minidump) => stacks::minidump_bytes(bytes, symbols.index(), options)?,
             #[cfg(not(feature = "minidump"))]
@@ -145,6 +150,19 @@ impl Stacks {
     /// Never with [`Detail::Addresses`].
     pub fn is_incomplete(&self) -> bool {
         self.wants_names && self.report.process.is_incomplete()
+    }
+}
+
+/// Demangles the type of a C++ exception, which a process's own handler left as `std::type_info::name` gives it.
+fn name_exception(report: &mut Report) {
+    const SAYS: &str = "typeinfo name for ";
+    if let Some(thrown) = report.thrown.as_mut().filter(|thrown| thrown.runtime == ThrowingRuntime::Cpp) {
+        // Types alone are not taken for mangled: `i` is one, and a word.
+        let mangled = format!("_ZTS{}", thrown.name);
+        let readable = demangle(&mangled, &demangler::Options::default());
+        if let Some(name) = readable.strip_prefix(SAYS) {
+            thrown.name = name.to_owned();
+        }
     }
 }
 

@@ -51,7 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("server", &["render", "backtrail", "store"]),
     // L9
     ("cli", &["server", "render", "backtrail", "store"]),
-    ("ffi", &["backtrail"]),
+    ("ffi", &["crash", "backtrail"]),
     // For tests only.
     ("testkit", &["core"]),
 ];

@@ -1,5 +1,4 @@
 //! Reports of known crashes: those of different bugs are never in one group.
-#![allow(clippy::unwrap_used, reason = "a test program")]
 
 use backtrail::{Grouped, Groups, Limits, NoProgress, Symbols};
 use backtrail_testkit::corpus;

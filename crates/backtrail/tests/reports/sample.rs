@@ -1,6 +1,5 @@
 //! The sample that the repository ships: every answer in `fixtures/sample/expected.json`, which comes from marks in the
 //! sample's source, from both formats of its reports.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use backtrail::{Analysis, Bias, Frame, Limits, NoProgress, OwnerKind, Reason, Report, Svma, Symbols};
 use backtrail_testkit::fixtures;

@@ -1,5 +1,4 @@
 //! Reports of the corpus whose registers tell more than their frames: which they are, and that no other one changes.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{Analysis, Limits, NoProgress, Symbols, Trust};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,5 @@
 //! The sample of `fixtures/vendor`: an app with two static SDKs, one stamped, one known by its fingerprint. The link map is the
 //! truth; the reports say where in the app threads were.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,6 @@
 //! directory: their stacks are what the source says, whatever happens to the core on the way. `cargo xtask cores` does the
 //! same in all variety, and asks gdb and eu-stack too.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{Frame, NoProgress, StackOptions, Stacks, Symbols, Thread};
 use backtrail_capture::{Limits, Mapping, elf_core};

@@ -1,5 +1,4 @@
 //! Many addresses at a time are answered as one by one.
-#![allow(clippy::unwrap_used)]
 
 use backtrail::{Arch, Binary, Svma};
 use backtrail_testkit::fixtures;

@@ -1,5 +1,4 @@
 //! Every saved stack of the corpus against the frames that libunwindstack's tests expect.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use backtrail::{Frame, FrameAddress, StackOptions, Stacks, Symbols};
 use backtrail_testkit::corpus_file;

@@ -1,5 +1,4 @@
 //! Apple's reports other than crashes are symbolicated: the sample's crashed thread, told again in the form of each kind.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails")]
 
 use backtrail::{Analysis, Frame, FrameAddress, Image, Limits, NoProgress, Process, Symbols};
 use backtrail_testkit::fixtures;

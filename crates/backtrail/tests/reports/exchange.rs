@@ -1,5 +1,4 @@
 //! GSYM and Breakpad files of other tools, read and compared with lookups in the binary that they were made from.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{
     Binary, ConvertProgress, ConvertSettings, ConvertSources, Function, Svma, SymbolInfo, TableFormat,

@@ -1,5 +1,4 @@
 //! All CrashProbe crashes of the corpus, in both formats, against what their dSYMs say and what CrashProbe publishes.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{Analysis, Frame, Limits, NoProgress, Symbols};
 use serde_json::Value;

@@ -3,15 +3,6 @@
 //! Objects: this repository's and the corpus's, and what `BACKTRAIL_OBJECTS` lists (separated by colons; directories count
 //! with all that is in them).
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    clippy::type_complexity,
-    reason = "a test program"
-)]
-
 use backtrail::{AddrRange, Family, Svma};
 use backtrail_object::{Format, Kind, Limits, Object, slices};
 use backtrail_store::UnwindTables;

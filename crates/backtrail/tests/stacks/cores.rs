@@ -1,5 +1,4 @@
 //! The cores of the corpus: every thread's frames, as they were read over, and as eu-stack says where it is installed.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{Frame, NoProgress, StackOptions, Stacks, Symbols, Thread};
 use backtrail_testkit::{TempDir, assert_snapshot, corpus_file, workspace_root};
@@ -137,6 +136,6 @@ fn every_core_gives_its_frames_and_those_of_eu_stack() {
         }
     }
     println!("{compared} threads compared with eu-stack");
-    assert_snapshot(workspace_root().join("crates/backtrail/tests/cores.expected"), &text);
+    assert_snapshot(workspace_root().join("crates/backtrail/tests/stacks/cores.expected"), &text);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

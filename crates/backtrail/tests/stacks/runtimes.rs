@@ -1,7 +1,6 @@
 //! Processes that run on a runtime with code and stacks of its own: Go's goroutines, the JVM's interpreter and compilers.
 //! No frame is a guess, and each stack comes to its end. What is not installed is said.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 use backtrail::{Frame, NoProgress, StackOptions, Stacks, Symbols, Thread};
 use backtrail_core::{FrameAddress, Trust};

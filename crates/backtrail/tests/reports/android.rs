@@ -1,5 +1,4 @@
 //! Names of Android's frames: by build id, by name, from addresses and from offsets in the file; Java's by a mapping file.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that fails")]
 
 use backtrail::{Analysis, Frame, Limits, NoProgress, SymbolStatus, Symbols};
 use backtrail_testkit::{TempDir, fixtures};

@@ -1,5 +1,4 @@
 //! Breakpad's `STACK CFI` records, carried out as its readers do, give what the unwind tables give at every address.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test program")]
 
 use backtrail::{ConvertProgress, ConvertSettings, ConvertSources, Family, Svma, TableFormat};
 use backtrail_core::Register;
