@@ -22,6 +22,10 @@ impl Draft {
     /// Gives the title and the sentence that says what happened.
     pub(super) fn lead(&mut self, title: impl AsRef<str>, what: impl AsRef<str>) {
         self.out.title = one_line(title.as_ref());
+        if self.out.title.is_empty() {
+            // A kind or message of nothing but white space: seen in damaged tracebacks.
+            "The report does not tell what happened".clone_into(&mut self.out.title);
+        }
         self.what = one_line(what.as_ref());
     }
 
@@ -75,5 +79,18 @@ fn push(list: &mut Vec<String>, text: &str) {
     let line = one_line(text);
     if list.len() < MAX_ITEMS && !line.is_empty() && !list.contains(&line) {
         list.push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fuzzer made a traceback whose exception has a name of white space only.
+    #[test]
+    fn a_title_of_white_space_is_said_to_be_none() {
+        let mut draft = Draft::default();
+        draft.lead(" \n\t", "It was raised.");
+        assert_eq!(draft.out.title, "The report does not tell what happened");
     }
 }

@@ -97,7 +97,7 @@ fn kernel_title(message: &str) -> String {
         None => title.to_owned(),
     };
     let words: Vec<&str> = title.split_whitespace().filter(|word| !word.starts_with("CPU#")).collect();
-    words.join(" ")
+    if words.is_empty() { message.to_owned() } else { words.join(" ") }
 }
 
 /// Go's runtime or race detector ended the program, or its goroutines were asked for.
@@ -184,7 +184,11 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(exception) = &facts.report.exception else { return false };
     let kind = exception.kind.as_deref().unwrap_or_default();
     let message = exception.message.as_deref().map(one_line).unwrap_or_default();
-    let title = if message.is_empty() { kind.to_owned() } else { format!("{kind}: {message}") };
+    let title = match (kind.is_empty(), message.is_empty()) {
+        (_, true) => kind.to_owned(),
+        (true, false) => message.clone(),
+        (false, false) => format!("{kind}: {message}"),
+    };
     let told = match (exception.signal.as_deref(), meaning(kind)) {
         (Some(signal), _) => format!(
             "The interpreter got {signal}: the fault is in machine code, the stack shows what called it."
