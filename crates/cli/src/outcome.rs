@@ -13,6 +13,8 @@ pub(crate) enum Outcome {
     Incomplete,
     /// The command line is wrong, or nothing at all could be read.
     BadInput,
+    /// Done, with the exit code of a program that was watched.
+    OfProgram(u8),
 }
 
 impl Outcome {
@@ -21,6 +23,7 @@ impl Outcome {
             Self::Done => 0,
             Self::Incomplete => 1,
             Self::BadInput => 2,
+            Self::OfProgram(code) => code,
         }
     }
 }

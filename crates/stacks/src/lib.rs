@@ -28,6 +28,8 @@ mod offline;
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub mod own;
 mod process_memory;
+#[cfg(target_os = "linux")]
+mod standing;
 mod unwind_image;
 mod walk;
 
@@ -41,6 +43,8 @@ pub use filter::{PatternError, ThreadFilter};
 #[cfg(target_os = "linux")]
 pub use live::{images_of, process};
 pub use offline::offline;
+#[cfg(target_os = "linux")]
+pub use standing::{CapturedCrash, Standing, standing};
 
 use backtrail_model::{Detail, Report};
 use backtrail_store::LoadedFiles;

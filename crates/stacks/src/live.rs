@@ -37,7 +37,9 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
     }
     let window = options.cpu_window;
     if window > Duration::ZERO {
-        snapshots.usage.finish(&target, window, &mut snapshots.threads);
+        if let Some(usage) = snapshots.usage.take() {
+            usage.finish(&target, window, &mut snapshots.threads);
+        }
     }
     add_notes(&mut captured.report, &snapshots);
     let locks = Locks::new(&snapshots.threads);
@@ -73,7 +75,7 @@ pub fn images_of(pid: u32, index: &Index) -> Result<Captured, StacksError> {
 }
 
 /// Walks what was captured.
-fn walk(target: &Target, snapshots: &Snapshots, index: &Index, options: &StackOptions) -> Captured {
+pub(crate) fn walk(target: &Target, snapshots: &Snapshots, index: &Index, options: &StackOptions) -> Captured {
     let live = Live { target, maps: &snapshots.maps, index, left: AtomicU64::new(MAX_COPIED) };
     let workers = remote::workers();
     let walk = || live.walk(&snapshots.snapshot, options, workers);
@@ -140,6 +142,7 @@ impl Live<'_> {
             parts.extend(images::add(&mut builder, snapshot, image, found, image.bias));
         }
         images::add_unclaimed(&mut builder, snapshot, &mut parts);
+        builder.add_abort_message(&parts);
         builder.add_jit(&parts, Vec::new());
         builder.finish(options)
     }
@@ -276,7 +279,7 @@ fn keep_busy(report: &mut Report, window: Duration) {
     }
 }
 
-fn add_facts(thread: &mut Thread, facts: &ThreadInfo) {
+pub(crate) fn add_facts(thread: &mut Thread, facts: &ThreadInfo) {
     thread.waiting_in.clone_from(&facts.waiting_in);
     thread.waiting_on.clone_from(&facts.waiting_on);
     thread.cpu_usage = facts.cpu_usage.map(|usage| (usage * 1e4).round() / 1e4);

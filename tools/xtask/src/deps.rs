@@ -36,6 +36,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("stacks", &["store", "capture", "model", "object", "unwind", "core"]),
     // L5
     ("crash", &["stacks", "capture", "sys", "core"]),
+    ("watch", &["stacks", "store", "capture", "model", "sys", "core"]),
     ("hang", &["stacks", "resolve", "capture", "model", "sys", "core"]),
     // L6. Its tests look into captures, files and tables themselves.
     (
@@ -50,7 +51,7 @@ const EDGES: &[(&str, &[&str])] = &[
     // L8
     ("server", &["render", "backtrail", "store"]),
     // L9
-    ("cli", &["server", "render", "backtrail", "store"]),
+    ("cli", &["server", "render", "watch", "backtrail", "store"]),
     ("ffi", &["crash", "backtrail"]),
     // For tests only.
     ("testkit", &["core"]),

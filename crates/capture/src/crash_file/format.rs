@@ -88,6 +88,8 @@ impl MessageKind {
     }
 }
 
+/// In the place of the milliseconds since the handler was installed: there was none, the file was written from outside.
+pub const NO_UPTIME: u64 = u64::MAX;
 /// Whether a frame's address is that of the instruction, or one that is returned to.
 pub const FRAME_RETURNS: u8 = 1;
 /// In a thread's flags: it crashed.

@@ -5,17 +5,18 @@
 
 mod fields;
 pub mod format;
+mod write;
 
 #[cfg(test)]
 mod tests;
 
-use crate::elf_core::signals;
 use crate::{
     Error, ErrorKind, Fault, Limits, MappedImage, Mapping, Memory, Process, Snapshot, Source, Thread,
     parse_maps,
 };
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FrameAddress, ImageId, Register, Registers, Svma};
 use fields::Fields;
+pub use write::write;
 use format::{
     FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, MessageKind, SECTION_HEADER_BYTES,
     THREAD_CRASHED, VERSION,
@@ -47,6 +48,25 @@ pub struct CrashFile<'d> {
     pub uptime: Option<u64>,
     /// Whether the file is whole.
     pub is_whole: bool,
+}
+
+impl<'d> CrashFile<'d> {
+    /// One that has a snapshot and nothing else.
+    pub fn new(snapshot: Snapshot<'d>) -> Self {
+        Self {
+            snapshot,
+            walked: Vec::new(),
+            messages: Vec::new(),
+            exception: None,
+            notes: Vec::new(),
+            breadcrumbs: Vec::new(),
+            open_files: Vec::new(),
+            open_file_count: None,
+            limits: Vec::new(),
+            uptime: None,
+            is_whole: false,
+        }
+    }
 }
 
 /// Whether these bytes begin like a crash file.
@@ -105,20 +125,7 @@ impl<'d, 'l> Reader<'d, 'l> {
             pointer_authentication: None,
             notes: Vec::new(),
         };
-        let file = CrashFile {
-            snapshot,
-            walked: Vec::new(),
-            messages: Vec::new(),
-            exception: None,
-            notes: Vec::new(),
-            breadcrumbs: Vec::new(),
-            open_files: Vec::new(),
-            open_file_count: None,
-            limits: Vec::new(),
-            uptime: None,
-            is_whole: false,
-        };
-        Self { file, limits, crashed: None, memory: Vec::new(), maps: Vec::new() }
+        Self { file: CrashFile::new(snapshot), limits, crashed: None, memory: Vec::new(), maps: Vec::new() }
     }
 
     fn note(&mut self, note: String) {
@@ -218,16 +225,12 @@ impl<'d, 'l> Reader<'d, 'l> {
         let (time, uptime) = (fields.u64()?, fields.u64()?);
         let number = u64::from(signal.unsigned_abs());
         self.crashed = Some(thread.into());
-        self.file.uptime = Some(uptime);
+        self.file.uptime = Some(uptime).filter(|uptime| *uptime != format::NO_UPTIME);
         let process = &mut self.file.snapshot.process;
         (process.pid, process.time) = (Some(pid.into()), Some(time));
-        self.file.snapshot.fault = Some(Fault {
-            name: signals::name_of(number),
-            number,
-            code: Some(signals::code_name(number, code)),
-            address: (has_address != 0).then_some(Avma::new(address)),
-            sender: (sender != 0).then_some(sender.into()),
-        });
+        let address = (has_address != 0).then_some(Avma::new(address));
+        let sender = (sender != 0).then_some(sender.into());
+        self.file.snapshot.fault = Some(Fault::of_signal(number, code, address, sender));
         Some(())
     }
 

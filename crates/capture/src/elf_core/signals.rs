@@ -170,6 +170,13 @@ pub(crate) fn code_name(signal: u64, code: i32) -> String {
     of_signal.or_else(sent).map_or_else(|| format!("code {code}"), |name| (*name).to_owned())
 }
 
+/// The number that [`code_name`] names.
+pub(crate) fn code_number(signal: u64, name: &str) -> Option<i32> {
+    let number = name.strip_prefix("code ").and_then(|number| number.parse().ok());
+    let known = || SENT.iter().map(|(code, _)| *code).chain(1..0x80);
+    number.or_else(|| known().find(|code| code_name(signal, *code) == name))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test's helpers may")]
 mod tests {
@@ -193,6 +200,7 @@ mod tests {
             (SIGSEGV, i32::MIN, "code -2147483648"),
         ] {
             assert_eq!(code_name(signal, code), name);
+            assert_eq!(code_number(signal, name), Some(code));
         }
     }
 

@@ -41,8 +41,10 @@ pub use processors::{CpuAvoidance, workers};
 pub use stop::Stops;
 pub use target::Target;
 pub use thread_info::{StackCopyMethod, ThreadInfo};
+pub use backtrail_sys::linux::ptrace::RawRegisters;
 pub use usage::Usage;
 
+use crate::gregset;
 use crate::memory::Bytes;
 use crate::procfs::{Syscalls, SystemCall};
 use crate::{Limits, Memory, Process, Snapshot, Source, Thread, ThreadState};
@@ -66,8 +68,8 @@ pub struct Captured {
     pub stops: Stops,
     /// Threads that wait for each other.
     pub deadlocks: Vec<Deadlock>,
-    /// CPU times as they were then.
-    pub usage: Usage,
+    /// CPU times as they were then; `None` of threads that the caller kept standing.
+    pub usage: Option<Usage>,
 }
 
 /// Captures a process. `away` keeps the caller off the processors that the process runs on from then on.
@@ -82,8 +84,47 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
     let mut facts = thread_info::read_all(target, &ids, away);
     facts.truncate(options.limits.threads);
     let before = before.used(target);
-    let stop::Stopped { outcomes, stacks, stops } = stop::run(target, &maps, options, away, &mut facts)?;
-    check(target, &facts, &outcomes)?;
+    let stopped = stop::run(target, &maps, options, away, &mut facts)?;
+    check(target, &facts, &stopped.outcomes)?;
+    let mut captured = assemble(target, options, maps, facts, stopped);
+    captured.usage = Some(Usage::begin(target, &captured.threads, before));
+    Ok(captured)
+}
+
+/// Captures a process whose threads the caller keeps standing: it has seized them, and `registers` has those of each, by its id.
+/// Nothing is said of CPU times. Threads without registers could not be stopped.
+///
+/// # Errors
+/// As [`capture`]'s.
+pub fn capture_standing(
+    target: &Target,
+    options: &Options,
+    registers: &HashMap<u32, RawRegisters>,
+) -> Result<Captured, Error> {
+    let maps = target.maps(&options.limits)?;
+    let ids = target.thread_ids()?;
+    let mut facts = thread_info::read_all(target, &ids, &mut CpuAvoidance::default());
+    facts.truncate(options.limits.threads);
+    for thread in &mut facts {
+        if let Some(registers) = registers.get(&thread.id) {
+            // What the kernel says of it is that it stands.
+            let is_in_call = gregset::call(target.arch().family(), registers.bytes()).is_some();
+            thread.state = if is_in_call { ThreadState::Sleeping } else { ThreadState::Running };
+        }
+    }
+    let stopped = stop::copy_standing(target, &maps, options, registers, &facts);
+    Ok(assemble(target, options, maps, facts, stopped))
+}
+
+/// Joins what was copied of the threads with what else is known.
+fn assemble(
+    target: &Target,
+    options: &Options,
+    maps: Maps,
+    facts: Vec<ThreadInfo>,
+    stopped: stop::Stopped,
+) -> Captured {
+    let stop::Stopped { outcomes, stacks, stops } = stopped;
     let mut notes = Vec::new();
     let mut pieces = Vec::new();
     let mut threads = Vec::new();
@@ -128,8 +169,7 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
         pointer_authentication: None,
         notes,
     };
-    let usage = Usage::begin(target, &kept, before);
-    Ok(Captured { snapshot, threads: kept, maps, stops, deadlocks, usage })
+    Captured { snapshot, threads: kept, maps, stops, deadlocks, usage: None }
 }
 
 /// Whether enough was got hold of for an answer: the same refusal for every thread is one of the process.

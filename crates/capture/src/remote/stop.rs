@@ -23,7 +23,7 @@ use crate::procfs::Syscalls;
 use backtrail_core::{AddrRange, Arch, Avma};
 use backtrail_sys::linux::OsError;
 use backtrail_sys::linux::ptrace::{self, RawRegisters, Seen, Tracee};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::thread;
 use std::time::{Duration, Instant};
 use waiting::{Backoff, LONGEST_PAUSE, PAUSE, SLOW, SeizedThread, young};
@@ -68,6 +68,41 @@ pub(super) fn run(
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(error) => Err(Error::Unreadable(target.id(), error)),
     }
+}
+
+/// What was copied of a thread while it stood.
+struct CopiedStack {
+    arch: Arch,
+    place: Option<(AddrRange<Avma>, bool)>,
+    /// Of the room that was asked for, and of what is in it.
+    size: usize,
+    copied: usize,
+    futex: Option<FutexMemory>,
+}
+
+/// Copies the threads that somebody keeps standing; `registers` has those of each, by its id. The outcomes are parallel to
+/// `threads`.
+pub(super) fn copy_standing(
+    target: &Target,
+    maps: &Maps,
+    options: &Options,
+    registers: &HashMap<u32, RawRegisters>,
+    threads: &[ThreadInfo],
+) -> Stopped {
+    let mut work = Work::new(target, maps, options);
+    for facts in threads {
+        work.arena.refill();
+        let outcome = match registers.get(&facts.id) {
+            Some(raw) => {
+                let copied = work.copy(raw);
+                work.copied_alone(Duration::ZERO, raw, copied)
+            }
+            None if facts.state.is_gone() => Outcome::Gone,
+            None => Outcome::Unstoppable(options.patience),
+        };
+        work.outcomes.push(outcome);
+    }
+    Stopped { outcomes: work.outcomes, stacks: work.arena.finish(), stops: Stops::default() }
 }
 
 struct Work<'t> {
@@ -296,6 +331,15 @@ impl<'t> Work<'t> {
             return Outcome::Gone;
         }
         let Ok(raw) = held.tracee.registers() else { return Outcome::Gone };
+        let stood = self.copy(&raw);
+        let moved = held.moved;
+        held.tracee.detach();
+        let stopped_for = moved.elapsed();
+        self.copied_alone(stopped_for, &raw, stood)
+    }
+
+    /// Copies what a thread with these registers stands on.
+    fn copy(&mut self, raw: &RawRegisters) -> CopiedStack {
         let arch = gregset::arch_by_size(raw.bytes().len()).unwrap_or(self.target.arch());
         let (mut size, mut copied) = (0, 0);
         let place =
@@ -305,12 +349,12 @@ impl<'t> Work<'t> {
             size = room.len();
             copied = self.memory.copy(range.start(), room);
         }
-        let futex = self.futex(arch, &raw);
-        let moved = held.moved;
-        held.tracee.detach();
-        let stopped_for = moved.elapsed();
-        let stack = self.arena.keep(size, copied);
-        self.copied(stopped_for, arch, &raw, futex, place, stack)
+        CopiedStack { arch, place, size, copied, futex: self.futex(arch, raw) }
+    }
+
+    fn copied_alone(&mut self, stopped_for: Duration, raw: &RawRegisters, copied: CopiedStack) -> Outcome {
+        let stack = self.arena.keep(copied.size, copied.copied);
+        self.copied(stopped_for, copied.arch, raw, copied.futex, copied.place, stack)
     }
 
     /// What lies around the word that a stopped thread waits for in `futex`; also where the kernel may have begun that call anew.

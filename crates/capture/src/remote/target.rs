@@ -166,6 +166,38 @@ impl Target {
         Some(link.to_string_lossy().into_owned())
     }
 
+    /// How many files it has open, where that may be asked, and the first of them: their numbers and what they lead to.
+    pub fn open_files(&self, most: usize) -> (Option<u32>, Vec<(u32, String)>) {
+        let Ok(entries) = fs::read_dir(self.file("fd")) else { return (None, Vec::new()) };
+        let number = |entry: std::io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+        let mut numbers: Vec<u32> = entries.filter_map(number).collect();
+        numbers.sort_unstable();
+        let first = numbers.iter().take(most);
+        let named = first.filter_map(|number| Some((*number, self.file_behind((*number).into())?)));
+        (u32::try_from(numbers.len()).ok(), named.collect())
+    }
+
+    /// Its limits: the number of the resource (`RLIMIT_…`), soft, hard; `u64::MAX` stands for none. Stack, core, processes, open
+    /// files, address space. proc(5).
+    pub fn resource_limits(&self) -> Vec<(u32, u64, u64)> {
+        const RESOURCES: [(&str, u32); 5] = [
+            ("Max stack size", 3),
+            ("Max core file size", 4),
+            ("Max processes", 6),
+            ("Max open files", 7),
+            ("Max address space", 9),
+        ];
+        let text = small_file(&self.file("limits")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let value = |word: &str| if word == "unlimited" { Some(u64::MAX) } else { word.parse().ok() };
+        let limit = |line: &str| {
+            let (name, number) = RESOURCES.iter().find(|(name, _)| line.starts_with(name))?;
+            let mut words = line.get(name.len()..)?.split_ascii_whitespace();
+            Some((*number, value(words.next()?)?, value(words.next()?)?))
+        };
+        text.lines().filter_map(limit).collect()
+    }
+
     fn file(&self, name: &str) -> PathBuf {
         path(self.living, name)
     }

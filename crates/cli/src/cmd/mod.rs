@@ -22,6 +22,8 @@ mod stacks;
 mod symbolicate;
 #[cfg(feature = "debuginfod")]
 mod upload;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod watch;
 
 use crate::io::console::Console;
 use crate::outcome::{Failure, Outcome};
@@ -50,6 +52,8 @@ enum Command {
     Group(group::Group),
     Lookup(lookup::Lookup),
     Stacks(stacks::Stacks),
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    Watch(watch::Watch),
     Convert(convert::Convert),
     Images(images::Images),
     Cfi(cfi::Cfi),
@@ -78,6 +82,8 @@ pub(crate) fn run(arguments: &Arguments, console: &Console) -> Result<Outcome, F
         },
         Command::Lookup(args) => lookup::run(args, console),
         Command::Stacks(args) => stacks::run(args, colour, console),
+        #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+        Command::Watch(args) => watch::run(args, colour, console),
         Command::Convert(args) => convert::run(args, console),
         Command::Images(args) => images::run(args, console),
         Command::Cfi(args) => cfi::run(args, console),

@@ -17,6 +17,7 @@ mod signal_stack;
 mod slots;
 mod stopped;
 mod threads;
+pub mod tracer;
 
 pub use clock::{boot_time, coarse_time, monotonic_time, process_time};
 pub use directory::Directory;

@@ -116,17 +116,7 @@ impl Tracee {
     /// # Errors
     /// `ESRCH` where it runs or is gone.
     pub fn registers(&self) -> Result<RawRegisters, OsError> {
-        let mut registers = RawRegisters { bytes: [0; MAX_REGISTERS], size: 0 };
-        let mut place =
-            libc::iovec { iov_base: registers.bytes.as_mut_ptr().cast::<c_void>(), iov_len: MAX_REGISTERS };
-        const NT_PRSTATUS: usize = 1;
-        // SAFETY: `place` describes `bytes` with its size; both live until the call is over.
-        let done = unsafe { libc::ptrace(libc::PTRACE_GETREGSET as _, self.id, NT_PRSTATUS, &raw mut place) };
-        if done == -1 {
-            return Err(OsError::last("ptrace(PTRACE_GETREGSET)"));
-        }
-        registers.size = place.iov_len.min(MAX_REGISTERS);
-        Ok(registers)
+        registers_of(self.id)
     }
 
     /// Lets it go on, with the signal that stopped it, if one did. A thread whose process was stopped (`SIGSTOP`) stays
@@ -148,6 +138,21 @@ impl Drop for Tracee {
     fn drop(&mut self) {
         self.let_go();
     }
+}
+
+/// The general registers of a traced thread that stands.
+pub(super) fn registers_of(id: libc::pid_t) -> Result<RawRegisters, OsError> {
+    let mut registers = RawRegisters { bytes: [0; MAX_REGISTERS], size: 0 };
+    let mut place =
+        libc::iovec { iov_base: registers.bytes.as_mut_ptr().cast::<c_void>(), iov_len: MAX_REGISTERS };
+    const NT_PRSTATUS: usize = 1;
+    // SAFETY: `place` describes `bytes` with its size; both live until the call is over.
+    let done = unsafe { libc::ptrace(libc::PTRACE_GETREGSET as _, id, NT_PRSTATUS, &raw mut place) };
+    if done == -1 {
+        return Err(OsError::last("ptrace(PTRACE_GETREGSET)"));
+    }
+    registers.size = place.iov_len.min(MAX_REGISTERS);
+    Ok(registers)
 }
 
 /// Gives the calling thread, and no other, the most urgent nice value, where it may have it (`CAP_SYS_NICE`), and the

@@ -1,0 +1,205 @@
+//! Writing a crash file from outside of the process: of one that stands, or of a core.
+
+use super::format::{
+    EM_AARCH64, EM_X86_64, FRAME_RETURNS, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, NO_UPTIME, THREAD_CRASHED,
+    VERSION, checksum,
+};
+use super::{CrashFile, Thread};
+use crate::elf_core::signals;
+use crate::{Error, ErrorKind, Mapping};
+use backtrail_core::{Avma, Family, FrameAddress, ImageId, Svma};
+use std::fmt::Write as _;
+
+/// Bytes of memory, and of the text of mappings, in one section.
+const PIECE: usize = 32 << 10;
+
+/// The bytes of a crash file that [`read`](super::read) reads as `file`. Of an identity that is no build id, nothing is written.
+///
+/// # Errors
+/// For the architectures that crash files do not have: all but x86_64 and aarch64.
+pub fn write(file: &CrashFile<'_>) -> Result<Vec<u8>, Error> {
+    let snapshot = &file.snapshot;
+    let machine = match snapshot.arch.family() {
+        Family::X86_64 => EM_X86_64,
+        Family::Aarch64 => EM_AARCH64,
+        _ => {
+            let message = format!("{}: expected x86_64 or aarch64, of which crash files are", snapshot.arch);
+            return Err(Error::at(ErrorKind::Unsupported, 0, message));
+        }
+    };
+    let mut out = Writer(Vec::new());
+    out.0.extend(MAGIC);
+    out.0.extend(VERSION.to_le_bytes());
+    out.0.extend(machine.to_le_bytes());
+    out.crash(file);
+    let process = &snapshot.process;
+    if let Some(program) = &process.executable {
+        out.section(Kind::Program, program.as_bytes());
+    }
+    if let Some(system) = &process.os {
+        out.section(Kind::System, system.as_bytes());
+    }
+    // What is surest first: whoever reads a file that was cut off has it.
+    let (crashed, others): (Vec<_>, Vec<_>) = snapshot.threads.iter().partition(|thread| thread.is_crashed);
+    for thread in crashed.into_iter().chain(others) {
+        out.thread(thread);
+    }
+    for (id, frames) in &file.walked {
+        out.frames(*id, frames);
+    }
+    for (kind, text) in &file.messages {
+        out.section(Kind::Message, &[&[kind.number()], text.as_bytes()].concat());
+    }
+    if let Some((name, what)) = &file.exception {
+        let name = cut(name.as_bytes(), MAX_SECTION / 2);
+        let size = u16::try_from(name.len()).unwrap_or(0);
+        out.section(Kind::Exception, &[&size.to_le_bytes(), name, what.as_bytes()].concat());
+    }
+    out.images(file);
+    for piece in maps(&snapshot.mappings).as_bytes().chunks(PIECE) {
+        out.section(Kind::Maps, piece);
+    }
+    for range in snapshot.memory.ranges() {
+        let size = usize::try_from(range.size()).unwrap_or(0);
+        let bytes = snapshot.memory.bytes_from(range.start()).and_then(|bytes| bytes.get(..size));
+        let starts = (range.start().get()..).step_by(PIECE);
+        for (piece, start) in bytes.unwrap_or_default().chunks(PIECE).zip(starts) {
+            out.section(Kind::Memory, &[&start.to_le_bytes(), piece].concat());
+        }
+    }
+    out.rest(file);
+    out.section(Kind::End, &[]);
+    Ok(out.0)
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Content beyond what a section may have is cut off.
+    fn section(&mut self, kind: Kind, content: &[u8]) {
+        let content = cut(content, MAX_SECTION);
+        let (kind, size) = (kind as u32, u32::try_from(content.len()).unwrap_or(0));
+        for field in [kind, size, checksum(kind, size, content)] {
+            self.0.extend(field.to_le_bytes());
+        }
+        self.0.extend(content);
+    }
+
+    fn crash(&mut self, file: &CrashFile<'_>) {
+        let snapshot = &file.snapshot;
+        let Some(fault) = &snapshot.fault else { return };
+        let crashed = snapshot.threads.iter().find(|thread| thread.is_crashed).and_then(|thread| thread.id);
+        let id = |id: Option<u64>| u32::try_from(id.unwrap_or(0)).unwrap_or(0).to_le_bytes();
+        let code = fault.code.as_deref().and_then(|code| signals::code_number(fault.number, code));
+        let content = [
+            &id(snapshot.process.pid)[..],
+            &id(crashed),
+            &u32::try_from(fault.number).unwrap_or(0).to_le_bytes(),
+            &code.unwrap_or(0).to_le_bytes(),
+            &[u8::from(fault.address.is_some())],
+            &fault.address.map_or(0, Avma::get).to_le_bytes(),
+            &id(fault.sender),
+            &snapshot.process.time.unwrap_or(0).to_le_bytes(),
+            &file.uptime.unwrap_or(NO_UPTIME).to_le_bytes(),
+        ];
+        self.section(Kind::Crash, &content.concat());
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        let Some(id) = thread.id.and_then(|id| u32::try_from(id).ok()) else { return };
+        let mut content = id.to_le_bytes().to_vec();
+        content.push(if thread.is_crashed { THREAD_CRASHED } else { 0 });
+        short(&mut content, thread.name.as_deref().unwrap_or_default());
+        let registers: Vec<_> = thread.registers.iter().take(255).collect();
+        let why = thread.state.as_deref().filter(|_| registers.is_empty());
+        short(&mut content, why.unwrap_or_default());
+        content.push(u8::try_from(registers.len()).unwrap_or(0));
+        for (register, value) in registers {
+            content.extend(u16::from(register.0).to_le_bytes());
+            content.extend(value.to_le_bytes());
+        }
+        self.section(Kind::Thread, &content);
+    }
+
+    fn frames(&mut self, id: u64, frames: &[FrameAddress]) {
+        const BYTES: usize = 9;
+        let Ok(id) = u32::try_from(id) else { return };
+        let frames = frames.get(..(MAX_SECTION - 6) / BYTES).unwrap_or(frames);
+        let mut content = id.to_le_bytes().to_vec();
+        content.extend(u16::try_from(frames.len()).unwrap_or(0).to_le_bytes());
+        for frame in frames {
+            content.extend(frame.raw().get().to_le_bytes());
+            content.push(if matches!(frame, FrameAddress::Return(_)) { FRAME_RETURNS } else { 0 });
+        }
+        self.section(Kind::Frames, &content);
+    }
+
+    fn images(&mut self, file: &CrashFile<'_>) {
+        for image in &file.snapshot.images {
+            let Some(range) = image.range else { continue };
+            let bias = image.bias.and_then(|bias| bias.to_avma(Svma::new(0))).unwrap_or(range.start());
+            let build_id = image.id.as_ref().filter(|id| matches!(id, ImageId::BuildId(_)));
+            let id = build_id.map_or(&[][..], ImageId::as_bytes);
+            let content = [
+                &range.start().get().to_le_bytes()[..],
+                &range.end().get().to_le_bytes(),
+                &bias.get().to_le_bytes(),
+                &[if image.is_executable { IMAGE_PROGRAM } else { 0 }],
+                &[u8::try_from(id.len()).unwrap_or(0)],
+                id,
+                image.path.as_bytes(),
+            ];
+            self.section(Kind::Image, &content.concat());
+        }
+    }
+
+    fn rest(&mut self, file: &CrashFile<'_>) {
+        for (key, value) in &file.notes {
+            let mut content = Vec::new();
+            short(&mut content, key);
+            content.extend(value.as_bytes());
+            self.section(Kind::Note, &content);
+        }
+        for (time, text) in &file.breadcrumbs {
+            self.section(Kind::Breadcrumb, &[&time.to_le_bytes(), text.as_bytes()].concat());
+        }
+        for (resource, soft, hard) in &file.limits {
+            let content = [&resource.to_le_bytes()[..], &soft.to_le_bytes(), &hard.to_le_bytes()];
+            self.section(Kind::Limit, &content.concat());
+        }
+        for (number, name) in &file.open_files {
+            self.section(Kind::OpenFile, &[&number.to_le_bytes(), name.as_bytes()].concat());
+        }
+        if let Some(count) = file.open_file_count {
+            self.section(Kind::OpenFiles, &count.to_le_bytes());
+        }
+        for note in &file.snapshot.notes {
+            self.section(Kind::Missing, note.as_bytes());
+        }
+    }
+}
+
+fn cut(bytes: &[u8], most: usize) -> &[u8] {
+    bytes.get(..most).unwrap_or(bytes)
+}
+
+/// A text of at most 255 bytes with its size before it.
+fn short(to: &mut Vec<u8>, text: &str) {
+    let text = cut(text.as_bytes(), 255);
+    to.push(u8::try_from(text.len()).unwrap_or(0));
+    to.extend(text);
+}
+
+/// As `/proc/PID/maps` has them, with device and inode left at 0. proc(5).
+fn maps(mappings: &[Mapping]) -> String {
+    let mut text = String::new();
+    for one in mappings {
+        let (start, end, offset) = (one.range.start().get(), one.range.end().get(), one.offset.get());
+        let may = |may: bool, letter: char| if may { letter } else { '-' };
+        let (read, write, execute) =
+            (may(one.readable, 'r'), may(one.writable, 'w'), may(one.executable, 'x'));
+        let name = one.name.replace('\n', "?");
+        let _ = writeln!(text, "{start:x}-{end:x} {read}{write}{execute}p {offset:x} 00:00 0 {name}");
+    }
+    text
+}

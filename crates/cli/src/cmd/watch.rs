@@ -1,0 +1,135 @@
+//! `backtrail watch`: a report of whatever ends a process, or holds it up.
+
+use super::options::{Colour, Servers, symbols};
+use crate::io::console::Console;
+use crate::io::text::Text;
+use crate::outcome::{Failure, Outcome};
+use crate::render::report;
+use backtrail::{Analysis, Limits, Symbols};
+use backtrail_store::{Index, NoProgress, ScanOptions};
+use backtrail_watch::{Cause, Exit, Kept, Options, Watched, watch};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Watches a process, or a program that it starts, with all its children: keeps a report of each crash, and of hangs if asked to
+/// (Linux).
+///
+/// The process needs nothing built in, and runs as fast as ever. It ends as it would have; the exit code is its own, 128 plus the
+/// number of the signal that ended it.
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("watched").required(true).args(["process", "program"])))]
+pub(crate) struct Watch {
+    /// A process that runs, by its id.
+    #[arg(value_name = "PID")]
+    process: Option<u32>,
+    /// A program to start, with its arguments.
+    #[arg(last = true, value_name = "CMD")]
+    program: Vec<OsString>,
+    /// The directory for crash files, which `symbolicate`, `explain` and `stacks` read.
+    #[arg(short, long = "out", value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// Report a hang as well: the first thread of the process neither ran nor began another wait for so many milliseconds.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(10..))]
+    hang: Option<u64>,
+    /// Report a process as well that ends with an exit code other than 0, with its last stacks.
+    #[arg(long)]
+    on_exit: bool,
+    /// The most reports that are kept.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_reports: usize,
+    /// Send each report to this address, by POST: `http://KEY@HOST/api/PROJECT/reports/` of `backtrail serve`. Its file stays.
+    #[cfg(feature = "debuginfod")]
+    #[arg(long, value_name = "URL")]
+    upload: Option<String>,
+    /// Say where each report is, and do not print it.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Where to look for binaries and symbols: a file, or a directory searched recursively. Repeatable.
+    #[arg(short, long, value_name = "PATH")]
+    symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    servers: Servers,
+}
+
+pub(crate) fn run(args: &Watch, colour: Colour, console: &Console) -> Result<Outcome, Failure> {
+    let mut options = Options::new(&args.out);
+    options.hang = args.hang.map(Duration::from_millis);
+    options.on_exit = args.on_exit;
+    options.max_reports = args.max_reports;
+    let watched = match (args.process, args.program.split_first()) {
+        (Some(pid), _) => Watched::Process(pid),
+        (None, Some((program, arguments))) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            Watched::Program(command)
+        }
+        (None, None) => return Err(Failure::Input("expected a process or a program".to_owned())),
+    };
+    let named = symbols(&args.symbols, None, &args.servers, console)?;
+    let index = Index::scan(&args.symbols, &ScanOptions::default(), &NoProgress);
+    let mut tell = |kept: Kept| show(&kept, args, &named, colour, console);
+    let exit = watch(watched, &options, &index, &mut tell);
+    let exit = exit.map_err(|error| Failure::Input(error.to_string()))?;
+    if let Exit::Signal(signal) = exit {
+        console.warn(format_args!("the process was ended by signal {signal}"));
+    }
+    Ok(Outcome::OfProgram(match exit {
+        Exit::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        Exit::Signal(signal) => u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX),
+    }))
+}
+
+/// Tells of a report: on standard error, since standard output is the program's.
+fn show(kept: &Kept, args: &Watch, symbols: &Symbols, colour: Colour, console: &Console) {
+    let pid = kept.pid;
+    let what = match kept.cause {
+        Cause::Crash { signal } => format!("process {pid} crashed by signal {signal}"),
+        Cause::Hang(stood) => format!("process {pid} hangs: its first thread has not run for {} ms", stood.as_millis()),
+        Cause::Exit(code) => format!("process {pid} ends with exit code {code}"),
+        _ => format!("process {pid}"),
+    };
+    let path = match &kept.file {
+        Ok(path) => path,
+        Err(problem) => return console.warn(format_args!("{what}; no report: {problem}")),
+    };
+    let stood = kept.stood.as_secs_f64() * 1000.0;
+    console.warn(format_args!("{what}; it stood for {stood:.1} ms, the report is {}", path.display()));
+    if let Err(problem) = read(path, args, symbols, colour, console) {
+        console.warn(format_args!("{}: {problem}", path.display()));
+    }
+}
+
+fn read(path: &Path, args: &Watch, symbols: &Symbols, colour: Colour, console: &Console) -> Result<(), String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    if !args.quiet {
+        let analysis = Analysis::new(&bytes, symbols, &Limits::default()).map_err(|error| error.to_string())?;
+        let mut out = Vec::new();
+        let written = report::write(&mut Text::new(&mut out, colour.style(console, false)), &analysis);
+        written.map_err(|error| error.to_string())?;
+        console.write_to_stderr(&out);
+    }
+    send(args, &bytes)
+}
+
+#[cfg(feature = "debuginfod")]
+fn send(args: &Watch, bytes: &[u8]) -> Result<(), String> {
+    use backtrail_store::{JsonClient, Method};
+    const TIMEOUT: Duration = Duration::from_secs(30);
+    let Some(url) = &args.upload else { return Ok(()) };
+    let (status, answer) = JsonClient::new(url, None, TIMEOUT)
+        .send(Method::Post, "/", bytes)
+        .map_err(|problem| format!("not sent: the server {problem}"))?;
+    if (200..300).contains(&status) {
+        return Ok(());
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    Err(format!("not sent: the server answered {status}: {}", answer.chars().take(200).collect::<String>()))
+}
+
+#[cfg(not(feature = "debuginfod"))]
+fn send(_: &Watch, _: &[u8]) -> Result<(), String> {
+    Ok(())
+}
