@@ -5,11 +5,11 @@ use crate::core::search;
 use crate::images;
 use crate::{Captured, StackOptions, StacksError};
 use backtrail_capture::Limits;
-use backtrail_capture::crash_file::format::MessageKind;
+use backtrail_capture::crash_file::format::{Event, MessageKind};
 use backtrail_capture::crash_file::{self as reader, CrashFile};
 use backtrail_core::{FrameAddress, Trust};
 use backtrail_model::{
-    AppInfo, EndKind, Ended, Frame, Report, Section, Thread, ThrowingRuntime, ThrownException,
+    AppInfo, EndKind, Ended, Field, Frame, Report, Section, Thread, ThrowingRuntime, ThrownException,
 };
 use backtrail_store::Index;
 
@@ -58,6 +58,19 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
         reason: Some(what.clone()).filter(|what| !what.is_empty()),
         is_handled: false,
     });
+    let field = |key: &str, value: String| Field { key: key.to_owned(), value };
+    match file.event {
+        Some(Event::Hang(time)) => {
+            report.event = Some("hang".to_owned());
+            report.fields.push(field("Time without running", format!("{time} ms")));
+        }
+        Some(Event::Exit { thread, code }) => {
+            report.event = Some("exit".to_owned());
+            report.fields.push(field("Exit code", code.to_string()));
+            report.fields.push(field("Ended by thread", thread.to_string()));
+        }
+        _ => {}
+    }
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             report.sections.push(Section { title: title.to_owned(), text: lines.join("\n") });

@@ -44,7 +44,7 @@ pub use filter::{PatternError, ThreadFilter};
 pub use live::{images_of, process};
 pub use offline::offline;
 #[cfg(target_os = "linux")]
-pub use standing::{CapturedCrash, Standing, standing};
+pub use standing::{CapturedCrash, Standing, dumping, standing};
 
 use backtrail_model::{Detail, Report};
 use backtrail_store::LoadedFiles;

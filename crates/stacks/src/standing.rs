@@ -2,10 +2,10 @@
 
 use crate::live::{add_facts, walk};
 use crate::{Captured, StackOptions, StacksError};
-use backtrail_capture::crash_file::format::MessageKind;
+use backtrail_capture::crash_file::format::{Event, MessageKind};
 use backtrail_capture::crash_file::{self, CrashFile};
 use backtrail_capture::remote::{self, Captured as Snapshots, LiveMemory, RawRegisters, Target};
-use backtrail_capture::{Fault, Memory, Snapshot};
+use backtrail_capture::{Fault, Limits, Memory, Snapshot, elf_core};
 use backtrail_core::{Avma, Registers, Trust};
 use backtrail_model::Report;
 use backtrail_store::Index;
@@ -22,8 +22,8 @@ pub struct Standing<'s> {
     pub registers: &'s HashMap<u32, RawRegisters>,
     /// The thread that crashed, and by what.
     pub crashed: Option<(u32, Fault)>,
-    /// Why it was captured, where that is no crash.
-    pub why: Option<String>,
+    /// What happened, where it is no crash.
+    pub event: Option<Event>,
 }
 
 /// What became of such a process.
@@ -60,16 +60,36 @@ pub fn standing(
         let facts = usize::try_from(thread.number).ok().and_then(|at| snapshots.threads.get(at));
         facts.into_iter().for_each(|facts| add_facts(thread, facts));
     }
-    let file = crash_file(&target, &snapshots, &captured.report, process.why);
+    let file = crash_file(&target, &snapshots, &captured.report, process.event);
     let file = crash_file::write(&file).map_err(StacksError::from_error)?;
     Ok(CapturedCrash { captured, file })
+}
+
+/// Captures a process whose core the kernel is about to write: `head` has the headers and notes of that core, the memory is read
+/// from the process, which the kernel keeps until the core has been taken. core(5), "Piping core dumps to a program".
+///
+/// # Errors
+/// As [`standing`]'s, and where `head` is no core of one.
+pub fn dumping(
+    pid: u32,
+    head: &[u8],
+    index: &Index,
+    options: &StackOptions,
+) -> Result<CapturedCrash, StacksError> {
+    let limits = Limits::default();
+    let snapshot = elf_core::read(head, None, &limits).map_err(StacksError::from_error)?;
+    let raw = elf_core::raw_registers(head, &limits).map_err(StacksError::from_error)?;
+    let registers = raw.into_iter().filter_map(|(id, raw)| Some((id, RawRegisters::of(raw)?))).collect();
+    // The kernel writes the thread that crashed first.
+    let crashed = snapshot.threads.first().and_then(|thread| u32::try_from(thread.id?).ok());
+    standing(Standing { pid, registers: &registers, crashed: crashed.zip(snapshot.fault), event: None }, index, options)
 }
 
 fn crash_file<'s>(
     target: &Target,
     snapshots: &'s Snapshots,
     report: &Report,
-    why: Option<String>,
+    event: Option<Event>,
 ) -> CrashFile<'s> {
     let mut snapshot = snapshots.snapshot.clone();
     snapshot.memory = memory(&snapshot, &target.memory());
@@ -86,7 +106,8 @@ fn crash_file<'s>(
         file.walked.extend(thread.id.map(|id| (id, frames)));
     }
     let said = report.app_info.iter().map(|info| (MessageKind::Abort, info.lines.join("\n")));
-    file.messages = said.chain(why.map(|why| (MessageKind::Other, why))).collect();
+    file.messages = said.collect();
+    file.event = event;
     (file.open_file_count, file.open_files) = target.open_files(MAX_OPEN_FILES);
     file.limits = target.resource_limits();
     file

@@ -31,6 +31,10 @@ pub enum WatchError {
         /// What the system says.
         source: io::Error,
     },
+    /// The core that came in could not be read.
+    Core(io::Error),
+    /// The process could not be captured.
+    Stacks(StacksError),
     /// Waiting for what happens failed.
     Wait(OsError),
 }
@@ -45,6 +49,8 @@ impl fmt::Display for WatchError {
                  forbidden by kernel.yama.ptrace_scope)"
             ),
             Self::Directory { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Core(error) => write!(f, "the core cannot be read: {error}"),
+            Self::Stacks(error) => error.fmt(f),
             Self::Wait(error) => error.fmt(f),
         }
     }
@@ -54,6 +60,8 @@ impl std::error::Error for WatchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Start { source, .. } | Self::Directory { source, .. } => Some(source),
+            Self::Core(source) => Some(source),
+            Self::Stacks(source) => Some(source),
             Self::Attach { source, .. } | Self::Wait(source) => Some(source),
         }
     }

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod core_pattern;
 mod error;
 mod file;
 mod followed;
@@ -21,5 +22,6 @@ mod signals;
 mod watcher;
 
 pub use backtrail_sys::linux::tracer::Exit;
+pub use core_pattern::keep_core;
 pub use error::WatchError;
 pub use watcher::{Cause, Kept, Options, Watched, watch};

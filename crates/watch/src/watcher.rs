@@ -6,6 +6,7 @@ use crate::followed::{self, Later};
 use crate::hang::HangWatch;
 use crate::signals;
 use backtrail_capture::Fault;
+use backtrail_capture::crash_file::format::Event as FileEvent;
 use backtrail_core::Avma;
 use backtrail_model::Detail;
 use backtrail_stacks::{StackOptions, Standing, standing};
@@ -221,25 +222,29 @@ impl Watcher<'_> {
             let number = u64::from(signal.unsigned_abs());
             Fault::of_signal(number, info.code, info.address.map(Avma::new), info.sender.map(u64::from))
         };
-        let (crashed, why) = match cause {
+        let (crashed, event) = match cause {
             Cause::Crash { signal } => (thread.map(|id| (id, fault(signal))), None),
             Cause::Hang(stood) => {
-                let why = format!("The first thread has not run for {} ms.", stood.as_millis());
-                (None, Some(why))
+                (None, Some(FileEvent::Hang(u64::try_from(stood.as_millis()).unwrap_or(u64::MAX))))
             }
             Cause::Exit(code) => {
-                let id = thread.map(|id| format!(" by thread {id}")).unwrap_or_default();
-                (None, Some(format!("The process ended with exit code {code}{id}.")))
+                let code = u64::from(code.unsigned_abs());
+                (None, Some(FileEvent::Exit { thread: thread.unwrap_or(pid), code }))
             }
         };
-        let mut options = StackOptions::default();
-        options.detail = Detail::Addresses;
-        options.cpu_window = Duration::ZERO;
-        let process = Standing { pid, registers, crashed, why };
-        let captured = standing(process, self.index, &options).map_err(KeepError::Capture)?;
+        let process = Standing { pid, registers, crashed, event };
+        let captured = standing(process, self.index, &options_of_stacks()).map_err(KeepError::Capture)?;
         file::keep(&self.options.directory, pid, &captured.file)
             .map_err(|(path, error)| KeepError::Write(path, error))
     }
+}
+
+/// Frames without names: those come when the file is read.
+pub(crate) fn options_of_stacks() -> StackOptions {
+    let mut options = StackOptions::default();
+    options.detail = Detail::Addresses;
+    options.cpu_window = Duration::ZERO;
+    options
 }
 
 /// The process of a thread; of one that is gone, itself.

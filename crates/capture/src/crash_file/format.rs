@@ -55,7 +55,29 @@ pub enum Kind {
     Frames = 16,
     /// The C++ exception that nobody caught: its type, and what it says.
     Exception = 17,
+    /// What happened where it is no crash.
+    Event = 18,
 }
+
+/// What happened where it is no crash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The first thread has not run for so many milliseconds.
+    Hang(u64),
+    /// This thread ends the process with this exit code.
+    Exit {
+        /// Its id.
+        thread: u32,
+        /// The exit code.
+        code: u64,
+    },
+}
+
+/// The numbers of [`Event`]s in the file.
+pub const EVENT_HANG: u8 = 1;
+/// See [`EVENT_HANG`].
+pub const EVENT_EXIT: u8 = 2;
 
 /// Who said a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

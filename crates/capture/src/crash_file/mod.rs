@@ -18,7 +18,7 @@ use backtrail_core::{AddrRange, Arch, Avma, Bias, FrameAddress, ImageId, Registe
 use fields::Fields;
 pub use write::write;
 use format::{
-    FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, MessageKind, SECTION_HEADER_BYTES,
+    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, MessageKind, SECTION_HEADER_BYTES,
     THREAD_CRASHED, VERSION,
 };
 use std::borrow::Cow;
@@ -34,6 +34,8 @@ pub struct CrashFile<'d> {
     pub messages: Vec<(MessageKind, String)>,
     /// The C++ exception that nobody caught: its type as the compiler mangles it, and what it says, which may be empty.
     pub exception: Option<(String, String)>,
+    /// What happened, where it is no crash.
+    pub event: Option<Event>,
     /// The program's notes, key and value, in the order in which it set them first.
     pub notes: Vec<(String, String)>,
     /// The program's breadcrumbs, oldest first: milliseconds since the handler was installed, and a text.
@@ -58,6 +60,7 @@ impl<'d> CrashFile<'d> {
             walked: Vec::new(),
             messages: Vec::new(),
             exception: None,
+            event: None,
             notes: Vec::new(),
             breadcrumbs: Vec::new(),
             open_files: Vec::new(),
@@ -199,6 +202,17 @@ impl<'d, 'l> Reader<'d, 'l> {
                 let size = fields.u16()?;
                 let name = Fields(fields.bytes(size.into())?).text();
                 file.exception = Some((name, fields.text()));
+            }
+            kind if kind == is(Kind::Event) => {
+                let (pid, time) = (fields.u32()?, fields.u64()?);
+                let (what, thread, value) = (fields.u8()?, fields.u32()?, fields.u64()?);
+                let process = &mut file.snapshot.process;
+                (process.pid, process.time) = (Some(pid.into()), Some(time));
+                file.event = match what {
+                    format::EVENT_HANG => Some(Event::Hang(value)),
+                    format::EVENT_EXIT => Some(Event::Exit { thread, code: value }),
+                    _ => None,
+                };
             }
             kind if kind == is(Kind::Limit) => {
                 let limit = (fields.u32()?, fields.u64()?, fields.u64()?);

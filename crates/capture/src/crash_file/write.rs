@@ -1,7 +1,7 @@
 //! Writing a crash file from outside of the process: of one that stands, or of a core.
 
 use super::format::{
-    EM_AARCH64, EM_X86_64, FRAME_RETURNS, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, NO_UPTIME, THREAD_CRASHED,
+    EM_AARCH64, EM_X86_64, EVENT_EXIT, EVENT_HANG, Event, FRAME_RETURNS, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, NO_UPTIME, THREAD_CRASHED,
     VERSION, checksum,
 };
 use super::{CrashFile, Thread};
@@ -54,6 +54,22 @@ pub fn write(file: &CrashFile<'_>) -> Result<Vec<u8>, Error> {
         let name = cut(name.as_bytes(), MAX_SECTION / 2);
         let size = u16::try_from(name.len()).unwrap_or(0);
         out.section(Kind::Exception, &[&size.to_le_bytes(), name, what.as_bytes()].concat());
+    }
+    if let Some(event) = file.event {
+        let (what, thread, value) = match event {
+            Event::Hang(milliseconds) => (EVENT_HANG, 0, milliseconds),
+            Event::Exit { thread, code } => (EVENT_EXIT, thread, code),
+        };
+        let process = &snapshot.process;
+        let pid = u32::try_from(process.pid.unwrap_or(0)).unwrap_or(0);
+        let content = [
+            &pid.to_le_bytes()[..],
+            &process.time.unwrap_or(0).to_le_bytes(),
+            &[what],
+            &thread.to_le_bytes(),
+            &value.to_le_bytes(),
+        ];
+        out.section(Kind::Event, &content.concat());
     }
     out.images(file);
     for piece in maps(&snapshot.mappings).as_bytes().chunks(PIECE) {

@@ -91,6 +91,24 @@ pub fn read<'d>(data: &'d [u8], program: Option<&[u8]>, limits: &Limits) -> Resu
     })
 }
 
+/// How many bytes of a core from its begin on have its headers and notes: those behind are memory. `None` where that cannot be
+/// told from the bytes that are there, which have the header and program headers or are too few.
+pub fn head_size(data: &[u8], limits: &Limits) -> Option<u64> {
+    let header = Header::parse(data, limits).ok()?;
+    let notes = header.segments.iter().filter(|segment| segment.kind == header::PT_NOTE);
+    notes.map(|segment| segment.offset.saturating_add(segment.file_size)).max()
+}
+
+/// The registers of each thread as the kernel lays them out (`pr_reg`), by thread ids.
+///
+/// # Errors
+/// As [`read`]'s.
+pub fn raw_registers<'d>(data: &'d [u8], limits: &Limits) -> Result<Vec<(u32, &'d [u8])>, Error> {
+    let header = Header::parse(data, limits)?;
+    let notes = notes::read(data, &header)?;
+    Ok(threads::raw_registers(&header, &notes, limits))
+}
+
 /// The program's path: its image's, else what the loader was told.
 fn name_executable(
     process: &mut crate::Process,

@@ -38,6 +38,21 @@ pub(super) fn read(
     threads
 }
 
+/// `pr_reg` of each thread that has all of it. Behind it stands `pr_fpvalid`, with padding on 64-bit machines.
+pub(super) fn raw_registers<'d>(
+    header: &Header,
+    notes: &[Note<'d>],
+    limits: &Limits,
+) -> Vec<(u32, &'d [u8])> {
+    let (layout, behind) = if header.is_64 { (LAYOUT_64, 8) } else { (LAYOUT_32, 4) };
+    let all = notes.iter().filter(|note| note.kind == NT_PRSTATUS && note.name == b"CORE" && !note.is_cut);
+    let one = |note: &Note<'d>| {
+        let end = note.data.len().checked_sub(behind)?;
+        Some((u32_at(note.data, layout.pid)?, note.data.get(layout.registers..end)?))
+    };
+    all.take(limits.threads).filter_map(one).collect()
+}
+
 /// The signal that was being delivered.
 pub(super) fn signal_of(note: &Note<'_>) -> Option<u16> {
     u16_at(note.data, SIGNAL_AT)

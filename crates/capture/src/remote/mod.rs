@@ -110,6 +110,7 @@ pub fn capture_standing(
             // What the kernel says of it is that it stands.
             let is_in_call = gregset::call(target.arch().family(), registers.bytes()).is_some();
             thread.state = if is_in_call { ThreadState::Sleeping } else { ThreadState::Running };
+            thread.waiting_in = None;
         }
     }
     let stopped = stop::copy_standing(target, &maps, options, registers, &facts);

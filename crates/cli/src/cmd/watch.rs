@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::render::report;
 use backtrail::{Analysis, Limits, Symbols};
 use backtrail_store::{Index, NoProgress, ScanOptions};
-use backtrail_watch::{Cause, Exit, Kept, Options, Watched, watch};
+use backtrail_watch::{Cause, Exit, Kept, Options, Watched, keep_core, watch};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The process needs nothing built in, and runs as fast as ever. It ends as it would have; the exit code is its own, 128 plus the
 /// number of the signal that ended it.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("watched").required(true).args(["process", "program"])))]
+#[command(group(clap::ArgGroup::new("watched").required(true).args(["process", "program", "core_pattern"])))]
 pub(crate) struct Watch {
     /// A process that runs, by its id.
     #[arg(value_name = "PID")]
@@ -28,6 +28,10 @@ pub(crate) struct Watch {
     /// A program to start, with its arguments.
     #[arg(last = true, value_name = "CMD")]
     program: Vec<OsString>,
+    /// Read a core from standard input, as the kernel's `core_pattern` gives it to a program, and keep a report in its place: of the
+    /// process with this id (`%P`). See docs/watch.md.
+    #[arg(long, value_name = "PID", conflicts_with_all = ["process", "program", "hang", "on_exit"])]
+    core_pattern: Option<u32>,
     /// The directory for crash files, which `symbolicate`, `explain` and `stacks` read.
     #[arg(short, long = "out", value_name = "DIR", default_value = ".")]
     out: PathBuf,
@@ -55,6 +59,9 @@ pub(crate) struct Watch {
 }
 
 pub(crate) fn run(args: &Watch, colour: Colour, console: &Console) -> Result<Outcome, Failure> {
+    if let Some(pid) = args.core_pattern {
+        return keep(args, pid, console);
+    }
     let mut options = Options::new(&args.out);
     options.hang = args.hang.map(Duration::from_millis);
     options.on_exit = args.on_exit;
@@ -80,6 +87,20 @@ pub(crate) fn run(args: &Watch, colour: Colour, console: &Console) -> Result<Out
         Exit::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
         Exit::Signal(signal) => u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX),
     }))
+}
+
+/// Nobody looks at what this prints: the report is for later.
+fn keep(args: &Watch, pid: u32, console: &Console) -> Result<Outcome, Failure> {
+    let index = Index::scan(&args.symbols, &ScanOptions::default(), &NoProgress);
+    let path = keep_core(&mut console.stdin(), pid, &args.out, &index);
+    let path = path.map_err(|error| Failure::Input(error.to_string()))?;
+    console.warn(format_args!("process {pid} crashed; the report is {}", path.display()));
+    let sent = std::fs::read(&path).map_err(|error| error.to_string()).and_then(|bytes| send(args, &bytes));
+    if let Err(problem) = sent {
+        console.warn(format_args!("{}: {problem}", path.display()));
+        return Ok(Outcome::Incomplete);
+    }
+    Ok(Outcome::Done)
 }
 
 /// Tells of a report: on standard error, since standard output is the program's.

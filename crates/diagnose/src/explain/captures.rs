@@ -68,8 +68,9 @@ const C_LIBRARY: [(&str, &str, &str, &str, &str); 3] = [
 
 /// What glibc wrote down before it called abort().
 pub(super) fn c_library_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let is_libc = |place: &str| place.contains("(libc.so") || place.contains("(libc-2.");
-    if facts.report.source != Source::ElfCore {
+    // A crash file's writer is asked for what the C library says, and does not know by which name it is loaded.
+    let is_libc = |place: &str| ["(libc.so", "(libc-2.", "(libc)"].iter().any(|name| place.contains(name));
+    if !matches!(facts.report.source, Source::ElfCore | Source::CrashFile | Source::Process) {
         return false;
     }
     let Some(said) = facts.said.iter().find(|said| is_libc(&said.place)) else { return false };

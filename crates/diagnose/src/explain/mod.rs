@@ -43,6 +43,7 @@ pub(crate) mod thrown;
 mod trap;
 mod waits;
 mod watchdog;
+mod watched;
 pub(crate) mod words;
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 54] = [
+static LEADING: [Leading; 56] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -104,6 +105,8 @@ static LEADING: [Leading; 54] = [
     leading("metrickit", events::metrickit::explain),
     leading("other-kind", events::other::explain),
     leading("simulated", kills::simulated),
+    leading("watched-hang", watched::hang),
+    leading("failing-exit", watched::failing_exit),
     leading("resource", resource::exceeded),
     leading("guard", guard::violated),
     leading("killed", kills::killed),

@@ -43,6 +43,13 @@ pub struct RawRegisters {
 }
 
 impl RawRegisters {
+    /// Bytes in that layout, from elsewhere (`pr_reg` of a core's note). `None` of more than any architecture has.
+    pub fn of(registers: &[u8]) -> Option<Self> {
+        let mut bytes = [0; MAX_REGISTERS];
+        bytes.get_mut(..registers.len())?.copy_from_slice(registers);
+        Some(Self { bytes, size: registers.len() })
+    }
+
     /// The kernel's bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.size).unwrap_or_default()

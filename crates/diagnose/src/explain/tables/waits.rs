@@ -42,7 +42,7 @@ const LOCK: &str =
     "Find out who held the lock: look for a thread that is inside code guarded by it and waits itself.";
 
 /// The table; the first that fits counts, so the callers that say more stand before the system calls that they make.
-pub(crate) static WAITS: [Wait; 15] = [
+pub(crate) static WAITS: [Wait; 17] = [
     Wait {
         functions: &["__CFRunLoopServiceMachPort", "-[UIEventFetcher threadMain]"],
         what: "the next event in its run loop (idle)",
@@ -91,12 +91,22 @@ pub(crate) static WAITS: [Wait; 15] = [
             "-[NSLock lock]",
             "-[NSRecursiveLock lock]",
             "objc_sync_enter",
+            "___pthread_mutex_lock",
+            "__GI___pthread_mutex_lock",
+            "__lll_lock_wait",
+            "__GI___lll_lock_wait",
         ],
         "a mutex",
         LOCK,
     ),
     wait(
-        &["__psynch_rw_rdlock", "__psynch_rw_wrlock", "_pthread_rwlock_lock_slow"],
+        &[
+            "__psynch_rw_rdlock",
+            "__psynch_rw_wrlock",
+            "_pthread_rwlock_lock_slow",
+            "___pthread_rwlock_rdlock",
+            "___pthread_rwlock_wrlock",
+        ],
         "a read-write lock",
         LOCK,
     ),
@@ -173,6 +183,9 @@ pub(crate) static WAITS: [Wait; 15] = [
             "__psynch_cvwait",
             "pthread_cond_wait",
             "_pthread_cond_wait",
+            "___pthread_cond_wait",
+            "__pthread_cond_wait_common",
+            "___pthread_cond_timedwait64",
             "-[NSCondition wait]",
             "-[NSConditionLock lockWhenCondition:]",
         ],
@@ -186,6 +199,9 @@ pub(crate) static WAITS: [Wait; 15] = [
             "nanosleep",
             "usleep",
             "sleep",
+            "clock_nanosleep",
+            "__clock_nanosleep",
+            "__GI___clock_nanosleep",
             "+[NSThread sleepForTimeInterval:]",
         ],
         what: "time to pass (sleep)",
@@ -194,7 +210,7 @@ pub(crate) static WAITS: [Wait; 15] = [
         by: By::Time,
     },
     wait(
-        &["__ulock_wait_pthread_join", "pthread_join", "_pthread_join"],
+        &["__ulock_wait_pthread_join", "pthread_join", "_pthread_join", "__pthread_clockjoin_ex"],
         "another thread's end",
         "Do not join threads on the main thread.",
     ),
@@ -203,5 +219,23 @@ pub(crate) static WAITS: [Wait; 15] = [
         "a message from another process",
         "who sends the message",
         "Find the system service that the calling frames talk to, and call it off the main thread.",
+    ),
+    Wait {
+        functions: &["epoll_wait", "__GI_epoll_wait", "__epoll_wait", "__GI___poll", "__poll", "__GI___select"],
+        what: "the next event (idle)",
+        idle: true,
+        advice: "",
+        by: By::Outside("an event"),
+    },
+    // glibc's waits for threads end in these; the frames behind them, where there are any, said more.
+    wait(
+        &[
+            "__futex_abstimed_wait_common64",
+            "__futex_abstimed_wait_common",
+            "__GI___futex_abstimed_wait_cancelable64",
+            "futex_wait",
+        ],
+        "another thread (a futex)",
+        "Look at the frames that call it: which lock, condition or semaphore it is.",
     ),
 ];
