@@ -75,7 +75,12 @@ pub fn images_of(pid: u32, index: &Index) -> Result<Captured, StacksError> {
 }
 
 /// Walks what was captured.
-pub(crate) fn walk(target: &Target, snapshots: &Snapshots, index: &Index, options: &StackOptions) -> Captured {
+pub(crate) fn walk(
+    target: &Target,
+    snapshots: &Snapshots,
+    index: &Index,
+    options: &StackOptions,
+) -> Captured {
     let live = Live { target, maps: &snapshots.maps, index, left: AtomicU64::new(MAX_COPIED) };
     let workers = remote::workers();
     let walk = || live.walk(&snapshots.snapshot, options, workers);

@@ -82,7 +82,11 @@ pub fn dumping(
     let registers = raw.into_iter().filter_map(|(id, raw)| Some((id, RawRegisters::of(raw)?))).collect();
     // The kernel writes the thread that crashed first.
     let crashed = snapshot.threads.first().and_then(|thread| u32::try_from(thread.id?).ok());
-    standing(Standing { pid, registers: &registers, crashed: crashed.zip(snapshot.fault), event: None }, index, options)
+    standing(
+        Standing { pid, registers: &registers, crashed: crashed.zip(snapshot.fault), event: None },
+        index,
+        options,
+    )
 }
 
 fn crash_file<'s>(

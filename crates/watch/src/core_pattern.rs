@@ -20,12 +20,18 @@ const FIRST: u64 = 64 << 10;
 ///
 /// # Errors
 /// Where no core comes in, the process is gone, or the file cannot be written.
-pub fn keep_core(core: &mut dyn Read, pid: u32, directory: &Path, index: &Index) -> Result<PathBuf, WatchError> {
+pub fn keep_core(
+    core: &mut dyn Read,
+    pid: u32,
+    directory: &Path,
+    index: &Index,
+) -> Result<PathBuf, WatchError> {
     std::fs::create_dir_all(directory)
         .map_err(|source| WatchError::Directory { path: directory.to_owned(), source })?;
     let head = head(core).map_err(WatchError::Core)?;
     let captured = dumping(pid, &head, index, &options_of_stacks()).map_err(WatchError::Stacks)?;
-    file::keep(directory, pid, &captured.file).map_err(|(path, source)| WatchError::Directory { path, source })
+    file::keep(directory, pid, &captured.file)
+        .map_err(|(path, source)| WatchError::Directory { path, source })
 }
 
 /// The headers and notes of a core.

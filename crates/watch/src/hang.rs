@@ -1,6 +1,7 @@
 //! When a process hangs: its first thread has not run for a while.
 
-use backtrail_capture::procfs::parse_schedstat;
+use backtrail_capture::ThreadState;
+use backtrail_capture::procfs::{Stat, parse_schedstat};
 use std::time::{Duration, Instant};
 
 /// Looks whether the first thread of a process runs.
@@ -12,11 +13,12 @@ pub(crate) struct HangWatch {
     since: Option<(u64, Instant)>,
     /// Whether this hang was told of.
     is_told: bool,
+    was_stopped: bool,
 }
 
 impl HangWatch {
     pub(crate) fn new(pid: u32, limit: Duration) -> Self {
-        Self { pid, limit, since: None, is_told: false }
+        Self { pid, limit, since: None, is_told: false, was_stopped: false }
     }
 
     /// How often to look. Each look costs some microseconds.
@@ -26,11 +28,25 @@ impl HangWatch {
 
     /// Whether it hangs now, and has not been told to since it last ran: for how long it has not run.
     pub(crate) fn look(&mut self) -> Option<Duration> {
-        let ran = std::fs::read(format!("/proc/{0}/task/{0}/schedstat", self.pid)).ok()?;
+        let read = |name: &str| std::fs::read(format!("/proc/{0}/task/{0}/{name}", self.pid)).ok();
+        // Somebody stopped it (`SIGSTOP`): that is no hang.
+        if read("stat")
+            .and_then(|stat| Stat::parse(&stat))
+            .is_none_or(|stat| stat.state == ThreadState::Stopped)
+        {
+            self.since = None;
+            return None;
+        }
+        let ran = read("schedstat")?;
         self.saw(parse_schedstat(&ran)?, Instant::now())
     }
 
     fn saw(&mut self, ran: u64, now: Instant) -> Option<Duration> {
+        if std::mem::take(&mut self.was_stopped)
+            && let Some((before, _)) = &mut self.since
+        {
+            *before = ran;
+        }
         let since = match self.since {
             Some((before, since)) if before == ran => since,
             _ => {
@@ -47,12 +63,9 @@ impl HangWatch {
         Some(stood)
     }
 
-    /// It was stopped for a report, and ran for that: this is the same hang.
+    /// It was stopped for a report: it runs some microseconds to wait again for the same, which is the same hang.
     pub(crate) fn was_stopped(&mut self) {
-        let ran = std::fs::read(format!("/proc/{0}/task/{0}/schedstat", self.pid));
-        if let (Some((before, _)), Some(ran)) = (&mut self.since, ran.ok().and_then(|ran| parse_schedstat(&ran))) {
-            *before = ran;
-        }
+        self.was_stopped = true;
     }
 }
 
@@ -70,8 +83,10 @@ mod tests {
         assert_eq!(watch.saw(6, at(110)), None, "it ran");
         assert_eq!(watch.saw(6, at(200)), None);
         assert_eq!(watch.saw(6, at(220)), Some(Duration::from_millis(110)));
-        assert_eq!(watch.saw(6, at(900)), None, "told already");
-        assert_eq!(watch.saw(7, at(950)), None);
-        assert_eq!(watch.saw(7, at(1060)), Some(Duration::from_millis(110)));
+        watch.was_stopped();
+        assert_eq!(watch.saw(7, at(400)), None, "it ran to wait for the same");
+        assert_eq!(watch.saw(7, at(900)), None, "told already");
+        assert_eq!(watch.saw(8, at(950)), None);
+        assert_eq!(watch.saw(8, at(1060)), Some(Duration::from_millis(110)));
     }
 }

@@ -3,7 +3,8 @@
 use std::fs;
 
 /// Signals whose default is to end the process with a core dump. signal(7).
-const CORE: [i32; 10] = [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS];
+const CORE: [i32; 10] =
+    [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS];
 const SIGQUIT: i32 = 3;
 const SIGILL: i32 = 4;
 const SIGTRAP: i32 = 5;
@@ -19,7 +20,9 @@ const SIGSYS: i32 = 31;
 /// neither handles nor ignores it. Of a fault that cannot be handled or ignored (it was blocked, or came inside of the handler) the
 /// kernel has taken the handler away by now.
 pub(crate) fn is_crash(thread: u32, signal: i32) -> bool {
-    CORE.contains(&signal) && fs::read_to_string(format!("/proc/{thread}/status")).is_ok_and(|status| is_default(&status, signal))
+    CORE.contains(&signal)
+        && fs::read_to_string(format!("/proc/{thread}/status"))
+            .is_ok_and(|status| is_default(&status, signal))
 }
 
 /// By the masks of `/proc/TID/status`. proc(5).

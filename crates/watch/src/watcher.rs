@@ -11,6 +11,7 @@ use backtrail_core::Avma;
 use backtrail_model::Detail;
 use backtrail_stacks::{StackOptions, Standing, standing};
 use backtrail_store::Index;
+use backtrail_sys::linux::Interrupts;
 use backtrail_sys::linux::ptrace::RawRegisters;
 use backtrail_sys::linux::tracer::{Event, Exit, Tracer};
 use std::collections::{HashMap, HashSet};
@@ -79,7 +80,8 @@ pub struct Kept {
 /// Watches until the process and its children have ended, and says how the process did; `tell` gets each report. Files of images
 /// that unwinding needs are looked for in `index`, in the system's debug directories and where the process has them.
 ///
-/// The calling thread blocks `SIGCHLD` from here on. It has to have no children that it waits for itself.
+/// The calling thread has to have no children that it waits for itself: their ends are taken for those of what is watched. A hang
+/// is looked for by help of a real-time signal that nothing handles.
 ///
 /// # Errors
 /// Where the program cannot be started or the process cannot be followed.
@@ -139,13 +141,18 @@ impl Watcher<'_> {
     fn run(mut self) -> Result<Exit, WatchError> {
         const ECHILD: i32 = 10;
         let mut looked = Instant::now();
+        let pause = self.hang.as_ref().map(HangWatch::pause);
+        let interrupts = pause.map(Interrupts::every).transpose().map_err(WatchError::Wait)?;
         loop {
             let happened = match self.later.next() {
                 Some(happened) => Some(happened),
-                None => match self.tracer.wait(self.hang.as_ref().map(HangWatch::pause)) {
+                None => match self.tracer.wait() {
                     Ok(happened) => happened,
                     // Nothing is left to be followed.
-                    Err(error) if error.number == ECHILD => return Ok(self.ended.unwrap_or(Exit::Code(0))),
+                    Err(error) if error.number == ECHILD => {
+                        drop(interrupts);
+                        return Ok(self.ended.unwrap_or(Exit::Code(0)));
+                    }
                     Err(error) => return Err(WatchError::Wait(error)),
                 },
             };

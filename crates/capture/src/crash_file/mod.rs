@@ -16,12 +16,12 @@ use crate::{
 };
 use backtrail_core::{AddrRange, Arch, Avma, Bias, FrameAddress, ImageId, Register, Registers, Svma};
 use fields::Fields;
-pub use write::write;
 use format::{
-    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, MessageKind, SECTION_HEADER_BYTES,
-    THREAD_CRASHED, VERSION,
+    Event, FRAME_RETURNS, HEADER_BYTES, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, MessageKind,
+    SECTION_HEADER_BYTES, THREAD_CRASHED, VERSION,
 };
 use std::borrow::Cow;
+pub use write::write;
 
 /// A crash file, read.
 #[derive(Clone, Debug)]
@@ -203,17 +203,7 @@ impl<'d, 'l> Reader<'d, 'l> {
                 let name = Fields(fields.bytes(size.into())?).text();
                 file.exception = Some((name, fields.text()));
             }
-            kind if kind == is(Kind::Event) => {
-                let (pid, time) = (fields.u32()?, fields.u64()?);
-                let (what, thread, value) = (fields.u8()?, fields.u32()?, fields.u64()?);
-                let process = &mut file.snapshot.process;
-                (process.pid, process.time) = (Some(pid.into()), Some(time));
-                file.event = match what {
-                    format::EVENT_HANG => Some(Event::Hang(value)),
-                    format::EVENT_EXIT => Some(Event::Exit { thread, code: value }),
-                    _ => None,
-                };
-            }
+            kind if kind == is(Kind::Event) => return self.event(fields),
             kind if kind == is(Kind::Limit) => {
                 let limit = (fields.u32()?, fields.u64()?, fields.u64()?);
                 push(&mut file.limits, limit, limits.notes);
@@ -245,6 +235,19 @@ impl<'d, 'l> Reader<'d, 'l> {
         let address = (has_address != 0).then_some(Avma::new(address));
         let sender = (sender != 0).then_some(sender.into());
         self.file.snapshot.fault = Some(Fault::of_signal(number, code, address, sender));
+        Some(())
+    }
+
+    fn event(&mut self, mut fields: Fields<'d>) -> Option<()> {
+        let (pid, time) = (fields.u32()?, fields.u64()?);
+        let (what, thread, value) = (fields.u8()?, fields.u32()?, fields.u64()?);
+        let process = &mut self.file.snapshot.process;
+        (process.pid, process.time) = (Some(pid.into()), Some(time));
+        self.file.event = match what {
+            format::EVENT_HANG => Some(Event::Hang(value)),
+            format::EVENT_EXIT => Some(Event::Exit { thread, code: value }),
+            _ => None,
+        };
         Some(())
     }
 

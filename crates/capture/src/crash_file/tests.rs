@@ -140,3 +140,63 @@ fn an_exception_has_a_type_and_may_have_words() {
     assert_eq!(with(b"\x09\0i"), (None, 1));
     assert_eq!(with(b"\x09"), (None, 1));
 }
+
+#[test]
+fn what_was_read_is_written_again_byte_by_byte_alike() {
+    let mut sections = whole();
+    let last = sections.len() - 1;
+    let image = {
+        let mut content = [0x1000_u64, 0x9000, 0x1000].map(u64::to_le_bytes).concat();
+        content.extend([IMAGE_PROGRAM, 3, 0xab, 0xcd, 0xef]);
+        content.extend(b"/usr/bin/orders");
+        content
+    };
+    let more = [
+        section(Kind::Program as u32, b"/usr/bin/orders"),
+        section(Kind::System as u32, b"Linux 6.1"),
+        section(Kind::Image as u32, &image),
+        section(Kind::Maps as u32, b"1000-9000 r-xp 0 00:00 0 /usr/bin/orders\n"),
+        section(Kind::Memory as u32, &[&0x7000_u64.to_le_bytes()[..], &[7; 100]].concat()),
+        section(Kind::Breadcrumb as u32, &[&5_u64.to_le_bytes()[..], b"loaded"].concat()),
+        section(Kind::Message as u32, b"\x01free(): invalid pointer"),
+        section(Kind::Exception as u32, b"\x02\0Xywhat"),
+        section(Kind::Limit as u32, &[&7_u32.to_le_bytes()[..], &[1; 16]].concat()),
+        section(Kind::OpenFile as u32, &[&2_u32.to_le_bytes()[..], b"/dev/null"].concat()),
+        section(Kind::OpenFiles as u32, &3_u32.to_le_bytes()),
+        section(Kind::Missing as u32, b"2 threads were left out"),
+    ];
+    sections.splice(last..last, more);
+    let first = sections.concat();
+    let read_first = read(&first, &Limits::default()).unwrap();
+    let second = write(&read_first).unwrap();
+    let read_second = read(&second, &Limits::default()).unwrap();
+    assert!(read_second.is_whole);
+    assert_eq!(format!("{read_first:?}"), format!("{read_second:?}"));
+    assert_eq!(second, write(&read_second).unwrap());
+    assert_eq!(second.len(), first.len(), "nothing was left out");
+}
+
+#[test]
+fn what_is_no_crash_has_its_event() {
+    for event in [Event::Hang(1500), Event::Exit { thread: 9, code: 3 }] {
+        let whole = whole().concat();
+        let mut file = read(&whole, &Limits::default()).unwrap();
+        (file.event, file.snapshot.fault, file.uptime) = (Some(event), None, None);
+        let data = write(&file).unwrap();
+        let again = read(&data, &Limits::default()).unwrap();
+        assert_eq!((again.event, again.snapshot.process.pid), (Some(event), Some(7)));
+        assert!(again.snapshot.fault.is_none());
+        assert_eq!(again.snapshot.process.time, Some(1_700_000_000));
+    }
+}
+
+#[test]
+fn a_report_that_was_written_from_outside_has_no_uptime() {
+    let whole = whole().concat();
+    let mut file = read(&whole, &Limits::default()).unwrap();
+    file.uptime = None;
+    let data = write(&file).unwrap();
+    assert_eq!(read(&data, &Limits::default()).unwrap().uptime, None);
+    file.snapshot.arch = Arch::Arm;
+    assert!(write(&file).unwrap_err().to_string().contains("expected x86_64 or aarch64"));
+}

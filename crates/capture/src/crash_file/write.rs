@@ -1,8 +1,8 @@
 //! Writing a crash file from outside of the process: of one that stands, or of a core.
 
 use super::format::{
-    EM_AARCH64, EM_X86_64, EVENT_EXIT, EVENT_HANG, Event, FRAME_RETURNS, IMAGE_PROGRAM, Kind, MAGIC, MAX_SECTION, NO_UPTIME, THREAD_CRASHED,
-    VERSION, checksum,
+    EM_AARCH64, EM_X86_64, EVENT_EXIT, EVENT_HANG, Event, FRAME_RETURNS, IMAGE_PROGRAM, Kind, MAGIC,
+    MAX_SECTION, NO_UPTIME, THREAD_CRASHED, VERSION, checksum,
 };
 use super::{CrashFile, Thread};
 use crate::elf_core::signals;

@@ -30,6 +30,7 @@ mod target;
 mod thread_info;
 mod usage;
 
+pub use backtrail_sys::linux::ptrace::RawRegisters;
 pub use deadlock::Deadlock;
 pub use error::Error;
 pub use lock_wait::{LockHolder, LockWait};
@@ -41,7 +42,6 @@ pub use processors::{CpuAvoidance, workers};
 pub use stop::Stops;
 pub use target::Target;
 pub use thread_info::{StackCopyMethod, ThreadInfo};
-pub use backtrail_sys::linux::ptrace::RawRegisters;
 pub use usage::Usage;
 
 use crate::gregset;

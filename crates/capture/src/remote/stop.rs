@@ -71,6 +71,7 @@ pub(super) fn run(
 }
 
 /// What was copied of a thread while it stood.
+#[derive(Clone, Copy)]
 struct CopiedStack {
     arch: Arch,
     place: Option<(AddrRange<Avma>, bool)>,
@@ -352,9 +353,10 @@ impl<'t> Work<'t> {
         CopiedStack { arch, place, size, copied, futex: self.futex(arch, raw) }
     }
 
-    fn copied_alone(&mut self, stopped_for: Duration, raw: &RawRegisters, copied: CopiedStack) -> Outcome {
-        let stack = self.arena.keep(copied.size, copied.copied);
-        self.copied(stopped_for, copied.arch, raw, copied.futex, copied.place, stack)
+    fn copied_alone(&mut self, stopped_for: Duration, raw: &RawRegisters, stack: CopiedStack) -> Outcome {
+        let CopiedStack { arch, place, size, copied, futex } = stack;
+        let stack = self.arena.keep(size, copied);
+        self.copied(stopped_for, arch, raw, futex, place, stack)
     }
 
     /// What lies around the word that a stopped thread waits for in `futex`; also where the kernel may have begun that call anew.

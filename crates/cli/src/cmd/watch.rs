@@ -108,7 +108,9 @@ fn show(kept: &Kept, args: &Watch, symbols: &Symbols, colour: Colour, console: &
     let pid = kept.pid;
     let what = match kept.cause {
         Cause::Crash { signal } => format!("process {pid} crashed by signal {signal}"),
-        Cause::Hang(stood) => format!("process {pid} hangs: its first thread has not run for {} ms", stood.as_millis()),
+        Cause::Hang(stood) => {
+            format!("process {pid} hangs: its first thread has not run for {} ms", stood.as_millis())
+        }
         Cause::Exit(code) => format!("process {pid} ends with exit code {code}"),
         _ => format!("process {pid}"),
     };
@@ -123,10 +125,17 @@ fn show(kept: &Kept, args: &Watch, symbols: &Symbols, colour: Colour, console: &
     }
 }
 
-fn read(path: &Path, args: &Watch, symbols: &Symbols, colour: Colour, console: &Console) -> Result<(), String> {
+fn read(
+    path: &Path,
+    args: &Watch,
+    symbols: &Symbols,
+    colour: Colour,
+    console: &Console,
+) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     if !args.quiet {
-        let analysis = Analysis::new(&bytes, symbols, &Limits::default()).map_err(|error| error.to_string())?;
+        let analysis =
+            Analysis::new(&bytes, symbols, &Limits::default()).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         let written = report::write(&mut Text::new(&mut out, colour.style(console, false)), &analysis);
         written.map_err(|error| error.to_string())?;

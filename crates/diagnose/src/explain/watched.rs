@@ -14,7 +14,9 @@ pub(super) fn hang(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let lasted = time.map(|time| format!(" for {time}")).unwrap_or_default();
     draft.lead(
         format!("Hang: the first thread did not run{lasted}"),
-        format!("The first thread neither ran nor began another wait{lasted}. The process did not crash for it."),
+        format!(
+            "The first thread neither ran nor began another wait{lasted}. The process did not crash for it."
+        ),
     );
     main_thread_activity(facts, draft);
     releasers(facts, draft);

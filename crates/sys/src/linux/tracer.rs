@@ -11,7 +11,6 @@ use std::io::{Read as _, Write as _};
 use std::marker::PhantomData;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
-use std::time::Duration;
 
 /// Follows processes.
 #[derive(Debug)]
@@ -63,8 +62,6 @@ const EVENT_STOP: i32 = 128;
 
 impl Tracer {
     /// `sees_ends` makes threads stand before their end, which costs some microseconds each.
-    ///
-    /// `SIGCHLD` is blocked in the calling thread from here on, so that [`Tracer::wait`] can wait for it.
     pub fn new(sees_ends: bool) -> Self {
         let mut options = libc::PTRACE_O_TRACECLONE
             | libc::PTRACE_O_TRACEFORK
@@ -73,9 +70,6 @@ impl Tracer {
         if sees_ends {
             options |= libc::PTRACE_O_TRACEEXIT;
         }
-        let set = child_signal();
-        // SAFETY: `set` is initialized and lives until the call is over; no old mask is asked for.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         Self { options, not_send: PhantomData }
     }
 
@@ -156,21 +150,12 @@ impl Tracer {
         Ok(known.len())
     }
 
-    /// What happened to a thread, of any process that is followed. `None` after `limit` without anything.
+    /// What happened to a thread, of any process that is followed. `None` where a signal interrupted the wait: see [`Interrupts`].
     ///
     /// # Errors
     /// `ECHILD` where nothing is followed any more.
-    pub fn wait(&self, limit: Option<Duration>) -> Result<Option<(u32, Event)>, OsError> {
-        loop {
-            match wait_for(-1, libc::WNOHANG) {
-                Ok(Some(happened)) => return Ok(Some(happened)),
-                Ok(None) => {}
-                Err(error) => return Err(error),
-            }
-            if !wait_for_child_signal(limit) && limit.is_some() {
-                return Ok(None);
-            }
-        }
+    pub fn wait(&self) -> Result<Option<(u32, Event)>, OsError> {
+        wait_for(-1, 0)
     }
 
     /// What happened to one thread, without waiting for it.
@@ -245,34 +230,11 @@ fn pid(id: u32) -> libc::pid_t {
     libc::pid_t::try_from(id).unwrap_or(libc::pid_t::MAX)
 }
 
-fn child_signal() -> libc::sigset_t {
-    // SAFETY: a structure of numbers, which `sigemptyset` sets.
-    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` lives until the calls are over, and the signal is one.
-    unsafe {
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-    }
-    set
-}
-
-/// Whether `SIGCHLD` came in time. Other signals that interrupt this count as if it had.
-fn wait_for_child_signal(limit: Option<Duration>) -> bool {
-    let set = child_signal();
-    let time = limit.map(|limit| libc::timespec {
-        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: limit.subsec_nanos().into(),
-    });
-    let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
-    // SAFETY: `set` and the time behind `time`, where there is one, live until the call is over.
-    let got = unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), time) };
-    got != -1 || OsError::last("sigtimedwait").number != libc::EAGAIN
-}
-
+/// Only of what the calling thread follows: other threads of the process may follow others, and have children of their own.
 fn wait_for(id: libc::pid_t, flags: libc::c_int) -> Result<Option<(u32, Event)>, OsError> {
     let mut status = 0;
     // SAFETY: `status` is a place for one number, and lives until the call is over.
-    let found = unsafe { libc::waitpid(id, &raw mut status, libc::__WALL | flags) };
+    let found = unsafe { libc::waitpid(id, &raw mut status, libc::__WALL | libc::__WNOTHREAD | flags) };
     match found {
         0 => Ok(None),
         -1 if OsError::last("waitpid").number == libc::EINTR => Ok(None),
@@ -282,7 +244,11 @@ fn wait_for(id: libc::pid_t, flags: libc::c_int) -> Result<Option<(u32, Event)>,
 }
 
 fn exit(status: libc::c_int) -> Exit {
-    if libc::WIFSIGNALED(status) { Exit::Signal(libc::WTERMSIG(status)) } else { Exit::Code(libc::WEXITSTATUS(status)) }
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
+    }
 }
 
 fn event(id: libc::pid_t, status: libc::c_int) -> Event {

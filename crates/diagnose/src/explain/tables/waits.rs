@@ -221,7 +221,14 @@ pub(crate) static WAITS: [Wait; 17] = [
         "Find the system service that the calling frames talk to, and call it off the main thread.",
     ),
     Wait {
-        functions: &["epoll_wait", "__GI_epoll_wait", "__epoll_wait", "__GI___poll", "__poll", "__GI___select"],
+        functions: &[
+            "epoll_wait",
+            "__GI_epoll_wait",
+            "__epoll_wait",
+            "__GI___poll",
+            "__poll",
+            "__GI___select",
+        ],
         what: "the next event (idle)",
         idle: true,
         advice: "",
