@@ -36,10 +36,10 @@ pub fn process(pid: u32, index: &Index, options: &StackOptions) -> Result<Captur
         captured = walk(&target, &snapshots, index, options);
     }
     let window = options.cpu_window;
-    if window > Duration::ZERO {
-        if let Some(usage) = snapshots.usage.take() {
-            usage.finish(&target, window, &mut snapshots.threads);
-        }
+    if window > Duration::ZERO
+        && let Some(usage) = snapshots.usage.take()
+    {
+        usage.finish(&target, window, &mut snapshots.threads);
     }
     add_notes(&mut captured.report, &snapshots);
     let locks = Locks::new(&snapshots.threads);

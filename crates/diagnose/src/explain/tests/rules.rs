@@ -54,6 +54,14 @@ const ABORT: &str =
 const READ: &str = "esr=0x92000006";
 const WRITE_DENIED: &str = "esr=0x9200004f";
 
+/// What `backtrail watch` keeps of a process that did not crash.
+fn watched(event: &str, key: &str, value: &str) -> Build {
+    let build = report("", "").field(key, value);
+    build.with(|report| {
+        (report.source, report.exception, report.event) = (Source::CrashFile, None, Some(event.to_owned()));
+    })
+}
+
 /// What a reporter inside of the app states of an exception with the reason `why`.
 fn thrown(runtime: ThrowingRuntime, name: &str, is_handled: bool) -> Build {
     let thrown =
@@ -238,6 +246,19 @@ fn ended() -> Vec<Case> {
             crash("SIGKILL").termination("RUNNINGBOARD", 0xdead_10cc, ""),
             "Killed for holding a file lock while being suspended (0xdead10cc)",
             &["no stack shows a database"],
+        ),
+        case(
+            "watched-hang",
+            watched("hang", "Time without running", "1500 ms")
+                .frames("libc.so.6 __lll_lock_wait\nlibc.so.6 ___pthread_mutex_lock\nDemo need\nDemo main"),
+            "Hang: the first thread did not run for 1500 ms",
+            &["waiting for a mutex"],
+        ),
+        case(
+            "failing-exit",
+            watched("exit", "Exit code", "3").frames(APP),
+            "The process ended with exit code 3",
+            &["nothing crashed"],
         ),
         case(
             "launch-hang",
@@ -510,6 +531,25 @@ fn negative() -> Vec<(&'static str, Case)> {
             ),
         ),
         ("sent-signal", case("unmapped", report("EXC_BAD_ACCESS", "SIGSEGV").codes("SEGV_MAPERR at 0x600fbeb80").frames(APP), "Bad pointer", &[])),
+        // Apple's hangs, and crashes that were kept, have rules of their own.
+        (
+            "watched-hang",
+            case(
+                "anything",
+                watched("hang", "Time without running", "9 ms").with(|report| report.source = Source::default()),
+                "The report does not tell what happened",
+                &[],
+            ),
+        ),
+        (
+            "failing-exit",
+            case(
+                "anything",
+                watched("exit", "Exit code", "3").with(|report| report.event = None),
+                "The report does not tell what happened",
+                &[],
+            ),
+        ),
         ("launch-hang", case("signal", crash("SIGQUIT").frames(APP), "Ended by a supervising process", &[])),
         (
             "client-bug",
