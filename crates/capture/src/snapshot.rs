@@ -1,6 +1,5 @@
 //! The facts of one moment.
 
-use crate::elf_core::signals;
 use crate::{Mapping, Memory};
 use backtrail_core::{AddrRange, Arch, Avma, Bias, ImageId, Registers};
 
@@ -75,19 +74,6 @@ pub struct Fault {
     pub address: Option<Avma>,
     /// The id of the process that sent the signal, where one did and the capture says which.
     pub sender: Option<u64>,
-}
-
-impl Fault {
-    /// A signal of Linux with its `si_code`, the address that it is about, and the process that sent it.
-    pub fn of_signal(number: u64, code: i32, address: Option<Avma>, sender: Option<u64>) -> Self {
-        Self {
-            name: signals::name_of(number),
-            number,
-            code: Some(signals::code_name(number, code)),
-            address,
-            sender,
-        }
-    }
 }
 
 /// One thread.

@@ -82,23 +82,41 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
     section("Open files", file.open_files.iter().map(|(number, name)| format!("{number}: {name}")).collect());
 }
 
-/// The saved stack may end before the thread's does. The handler walked all of it, by the same tables but without the files:
-/// where it came further along the same callers, what it has beyond them is taken.
+/// The file's writer walked all of the stack, by the tables of what was mapped. Here the saved stack may end before, or the files
+/// with these tables may be missing, so that callers are guessed. Where it came further along the callers that are sure here, what it
+/// found is taken.
 fn lengthen(thread: &mut Thread, walked: &[FrameAddress]) {
-    let known = thread.frames.iter().filter(|frame| !frame.inlined).filter_map(|frame| frame.address);
-    let known: Vec<_> = known.collect();
+    let sure = thread.frames.iter().take_while(|frame| is_sure(frame.trust)).count();
+    let known = thread.frames.iter().take(sure).filter(|frame| !frame.inlined);
+    let known: Vec<_> = known.filter_map(|frame| frame.address).collect();
     let is_same = known.iter().zip(walked).all(|(here, there)| here.raw() == there.raw());
     if !is_same || walked.len() <= known.len() {
         return;
     }
+    thread.frames.truncate(sure);
     for address in walked.iter().skip(known.len()) {
         let index = thread.frames.last().map_or(0, |last| last.index.saturating_add(1));
         thread.frames.push(Frame { address: Some(*address), trust: Trust::Report, ..Frame::new(index) });
     }
     thread.ended = Some(Ended {
         kind: EndKind::Truncated,
-        why: "the saved stack ends before; the last frames are those that the crash handler found".to_owned(),
+        why: "the saved stack ends before, or nothing here tells how it goes on; the last frames are those that the file's writer \
+              found"
+            .to_owned(),
     });
+}
+
+/// Whether a frame was found by a table.
+fn is_sure(trust: Trust) -> bool {
+    matches!(
+        trust,
+        Trust::Context
+            | Trust::Cfi
+            | Trust::CompactUnwind
+            | Trust::Exidx
+            | Trust::RuntimeTable
+            | Trust::Report
+    )
 }
 
 fn breadcrumb(time: u64, text: &str) -> String {
@@ -133,19 +151,40 @@ mod tests {
         numbers.iter().map(|number| FrameAddress::Return(Avma::new(*number))).collect()
     }
 
-    fn lengthened(here: &[u64], there: &[u64]) -> usize {
+    fn lengthened(here: &[u64], there: &[u64], guessed: usize) -> Vec<u64> {
+        let sure = here.len() - guessed;
         let frames = addresses(here).into_iter().zip(0..);
-        let frames = frames.map(|(address, index)| Frame { address: Some(address), ..Frame::new(index) });
+        let frames = frames.map(|(address, index)| Frame {
+            address: Some(address),
+            trust: if (index as usize) < sure { Trust::Cfi } else { Trust::Scan },
+            ..Frame::new(index)
+        });
         let mut thread = Thread { frames: frames.collect(), ..Thread::default() };
         lengthen(&mut thread, &addresses(there));
-        thread.frames.len()
+        assert!(thread.frames.iter().zip(0..).all(|(frame, index)| frame.index == index));
+        if there.len() > sure && here[..sure] == there[..sure] {
+            // What the other walk found where this one guessed is no guess, also where it is the same.
+            assert!(thread.frames.iter().all(|frame| frame.trust != Trust::Scan));
+        }
+        thread.frames.iter().map(|frame| frame.address.unwrap().raw().get()).collect()
     }
 
     #[test]
     fn only_a_longer_walk_along_the_same_callers_adds_frames() {
-        assert_eq!(lengthened(&[1, 2], &[1, 2, 3, 4]), 4);
-        assert_eq!(lengthened(&[1, 5], &[1, 2, 3, 4]), 2);
-        assert_eq!(lengthened(&[1, 2], &[1]), 2);
-        assert_eq!(lengthened(&[1, 2], &[1, 2]), 2);
+        assert_eq!(lengthened(&[1, 2], &[1, 2, 3, 4], 0), [1, 2, 3, 4]);
+        assert_eq!(lengthened(&[1, 5], &[1, 2, 3, 4], 0), [1, 5]);
+        assert_eq!(lengthened(&[1, 2], &[1], 0), [1, 2]);
+        assert_eq!(lengthened(&[1, 2], &[1, 2], 0), [1, 2]);
+    }
+
+    /// A server without the binaries: its guesses do not go before what was found where they were.
+    #[test]
+    fn guessed_callers_make_room_for_those_that_were_walked() {
+        assert_eq!(lengthened(&[1, 5, 6, 7], &[1, 2, 3], 3), [1, 2, 3]);
+        assert_eq!(lengthened(&[1, 2, 7], &[1, 2, 3], 1), [1, 2, 3]);
+        assert_eq!(lengthened(&[1, 2, 3], &[1, 2, 3], 2), [1, 2, 3]);
+        // What is sure here and another there: this is believed, guesses and all.
+        assert_eq!(lengthened(&[1, 5, 6], &[1, 2, 3], 1), [1, 5, 6]);
+        assert_eq!(lengthened(&[1, 5], &[1], 1), [1, 5]);
     }
 }

@@ -1,6 +1,13 @@
 //! Real processes, watched.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 use backtrail_capture::crash_file::{self, format::Event};
 use backtrail_capture::{Limits, elf_core};

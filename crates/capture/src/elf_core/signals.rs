@@ -155,6 +155,13 @@ fn sender(header: &Header, siginfo: &[u8]) -> Option<u64> {
     u32_at(siginfo, if header.is_64 { 16 } else { 12 }).map(u64::from).filter(|pid| *pid != 0)
 }
 
+impl Fault {
+    /// A signal of Linux with its `si_code`, the address that it is about, and the process that sent it.
+    pub fn of_signal(number: u64, code: i32, address: Option<Avma>, sender: Option<u64>) -> Self {
+        Self { name: name_of(number), number, code: Some(code_name(number, code)), address, sender }
+    }
+}
+
 pub(crate) fn name_of(signal: u64) -> String {
     let name = usize::try_from(signal).ok().and_then(|signal| NAMES.get(signal));
     name.map_or_else(|| format!("signal {signal}"), |name| (*name).to_owned())

@@ -12,3 +12,5 @@ mod locks;
 mod missing;
 mod states;
 mod target;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod watch;

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 pub(crate) const THREADS: &str = include_str!("targets/threads.c");
 pub(crate) const CALLS: &str = include_str!("targets/calls.c");
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) const CRASH: &str = include_str!("targets/crash.c");
 pub(crate) const DEADLOCK: &str = include_str!("targets/deadlock.c");
 pub(crate) const DEEP: &str = include_str!("targets/deep.c");
 pub(crate) const NAMED: &str = include_str!("targets/named.c");

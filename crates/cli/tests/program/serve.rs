@@ -310,3 +310,42 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
     assert_eq!(checked.code, 0, "{}", checked.whole());
     drop(served);
 }
+
+/// What a watched process leaves goes to the server.
+#[test]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn a_crash_that_is_watched_becomes_an_issue() {
+    let data = TempDir::new("serve-watch");
+    let out = TempDir::new("serve-watch-out");
+    let served = Served::start(data.path().to_str().unwrap());
+    let token = served.said("token:");
+    let address =
+        served.lines.iter().find_map(|line| line.split("http://").nth(1).filter(|rest| rest.contains('@')));
+    let address = address.unwrap().split_whitespace().next().unwrap();
+    let (key, _) = address.split_once('@').unwrap();
+    let url = format!("http://{key}@{}/api/1/reports/", served.address);
+    // A program of the user's, by its path: those of the system alone make no issue without their symbols.
+    let program = out.join("orders");
+    std::fs::copy("/bin/sh", &program).unwrap();
+    let program = program.to_str().unwrap();
+    let out = out.path().to_str().unwrap();
+    let options = ["watch", "--quiet", "--out", out, "--upload", &url, "--", program, "-c", "kill -SEGV $$"];
+    let watched = backtrail(&options);
+    if watched.stderr.contains("not permitted") {
+        return eprintln!("skipped: processes may not be followed here");
+    }
+    assert_eq!(watched.code, 128 + 11, "{}", watched.whole());
+    assert!(!watched.stderr.contains("not sent"), "{}", watched.whole());
+    let end = Instant::now() + Duration::from_secs(120);
+    while get(&served.address, &token, "/api/v1/projects/1/issues")["issues"].as_array().unwrap().is_empty() {
+        assert!(Instant::now() < end, "the report is not worked");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let wrong = url.replace(key, "nobody");
+    let options =
+        ["watch", "--quiet", "--out", out, "--upload", &wrong, "--", program, "-c", "kill -SEGV $$"];
+    let refused = backtrail(&options);
+    assert_eq!(refused.code, 128 + 11);
+    assert!(refused.stderr.contains("not sent: the server answered 40"), "{}", refused.whole());
+    assert!(!refused.stderr.contains("nobody"), "the key is not shown: {}", refused.whole());
+}

@@ -19,6 +19,7 @@ fn help_of_every_command() {
         "group",
         "lookup",
         "stacks",
+        "watch",
         "convert",
         "images",
         "cfi",

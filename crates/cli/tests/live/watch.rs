@@ -1,0 +1,73 @@
+//! `backtrail watch`, as its users run it.
+
+use crate::target::{CRASH, traceable};
+use backtrail_testkit::TempDir;
+use std::path::Path;
+use std::process::Command;
+
+struct Watched {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    reports: Vec<std::path::PathBuf>,
+}
+
+fn watch(program: &Path, how: &str, options: &[&str]) -> Watched {
+    let out = TempDir::new("watch-out");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    command.args(["watch", "--out"]).arg(out.path()).args(options).arg("--").arg(program).arg(how);
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let files = std::fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path());
+    let watched = Watched {
+        code: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+        reports: files.collect(),
+    };
+    for report in &watched.reports {
+        // What is printed is what anybody reads in the file.
+        let again =
+            Command::new(env!("CARGO_BIN_EXE_backtrail")).arg("symbolicate").arg(report).output().unwrap();
+        let again = text(&again.stdout);
+        if !options.contains(&"--quiet") {
+            assert!(watched.stderr.contains(&again), "{}\n---\n{again}", watched.stderr);
+        }
+    }
+    watched
+}
+
+#[test]
+fn a_crash_is_explained_and_the_programs_output_is_its_own() {
+    let directory = TempDir::new("watch-crash");
+    let Some(program) = traceable(&directory, CRASH, "cc", &["-O0"]) else { return };
+    let segv = watch(&program, "segv", &[]);
+    assert_eq!((segv.code, segv.stdout.as_str(), segv.reports.len()), (Some(128 + 11), "begun\n", 1));
+    for part in
+        ["crashed by signal 11", "Null pointer access at 0x18", "inner  at ", "outer  at ", "main  at "]
+    {
+        assert!(segv.stderr.contains(part), "{part} in\n{}", segv.stderr);
+    }
+    let assertion = watch(&program, "assert", &[]);
+    assert_eq!((assertion.code, assertion.reports.len()), (Some(128 + 6), 1));
+    if cfg!(target_env = "gnu") {
+        assert!(assertion.stderr.contains("Assertion failed: how == 0"), "{}", assertion.stderr);
+    }
+    let fine = watch(&program, "fine", &["--on-exit", "--hang", "30000"]);
+    assert_eq!((fine.code, fine.stderr.as_str(), fine.reports.len()), (Some(0), "", 0));
+}
+
+#[test]
+fn a_hang_and_a_failing_exit_are_told() {
+    let directory = TempDir::new("watch-hang");
+    let Some(program) = traceable(&directory, CRASH, "cc", &["-O0"]) else { return };
+    let hang = watch(&program, "hang", &["--hang", "500"]);
+    assert_eq!((hang.code, hang.reports.len()), (Some(0), 1), "{}", hang.stderr);
+    for part in ["Hang: the first thread did not run for ", "hold"] {
+        assert!(hang.stderr.contains(part), "{part} in\n{}", hang.stderr);
+    }
+    let exit = watch(&program, "exit", &["--on-exit", "--quiet"]);
+    assert_eq!((exit.code, exit.reports.len()), (Some(3), 1));
+    assert_eq!(exit.stderr.lines().count(), 1, "{}", exit.stderr);
+    assert!(exit.stderr.contains("ends with exit code 3"), "{}", exit.stderr);
+}
