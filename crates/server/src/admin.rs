@@ -1,10 +1,10 @@
 //! Projects, keys and tokens, made and revoked by who may do everything.
 
 use crate::http::{self, Refused, blocking};
-use crate::projects::{self, Project, Scope};
+use crate::projects::{self, Project, Quota, Scope};
 use crate::secret;
 use crate::state::{App, State};
-use crate::time::rfc3339;
+use crate::time::{day, now, rfc3339};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State as Shared};
@@ -22,6 +22,7 @@ const MAX_PROJECTS: usize = 1000;
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/projects", post(new_project))
+        .route("/api/v1/projects/{project}/quota", get(quota).post(set_quota))
         .route("/api/v1/projects/{project}/tokens", get(tokens).post(new_token))
         .route("/api/v1/projects/{project}/tokens/{token}", delete(revoke))
 }
@@ -99,6 +100,55 @@ async fn new_project(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -
         Ok(http::json(&json!({ "id": id, "slug": slug, "name": name, "key": key })))
     })
     .await
+}
+
+/// What a project may be sent in a day; what is not named has no limit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewQuota {
+    reports_a_day: Option<i64>,
+    bytes_a_day: Option<i64>,
+}
+
+async fn quota(
+    Shared(app): Shared<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?;
+        shown_quota(app, &project)
+    })
+    .await
+}
+
+async fn set_quota(
+    Shared(app): Shared<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let asked: NewQuota = read(&app, &headers, body).await?;
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?;
+        let quota = Quota { reports: asked.reports_a_day, bytes: asked.bytes_a_day };
+        if [quota.reports, quota.bytes].into_iter().flatten().any(|most| most < 0) {
+            return Err(Refused::bad("expected numbers that are not negative, or null"));
+        }
+        let id = project.id;
+        app.database.write(move |connection| projects::set_quota(connection, id, quota))?;
+        shown_quota(app, &Project { quota, ..project })
+    })
+    .await
+}
+
+fn shown_quota(app: &State, project: &Project) -> Result<Response, Refused> {
+    let used = app.database.read(|connection| projects::used(connection, project.id, day(now())))?;
+    Ok(http::json(&json!({
+        "reports_a_day": project.quota.reports,
+        "bytes_a_day": project.quota.bytes,
+        "today": { "reports": used.reports, "bytes": used.bytes, "refused": used.refused },
+    })))
 }
 
 async fn tokens(

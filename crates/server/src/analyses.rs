@@ -1,6 +1,7 @@
 //! A kept report as it reads with the symbols of this moment.
 
 use crate::http::Refused;
+use crate::icicle::Icicle;
 use crate::state::State;
 use crate::views::Report;
 use axum::http::StatusCode;
@@ -25,6 +26,18 @@ pub(crate) fn bytes(app: &State, report: &Report) -> Result<Vec<u8>, Refused> {
         return Err(Refused::new(StatusCode::GONE, REMOVED));
     }
     Ok(app.objects.get(&app.database, &report.blob)?)
+}
+
+/// The stacks of an issue's latest reports, merged. A report that cannot be read any more is left out.
+pub(crate) fn stacks(app: &State, reports: &[Report]) -> Icicle {
+    let mut icicle = Icicle::default();
+    for report in reports.iter().filter(|report| !report.dropped && report.state == "done") {
+        if let Ok(analysis) = analysis(app, report) {
+            icicle.add(&analysis.report);
+        }
+    }
+    icicle.sort();
+    icicle
 }
 
 /// Reads a report again, with all of its stacks.

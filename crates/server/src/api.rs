@@ -3,6 +3,7 @@
 use crate::analyses::{self, analysis};
 use crate::health;
 use crate::http::{self, Refused, blocking};
+use crate::icicle::MAX_REPORTS;
 use crate::projects::{self, Project, Scope};
 use crate::state::{App, State};
 use crate::time::{DAY, rfc3339};
@@ -24,6 +25,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/projects", get(all_projects))
         .route("/api/v1/projects/{project}/issues", get(issues))
         .route("/api/v1/projects/{project}/issues/{issue}", get(issue).post(decide))
+        .route("/api/v1/projects/{project}/issues/{issue}/stacks", get(stacks))
         .route("/api/v1/projects/{project}/reports/{report}", get(report))
         .route("/api/v1/projects/{project}/reports/{report}/raw", get(raw_report))
         .route("/api/v1/projects/{project}/missing", get(missing))
@@ -113,6 +115,28 @@ async fn issue(
     of_project(&app, project, headers, query, move |app, project| {
         let found = app.database.read(|connection| whole_issue(connection, project.id, issue))?;
         Ok(http::json(&found.ok_or_else(Refused::not_found)?))
+    })
+    .await
+}
+
+async fn stacks(
+    Shared(app): Shared<App>,
+    Path((project, issue)): Path<(String, i64)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let found = app.database.read(|connection| {
+            let issue = views::issue(connection, project.id, issue)?;
+            issue.map(|issue| views::reports(connection, &issue, MAX_REPORTS)).transpose()
+        })?;
+        let icicle = analyses::stacks(app, &found.ok_or_else(Refused::not_found)?);
+        let nodes: Vec<_> = icicle
+            .rows()
+            .into_iter()
+            .map(|(depth, node)| json!({ "depth": depth, "name": node.name, "count": node.count }))
+            .collect();
+        Ok(http::json(&json!({ "reports": icicle.reports, "cut": icicle.is_cut, "nodes": nodes })))
     })
     .await
 }

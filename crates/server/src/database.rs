@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/0004.sql"),
     include_str!("database/0005.sql"),
     include_str!("database/0006.sql"),
+    include_str!("database/0007.sql"),
 ];
 
 /// Bytes of a page.

@@ -5,10 +5,11 @@ use crate::envelope::{Envelope, Item};
 use crate::form::{self, FormField};
 use crate::health;
 use crate::http::{self, Refused, blocking};
-use crate::projects::{Project, Scope};
+use crate::projects::{self, Project, Scope, Used};
 use crate::queue::{self, Added, NewAttachment, NewReport};
 use crate::secret;
 use crate::state::{App, Counters, State};
+use crate::time::{DAY, day, now};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State as Shared};
@@ -321,6 +322,7 @@ const TRIES: usize = 5;
 /// Writes reports to disk and adds their rows. When this returns both are durable.
 fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, Refused> {
     let window = i64::try_from(app.config.limits.window.as_millis()).unwrap_or(i64::MAX);
+    let (id, quota, today) = (project.id, project.quota, day(now()));
     for _ in 0..TRIES {
         let reports = sent.iter().map(|sent| on_disk(app, project, sent));
         let reports = reports.collect::<Result<Vec<_>, Refused>>()?;
@@ -330,10 +332,24 @@ fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, R
             if !reports.iter().flat_map(NewReport::objects).all(|object| objects.has(object)) {
                 return Ok(None);
             }
+            if !quota.is_none() && !projects::admit(connection, id, quota, today)? {
+                return Ok(Some(None));
+            }
             let added = reports.iter().map(|report| queue::add(connection, report, window));
-            added.collect::<Result<Vec<_>, _>>().map(Some)
+            let added = added.collect::<Result<Vec<_>, _>>()?;
+            if !quota.is_none() {
+                let new = reports.iter().zip(&added).filter(|(_, added)| added.is_new);
+                let more = new.fold(Used::default(), |used, (report, _)| Used {
+                    reports: used.reports + 1,
+                    bytes: used.bytes.saturating_add(report.size()),
+                    ..used
+                });
+                projects::count(connection, id, today, more)?;
+            }
+            Ok(Some(Some(added)))
         })?;
         let Some(added) = added else { continue };
+        let added = added.ok_or_else(|| over_quota(today))?;
         let new = added.iter().filter(|added| added.is_new).count() as u64;
         Counters::add(&app.counters.accepted, new);
         Counters::add(&app.counters.waiting, new);
@@ -341,6 +357,22 @@ fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, R
         return Ok(added);
     }
     Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the report's file is gone, send it again"))
+}
+
+/// As Sentry's clients want it: for all that they send, until the next day of UTC begins.
+fn over_quota(today: i64) -> Refused {
+    let left =
+        (today.saturating_add(1).saturating_mul(DAY).saturating_sub(now()) / 1000).clamp(1, DAY / 1000);
+    let limits = HeaderValue::from_str(&format!("{left}::project:quota"));
+    let refused = Refused::new(
+        StatusCode::TOO_MANY_REQUESTS,
+        "the project has got what it may be sent today (UTC): its quota is reached",
+    );
+    let refused = refused.with(header::RETRY_AFTER, HeaderValue::from(left));
+    match limits {
+        Ok(limits) => refused.with(HeaderName::from_static("x-sentry-rate-limits"), limits),
+        Err(_) => refused,
+    }
 }
 
 /// Writes a report's files.

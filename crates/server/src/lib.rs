@@ -20,6 +20,7 @@ mod error;
 pub mod form;
 mod health;
 mod http;
+mod icicle;
 mod intake;
 mod issues;
 mod objects;

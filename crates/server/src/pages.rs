@@ -2,11 +2,13 @@
 
 mod lists;
 mod page;
+mod stacks;
 
 use crate::analyses::{self, analysis};
 use crate::api::as_attachment;
 use crate::health;
 use crate::http::{Refused, blocking};
+use crate::icicle::MAX_REPORTS;
 use crate::projects::{self, Project, Scope};
 use crate::sessions::{self, Session};
 use crate::state::{App, State};
@@ -28,6 +30,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/report.css", get(|| async { style(backtrail_render::html::STYLE) }))
         .route("/projects/{project}", get(issues))
         .route("/projects/{project}/issues/{issue}", get(issue).post(decide))
+        .route("/projects/{project}/issues/{issue}/stacks", get(stacks))
         .route("/projects/{project}/reports/{report}", get(report))
         .route("/projects/{project}/reports/{report}/raw", get(raw_report))
         .route("/projects/{project}/missing", get(missing))
@@ -229,6 +232,25 @@ async fn issue(
         let whole = found.ok_or_else(Refused::not_found)?;
         let latest = whole.reports.first().and_then(|report| analysis(visit.app, report).ok());
         Ok(html(lists::issue(&visit.session, &visit.project, &whole, latest.as_ref())))
+    })
+    .await
+}
+
+async fn stacks(
+    Shared(app): Shared<App>,
+    Path((project, issue)): Path<(String, i64)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let found = visit.app.database.read(|connection| {
+            let Some(issue) = views::issue(connection, project, issue)? else { return Ok(None) };
+            Ok(Some((views::reports(connection, &issue, MAX_REPORTS)?, issue)))
+        })?;
+        let (reports, issue) = found.ok_or_else(Refused::not_found)?;
+        let icicle = analyses::stacks(visit.app, &reports);
+        Ok(html(stacks::stacks(&visit.session, &visit.project, &issue, &icicle)))
     })
     .await
 }

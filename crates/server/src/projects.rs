@@ -13,6 +13,75 @@ pub(crate) struct Project {
     pub(crate) name: String,
     /// The key that apps may have: it adds reports and reads nothing.
     pub(crate) key: Option<String>,
+    pub(crate) quota: Quota,
+}
+
+/// What a project may be sent in a day of UTC; `None` for as much as comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Quota {
+    pub(crate) reports: Option<i64>,
+    pub(crate) bytes: Option<i64>,
+}
+
+/// What a project was sent on a day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Used {
+    pub(crate) reports: i64,
+    pub(crate) bytes: i64,
+    /// Requests that were too many.
+    pub(crate) refused: i64,
+}
+
+impl Quota {
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Whether nothing more is taken on a day that had so much.
+    fn is_reached(self, used: Used) -> bool {
+        self.reports.is_some_and(|most| used.reports >= most)
+            || self.bytes.is_some_and(|most| used.bytes >= most)
+    }
+}
+
+/// What a project was sent on a day; only projects with a quota are counted.
+pub(crate) fn used(connection: &Connection, project: i64, day: i64) -> Result<Used> {
+    let mut statement = connection
+        .prepare_cached("SELECT reports, bytes, refused FROM intake_day WHERE project = ?1 AND day = ?2")?;
+    let used = statement.query_row(params![project, day], |row| {
+        Ok(Used { reports: row.get(0)?, bytes: row.get(1)?, refused: row.get(2)? })
+    });
+    Ok(used.optional()?.unwrap_or_default())
+}
+
+/// Whether a request may come in; one that may not is counted.
+pub(crate) fn admit(connection: &Connection, project: i64, quota: Quota, day: i64) -> Result<bool> {
+    if !quota.is_reached(used(connection, project, day)?) {
+        return Ok(true);
+    }
+    count(connection, project, day, Used { refused: 1, ..Used::default() })?;
+    Ok(false)
+}
+
+/// Adds to what a project was sent on a day.
+pub(crate) fn count(connection: &Connection, project: i64, day: i64, more: Used) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO intake_day (project, day, reports, bytes, refused) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (project, day) DO UPDATE SET reports = reports + excluded.reports, \
+             bytes = bytes + excluded.bytes, refused = refused + excluded.refused",
+        )?
+        .execute(params![project, day, more.reports, more.bytes, more.refused])?;
+    Ok(())
+}
+
+/// Sets what a project may be sent.
+pub(crate) fn set_quota(connection: &Connection, project: i64, quota: Quota) -> Result<()> {
+    connection.execute(
+        "UPDATE project SET reports_a_day = ?2, bytes_a_day = ?3 WHERE id = ?1",
+        params![project, quota.reports, quota.bytes],
+    )?;
+    Ok(())
 }
 
 /// What a key or token is good for.
@@ -178,10 +247,11 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<Project>> {
 }
 
 const PROJECT: &str = "SELECT id, slug, name, (SELECT public FROM token WHERE token.project = project.id \
-    AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1) FROM project";
+    AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1), reports_a_day, bytes_a_day FROM project";
 
 fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
-    Ok(Project { id: row.get(0)?, slug: row.get(1)?, name: row.get(2)?, key: row.get(3)? })
+    let quota = Quota { reports: row.get(4)?, bytes: row.get(5)? };
+    Ok(Project { id: row.get(0)?, slug: row.get(1)?, name: row.get(2)?, key: row.get(3)?, quota })
 }
 
 /// The project that a path means: by its number or by its short name.

@@ -21,6 +21,12 @@ pub(crate) struct NewReport {
 }
 
 impl NewReport {
+    /// Bytes of the report and what came along.
+    pub(crate) fn size(&self) -> i64 {
+        self.objects()
+            .fold(0, |size, object| size.saturating_add(i64::try_from(object.size).unwrap_or(i64::MAX)))
+    }
+
     /// Its files.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
         self.attachments.iter().map(|attachment| &attachment.object).chain([&self.object])

@@ -46,7 +46,7 @@ fn issue_of(row: &Row<'_>) -> rusqlite::Result<Issue> {
 pub(crate) struct Filter {
     /// `open`, `resolved`, `ignored`; empty for all.
     pub(crate) state: String,
-    /// What the title has in it.
+    /// Words that title, owner or the functions that it is grouped by have in them, each somewhere.
     pub(crate) text: String,
     /// `count`, `first`, or by the last report.
     pub(crate) sort: String,
@@ -63,15 +63,36 @@ pub(crate) fn issues(connection: &Connection, project: i64, filter: &Filter) -> 
         "first" => "first DESC, id DESC",
         _ => "last DESC, id DESC",
     };
+    let (long, short) = words(&filter.text);
     let sql = format!(
         "SELECT {ISSUE} FROM issue WHERE project = ?1 AND merged_into IS NULL AND count > 0 \
-         AND (?2 = '' OR state = ?2) AND (?3 = '' OR instr(lower(title), lower(?3)) > 0) \
-         ORDER BY {order} LIMIT ?4 OFFSET ?5"
+         AND (?2 = '' OR state = ?2) \
+         AND (?3 = '' OR id IN (SELECT rowid FROM issue_text WHERE issue_text MATCH ?3)) \
+         AND (?4 = '' OR instr(lower(title), lower(?4)) > 0) \
+         ORDER BY {order} LIMIT ?5 OFFSET ?6"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let values = params![project, filter.state, filter.text, PAGE + 1, filter.offset.max(0)];
+    let values = params![project, filter.state, long, short, PAGE + 1, filter.offset.max(0)];
     let rows = statement.query_map(values, issue_of)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Words that are looked for.
+const MAX_WORDS: usize = 16;
+/// Letters of one of them.
+const MAX_WORD: usize = 100;
+
+/// What is looked for, as a query of SQLite's full-text search, in which quoted text is no operator; and the first word that is too
+/// short for it, which is looked for in titles.
+fn words(text: &str) -> (String, String) {
+    const SHORTEST: usize = 3;
+    let clean = |word: &str| -> String {
+        word.chars().filter(|letter| !letter.is_control()).take(MAX_WORD).collect()
+    };
+    let words: Vec<String> = text.split_whitespace().take(MAX_WORDS).map(clean).collect();
+    let (long, short): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.chars().count() >= SHORTEST);
+    let quoted: Vec<_> = long.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    (quoted.join(" "), short.first().map(|word| (*word).clone()).unwrap_or_default())
 }
 
 /// An issue; one that was merged leads to that which it is a part of.

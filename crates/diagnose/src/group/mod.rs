@@ -30,6 +30,7 @@ pub use kind::is_crash;
 use kind::{Kind, kind_of, message_of};
 use parts::Parts;
 use places::Places;
+pub use places::telling_stack;
 
 /// The version of the rules, in front of every key. Keys of another version mean something else.
 const VERSION: &str = "1";

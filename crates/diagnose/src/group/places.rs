@@ -183,8 +183,17 @@ impl<'r> Owners<'r> {
     }
 }
 
-/// The stack that shows what happened, without guesses and without signal handlers.
+/// The stack that shows what happened, without guesses.
 fn stack_of(report: &Report) -> Option<(String, Vec<&Frame>)> {
+    let (stack, frames) = telling_stack(report)?;
+    // Linux's kernel marks its guesses among frames that it is sure of.
+    let certain = frames.into_iter().filter(|frame| frame.trust != Trust::Scan);
+    Some((stack, certain.take(MAX_FRAMES).collect()))
+}
+
+/// The stack that shows what happened, innermost frame first and without the frames of signal handlers, and how evidence names it:
+/// that of the fault, of the exception that nobody caught, of its root cause, or the heaviest of samples. Grouping goes by it.
+pub fn telling_stack(report: &Report) -> Option<(String, Vec<&Frame>)> {
     if let Some(root) = root_cause(report) {
         return Some(root);
     }
@@ -194,9 +203,7 @@ fn stack_of(report: &Report) -> Option<(String, Vec<&Frame>)> {
         _ => return heaviest(report),
     };
     let frames = frames.get(handlers_frames(frames)..).filter(|rest| !rest.is_empty()).unwrap_or(frames);
-    // Linux's kernel marks its guesses among frames that it is sure of.
-    let certain = frames.iter().filter(|frame| frame.trust != Trust::Scan);
-    Some((stack, certain.take(MAX_FRAMES).collect()))
+    Some((stack, frames.iter().collect()))
 }
 
 /// Java's exceptions are wrapped into others on their way out; the innermost cause is the bug.
@@ -217,8 +224,7 @@ fn heaviest(report: &Report) -> Option<(String, Vec<&Frame>)> {
     }
     let trees = report.process.trees.iter();
     let tree = trees.max_by_key(|tree| tree.nodes.first().map_or(0, |node| node.weight))?;
-    let frames: Vec<_> =
-        tree.stack(tree.heaviest()?).take(MAX_FRAMES).filter(|frame| frame.trust != Trust::Scan).collect();
+    let frames: Vec<_> = tree.stack(tree.heaviest()?).take(MAX_FRAMES).collect();
     (!frames.is_empty()).then(|| (format!("the heaviest stack of {:?}", tree.title), frames))
 }
 

@@ -57,7 +57,7 @@ pub(super) fn issues(
                         option value=(sort) selected[filter.sort == sort] { (name) }
                     }
                 } }
-                label { "Title has " input type="search" name="text" value=(filter.text); }
+                label { "Search " input type="search" name="text" value=(filter.text); }
                 button { "Show" }
             }
             @if rows.is_empty() { p { "There are none." } }
@@ -166,6 +166,7 @@ pub(super) fn issue(
                 ul { @for line in issue.why.lines() { li { (text(line)) } } }
                 p.faint { "Key " code { (text(&issue.key)) } }
             }
+            p { a href=(format!("{base}/issues/{}/stacks", issue.id)) { "All stacks in one picture" } }
             (reports_table(&base, &whole.reports, "Latest reports"))
             @if let Some(latest) = latest {
                 section.report aria-label="The latest report" { (body(latest)) }

@@ -108,3 +108,42 @@ fn a_token_that_is_lost_is_made_again() {
     assert_eq!(server.get("/api/v1/projects").status, 200);
     assert!(backtrail_server::renew_token(&server.directory.join("none")).is_err());
 }
+
+#[test]
+fn a_quota_holds_for_a_day() {
+    let server = Running::start();
+    let path = "/api/v1/projects/default/quota";
+    let report = |number: usize| format!("SIGSEGV of my own, number {number}");
+    let send = |number: usize| server.send("/api/1/reports/", report(number).as_bytes());
+    assert_eq!(send(0).status, 200);
+    let set = server.ask("POST", path, &server.token, &json!({ "reports_a_day": 2 }));
+    assert_eq!(set.status, 200, "{}", set.text());
+    assert_eq!(set.json()["today"]["reports"], 0, "what came before there was a quota is not counted");
+    assert_eq!((send(1).status, send(2).status), (200, 200));
+    let refused = send(3);
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let head = refused.head.to_ascii_lowercase();
+    let seconds =
+        head.lines().find_map(|line| line.strip_prefix("retry-after: ")).unwrap().parse::<u64>().unwrap();
+    assert!((1..=86_400).contains(&seconds), "{seconds}");
+    assert!(head.contains(&format!("x-sentry-rate-limits: {seconds}::project:quota")), "{head}");
+    let shown = server.get(path).json();
+    assert_eq!(
+        shown["today"],
+        json!({ "reports": 2, "bytes": report(1).len() + report(2).len(), "refused": 1 })
+    );
+    // By bytes.
+    server.ask("POST", path, &server.token, &json!({ "bytes_a_day": 1 }));
+    assert_eq!(send(3).status, 429);
+    server.ask("POST", path, &server.token, &json!({}));
+    assert_eq!(send(3).status, 200);
+    assert_eq!(server.ask("POST", path, &server.token, &json!({ "reports_a_day": -1 })).status, 400);
+    assert_eq!(server.ask("POST", path, &server.key, &json!({})).status, 403);
+    // Other projects have their own.
+    server.ask("POST", path, &server.token, &json!({ "reports_a_day": 0 }));
+    let other = server.ask("POST", "/api/v1/projects", &server.token, &json!({ "slug": "other" })).json();
+    let key = other["key"].as_str().unwrap();
+    let sent =
+        server.post(&format!("/api/{}/reports/?sentry_key={key}", other["id"]), &[], report(9).as_bytes());
+    assert_eq!(sent.status, 200, "{}", sent.text());
+}

@@ -61,6 +61,12 @@ fn what_people_see() {
     let text = issue.text();
     assert!(text.contains("Why these reports are one issue") && text.contains("Likely causes"), "{text}");
     assert!(!text.contains("<script"), "{text}");
+    let stacks = server.page(&cookie, "/projects/default/issues/1/stacks").text();
+    assert!(
+        stacks.contains("<ul class=\"icicle\">") && stacks.contains("One report has been read"),
+        "{stacks}"
+    );
+    assert_eq!(server.page(&cookie, "/projects/default/issues/77/stacks").status, 404);
     let report = server.page(&cookie, &format!("/projects/default/reports/{id}")).text();
     assert!(report.contains("read at 0x10"), "{report}");
     for (path, has) in

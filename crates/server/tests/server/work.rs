@@ -134,6 +134,9 @@ fn symbols_that_come_late_heal_old_issues() {
     assert_eq!(after.len(), 1, "no issue is split: {after:#?}");
     assert_eq!((&after[0]["id"], &after[0]["count"]), (&before[0]["id"], &json!(2)));
     assert!(after[0]["title"].as_str().unwrap().contains("celsius"), "{after:#?}");
+    assert_eq!(server.issues("?text=celsius").len(), 1, "it is found by its new name");
+    let stacks = server.get(&format!("/api/v1/projects/1/issues/{}/stacks", after[0]["id"])).json();
+    assert!(stacks["nodes"][0]["name"].as_str().unwrap().contains("celsius"), "{stacks:#}");
     assert_eq!(server.check(), Vec::<String>::new());
 }
 
@@ -175,4 +178,49 @@ fn releases_say_how_many_sessions_crashed() {
     assert!((app["crash_free"]["value"].as_f64().unwrap() - 0.9).abs() < 1e-9, "{app}");
     let other = releases.iter().find(|release| release["reports"] == 1).unwrap();
     assert_eq!((&other["sessions"], &other["crash_free"]), (&json!(0), &Value::Null));
+}
+
+#[test]
+fn the_stacks_of_an_issue_are_merged() {
+    let server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.send("/api/1/reports/", &sample("null-member.crash"));
+    server.settle();
+    let issue = &server.issues("")[0];
+    let stacks = server.get(&format!("/api/v1/projects/1/issues/{}/stacks", issue["id"])).json();
+    assert_eq!((&stacks["reports"], &stacks["cut"]), (&json!(2), &json!(false)), "{stacks:#}");
+    let nodes = stacks["nodes"].as_array().unwrap();
+    assert_eq!(
+        (&nodes[0]["depth"], &nodes[0]["count"]),
+        (&json!(0), &json!(2)),
+        "both crashed there: {stacks:#}"
+    );
+    assert!(nodes.len() > 3 && nodes.iter().all(|node| node["count"] == 2), "{stacks:#}");
+    assert_eq!(server.get("/api/v1/projects/1/issues/99/stacks").status, 404);
+}
+
+#[test]
+fn issues_are_found_by_words() {
+    let server = Running::start();
+    server.send("/api/1/reports/", &sample("null-member.ips"));
+    server.send("/api/1/reports/", &sample("watchdog.ips"));
+    server.settle();
+    let found = |words: &str| server.issues(&format!("?text={words}")).len();
+    assert_eq!(found(""), 2);
+    assert_eq!(found("Null+pointer"), 1);
+    assert_eq!(found("pointer+NULL"), 1, "in any order, in letters of any size");
+    assert_eq!(found("oint"), 1, "inside of words");
+    assert_eq!(found("pointer+nowhere"), 0, "all of them");
+    assert_eq!(found("weather"), 2, "the owner has it");
+    assert_eq!((found("0x+pointer"), found("zq+pointer")), (1, 0), "what is short is looked for in titles");
+    // Nothing of it is an operator, and nothing of it an error.
+    for hostile in
+        ["%22", "%22%22%22", "NEAR(a+b)", "a*b+OR+NOT", "title:null", "%00abc", "%5E-%28%29%7B%7D", "'--"]
+    {
+        let answer = server.get(&format!("/api/v1/projects/1/issues?text={hostile}"));
+        assert_eq!(answer.status, 200, "{hostile}: {}", answer.text());
+    }
+    let long = "abc+".repeat(5_000);
+    let answer = server.get(&format!("/api/v1/projects/1/issues?text={long}"));
+    assert!(answer.status < 500, "{}", answer.status);
 }
