@@ -29,12 +29,13 @@ impl HangWatch {
     /// Whether it hangs now, and has not been told to since it last ran: for how long it has not run.
     pub(crate) fn look(&mut self) -> Option<Duration> {
         let read = |name: &str| std::fs::read(format!("/proc/{0}/task/{0}/{name}", self.pid)).ok();
-        // Somebody stopped it (`SIGSTOP`): that is no hang.
-        if read("stat")
-            .and_then(|stat| Stat::parse(&stat))
-            .is_none_or(|stat| stat.state == ThreadState::Stopped)
-        {
-            self.since = None;
+        // One that waits for a processor does not hang, and neither does one that somebody stopped (`SIGSTOP`).
+        let waits = |stat: Stat| matches!(stat.state, ThreadState::Sleeping | ThreadState::Uninterruptible);
+        if !read("stat").and_then(|stat| Stat::parse(&stat)).is_some_and(waits) {
+            // Unless it is on its way back to what it waited in before it was stopped for a report.
+            if !self.was_stopped {
+                self.since = None;
+            }
             return None;
         }
         let ran = read("schedstat")?;

@@ -108,16 +108,16 @@ fn a_failing_exit_is_reported_if_that_is_wanted() {
 
 #[test]
 fn a_hang_is_reported_once() {
-    let hang = |options: &mut Options| options.hang = Some(Duration::from_millis(200));
+    let hang = |options: &mut Options| options.hang = Some(Duration::from_millis(500));
     let mut command = Command::new("sleep");
-    command.arg("2");
+    command.arg("3");
     let Some((exit, kept, _directory)) = watched("hang", Watched::Program(command), hang) else { return };
     assert_eq!(exit, Exit::Code(0));
     let [kept] = &kept[..] else { panic!("{kept:?}") };
-    assert!(matches!(kept.cause, Cause::Hang(stood) if stood >= Duration::from_millis(200)));
+    assert!(matches!(kept.cause, Cause::Hang(stood) if stood >= Duration::from_millis(500)));
     let data = bytes(kept);
     let file = crash_file::read(&data, &Limits::default()).unwrap();
-    assert!(matches!(file.event, Some(Event::Hang(time)) if time >= 200), "{:?}", file.event);
+    assert!(matches!(file.event, Some(Event::Hang(time)) if time >= 500), "{:?}", file.event);
 }
 
 #[test]
