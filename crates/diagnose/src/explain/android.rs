@@ -508,7 +508,7 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let mut explained = class;
     if let Some(root) = root {
         let head = root.title.lines().next().unwrap_or_default().trim();
-        let cause = head.trim_start_matches("Caused by: ");
+        let cause = head.trim_start_matches("Caused by").trim_start_matches(':').trim_start();
         draft.say(format!("Its root cause is {}.", one_line(cause)));
         draft.evidence(head);
         explained = cause.split(": ").next().unwrap_or(cause);

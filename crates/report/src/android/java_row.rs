@@ -77,8 +77,17 @@ pub(super) fn exception_head(line: &str) -> Option<(&str, Option<&str>)> {
 const MAX_NAME: usize = 4096;
 
 /// Words before the class of an exception, each kept with what it says.
-const BEFORE: [&str; 5] =
-    ["Caused by: ", "Suppressed: ", "== Java Exception: ", "Wrapped by: ", "java stacktrace: "];
+const BEFORE: [&str; 7] = [
+    // Crashlytics' export writes it without a colon.
+    "Caused by ",
+    "Caused by: ",
+    "Suppressed: ",
+    "== Java Exception: ",
+    "Wrapped by: ",
+    "java stacktrace: ",
+    // Crashlytics and Embrace.
+    "Fatal Exception: ",
+];
 
 /// What stands before the exception in a line that begins its stack (`Caused by: `), and the exception.
 pub(super) fn trace_head(line: &str) -> Option<(&str, &str, Option<&str>)> {
@@ -143,6 +152,11 @@ mod tests {
             trace_head("Exception in thread \"main loop\" java.lang.Error: x: y"),
             Some(("Exception in thread \"main loop\" ", "java.lang.Error", Some("x: y")))
         );
+        assert_eq!(
+            trace_head("Fatal Exception: java.lang.Error: x"),
+            Some(("Fatal Exception: ", "java.lang.Error", Some("x")))
+        );
+        assert_eq!(trace_head("Caused by a.b.c: oh"), Some(("Caused by ", "a.b.c", Some("oh"))));
         assert_eq!(trace_head("MyException"), Some(("", "MyException", None)));
         for line in ["words, words", "Hello", "a b.c: d", "", "1.2.3", "http://x.y/"] {
             assert_eq!(trace_head(line), None, "{line}");

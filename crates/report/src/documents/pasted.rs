@@ -19,15 +19,19 @@ struct Marks {
     fenced: bool,
     escaped: bool,
     blanks: bool,
+    /// A terminal's escape sequences for colours.
+    coloured: bool,
 }
 
 /// The text without the marks of pasting; `None` where there are none.
 pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
     let marks = Marks::of(text);
     let is_quoted = marks.quoted >= MIN_QUOTED;
-    if !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks {
+    if !is_quoted && !marks.fenced && !marks.escaped && !marks.blanks && !marks.coloured {
         return None;
     }
+    let plain = marks.coloured.then(|| without_colours(text));
+    let text = plain.as_deref().unwrap_or(text);
     let mut cleaned = Vec::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -69,8 +73,34 @@ impl Marks {
         }
         marks.escaped = !states_id && (has(text, b"&lt;") || has(text, b"&gt;") || has(text, b"&quot;"));
         marks.blanks = has(text, "\u{a0}".as_bytes());
+        marks.coloured = has(text, COLOUR);
         marks
     }
+}
+
+/// How a terminal's sequence for colours begins ("Select Graphic Rendition", ECMA-48 8.3.117). It ends in `m`.
+const COLOUR: &[u8] = b"\x1b[";
+
+/// The text as a terminal shows it, without colours. Other sequences stay.
+fn without_colours(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memmem::find(rest, COLOUR) {
+        let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+        plain.extend_from_slice(before);
+        let parameters = behind.get(COLOUR.len()..).unwrap_or_default();
+        let length =
+            parameters.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':')).count();
+        rest = match parameters.get(length) {
+            Some(b'm') => parameters.get(length + 1..).unwrap_or_default(),
+            _ => {
+                plain.extend_from_slice(COLOUR);
+                parameters
+            }
+        };
+    }
+    plain.extend_from_slice(rest);
+    plain
 }
 
 fn has(text: &[u8], word: &[u8]) -> bool {

@@ -69,6 +69,15 @@ fn what_was_pasted_reads_as_it_was() {
 }
 
 #[test]
+fn what_a_terminal_coloured_reads_as_it_was() {
+    let coloured: String = REPORT.lines().map(|line| format!("\x1b[1;91m{line}\x1b[0m\n")).collect();
+    assert_eq!(documents(coloured.as_bytes())[0].bytes, REPORT.as_bytes());
+    // Other sequences are no colours, and one that is cut off is none.
+    let other = format!("\x1b[2J{REPORT}\x1b[31");
+    assert_eq!(documents(other.as_bytes())[0].bytes, other.as_bytes());
+}
+
+#[test]
 fn few_lines_with_marks_stay_as_they_are() {
     let text = format!("{REPORT}\n> a line\n>> and one\n");
     assert_eq!(documents(text.as_bytes())[0].bytes, text.as_bytes());

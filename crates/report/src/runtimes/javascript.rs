@@ -101,6 +101,8 @@ pub(super) fn row(line: &str) -> Option<Frame> {
         Some((name, at)) => (name.trim(), at),
         None => ("", rest),
     };
+    // Hermes, whose addresses count in the bundle's one line until a source map tells the rest.
+    let at = at.strip_prefix("address at ").unwrap_or(at);
     let found = place(at).filter(|found| found.column.is_some());
     let is_builtin = matches!(at, "<anonymous>" | "native" | "anonymous");
     if found.is_none() && (name.is_empty() || !is_builtin) {
@@ -160,6 +162,17 @@ mod tests {
             report.process.backtraces.iter().map(|it| (it.title.as_str(), it.frames.len())).collect();
         assert_eq!(stacks, [("TypeError [ERR_X]: f is not: ok", 5), ("Cause: Error: low", 1)]);
         assert!(report.sections[0].text.contains("code: 'ERR_X'"));
+    }
+
+    #[test]
+    fn rows_of_hermes() {
+        let frame = row("    at renderCart (address at index.android.bundle:1:182733)").unwrap();
+        let symbol = frame.reported.unwrap();
+        assert_eq!(
+            (symbol.name.as_str(), symbol.file.as_deref(), symbol.line),
+            ("renderCart", Some("index.android.bundle"), Some(1))
+        );
+        assert_eq!(row("at apply (native)").unwrap().reported.unwrap().name, "apply");
     }
 
     #[test]
