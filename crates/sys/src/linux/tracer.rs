@@ -150,7 +150,7 @@ impl Tracer {
         Ok(known.len())
     }
 
-    /// What happened to a thread, of any process that is followed. `None` where a signal interrupted the wait: see [`Interrupts`].
+    /// What happened to a thread, of any process that is followed. `None` where a signal interrupted the wait: see [`Interrupts`](super::Interrupts).
     ///
     /// # Errors
     /// `ECHILD` where nothing is followed any more.
