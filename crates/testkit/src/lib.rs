@@ -24,7 +24,7 @@ pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
 pub use assemble::{Assembler, StringTable};
 pub use built::cargo_build;
-pub use data::{corpus, corpus_file, fixtures, not_checked, workspace_root};
+pub use data::{corpus, corpus_file, fixtures, not_installed, workspace_root};
 pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
 pub use http::{HttpAnswer, HttpServer};

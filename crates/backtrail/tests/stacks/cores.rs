@@ -37,7 +37,7 @@ fn unpacked(directory: &Path) -> Option<TempDir> {
             _ => continue,
         };
         let Ok(output) = Command::new(program).args(["-q", "-d", "-c"]).arg(&path).output() else {
-            backtrail_testkit::not_checked(&format!("cores: {program} is not installed"));
+            backtrail_testkit::not_installed(program);
             return None;
         };
         assert!(output.status.success(), "{}: {program}: {}", path.display(), output.status);

@@ -5,7 +5,7 @@ use backtrail_core::ImageId;
 use backtrail_store::{
     Debuginfod, DebuginfodOptions, RemoteErrorKind, RemoteFile, RemoteFiles as _, RemoteKind,
 };
-use backtrail_testkit::{TempDir, not_checked};
+use backtrail_testkit::{TempDir, not_installed};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -94,10 +94,10 @@ fn find(url: &str, cache: &Path, kind: &str, id: &ImageId) -> Option<PathBuf> {
 #[test]
 fn the_real_server_is_asked_and_its_cache_shared() {
     if !is_installed("debuginfod") || !is_installed("debuginfod-find") {
-        return not_checked("debuginfod is not installed");
+        return not_installed("debuginfod");
     }
     let directory = TempDir::new("debuginfod-real");
-    let Some(id) = build(&directory) else { return not_checked("cc, objcopy or strip is not installed") };
+    let Some(id) = build(&directory) else { return not_installed("cc, objcopy or strip") };
     let server = serve(&directory);
     let file = |kind| RemoteFile { id, kind };
     let (debug_info, executable) = (file(RemoteKind::DebugInfo), file(RemoteKind::Executable));
