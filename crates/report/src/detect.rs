@@ -3,8 +3,8 @@
 use crate::android::{self, Telling};
 use crate::text::lossy;
 use crate::{
-    apple_text, bugsnag, call_tree, exception_log, jetsam_text, kscrash, panic_text, plcrash, runtimes,
-    sentry,
+    apple_text, bugsnag, call_tree, crashlytics, exception_log, jetsam_text, kscrash, panic_text, plcrash,
+    runtimes, sentry,
 };
 use backtrail_model::Source;
 
@@ -28,6 +28,8 @@ pub enum Detected {
     MetricKit,
     /// A crash log of Swift's runtime, as text or JSON.
     SwiftBacktrace,
+    /// Crashlytics' text export for Apple's systems.
+    Crashlytics,
     /// Text of Android or of a Java virtual machine: a tombstone, an ANR trace, a Java exception, a thread dump.
     AndroidOrJava,
     /// An Android tombstone as a protocol buffer.
@@ -169,6 +171,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let mut is_apple = false;
     let mut has_java_rows = false;
     let mut is_log = false;
+    let (mut has_head, mut is_apples) = (false, false);
     let mut likely = None;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
@@ -180,6 +183,11 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if let Some((_, detected)) = other {
             return *detected;
         }
+        if crashlytics::is_platform(&text) {
+            return Detected::Crashlytics;
+        }
+        is_apples = is_apples || crashlytics::is_apples(start);
+        has_head = has_head || (!is_apples && crashlytics::is_head(start));
         match android::telling(&text) {
             Telling::Sure => return Detected::AndroidOrJava,
             telling => has_java_rows |= telling == Telling::Row,
@@ -196,6 +204,8 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         is_log = is_log || is_apple || exception_log::is_telling(&text);
     }
     match (is_apple, is_log, has_java_rows, likely) {
+        // Its heads alone are not enough: rows of Apple's kind follow them.
+        (true, ..) if has_head => Detected::Crashlytics,
         (true, ..) => Detected::AppleText,
         (false, true, ..) => Detected::ExceptionLog,
         (false, false, true, _) => Detected::AndroidOrJava,
@@ -242,6 +252,9 @@ mod tests {
             (b"\x08\x01\x12\x05a/b:c\x28\x01", Detected::TombstoneProto),
             (b"\xff\xfeP\0r\0", not_yet("text in UTF-16")),
             (b"Process: App [1]\nAnalysis of sampling App\n", Detected::AppleSamples),
+            (b"Crashed: com.x\n0  App  0x1234 f + 1\n", Detected::Crashlytics),
+            (b"Process: App [1]\nCrashed: com.x\n0  App  0x1234 f + 1\n", Detected::AppleText),
+            (b"Crashed: yes\nThe end\n", Detected::Unknown),
             (b"hello\nworld\n", Detected::Unknown),
             (b"a\0b", Detected::Unknown),
             (b"P\0r\0o\0c\0e\0s\0s\0:\0 \0A\0p\0p\0", Detected::Unknown),

@@ -25,6 +25,7 @@ mod apple_ips;
 mod apple_text;
 mod bugsnag;
 mod call_tree;
+mod crashlytics;
 mod detect;
 mod documents;
 mod emit;

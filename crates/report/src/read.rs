@@ -2,8 +2,9 @@
 
 use crate::detect::BYTE_ORDER_MARK;
 use crate::{
-    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, bugsnag, call_tree, detect,
-    exception_log, jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry, swift_backtrace,
+    Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, bugsnag, call_tree, crashlytics,
+    detect, exception_log, jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry,
+    swift_backtrace,
 };
 use backtrail_model::{Report, Section, Source};
 use std::ops::Range;
@@ -32,6 +33,9 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::PlCrash => plcrash::read(input.get(start_of(input)..).unwrap_or_default(), limits),
         Detected::AppleIps => apple_ips::read(input, start_of(input), limits),
         Detected::AppleText => read_text(input, limits),
+        Detected::Crashlytics => {
+            crashlytics::read(input, text_start(input), limits).ok_or_else(|| unrecognized(input))
+        }
         Detected::MetricKit => metrickit::read(input, start_of(input), limits),
         Detected::SwiftBacktrace => swift_backtrace::read(input, start_of(input), limits),
         Detected::ApplePanic => Ok(panic_text::read(&text_of(input), limits)),

@@ -71,7 +71,11 @@ fn text_starts(text: &[u8]) -> Vec<usize> {
         return starts;
     }
     match detect(text) {
-        Detected::AppleText | Detected::AppleIps | Detected::ExceptionLog | Detected::Unknown => starts,
+        Detected::AppleText
+        | Detected::AppleIps
+        | Detected::Crashlytics
+        | Detected::ExceptionLog
+        | Detected::Unknown => starts,
         Detected::Runtimes(kind) => runtimes::starts(kind, text),
         _ => vec![0],
     }

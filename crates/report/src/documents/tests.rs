@@ -202,3 +202,24 @@ fn each_diagnostic_of_a_payload_is_a_report() {
         assert_eq!(whole, &payload.as_bytes()[..end]);
     }
 }
+
+/// Some systems log the exception behind the stack, most before it.
+#[test]
+fn an_exception_belongs_to_the_stack_beside_it() {
+    const STACK: &str = "*** First throw call stack:\n(0x1a 0x1b)\n";
+    const THROWN: &str = "*** Terminating app due to uncaught exception 'E', reason: 'x'\n";
+    let counts = |parts: &[&str]| documents(parts.concat().as_bytes()).len();
+    assert_eq!(counts(&[STACK, THROWN]), 1);
+    assert_eq!(counts(&[THROWN, STACK]), 1);
+    assert_eq!(counts(&[THROWN, STACK, THROWN, STACK]), 2);
+    assert_eq!(counts(&[STACK, "words\n", THROWN, "words\n", STACK]), 2);
+}
+
+#[test]
+fn exports_of_crashlytics_are_parted() {
+    let one = "# Crashlytics - Stack trace\n# Platform: apple\n\nCrashed: a.b\n0  App  0x12 f + 1\n\nThread\n0  App  0x12 f + 1\n\n";
+    let text = one.repeat(3);
+    let documents = documents(text.as_bytes());
+    assert_eq!(documents.len(), 3);
+    assert!(documents.iter().all(|document| read(document).process.threads.len() == 2));
+}

@@ -33,6 +33,8 @@ pub(super) fn starts(text: &[u8]) -> (Vec<usize>, bool) {
     let mut is_known = false;
     let mut seen = Seen::default();
     let mut rule = None;
+    // An exception behind a stack, which may be that stack's, or the next one's.
+    let mut exception = None;
     for line in Lines::new(text, 0..text.len(), 1) {
         let Some(begins) = begins(line.bytes) else {
             rule = is_rule(line.bytes).then_some(line.span.start);
@@ -44,12 +46,12 @@ pub(super) fn starts(text: &[u8]) -> (Vec<usize>, bool) {
             Begins::Process => seen.body && (seen.process || !seen.incident),
             Begins::Translation => seen.body,
             Begins::Json => seen.body && !seen.announced_json,
-            // Inside of a report that has a header it is a message of that report.
-            Begins::Exception => seen.body && !seen.process && !seen.incident,
-            Begins::Body | Begins::FullReport => false,
+            // Some systems say it behind the stack.
+            Begins::Exception | Begins::FullReport => false,
+            Begins::Body => exception.is_some(),
         };
         if is_new {
-            starts.push(rule.unwrap_or(line.span.start));
+            starts.push(exception.take().or(rule).unwrap_or(line.span.start));
             seen = Seen::default();
         }
         match begins {
@@ -58,6 +60,10 @@ pub(super) fn starts(text: &[u8]) -> (Vec<usize>, bool) {
             Begins::FullReport => seen.announced_json = true,
             Begins::Json => (seen.body, seen.announced_json) = (true, false),
             Begins::Body => seen.body = true,
+            // Inside of a report that has a header it is a message of that report.
+            Begins::Exception if seen.body && !seen.process && !seen.incident => {
+                exception.get_or_insert(line.span.start);
+            }
             Begins::Translation | Begins::Exception => {}
         }
         rule = None;
@@ -85,6 +91,7 @@ fn begins(line: &[u8]) -> Option<Begins> {
             (b"Thread ", Begins::Body)
         }
         b'T' => (b"Translated Report (Full Report Below)", Begins::Translation),
+        b'#' => (b"# Crashlytics - ", Begins::Incident),
         b'{' => {
             let head = line.get(..4096).unwrap_or(line);
             let says = |word: &[u8]| head.windows(word.len()).any(|window| window == word);

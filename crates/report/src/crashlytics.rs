@@ -1,0 +1,386 @@
+//! Crashlytics' text export for Apple's systems, and the part of it that people paste: threads without "Thread N".
+//!
+//! A stack stands behind a line with the thread's or queue's name, `Crashed: ` before that of the thread that crashed, or
+//! behind `Fatal Exception: NAME` and the reason. The exports of Fabric, its predecessor, number these lines
+//! (`#0. Crashed: com.apple.main-thread`) and state addresses; later ones state offsets from the image's start.
+//!
+//! No public document describes the format. The rules here are those of exports in public issues:
+//!
+//! - Behind a name with a place in the source ` + 57` is the line once more, not an offset.
+//! - Where there is no line, Crashlytics writes an address in its place: `main + 4337335188 (AppDelegate.swift:4337335188)`.
+//! - Nothing is known of a frame where a single word stands in parentheses, in the reader's language: `(Missing)`, `(누락)`.
+
+use crate::Limits;
+use crate::apple_text::{FrameRow, Lines, mark_throw};
+use crate::members::note_thrown;
+use crate::notes::Notes;
+use crate::stack::{Origin, settle};
+use crate::text::lossy;
+use backtrail_core::FrameAddress;
+use backtrail_model::{
+    Backtrace, Field, Frame, Process, Report, Section, Source, Thread, ThrowingRuntime, ThrownException,
+};
+
+/// Whether a line begins the stack of what ended the process. Java's exceptions, which begin so too, have a package.
+pub(crate) fn is_head(line: &str) -> bool {
+    let name = without_number(line);
+    name.starts_with(CRASHED)
+        || thrown_name(name)
+            .is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+}
+
+/// Whether a line of the export's head says that it is one of an Apple system.
+pub(crate) fn is_platform(line: &str) -> bool {
+    line.strip_prefix("# Platform:")
+        .is_some_and(|name| matches!(name.trim(), "apple" | "ios" | "mac" | "tvos"))
+}
+
+/// Whether a line is one of Apple's own reports, which quote what reporters log.
+pub(crate) fn is_apples(line: &str) -> bool {
+    let is_thread =
+        || line.strip_prefix("Thread ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    line.starts_with("Incident Identifier:") || line.starts_with("Process:") || is_thread()
+}
+
+const CRASHED: &str = "Crashed: ";
+
+/// An exception's name, and whether it was caught.
+fn thrown_name(line: &str) -> Option<(&str, bool)> {
+    let fatal = line.strip_prefix("Fatal Exception: ").map(|name| (name.trim(), false));
+    let caught =
+        || ["Non-fatal Exception: ", "Non-Fatal Exception: "].iter().find_map(|word| line.strip_prefix(word));
+    fatal.or_else(|| caught().map(|name| (name.trim(), true))).filter(|(name, _)| !name.is_empty())
+}
+
+/// A line without `#0. ` or `19. ` before it.
+fn without_number(line: &str) -> &str {
+    number(line).map_or(line, |(_, rest)| rest)
+}
+
+fn number(line: &str) -> Option<(u64, &str)> {
+    let (number, rest) = line.split_once(". ")?;
+    Some((number.strip_prefix('#').unwrap_or(number).parse().ok()?, rest))
+}
+
+/// Reads an export; `None` where there is no stack in it.
+pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
+    let mut reader = Reader {
+        limits,
+        notes: Notes::new(limits.max_notes),
+        report: Report { source: Source::AppleText, ..Report::default() },
+        head: Vec::new(),
+        text: Vec::new(),
+        stack: None,
+        is_numbered: false,
+        thrown: None,
+        frames: 0,
+    };
+    for line in Lines::new(input, start..input.len(), 1) {
+        if line.bytes.len() > limits.max_line {
+            reader.notes.add(|| format!("line {} is long and was left out", line.number));
+            continue;
+        }
+        let row = FrameRow::read(without_address_as_line(line.bytes));
+        match row {
+            Some(row) => {
+                let mut frame = row.frame();
+                frame.span = Some(line.span.clone());
+                reader.row(frame);
+            }
+            None => reader.line(lossy(line.bytes).trim()),
+        }
+    }
+    reader.finish()
+}
+
+/// A row without the place that has an address instead of a line.
+fn without_address_as_line(row: &[u8]) -> &[u8] {
+    let row = row.trim_ascii_end();
+    let rest = || {
+        let inside = row.strip_suffix(b")")?;
+        let at = inside.iter().rposition(|byte| *byte == b':')?;
+        let digits = inside.get(at + 1..)?;
+        let is_address = digits.len() >= 10 && digits.iter().all(u8::is_ascii_digit);
+        let opening = inside.get(..at)?.iter().rposition(|byte| *byte == b'(')?;
+        row.get(..opening).filter(|_| is_address)
+    };
+    rest().unwrap_or(row)
+}
+
+/// Larger offsets from a function's start are addresses.
+const MAX_OFFSET: u64 = 1 << 31;
+
+struct Reader<'l> {
+    limits: &'l Limits,
+    notes: Notes,
+    report: Report,
+    /// Lines in front of the next stack.
+    head: Vec<String>,
+    /// Lines that belong to no stack.
+    text: Vec<String>,
+    stack: Option<Stack>,
+    /// Whether lines with names are numbered, as in exports that state addresses.
+    is_numbered: bool,
+    thrown: Option<ThrownException>,
+    frames: usize,
+}
+
+/// Where rows go.
+#[derive(Clone, Copy)]
+enum Stack {
+    Thread(usize),
+    Backtrace(usize),
+    /// A stack too many.
+    Nowhere,
+}
+
+impl Reader<'_> {
+    fn line(&mut self, text: &str) {
+        if text.is_empty() || text == "--" {
+            self.stack = None;
+            // The reason of an exception may have blank lines; a name has none behind it.
+            if self.head.first().is_none_or(|head| thrown_name(without_number(head)).is_none()) {
+                self.text.append(&mut self.head);
+            }
+        } else if let Some((key, value)) = text.strip_prefix("# ").and_then(|rest| rest.split_once(':')) {
+            self.key(key.trim(), value.trim());
+        } else if self.head.len() < MAX_HEAD {
+            self.head.push(text.to_owned());
+        } else {
+            self.text.push(text.to_owned());
+        }
+    }
+
+    fn key(&mut self, key: &str, value: &str) {
+        let report = &mut self.report;
+        let place = match key {
+            "Application" => &mut report.process.name,
+            "Bundle Identifier" => &mut report.process.identifier,
+            "Version" => &mut report.process.version,
+            "Date" => &mut report.time,
+            "OS Version" => &mut report.os,
+            "Device" => &mut report.device,
+            "Session" | "Session ID" => &mut report.incident,
+            _ => {
+                if report.fields.len() < self.limits.max_items {
+                    report.fields.push(Field { key: key.to_owned(), value: value.to_owned() });
+                }
+                return;
+            }
+        };
+        if !value.is_empty() && value != "N/A" {
+            *place = Some(value.to_owned());
+        }
+    }
+
+    fn row(&mut self, mut frame: Frame) {
+        let stack = match self.stack {
+            // A line behind rows begins another stack, also without a blank line between.
+            Some(stack) if self.head.is_empty() && frame.index != 0 => stack,
+            _ => self.begin(),
+        };
+        self.stack = Some(stack);
+        if self.frames >= self.limits.max_frames {
+            return;
+        }
+        settle_row(&mut frame, self.is_numbered);
+        let process = &mut self.report.process;
+        let frames = match stack {
+            Stack::Thread(at) => process.threads.get_mut(at).map(|thread| &mut thread.frames),
+            Stack::Backtrace(at) => process.backtraces.get_mut(at).map(|backtrace| &mut backtrace.frames),
+            Stack::Nowhere => None,
+        };
+        if let Some(frames) = frames {
+            frames.push(frame);
+            self.frames += 1;
+        }
+    }
+
+    /// Begins a stack behind the lines that stand in front of it.
+    fn begin(&mut self) -> Stack {
+        let mut head = std::mem::take(&mut self.head);
+        let thrown = head.iter().position(|line| thrown_name(without_number(line)).is_some());
+        // What stands before the line that names the thread is prose.
+        let at = thrown.unwrap_or(head.len().saturating_sub(1));
+        self.text.extend(head.drain(..at.min(head.len())));
+        let mut lines = head.into_iter();
+        let line = lines.next().unwrap_or_default();
+        let numbered = number(&line).map(|(number, _)| number);
+        self.is_numbered |= numbered.is_some();
+        let name = without_number(&line);
+        let process = &mut self.report.process;
+        if process.threads.len() + process.backtraces.len() >= self.limits.max_threads {
+            self.notes.add(|| format!("more than {} stacks: the rest was left out", self.limits.max_threads));
+            return Stack::Nowhere;
+        }
+        if let Some((class, is_handled)) = thrown_name(name) {
+            let reason = lines.collect::<Vec<_>>().join("\n");
+            let reason = Some(reason).filter(|reason| !reason.is_empty());
+            let runtime = ThrowingRuntime::ObjectiveC;
+            let thrown = ThrownException { runtime, name: class.to_owned(), reason, is_handled };
+            self.thrown.get_or_insert(thrown);
+            let title = name.to_owned();
+            process.backtraces.push(Backtrace { title, is_exception: true, frames: Vec::new() });
+            return Stack::Backtrace(process.backtraces.len() - 1);
+        }
+        let crashed = name.starts_with(CRASHED);
+        let name = name.strip_prefix(CRASHED).unwrap_or(name).trim();
+        let name = Some(name.to_owned()).filter(|name| !name.is_empty() && name != "Thread");
+        let number = numbered.unwrap_or(process.threads.len() as u64);
+        process.threads.push(Thread { number, name, crashed, ..Thread::default() });
+        let at = process.threads.len() - 1;
+        if crashed {
+            process.crashed_thread.get_or_insert(at);
+        }
+        Stack::Thread(at)
+    }
+
+    fn finish(mut self) -> Option<Report> {
+        self.text.append(&mut self.head);
+        let process = &mut self.report.process;
+        if process.threads.is_empty() && process.backtraces.is_empty() {
+            return None;
+        }
+        without_repetition(process);
+        for thread in &mut process.threads {
+            settle(&mut thread.frames, Origin::Thread);
+        }
+        for backtrace in &mut process.backtraces {
+            settle(&mut backtrace.frames, Origin::Backtrace);
+        }
+        if let Some(thrown) = self.thrown {
+            note_thrown(&mut self.report, thrown);
+        }
+        mark_throw(&mut self.report);
+        self.report.process.place_frames();
+        if !self.text.is_empty() {
+            self.report.sections.push(Section { title: "Text".to_owned(), text: self.text.join("\n") });
+        }
+        self.report.notes.extend(self.notes.finish());
+        Some(self.report)
+    }
+}
+
+/// Lines in front of a stack that are kept as its head.
+const MAX_HEAD: usize = 200;
+
+/// Takes what a row says as Crashlytics means it.
+fn settle_row(frame: &mut Frame, states_addresses: bool) {
+    if let Some(address) = frame.address.map(FrameAddress::raw).filter(|address| address.get() < 1 << 32) {
+        if !states_addresses {
+            frame.address = None;
+            frame.image_offset = Some(address.get());
+        }
+    }
+    if let Some(symbol) = &mut frame.reported {
+        let is_line = symbol.line.is_some() && symbol.offset == symbol.line.map(u64::from);
+        symbol.offset = symbol.offset.filter(|offset| !is_line && *offset < MAX_OFFSET);
+    }
+    let is_nothing = |name: &str| {
+        let inside = name.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
+        inside.is_some_and(|word| !word.contains([' ', '(', ')'])) || name == "<redacted>"
+    };
+    if frame.reported.as_ref().is_some_and(|symbol| is_nothing(&symbol.name)) {
+        frame.reported = None;
+    }
+}
+
+/// Fabric's exports show the thread that crashed once before all threads.
+fn without_repetition(process: &mut Process) {
+    let [first, second, ..] = process.threads.as_slice() else { return };
+    let rows = |thread: &Thread| -> Vec<_> {
+        thread.frames.iter().map(|frame| (frame.index, frame.address, frame.reported.clone())).collect()
+    };
+    if first.crashed && second.crashed && first.number == second.number && rows(first) == rows(second) {
+        process.threads.remove(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn read_text(text: &str) -> Report {
+        parse(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn name_of(frame: &Frame) -> (&str, Option<u64>, Option<u32>) {
+        let symbol = frame.reported.as_ref().unwrap();
+        (&symbol.name, symbol.offset, symbol.line)
+    }
+
+    #[test]
+    fn a_crash_with_all_threads() {
+        let report = read_text(
+            "# Crashlytics - Stack trace\n# Application: com.example.shop\n# Platform: apple\n# Version: 4.2.1 (421)\n\
+             # Session: 9d3a\n# Date: Tue Mar 12 2024\n\n\
+             Crashed: com.apple.main-thread\n\
+             0  libswiftCore.dylib             0x3a4c8 _assertionFailure(_:_:file:line:flags:) + 308\n\
+             1  Shop                           0x1a2b4 Cart.load() + 57 (Cart.swift:57)\n\
+             2  Shop                           0x1a3c0 @objc Cart.load() + 4368171968 (<compiler-generated>:4368171968)\n\
+             3  ???                            0x1b2c3d4e0 (누락)\n\n\
+             Thread\n0  libsystem_kernel.dylib         0xbc4 __workq_kernreturn + 8\n",
+        );
+        assert_eq!(report.process.name.as_deref(), Some("com.example.shop"));
+        assert_eq!(report.process.version.as_deref(), Some("4.2.1 (421)"));
+        assert_eq!((report.process.crashed_thread, report.process.threads.len()), (Some(0), 2));
+        let [crashed, other] = report.process.threads.as_slice() else { panic!() };
+        assert_eq!((crashed.name.as_deref(), crashed.crashed), (Some("com.apple.main-thread"), true));
+        assert_eq!((other.name.as_deref(), other.crashed), (None, false));
+        let frames = &crashed.frames;
+        assert_eq!(name_of(&frames[0]), ("_assertionFailure(_:_:file:line:flags:)", Some(308), None));
+        assert_eq!((frames[0].address, frames[0].image_offset), (None, Some(0x3a4c8)));
+        assert_eq!(name_of(&frames[1]), ("Cart.load()", None, Some(57)));
+        assert_eq!(name_of(&frames[2]), ("@objc Cart.load()", None, None));
+        assert_eq!((&frames[3].reported, frames[3].address.is_some()), (&None, true));
+    }
+
+    #[test]
+    fn an_exception_with_a_reason_of_several_lines() {
+        let report = read_text(
+            "We see this:\n\nFatal Exception: NSInternalInconsistencyException\nInvalid update:\n\nrows (3)\n\
+             0  CoreFoundation                 0x9e88 __exceptionPreprocess\n\
+             1  Shop                           0x1a2b4 -[Cart refresh] + 31 (Cart.m:31)\n\n\
+             com.apple.main-thread\n0  libsystem_kernel.dylib         0x1b84 mach_msg_trap + 8\n",
+        );
+        let thrown = report.thrown.as_ref().unwrap();
+        assert_eq!(thrown.name, "NSInternalInconsistencyException");
+        assert_eq!(thrown.reason.as_deref(), Some("Invalid update:\nrows (3)"));
+        let [backtrace] = report.process.backtraces.as_slice() else { panic!() };
+        assert!(backtrace.is_exception);
+        assert_eq!(backtrace.frames.len(), 2);
+        assert_eq!(report.process.threads[0].name.as_deref(), Some("com.apple.main-thread"));
+        assert_eq!(report.sections[0].text, "We see this:");
+    }
+
+    /// Fabric's, with addresses.
+    #[test]
+    fn numbered_threads() {
+        let report = read_text(
+            "# Platform: ios\n# Issue #: 7\n\n#0. Crashed: com.apple.main-thread\n\
+             0  libA.dylib  0x1d9bd0 f + 4\n1  App  0x392a25 g (a.m:3)\n\n--\n\n\
+             #0. Crashed: com.apple.main-thread\n\
+             0  libA.dylib  0x1d9bd0 f + 4\n1  App  0x392a25 g (a.m:3)\n\n#1. GAIThread\n0  libA.dylib  0x18d231188 h + 8\n",
+        );
+        let threads: Vec<_> = report
+            .process
+            .threads
+            .iter()
+            .map(|it| (it.number, it.name.as_deref(), it.frames.len()))
+            .collect();
+        assert_eq!(threads, [(0, Some("com.apple.main-thread"), 2), (1, Some("GAIThread"), 1)]);
+        let frame = &report.process.threads[0].frames[1];
+        assert_eq!(frame.address.map(|address| address.raw().get()), Some(0x39_2a25));
+    }
+
+    #[test]
+    fn lines_that_begin_others() {
+        for line in
+            ["Fatal Exception: java.lang.Error: x", "Fatal Exception: ", "crashed: x", "Crashed Thread: 0"]
+        {
+            assert!(!is_head(line), "{line}");
+        }
+        assert!(is_head("19. Crashed: com.apple.main-thread") && is_head("Fatal Exception: FlutterError"));
+    }
+}
