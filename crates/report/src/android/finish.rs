@@ -1,5 +1,6 @@
 //! What is settled when the whole report is known.
 
+use super::foreign;
 use super::header::{self, states_file_offsets, unquoted};
 use super::java_row::trace_head;
 use super::reader::{Found, Reader};
@@ -23,6 +24,7 @@ impl Reader<'_> {
             report.process = processes.next().unwrap_or_default();
             report.processes = processes.collect();
         }
+        foreign::part(&mut report.process, self.limits);
         report.source = source(&report, self.found);
         settle(&mut report);
         report

@@ -7,6 +7,7 @@
 //! A tombstone as a protocol buffer says the same and is read by `proto`.
 
 mod finish;
+mod foreign;
 mod header;
 mod images;
 mod java_row;

@@ -56,7 +56,9 @@ impl<'l> Reader<'l> for DotNet<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let trimmed = text.trim();
-        let head = HEADS.iter().find_map(|head| trimmed.strip_prefix(head)).filter(|_| self.heads.is_empty());
+        let announced = HEADS.iter().find_map(|head| trimmed.strip_prefix(head));
+        // Mono prints an exception without words before it.
+        let head = announced.or_else(|| head(trimmed)).filter(|_| self.heads.is_empty());
         if let Some(head) = head.or(trimmed.strip_prefix("---> ")) {
             if self.heads.len() < 100 {
                 for part in head.split(" ---> ") {
@@ -85,8 +87,11 @@ impl<'l> Reader<'l> for DotNet<'l> {
     }
 }
 
-/// `at N.C.M(String s) in /src/c.cs:line 12`.
+/// `at N.C.M(String s) in /src/c.cs:line 12`, and Mono's rows.
 fn row(line: &str) -> Option<Frame> {
+    if let Some(frame) = mono_row(line) {
+        return Some(frame);
+    }
     let rest = line.strip_prefix("at ")?;
     let (call, at) = rest.split_once(") in ").map_or((rest, None), |(call, at)| (call, Some(at)));
     let (name, arguments) = call.split_once('(')?;
@@ -95,17 +100,101 @@ fn row(line: &str) -> Option<Frame> {
         line: line.parse().unwrap_or(0),
         column: None,
     });
-    let mut frame = named(0, name.trim(), found);
+    Some(frame_of(name, arguments.trim_end_matches(')'), found))
+}
+
+fn frame_of(name: &str, arguments: &str, place: Option<Place<'_>>) -> Frame {
+    let mut frame = named(0, name.trim(), place);
     frame.language = Some(Language::DotNet);
-    let arguments = arguments.trim_end_matches(')');
     frame.annotations.extend((!arguments.is_empty()).then(|| format!("({arguments})")));
+    frame
+}
+
+/// Mono's rows, which nothing else writes: the offset in the method's IL or machine code, and the module's id where the file
+/// is not known.
+///
+/// `at N.C.M (System.String s) [0x00012] in <5d1f…>:0`, `at N.C.M () <0x4012ab + 0x0005b> in /src/c.cs:44`,
+/// `at (wrapper dynamic-method) N.C.M(intptr)`.
+pub(super) fn mono_row(line: &str) -> Option<Frame> {
+    let rest = line.trim().strip_prefix("at ")?;
+    let (wrapper, rest) = match rest.strip_prefix("(wrapper ") {
+        Some(behind) => behind.split_once(") ").map(|(kind, rest)| (Some(kind), rest))?,
+        None => (None, rest),
+    };
+    let opening = rest.find('(')?;
+    let (name, behind) = rest.split_at_checked(opening)?;
+    let is_name = !name.trim().is_empty() && !name.trim().contains(char::is_whitespace);
+    // Types of arguments have no parentheses.
+    let (arguments, behind) = behind.strip_prefix('(')?.split_once(')')?;
+    let behind = behind.trim();
+    let offset = match behind.as_bytes() {
+        [b'[', b'0', b'x', ..] => behind.split_once(']'),
+        [b'<', b'0', b'x', ..] => behind.split_once('>'),
+        _ => None,
+    };
+    if !is_name || (offset.is_none() && wrapper.is_none()) {
+        return None;
+    }
+    let (offset, at) = offset.map_or(("", behind), |(offset, at)| (offset, at));
+    let at = at.trim().strip_prefix("in ").unwrap_or_default().trim();
+    let found = super::log::place(at).filter(|place| !place.file.starts_with('<') && place.column.is_none());
+    let mut frame = frame_of(name, arguments, found);
+    frame.annotations.extend(wrapper.map(|kind| format!("wrapper {kind}")));
+    frame.annotations.extend((!offset.is_empty()).then(|| offset.trim_start_matches(['[', '<']).to_owned()));
+    frame.annotations.extend((found.is_none() && !at.is_empty()).then(|| format!("in {at}")));
     Some(frame)
+}
+
+/// The exception that a line names: `System.InvalidOperationException: Cart is empty`.
+fn head(line: &str) -> Option<&str> {
+    let name = line.split([':', ' ']).next()?;
+    let is_name = name.contains('.')
+        && name.ends_with("Exception")
+        && name.split('.').all(|part| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_`+".contains(&byte))
+        });
+    is_name.then_some(line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::parse;
+
+    #[test]
+    fn an_exception_of_mono() {
+        let report = parse(
+            b"System.InvalidOperationException: Cart is empty ---> System.NullReferenceException: Object reference\n  at Shop.Cart.Total (System.String currency) [0x00012] in <5d1f2e3a>:0 \n  at Shop.Cart+<Load>d__5.MoveNext () <0x4a + 0x5b> in /src/Shop/Cart.cs:44 \n   --- End of inner exception stack trace ---\n  at (wrapper dynamic-method) Android.Runtime.DynamicMethodNameCounter.43(intptr,intptr)\n",
+            &Limits::default(),
+        )
+        .unwrap();
+        assert_eq!(report.source, Source::DotNetException);
+        let stacks: Vec<_> =
+            report.process.backtraces.iter().map(|it| (it.title.as_str(), it.frames.len())).collect();
+        assert_eq!(
+            stacks,
+            [
+                ("System.InvalidOperationException: Cart is empty", 1),
+                ("Inner exception: System.NullReferenceException: Object reference", 2)
+            ]
+        );
+        let [total, load] = report.process.backtraces[1].frames.as_slice() else { panic!() };
+        assert_eq!(total.reported.as_ref().unwrap().name, "Shop.Cart.Total");
+        assert_eq!(total.annotations, ["(System.String currency)", "0x00012", "in <5d1f2e3a>:0"]);
+        let symbol = load.reported.as_ref().unwrap();
+        assert_eq!((symbol.name.as_str(), symbol.line), ("Shop.Cart+<Load>d__5.MoveNext", Some(44)));
+        assert_eq!(symbol.file.as_deref(), Some("/src/Shop/Cart.cs"));
+        for line in [
+            "at a.b.C.d(C.java:3)",
+            "at f (x.js:1:2)",
+            "at N.C.M(String s) in /a/c.cs:line 3",
+            "at noon (about) [0x1]",
+        ] {
+            let row = mono_row(line);
+            assert!(row.is_none() || line.ends_with("[0x1]"), "{line}");
+        }
+    }
 
     #[test]
     fn an_inner_exception() {

@@ -34,7 +34,8 @@ impl<'l> Reader<'l> for JavaScript<'l> {
         let trimmed = text.trim();
         // A brace behind the last row opens the error's members.
         let bare = trimmed.strip_suffix('{').map_or(trimmed, str::trim_end);
-        if let Some(mut frame) = row(bare) {
+        let native = || native_row(bare).filter(|_| self.log.is_in_stack());
+        if let Some(mut frame) = row(bare).or_else(native) {
             if !self.log.is_in_stack() {
                 let head = std::mem::take(&mut self.head);
                 let head =
@@ -86,10 +87,60 @@ pub(super) fn exception(head: &str) -> Exception {
     }
 }
 
-/// `at f (/a/x.js:3:9)`, `at async f (…)`, `at /a/x.js:1:2`, `at Array.map (<anonymous>)`. `None` where it is not sure that
-/// this is JavaScript.
+/// A row as V8 and Hermes write it, or as JavaScriptCore and Firefox do. `None` where it is not sure that this is JavaScript.
 pub(super) fn row(line: &str) -> Option<Frame> {
-    let rest = line.trim().strip_prefix("at ")?;
+    let line = line.trim();
+    match line.strip_prefix("at ") {
+        Some(rest) => row_behind_at(rest),
+        None => row_with_sign(line),
+    }
+}
+
+/// `f@https://a.b/x.js:12:99`, `@x.js:1:2` without a function's name, `f@[native code]`, and as React Native's release builds
+/// have it `f@1:182733`: line and column of the bundle, which is not named.
+fn row_with_sign(line: &str) -> Option<Frame> {
+    let (name, at) = line.split_once('@')?;
+    let is_name = matches!(name, "global code" | "module code" | "eval code")
+        || name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_$.<>/*[]".contains(&byte));
+    let name = Some(name).filter(|name| !name.is_empty()).unwrap_or("<anonymous>");
+    let found = place(at).filter(|_| is_name)?;
+    let number =
+        |text: &str| text.parse::<u32>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let mut frame = match (found.column, number(found.file)) {
+        (None, Some(line)) => named(0, name, Some(Place { file: BUNDLE, line, column: Some(found.line) })),
+        (Some(_), None) if is_script(found.file) => named(0, name, Some(found)),
+        _ => return None,
+    };
+    frame.language = Some(Language::JavaScript);
+    Some(frame)
+}
+
+/// Stands for the one file that such a row does not name.
+const BUNDLE: &str = "(bundle)";
+
+/// Whether a file is one that JavaScript comes in.
+fn is_script(file: &str) -> bool {
+    const ENDS: [&str; 9] = [".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".bundle", ".jsbundle", ".hbc"];
+    let path = file.split('?').next().unwrap_or(file);
+    file.contains("://") || ENDS.iter().any(|end| path.ends_with(end))
+}
+
+/// `f@[native code]`, which only counts among other rows: it has no place.
+fn native_row(line: &str) -> Option<Frame> {
+    let name =
+        line.trim().strip_suffix("@[native code]").filter(|name| !name.contains(char::is_whitespace))?;
+    let mut frame = named(0, name, Some(Place { file: "[native code]", line: 0, column: None }));
+    frame.language = Some(Language::JavaScript);
+    Some(frame)
+}
+
+/// A row in a text that is known to hold a stack.
+pub(super) fn row_within(line: &str) -> Option<Frame> {
+    row(line).or_else(|| native_row(line))
+}
+
+/// `f (/a/x.js:3:9)`, `async f (…)`, `/a/x.js:1:2`, `Array.map (<anonymous>)`.
+fn row_behind_at(rest: &str) -> Option<Frame> {
     // What is waited for together has no place: `at async Promise.all (index 0)`.
     if let Some(name) = rest.strip_suffix(')').and_then(|rest| rest.split_once(" (index ")) {
         let mut frame = named(0, name.0, None);
@@ -173,6 +224,48 @@ mod tests {
             ("renderCart", Some("index.android.bundle"), Some(1))
         );
         assert_eq!(row("at apply (native)").unwrap().reported.unwrap().name, "apply");
+    }
+
+    #[test]
+    fn rows_of_javascriptcore_and_firefox() {
+        let read = |line: &str| {
+            let symbol = row(line)?.reported?;
+            Some((symbol.name, symbol.file, symbol.line, symbol.column))
+        };
+        let of = |name: &str, file: Option<&str>, line, column| {
+            Some((name.to_owned(), file.map(str::to_owned), Some(line), Some(column)))
+        };
+        assert_eq!(read("f@https://a.b/x.js:12:99"), of("f", Some("https://a.b/x.js"), 12, 99));
+        assert_eq!(read("@a/x.js?v=2:1:33"), of("<anonymous>", Some("a/x.js?v=2"), 1, 33));
+        assert_eq!(
+            read("global code@index.android.bundle:1:3"),
+            of("global code", Some("index.android.bundle"), 1, 3)
+        );
+        assert_eq!(read("renderCart@1:182733"), of("renderCart", Some(BUNDLE), 1, 182_733));
+        assert_eq!(read("f@npm:react@16/x.js:1:2"), of("f", Some("npm:react@16/x.js"), 1, 2));
+        for line in [
+            "me@example.com",
+            "root@host:22:3",
+            "a b@1:2",
+            "user@10.0.0.1:80",
+            "@here",
+            "f@:1:2",
+            "x@[native code]",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_error_without_at() {
+        let report = parse(
+            b"TypeError: undefined is not an object (evaluating 'cart.total')\nrenderCart@1:182733\nforEach@[native code]\n@1:33\n",
+            &Limits::default(),
+        )
+        .unwrap();
+        let [stack] = report.process.backtraces.as_slice() else { panic!() };
+        assert_eq!((stack.frames.len(), stack.is_exception), (3, true));
+        assert_eq!(report.exception.unwrap().kind.as_deref(), Some("TypeError"));
     }
 
     #[test]

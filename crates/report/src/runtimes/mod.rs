@@ -23,7 +23,12 @@ pub(crate) use node_report::is_node_report;
 
 use crate::apple_text::Lines;
 use crate::{Error, Limits};
-use backtrail_model::{Report, Source};
+use backtrail_model::{Frame, Report, Source};
+
+/// A row of a stack in JavaScript or of Mono, which reports of other runtimes quote.
+pub(crate) fn foreign_row(line: &str) -> Option<Frame> {
+    javascript::row_within(line).or_else(|| dotnet::mono_row(line))
+}
 
 /// Reads a report of such a kind; `None` where the text is none.
 pub(crate) fn read(
@@ -77,6 +82,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
         .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
         .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
+        .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
         .or_else(|| likely(line.starts_with("panic: "), Source::GoTrace))
         .or_else(|| likely(kernel::event(line).is_some(), Source::LinuxKernel))
         .unwrap_or(Telling::No)
