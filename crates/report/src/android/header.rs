@@ -78,7 +78,11 @@ pub(super) fn unquoted(value: &str) -> &str {
 
 /// Splits `Key: value`; keys are short and hold no digits but at their end.
 pub(super) fn key_value(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.split_once(':')?;
+    // Crashlytics' exports mark the lines of their head, which begins by `# Crashlytics - Stack trace`.
+    let (key, value) = match line.strip_prefix("# ") {
+        Some(marked) => marked.split_once(':').or_else(|| marked.split_once(" -"))?,
+        None => line.split_once(':')?,
+    };
     let is_key = !key.is_empty()
         && key.len() <= 40
         && key.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -111,7 +115,12 @@ pub(super) fn set(report: &mut Report, key: &str, value: &str) {
             report.process.name.get_or_insert_with(|| program.to_owned());
         }
         "App ID" if report.process.identifier.is_none() => report.process.identifier = text(),
-        "App version" if report.process.version.is_none() => report.process.version = text(),
+        "Application" if report.process.identifier.is_none() => {
+            report.process.identifier = text();
+            report.process.name.get_or_insert_with(|| plain.to_owned());
+        }
+        "Date" if report.time.is_none() => report.time = text(),
+        "App version" | "Version" if report.process.version.is_none() => report.process.version = text(),
         "Abort message" => {
             report.app_info.push(AppInfo { image: None, lines: plain.lines().map(str::to_owned).collect() });
             report.exception.get_or_insert_with(Exception::default).message = text();

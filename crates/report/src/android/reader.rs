@@ -5,7 +5,7 @@ use super::images::ImageTable;
 use super::java_row::{JavaRow, trace_head};
 use super::log_prefix::log_line;
 use super::native_row::NativeRow;
-use super::thread_head;
+use super::thread_head::{self, Writer};
 use crate::Limits;
 use crate::apple_text::Line;
 use crate::notes::Notes;
@@ -237,14 +237,14 @@ impl<'l> Reader<'l> {
             self.tombstone_thread(&line);
             return true;
         }
-        let Some((thread, is_hotspot)) = thread_head::read(text, self.report.process.threads.len()) else {
+        let Some((thread, writer)) = thread_head::read(text, self.report.process.threads.len()) else {
             return false;
         };
         if self.report.process.threads.len() >= self.limits.max_threads {
             return false;
         }
-        self.found.hotspot |= is_hotspot;
-        self.found.art |= !is_hotspot;
+        self.found.hotspot |= writer == Writer::HotSpot;
+        self.found.art |= writer == Writer::Art;
         self.open_thread(thread);
         true
     }

@@ -227,3 +227,22 @@ fn several_processes_of_one_trace_stay_apart() {
     assert_eq!((frames(&report.process), frames(&report.processes[0])), (2, 2));
     assert_eq!(report.processes[0].images[0].name, "y.so");
 }
+
+#[test]
+fn an_export_of_crashlytics() {
+    let report = read(
+        b"# Crashlytics - Stack trace\n# Application: com.example.shop\n# Platform: android\n# Version: 4.2.1 (421)\n# Date: today\n\n\
+        Fatal Exception: java.lang.Error: no cart\n       at a.b.C.d(C.java:1)\n\n\
+        main (runnable):tid=1 systid=12345 \n       at a.b.C.e(C.java:2)\n",
+    );
+    let process = &report.process;
+    assert_eq!(
+        (process.identifier.as_deref(), process.version.as_deref()),
+        (Some("com.example.shop"), Some("4.2.1 (421)"))
+    );
+    assert_eq!((report.source, report.time.as_deref()), (Source::JavaTrace, Some("today")));
+    let threads: Vec<_> = process.threads.iter().map(|it| (it.name.as_deref(), it.frames.len())).collect();
+    assert_eq!(threads, [(Some("main"), 1)]);
+    assert_eq!((process.backtraces.len(), process.backtraces[0].frames.len()), (1, 1));
+    assert!(report.sections.is_empty(), "{:?}", report.sections);
+}

@@ -1,7 +1,7 @@
 //! The line that a thread begins with in ART's and HotSpot's dumps.
 //!
 //! ART: `"main" prio=5 tid=1 Native`, `"Signal Catcher" daemon prio=10 tid=6 Runnable`, of a thread that it does not know
-//! `"name" sysTid=123`. HotSpot: `"main" #1 [5379] daemon prio=5 os_prio=31 cpu=2ms tid=0x01 nid=0x02 runnable  [0x03]`.
+//! `"name" sysTid=123`. Crashlytics: `main (runnable):tid=1 systid=12345 `. HotSpot: `"main" #1 [5379] daemon prio=5 os_prio=31 cpu=2ms tid=0x01 nid=0x02 runnable  [0x03]`.
 
 use backtrail_model::{Field, Thread};
 
@@ -18,9 +18,19 @@ const MARKS: [&str; 9] = [
     "\" cpu=",
 ];
 
-/// A thread's first line, and whether HotSpot wrote it.
-pub(super) fn read(line: &str, position: usize) -> Option<(Thread, bool)> {
-    let inner = line.strip_prefix('"')?;
+/// Whose dump a thread's first line is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Writer {
+    Art,
+    HotSpot,
+    Crashlytics,
+}
+
+/// A thread's first line, and who wrote it.
+pub(super) fn read(line: &str, position: usize) -> Option<(Thread, Writer)> {
+    let Some(inner) = line.strip_prefix('"') else {
+        return crashlytics(line).map(|it| (it, Writer::Crashlytics));
+    };
     let end = MARKS.iter().filter_map(|mark| inner.find(mark)).min()?;
     let (name, rest) = inner.split_at_checked(end)?;
     let rest = rest.get(1..)?;
@@ -52,7 +62,26 @@ pub(super) fn read(line: &str, position: usize) -> Option<(Thread, bool)> {
         }
     }
     thread.state = Some(words.join(" ")).filter(|state| !state.is_empty());
-    Some((thread, is_hotspot))
+    Some((thread, if is_hotspot { Writer::HotSpot } else { Writer::Art }))
+}
+
+/// `pool-4-thread-1 (waiting):tid=31 systid=12377 | waiting on <0x0cde> (a java.lang.Object)`.
+fn crashlytics(line: &str) -> Option<Thread> {
+    let (head, rest) = line.split_once("):tid=")?;
+    let (name, state) = head.rsplit_once(" (")?;
+    let (number, rest) = rest.split_once(" systid=")?;
+    let (id, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let mut thread = Thread {
+        name: Some(name.to_owned()),
+        number: number.parse().ok()?,
+        id: Some(id.trim().parse().ok()?),
+        state: Some(state.to_owned()),
+        ..Thread::default()
+    };
+    if let Some(lock) = rest.trim().strip_prefix("| ") {
+        push(&mut thread, "", lock);
+    }
+    Some(thread)
 }
 
 fn push(thread: &mut Thread, key: &str, value: &str) {
@@ -98,13 +127,13 @@ mod tests {
 
     #[test]
     fn heads_of_both_machines() {
-        let (thread, is_hotspot) = read("\"main\" prio=5 tid=1 Native (still starting up)", 7).unwrap();
-        assert_eq!((thread.name.as_deref(), thread.number, is_hotspot), (Some("main"), 1, false));
+        let (thread, writer) = read("\"main\" prio=5 tid=1 Native (still starting up)", 7).unwrap();
+        assert_eq!((thread.name.as_deref(), thread.number, writer), (Some("main"), 1, Writer::Art));
         assert_eq!(thread.state.as_deref(), Some("Native (still starting up)"));
         let line =
             "\"a \"b\" c\" #3 [5379] daemon prio=5 os_prio=31 tid=0x1 nid=0x10 waiting on condition  [0x3]";
-        let (thread, is_hotspot) = read(line, 7).unwrap();
-        assert_eq!((thread.name.as_deref(), thread.number, is_hotspot), (Some("a \"b\" c"), 3, true));
+        let (thread, writer) = read(line, 7).unwrap();
+        assert_eq!((thread.name.as_deref(), thread.number, writer), (Some("a \"b\" c"), 3, Writer::HotSpot));
         assert_eq!(
             (thread.id, thread.state.as_deref()),
             (Some(16), Some("[5379] waiting on condition [0x3]"))
@@ -112,6 +141,15 @@ mod tests {
         let (thread, _) = read("\"x\" sysTid=12", 7).unwrap();
         assert_eq!((thread.number, thread.id), (7, Some(12)));
         assert!(read("\"Thread-1\":", 0).is_none());
+        let line = "pool 4 (x) (waiting):tid=31 systid=12377 | waiting on <0x0cde> (a java.lang.Object)";
+        let (thread, writer) = read(line, 7).unwrap();
+        assert_eq!(
+            (thread.name.as_deref(), thread.number, writer),
+            (Some("pool 4 (x)"), 31, Writer::Crashlytics)
+        );
+        assert_eq!((thread.id, thread.state.as_deref()), (Some(12_377), Some("waiting")));
+        assert_eq!(thread.fields[0].value, "waiting on <0x0cde> (a java.lang.Object)");
+        assert!(read("main (runnable):tid=1 systid=", 0).is_none());
     }
 
     #[test]
