@@ -16,7 +16,6 @@ use crate::members::note_thrown;
 use crate::notes::Notes;
 use crate::stack::{Origin, settle};
 use crate::text::lossy;
-use backtrail_core::FrameAddress;
 use backtrail_model::{
     Backtrace, Field, Frame, Process, Report, Section, Source, Thread, ThrowingRuntime, ThrownException,
 };
@@ -266,11 +265,10 @@ const MAX_HEAD: usize = 200;
 
 /// Takes what a row says as Crashlytics means it.
 fn settle_row(frame: &mut Frame, states_addresses: bool) {
-    if let Some(address) = frame.address.map(FrameAddress::raw).filter(|address| address.get() < 1 << 32) {
-        if !states_addresses {
-            frame.address = None;
-            frame.image_offset = Some(address.get());
-        }
+    let offset = frame.address.map(|address| address.raw().get()).filter(|offset| *offset < 1 << 32);
+    if let Some(offset) = offset.filter(|_| !states_addresses) {
+        frame.address = None;
+        frame.image_offset = Some(offset);
     }
     if let Some(symbol) = &mut frame.reported {
         let is_line = symbol.line.is_some() && symbol.offset == symbol.line.map(u64::from);

@@ -36,6 +36,7 @@ mod json;
 mod kscrash;
 mod leftovers;
 mod limits;
+mod logcat;
 mod mach;
 mod members;
 mod memory;

@@ -11,7 +11,6 @@ mod foreign;
 mod header;
 mod images;
 mod java_row;
-mod log_prefix;
 mod native_row;
 pub(crate) mod proto;
 mod reader;
@@ -20,8 +19,8 @@ mod stacks;
 mod tests;
 mod thread_head;
 
+use crate::logcat::log_line;
 use java_row::JavaRow;
-pub(crate) use log_prefix::log_line;
 pub(crate) use native_row::NativeRow;
 
 use crate::Limits;

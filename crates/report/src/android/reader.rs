@@ -3,11 +3,11 @@
 use super::header::{self, ThreadLine};
 use super::images::ImageTable;
 use super::java_row::{JavaRow, trace_head};
-use super::log_prefix::log_line;
 use super::native_row::NativeRow;
 use super::thread_head::{self, Writer};
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::logcat::log_line;
 use crate::notes::Notes;
 use backtrail_model::{Backtrace, Process, Report, Section, Thread};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! What logs put before each line: times, process ids, levels, names of containers.
 
-use crate::android::log_line;
+use crate::logcat::log_line;
 
 /// No log puts more parts than these before a line.
 const MAX_PARTS: usize = 5;

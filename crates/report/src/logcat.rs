@@ -7,7 +7,7 @@
 /// A line of a log, split behind its prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LogLine<'l> {
-    pub(super) tag: &'l str,
+    pub(crate) tag: &'l str,
     /// What was logged, with the blanks that it begins with.
     pub(crate) message: &'l str,
 }
