@@ -24,8 +24,9 @@ use backtrail_model::{
 pub(crate) fn is_head(line: &str) -> bool {
     let name = without_number(line);
     name.starts_with(CRASHED)
-        || thrown_name(name)
-            .is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+        || ThrownLine::read(name).is_some_and(|thrown| {
+            thrown.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        })
 }
 
 /// Whether a line of the export's head says that it is one of an Apple system.
@@ -43,12 +44,23 @@ pub(crate) fn is_apples(line: &str) -> bool {
 
 const CRASHED: &str = "Crashed: ";
 
-/// An exception's name, and whether it was caught.
-fn thrown_name(line: &str) -> Option<(&str, bool)> {
-    let fatal = line.strip_prefix("Fatal Exception: ").map(|name| (name.trim(), false));
-    let caught =
-        || ["Non-fatal Exception: ", "Non-Fatal Exception: "].iter().find_map(|word| line.strip_prefix(word));
-    fatal.or_else(|| caught().map(|name| (name.trim(), true))).filter(|(name, _)| !name.is_empty())
+/// An exception's name, the beginning of its reason where that stands on the line too, and whether it was caught.
+struct ThrownLine<'t> {
+    name: &'t str,
+    reason: &'t str,
+    is_handled: bool,
+}
+
+impl<'t> ThrownLine<'t> {
+    fn read(line: &'t str) -> Option<Self> {
+        let fatal = line.strip_prefix("Fatal Exception: ").map(|rest| (rest, false));
+        let words = ["Non-fatal Exception: ", "Non-Fatal Exception: "];
+        let caught = || words.iter().find_map(|word| line.strip_prefix(word)).map(|rest| (rest, true));
+        let (rest, is_handled) = fatal.or_else(caught)?;
+        let (name, reason) = rest.split_once(": ").unwrap_or((rest, ""));
+        let (name, reason) = (name.trim(), reason.trim());
+        (!name.is_empty()).then_some(Self { name, reason, is_handled })
+    }
 }
 
 /// A line without `#0. ` or `19. ` before it.
@@ -138,7 +150,7 @@ impl Reader<'_> {
         if text.is_empty() || text == "--" {
             self.stack = None;
             // The reason of an exception may have blank lines; a name has none behind it.
-            if self.head.first().is_none_or(|head| thrown_name(without_number(head)).is_none()) {
+            if self.head.first().is_none_or(|head| ThrownLine::read(without_number(head)).is_none()) {
                 self.text.append(&mut self.head);
             }
         } else if let Some((key, value)) = text.strip_prefix("# ").and_then(|rest| rest.split_once(':')) {
@@ -198,7 +210,7 @@ impl Reader<'_> {
     /// Begins a stack behind the lines that stand in front of it.
     fn begin(&mut self) -> Stack {
         let mut head = std::mem::take(&mut self.head);
-        let thrown = head.iter().position(|line| thrown_name(without_number(line)).is_some());
+        let thrown = head.iter().position(|line| ThrownLine::read(without_number(line)).is_some());
         // What stands before the line that names the thread is prose.
         let at = thrown.unwrap_or(head.len().saturating_sub(1));
         self.text.extend(head.drain(..at.min(head.len())));
@@ -212,8 +224,9 @@ impl Reader<'_> {
             self.notes.add(|| format!("more than {} stacks: the rest was left out", self.limits.max_threads));
             return Stack::Nowhere;
         }
-        if let Some((class, is_handled)) = thrown_name(name) {
-            let reason = lines.collect::<Vec<_>>().join("\n");
+        if let Some(ThrownLine { name: class, reason, is_handled }) = ThrownLine::read(name) {
+            let said = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
+            let reason = said.into_iter().chain(lines).collect::<Vec<_>>().join("\n");
             let reason = Some(reason).filter(|reason| !reason.is_empty());
             let runtime = ThrowingRuntime::ObjectiveC;
             let thrown = ThrownException { runtime, name: class.to_owned(), reason, is_handled };
@@ -379,6 +392,9 @@ mod tests {
         {
             assert!(!is_head(line), "{line}");
         }
+        let thrown =
+            ThrownLine::read("Fatal Exception: RCTFatalException: Unhandled JS Exception: x").unwrap();
+        assert_eq!((thrown.name, thrown.reason), ("RCTFatalException", "Unhandled JS Exception: x"));
         assert!(is_head("19. Crashed: com.apple.main-thread") && is_head("Fatal Exception: FlutterError"));
     }
 }

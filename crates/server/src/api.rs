@@ -164,7 +164,7 @@ fn whole_issue(
 }
 
 /// Adds what one object has to another.
-fn extend(object: &mut Value, further: Value) {
+pub(crate) fn extend(object: &mut Value, further: Value) {
     if let (Value::Object(object), Value::Object(further)) = (object, further) {
         object.extend(further);
     }

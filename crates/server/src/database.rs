@@ -219,6 +219,11 @@ fn version(connection: &Connection) -> Result<usize> {
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
 
+/// Whether the schema is this program's.
+pub(crate) fn is_current(connection: &Connection) -> Result<bool> {
+    Ok(version(connection)? == MIGRATIONS.len())
+}
+
 fn migrate(connection: &mut Connection) -> Result<()> {
     let found = version(connection)?;
     let steps = MIGRATIONS.get(found..).ok_or(DatabaseError::Newer { found })?;

@@ -93,7 +93,17 @@ impl Objects {
 
     /// A file's bytes, wherever they are.
     pub(crate) fn get(&self, database: &Database, digest: &str) -> io::Result<Vec<u8>> {
-        match database.read(|connection| packed(connection, digest)).map_err(io::Error::other)? {
+        let packed = database.read(|connection| packed(connection, digest));
+        self.unpacked(packed, digest)
+    }
+
+    /// The same by a connection.
+    pub(crate) fn read(&self, connection: &Connection, digest: &str) -> io::Result<Vec<u8>> {
+        self.unpacked(packed(connection, digest), digest)
+    }
+
+    fn unpacked(&self, packed: Result<Option<(Vec<u8>, u64)>>, digest: &str) -> io::Result<Vec<u8>> {
+        match packed.map_err(io::Error::other)? {
             Some((packed, size)) => unpack(&packed, size),
             None => fs::read(self.path(digest)),
         }

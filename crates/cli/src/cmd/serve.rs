@@ -5,10 +5,10 @@ mod demo;
 use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
-use backtrail_server::{Config, Server, check, copy, renew_token};
+use backtrail_server::{Config, Server, check, copy, export, renew_token};
 use clap::{Args, Subcommand};
 use demo::Demo;
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,12 +61,19 @@ enum Task {
         #[arg(value_name = "FROM")]
         from: PathBuf,
     },
+    /// Prints everything as JSON lines, and ends. The server may run meanwhile.
+    Export {
+        /// Leave out the bytes of reports, and of what came along with them.
+        #[arg(long)]
+        no_bytes: bool,
+    },
 }
 
 pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     match &args.task {
         Some(Task::Backup { to }) => return copied(&args.data, to, console),
         Some(Task::Restore { from }) => return copied(from, &args.data, console),
+        Some(Task::Export { no_bytes }) => return exported(&args.data, !no_bytes, console),
         None => {}
     }
     if args.check {
@@ -109,6 +116,16 @@ fn copied(from: &Path, to: &Path, console: &Console) -> Result<Outcome, Failure>
         console.warn(format_args!("{}: the file {digest} is missing", from.display()));
     }
     Ok(if copied.missing.is_empty() { Outcome::Done } else { Outcome::Incomplete })
+}
+
+fn exported(data: &Path, bytes: bool, console: &Console) -> Result<Outcome, Failure> {
+    let mut out = BufWriter::new(console.stdout());
+    let exported = export(data, bytes, &mut out).map_err(|error| Failure::Input(error.to_string()))?;
+    out.flush()?;
+    for digest in &exported.missing {
+        console.warn(format_args!("{}: the file {digest} cannot be read", data.display()));
+    }
+    Ok(if exported.missing.is_empty() { Outcome::Done } else { Outcome::Incomplete })
 }
 
 fn checked(args: &Serve, console: &Console) -> Result<Outcome, Failure> {

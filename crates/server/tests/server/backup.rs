@@ -1,8 +1,11 @@
 //! Copies of a server that runs.
 
 use crate::client::{Running, noise};
-use backtrail_server::{Config, Server, check, copy};
+use backtrail_server::{Config, Server, check, copy, export};
 use backtrail_testkit::fixtures;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 
 /// A report with more behind it than packs well.
 fn large() -> Vec<u8> {
@@ -64,4 +67,57 @@ fn what_is_missing_is_said() {
     std::fs::remove_file(files.next().unwrap().unwrap().path()).unwrap();
     let copied = copy(&data, &server.directory.join("backup")).unwrap();
     assert_eq!((copied.files, copied.missing.len()), (0, 1));
+}
+
+fn exported(server: &Running, bytes: bool) -> (Vec<Value>, usize) {
+    let mut out = Vec::new();
+    let exported = export(&server.directory.join("data"), bytes, &mut out).unwrap();
+    let lines: Vec<Value> = out
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    let of_type = |kind: &str| lines.iter().filter(|line| line["type"] == kind).count();
+    assert_eq!(exported.reports, of_type("report") as u64);
+    (lines, exported.missing.len())
+}
+
+#[test]
+fn everything_is_exported() {
+    let server = Running::start();
+    let small = std::fs::read(fixtures().join("sample/reports/null-member.ips")).unwrap();
+    for report in [&small, &large()] {
+        assert_eq!(server.send("/api/1/reports/", report).status, 200);
+    }
+    assert_eq!(server.send("/api/1/reports/", b"nothing that anybody reads").status, 200);
+    server.settle();
+    let (lines, missing) = exported(&server, true);
+    assert_eq!(missing, 0);
+    assert_eq!(
+        (lines[0]["type"].as_str(), lines[0]["format"].as_str()),
+        (Some("export"), Some("backtrail-export/1"))
+    );
+    let of_type = |kind: &'static str| lines.iter().filter(move |line| line["type"] == kind);
+    assert_eq!((of_type("project").count(), of_type("issue").count(), of_type("report").count()), (1, 2, 3));
+    let bytes = |report: &Value| STANDARD.decode(report["file"]["base64"].as_str().unwrap()).unwrap();
+    let reports: Vec<_> = of_type("report").map(bytes).collect();
+    assert_eq!(reports, [small, large(), b"nothing that anybody reads".to_vec()]);
+    // What is counted adds up, and each report's issue is there.
+    for issue in of_type("issue") {
+        let days = issue["days"].as_array().unwrap().iter().map(|day| day["reports"].as_i64().unwrap());
+        assert_eq!(issue["count"], days.sum::<i64>());
+        assert_eq!(of_type("report").filter(|report| report["issue"] == issue["id"]).count(), 1);
+        assert!(issue["keys"].as_array().unwrap().iter().any(|key| key["key"] == issue["key"]), "{issue}");
+    }
+    let text: String = lines.iter().map(Value::to_string).collect();
+    assert!(!text.contains(&server.token), "no secret leaves");
+    // Without bytes, and with a file that is gone.
+    let directories = std::fs::read_dir(server.directory.join("data/objects")).unwrap();
+    let mut files = directories.flat_map(|it| std::fs::read_dir(it.unwrap().path()).unwrap());
+    std::fs::remove_file(files.next().unwrap().unwrap().path()).unwrap();
+    let (without, missing) = exported(&server, false);
+    assert_eq!((without.len(), missing), (lines.len(), 0));
+    assert!(without.iter().all(|line| line["file"].get("base64").is_none()));
+    assert_eq!(exported(&server, true).1, 1);
+    assert!(export(&server.directory.join("none"), true, &mut Vec::new()).is_err());
 }

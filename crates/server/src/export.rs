@@ -1,0 +1,244 @@
+//! Everything that a server knows, as JSON lines: for other programs, and for whoever wants to leave.
+
+use crate::database::{Database, DatabaseError, Result, is_current};
+use crate::error::ServerError;
+use crate::objects::Objects;
+use crate::server::DATABASE;
+use crate::time::{DAY, now, rfc3339};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rusqlite::{Connection, Row, params};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The format's name and version, in the first line.
+const FORMAT: &str = "backtrail-export/1";
+
+/// What was exported.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Reports, with those whose bytes were removed.
+    pub reports: u64,
+    /// Files of reports that are not there, or are broken, by their SHA-256. Their reports have no `base64`.
+    pub missing: Vec<String>,
+}
+
+/// Writes everything that the server with its data in this directory knows, as lines of JSON: projects, issues with their counts,
+/// reports, sessions, symbol files. The server may run: it is all of one moment. docs/server.md has the members.
+///
+/// With `bytes` each report has its own and those of what came along with it, as base64; files of symbols never have theirs. Keys,
+/// tokens and the secrets of webhooks are not exported.
+///
+/// # Errors
+/// Where there is no database, it is of an earlier program and no server was started since, or it cannot be read; where `out`
+/// takes no more.
+pub fn export(data: &Path, bytes: bool, out: &mut dyn Write) -> Result<Exported, ServerError> {
+    let path = data.join(DATABASE);
+    let at = |error| ServerError::files(path.display().to_string(), error);
+    fs::metadata(&path).map_err(at)?;
+    let objects = Objects::at(&data.join("objects"));
+    let mut writer = Writer { out, objects: bytes.then_some(&objects), exported: Exported::default() };
+    Database::open_to_read(&path).read(|connection| {
+        if !is_current(connection)? {
+            let why = "the database is of an earlier program: start a server on it once";
+            return Ok(Err(ServerError::files(path.display().to_string(), io::Error::other(why))));
+        }
+        match writer.all(connection) {
+            Ok(()) => Ok(Ok(())),
+            Err(Failed::Database(error)) => Err(error),
+            Err(Failed::Out(error)) => Ok(Err(ServerError::files("the export", error))),
+        }
+    })??;
+    Ok(writer.exported)
+}
+
+/// Why it ended early.
+enum Failed {
+    Database(DatabaseError),
+    Out(io::Error),
+}
+
+impl From<rusqlite::Error> for Failed {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+struct Writer<'w> {
+    out: &'w mut dyn Write,
+    objects: Option<&'w Objects>,
+    exported: Exported,
+}
+
+impl Writer<'_> {
+    fn all(&mut self, connection: &Connection) -> Result<(), Failed> {
+        self.line(&json!({ "type": "export", "format": FORMAT, "time": rfc3339(now()) }))?;
+        self.rows(connection, PROJECTS, project)?;
+        self.issues(connection)?;
+        self.reports(connection)?;
+        self.rows(connection, SESSIONS, sessions)?;
+        self.rows(connection, SYMBOL_FILES, symbol_file)?;
+        self.rows(connection, WEBHOOKS, webhook)
+    }
+
+    fn line(&mut self, value: &Value) -> Result<(), Failed> {
+        serde_json::to_writer(&mut *self.out, value)
+            .map_err(io::Error::from)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(Failed::Out)
+    }
+
+    fn rows(
+        &mut self,
+        connection: &Connection,
+        sql: &str,
+        value: fn(&Row<'_>) -> rusqlite::Result<Value>,
+    ) -> Result<(), Failed> {
+        let mut statement = connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            self.line(&value(row)?)?;
+        }
+        Ok(())
+    }
+
+    fn issues(&mut self, connection: &Connection) -> Result<(), Failed> {
+        let mut statement = connection.prepare(ISSUES)?;
+        let mut keys =
+            connection.prepare("SELECT key, by_names FROM issue_key WHERE issue = ?1 ORDER BY key")?;
+        let mut days = connection.prepare(
+            "SELECT day, release, os, n FROM issue_day WHERE issue = ?1 ORDER BY day, release, os",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get("id")?;
+            let keys = keys.query_map([id], |row| {
+                Ok(json!({ "key": row.get::<_, String>(0)?, "by_names": row.get::<_, bool>(1)? }))
+            })?;
+            let keys = keys.collect::<rusqlite::Result<Vec<_>>>()?;
+            let days = days.query_map([id], |row| {
+                Ok(json!({ "day": day_of(row.get(0)?), "release": row.get::<_, String>(1)?,
+                    "os": row.get::<_, String>(2)?, "reports": row.get::<_, i64>(3)? }))
+            })?;
+            let days = days.collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut value = issue(row)?;
+            crate::api::extend(&mut value, json!({ "keys": keys, "days": days }));
+            self.line(&value)?;
+        }
+        Ok(())
+    }
+
+    fn reports(&mut self, connection: &Connection) -> Result<(), Failed> {
+        let mut statement = connection.prepare(REPORTS)?;
+        let mut attached = connection.prepare(ATTACHMENTS)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let is_removed = row.get::<_, Option<i64>>("dropped")?.is_some();
+            let mut value = report(row)?;
+            let mut file = json!({ "sha256": row.get::<_, String>("blob")?, "size": number(row, "size")? });
+            self.add_bytes(connection, &mut file, is_removed);
+            let mut attachments = Vec::new();
+            let mut of_report = attached.query(params![row.get::<_, i64>("id")?])?;
+            while let Some(row) = of_report.next()? {
+                let mut file = json!({ "name": row.get::<_, String>(0)?, "kind": row.get::<_, String>(1)?,
+                    "sha256": row.get::<_, String>(2)?, "size": row.get::<_, Option<i64>>(3)? });
+                self.add_bytes(connection, &mut file, is_removed);
+                attachments.push(file);
+            }
+            crate::api::extend(&mut value, json!({ "file": file, "attachments": attachments }));
+            self.line(&value)?;
+            self.exported.reports += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds a file's bytes, where they are wanted and there.
+    fn add_bytes(&mut self, connection: &Connection, file: &mut Value, is_removed: bool) {
+        let Some(objects) = self.objects.filter(|_| !is_removed) else { return };
+        let digest = file["sha256"].as_str().unwrap_or_default().to_owned();
+        match objects.read(connection, &digest) {
+            Ok(bytes) => crate::api::extend(file, json!({ "base64": STANDARD.encode(bytes) })),
+            Err(_) => self.exported.missing.push(digest),
+        }
+    }
+}
+
+/// The day with that number, as `2026-05-01`.
+fn day_of(day: i64) -> String {
+    rfc3339(day.saturating_mul(DAY)).split('T').next().unwrap_or_default().to_owned()
+}
+
+fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<String>> {
+    Ok(row.get::<_, Option<i64>>(column)?.map(rfc3339))
+}
+
+fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<String>> {
+    row.get(column)
+}
+
+fn number(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<i64>> {
+    row.get(column)
+}
+
+const PROJECTS: &str = "SELECT * FROM project ORDER BY id";
+
+fn project(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(json!({ "type": "project", "id": number(row, "id")?, "slug": text(row, "slug")?,
+        "name": text(row, "name")?, "created": time(row, "created")?,
+        "reports_a_day": number(row, "reports_a_day")?, "bytes_a_day": number(row, "bytes_a_day")? }))
+}
+
+const ISSUES: &str = "SELECT * FROM issue ORDER BY id";
+
+fn issue(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(json!({ "type": "issue", "id": number(row, "id")?, "project": number(row, "project")?,
+        "key": text(row, "name")?, "title": text(row, "title")?, "kind": text(row, "kind")?,
+        "owner": text(row, "owner")?, "why": text(row, "why")?, "state": text(row, "state")?,
+        "assignee": text(row, "assignee")?, "resolved": time(row, "resolved")?,
+        "regressed": time(row, "regressed")?, "first": time(row, "first")?, "last": time(row, "last")?,
+        "count": number(row, "count")?, "merged_into": number(row, "merged_into")? }))
+}
+
+const REPORTS: &str =
+    "SELECT report.*, blob.size FROM report LEFT JOIN blob ON blob.digest = report.blob ORDER BY report.id";
+const ATTACHMENTS: &str = "SELECT name, kind, blob, size FROM attachment \
+    LEFT JOIN blob ON blob.digest = attachment.blob WHERE report = ?1 ORDER BY position";
+
+fn report(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(json!({ "type": "report", "id": text(row, "event_id")?, "project": number(row, "project")?,
+        "kind": text(row, "kind")?, "name": text(row, "name")?, "received": time(row, "received")?,
+        "state": text(row, "state")?, "problem": text(row, "problem")?, "issue": number(row, "issue")?,
+        "stated_release": text(row, "stated_release")?, "release": text(row, "release")?,
+        "os": text(row, "os")?, "device": text(row, "device")?, "title": text(row, "title")?,
+        "happened": text(row, "happened")?, "incomplete": row.get::<_, bool>("incomplete")?,
+        "removed": time(row, "dropped")? }))
+}
+
+const SESSIONS: &str = "SELECT * FROM session_day ORDER BY project, day, release";
+
+fn sessions(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(json!({ "type": "sessions", "project": number(row, "project")?, "day": day_of(row.get("day")?),
+        "release": text(row, "release")?, "sessions": number(row, "sessions")?,
+        "errored": number(row, "errored")?, "abnormal": number(row, "abnormal")?,
+        "crashed": number(row, "crashed")? }))
+}
+
+const SYMBOL_FILES: &str = "SELECT symbol_file.*, blob.size FROM symbol_file \
+    LEFT JOIN blob ON blob.digest = symbol_file.blob ORDER BY symbol_file.id";
+
+fn symbol_file(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(json!({ "type": "symbol_file", "project": number(row, "project")?, "id": text(row, "image_id")?,
+        "arch": text(row, "arch")?, "kind": text(row, "kind")?, "name": text(row, "name")?,
+        "sha256": text(row, "blob")?, "size": number(row, "size")?, "lacks": text(row, "lacks")?,
+        "uploaded": time(row, "uploaded")? }))
+}
+
+const WEBHOOKS: &str = "SELECT * FROM webhook ORDER BY id";
+
+fn webhook(row: &Row<'_>) -> rusqlite::Result<Value> {
+    Ok(json!({ "type": "webhook", "project": number(row, "project")?, "url": text(row, "url")?,
+        "created": time(row, "created")? }))
+}
