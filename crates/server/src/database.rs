@@ -113,6 +113,8 @@ impl Database {
         connection.pragma_update(None, "foreign_keys", true)?;
         // What a savepoint would put back is more than SQLite keeps in memory otherwise: a file made and removed each time.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
+        // Rows that move leave no copy behind in their pages: what is deleted later (`deletion`) must be gone.
+        connection.pragma_update(None, "secure_delete", "FAST")?;
         migrate(&mut connection)?;
         let (sender, receiver) = sync_channel(MAX_WAITING);
         let thread = std::thread::Builder::new().name("database".to_owned());

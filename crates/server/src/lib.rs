@@ -14,6 +14,7 @@ mod backup;
 mod chunks;
 mod config;
 mod database;
+mod deletion;
 mod demo;
 pub mod envelope;
 mod error;

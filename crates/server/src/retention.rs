@@ -50,42 +50,47 @@ struct Dropped {
 
 /// Takes some reports' bytes from them, of those that were received between two times.
 fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> {
-    let reports: Vec<(i64, i64, String)> = {
+    let reports: Vec<(i64, i64)> = {
         let mut statement = connection.prepare_cached(
-            "SELECT id, received, blob FROM report WHERE dropped IS NULL AND received >= ?4 AND received < ?1 \
+            "SELECT id, received FROM report WHERE dropped IS NULL AND received >= ?4 AND received < ?1 \
              AND state NOT IN ('waiting', 'leased') AND (issue IS NULL OR ( \
              ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
              WHERE other.issue = report.issue AND other.id < report.id LIMIT ?3)) AND \
              ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
              WHERE other.issue = report.issue AND other.id > report.id LIMIT ?3)))) ORDER BY received LIMIT ?2",
         )?;
-        let rows = statement.query_map(params![until, TOGETHER, OF_AN_ISSUE, from], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?;
+        let rows = statement
+            .query_map(params![until, TOGETHER, OF_AN_ISSUE, from], |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<rusqlite::Result<_>>()?
     };
     let mut digests = HashSet::new();
-    for (id, _, blob) in &reports {
-        let attached: Vec<String> = {
-            let mut statement = connection.prepare_cached("SELECT blob FROM attachment WHERE report = ?1")?;
-            statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-        };
-        for digest in attached.into_iter().chain([blob.clone()]) {
-            objects::need_no_more(connection, &digest)?;
-            digests.insert(digest);
-        }
-        connection.prepare_cached("DELETE FROM attachment WHERE report = ?1")?.execute([id])?;
-        // Nothing of it is left that symbols could name.
-        connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([id])?;
-        connection
-            .prepare_cached("UPDATE report SET dropped = ?2 WHERE id = ?1")?
-            .execute(params![id, now()])?;
+    for (id, _) in &reports {
+        drop_one(connection, *id, &mut digests)?;
     }
-    Ok(Dropped { reports: reports.len(), last: reports.last().map(|(_, received, _)| *received), digests })
+    Ok(Dropped { reports: reports.len(), last: reports.last().map(|(_, received)| *received), digests })
+}
+
+/// Takes a report's bytes from it, and what came along with it. Adds the files that may be needed no more.
+pub(crate) fn drop_one(connection: &Connection, id: i64, digests: &mut HashSet<String>) -> Result<()> {
+    let files: Vec<String> = {
+        let mut statement = connection.prepare_cached(
+            "SELECT blob FROM report WHERE id = ?1 UNION ALL SELECT blob FROM attachment WHERE report = ?1",
+        )?;
+        statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
+    };
+    for digest in files {
+        objects::need_no_more(connection, &digest)?;
+        digests.insert(digest);
+    }
+    connection.prepare_cached("DELETE FROM attachment WHERE report = ?1")?.execute([id])?;
+    // Nothing of it is left that symbols could name.
+    connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([id])?;
+    connection.prepare_cached("UPDATE report SET dropped = ?2 WHERE id = ?1")?.execute(params![id, now()])?;
+    Ok(())
 }
 
 /// Removes files that no row needs. What this does not come to, a start after a crash does.
-fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<()> {
+pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<()> {
     let mut statement = connection.prepare_cached("SELECT refs FROM blob WHERE digest = ?1")?;
     for digest in digests {
         let refs: i64 = statement.query_row([digest], |row| row.get(0))?;

@@ -5,6 +5,7 @@ use crate::api;
 use crate::chunks;
 use crate::config::Config;
 use crate::database::Database;
+use crate::deletion;
 use crate::error::ServerError;
 use crate::http;
 use crate::intake;
@@ -264,6 +265,7 @@ fn router(app: &App) -> Router {
         .route("/health", get(|| async { "ok\n" }))
         .merge(api::routes())
         .merge(admin::routes())
+        .merge(deletion::routes())
         .merge(chunks::routes())
         .merge(intake::routes())
         .merge(pages::routes())

@@ -94,3 +94,62 @@ fn old_reports_lose_their_bytes_and_counts_stay() {
     server.restart_with(|config| std::fs::write(config.data.join("running"), b"").unwrap());
     assert_eq!(server.get(&path).status, 200);
 }
+
+#[test]
+fn reports_are_deleted_by_id_and_by_what_they_contain() {
+    let mut server = Running::start();
+    let user = "mallory@example.com";
+    let wide: Vec<u8> = "mallory@example.com".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let with_user = [report(1), user.as_bytes().to_vec()].concat();
+    let stored = |server: &Running| {
+        let data = server.directory.join("data");
+        let files = ["backtrail.sqlite", "backtrail.sqlite-wal"]
+            .map(|name| std::fs::read(data.join(name)).unwrap_or_default());
+        files.concat().windows(user.len()).any(|window| window == user.as_bytes())
+    };
+    let mut ids: Vec<String> = Vec::new();
+    for report in [&report(0), &with_user, &report(2)] {
+        let answer = server.send("/api/1/reports/", report).json();
+        ids.push(answer["ids"][0].as_str().unwrap().to_owned());
+    }
+    let id = "a".repeat(32);
+    let attached = envelope(&id, &report(3), Some(&[noise(100_000), wide].concat()));
+    assert_eq!(server.send("/api/1/envelope/", &attached).status, 200);
+    ids.push(id);
+    server.settle();
+    assert!(stored(&server), "packing does not hide it");
+    let issues = server.get("/api/v1/projects/1/issues").json();
+    assert_eq!(server.files(), (1, 4));
+
+    let bearer = format!("Bearer {}", server.token);
+    let ask = |method: &str, path: &str, body: &str| {
+        request(server.address, method, path, &[("Authorization", &bearer)], body.as_bytes())
+    };
+    let deletions = "/api/v1/projects/1/deletions";
+    let body = json!({ "containing": user }).to_string();
+    // Nobody else may, and a text that everybody's reports have is refused.
+    assert_eq!(request(server.address, "POST", deletions, &[], body.as_bytes()).status, 401);
+    assert_eq!(ask("POST", deletions, "{\"containing\":\"a\"}").status, 400);
+    assert_eq!(ask("POST", "/api/v1/projects/2/deletions", &body).status, 404);
+    let answer = ask("POST", deletions, &body).json();
+    let expected = json!({ "looked_at": 4, "removed": 2, "waiting": 0, "unread": [], "next": null });
+    assert_eq!(answer, expected);
+    assert_eq!(ask("POST", deletions, &body).json()["removed"], 0);
+    assert_eq!(ask("DELETE", &format!("/api/v1/projects/1/reports/{}", ids[0]), "").json()["removed"], true);
+    assert_eq!(ask("DELETE", &format!("/api/v1/projects/1/reports/{}", ids[0]), "").status, 200);
+    assert_eq!(ask("DELETE", &format!("/api/v1/projects/1/reports/{}", "b".repeat(32)), "").status, 404);
+
+    assert_eq!(server.files(), (0, 1));
+    for (id, status) in ids.iter().zip([410, 410, 200, 410]) {
+        let path = format!("/api/v1/projects/1/reports/{id}");
+        assert_eq!(server.get(&format!("{path}/raw")).status, status);
+        assert_eq!(server.get(&path).json()["title"].is_null(), status == 410);
+    }
+    // Counts stay what they were.
+    assert_eq!(server.get("/api/v1/projects/1/issues").json(), issues);
+    let data = server.directory.join("data");
+    assert_eq!(backtrail_server::check(&data).unwrap().problems, Vec::<String>::new());
+    // Nor are the bytes in pages of the database that are free.
+    server.server.take().unwrap().stop();
+    assert!(!stored(&server));
+}
