@@ -2,6 +2,7 @@
 
 use crate::http::{self, Refused, blocking};
 use crate::projects::{self, Project, Quota, Scope};
+use crate::scrubbing::Scrubber;
 use crate::secret;
 use crate::state::{App, State};
 use crate::time::{day, now, rfc3339};
@@ -23,6 +24,7 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/projects", post(new_project))
         .route("/api/v1/projects/{project}/quota", get(quota).post(set_quota))
+        .route("/api/v1/projects/{project}/scrubbing", get(scrubbing).post(set_scrubbing))
         .route("/api/v1/projects/{project}/tokens", get(tokens).post(new_token))
         .route("/api/v1/projects/{project}/tokens/{token}", delete(revoke))
 }
@@ -149,6 +151,44 @@ fn shown_quota(app: &State, project: &Project) -> Result<Response, Refused> {
         "bytes_a_day": project.quota.bytes,
         "today": { "reports": used.reports, "bytes": used.bytes, "refused": used.refused },
     })))
+}
+
+/// What is masked in a project's reports from now on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewScrubbing {
+    patterns: Vec<String>,
+}
+
+async fn scrubbing(
+    Shared(app): Shared<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?;
+        let patterns: Vec<String> = serde_json::from_str(&project.scrubbed).unwrap_or_default();
+        Ok(http::json(&json!({ "patterns": patterns })))
+    })
+    .await
+}
+
+async fn set_scrubbing(
+    Shared(app): Shared<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let asked: NewScrubbing = read(&app, &headers, body).await?;
+    blocking(&app, move |app| {
+        let project = project(app, &name, &headers)?;
+        Scrubber::new(&asked.patterns).map_err(Refused::bad)?;
+        let patterns = json!(asked.patterns);
+        let (id, text) = (project.id, patterns.to_string());
+        app.database.write(move |connection| projects::set_scrubbed(connection, id, &text))?;
+        Ok(http::json(&json!({ "patterns": patterns })))
+    })
+    .await
 }
 
 async fn tokens(

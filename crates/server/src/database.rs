@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/0005.sql"),
     include_str!("database/0006.sql"),
     include_str!("database/0007.sql"),
+    include_str!("database/0008.sql"),
 ];
 
 /// Bytes of a page.

@@ -188,7 +188,8 @@ const PROJECTS: &str = "SELECT * FROM project ORDER BY id";
 fn project(row: &Row<'_>) -> rusqlite::Result<Value> {
     Ok(json!({ "type": "project", "id": number(row, "id")?, "slug": text(row, "slug")?,
         "name": text(row, "name")?, "created": time(row, "created")?,
-        "reports_a_day": number(row, "reports_a_day")?, "bytes_a_day": number(row, "bytes_a_day")? }))
+        "reports_a_day": number(row, "reports_a_day")?, "bytes_a_day": number(row, "bytes_a_day")?,
+        "scrubbed": serde_json::from_str::<Value>(&row.get::<_, String>("scrubbed")?).unwrap_or_default() }))
 }
 
 const ISSUES: &str = "SELECT * FROM issue ORDER BY id";

@@ -104,7 +104,7 @@ fn keep_all(
     if sent.is_empty() {
         return Err(Refused::bad("expected a report"));
     }
-    accept(app, project, &sent)
+    accept(app, project, sent)
 }
 
 /// The reports of an input.
@@ -155,7 +155,7 @@ async fn envelope(
         }
         match of_envelope(&envelope) {
             Some(sent) => {
-                let added = accept(app, &project, &[sent])?;
+                let added = accept(app, &project, vec![sent])?;
                 Ok(added.into_iter().next().map(|added| added.event_id).or(id))
             }
             None => match envelope.problem {
@@ -229,7 +229,7 @@ async fn store(
             return Err(Refused::bad("expected an event as JSON"));
         }
         let Said { event_id, release } = said(&bytes);
-        accept(app, &project, &[Sent { event_id, release, kind: "event", bytes, ..Sent::default() }])
+        accept(app, &project, vec![Sent { event_id, release, kind: "event", bytes, ..Sent::default() }])
     });
     let id = added.await?.into_iter().next().map(|added| added.event_id);
     Ok(http::json(&json!({ "id": id })))
@@ -262,7 +262,7 @@ async fn minidump(
         if CaptureKind::of(&sent.bytes) != Some(CaptureKind::Minidump) {
             return Err(Refused::bad("expected a minidump"));
         }
-        accept(app, &project, &[sent])
+        accept(app, &project, vec![sent])
     });
     // Chromium's breakpad takes exactly 16 digits for the report's id; crashpad keeps whatever comes.
     let id = added.await?.into_iter().next().map(|added| added.event_id).unwrap_or_default();
@@ -320,7 +320,8 @@ fn of_form(mut fields: Vec<FormField>, most: usize) -> Result<Sent, Refused> {
 const TRIES: usize = 5;
 
 /// Writes reports to disk and adds their rows. When this returns both are durable.
-fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, Refused> {
+fn accept(app: &State, project: &Project, mut sent: Vec<Sent>) -> Result<Vec<Added>, Refused> {
+    scrub(app, project, &mut sent)?;
     let window = i64::try_from(app.config.limits.window.as_millis()).unwrap_or(i64::MAX);
     let (id, quota, today) = (project.id, project.quota, day(now()));
     for _ in 0..TRIES {
@@ -357,6 +358,18 @@ fn accept(app: &State, project: &Project, sent: &[Sent]) -> Result<Vec<Added>, R
         return Ok(added);
     }
     Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the report's file is gone, send it again"))
+}
+
+/// Masks what the project does not want to keep, before anything is written.
+fn scrub(app: &State, project: &Project, sent: &mut [Sent]) -> Result<(), Refused> {
+    // Patterns that this program cannot use keep out everything: what was to be masked must not be kept.
+    let scrubber = app.scrubbers.get(&project.scrubbed);
+    let scrubber = scrubber.map_err(|why| Refused::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+    for report in sent {
+        scrubber.mask(&mut report.bytes);
+        report.attachments.iter_mut().for_each(|(_, _, bytes)| scrubber.mask(bytes));
+    }
+    Ok(())
 }
 
 /// As Sentry's clients want it: for all that they send, until the next day of UTC begins.

@@ -30,6 +30,7 @@ mod pages;
 mod projects;
 mod queue;
 mod retention;
+mod scrubbing;
 mod secret;
 mod server;
 mod sessions;

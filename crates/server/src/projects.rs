@@ -14,6 +14,8 @@ pub(crate) struct Project {
     /// The key that apps may have: it adds reports and reads nothing.
     pub(crate) key: Option<String>,
     pub(crate) quota: Quota,
+    /// Patterns of what is masked in its reports: an array in JSON.
+    pub(crate) scrubbed: String,
 }
 
 /// What a project may be sent in a day of UTC; `None` for as much as comes.
@@ -81,6 +83,12 @@ pub(crate) fn set_quota(connection: &Connection, project: i64, quota: Quota) -> 
         "UPDATE project SET reports_a_day = ?2, bytes_a_day = ?3 WHERE id = ?1",
         params![project, quota.reports, quota.bytes],
     )?;
+    Ok(())
+}
+
+/// Sets what is masked in a project's reports.
+pub(crate) fn set_scrubbed(connection: &Connection, project: i64, patterns: &str) -> Result<()> {
+    connection.execute("UPDATE project SET scrubbed = ?2 WHERE id = ?1", params![project, patterns])?;
     Ok(())
 }
 
@@ -247,11 +255,18 @@ pub(crate) fn all(connection: &Connection) -> Result<Vec<Project>> {
 }
 
 const PROJECT: &str = "SELECT id, slug, name, (SELECT public FROM token WHERE token.project = project.id \
-    AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1), reports_a_day, bytes_a_day FROM project";
+    AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1), reports_a_day, bytes_a_day, scrubbed FROM project";
 
 fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
     let quota = Quota { reports: row.get(4)?, bytes: row.get(5)? };
-    Ok(Project { id: row.get(0)?, slug: row.get(1)?, name: row.get(2)?, key: row.get(3)?, quota })
+    Ok(Project {
+        id: row.get(0)?,
+        slug: row.get(1)?,
+        name: row.get(2)?,
+        key: row.get(3)?,
+        quota,
+        scrubbed: row.get(6)?,
+    })
 }
 
 /// The project that a path means: by its number or by its short name.

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::database::Database;
 use crate::objects::Objects;
+use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -22,6 +23,7 @@ pub(crate) struct State {
     /// Places for large bodies.
     pub(crate) large: Arc<Semaphore>,
     pub(crate) counters: Counters,
+    pub(crate) scrubbers: Scrubbers,
 }
 
 /// The state as handlers get it.
@@ -31,7 +33,8 @@ impl State {
     pub(crate) fn new(config: Config, database: Database, objects: Objects, symbols: SymbolFiles) -> Self {
         let large = Arc::new(Semaphore::new(config.limits.large_bodies.max(1)));
         let (bell, counters) = (Bell::default(), Counters::default());
-        Self { config, database, objects, symbols, bell, notices: Bell::default(), large, counters }
+        let (notices, scrubbers) = (Bell::default(), Scrubbers::default());
+        Self { config, database, objects, symbols, bell, notices, large, counters, scrubbers }
     }
 }
 

@@ -153,3 +153,33 @@ fn reports_are_deleted_by_id_and_by_what_they_contain() {
     server.server.take().unwrap().stop();
     assert!(!stored(&server));
 }
+
+#[test]
+fn what_is_not_to_be_kept_is_masked_before_it_is_written() {
+    let mut server = Running::start();
+    let bearer = format!("Bearer {}", server.token);
+    let ask = |server: &Running, method: &str, body: &str| {
+        let path = "/api/v1/projects/1/scrubbing";
+        request(server.address, method, path, &[("Authorization", &bearer)], body.as_bytes())
+    };
+    let patterns = json!({ "patterns": ["[A-Za-z0-9.]+@[A-Za-z0-9.]+"] });
+    assert_eq!(ask(&server, "POST", &patterns.to_string()).json(), patterns);
+    assert_eq!(ask(&server, "POST", "{\"patterns\":[\"(\"]}").status, 400);
+    server.restart_with(|_| {});
+    assert_eq!(ask(&server, "GET", "").json(), patterns);
+    let user = b"mallory@example.com";
+    let with_user = [report(1), user.to_vec()].concat();
+    let id = "a".repeat(32);
+    assert_eq!(server.send("/api/1/envelope/", &envelope(&id, &with_user, Some(user))).status, 200);
+    let raw = server.send("/api/1/reports/", &[report(2), user.to_vec()].concat()).json();
+    server.settle();
+    for id in [id.as_str(), raw["ids"][0].as_str().unwrap()] {
+        let bytes = server.get(&format!("/api/v1/projects/1/reports/{id}/raw")).body;
+        assert_eq!(bytes.len(), with_user.len());
+        assert!(bytes.ends_with(b"xxxxxxx@xxxxxxx.xxx"));
+    }
+    assert_eq!(server.get("/api/v1/projects/1/issues").json()["issues"][0]["count"], 2);
+    server.server.take().unwrap().stop();
+    let database = std::fs::read(server.directory.join("data/backtrail.sqlite")).unwrap();
+    assert!(!database.windows(user.len()).any(|window| window == user));
+}
