@@ -92,8 +92,11 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
         }
         match kind_of(report, frame) {
             OwnerKind::System => continue,
+            // Crash reporters are linked into apps, also where nothing tells whose the image is.
             OwnerKind::Unknown => {
-                unknown = unknown.or(Some((position, frame)));
+                if passing_reason(report, frame).is_none() {
+                    unknown = unknown.or(Some((position, frame)));
+                }
                 continue;
             }
             OwnerKind::App | OwnerKind::Sdk => {}

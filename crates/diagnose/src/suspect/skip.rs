@@ -298,7 +298,15 @@ pub(crate) static SKIP_GROUPS: [SkipGroup; 9] = [
         ],
         prefixes: &[
             "FIRCLS",
+            "__FIRCLS",
+            // Fabric's, before it was Firebase's.
+            "CLSException",
+            "__CLSException",
+            "CLSHandler",
+            "CLSMachException",
+            "CLSProcess",
             "CLSSignal",
+            "CLSTerminateHandler",
             "kscrash",
             "ksmach",
             "sentrycrash",

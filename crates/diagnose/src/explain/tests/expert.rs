@@ -754,3 +754,19 @@ fn advice_that_cannot_apply_is_not_given() {
     let stack = access("KERN_INVALID_ADDRESS at 0x8").frames("Demo -[Cart total]").thread("UIKitCore x");
     expect(stack, "null-pointer", "Null pointer", &[], &["Thread Sanitizer"]);
 }
+
+/// Crashlytics' exports name images and say no paths; its own code is linked into the app.
+#[test]
+fn a_crash_reporter_is_passed_over_where_nothing_tells_whose_its_image_is() {
+    let rows = "Demo FIRCLSProcessRecordAllThreads\nDemo __CLSExceptionRecord_block_invoke\nlibsystem_kernel.dylib start_wqthread\n\
+        Demo CLSTerminateHandler()\nlibobjc.A.dylib _objc_terminate\nDemo -[Cart load]\nUIKitCore UIApplicationMain";
+    let build = report("", "").frames(rows).with(|report| {
+        let process = &mut report.process;
+        (process.path, process.identifier) = (None, None);
+        process.images.clear();
+        for frame in process.frames_mut() {
+            (frame.image, frame.address) = (None, None);
+        }
+    });
+    expect(build, "cpp-exception", "Uncaught exception", &["below `-[Cart load]` in Demo"], &["CLS"]);
+}
