@@ -30,7 +30,7 @@ fn main() {
         let mut options = Options::new(directory);
         options.requests = Requests { terminate: true, ..Requests::default() };
         options.add = match kind.as_str() {
-            "in-handler" => Some(crash_again),
+            "in-handler" | "in-handler-in-fork" => Some(crash_again),
             "hang-in-handler" => Some(hang),
             _ => Some(add),
         };
@@ -43,8 +43,9 @@ fn main() {
         crash::note("version", "1.2.3");
         crash::breadcrumb("about to crash");
     }
-    let running = Arc::new(Barrier::new(4));
-    for number in 0..3 {
+    let workers = if kind == "many-threads" { 1000 } else { 3 };
+    let running = Arc::new(Barrier::new(workers + 1));
+    for number in 0..workers {
         let thread = std::thread::Builder::new().name(format!("worker {number}"));
         let running = Arc::clone(&running);
         let work = move || {
@@ -97,6 +98,26 @@ fn inner(kind: &str) {
             }
             write_to(black_box(0x18));
         }
+        "many-threads" => write_to(black_box(0x18)),
+        "overflow-in-fork" => in_fork(|| _ = deeper(1)),
+        "in-fork" | "in-handler-in-fork" => in_fork(|| write_to(black_box(0x18))),
+        "in-forks-fork" => in_fork(|| in_fork(|| write_to(black_box(0x18)))),
+        "in-vfork" => in_vfork(),
+        "in-vfork-and-after" => {
+            for _ in 0..3 {
+                in_vfork();
+            }
+            write_to(black_box(0x18));
+        }
+        "in-exit" => {
+            // SAFETY: the function can be called at any time.
+            unsafe { libc::atexit(at_exit) };
+            std::process::exit(0);
+        }
+        "loader-locked" => {
+            // SAFETY: the callback takes what the loader gives.
+            unsafe { libc::dl_iterate_phdr(Some(within_loader), std::ptr::null_mut()) };
+        }
         "file-size" => {
             let limit = libc::rlimit { rlim_cur: 20_000, rlim_max: 20_000 };
             // SAFETY: the limit is valid.
@@ -127,6 +148,54 @@ fn deeper(depth: u64) -> u64 {
         return 0;
     }
     deeper(depth + 1) + room.iter().sum::<u64>()
+}
+
+/// Crashes in a child, and ends with the number of the signal that ended it.
+fn in_fork(crash: impl Fn()) {
+    // SAFETY: the child only crashes.
+    match unsafe { libc::fork() } {
+        0 => crash(),
+        child => ends_with(child),
+    }
+}
+
+fn ends_with(child: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: the pointer is valid.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    std::process::exit(libc::WTERMSIG(status));
+}
+
+/// What `vfork` does: a child that shares the memory, and that the parent waits for. This way it has a stack of its own.
+fn in_vfork() {
+    let mut stack = vec![0_u128; 8192];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let top = stack.as_mut_ptr_range().end.cast();
+    let mut status = 0;
+    // SAFETY: the stack lives until the child has ended.
+    unsafe {
+        let child = libc::clone(vforked, top, flags, std::ptr::null_mut());
+        libc::waitpid(child, &raw mut status, 0);
+    }
+    assert_eq!(libc::WTERMSIG(status), libc::SIGSEGV);
+}
+
+extern "C" fn vforked(_: *mut libc::c_void) -> libc::c_int {
+    write_to(black_box(0x18));
+    0
+}
+
+extern "C" fn at_exit() {
+    write_to(black_box(0x18));
+}
+
+unsafe extern "C" fn within_loader(
+    _: *mut libc::dl_phdr_info,
+    _: libc::size_t,
+    _: *mut libc::c_void,
+) -> libc::c_int {
+    write_to(black_box(0x18));
+    0
 }
 
 /// Mapped, and behind the end of its file.

@@ -3,13 +3,14 @@
 //! Nothing here allocates or locks: whatever the threads were at, they stay at it.
 
 use crate::extra::{Extra, FILE};
-use crate::prepared::{Paths, Prepared};
+use crate::line::Line;
+use crate::prepared::{Directory, Prepared, is_written};
 use crate::sections::{Section, header, write_small};
 use crate::{exception, panic_hook, program};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
 use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers};
-use backtrail_stacks::own::{OwnMemory, RawStack, Stopped, ThreadId};
+use backtrail_stacks::own::{Capturer, OwnMemory, RawStack, Stopped, ThreadId};
 use backtrail_sys::linux::crash::Crashed;
 use backtrail_sys::linux::raw_file;
 use std::fmt::Write as _;
@@ -27,10 +28,10 @@ const GUARD_PAGES: u64 = 64;
 const NEAR: u64 = 256;
 
 /// Writes the whole file.
-pub(crate) fn report(prepared: &mut Prepared, crashed: &Crashed<'_>) {
+pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &Crashed<'_>) {
     let begun = Instant::now();
     let half = begun.checked_add(prepared.options.patience / 2).unwrap_or(begun);
-    if FILE.create(&prepared.part).is_err() || FILE.write(&header()).is_err() {
+    if directory.create().is_err() || FILE.write(&header()).is_err() {
         return;
     }
     // What is surest comes first: should a later step fail, all this is there.
@@ -50,26 +51,21 @@ pub(crate) fn report(prepared: &mut Prepared, crashed: &Crashed<'_>) {
         add(&mut Extra::new(&mut prepared.section));
         IN_PROGRAM.store(false, SeqCst);
     }
-    finish(prepared);
+    finish(directory);
 }
 
-fn finish(prepared: &Prepared) {
+fn finish(directory: &Directory) {
     write_small(Kind::End, b"", &FILE);
-    if FILE.finish().is_ok() {
-        let _ = raw_file::rename_durably(&prepared.part, &prepared.whole, &prepared.directory);
-    }
+    let _ = directory.finish();
 }
 
 /// The collecting thread has crashed: what is written stays, and the file says what happened.
-pub(crate) fn in_need(signal: i32, paths: &Paths) {
+pub(crate) fn in_need(signal: i32, directory: &Directory) {
     let whose = if IN_PROGRAM.load(SeqCst) { "the program's own function" } else { "the crash handler" };
     let mut text = Line::new();
     let _ = write!(text, "{whose} crashed with signal {signal}; what it would have written next is missing");
     write_small(Kind::Missing, text.bytes(), &FILE);
-    write_small(Kind::End, b"", &FILE);
-    if FILE.finish().is_ok() {
-        let _ = raw_file::rename_durably(&paths.part, &paths.whole, &paths.directory);
-    }
+    finish(directory);
 }
 
 fn what_happened(prepared: &mut Prepared, crashed: &Crashed<'_>) {
@@ -238,7 +234,7 @@ fn of_process(prepared: &mut Prepared) {
     let mut count = 0_u32;
     let listed = raw_file::open_files(|number, target| {
         // The crash file itself, which is open for this alone.
-        if target == prepared.part.to_bytes() {
+        if is_written(target) {
             return;
         }
         count = count.saturating_add(1);
@@ -258,7 +254,7 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
     let mut left_out = count.saturating_sub(known);
     for position in 0..known {
         let Some(id) = prepared.threads.get(position).copied() else { break };
-        if id == own || id == crashed {
+        if id == own || id == crashed || is_refresher(id) {
             continue;
         }
         if Instant::now() >= deadline {
@@ -272,6 +268,11 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
         let _ = write!(text, "{left_out} threads were left out: there are many, or they took too long");
         prepared.section.begin().put(text.bytes()).write(Kind::Missing, &FILE);
     }
+}
+
+/// Whether it is a thread of backtrail's own, which says nothing.
+fn is_refresher(id: ThreadId) -> bool {
+    Status::read(id).is_some_and(|status| status.name() == Capturer::REFRESHER)
 }
 
 fn other_thread(prepared: &mut Prepared, id: ThreadId, deadline: Instant) {
@@ -288,31 +289,5 @@ fn other_thread(prepared: &mut Prepared, id: ThreadId, deadline: Instant) {
     let (from, bytes) = copy.bytes();
     for (piece, at) in bytes.chunks(MAPS_PIECE).zip((from.get()..).step_by(MAPS_PIECE)) {
         section.begin().u64(at).put(piece).write(Kind::Memory, &FILE);
-    }
-}
-
-/// A line of text without allocating. What is too long is cut off.
-struct Line {
-    bytes: [u8; 160],
-    used: usize,
-}
-
-impl Line {
-    fn new() -> Self {
-        Self { bytes: [0; 160], used: 0 }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.used).unwrap_or_default()
-    }
-}
-
-impl std::fmt::Write for Line {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let room = self.bytes.get_mut(self.used..).unwrap_or_default();
-        let size = room.len().min(text.len());
-        room.iter_mut().zip(text.as_bytes()).for_each(|(to, from)| *to = *from);
-        self.used += size;
-        Ok(())
     }
 }

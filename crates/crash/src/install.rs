@@ -1,8 +1,7 @@
 //! Prepares everything that a crash will need, and starts the thread that waits for it.
 
 use crate::options::{Options, Requests};
-use crate::pending::ENDING;
-use crate::prepared::{Paths, Prepared};
+use crate::prepared::{Directory, Prepared};
 use crate::program;
 use crate::sections::Section;
 use crate::{InstallError, OsError, collect, images, panic_hook};
@@ -10,14 +9,14 @@ use backtrail_capture::crash_file::format::checksum;
 use backtrail_capture::local::Shared;
 use backtrail_core::{Avma, ReadMemory as _};
 use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
-use backtrail_sys::linux::crash::{catch, is_listening, listen, take_only};
+use backtrail_sys::linux::crash::{Crashed, catch, is_listening, listen, take_only};
 use backtrail_sys::linux::raw_file;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, OnceLock, TryLockError, mpsc};
+use std::time::{Duration, Instant};
 
 pub use backtrail_sys::linux::SignalStack;
 
@@ -31,9 +30,13 @@ const MAX_MAPS: usize = 256 << 10;
 /// The collecting thread's stack.
 const STACK: usize = 512 << 10;
 
+/// How long a report waits for another one.
+const OTHERS: Duration = Duration::from_secs(2);
+
 static INSTALLED: AtomicBool = AtomicBool::new(false);
-/// For who is in need: see [`collect::in_need`].
-static PATHS: OnceLock<Paths> = OnceLock::new();
+static DIRECTORY: OnceLock<Directory> = OnceLock::new();
+/// Locked for one report. A child of `vfork` and the process itself can crash at the same time.
+static PREPARED: OnceLock<Mutex<Prepared>> = OnceLock::new();
 
 /// The handler that is installed. It stays so when this is dropped.
 #[derive(Debug)]
@@ -58,20 +61,26 @@ impl Handler {
 /// # Errors
 /// Where it is installed already, the directory cannot be made, or the system refuses a thread or a handler.
 pub fn install(options: Options) -> Result<Handler, InstallError> {
-    let paths = prepare_directory(&options.directory)?;
+    let directory = prepare_directory(&options.directory)?;
     let stack = SignalStack::ensure()?;
     if INSTALLED.swap(true, SeqCst) {
         return Err(InstallError::Installed);
     }
     let signals = signals(options.requests);
-    let prepared = prepare(options, paths.clone()).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
-    let _ = PATHS.set(paths);
+    let patience = options.patience;
+    let prepared = prepare(options).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
     let handler = Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer) };
+    let _ = DIRECTORY.set(directory);
+    let _ = PREPARED.set(Mutex::new(prepared));
     stack.keep();
     let thread = std::thread::Builder::new().name("backtrail-crash".to_owned()).stack_size(STACK);
-    thread.spawn(move || wait(prepared)).map_err(InstallError::Thread)?;
+    let (say, told) = mpsc::channel();
+    thread.spawn(move || wait(patience, &say)).map_err(InstallError::Thread)?;
     while !is_listening() {
-        std::thread::sleep(Duration::from_micros(50));
+        if let Ok(error) = told.recv_timeout(Duration::from_micros(50)) {
+            INSTALLED.store(false, SeqCst);
+            return Err(error.into());
+        }
     }
     panic_hook::install();
     catch(&signals)?;
@@ -87,25 +96,16 @@ pub fn protect_thread() -> Result<SignalStack, OsError> {
     SignalStack::ensure()
 }
 
-fn prepare_directory(directory: &Path) -> Result<Paths, InstallError> {
+fn prepare_directory(directory: &Path) -> Result<Directory, InstallError> {
     let fault = |source| InstallError::Directory { path: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(fault)?;
     // The program may go to another directory before it crashes.
     let directory = directory.canonicalize().map_err(fault)?;
-    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let name = format!("{}-{}.{ENDING}", time.as_micros(), std::process::id());
-    let path = |path: &Path| {
-        let zero = || io::Error::new(io::ErrorKind::InvalidInput, "expected a path without a zero byte");
-        raw_file::c_path(path).ok_or_else(|| fault(zero()))
-    };
-    Ok(Paths {
-        part: path(&directory.join(format!("{name}.part")))?,
-        whole: path(&directory.join(name))?,
-        directory: path(&directory)?,
-    })
+    let zero = || io::Error::new(io::ErrorKind::InvalidInput, "expected a path without a zero byte");
+    raw_file::c_path(&directory).ok_or_else(|| fault(zero())).map(Directory)
 }
 
-fn prepare(options: Options, paths: Paths) -> Result<Prepared, InstallError> {
+fn prepare(options: Options) -> Result<Prepared, InstallError> {
     let mut capture = own::Options::default();
     capture.max_frames = options.max_frames;
     // One thread that does not answer must not cost all the others.
@@ -118,9 +118,6 @@ fn prepare(options: Options, paths: Paths) -> Result<Prepared, InstallError> {
     checksum(0, 0, &[0; 1024]);
     let program = std::env::current_exe().map(|path| path.as_os_str().as_bytes().to_vec());
     Ok(Prepared {
-        part: paths.part,
-        whole: paths.whole,
-        directory: paths.directory,
         program: program.unwrap_or_default(),
         system: raw_file::system(),
         begun: program::now(),
@@ -131,7 +128,8 @@ fn prepare(options: Options, paths: Paths) -> Result<Prepared, InstallError> {
         frames: RawStack::with_capacity(options.max_frames),
         copy: StackCopy::with_capacity(options.max_frames, options.other_stack_bytes),
         maps: vec![0; MAX_MAPS],
-        threads: vec![ThreadId::new(0); options.max_threads.saturating_add(2)],
+        // Beside these: the thread that crashed, and backtrail's own two.
+        threads: vec![ThreadId::new(0); options.max_threads.saturating_add(3)],
         options,
     })
 }
@@ -144,17 +142,36 @@ fn signals(requests: Requests) -> Vec<i32> {
 }
 
 /// The collecting thread.
-fn wait(mut prepared: Prepared) {
+fn wait(patience: Duration, say: &mpsc::Sender<OsError>) {
     take_only(&FAULTS);
     let in_need = |signal| {
-        if let Some(paths) = PATHS.get() {
-            collect::in_need(signal, paths);
+        if let Some(directory) = DIRECTORY.get() {
+            collect::in_need(signal, directory);
         }
     };
-    let patience = prepared.options.patience;
-    listen(patience, in_need, |crashed| collect::report(&mut prepared, crashed));
+    if let Err(error) = listen(patience, in_need, report) {
+        let _ = say.send(error);
+        return;
+    }
     // The process is about to end, unless a handler of its own goes on; nothing of this is freed, since that would lock.
     loop {
         std::thread::park();
+    }
+}
+
+/// Writes the report, on the collecting thread or on that of a child process.
+fn report(crashed: &Crashed<'_>) {
+    let (Some(prepared), Some(directory)) = (PREPARED.get(), DIRECTORY.get()) else { return };
+    let begun = Instant::now();
+    loop {
+        // Never waits in the lock: a thread that holds it may be gone.
+        match prepared.try_lock() {
+            Ok(mut prepared) => return collect::report(&mut prepared, directory, crashed),
+            Err(TryLockError::Poisoned(prepared)) => {
+                return collect::report(&mut prepared.into_inner(), directory, crashed);
+            }
+            Err(TryLockError::WouldBlock) if begun.elapsed() > OTHERS => return,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
     }
 }

@@ -36,6 +36,7 @@ mod extra;
 mod fixed_text;
 mod images;
 mod install;
+mod line;
 mod options;
 mod panic_hook;
 mod pending;

@@ -26,24 +26,28 @@ fn run(kind: &str, directory: Option<&Path>) -> ExitStatus {
     command.status().unwrap()
 }
 
-/// How it ended, and the bytes of its file.
-fn crash(kind: &str) -> (ExitStatus, Option<Vec<u8>>) {
+/// How it ended, and the bytes of its file, or none.
+fn crash(kind: &str) -> (ExitStatus, Vec<u8>) {
     let directory = TempDir::new("crash");
     let status = run(kind, Some(directory.path()));
-    let files = backtrail_crash::pending(directory.path()).unwrap();
-    assert!(files.len() <= 1, "{kind}: {files:?}");
-    (status, files.first().map(|file| std::fs::read(file).unwrap()))
+    let mut files = files_of(directory.path());
+    assert!(files.len() <= 1, "{kind}: {} files", files.len());
+    (status, files.pop().unwrap_or_default())
 }
 
-fn read<'d>(kind: &str, data: Option<&'d Vec<u8>>) -> CrashFile<'d> {
-    let data = data.unwrap_or_else(|| panic!("{kind}: there is no file"));
+fn files_of(directory: &Path) -> Vec<Vec<u8>> {
+    let files = backtrail_crash::pending(directory).unwrap();
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+fn read<'d>(kind: &str, data: &'d [u8]) -> CrashFile<'d> {
     let file = crash_file::read(data, &Limits::default()).unwrap();
     assert!(file.is_whole, "{kind}: {:?}", file.snapshot.notes);
     file
 }
 
 /// Signal and code by kind.
-const KINDS: [(&str, &str, &str); 14] = [
+const KINDS: [(&str, &str, &str); 16] = [
     ("segv", "SIGSEGV", "SEGV_MAPERR"),
     ("segv-kernel", "SIGSEGV", "SI_KERNEL"),
     ("abort", "SIGABRT", "SI_TKILL"),
@@ -58,6 +62,8 @@ const KINDS: [(&str, &str, &str); 14] = [
     ("trap", "SIGTRAP", "SI_KERNEL"),
     ("ill", "SIGILL", "ILL_ILLOPN"),
     ("malloc-locked", "SIGSEGV", "SEGV_MAPERR"),
+    ("loader-locked", "SIGSEGV", "SEGV_MAPERR"),
+    ("in-exit", "SIGSEGV", "SEGV_MAPERR"),
 ];
 
 #[test]
@@ -68,7 +74,7 @@ fn each_kind_leaves_a_whole_file_and_ends_as_without_the_handler() {
         let without = run(kind, None);
         assert_eq!(status.signal(), without.signal(), "{kind}: {status} and {without}");
         assert!(status.signal().is_some(), "{kind}");
-        let file = read(kind, data.as_ref());
+        let file = read(kind, &data);
         let fault = file.snapshot.fault.as_ref().unwrap();
         assert_eq!(fault.name, signal, "{kind}");
         if cfg!(target_arch = "x86_64") {
@@ -112,42 +118,42 @@ fn has_everything(kind: &str, file: &CrashFile<'_>) {
 #[test]
 fn what_was_said_before_an_abort_is_kept() {
     let (_, data) = crash("bad-free");
-    let file = read("bad-free", data.as_ref());
+    let file = read("bad-free", &data);
     assert_eq!(file.messages, [(MessageKind::Abort, "free(): invalid pointer".to_owned())]);
     let (_, data) = crash("panic");
-    let file = read("panic", data.as_ref());
+    let file = read("panic", &data);
     let (kind, text) = &file.messages[0];
     assert_eq!(*kind, MessageKind::Panic);
     let has_all = ["thread 'main' panicked at ", "crash_on_demand.rs:", "no order 17"];
     assert!(has_all.iter().all(|part| text.contains(part)), "{text}");
     // A fault has nothing to do with what was said some time before.
     let (_, data) = crash("segv");
-    assert!(read("segv", data.as_ref()).messages.is_empty());
+    assert!(read("segv", &data).messages.is_empty());
 }
 
 #[test]
 fn the_address_of_a_bad_access_is_known() {
     let (_, data) = crash("segv");
-    assert_eq!(read("segv", data.as_ref()).snapshot.fault.unwrap().address, Some(Avma::new(0x18)));
+    assert_eq!(read("segv", &data).snapshot.fault.unwrap().address, Some(Avma::new(0x18)));
     // The kernel does not tell one that no address can be.
     let (_, data) = crash("segv-kernel");
-    assert_eq!(read("segv-kernel", data.as_ref()).snapshot.fault.unwrap().address, None);
+    assert_eq!(read("segv-kernel", &data).snapshot.fault.unwrap().address, None);
 }
 
 #[test]
 fn handlers_of_the_program_are_called_and_ignored_signals_ignored() {
     let (status, data) = crash("own-handler");
     assert_eq!(status.code(), Some(7));
-    read("own-handler", data.as_ref());
+    read("own-handler", &data);
     let (status, data) = crash("ignored");
-    assert_eq!((status.code(), data), (Some(0), None));
+    assert_eq!((status.code(), data.len()), (Some(0), 0));
 }
 
 #[test]
 fn a_crash_within_the_crash_leaves_a_shorter_file() {
     let (status, data) = crash("in-handler");
     assert_eq!(status.signal(), Some(11));
-    let file = read("in-handler", data.as_ref());
+    let file = read("in-handler", &data);
     let says =
         "the program's own function crashed with signal 11; what it would have written next is missing";
     assert!(file.snapshot.notes.iter().any(|note| note == says), "{:?}", file.snapshot.notes);
@@ -172,7 +178,6 @@ fn a_handler_that_hangs_does_not_keep_the_process() {
 fn a_full_disk_keeps_what_fits() {
     let (status, data) = crash("file-size");
     assert_eq!(status.signal(), Some(11));
-    let data = data.unwrap();
     assert_eq!(data.len(), 20_000);
     let file = crash_file::read(&data, &Limits::default()).unwrap();
     let crashed = file.snapshot.threads.iter().find(|thread| thread.is_crashed).unwrap();
@@ -185,9 +190,77 @@ fn two_threads_that_crash_together_leave_one_file() {
     for _ in 0..5 {
         let (status, data) = crash("two");
         assert_eq!(status.signal(), Some(11));
-        let file = read("two", data.as_ref());
+        let file = read("two", &data);
         assert_eq!(file.snapshot.threads.iter().filter(|thread| thread.is_crashed).count(), 1);
     }
+}
+
+/// Of one process that is no child's: everything but the three workers.
+fn has_the_crash(kind: &str, data: &[u8]) {
+    let file = read(kind, data);
+    let snapshot = &file.snapshot;
+    assert_eq!(snapshot.fault.as_ref().unwrap().name, "SIGSEGV", "{kind}");
+    assert_eq!(snapshot.threads.len(), 1, "{kind}: {:?}", snapshot.threads);
+    let crashed = &snapshot.threads[0];
+    assert!(crashed.is_crashed && crashed.id == snapshot.process.pid, "{kind}: {crashed:?}");
+    assert!(file.walked[0].1.len() >= 3, "{kind}: {:?}", file.walked);
+    assert_eq!(file.breadcrumbs.len(), 1, "{kind}");
+    assert!(snapshot.images.len() > 2 && !snapshot.mappings.is_empty(), "{kind}");
+}
+
+/// A child of `fork` has no thread but the one that forked.
+#[test]
+fn children_leave_files_of_their_own() {
+    for (kind, expected) in [("in-fork", 11), ("overflow-in-fork", 6), ("in-forks-fork", 0)] {
+        let directory = TempDir::new("crash");
+        let status = run(kind, Some(directory.path()));
+        assert_eq!(status.code(), Some(expected), "{kind}: {status}");
+        let files = files_of(directory.path());
+        assert_eq!(files.len(), 1, "{kind}");
+        has_the_crash(kind, &files[0]);
+    }
+    let directory = TempDir::new("crash");
+    assert_eq!(run("in-handler-in-fork", Some(directory.path())).code(), Some(11));
+    let files = files_of(directory.path());
+    let file = read("in-handler-in-fork", &files[0]);
+    assert!(
+        file.snapshot.notes.iter().any(|note| note.contains("crashed with signal 11")),
+        "{:?}",
+        file.snapshot.notes
+    );
+}
+
+/// A child of `vfork` has the parent's memory: its crash must not be the parent's.
+#[test]
+fn crashes_within_vfork_leave_the_parent_as_it_was() {
+    let directory = TempDir::new("crash");
+    let status = run("in-vfork", Some(directory.path()));
+    assert_eq!(status.code(), Some(0), "{status}");
+    let files = files_of(directory.path());
+    assert_eq!(files.len(), 1);
+    has_the_crash("in-vfork", &files[0]);
+    let directory = TempDir::new("crash");
+    let status = run("in-vfork-and-after", Some(directory.path()));
+    assert_eq!(status.signal(), Some(11), "{status}");
+    let files = files_of(directory.path());
+    assert_eq!(files.len(), 4);
+    for file in &files[..3] {
+        has_the_crash("in-vfork-and-after", file);
+    }
+    has_everything("in-vfork-and-after", &read("in-vfork-and-after", &files[3]));
+}
+
+#[test]
+fn a_thousand_threads_are_all_there() {
+    let (status, data) = crash("many-threads");
+    assert_eq!(status.signal(), Some(11));
+    let file = read("many-threads", &data);
+    let workers = file.snapshot.threads.iter().filter(|thread| {
+        let frames = file.walked.iter().find(|(id, _)| Some(*id) == thread.id);
+        let is_walked = frames.is_some_and(|(_, frames)| frames.len() >= 3);
+        thread.name.as_deref().is_some_and(|name| name.starts_with("worker")) && is_walked
+    });
+    assert_eq!(workers.count(), 1000, "{:?}", file.snapshot.notes);
 }
 
 #[test]

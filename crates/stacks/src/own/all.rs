@@ -1,6 +1,6 @@
 //! All threads of this process.
 
-use super::capturer::{REFRESHER, free_slot};
+use super::capturer::free_slot;
 use super::job::{Job, slots};
 use super::{CaptureError, Capturer, RawStack, Stopped, ThreadId, ThreadStack};
 use backtrail_capture::local::{self, Sent, Status};
@@ -25,7 +25,7 @@ impl Capturer {
         self.refresh();
         let own = ThreadId::current();
         let mut threads: Vec<_> = self.thread_ids().into_iter().map(facts).collect();
-        threads.retain(|thread| thread.name != REFRESHER);
+        threads.retain(|thread| thread.name != Capturer::REFRESHER);
         self.usage.fill_in(&mut threads);
         self.ask_all(&mut threads, own);
         let this = threads.iter_mut().find(|thread| thread.id == own);

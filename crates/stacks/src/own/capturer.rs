@@ -23,6 +23,9 @@ pub struct Capturer {
 }
 
 impl Capturer {
+    /// The name of the thread that keeps the list of images: no list of threads has it.
+    pub const REFRESHER: &str = "backtrail-image";
+
     /// Takes the signal, lists the images and compiles their rules (a millisecond for each megabyte of code or so), and
     /// starts the thread that keeps the list.
     ///
@@ -36,7 +39,7 @@ impl Capturer {
         let signal = DirectedSignal::take(options.signal, options.on_signal_stack)?;
         let kept = Arc::new(Kept::new(matches!(options.method, Method::CopyStack(_))));
         let own = Arc::clone(&kept);
-        let refresher = BackgroundRefresher::start(REFRESHER, move || own.follow());
+        let refresher = BackgroundRefresher::start(Self::REFRESHER, move || own.follow());
         let refresher = refresher
             .map_err(|error| OsError { call: "pthread_create", number: error.raw_os_error().unwrap_or(0) })?;
         // Captures find room that is made already.
@@ -180,9 +183,6 @@ impl Capturer {
         Ok(())
     }
 }
-
-/// The name of the thread that keeps the list of images.
-pub(super) const REFRESHER: &str = "backtrail-image";
 
 /// All slots in use means that as many threads are captured at the same time: one will be free soon. To be asked for only by
 /// who has none: all others wait for nothing but their threads.

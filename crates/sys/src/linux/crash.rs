@@ -1,8 +1,13 @@
 //! Signals that end the process: caught, told to a thread that waits for them, and handed on as if nobody had looked.
 //!
 //! The handler does next to nothing, since the stack that it runs on may be small: it wakes the thread that [`listen`]s,
-//! waits until that is done, for so long at most, and hands the signal on. All work is the listening thread's, on a stack of its
+//! waits until that is done, for so long at most, and hands the signal on. All work is that thread's, on a stack of its
 //! own. A fault of that thread while it works comes to the same handler, which lets it try something shorter once.
+//!
+//! A child of `fork` or `vfork` has the handler and its memory, but not the thread. There the handler starts one by a system call,
+//! on a stack that was set aside. The process itself does not rely on that: one that is at its limit of threads or processes crashes, too.
+
+mod worker;
 
 use super::stopped::Stopped;
 use super::{OsError, ThreadId, futex};
@@ -20,25 +25,134 @@ static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS] =
 
 /// Nobody listens.
 const DEAF: u32 = 0;
-/// A thread waits for a crash.
+/// A crash can be told.
 const LISTENING: u32 = 1;
 /// A thread has crashed and says where.
 const TAKEN: u32 = 2;
-/// The listening thread is at work.
+/// The worker is at work.
 const TOLD: u32 = 3;
 /// It has done what it could. No second crash is told: what follows is how the process ends.
 const DONE: u32 = 4;
 
-static STATE: AtomicU32 = AtomicU32::new(DEAF);
-static PROCESS: AtomicI32 = AtomicI32::new(0);
-static LISTENER: AtomicU32 = AtomicU32::new(0);
-static CRASHED: AtomicU32 = AtomicU32::new(0);
-static INFO: AtomicPtr<libc::siginfo_t> = AtomicPtr::new(std::ptr::null_mut());
-static CONTEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Where a thread that crashed and the one that works for it meet.
+struct Meeting {
+    state: AtomicU32,
+    /// The process: of [`OWN`] the one that listens, of [`CHILD`] the last one that told a crash.
+    process: AtomicI32,
+    /// The thread that works.
+    worker: AtomicU32,
+    crashed: AtomicU32,
+    info: AtomicPtr<libc::siginfo_t>,
+    context: AtomicPtr<c_void>,
+    /// How often the worker has crashed itself.
+    nested: AtomicU32,
+}
+
+/// Of the process that listens.
+static OWN: Meeting = Meeting::new();
+/// Of its children by `fork` and `vfork`. Those of `vfork` share this memory with the process, and with each other.
+static CHILD: Meeting = Meeting::new();
+
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
-/// How often the listening thread has crashed itself.
-static NESTED: AtomicU32 = AtomicU32::new(0);
+/// [`listen`]'s two functions.
+static ACT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static IN_NEED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+impl Meeting {
+    const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(DEAF),
+            process: AtomicI32::new(0),
+            worker: AtomicU32::new(0),
+            crashed: AtomicU32::new(0),
+            info: AtomicPtr::new(std::ptr::null_mut()),
+            context: AtomicPtr::new(std::ptr::null_mut()),
+            nested: AtomicU32::new(0),
+        }
+    }
+
+    /// Has the function of [`listen`] look at the thread that told its crash.
+    fn work(&self) {
+        let act = ACT.load(SeqCst);
+        // SAFETY: the handler that told it waits with both in its frame; `listen` put a function of this type there.
+        if let (Some(info), false) = (unsafe { self.info.load(SeqCst).as_ref() }, act.is_null()) {
+            let act: fn(&Crashed<'_>) = unsafe { std::mem::transmute(act) };
+            let thread = ThreadId::new(self.crashed.load(SeqCst));
+            let context = self.context.load(SeqCst);
+            act(&Crashed { info, context, thread, _stands_still: PhantomData });
+        }
+        self.done();
+    }
+
+    fn done(&self) {
+        self.state.store(DONE, SeqCst);
+        futex::wake(&self.state);
+    }
+
+    /// Takes the place of the thread that crashed. Not where another has it.
+    fn take(&self) -> bool {
+        self.state.compare_exchange(LISTENING, TAKEN, SeqCst, SeqCst).is_ok()
+    }
+
+    fn put(&self, thread: u32, info: *mut libc::siginfo_t, context: *mut c_void) {
+        self.info.store(info, SeqCst);
+        self.context.store(context, SeqCst);
+        self.crashed.store(thread, SeqCst);
+        self.state.store(TOLD, SeqCst);
+    }
+
+    fn wait_until_done(&self) {
+        let Some(deadline) = Instant::now().checked_add(Duration::from_millis(PATIENCE.load(SeqCst))) else {
+            return;
+        };
+        loop {
+            let state = self.state.load(SeqCst);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !matches!(state, TAKEN | TOLD) || left.is_zero() {
+                return;
+            }
+            futex::wait(&self.state, state, left);
+        }
+    }
+
+    /// Waits for the report of another thread, which crashed first: how the process ends is its business, if it gets there.
+    fn wait_for_other(&self) {
+        if matches!(self.state.load(SeqCst), TAKEN | TOLD) {
+            self.wait_until_done();
+            sleep(Duration::from_secs(1));
+        }
+    }
+
+    /// The worker itself has crashed. It does not go on, but lets those go on that wait for it.
+    fn in_need(&self, number: c_int) {
+        if self.state.load(SeqCst) == TOLD && self.nested.fetch_add(1, SeqCst) == 0 {
+            let act = IN_NEED.load(SeqCst);
+            if !act.is_null() {
+                // SAFETY: `listen` put a function of this type there.
+                let act: fn(i32) = unsafe { std::mem::transmute(act) };
+                act(number);
+            }
+        }
+        if self.state.load(SeqCst) != TOLD {
+            // It was not at work: its fault is as anybody's. No report can be had of it.
+            return;
+        }
+        self.done();
+        loop {
+            // SAFETY: no preconditions.
+            unsafe { libc::pause() };
+        }
+    }
+}
+
+fn sleep(time: Duration) {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(0),
+        tv_nsec: time.subsec_nanos().into(),
+    };
+    // SAFETY: the pointers are valid or null.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
 
 /// A thread that crashed: it stands still in its handler while this lives.
 #[derive(Debug)]
@@ -121,39 +235,38 @@ pub fn catch(signals: &[i32]) -> Result<(), OsError> {
 /// `patience` at most. Where `act` crashes, `in_need` is called, once. Returns when `act` has; the thread should sleep then, since
 /// the process is about to end.
 ///
+/// In children of the process `act` is called on a thread that the crash itself starts. It shares everything with the thread that
+/// crashed, also what is kept by thread (`errno`).
+///
 /// One thread of the process listens; `false` where another does or did.
-pub fn listen(patience: Duration, in_need: fn(i32), act: impl FnOnce(&Crashed<'_>)) -> bool {
-    if LISTENER.compare_exchange(0, ThreadId::current().get(), SeqCst, SeqCst).is_err() {
-        return false;
+///
+/// # Errors
+/// Where there is no memory for the stack of that thread.
+pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>)) -> Result<bool, OsError> {
+    if OWN.worker.compare_exchange(0, ThreadId::current().get(), SeqCst, SeqCst).is_err() {
+        return Ok(false);
     }
+    worker::reserve_stack()?;
     PATIENCE.store(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), SeqCst);
     IN_NEED.store(in_need as *mut c_void, SeqCst);
+    ACT.store(act as *mut c_void, SeqCst);
     // SAFETY: no preconditions.
-    PROCESS.store(unsafe { libc::getpid() }, SeqCst);
-    STATE.store(LISTENING, SeqCst);
+    OWN.process.store(unsafe { libc::getpid() }, SeqCst);
+    CHILD.state.store(LISTENING, SeqCst);
+    OWN.state.store(LISTENING, SeqCst);
     loop {
-        match STATE.load(SeqCst) {
+        match OWN.state.load(SeqCst) {
             TOLD => break,
-            state => futex::wait(&STATE, state, Duration::from_secs(3600)),
+            state => futex::wait(&OWN.state, state, Duration::from_secs(3600)),
         }
     }
-    // SAFETY: the handler that told it waits with both in its frame.
-    if let Some(info) = unsafe { INFO.load(SeqCst).as_ref() } {
-        let thread = ThreadId::new(CRASHED.load(SeqCst));
-        act(&Crashed { info, context: CONTEXT.load(SeqCst), thread, _stands_still: PhantomData });
-    }
-    done();
-    true
+    OWN.work();
+    Ok(true)
 }
 
 /// Whether a thread listens: from then on crashes are told.
 pub fn is_listening() -> bool {
-    STATE.load(SeqCst) == LISTENING
-}
-
-fn done() {
-    STATE.store(DONE, SeqCst);
-    futex::wake(&STATE);
+    OWN.state.load(SeqCst) == LISTENING
 }
 
 /// Has the calling thread take no signals but these, which must be such as faults raise: a blocked one would end the process at
@@ -188,14 +301,10 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     if is_sent && is_ignored {
         return;
     }
-    // A child of `fork` or `vfork` has no thread that listens.
-    // SAFETY: no preconditions.
-    if unsafe { libc::getpid() } == PROCESS.load(SeqCst) {
-        let mask = block_all_but_faults();
-        tell(number, info, context);
-        // SAFETY: both pointers are valid or null.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
-    }
+    let mask = block_all_but_faults();
+    tell(number, info, context);
+    // SAFETY: both pointers are valid or null.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
     // SAFETY: the arguments are the kernel's.
     unsafe { chain(previous, number, info, context) };
     // SAFETY: as before.
@@ -218,62 +327,67 @@ fn block_all_but_faults() -> libc::sigset_t {
     }
 }
 
-/// Tells the listening thread and waits for it.
+/// Tells who works, and waits for it.
 fn tell(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let own = ThreadId::current().get();
-    if own == LISTENER.load(SeqCst) {
-        in_need(number);
+    // SAFETY: no preconditions.
+    let process = unsafe { libc::getpid() };
+    if process != OWN.process.load(SeqCst) {
+        tell_in_child(process, own, number, info, context);
+        return;
     }
-    if STATE.compare_exchange(LISTENING, TAKEN, SeqCst, SeqCst).is_ok() {
-        INFO.store(info, SeqCst);
-        CONTEXT.store(context, SeqCst);
-        CRASHED.store(own, SeqCst);
-        STATE.store(TOLD, SeqCst);
-        futex::wake(&STATE);
-        wait_until_done();
-    } else if CRASHED.load(SeqCst) != own && matches!(STATE.load(SeqCst), TAKEN | TOLD) {
-        // Another thread crashed first: how the process ends is its business, if it gets there.
-        wait_until_done();
-        // SAFETY: both pointers are valid or null.
-        unsafe {
-            let grace = libc::timespec { tv_sec: 1, tv_nsec: 0 };
-            libc::nanosleep(&raw const grace, std::ptr::null_mut());
-        }
+    if own == OWN.worker.load(SeqCst) {
+        OWN.in_need(number);
+    }
+    if OWN.take() {
+        OWN.put(own, info, context);
+        futex::wake(&OWN.state);
+        OWN.wait_until_done();
+    } else if OWN.crashed.load(SeqCst) != own {
+        OWN.wait_for_other();
     }
 }
 
-fn wait_until_done() {
-    let Some(deadline) = Instant::now().checked_add(Duration::from_millis(PATIENCE.load(SeqCst))) else {
-        return;
-    };
-    loop {
-        let state = STATE.load(SeqCst);
-        let left = deadline.saturating_duration_since(Instant::now());
-        if state == DONE || left.is_zero() {
-            return;
-        }
-        futex::wait(&STATE, state, left);
+/// The same in a child of the process, which may share the process's memory (`vfork`): other children find everything as it was.
+fn tell_in_child(
+    process: libc::pid_t,
+    own: u32,
+    number: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    if own == CHILD.worker.load(SeqCst) {
+        CHILD.in_need(number);
     }
-}
-
-/// The listening thread itself has crashed. It does not go on, but lets those go on that wait for it.
-fn in_need(number: c_int) {
-    if STATE.load(SeqCst) == TOLD && NESTED.fetch_add(1, SeqCst) == 0 {
-        let act = IN_NEED.load(SeqCst);
-        if !act.is_null() {
-            // SAFETY: `listen` put a function of this type there.
-            let act: fn(i32) = unsafe { std::mem::transmute(act) };
-            act(number);
+    let mut is_taken = CHILD.take();
+    if !is_taken && CHILD.process.load(SeqCst) == process {
+        if CHILD.crashed.load(SeqCst) != own {
+            CHILD.wait_for_other();
         }
-    }
-    if STATE.load(SeqCst) != TOLD {
-        // It was not at work: its fault is as anybody's. No report can be had of it.
         return;
     }
-    done();
-    loop {
-        // SAFETY: no preconditions.
-        unsafe { libc::pause() };
+    if !is_taken {
+        // Another child's report. Its worker needs some time after that to end.
+        CHILD.wait_until_done();
+        sleep(Duration::from_millis(10));
+        is_taken = CHILD.take();
+    }
+    if !is_taken {
+        return;
+    }
+    let is_first = CHILD.process.swap(process, SeqCst) != process;
+    if is_first {
+        CHILD.nested.store(0, SeqCst);
+        CHILD.put(own, info, context);
+    }
+    if !is_first || !worker::start() {
+        CHILD.state.store(LISTENING, SeqCst);
+        return;
+    }
+    CHILD.wait_until_done();
+    if worker::has_ended(Duration::from_secs(1)) {
+        CHILD.worker.store(0, SeqCst);
+        CHILD.state.store(LISTENING, SeqCst);
     }
 }
 
