@@ -9,7 +9,7 @@ use crate::sections::{Section, header, write_small};
 use crate::{exception, panic_hook, program};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
 use backtrail_capture::local::{Status, threads};
-use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers};
+use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers, Trust};
 use backtrail_stacks::own::{Capturer, OwnMemory, RawStack, Stopped, ThreadId};
 use backtrail_sys::linux::crash::Crashed;
 use backtrail_sys::linux::raw_file;
@@ -102,7 +102,9 @@ fn frames(prepared: &mut Prepared, id: ThreadId, at: &Stopped) {
 
 fn put_frames(section: &mut Section, id: ThreadId, stack: &RawStack) {
     let frames = stack.frames();
-    let frames = frames.get(..MAX_FRAMES).unwrap_or(frames);
+    // Behind a guess everything is one. Who reads the file has the stack's bytes and all mappings, and can do better.
+    let sure = frames.iter().take(MAX_FRAMES).take_while(|frame| frame.trust != Trust::Scan).count();
+    let frames = frames.get(..sure).unwrap_or_default();
     section.begin().u32(id.get()).u16(u16::try_from(frames.len()).unwrap_or(0));
     for frame in frames {
         let flags = if matches!(frame.address, FrameAddress::Return(_)) { FRAME_RETURNS } else { 0 };

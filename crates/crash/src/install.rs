@@ -4,9 +4,9 @@ use crate::options::{Options, Requests};
 use crate::prepared::{Directory, Prepared};
 use crate::program;
 use crate::sections::Section;
-use crate::{InstallError, OsError, collect, images, panic_hook};
+use crate::{InstallError, OsError, collect, images, panic_hook, runtimes};
 use backtrail_capture::crash_file::format::checksum;
-use backtrail_capture::local::Shared;
+use backtrail_capture::local::{self, Shared};
 use backtrail_core::{Avma, ReadMemory as _};
 use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
 use backtrail_sys::linux::crash::{Crashed, catch, is_listening, listen, take_only};
@@ -83,7 +83,8 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
         }
     }
     panic_hook::install();
-    catch(&signals)?;
+    let (images, _) = local::images();
+    catch(&signals, |handler| runtimes::asked_first(handler, &images))?;
     Ok(handler)
 }
 

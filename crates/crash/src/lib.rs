@@ -42,6 +42,7 @@ mod panic_hook;
 mod pending;
 mod prepared;
 mod program;
+mod runtimes;
 mod sections;
 
 pub use backtrail_sys::linux::OsError;

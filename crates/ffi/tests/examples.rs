@@ -8,49 +8,12 @@
     clippy::print_stderr
 )]
 
-use backtrail_testkit::{TempDir, cargo_build};
+mod common;
+
+use backtrail_testkit::TempDir;
+use common::{has, libraries, put_shared, root, run};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The shared and the static library, built as this test was.
-fn libraries() -> (PathBuf, PathBuf) {
-    let text = cargo_build(root(), &["--package", "backtrail-ffi", "--lib"]);
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let files: Vec<PathBuf> = messages
-        .filter(|message| message["target"]["name"] == "backtrail_ffi")
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-        .filter_map(|file| Some(PathBuf::from(file.as_str()?)))
-        .collect();
-    let one = |ending: &str| {
-        let mut files = files.iter().filter(|file| file.extension().is_some_and(|own| own == ending));
-        files.next().unwrap_or_else(|| panic!("no .{ending} among {files:?}")).clone()
-    };
-    (one("so"), one("a"))
-}
-
-fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        assert!(std::env::var_os("CI").is_none(), "no {program} here");
-        eprintln!("skipped: no {program} here");
-    }
-    found
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}\n{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
+use std::process::Command;
 
 /// Compilers, and for each its language.
 const COMPILERS: [(&str, &str, &str); 2] = [("cc", "c", "-std=c99"), ("c++", "cpp", "-std=c++11")];
@@ -85,8 +48,7 @@ fn they_build_and_run_with_both_libraries() {
     let (shared, archive) = libraries();
     let directory = TempDir::new("ffi-examples");
     // As an installation has it: the name in the library, and the one that the linker looks for.
-    std::fs::copy(&shared, directory.join("libbacktrail.so.0")).unwrap();
-    std::os::unix::fs::symlink("libbacktrail.so.0", directory.join("libbacktrail.so")).unwrap();
+    put_shared(directory.path(), &shared);
     for shared in [Some(directory.path()), None] {
         let text = |name: &str, arguments: &[&Path]| {
             let program = build(name, directory.path(), shared, &archive);

@@ -93,6 +93,13 @@ fn lengthen(thread: &mut Thread, walked: &[FrameAddress]) {
     if !is_same || walked.len() <= known.len() {
         return;
     }
+    // Frame pointers lead through code that was made at run time, which the writer's tables do not have.
+    let here =
+        thread.frames.iter().take_while(|frame| frame.trust != Trust::Scan).filter(|frame| !frame.inlined);
+    let mut here = here.filter_map(|frame| frame.address).map(FrameAddress::raw);
+    if walked.iter().all(|there| here.next() == Some(there.raw())) {
+        return;
+    }
     thread.frames.truncate(sure);
     for address in walked.iter().skip(known.len()) {
         let index = thread.frames.last().map_or(0, |last| last.index.saturating_add(1));
@@ -175,6 +182,26 @@ mod tests {
         assert_eq!(lengthened(&[1, 5], &[1, 2, 3, 4], 0), [1, 5]);
         assert_eq!(lengthened(&[1, 2], &[1], 0), [1, 2]);
         assert_eq!(lengthened(&[1, 2], &[1, 2], 0), [1, 2]);
+    }
+
+    #[test]
+    fn frame_pointers_that_agree_with_the_writer_lead_further() {
+        let frame = |number, trust| Frame {
+            address: Some(FrameAddress::Return(Avma::new(number))),
+            trust,
+            ..Frame::new(u32::try_from(number).unwrap() - 1)
+        };
+        let chain = [Trust::Context, Trust::Cfi, Trust::FramePointer, Trust::FramePointer, Trust::Cfi];
+        let frames: Vec<_> = (1..).zip(chain).map(|(number, trust)| frame(number, trust)).collect();
+        let after = |walked: &[u64]| {
+            let mut thread = Thread { frames: frames.clone(), ..Thread::default() };
+            lengthen(&mut thread, &addresses(walked));
+            let frames = thread.frames.iter();
+            frames.map(|frame| frame.address.unwrap().raw().get()).collect::<Vec<_>>()
+        };
+        assert_eq!(after(&[1, 2, 3]), [1, 2, 3, 4, 5]);
+        assert_eq!(after(&[1, 2, 9]), [1, 2, 9]);
+        assert_eq!(after(&[1, 2, 3, 4, 5, 6]), [1, 2, 3, 4, 5, 6]);
     }
 
     /// A server without the binaries: its guesses do not go before what was found where they were.

@@ -35,7 +35,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("resolve", &["store", "sdk", "symbolize", "model", "object", "table", "unwind", "demangle", "core"]),
     ("stacks", &["store", "capture", "model", "object", "unwind", "core"]),
     // L5
-    ("crash", &["stacks", "capture", "sys", "core"]),
+    ("crash", &["stacks", "store", "capture", "object", "sys", "core"]),
     ("watch", &["stacks", "store", "capture", "model", "sys", "core"]),
     ("hang", &["stacks", "resolve", "capture", "model", "sys", "core"]),
     // L6. Its tests look into captures, files and tables themselves.

@@ -4,13 +4,20 @@
 //! waits until that is done, for so long at most, and hands the signal on. All work is that thread's, on a stack of its
 //! own. A fault of that thread while it works comes to the same handler, which lets it try something shorter once.
 //!
+//! A runtime that uses faults for its own purposes (a JVM's null checks) is asked first, and its crash is told when it has found out
+//! that it is one: see [`AskedFirst`].
+//!
 //! A child of `fork` or `vfork` has the handler and its memory, but not the thread. There the handler starts one by a system call,
 //! on a stack that was set aside. The process itself does not rely on that: one that is at its limit of threads or processes crashes, too.
 
+mod asked;
 mod worker;
+
+pub use asked::AskedFirst;
 
 use super::stopped::Stopped;
 use super::{OsError, ThreadId, futex};
+use backtrail_core::Avma;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -200,11 +207,12 @@ impl Crashed<'_> {
     }
 }
 
-/// Catches these signals, from now on. What handled them before is called afterwards.
+/// Catches these signals, from now on. What handled them before is called afterwards; before, where `asked_first` says so of its
+/// address.
 ///
 /// # Errors
 /// Where there is no such signal.
-pub fn catch(signals: &[i32]) -> Result<(), OsError> {
+pub fn catch(signals: &[i32], asked_first: impl Fn(Avma) -> AskedFirst) -> Result<(), OsError> {
     for number in signals {
         let place = usize::try_from(*number).ok().and_then(|number| PREVIOUS.get(number));
         let place = place.ok_or(OsError { call: "sigaction", number: libc::EINVAL })?;
@@ -216,6 +224,9 @@ pub fn catch(signals: &[i32]) -> Result<(), OsError> {
         }
         if before.sa_sigaction == handler_address() {
             continue;
+        }
+        if before.sa_sigaction != libc::SIG_DFL && before.sa_sigaction != libc::SIG_IGN {
+            asked::keep(*number, asked_first(Avma::new(before.sa_sigaction as u64)));
         }
         place.store(Box::into_raw(Box::new(before)), SeqCst);
         // SAFETY: all zeros is a valid `sigaction`.
@@ -301,8 +312,21 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     if is_sent && is_ignored {
         return;
     }
+    let own = ThreadId::current().get();
+    if !is_sent
+        && asked::is_asked(number, context)
+        && let Some(_asked) = asked::ask(own, info, context)
+    {
+        // It handles the fault and returns, or finds that it is a crash and ends the process, most of all by SIGABRT.
+        // SAFETY: the arguments are the kernel's.
+        unsafe { chain(previous, number, info, context) };
+        // SAFETY: as before.
+        unsafe { *errno = saved };
+        return;
+    }
     let mask = block_all_but_faults();
-    tell(number, info, context);
+    let (fault, at) = asked::fault_of(own).unwrap_or((info, context));
+    tell(own, number, fault, at);
     // SAFETY: both pointers are valid or null.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
     // SAFETY: the arguments are the kernel's.
@@ -328,8 +352,7 @@ fn block_all_but_faults() -> libc::sigset_t {
 }
 
 /// Tells who works, and waits for it.
-fn tell(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let own = ThreadId::current().get();
+fn tell(own: u32, number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: no preconditions.
     let process = unsafe { libc::getpid() };
     if process != OWN.process.load(SeqCst) {
@@ -415,8 +438,14 @@ unsafe fn chain(
         return;
     }
     let is_long = previous.is_some_and(|previous| previous.sa_flags & libc::SA_SIGINFO != 0);
-    // SAFETY: whoever installed it promised a function of the kind that its flags tell.
+    // SAFETY: whoever installed it promised a function of the kind that its flags tell; the sets are filled in before they are used.
     unsafe {
+        let (mut blocked, mut before): (libc::sigset_t, libc::sigset_t) =
+            (previous.map_or_else(|| std::mem::zeroed(), |previous| previous.sa_mask), std::mem::zeroed());
+        if previous.is_some_and(|previous| previous.sa_flags & libc::SA_NODEFER == 0) {
+            libc::sigaddset(&raw mut blocked, number);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, &raw mut before);
         if is_long {
             let function: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
                 std::mem::transmute(address);
@@ -425,6 +454,7 @@ unsafe fn chain(
             let function: extern "C" fn(c_int) = std::mem::transmute(address);
             function(number);
         }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
     }
 }
 
