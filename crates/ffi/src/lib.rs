@@ -11,7 +11,7 @@
 //!   know is left at its default, what the library does not know is left alone.
 //! - Enumerations are plain integers, since C may hand over any.
 //!
-//! This crate is, beside `sys` and one file of `store`, where unsafe code is: pointers from C are believed, as far as the
+//! This crate is, beside `sys`, `altstack` and one file of `store`, where unsafe code is: pointers from C are believed, as far as the
 //! header demands of the caller.
 #![allow(unsafe_code)]
 

@@ -11,7 +11,7 @@
 mod common;
 
 use backtrail_testkit::{TempDir, not_installed};
-use common::{libraries, put_shared, root, run};
+use common::{has, libraries, put_shared, root, run};
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn python() {
 
 #[test]
 fn a_jvm_whose_null_checks_are_no_crashes() {
-    if !is_there("javac", "-version") || !is_there("java", "-version") {
+    if !has("cc") || !is_there("javac", "-version") || !is_there("java", "-version") {
         return;
     }
     let javac = run(Command::new("java").args(["-XshowSettings:properties", "-version"]));

@@ -4,12 +4,12 @@ use backtrail_testkit::cargo_build;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The shared and the static library, built as this test was.
-pub fn libraries() -> (PathBuf, PathBuf) {
+pub(crate) fn libraries() -> (PathBuf, PathBuf) {
     let text = cargo_build(root(), &["--package", "backtrail-ffi", "--lib"]);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let files: Vec<PathBuf> = messages
@@ -24,7 +24,7 @@ pub fn libraries() -> (PathBuf, PathBuf) {
     (one("so"), one("a"))
 }
 
-pub fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         assert!(std::env::var_os("CI").is_none(), "no {program} here");
@@ -33,7 +33,7 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-pub fn run(command: &mut Command) -> Output {
+pub(crate) fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert!(
         output.status.success(),
@@ -45,7 +45,7 @@ pub fn run(command: &mut Command) -> Output {
 }
 
 /// Puts the shared library into a directory under the names that programs look for.
-pub fn put_shared(directory: &Path, shared: &Path) {
+pub(crate) fn put_shared(directory: &Path, shared: &Path) {
     std::fs::copy(shared, directory.join("libbacktrail.so.0")).unwrap();
     std::os::unix::fs::symlink("libbacktrail.so.0", directory.join("libbacktrail.so")).unwrap();
 }

@@ -81,8 +81,9 @@ impl Meeting {
     /// Has the function of [`listen`] look at the thread that told its crash.
     fn work(&self) {
         let act = ACT.load(SeqCst);
-        // SAFETY: the handler that told it waits with both in its frame; `listen` put a function of this type there.
+        // SAFETY: the handler that told it waits with both in its frame.
         if let (Some(info), false) = (unsafe { self.info.load(SeqCst).as_ref() }, act.is_null()) {
+            // SAFETY: `listen` put a function of this type there.
             let act: fn(&Crashed<'_>) = unsafe { std::mem::transmute(act) };
             let thread = ThreadId::new(self.crashed.load(SeqCst));
             let context = self.context.load(SeqCst);

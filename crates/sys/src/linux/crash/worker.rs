@@ -97,7 +97,7 @@ unsafe fn clone(top: *mut c_void, cleared: *mut i32) -> isize {
             "2:",
             run = sym run,
             inlateout("rax") libc::SYS_clone => answer,
-            in("rdi") FLAGS as libc::c_long,
+            in("rdi") i64::from(FLAGS),
             in("rsi") top,
             in("rdx") 0,
             in("r10") cleared,
