@@ -1,6 +1,7 @@
 //! Prepares everything that a crash will need, and starts the thread that waits for it.
 
 use crate::options::{Options, Requests};
+use crate::pending::remove_old;
 use crate::prepared::{Directory, Prepared};
 use crate::program;
 use crate::sections::Section;
@@ -62,6 +63,7 @@ impl Handler {
 /// Where it is installed already, the directory cannot be made, or the system refuses a thread or a handler.
 pub fn install(options: Options) -> Result<Handler, InstallError> {
     let directory = prepare_directory(&options.directory)?;
+    remove_old(&options.directory, options.keep);
     let stack = SignalStack::ensure()?;
     if INSTALLED.swap(true, SeqCst) {
         return Err(InstallError::Installed);

@@ -44,6 +44,8 @@ mod prepared;
 mod program;
 mod runtimes;
 mod sections;
+#[cfg(feature = "upload")]
+pub mod upload;
 
 pub use backtrail_sys::linux::OsError;
 pub use error::InstallError;

@@ -33,6 +33,9 @@ pub struct Options {
     pub max_frames: usize,
     /// How long the thread that crashed waits for the file. Other threads are left out where they would take longer than half of it.
     pub patience: Duration,
+    /// Files of earlier crashes that stay when the handler is installed; older ones are removed, and what did not come to its end
+    /// is after a week.
+    pub keep: usize,
     /// What the program adds when everything else is written. It runs in the midst of a crash: it must not allocate or lock; if it
     /// crashes, the file says so and is whole nevertheless.
     pub add: Option<fn(&mut Extra<'_>)>,
@@ -55,6 +58,7 @@ impl Default for Options {
             max_threads: 1000,
             max_frames: 256,
             patience: Duration::from_secs(5),
+            keep: 50,
             add: None,
         }
     }

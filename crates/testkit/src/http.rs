@@ -6,7 +6,7 @@
 )]
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,6 +40,7 @@ pub struct HttpServer {
     /// `http://127.0.0.1:PORT`.
     pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
+    bodies: Arc<Mutex<Vec<Vec<u8>>>>,
     answers: Arc<Mutex<HashMap<String, HttpAnswer>>>,
 }
 
@@ -57,12 +58,14 @@ impl HttpServer {
     pub fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = Self { url, asked: Arc::default(), answers: Arc::default() };
-        let (asked, answers) = (Arc::clone(&server.asked), Arc::clone(&server.answers));
+        let server = Self { url, asked: Arc::default(), bodies: Arc::default(), answers: Arc::default() };
+        let (asked, bodies, answers) =
+            (Arc::clone(&server.asked), Arc::clone(&server.bodies), Arc::clone(&server.answers));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (asked, answers) = (Arc::clone(&asked), Arc::clone(&answers));
-                std::thread::spawn(move || while serve(&stream, &asked, &answers).is_some() {});
+                let (asked, bodies, answers) =
+                    (Arc::clone(&asked), Arc::clone(&bodies), Arc::clone(&answers));
+                std::thread::spawn(move || while serve(&stream, &asked, &bodies, &answers).is_some() {});
             }
         });
         server
@@ -71,6 +74,11 @@ impl HttpServer {
     /// From now on a path is answered so.
     pub fn answer(&self, path: &str, answer: HttpAnswer) {
         self.answers.lock().unwrap().insert(path.to_owned(), answer);
+    }
+
+    /// What was sent so far, in its order; empty where a request had no body.
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        self.bodies.lock().unwrap().clone()
     }
 
     /// The paths that were asked for so far, in their order.
@@ -83,13 +91,28 @@ impl HttpServer {
 fn serve(
     mut stream: &TcpStream,
     asked: &Mutex<Vec<String>>,
+    bodies: &Mutex<Vec<Vec<u8>>>,
     answers: &Mutex<HashMap<String, HttpAnswer>>,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
     let path = line.split(' ').nth(1)?.to_owned();
-    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {}
+    let mut size = 0;
+    loop {
+        line.clear();
+        if reader.read_line(&mut line).map_or(true, |read| read <= 2) {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            size = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; size];
+    reader.read_exact(&mut body).ok()?;
+    bodies.lock().unwrap().push(body);
     asked.lock().unwrap().push(path.clone());
     let answer = answers.lock().unwrap().get(&path).cloned().unwrap_or(HttpAnswer::Status(404));
     let head = |length: u64| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");

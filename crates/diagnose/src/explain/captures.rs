@@ -4,7 +4,7 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::words::{between, one_line};
-use crate::names::base_name;
+use crate::names::{base_name, image_name};
 use backtrail_model::{Frame, Source};
 
 /// A reporter found out at the next start that the process had been killed for its memory.
@@ -151,17 +151,68 @@ const RUST: [(&str, &str); 20] = [
     ("rust_panic", ""),
 ];
 
+/// What a panic said, and where: our own crash handler keeps it. The words are those of the thread's last panic; where the program's
+/// frames have names, one of them has to panic.
+struct PanicWords<'r> {
+    message: String,
+    place: Option<&'r str>,
+    line: &'r str,
+}
+
+fn words_of_panic<'r>(facts: &Facts<'r>) -> Option<PanicWords<'r>> {
+    if facts.report.source != Source::CrashFile {
+        return None;
+    }
+    let info = facts.report.app_info.iter().find(|info| info.image.as_deref() == Some("Rust"))?;
+    let line = info.lines.first()?;
+    let (_, place) = line.split_once(" panicked at ")?;
+    let message = info.lines.get(1..).unwrap_or_default().join(" ");
+    let place = Some(place.trim_end_matches(':')).filter(|place| !place.is_empty());
+    Some(PanicWords { message: one_line(&message), place, line })
+}
+
+/// Whether names tell how the program itself came to its end, beside those that the C library has in any case.
+fn has_names_of_program(facts: &Facts<'_>) -> bool {
+    const C_LIBRARY: [&str; 4] = ["libc.", "libc-", "ld-", "libpthread"];
+    let is_c_library = |frame: &Frame| {
+        let name = image_name(facts.report, frame).map(base_name);
+        name.is_some_and(|name| C_LIBRARY.iter().any(|known| name.starts_with(known)))
+    };
+    facts.fault_frames.iter().any(|frame| !is_c_library(frame) && frame.names().next().is_some())
+}
+
 /// A panic of Rust that ended the process.
 pub(super) fn rust_panic(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some((frame, meaning)) = telling(facts, &RUST) else { return false };
-    let (title, colon) = if meaning.is_empty() { ("Rust panic", "") } else { ("Rust panic: ", meaning) };
+    let found = telling(facts, &RUST);
+    let words = words_of_panic(facts).filter(|_| found.is_some() || !has_names_of_program(facts));
+    if found.is_none() && words.is_none() {
+        return false;
+    }
+    let meaning = found.map_or("", |(_, meaning)| meaning);
+    let what =
+        words.as_ref().map(|words| words.message.as_str()).filter(|what| !what.is_empty()).unwrap_or(meaning);
+    let (title, colon) = if what.is_empty() { ("Rust panic", "") } else { ("Rust panic: ", what) };
     draft.lead(format!("{title}{colon}"), "Code in Rust panicked, and the panic ended the process.");
-    draft.evidence(facts.cite(frame));
-    draft.say("The panic's message went to the standard error.");
-    draft.cause("A condition that the code takes for granted did not hold; the function that panics tells which kind.");
-    draft.next(
-        "Look at the frame that calls the panicking function, and at the standard error for the message.",
-    );
+    if let Some(words) = &words {
+        draft.evidence(words.line.trim_end_matches(':'));
+    }
+    if let Some((frame, _)) = found {
+        draft.evidence(facts.cite(frame));
+    }
+    match words {
+        Some(words) => {
+            draft.cause("A condition that the code takes for granted did not hold; the message names it.");
+            let place = words.place.unwrap_or("the place that the message names");
+            draft.next(format!("Look at {place}."));
+        }
+        None => {
+            draft.say("The panic's message went to the standard error.");
+            draft.cause("A condition that the code takes for granted did not hold; the function that panics tells which kind.");
+            draft.next(
+                "Look at the frame that calls the panicking function, and at the standard error for the message.",
+            );
+        }
+    }
     true
 }
 
@@ -277,6 +328,20 @@ mod tests {
             "app::main",
         ]);
         assert_eq!(explain(&rust).title, "Rust panic: index out of bounds");
+        let mut said = rust.clone();
+        said.source = Source::CrashFile;
+        let lines = ["thread 'main' panicked at src/orders.rs:17:5:", "no order 17"].map(str::to_owned);
+        said.app_info = vec![AppInfo { image: Some("Rust".to_owned()), lines: lines.to_vec() }];
+        let explanation = explain(&said);
+        assert_eq!(explanation.title, "Rust panic: no order 17");
+        assert_eq!(explanation.next_steps, ["Look at src/orders.rs:17:5."]);
+        // Before there are symbols the words alone tell it; where there are, and nothing panics, they are of an earlier panic.
+        let mut nameless = said.clone();
+        nameless.process.threads[0].frames.iter_mut().for_each(|frame| frame.reported = None);
+        assert_eq!(explain(&nameless).title, "Rust panic: no order 17");
+        said.process.threads[0].frames =
+            core(&["raise", "abort", "app::main"]).process.threads[0].frames.clone();
+        assert_ne!(explain(&said).rule, "rust-panic");
         let plain = core(&["raise", "abort", "rust_panic", "app::main"]);
         assert_eq!(explain(&plain).title, "Rust panic");
         let go = core(&[

@@ -1,0 +1,191 @@
+//! Sends the files of earlier crashes: to backtrail's server, to one that speaks Sentry's protocol, or to any that takes a body.
+//!
+//! ```no_run
+//! use backtrail_crash::upload::{Upload, send_pending};
+//!
+//! # fn user_agreed() -> bool { true }
+//! if user_agreed() {
+//!     let upload = Upload::to("https://KEY@crashes.example.org/api/1/reports/");
+//!     let outcome = send_pending("/var/lib/orders/crashes".as_ref(), &upload)?;
+//!     for (file, why) in outcome.left {
+//!         eprintln!("{}: {why}", file.display());
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Nothing is sent unless the program calls this: whether the user agreed is the program's to know. It blocks, so that a program calls
+//! it on a thread of its own.
+
+mod sentry;
+
+use crate::pending::{pending, sent};
+use backtrail_store::{JsonClient, Method};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the server takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// The file as the body of a POST: backtrail's server, or a program of one's own. Any answer of 200 to 299 means that it is kept.
+    #[default]
+    Body,
+    /// Sentry's envelope, with an event of the threads' stacks and images, and the file as an attachment. The address is a DSN:
+    /// `https://KEY@HOST/PROJECT`.
+    Sentry,
+}
+
+/// Where crash files are sent, and how patiently.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Upload {
+    /// The address, or the DSN.
+    pub url: String,
+    /// What the server takes.
+    pub protocol: Protocol,
+    /// How often a file is sent until it is left for the next start.
+    pub attempts: u32,
+    /// How long to wait before the second attempt; twice as long before each further one, five minutes at most.
+    pub first_wait: Duration,
+    /// How long to wait for an answer.
+    pub timeout: Duration,
+}
+
+impl Upload {
+    /// Sends files as they are to an address.
+    pub fn to(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            protocol: Protocol::Body,
+            attempts: 5,
+            first_wait: Duration::from_secs(2),
+            timeout: Duration::from_secs(30),
+        }
+    }
+
+    /// Sends envelopes to a server that speaks Sentry's protocol.
+    pub fn to_sentry(dsn: impl Into<String>) -> Self {
+        Self { protocol: Protocol::Sentry, ..Self::to(dsn) }
+    }
+}
+
+/// What became of the files.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// How many were taken, and removed.
+    pub sent: usize,
+    /// Those that are still there, and why.
+    pub left: Vec<(PathBuf, String)>,
+}
+
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// Why a file was not taken.
+enum Refusal {
+    /// It may be taken later.
+    Later(String),
+    /// It never will.
+    Never(String),
+}
+
+/// Sends every finished file of a directory, oldest first, and removes each that was taken. Where the server cannot be reached, or is
+/// overloaded, it is asked again after a while; after the last attempt the other files are left, too. A file that is refused for what it
+/// is stays, and the next is sent: whether it is kept is the program's to decide.
+///
+/// # Errors
+/// Where the directory cannot be read.
+pub fn send_pending(directory: &Path, upload: &Upload) -> io::Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let mut files = pending(directory)?.into_iter();
+    let target = match target(upload) {
+        Ok(target) => target,
+        Err(why) => {
+            outcome.left.extend(files.map(|file| (file, why.clone())));
+            return Ok(outcome);
+        }
+    };
+    while let Some(file) = files.next() {
+        match send(&file, upload, &target) {
+            Ok(()) => {
+                outcome.sent += 1;
+                if let Err(error) = sent(&file) {
+                    outcome.left.push((file, format!("taken, but cannot be removed: {error}")));
+                }
+            }
+            Err(Refusal::Never(why)) => outcome.left.push((file, why)),
+            Err(Refusal::Later(why)) => {
+                outcome.left.push((file, why.clone()));
+                outcome.left.extend(files.by_ref().map(|file| (file, why.clone())));
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+struct Target {
+    client: JsonClient,
+    path: String,
+    headers: Vec<(&'static str, String)>,
+}
+
+fn target(upload: &Upload) -> Result<Target, String> {
+    let client = |base: &str| JsonClient::new(base, None, upload.timeout);
+    match upload.protocol {
+        Protocol::Body => {
+            let scheme = upload.url.find("://").map_or(0, |at| at + 3);
+            let host = upload.url.get(scheme..).unwrap_or_default();
+            let path = host.find('/').and_then(|at| host.get(at..)).unwrap_or("/");
+            let base = upload.url.strip_suffix(path).unwrap_or(&upload.url);
+            Ok(Target { client: client(base), path: path.to_owned(), headers: Vec::new() })
+        }
+        Protocol::Sentry => {
+            let dsn = sentry::Dsn::parse(&upload.url)?;
+            let headers = vec![
+                ("X-Sentry-Auth", dsn.authorization()),
+                ("Content-Type", "application/x-sentry-envelope".to_owned()),
+            ];
+            Ok(Target { client: client(&dsn.base), path: dsn.path(), headers })
+        }
+    }
+}
+
+fn send(file: &Path, upload: &Upload, target: &Target) -> Result<(), Refusal> {
+    let bytes = std::fs::read(file).map_err(|error| Refusal::Never(error.to_string()))?;
+    let body = match upload.protocol {
+        Protocol::Body => bytes,
+        Protocol::Sentry => sentry::envelope(&bytes).map_err(Refusal::Never)?,
+    };
+    let headers: Vec<_> = target.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut wait = upload.first_wait;
+    let mut attempt = 1;
+    loop {
+        match answer(target, &headers, &body) {
+            Err(Refusal::Later(_)) if attempt < upload.attempts => {
+                std::thread::sleep(wait);
+                wait = wait.saturating_mul(2).min(LONGEST_WAIT);
+                attempt += 1;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// One attempt. The server keeps a body once, however often it is sent: where only the answer was lost, nothing is counted twice.
+fn answer(target: &Target, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Refusal> {
+    let answer = target.client.send_with(Method::Post, &target.path, headers, body);
+    match answer {
+        Ok((200..=299, _)) => Ok(()),
+        Ok((status @ (408 | 429 | 500..=599), _)) => {
+            Err(Refusal::Later(format!("the server answered {status}")))
+        }
+        Ok((status, text)) => {
+            let text = String::from_utf8_lossy(text.get(..200).unwrap_or(&text)).into_owned();
+            Err(Refusal::Never(format!("the server answered {status}: {text}")))
+        }
+        Err(why) => Err(Refusal::Later(format!("the server {why}"))),
+    }
+}
