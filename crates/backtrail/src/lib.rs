@@ -57,6 +57,8 @@ pub use backtrail_resolve::{
     MappingFile, ObjectFormat, ObjectInfo, ObjectKind, OpenError, OpenOptions, SymbolOptions, Symbols,
     TableCache, TableFormat, TableStats, Verified, cfi, debug_id, inspect,
 };
+#[cfg(feature = "minidump")]
+pub use backtrail_stacks::minidump_of_crash_file;
 #[cfg(target_os = "linux")]
 pub use backtrail_stacks::processes_named;
 pub use backtrail_stacks::{PatternError, StackOptions, StacksError, StacksErrorKind, ThreadFilter};

@@ -1,6 +1,7 @@
 //! Mapped ranges as Linux lists them: `/proc/PID/maps`.
 
 use backtrail_core::{AddrRange, Avma, FileOffset};
+use std::fmt::Write as _;
 
 /// One mapped range.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,20 @@ fn word(text: &str) -> Option<(&str, &str)> {
         return None;
     }
     Some(text.split_once(char::is_whitespace).unwrap_or((text, "")))
+}
+
+/// As `/proc/PID/maps` has them, with device and inode left at 0. proc(5).
+pub(crate) fn maps_text(mappings: &[Mapping]) -> String {
+    let mut text = String::new();
+    for one in mappings {
+        let (start, end, offset) = (one.range.start().get(), one.range.end().get(), one.offset.get());
+        let may = |may: bool, letter: char| if may { letter } else { '-' };
+        let (read, write, execute) =
+            (may(one.readable, 'r'), may(one.writable, 'w'), may(one.executable, 'x'));
+        let name = one.name.replace('\n', "?");
+        let _ = writeln!(text, "{start:x}-{end:x} {read}{write}{execute}p {offset:x} 00:00 0 {name}");
+    }
+    text
 }
 
 #[cfg(test)]

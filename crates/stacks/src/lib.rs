@@ -36,7 +36,7 @@ mod walk;
 pub use crate::core::{core, core_bytes};
 pub use crate::crash_file::crash_file_bytes;
 #[cfg(feature = "minidump")]
-pub use crate::minidump::{minidump, minidump_bytes};
+pub use crate::minidump::{minidump, minidump_bytes, minidump_of_crash_file};
 #[cfg(target_os = "linux")]
 pub use backtrail_capture::remote::processes_named;
 pub use filter::{PatternError, ThreadFilter};

@@ -4,7 +4,7 @@ use crate::build::Builder;
 use crate::core::search;
 use crate::images;
 use crate::{Captured, StackOptions, StacksError};
-use backtrail_capture::{Limits, MappedImage, minidump as reader};
+use backtrail_capture::{Limits, MappedImage, crash_file, minidump as reader};
 use backtrail_core::Bias;
 use backtrail_store::{ImageFiles, Index, Unpacked, unpack_file};
 use std::path::Path;
@@ -38,6 +38,16 @@ pub fn minidump_bytes(data: &[u8], index: &Index, options: &StackOptions) -> Res
     images::add_unclaimed(&mut builder, &snapshot, &mut parts);
     builder.add_jit(&parts, Vec::new());
     Ok(builder.finish(options))
+}
+
+/// A crash file as a minidump, for tools that read nothing else. It has what a minidump has room for: not the frames that the handler
+/// walked, notes, breadcrumbs and messages.
+///
+/// # Errors
+/// Where the bytes are no crash file that can be read.
+pub fn minidump_of_crash_file(data: &[u8]) -> Result<Vec<u8>, StacksError> {
+    let file = crash_file::read(data, &Limits::default()).map_err(StacksError::from_error)?;
+    reader::write(&file.snapshot).map_err(StacksError::from_error)
 }
 
 /// A module's base is where its image base lies.

@@ -200,3 +200,46 @@ fn a_report_that_was_written_from_outside_has_no_uptime() {
     file.snapshot.arch = Arch::Arm;
     assert!(write(&file).unwrap_err().to_string().contains("expected x86_64 or aarch64"));
 }
+
+/// What other tools read of it.
+#[test]
+#[cfg(feature = "minidump")]
+fn a_minidump_has_threads_images_memory_and_why() {
+    use crate::{MappedImage, Memory, minidump};
+    use backtrail_core::{AddrRange, ImageId};
+    let data = whole().concat();
+    let mut snapshot = read(&data, &Limits::default()).unwrap().snapshot;
+    let build_id = ImageId::parse_build_id("00112233445566778899aabbccddeeff00112233").unwrap();
+    snapshot.images = vec![MappedImage {
+        path: "/opt/orders/orders".to_owned(),
+        id: Some(build_id.clone()),
+        range: Some(AddrRange::new(Avma::new(0x1000), Avma::new(0x3000))),
+        is_executable: true,
+        ..MappedImage::default()
+    }];
+    let sp = Avma::new(0x8000);
+    let registers = &mut snapshot.threads[0].registers;
+    registers.set(registers.family().sp(), sp.get());
+    snapshot.memory =
+        Memory::new([(sp, b"0123456789abcdef"[..].into()), (Avma::new(0x9000), b"xyz"[..].into())]);
+    (snapshot.mappings, _) = crate::parse_maps(b"1000-3000 r-xp 0 00:00 0 /opt/orders/orders\n", 9);
+    let written = minidump::write(&snapshot).unwrap();
+    let again = minidump::read(&written, &Limits::default()).unwrap();
+    assert!(again.notes.is_empty(), "{:?}", again.notes);
+    assert_eq!(again.fault.as_ref().unwrap().name, "SIGSEGV");
+    assert_eq!(again.fault.as_ref().unwrap().address, Some(Avma::new(0x18)));
+    assert_eq!(again.process.pid, snapshot.process.pid);
+    assert_eq!(again.threads.len(), snapshot.threads.len());
+    for (ours, theirs) in snapshot.threads.iter().zip(&again.threads) {
+        assert_eq!((ours.id, &ours.name, ours.is_crashed), (theirs.id, &theirs.name, theirs.is_crashed));
+        for (register, value) in ours.registers.iter() {
+            assert_eq!(theirs.registers.get(register), Some(value), "{register:?}");
+        }
+    }
+    assert_eq!(again.images[0].path, "/opt/orders/orders");
+    assert_eq!(again.images[0].range, snapshot.images[0].range);
+    assert!(again.images[0].id.as_ref().unwrap().as_bytes().starts_with(&build_id.as_bytes()[..16]));
+    assert_eq!(again.memory.bytes_from(sp), Some(&b"0123456789abcdef"[..]));
+    assert_eq!(again.memory.bytes_from(Avma::new(0x9000)), Some(&b"xyz"[..]));
+    assert_eq!(again.mappings, snapshot.mappings);
+}

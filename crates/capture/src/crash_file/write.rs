@@ -6,9 +6,9 @@ use super::format::{
 };
 use super::{CrashFile, Thread};
 use crate::elf_core::signals;
-use crate::{Error, ErrorKind, Mapping};
+use crate::maps::maps_text;
+use crate::{Error, ErrorKind};
 use backtrail_core::{Avma, Family, FrameAddress, ImageId, Svma};
-use std::fmt::Write as _;
 
 /// Bytes of memory, and of the text of mappings, in one section.
 const PIECE: usize = 32 << 10;
@@ -72,7 +72,7 @@ pub fn write(file: &CrashFile<'_>) -> Result<Vec<u8>, Error> {
         out.section(Kind::Event, &content.concat());
     }
     out.images(file);
-    for piece in maps(&snapshot.mappings).as_bytes().chunks(PIECE) {
+    for piece in maps_text(&snapshot.mappings).as_bytes().chunks(PIECE) {
         out.section(Kind::Maps, piece);
     }
     for range in snapshot.memory.ranges() {
@@ -204,18 +204,4 @@ fn short(to: &mut Vec<u8>, text: &str) {
     let text = cut(text.as_bytes(), 255);
     to.push(u8::try_from(text.len()).unwrap_or(0));
     to.extend(text);
-}
-
-/// As `/proc/PID/maps` has them, with device and inode left at 0. proc(5).
-fn maps(mappings: &[Mapping]) -> String {
-    let mut text = String::new();
-    for one in mappings {
-        let (start, end, offset) = (one.range.start().get(), one.range.end().get(), one.offset.get());
-        let may = |may: bool, letter: char| if may { letter } else { '-' };
-        let (read, write, execute) =
-            (may(one.readable, 'r'), may(one.writable, 'w'), may(one.executable, 'x'));
-        let name = one.name.replace('\n', "?");
-        let _ = writeln!(text, "{start:x}-{end:x} {read}{write}{execute}p {offset:x} 00:00 0 {name}");
-    }
-    text
 }

@@ -3,9 +3,12 @@
 
 mod modules;
 mod threads;
+mod write;
 
 #[cfg(test)]
 mod tests;
+
+pub use write::write;
 
 use crate::{Error, ErrorKind, Fault, Limits, Mapping, Memory, Process, Snapshot, Source, parse_maps};
 use backtrail_core::{AddrRange, Arch, Avma, FileOffset};

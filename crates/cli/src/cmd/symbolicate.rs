@@ -58,6 +58,8 @@ pub(crate) enum ReportFormat {
     Crash,
     /// One line for each report: its file, what happened, whose code it was, and the crashed stack.
     Summary,
+    /// A minidump of one of backtrail's crash files, for tools that read nothing else; needs -o.
+    Minidump,
 }
 
 impl ReportFormat {
@@ -68,6 +70,7 @@ impl ReportFormat {
             Self::Html => "html",
             Self::Crash => "crash",
             Self::Summary => "summary",
+            Self::Minidump => "dmp",
         }
     }
 }
@@ -75,9 +78,14 @@ impl ReportFormat {
 pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Result<Outcome, Failure> {
     let inputs = reports::inputs(&args.reports, console)?;
     let target = Target::of(args.output.as_deref());
-    let stands_alone = args.format == ReportFormat::Html;
+    let has_index = args.format == ReportFormat::Html;
+    let stands_alone = has_index || args.format == ReportFormat::Minidump;
     if stands_alone && inputs.len() > 1 && !matches!(target, Target::Directory(_)) {
-        return Err(Failure::Input("several reports as html need a directory: -o DIRECTORY/".to_owned()));
+        let format = args.format.extension();
+        return Err(Failure::Input(format!("several reports as {format} need a directory: -o DIRECTORY/")));
+    }
+    if args.format == ReportFormat::Minidump && target.may_be_terminal(console) {
+        return Err(Failure::Input("a minidump is no text: -o FILE".to_owned()));
     }
     let mut style = colour.style(console, matches!(target, Target::Stdout));
     if args.format == ReportFormat::Crash {
@@ -109,7 +117,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
         wants_symbols: true,
         stands_alone,
         write: &|shown, many| write(args.format, style, shown, many),
-        index: stands_alone.then_some(index),
+        index: has_index.then_some(index),
         console,
     };
     work.names(&inputs).iter().try_for_each(|name| target.check(name, &files))?;
@@ -126,6 +134,9 @@ fn write(format: ReportFormat, style: Style, shown: &Shown<'_>, many: bool) -> R
         return Err(format!(
             "a report of kind {kind} has no rows to fill in: use --format text, json or html"
         ));
+    }
+    if format == ReportFormat::Minidump {
+        return backtrail::minidump_of_crash_file(shown.original).map_err(|error| error.to_string());
     }
     let mut out = Vec::new();
     render(format, style, shown, many, &mut out).map_err(|error| error.to_string())?;
@@ -153,6 +164,7 @@ fn render(
         }
         ReportFormat::Summary => summary::write(&mut Text::new(out, style), analysis, &shown.name()),
         ReportFormat::Html => html::write(out, analysis),
+        ReportFormat::Minidump => Ok(()),
         ReportFormat::Crash => Text::new(out, style).put_lines(&analysis.filled_in(shown.original)),
     }
 }

@@ -5,6 +5,11 @@ use backtrail_testkit::TempDir;
 use std::path::Path;
 use std::process::Command;
 
+fn symbolicate(report: &Path, options: &[&str]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    command.arg("symbolicate").arg(report).args(options).output().unwrap()
+}
+
 struct Watched {
     code: Option<i32>,
     stdout: String,
@@ -27,14 +32,31 @@ fn watch(program: &Path, how: &str, options: &[&str]) -> Watched {
     };
     for report in &watched.reports {
         // What is printed is what anybody reads in the file.
-        let again =
-            Command::new(env!("CARGO_BIN_EXE_backtrail")).arg("symbolicate").arg(report).output().unwrap();
-        let again = text(&again.stdout);
+        let again = text(&symbolicate(report, &[]).stdout);
         if !options.contains(&"--quiet") {
             assert!(watched.stderr.contains(&again), "{}\n---\n{again}", watched.stderr);
         }
+        same_as_minidump(report, &again);
     }
     watched
+}
+
+/// Other tools get what they need: a minidump of the file has the same stacks.
+fn same_as_minidump(report: &Path, told: &str) {
+    let dump = report.with_extension("dmp");
+    let written = symbolicate(report, &["--format", "minidump", "-o", dump.to_str().unwrap()]);
+    assert!(written.status.success(), "{written:?}");
+    let by_minidump = symbolicate(&dump, &[]);
+    let by_minidump = String::from_utf8_lossy(&by_minidump.stdout);
+    let stacks = |text: &str| {
+        let is_frame = |line: &&str| {
+            let rest = line.trim_start_matches(' ');
+            (2..6).contains(&(line.len() - rest.len())) && rest.starts_with(|c: char| c.is_ascii_digit())
+        };
+        text.lines().filter(is_frame).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(!stacks(told).is_empty(), "{told}");
+    assert_eq!(stacks(told), stacks(&by_minidump), "{told}\n---\n{by_minidump}");
 }
 
 #[test]
