@@ -212,7 +212,7 @@ fn a_minidump_has_threads_images_memory_and_why() {
     let build_id = ImageId::parse_build_id("00112233445566778899aabbccddeeff00112233").unwrap();
     snapshot.images = vec![MappedImage {
         path: "/opt/orders/orders".to_owned(),
-        id: Some(build_id.clone()),
+        id: Some(build_id),
         range: Some(AddrRange::new(Avma::new(0x1000), Avma::new(0x3000))),
         is_executable: true,
         ..MappedImage::default()
