@@ -180,6 +180,7 @@ fn issue_json(issue: &Issue) -> Value {
         "why": issue.why.lines().collect::<Vec<_>>(),
         "state": issue.state,
         "regressed": issue.regressed,
+        "spikes": issue.spikes,
         "assignee": issue.assignee,
         "first": rfc3339(issue.first),
         "last": rfc3339(issue.last),

@@ -199,7 +199,7 @@ fn issue(row: &Row<'_>) -> rusqlite::Result<Value> {
         "key": text(row, "name")?, "title": text(row, "title")?, "kind": text(row, "kind")?,
         "owner": text(row, "owner")?, "why": text(row, "why")?, "state": text(row, "state")?,
         "assignee": text(row, "assignee")?, "resolved": time(row, "resolved")?,
-        "regressed": time(row, "regressed")?, "first": time(row, "first")?, "last": time(row, "last")?,
+        "regressed": time(row, "regressed")?, "spiked": time(row, "spiked")?, "first": time(row, "first")?, "last": time(row, "last")?,
         "count": number(row, "count")?, "merged_into": number(row, "merged_into")? }))
 }
 

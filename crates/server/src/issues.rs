@@ -2,7 +2,7 @@
 //! counts equal rows at every moment.
 
 use crate::database::Result;
-use crate::time::now;
+use crate::time::{DAY, now};
 use crate::webhooks::{self, Event};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -78,6 +78,9 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             }
         }
         add_to_day(connection, issue, which.day, &facts.release, &facts.os, 1)?;
+        if before.is_none() && spikes(connection, issue, which)? {
+            webhooks::tell(connection, which.project, issue, Event::Spike, &facts.release)?;
+        }
         connection
             .prepare_cached(
                 "UPDATE issue SET count = count + 1, first = min(first, ?2), last = max(last, ?2) WHERE id = ?1",
@@ -139,6 +142,42 @@ fn add_to_day(connection: &Connection, issue: i64, day: i64, release: &str, os: 
             .execute(params![issue, day, release, os])?;
     }
     Ok(())
+}
+
+/// Reports of a day that make a spike, where no day before had a third as many.
+const SPIKE: i64 = 20;
+const SPIKE_FACTOR: i64 = 3;
+/// Days that are looked back at.
+const SPIKE_DAYS: i64 = 14;
+
+/// Whether an issue that is older than a day has now, for the first time on that day, so many more reports than on any of the days before.
+/// Looked at with each tenth report, to spare the others the sums.
+fn spikes(connection: &Connection, issue: i64, which: Which) -> Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count + 1 >= ?3 AND (count + 1) % 10 = 0 AND first < ?2 AND coalesce(spiked, 0) < ?2 FROM issue WHERE id = ?1",
+    )?;
+    let begun = which.day.saturating_mul(DAY);
+    let is_due: bool = statement.query_row(params![issue, begun, SPIKE], |row| row.get(0))?;
+    if !is_due {
+        return Ok(false);
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT day, sum(n) FROM issue_day WHERE issue = ?1 AND day BETWEEN ?2 AND ?3 GROUP BY day",
+    )?;
+    let first = which.day.saturating_sub(SPIKE_DAYS);
+    let days = statement.query_map([issue, first, which.day], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (mut today, mut most) = (0, 0);
+    for day in days {
+        let (day, reports): (i64, i64) = day?;
+        if day == which.day { today = reports } else { most = most.max(reports) }
+    }
+    if today < SPIKE || today < most.saturating_mul(SPIKE_FACTOR) {
+        return Ok(false);
+    }
+    connection
+        .prepare_cached("UPDATE issue SET spiked = ?2 WHERE id = ?1")?
+        .execute([issue, which.received])?;
+    Ok(true)
 }
 
 /// Whether no report is of an issue.

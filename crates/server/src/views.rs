@@ -19,10 +19,12 @@ pub(crate) struct Issue {
     pub(crate) last: i64,
     pub(crate) count: i64,
     pub(crate) regressed: bool,
+    /// Today it has many more reports than on the days before.
+    pub(crate) spikes: bool,
 }
 
 const ISSUE: &str =
-    "id, title, kind, owner, why, name, state, assignee, first, last, count, regressed IS NOT NULL";
+    "id, title, kind, owner, why, name, state, assignee, first, last, count, regressed IS NOT NULL, spiked";
 
 fn issue_of(row: &Row<'_>) -> rusqlite::Result<Issue> {
     Ok(Issue {
@@ -38,6 +40,7 @@ fn issue_of(row: &Row<'_>) -> rusqlite::Result<Issue> {
         last: row.get(9)?,
         count: row.get(10)?,
         regressed: row.get(11)?,
+        spikes: row.get::<_, Option<i64>>(12)?.is_some_and(|at| day(at) == day(now())),
     })
 }
 

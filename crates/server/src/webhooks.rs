@@ -1,4 +1,4 @@
-//! New issues, and those that came back, are told to whom an administrator named: a request with JSON, signed.
+//! New issues, those that came back and those that suddenly have many reports are told to whom an administrator named: a request with JSON, signed.
 //!
 //! What is to be told is a row, written in the transaction that makes the issue. Each is sent until it arrives or was tried often
 //! enough, so that one may arrive twice.
@@ -40,6 +40,8 @@ pub(crate) enum Event {
     New,
     /// It was resolved, and a release has it that did not have it before.
     Returned,
+    /// It has many more reports than on the days before.
+    Spike,
 }
 
 impl Event {
@@ -47,6 +49,16 @@ impl Event {
         match self {
             Self::New => "issue.new",
             Self::Returned => "issue.returned",
+            Self::Spike => "issue.spike",
+        }
+    }
+
+    /// What people read of an event.
+    fn word(event: &str) -> &'static str {
+        match event {
+            "issue.new" => "New",
+            "issue.spike" => "Many more",
+            _ => "Back",
         }
     }
 }
@@ -126,7 +138,7 @@ fn due(connection: &Connection, base: &str) -> Result<Vec<Notice>> {
         let (slug, id): (String, i64) = (row.get(8)?, row.get(9)?);
         let title: String = row.get(10)?;
         let url = format!("{base}/projects/{slug}/issues/{id}");
-        let word = if event == Event::New.as_str() { "New" } else { "Back" };
+        let word = Event::word(&event);
         Ok(Notice {
             id: row.get(0)?,
             webhook: row.get(1)?,

@@ -68,6 +68,7 @@ pub(super) fn issues(
                             p {
                                 a href=(format!("{base}/issues/{}", issue.id)) { (text(&issue.title)) }
                                 @if issue.regressed { " " span.badge.app { "came back" } }
+                                @if issue.spikes { " " span.badge.app { "many more today" } }
                             }
                             p.faint {
                                 (text(&issue.owner)) " · last " (shown(issue.last)) " · first " (shown(issue.first))
@@ -135,7 +136,7 @@ pub(super) fn issue(
         Some(session),
         Some(project),
         &html! {
-            p.subject { "Issue #" (issue.id) " · " (issue.state) @if issue.regressed { " · came back in a newer release" } }
+            p.subject { "Issue #" (issue.id) " · " (issue.state) @if issue.regressed { " · came back in a newer release" } @if issue.spikes { " · many more reports today than on the days before" } }
             h1.plain { (text(&issue.title)) }
             p { (issue.count) @if issue.count == 1 { " report" } @else { " reports" } " · first " (shown(issue.first)) " · last " (shown(issue.last)) " · " (text(&issue.owner)) }
             (spark(&whole.days))

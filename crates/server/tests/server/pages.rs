@@ -5,7 +5,7 @@ use backtrail_testkit::fixtures;
 
 impl Running {
     /// Logs in, and returns the cookie.
-    fn log_in(&self) -> String {
+    pub(crate) fn log_in(&self) -> String {
         let form = [("Content-Type", "application/x-www-form-urlencoded")];
         let answer = self.post("/login", &form, format!("token={}", self.token).as_bytes());
         assert_eq!(answer.status, 303, "{}", answer.text());
@@ -15,7 +15,7 @@ impl Running {
         cookie.trim().to_owned()
     }
 
-    fn page(&self, cookie: &str, path: &str) -> Answer {
+    pub(crate) fn page(&self, cookie: &str, path: &str) -> Answer {
         request(self.address, "GET", path, &[("Cookie", cookie)], b"")
     }
 

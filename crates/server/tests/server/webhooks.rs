@@ -115,6 +115,54 @@ fn new_issues_and_those_that_return_are_told() {
     assert_eq!(request(server.address, "DELETE", &remove, &headers, b"").status, 404);
 }
 
+/// Three times as many as on any day before, and at least 20.
+#[test]
+fn a_spike_is_told_once_a_day() {
+    let server = Running::start();
+    let (address, told) = listen();
+    let bearer = format!("Bearer {}", server.token);
+    let headers = [("Authorization", bearer.as_str())];
+    server.send("/api/1/reports/", &report("1.0 (1)"));
+    let issue = || server.get("/api/v1/projects/1/issues").json()["issues"][0].clone();
+    let wait_for = |count: u64| {
+        while issue()["count"] != count {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    wait_for(1);
+    // The day before yesterday there were six.
+    server.write("UPDATE issue SET first = first - 2 * 86400000, count = 6");
+    server.write("UPDATE issue_day SET day = day - 2, n = 6");
+    let made = server.post(
+        "/api/v1/projects/1/webhooks",
+        &headers,
+        json!({ "url": address }).to_string().as_bytes(),
+    );
+    assert_eq!(made.status, 200, "{}", made.text());
+    let send = |numbers: std::ops::Range<usize>| {
+        for number in numbers {
+            let mut again = report("1.0 (1)");
+            again.extend(vec![b'\n'; number]);
+            server.send("/api/1/reports/", &again);
+        }
+    };
+    send(1..15);
+    wait_for(20);
+    assert_eq!(issue()["spikes"], false);
+    send(15..45);
+    wait_for(50);
+    let (_, event) = told.recv_timeout(Duration::from_secs(30)).unwrap();
+    assert_eq!((&event["event"], &event["issue"]["id"]), (&json!("issue.spike"), &issue()["id"]));
+    assert!(event["text"].as_str().unwrap().starts_with("Many more in `1.0 (1)`: "), "{event}");
+    assert_eq!(issue()["spikes"], true);
+    assert_eq!(
+        server.webhooks()[0]["waiting"],
+        1,
+        "it was told once, and is told again since it was not taken"
+    );
+    assert!(server.page(&server.log_in(), "/projects/default").text().contains("many more today"));
+}
+
 #[test]
 fn a_flood_is_not_told() {
     let server = Running::start();
