@@ -18,6 +18,8 @@ pub struct Config {
     pub workers: usize,
     /// How long reports keep their bytes; `None` for ever. The first and the last three of an issue keep them anyway.
     pub keep: Option<Duration>,
+    /// How many bytes of reports are kept, as they came; `None` for all. The oldest go first, with the same exception.
+    pub keep_bytes: Option<u64>,
     /// What it bears.
     pub limits: ServerLimits,
 }
@@ -31,6 +33,7 @@ impl Config {
             url: None,
             workers: 0,
             keep: None,
+            keep_bytes: None,
             limits: ServerLimits::default(),
         }
     }

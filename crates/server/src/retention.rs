@@ -16,32 +16,57 @@ const OF_AN_ISSUE: i64 = 3;
 /// Reports that are removed in one transaction.
 const TOGETHER: i64 = 100;
 
-/// How often is looked for old reports.
-pub(crate) const PATROL: Duration = Duration::from_secs(3600);
+/// How often is looked for what is to go.
+pub(crate) const PATROL: Duration = Duration::from_secs(600);
 
-/// Removes the bytes of what is older than that, until it is told to stop. Returns of how many reports.
-pub(crate) fn run(app: &State, age: Duration, stopped: impl Fn() -> bool) -> Result<usize> {
-    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let until = now().saturating_sub(age);
-    let (mut count, mut from) = (0, i64::MIN);
-    while !stopped() {
-        let Dropped { reports, last, digests } =
+/// What stays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keep {
+    /// What is not older.
+    pub(crate) age: Option<Duration>,
+    /// As many bytes of reports.
+    pub(crate) bytes: Option<u64>,
+}
+
+/// Removes the bytes of what does not stay, until it is told to stop.
+pub(crate) fn run(app: &State, keep: Keep, stopped: impl Fn() -> bool) -> Result<()> {
+    if let Some(age) = keep.age {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        remove_until(app, now().saturating_sub(age), i64::MAX, &stopped)?;
+    }
+    if let Some(bytes) = keep.bytes {
+        let too_many = app.database.read(kept)?.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+        remove_until(app, i64::MAX, too_many, &stopped)?;
+    }
+    Ok(())
+}
+
+/// Bytes of reports, and of what came along with them, as they came.
+fn kept(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT coalesce(sum(size), 0) FROM blob WHERE refs > 0 AND digest NOT IN (SELECT blob FROM symbol_file)";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Removes what was received before that, the oldest first, until so many bytes are gone.
+fn remove_until(app: &State, until: i64, bytes: i64, stopped: &impl Fn() -> bool) -> Result<()> {
+    let (mut gone, mut from) = (0_i64, i64::MIN);
+    while gone < bytes && !stopped() {
+        let Dropped { last, digests } =
             app.database.write(move |connection| drop_some(connection, from, until))?;
         let Some(last) = last else { break };
-        count += reports;
         // What stays need not be looked at for each batch again.
         from = last;
         // Only now is it certain that no row needs them. The thread that writes does it, so that nobody begins to need one
         // meanwhile.
         let objects = app.objects.clone();
-        app.database.write(move |connection| remove(connection, &objects, &digests))?;
+        gone = gone
+            .saturating_add(app.database.write(move |connection| remove(connection, &objects, &digests))?);
     }
-    Ok(count)
+    Ok(())
 }
 
 /// Reports whose bytes were taken from them.
 struct Dropped {
-    reports: usize,
     /// When the last of them was received.
     last: Option<i64>,
     /// Files that may be needed no more.
@@ -67,7 +92,7 @@ fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> 
     for (id, _) in &reports {
         drop_one(connection, *id, &mut digests)?;
     }
-    Ok(Dropped { reports: reports.len(), last: reports.last().map(|(_, received)| *received), digests })
+    Ok(Dropped { last: reports.last().map(|(_, received)| *received), digests })
 }
 
 /// Takes a report's bytes from it, and what came along with it. Adds the files that may be needed no more.
@@ -89,14 +114,16 @@ pub(crate) fn drop_one(connection: &Connection, id: i64, digests: &mut HashSet<S
     Ok(())
 }
 
-/// Removes files that no row needs. What this does not come to, a start after a crash does.
-pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<()> {
-    let mut statement = connection.prepare_cached("SELECT refs FROM blob WHERE digest = ?1")?;
+/// Removes files that no row needs, and says how many bytes they had. What this does not come to, a start after a crash does.
+pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<i64> {
+    let mut statement = connection.prepare_cached("SELECT refs, size FROM blob WHERE digest = ?1")?;
+    let mut gone = 0_i64;
     for digest in digests {
-        let refs: i64 = statement.query_row([digest], |row| row.get(0))?;
+        let (refs, size): (i64, i64) = statement.query_row([digest], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if refs > 0 {
             continue;
         }
+        gone = gone.saturating_add(size);
         match fs::remove_file(objects.path(digest)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
@@ -104,5 +131,5 @@ pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashS
             _ => {}
         }
     }
-    Ok(())
+    Ok(gone)
 }

@@ -14,7 +14,7 @@ use crate::objects::{self, Objects};
 use crate::pages;
 use crate::projects;
 use crate::queue;
-use crate::retention;
+use crate::retention::{self, Keep};
 use crate::secret;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
@@ -31,7 +31,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -114,8 +113,9 @@ impl Server {
         workers
             .push(webhooks::start(&app, url(&app.config, address)).map_err(files("cannot start threads"))?);
         let limits = app.config.limits.clone();
-        if let Some(age) = app.config.keep {
-            runtime.spawn(keep_removing(Arc::clone(&app), age, stopped.clone()));
+        let keep = Keep { age: app.config.keep, bytes: app.config.keep_bytes };
+        if keep.age.is_some() || keep.bytes.is_some() {
+            runtime.spawn(keep_removing(Arc::clone(&app), keep, stopped.clone()));
         }
         let task = runtime.spawn(http::serve(listener, router(&app), limits, stopped));
         let first = first.map(|first| {
@@ -278,10 +278,10 @@ fn router(app: &App) -> Router {
 }
 
 /// Removes what is old, now and then, until the server stops.
-async fn keep_removing(app: App, age: Duration, mut stopped: watch::Receiver<bool>) {
+async fn keep_removing(app: App, keep: Keep, mut stopped: watch::Receiver<bool>) {
     loop {
         let (state, stop) = (Arc::clone(&app), stopped.clone());
-        let run = move || retention::run(&state, age, || *stop.borrow());
+        let run = move || retention::run(&state, keep, || *stop.borrow());
         if let Ok(Err(error)) = tokio::task::spawn_blocking(run).await {
             http::eprint_problem(&error.to_string());
         }

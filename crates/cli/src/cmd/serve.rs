@@ -34,6 +34,9 @@ pub(crate) struct Serve {
     /// it nothing is removed.
     #[arg(long, value_name = "DAYS")]
     keep_days: Option<u32>,
+    /// Remove the bytes of the oldest reports while there are more, with the same exception: gigabytes, as they came.
+    #[arg(long, value_name = "GB")]
+    keep_gb: Option<u32>,
     /// Look whether the data is whole, and end.
     #[arg(long)]
     check: bool,
@@ -41,7 +44,7 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "check")]
     renew_token: bool,
     /// Start with the sample reports of a small app, in a directory of their own that is removed at the end.
-    #[arg(long, conflicts_with_all = ["data", "check", "renew_token", "keep_days"])]
+    #[arg(long, conflicts_with_all = ["data", "check", "renew_token", "keep_days", "keep_gb"])]
     demo: bool,
     #[command(subcommand)]
     task: Option<Task>,
@@ -90,6 +93,7 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     config.url.clone_from(&args.url);
     config.workers = args.workers;
     config.keep = args.keep_days.map(|days| Duration::from_secs(u64::from(days) * 86_400));
+    config.keep_bytes = args.keep_gb.map(|gigabytes| u64::from(gigabytes) * 1_000_000_000);
     let server = Server::start(config).map_err(|error| Failure::Input(error.to_string()))?;
     if demo.is_some() {
         demo::fill(&server)?;

@@ -32,6 +32,33 @@ fn envelope(id: &str, report: &[u8], other: Option<&[u8]>) -> Vec<u8> {
     envelope
 }
 
+/// The oldest go while there is too much; who keeps more than there is loses nothing.
+#[test]
+fn the_oldest_go_where_there_is_too_much() {
+    let mut server = Running::start();
+    for number in 0..8 {
+        server.send("/api/1/reports/", &report(number));
+    }
+    server.settle();
+    let all = server.number("SELECT sum(size) FROM blob WHERE refs > 0");
+    assert!(all > 8 * 1000, "{all}");
+    let dropped = "SELECT count(*) FROM report WHERE dropped IS NOT NULL";
+    for (bytes, expected) in [(all, 0), (all - 1, 2)] {
+        server.restart_with(|config| config.keep_bytes = Some(u64::try_from(bytes).unwrap()));
+        let end = Instant::now() + Duration::from_secs(60);
+        while server.number(dropped) < expected {
+            assert!(Instant::now() < end);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The server looks as soon as it starts; what it does not remove at once it does not remove.
+        server.send("/api/1/reports/", &report(7));
+        server.settle();
+        assert_eq!(server.number(dropped), expected, "{bytes}");
+    }
+    // The first three and the last three.
+    assert_eq!(server.number("SELECT count(*) FROM report WHERE dropped IS NULL"), 6);
+}
+
 #[test]
 fn old_reports_lose_their_bytes_and_counts_stay() {
     let mut server = Running::start();
