@@ -76,29 +76,40 @@ fn is_slug(text: &str) -> bool {
         && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
+/// A project that was made, and the key of its clients.
+pub(crate) struct MadeProject {
+    id: i64,
+    pub(crate) slug: String,
+    name: String,
+    key: String,
+}
+
+/// Makes a project, for who is known to be an administrator. Without a name it has its short one.
+pub(crate) fn make_project(app: &State, slug: String, name: Option<String>) -> Result<MadeProject, Refused> {
+    if !is_slug(&slug) {
+        return Err(Refused::bad(
+            "expected a slug of at most 64 letters a to z, digits and dashes, with a letter in front",
+        ));
+    }
+    let name: String = name.as_ref().unwrap_or(&slug).chars().take(100).collect();
+    let key = secret::key()?;
+    let (with_slug, with_name, with_key) = (slug.clone(), name.clone(), key.clone());
+    let made = app.database.write(move |connection| {
+        let there = projects::all(connection)?;
+        if there.len() >= MAX_PROJECTS || there.iter().any(|project| project.slug == with_slug) {
+            return Ok(None);
+        }
+        projects::create(connection, &with_slug, &with_name, &with_key).map(Some)
+    })?;
+    let taken = || Refused::new(StatusCode::CONFLICT, "there is such a project, or there are 1000 of them");
+    Ok(MadeProject { id: made.ok_or_else(taken)?, slug, name, key })
+}
+
 async fn new_project(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Result<Response, Refused> {
     let asked: NewProject = read(&app, &headers, body).await?;
     blocking(&app, move |app| {
         administrator(app, &headers)?;
-        let NewProject { slug, name } = asked;
-        if !is_slug(&slug) {
-            return Err(Refused::bad(
-                "expected a slug of at most 64 letters a to z, digits and dashes, with a letter in front",
-            ));
-        }
-        let name: String = name.as_ref().unwrap_or(&slug).chars().take(100).collect();
-        let key = secret::key()?;
-        let (with_slug, with_name, with_key) = (slug.clone(), name.clone(), key.clone());
-        let made = app.database.write(move |connection| {
-            let there = projects::all(connection)?;
-            if there.len() >= MAX_PROJECTS || there.iter().any(|project| project.slug == with_slug) {
-                return Ok(None);
-            }
-            projects::create(connection, &with_slug, &with_name, &with_key).map(Some)
-        })?;
-        let taken =
-            || Refused::new(StatusCode::CONFLICT, "there is such a project, or there are 1000 of them");
-        let id = made.ok_or_else(taken)?;
+        let MadeProject { id, slug, name, key } = make_project(app, asked.slug, asked.name)?;
         Ok(http::json(&json!({ "id": id, "slug": slug, "name": name, "key": key })))
     })
     .await
@@ -210,6 +221,27 @@ async fn tokens(
     .await
 }
 
+/// A key or token that was made: what it is is known at this moment alone.
+pub(crate) struct MadeToken {
+    id: i64,
+    scope: Scope,
+    pub(crate) token: String,
+}
+
+/// Makes a key or a token of a project, for who is known to be an administrator.
+pub(crate) fn make_token(app: &State, project: i64, scope: &str, note: &str) -> Result<MadeToken, Refused> {
+    let scope = Scope::parse(scope).filter(|scope| *scope != Scope::Admin);
+    let scope = scope.ok_or_else(|| Refused::bad("expected a scope of report, symbols, read or member"))?;
+    let note: String = note.chars().take(100).collect();
+    let token = if scope == Scope::Report { secret::key()? } else { secret::token()? };
+    let kept = token.clone();
+    let id = app.database.write(move |connection| match scope {
+        Scope::Report => projects::add_key(connection, project, &kept, &note),
+        scope => projects::add_token(connection, Some(project), scope, &kept, &note),
+    })?;
+    Ok(MadeToken { id, scope, token })
+}
+
 async fn new_token(
     Shared(app): Shared<App>,
     Path(name): Path<String>,
@@ -219,19 +251,9 @@ async fn new_token(
     let asked: NewToken = read(&app, &headers, body).await?;
     blocking(&app, move |app| {
         let project = project(app, &name, &headers)?.id;
-        let scope = Scope::parse(&asked.scope).filter(|scope| *scope != Scope::Admin);
-        let scope =
-            scope.ok_or_else(|| Refused::bad("expected a scope of report, symbols, read or member"))?;
-        let note: String = asked.note.chars().take(100).collect();
-        let is_key = scope == Scope::Report;
-        let token = if is_key { secret::key()? } else { secret::token()? };
-        let shown = token.clone();
-        let id = app.database.write(move |connection| match scope {
-            Scope::Report => projects::add_key(connection, project, &token, &note),
-            scope => projects::add_token(connection, Some(project), scope, &token, &note),
-        })?;
-        let what = if is_key { "key" } else { "token" };
-        Ok(http::json(&json!({ "id": id, "scope": scope.as_str(), what: shown })))
+        let MadeToken { id, scope, token } = make_token(app, project, &asked.scope, &asked.note)?;
+        let what = if scope == Scope::Report { "key" } else { "token" };
+        Ok(http::json(&json!({ "id": id, "scope": scope.as_str(), what: token })))
     })
     .await
 }

@@ -1,5 +1,6 @@
 //! The pages: made here, without scripts, without anything from elsewhere.
 
+mod administration;
 mod lists;
 mod page;
 mod stacks;
@@ -37,6 +38,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/releases", get(releases))
         .route("/projects/{project}/apart", get(apart))
         .route("/projects/{project}/setup", get(setup))
+        .merge(administration::routes())
 }
 
 fn style(text: &'static str) -> Response {

@@ -1,5 +1,6 @@
 //! Projects, issues, reports and missing symbols as pages.
 
+use super::administration::{is_administrator, project_form};
 use super::page::{page, text};
 use crate::health::{DAYS as DAYS_OF_HEALTH, Release};
 use crate::projects::{Project, Scope};
@@ -29,6 +30,7 @@ pub(super) fn projects(session: &Session, rows: &[(Vec<(String, i64)>, Project)]
                     }
                 }
             }
+            @if is_administrator(session) { (project_form(session)) }
         },
     )
 }
@@ -352,7 +354,12 @@ pub(super) fn setup(session: &Session, project: &Project, url: &str) -> Markup {
         Some(project),
         &html! {
             h1.plain { "Set-up of " (text(&project.name)) }
-            p { "The key in these lines adds reports and reads nothing: it may be in an app." }
+            p {
+                "The key in these lines adds reports and reads nothing: it may be in an app."
+                @if is_administrator(session) {
+                    " " a href=(format!("/projects/{}/tokens", project.slug)) { "Keys and tokens" } " for others are made on a page of their own."
+                }
+            }
             @for (title, snippet) in &snippets {
                 h2 { (title) }
                 pre { (text_lines(snippet)) }

@@ -114,3 +114,52 @@ fn markup_of_strangers_stays_text() {
     let query = server.page(&cookie, "/projects/default?text=%22%3E%3Cscript%3E").text();
     assert!(!query.contains("<script"), "{query}");
 }
+
+#[test]
+fn an_administrator_makes_projects_keys_and_tokens_on_pages() {
+    let server = Running::start();
+    let cookie = server.log_in();
+    let projects = server.page(&cookie, "/").text();
+    let key = form_key(&projects).to_owned();
+    let make = |slug: &str, name: &str| format!("form_key={key}&slug={slug}&name={name}");
+    assert_eq!(server.submit(&cookie, "/projects", "form_key=wrong&slug=weather&name=").status, 403);
+    assert_eq!(server.submit(&cookie, "/projects", &make("Weather", "")).status, 400);
+    let made = server.submit(&cookie, "/projects", &make("weather", "The+Weather"));
+    assert!(made.status == 303 && made.head.contains("location: /projects/weather/setup"), "{}", made.head);
+    assert_eq!(server.submit(&cookie, "/projects", &make("weather", "")).status, 409);
+    let setup = server.page(&cookie, "/projects/weather/setup").text();
+    assert!(setup.contains("The Weather") && setup.contains("/projects/weather/tokens"), "{setup}");
+    let path = "/projects/weather/tokens";
+    let form = |scope: &str| format!("form_key={key}&scope={scope}&note=%3Cb%3EAnna");
+    assert_eq!(server.submit(&cookie, path, &form("admin")).status, 400);
+    let made = server.submit(&cookie, path, &form("member")).text();
+    assert!(made.contains("&lt;b&gt;Anna") && !made.contains("<b>"), "{made}");
+    let token = made.split_once("shown this once: <code>").unwrap().1.split('<').next().unwrap();
+    // It is good for this project, and not for these pages.
+    let log_in = |token: &str| {
+        let form = [("Content-Type", "application/x-www-form-urlencoded")];
+        server.post("/login", &form, format!("token={token}").as_bytes())
+    };
+    let answer = log_in(token);
+    let member = answer.head.lines().find(|line| line.starts_with("set-cookie:")).unwrap();
+    let member = member.split_once(':').unwrap().1.split(';').next().unwrap().trim().to_owned();
+    let seen = server.page(&member, "/").text();
+    assert!(
+        seen.contains("The Weather") && !seen.contains("Default") && !seen.contains("New project"),
+        "{seen}"
+    );
+    assert_eq!(server.page(&member, path).status, 404);
+    assert_eq!(server.page(&member, "/projects/default").status, 404);
+    let own = form_key(&seen).to_owned();
+    assert_eq!(server.submit(&member, "/projects", &format!("form_key={own}&slug=mine&name=")).status, 403);
+    assert_eq!(server.submit(&member, path, &format!("form_key={own}&scope=read&note=")).status, 403);
+    let list = server.page(&cookie, path).text();
+    assert!(!list.contains(token), "a token is shown once");
+    let revoke =
+        list.split("action=\"").find(|part| part.contains("/revoke\"") && part.contains("Revoke member"));
+    let revoke = revoke.unwrap().split('"').next().unwrap().to_owned();
+    assert_eq!(server.submit(&member, &revoke, &format!("form_key={own}")).status, 403);
+    assert_eq!(server.submit(&cookie, &revoke, &format!("form_key={key}")).status, 303);
+    assert_eq!(log_in(token).status, 403);
+    assert_eq!(server.page(&member, "/projects/weather").status, 303, "its sessions end with it");
+}
