@@ -246,7 +246,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "the server has a fault")))
 }
 
-/// The key or token that a request brings: in Sentry's header or query, or as its user's name or bearer token.
+/// The key or token that a request brings: in Sentry's header or query, in Tecken's, or as its user's name or bearer token.
 pub(crate) fn token(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let in_fields = |fields: &str| {
@@ -268,6 +268,9 @@ pub(crate) fn token(headers: &HeaderMap, query: Option<&str>) -> Option<String> 
             }
             _ => None,
         };
+    }
+    if let Some(token) = text("auth-token") {
+        return Some(token.trim().to_owned());
     }
     let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(name, _)| *name == "sentry_key").map(|(_, value)| value.to_owned()).next()

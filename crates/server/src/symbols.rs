@@ -3,20 +3,21 @@
 use crate::database::Result as Kept;
 use crate::http::{self, Refused, blocking};
 use crate::objects::{self, Object};
-use crate::projects::{Project, Scope};
+use crate::projects::{self, Project, Scope};
 use crate::queue;
 use crate::secret;
 use crate::state::{App, State};
-use crate::time::now;
+use crate::time::{now, rfc3339};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State as Shared};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{post, put};
 use backtrail::ImageId;
 use backtrail_store::{Entry, Index, Location, NewFile, NoProgress, ScanOptions};
-use http_body_util::BodyExt as _;
+use futures_util::{Stream, StreamExt as _};
+use multer::bytes::Bytes;
 use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,6 +33,7 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/api/v1/projects/{project}/symbols/{name}", put(upload))
         .route("/api/v1/projects/{project}/symbols-missing", post(missing))
+        .route("/upload/", post(tecken))
 }
 
 /// Bytes that are gathered before they are written.
@@ -52,13 +54,60 @@ async fn upload(
     body: Body,
 ) -> Result<Response, Refused> {
     let project = allowed(&app, project, &headers, query).await?;
-    let received = receive(&app, body).await?;
+    let received = receive(&app, body.into_data_stream()).await?;
     let place = app.large.clone().acquire_owned().await.ok();
     let answer = blocking(&app, move |app| {
         let _place = place;
         keep(app, &project, &shown(&name), &received, None)
     });
     Ok(http::json(&answer.await?))
+}
+
+/// Files of a form that Tecken takes in one request.
+const MAX_FILES: usize = 100;
+
+/// Tecken's upload: a form with an archive of `NAME/ID/NAME.sym` files. Its token alone says which project it is of; one that is good
+/// for all means the first. <https://tecken.readthedocs.io/en/latest/upload.html>
+async fn tecken(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Result<Response, Refused> {
+    let token = http::token(&headers, None);
+    let found = blocking(&app, move |app| {
+        let grant = http::grant(&app.database, token.as_deref())?;
+        let all = app.database.read(projects::all)?;
+        let mut mine = all.into_iter().filter(|project| grant.allows(Scope::Symbols, project.id));
+        mine.next().ok_or_else(|| Refused::new(StatusCode::FORBIDDEN, "this needs a token for \"symbols\""))
+    });
+    let project = found.await?;
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let boundary = content_type.and_then(|text| multer::parse_boundary(text).ok());
+    let boundary = boundary.ok_or_else(|| Refused::bad("expected multipart/form-data with a file"))?;
+    let mut form = multer::Multipart::new(body.into_data_stream(), boundary);
+    let (mut uploads, mut count) = (Vec::new(), 0_usize);
+    loop {
+        let field = timeout(app.config.limits.body_time, form.next_field()).await;
+        let field =
+            field.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the form did not come in time"))?;
+        let Some(field) = field.map_err(|error| Refused::bad(error.to_string()))? else { break };
+        count += 1;
+        if count > MAX_FILES {
+            return Err(Refused::bad(format!("expected at most {MAX_FILES} files in a form")));
+        }
+        let Some(name) = field.file_name().map(shown) else { continue };
+        let received = receive(&app, field).await?;
+        let place = app.large.clone().acquire_owned().await.ok();
+        let project = project.clone();
+        let kept = blocking(&app, move |app| {
+            let _place = place;
+            let size = received.object.size;
+            let kept = keep(app, &project, &name, &received, None)?;
+            Ok(json!({ "filename": name, "size": size, "completed_at": rfc3339(now()),
+                "files": kept["files"], "problems": kept["problems"] }))
+        });
+        uploads.push(kept.await?);
+    }
+    let first = uploads.first().cloned().ok_or_else(|| Refused::bad("expected a file in the form"))?;
+    let mut response = http::json(&json!({ "upload": first, "uploads": uploads }));
+    *response.status_mut() = StatusCode::CREATED;
+    Ok(response)
 }
 
 pub(crate) async fn allowed(
@@ -123,18 +172,20 @@ impl Upload {
     }
 }
 
-/// Writes a body to disk as it comes: symbols of a large app have more bytes than this machine may have memory.
-async fn receive(app: &App, mut body: Body) -> Result<Received, Refused> {
+/// Writes a file to disk as it comes, from a stream of its bytes: symbols of a large app have more than this machine may have memory.
+async fn receive<E>(
+    app: &App,
+    mut file: impl Stream<Item = Result<Bytes, E>> + Unpin,
+) -> Result<Received, Refused> {
     let limits = &app.config.limits;
     let mut upload = blocking(app, Upload::begin).await?;
     let mut piece = Vec::new();
     loop {
-        let frame = timeout(limits.body_time, body.frame()).await;
-        let frame =
-            frame.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the file did not come in time"))?;
-        let Some(frame) = frame else { break };
-        let frame = frame.map_err(|_| Refused::bad("the file cannot be read to its end"))?;
-        let Ok(bytes) = frame.into_data() else { continue };
+        let bytes = timeout(limits.body_time, file.next()).await;
+        let bytes =
+            bytes.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the file did not come in time"))?;
+        let Some(bytes) = bytes else { break };
+        let bytes = bytes.map_err(|_| Refused::bad("the file cannot be read to its end"))?;
         piece.extend_from_slice(&bytes);
         if upload.size.saturating_add(piece.len() as u64) > limits.symbol_file {
             let most = limits.symbol_file;

@@ -3,6 +3,7 @@
 use crate::client::{Answer, Running, request};
 use backtrail_testkit::fixtures;
 use serde_json::{Value, json};
+use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
 
 fn dwarf(bundle: &str, name: &str) -> Vec<u8> {
@@ -243,4 +244,45 @@ fn files_are_served_as_other_clients_ask_for_them() {
     assert_eq!(frames[1], json!({ "frame": 1, "module": "libc.so", "module_offset": "0x10" }));
     assert_eq!(frames[2], json!({ "frame": 2, "module": "<unknown>", "module_offset": "0x11" }));
     assert_eq!(server.post("/symbols/1/symbolicate/v5", &headers, b"{}").status, 400);
+}
+
+/// As `upload_symbols.py` of Mozilla's sends symbols.
+#[test]
+fn teckens_clients_send_archives_of_symbol_files() {
+    let server = Running::start();
+    let id = "0123456789ABCDEF0123456789ABCDEF0";
+    let sym = format!(
+        "MODULE Linux x86_64 {id} shop\nFILE 0 order.cpp\nFUNC 1000 10 0 write_order()\n1000 10 17 0\n"
+    );
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file(format!("shop/{id}/shop.sym"), zip::write::SimpleFileOptions::default()).unwrap();
+    archive.write_all(sym.as_bytes()).unwrap();
+    let archive = archive.finish().unwrap().into_inner();
+    let mut form =
+        b"--XX\r\nContent-Disposition: form-data; name=\"symbols.zip\"; filename=\"symbols.zip\"\r\n\r\n"
+            .to_vec();
+    form.extend([&archive[..], b"\r\n--XX--\r\n"].concat());
+    let send = |token: &str, form: &[u8]| {
+        let headers = [("Auth-Token", token), ("Content-Type", "multipart/form-data; boundary=XX")];
+        server.post("/upload/", &headers, form)
+    };
+    assert_eq!(send("wrong", &form).status, 401);
+    assert_eq!(send(&server.key, &form).status, 403, "apps add no symbols");
+    assert_eq!(send(&server.token, b"--XX--\r\n").status, 400);
+    let answer = send(&server.token, &form);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let upload = &answer.json()["upload"];
+    assert_eq!((&upload["filename"], &upload["size"]), (&json!("symbols.zip"), &json!(archive.len())));
+    assert_eq!((&upload["files"][0]["kind"], &upload["files"][0]["new"]), (&json!("symbol file"), &json!(true)));
+    // A token of a project says which one is meant.
+    let bearer = format!("Bearer {}", server.token);
+    let headers = [("Authorization", bearer.as_str())];
+    server.post("/api/v1/projects", &headers, b"{\"slug\": \"other\"}");
+    let made = server.post("/api/v1/projects/other/tokens", &headers, b"{\"scope\": \"symbols\"}").json();
+    assert_eq!(send(made["token"].as_str().unwrap(), &form).status, 201);
+    assert_eq!(server.number("SELECT count(DISTINCT project) FROM symbol_file"), 2);
+    // What Tecken's readers ask for.
+    let path = format!("/symbols/default/shop/{id}/shop.sym");
+    let found = request(server.address, "GET", &path, &headers, b"");
+    assert_eq!((found.status, found.text()), (200, sym));
 }
