@@ -37,6 +37,7 @@ mod sessions;
 mod state;
 mod symbol_files;
 mod symbol_server;
+mod symbolicator;
 mod symbols;
 mod time;
 mod views;

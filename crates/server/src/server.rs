@@ -19,6 +19,7 @@ use crate::secret;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
 use crate::symbol_server;
+use crate::symbolicator;
 use crate::symbols;
 use crate::webhooks;
 use crate::work;
@@ -271,6 +272,7 @@ fn router(app: &App) -> Router {
         .merge(pages::routes())
         .merge(symbols::routes())
         .merge(symbol_server::routes())
+        .merge(symbolicator::routes())
         .merge(webhooks::routes())
         .fallback(|| async { http::Refused::not_found() })
         .layer(headers)

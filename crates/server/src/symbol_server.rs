@@ -88,7 +88,7 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// A file of a project, by what it says about an image.
-struct Found {
+pub(crate) struct Found {
     digest: String,
     image_id: String,
     arch: Option<String>,
@@ -101,7 +101,12 @@ impl Found {
     }
 
     /// The latest file of a project for which `condition` holds, whose parameter is `id`.
-    fn find(app: &State, project: &Project, condition: &str, id: &str) -> Result<Option<Self>, Refused> {
+    pub(crate) fn find(
+        app: &State,
+        project: &Project,
+        condition: &str,
+        id: &str,
+    ) -> Result<Option<Self>, Refused> {
         Ok(app.database.read(|connection| {
             let sql = format!(
                 "SELECT blob, image_id, arch, kind FROM symbol_file WHERE project = ?1 AND {condition} \
@@ -112,11 +117,11 @@ impl Found {
         })?)
     }
 
-    fn image_id(&self) -> Option<ImageId> {
+    pub(crate) fn image_id(&self) -> Option<ImageId> {
         image_id(&self.image_id)
     }
 
-    fn arch(&self) -> Option<Arch> {
+    pub(crate) fn arch(&self) -> Option<Arch> {
         self.arch.as_deref().and_then(Arch::from_name)
     }
 }
@@ -208,8 +213,8 @@ enum Jobs {
 }
 
 /// What a request may ask.
-const MAX_IMAGES: usize = 10_000;
-const MAX_FRAMES: usize = 200_000;
+pub(crate) const MAX_IMAGES: usize = 10_000;
+pub(crate) const MAX_FRAMES: usize = 200_000;
 
 /// Bytes that each image has for itself where addresses are made of offsets.
 const ROOM: u64 = 1 << 40;

@@ -246,6 +246,68 @@ fn files_are_served_as_other_clients_ask_for_them() {
     assert_eq!(server.post("/symbols/1/symbolicate/v5", &headers, b"{}").status, 400);
 }
 
+/// As Sentry's own tools ask Symbolicator.
+#[test]
+fn symbolicators_clients_are_answered() {
+    let server = Running::start();
+    let uploaded = server.upload("Weather", &dwarf("Weather.app", "Weather"));
+    let file = uploaded["files"].as_array().unwrap().iter().find(|file| file["arch"] == "arm64").unwrap();
+    let id = file["id"].as_str().unwrap().to_ascii_lowercase();
+    let digits = id.replace('-', "").to_ascii_uppercase();
+    let bearer = format!("Bearer {}", server.token);
+    let headers = [("Authorization", bearer.as_str())];
+    // Where a function with several inlined ones lies, by the other protocol.
+    let sym = server.get(&format!("/symbols/default/Weather/{digits}0/Weather.sym")).text();
+    let function = sym.lines().find(|line| line.starts_with("FUNC ")).unwrap();
+    let words: Vec<_> = function.splitn(5, ' ').collect();
+    let start = u64::from_str_radix(words[1], 16).unwrap();
+    let base = 0x1_0400_0000_u64;
+    let asked = json!({
+        "modules": [
+            { "type": "macho", "debug_id": id, "image_addr": format!("{base:#x}"), "image_size": 0x10_0000, "code_file": "/a/Weather" },
+            { "type": "elf", "debug_id": "00000000-0000-0000-0000-000000000001", "image_addr": "0x7f0000000000", "image_size": 4096 },
+            { "type": "elf", "image_addr": "0x100", "image_size": 1 },
+        ],
+        "stacktraces": [{
+            "registers": { "pc": "0x1" },
+            "frames": [
+                { "instruction_addr": format!("{:#x}", base + start) },
+                // Returned to: its call is the last instruction before.
+                { "instruction_addr": base + start + 4 },
+                { "instruction_addr": start, "addr_mode": "rel:0", "adjust_instruction_addr": false },
+                { "instruction_addr": "0x7f0000000010" },
+                { "instruction_addr": "0x10" },
+            ],
+        }],
+    });
+    let path = "/symbols/default/symbolicate";
+    let answer = server.post(path, &headers, asked.to_string().as_bytes()).json();
+    assert_eq!(answer["status"], "completed");
+    let statuses: Vec<_> =
+        answer["modules"].as_array().unwrap().iter().map(|it| it["debug_status"].clone()).collect();
+    assert_eq!(statuses, ["found", "missing", "unused"]);
+    assert_eq!(answer["stacktraces"][0]["registers"], json!({ "pc": "0x1" }));
+    let frames = answer["stacktraces"][0]["frames"].as_array().unwrap();
+    let of =
+        |index: u64| frames.iter().filter(move |frame| frame["original_index"] == index).collect::<Vec<_>>();
+    for index in [0, 1, 2] {
+        let last = of(index).pop().unwrap();
+        assert_eq!(
+            (&last["status"], &last["function"]),
+            (&json!("symbolicated"), &json!(words[4])),
+            "{index}: {last}"
+        );
+        assert_eq!(
+            (&last["sym_addr"], &last["package"]),
+            (&json!(format!("{:#x}", base + start)), &json!("/a/Weather"))
+        );
+        assert!(last["lineno"].is_u64() && last["filename"].is_string() && last["abs_path"].is_string());
+    }
+    assert_eq!((&of(3)[0]["status"], &of(4)[0]["status"]), (&json!("missing"), &json!("unknown_image")));
+    assert_eq!(server.post(path, &headers, b"{}").status, 400);
+    assert_eq!(server.post(path, &[], asked.to_string().as_bytes()).status, 401);
+}
+
 /// As `upload_symbols.py` of Mozilla's sends symbols.
 #[test]
 fn teckens_clients_send_archives_of_symbol_files() {
@@ -273,7 +335,10 @@ fn teckens_clients_send_archives_of_symbol_files() {
     assert_eq!(answer.status, 201, "{}", answer.text());
     let upload = &answer.json()["upload"];
     assert_eq!((&upload["filename"], &upload["size"]), (&json!("symbols.zip"), &json!(archive.len())));
-    assert_eq!((&upload["files"][0]["kind"], &upload["files"][0]["new"]), (&json!("symbol file"), &json!(true)));
+    assert_eq!(
+        (&upload["files"][0]["kind"], &upload["files"][0]["new"]),
+        (&json!("symbol file"), &json!(true))
+    );
     // A token of a project says which one is meant.
     let bearer = format!("Bearer {}", server.token);
     let headers = [("Authorization", bearer.as_str())];
