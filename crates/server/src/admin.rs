@@ -85,13 +85,13 @@ pub(crate) struct MadeProject {
 }
 
 /// Makes a project, for who is known to be an administrator. Without a name it has its short one.
-pub(crate) fn make_project(app: &State, slug: String, name: Option<String>) -> Result<MadeProject, Refused> {
+pub(crate) fn make_project(app: &State, slug: String, name: Option<&str>) -> Result<MadeProject, Refused> {
     if !is_slug(&slug) {
         return Err(Refused::bad(
             "expected a slug of at most 64 letters a to z, digits and dashes, with a letter in front",
         ));
     }
-    let name: String = name.as_ref().unwrap_or(&slug).chars().take(100).collect();
+    let name: String = name.unwrap_or(&slug).chars().take(100).collect();
     let key = secret::key()?;
     let (with_slug, with_name, with_key) = (slug.clone(), name.clone(), key.clone());
     let made = app.database.write(move |connection| {
@@ -109,7 +109,7 @@ async fn new_project(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -
     let asked: NewProject = read(&app, &headers, body).await?;
     blocking(&app, move |app| {
         administrator(app, &headers)?;
-        let MadeProject { id, slug, name, key } = make_project(app, asked.slug, asked.name)?;
+        let MadeProject { id, slug, name, key } = make_project(app, asked.slug, asked.name.as_deref())?;
         Ok(http::json(&json!({ "id": id, "slug": slug, "name": name, "key": key })))
     })
     .await

@@ -100,7 +100,7 @@ async fn tecken(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Res
             let size = received.object.size;
             let kept = keep(app, &project, &name, &received, None)?;
             Ok(json!({ "filename": name, "size": size, "completed_at": rfc3339(now()),
-                "files": kept["files"], "problems": kept["problems"] }))
+                "files": kept.get("files"), "problems": kept.get("problems") }))
         });
         uploads.push(kept.await?);
     }

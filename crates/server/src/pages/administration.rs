@@ -54,7 +54,7 @@ async fn new_project(Shared(app): Shared<App>, headers: HeaderMap, Form(form): F
             return Ok(see("/login"));
         };
         check(&session, &form.form_key)?;
-        let name = Some(form.name).filter(|name| !name.trim().is_empty());
+        let name = Some(form.name.trim()).filter(|name| !name.is_empty());
         let made = admin::make_project(app, form.slug.trim().to_owned(), name)?;
         Ok(see(&format!("/projects/{}/setup", made.slug)))
     });
