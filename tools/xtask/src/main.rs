@@ -55,12 +55,7 @@ const CHORES: &[Chore] = &[
         "checks links and code blocks of the Markdown files, or runs the blocks that are tagged sh",
         docs::run,
     ),
-    (
-        "picture",
-        "",
-        "takes the picture of a report in README.md, docs/images/report.png (needs chromium)",
-        picture::run,
-    ),
+    ("picture", "", "takes the pictures in README.md, docs/images/*.png (needs chromium)", picture::run),
     ("deny", "", "checks licences, sources and advisories of the dependencies (needs cargo-deny)", deny::run),
     (
         "fixtures",

@@ -1,4 +1,6 @@
-//! `picture`: the pictures of reports in README.md, taken of their pages by a browser that shows no window.
+//! `picture`: the pictures in README.md, taken of pages by a browser that shows no window.
+
+mod server;
 
 use crate::{Result, sh};
 use std::path::{Path, PathBuf};
@@ -7,29 +9,42 @@ use std::process::{Command, Stdio};
 /// A picture, and the page that it is of.
 struct Picture {
     file: &'static str,
-    report: &'static str,
-    symbols: &'static str,
-    /// A static library that is to be learnt first: its file, name and version.
-    library: Option<[&'static str; 3]>,
+    page: Page,
     /// The window's size.
     size: &'static str,
 }
 
-const PICTURES: [Picture; 2] = [
+enum Page {
+    Report {
+        report: &'static str,
+        symbols: &'static str,
+        /// A static library that is to be learnt first: its file, name and version.
+        library: Option<[&'static str; 3]>,
+    },
+    /// Of the server's demonstration, by its path.
+    Server(&'static str),
+}
+
+const PICTURES: [Picture; 3] = [
     Picture {
         file: "docs/images/report.png",
-        report: "fixtures/sample/reports/null-member.ips",
-        symbols: "fixtures/sample/symbols",
-        library: None,
+        page: Page::Report {
+            report: "fixtures/sample/reports/null-member.ips",
+            symbols: "fixtures/sample/symbols",
+            library: None,
+        },
         size: "1280,920",
     },
     Picture {
         file: "docs/images/vendor.png",
-        report: "fixtures/vendor/reports/ledger-crash.ips",
-        symbols: "fixtures/vendor/app",
-        library: Some(["fixtures/vendor/libLedger.a", "Ledger", "1.2"]),
+        page: Page::Report {
+            report: "fixtures/vendor/reports/ledger-crash.ips",
+            symbols: "fixtures/vendor/app",
+            library: Some(["fixtures/vendor/libLedger.a", "Ledger", "1.2"]),
+        },
         size: "1280,660",
     },
+    Picture { file: "docs/images/server.png", page: Page::Server("/projects/default"), size: "1280,560" },
 ];
 
 /// Every clone of the repository has the pictures.
@@ -61,7 +76,12 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     for picture in &PICTURES {
         let scratch = Scratch::new()?;
         let page = scratch.0.join("report.html");
-        write_page(&program, picture, &scratch.0, &page)?;
+        match &picture.page {
+            Page::Report { report, symbols, library } => {
+                write_page(&program, [report, symbols], library.as_ref(), &scratch.0, &page)?;
+            }
+            Page::Server(path) => server::write_page(&program, path, &scratch.0, &page)?,
+        }
         let taken = scratch.0.join("report.png");
         take(browser, &scratch.0, picture.size, &page, &taken)?;
         let bytes = std::fs::read(&taken).map_err(|error| format!("{browser} took no picture: {error}"))?;
@@ -72,10 +92,16 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn write_page(program: &Path, picture: &Picture, scratch: &Path, page: &Path) -> Result<()> {
+fn write_page(
+    program: &Path,
+    [report, symbols]: [&str; 2],
+    library: Option<&[&str; 3]>,
+    scratch: &Path,
+    page: &Path,
+) -> Result<()> {
     let mut symbolicate = Command::new(program);
-    symbolicate.args(["symbolicate", picture.report, "-s", picture.symbols]);
-    if let Some([library, name, version]) = picture.library {
+    symbolicate.args(["symbolicate", report, "-s", symbols]);
+    if let Some([library, name, version]) = library {
         let fingerprint = scratch.join(format!("{name}.btsdk"));
         let mut learn = Command::new(program);
         learn.args(["sdk", "learn", library, "-n", name, "--lib-version", version, "-o"]).arg(&fingerprint);
@@ -88,7 +114,7 @@ fn write_page(program: &Path, picture: &Picture, scratch: &Path, page: &Path) ->
     if status.code().is_some_and(|code| code <= 1) {
         Ok(())
     } else {
-        Err(format!("{}: symbolicate ended with {status}", picture.report))
+        Err(format!("{report}: symbolicate ended with {status}"))
     }
 }
 
