@@ -2,6 +2,8 @@
 
 mod clock;
 mod context;
+// A thread is started there by a system call that is written for each processor.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod crash;
 mod directory;
 mod error;

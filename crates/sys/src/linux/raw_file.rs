@@ -214,7 +214,8 @@ pub fn system() -> String {
             return String::new();
         }
         let text = |field: &[libc::c_char]| -> String {
-            let bytes = field.iter().map(|byte| byte.cast_unsigned()).take_while(|byte| *byte != 0);
+            let bytes =
+                field.iter().map(|byte| u8::from_ne_bytes(byte.to_ne_bytes())).take_while(|byte| *byte != 0);
             String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
         };
         format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
