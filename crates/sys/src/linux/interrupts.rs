@@ -30,7 +30,8 @@ impl Interrupts {
         let timer = Self(timer);
         let interval = libc::timespec {
             tv_sec: libc::time_t::try_from(interval.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: interval.subsec_nanos().into(),
+            #[allow(clippy::cast_lossless, reason = "words have 32 bits on some systems")]
+            tv_nsec: interval.subsec_nanos() as libc::c_long,
         };
         let times = libc::itimerspec { it_interval: interval, it_value: interval };
         // SAFETY: the timer is there, and `times` lives until the call is over.
