@@ -326,7 +326,7 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
         return;
     }
     let mask = block_all_but_faults();
-    let (fault, at) = asked::fault_of(own).unwrap_or((info, context));
+    let (fault, at) = asked::fault_of(own, context).unwrap_or((info, context));
     tell(own, number, fault, at);
     // SAFETY: both pointers are valid or null.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
