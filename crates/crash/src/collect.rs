@@ -38,7 +38,9 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     what_happened(prepared, crashed);
     prepared.images.read(|images| FILE.write(images)).ok();
     let stopped = crashed.stopped();
-    thread(&mut prepared.section, crashed.thread(), THREAD_CRASHED, Some(stopped.registers()), "");
+    let status = Status::read(crashed.thread());
+    let name = status.as_ref().map_or("", Status::name);
+    thread(&mut prepared.section, crashed.thread(), name, THREAD_CRASHED, Some(stopped.registers()), "");
     stack(prepared, stopped.registers());
     messages(prepared, crashed);
     of_program(prepared);
@@ -82,9 +84,14 @@ fn what_happened(prepared: &mut Prepared, crashed: &Crashed<'_>) {
     prepared.section.begin().put(prepared.system.as_bytes()).write(Kind::System, &FILE);
 }
 
-fn thread(section: &mut Section, id: ThreadId, flags: u8, registers: Option<&Registers>, why: &str) {
-    let status = Status::read(id);
-    let name = status.as_ref().map_or("", Status::name);
+fn thread(
+    section: &mut Section,
+    id: ThreadId,
+    name: &str,
+    flags: u8,
+    registers: Option<&Registers>,
+    why: &str,
+) {
     section.begin().u32(id.get()).u8(flags).short(name.as_bytes()).short(why.as_bytes());
     let count = registers.map_or(0, |registers| registers.iter().count());
     section.u8(u8::try_from(count).unwrap_or(0));
@@ -256,14 +263,20 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
     let mut left_out = count.saturating_sub(known);
     for position in 0..known {
         let Some(id) = prepared.threads.get(position).copied() else { break };
-        if id == own || id == crashed || is_refresher(id) {
+        if id == own || id == crashed {
+            continue;
+        }
+        let status = Status::read(id);
+        let name = status.as_ref().map_or("", Status::name);
+        // A thread of backtrail's own says nothing.
+        if name == Capturer::REFRESHER {
             continue;
         }
         if Instant::now() >= deadline {
             left_out += 1;
             continue;
         }
-        other_thread(prepared, id, deadline);
+        other_thread(prepared, id, name, deadline);
     }
     if left_out > 0 {
         let mut text = Line::new();
@@ -272,21 +285,16 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
     }
 }
 
-/// Whether it is a thread of backtrail's own, which says nothing.
-fn is_refresher(id: ThreadId) -> bool {
-    Status::read(id).is_some_and(|status| status.name() == Capturer::REFRESHER)
-}
-
-fn other_thread(prepared: &mut Prepared, id: ThreadId, deadline: Instant) {
+fn other_thread(prepared: &mut Prepared, id: ThreadId, name: &str, deadline: Instant) {
     let Prepared { section, copy, capturer, .. } = prepared;
     if let Err(error) = capturer.copy_thread(id, deadline, copy) {
         let mut text = Line::new();
         let _ = write!(text, "{error}");
         let why = std::str::from_utf8(text.bytes()).unwrap_or_default();
-        thread(section, id, 0, None, why);
+        thread(section, id, name, 0, None, why);
         return;
     }
-    thread(section, id, 0, copy.registers(), "");
+    thread(section, id, name, 0, copy.registers(), "");
     put_frames(section, id, copy.frames());
     let (from, bytes) = copy.bytes();
     for (piece, at) in bytes.chunks(MAPS_PIECE).zip((from.get()..).step_by(MAPS_PIECE)) {

@@ -136,11 +136,9 @@ fn target(upload: &Upload) -> Result<Target, String> {
     let client = |base: &str| JsonClient::new(base, None, upload.timeout);
     match upload.protocol {
         Protocol::Body => {
-            let scheme = upload.url.find("://").map_or(0, |at| at + 3);
-            let host = upload.url.get(scheme..).unwrap_or_default();
-            let path = host.find('/').and_then(|at| host.get(at..)).unwrap_or("/");
-            let base = upload.url.strip_suffix(path).unwrap_or(&upload.url);
-            Ok(Target { client: client(base), path: path.to_owned(), headers: Vec::new() })
+            // The client takes the last slash for none of the address's.
+            let path = if upload.url.ends_with('/') { "/" } else { "" };
+            Ok(Target { client: client(&upload.url), path: path.to_owned(), headers: Vec::new() })
         }
         Protocol::Sentry => {
             let dsn = sentry::Dsn::parse(&upload.url)?;
