@@ -265,6 +265,14 @@ struct Decided {
     merge_into: Option<String>,
 }
 
+/// Makes sure that a form is of a page of ours: other sites can send one, too.
+fn check_form(session: &Session, form_key: &str) -> Result<(), Refused> {
+    if session.form_key == form_key {
+        return Ok(());
+    }
+    Err(Refused::new(StatusCode::FORBIDDEN, "the form is not of this server's pages, load it again"))
+}
+
 async fn decide(
     Shared(app): Shared<App>,
     Path((project, issue)): Path<(String, i64)>,
@@ -273,12 +281,7 @@ async fn decide(
     Form(decided): Form<Decided>,
 ) -> Response {
     visit(&app, headers, uri, project, move |visit| {
-        if decided.form_key != visit.session.form_key {
-            return Err(Refused::new(
-                StatusCode::FORBIDDEN,
-                "the form is not of this server's pages, load it again",
-            ));
-        }
+        check_form(&visit.session, &decided.form_key)?;
         if !visit.session.grant.allows(Scope::Member, visit.project.id) {
             return Err(Refused::new(StatusCode::FORBIDDEN, "your token reads only"));
         }

@@ -121,11 +121,17 @@ fn work(app: &State, project: &Project, asked: &Asked) -> Result<Value, Refused>
             ..Image::default()
         });
     }
-    for stack in &asked.stacktraces {
+    let places = Places::of(&process.images);
+    let places: Vec<Vec<_>> = asked
+        .stacktraces
+        .iter()
+        .map(|stack| stack.frames.iter().map(|frame| places.find(frame)).collect())
+        .collect();
+    for (stack, places) in asked.stacktraces.iter().zip(&places) {
         let mut thread = Thread::default();
-        for (asked_frame, index) in stack.frames.iter().zip(0..) {
+        for ((asked_frame, place), index) in stack.frames.iter().zip(places).zip(0..) {
             let mut frame = Frame::new(index);
-            if let Some((position, address)) = place(&process.images, asked_frame) {
+            if let Some((position, address)) = *place {
                 // An image that is not there has nothing to look at.
                 frame.image = Some(position)
                     .filter(|at| process.images.get(*at).is_some_and(|image| image.id.is_some()));
@@ -142,17 +148,17 @@ fn work(app: &State, project: &Project, asked: &Asked) -> Result<Value, Refused>
     }
     app.symbols.of_project(project.id).symbolize(&mut process, false);
     let mut used = vec![false; asked.modules.len()];
-    let stacktraces = process.threads.iter().zip(&asked.stacktraces).map(|(thread, stack)| {
-        let frames = thread.frames.iter().zip(&stack.frames);
-        let frames = frames.flat_map(|(frame, asked_frame)| {
-            let place = place(&process.images, asked_frame);
-            if let Some(used) = place.and_then(|(at, _)| used.get_mut(at)) {
-                *used = true;
-            }
-            told(asked, frame, asked_frame, place)
+    let stacktraces =
+        process.threads.iter().zip(&asked.stacktraces).zip(&places).map(|((thread, stack), places)| {
+            let frames = thread.frames.iter().zip(&stack.frames).zip(places);
+            let frames = frames.flat_map(|((frame, asked_frame), &place)| {
+                if let Some(used) = place.and_then(|(at, _)| used.get_mut(at)) {
+                    *used = true;
+                }
+                told(asked, frame, asked_frame, place)
+            });
+            json!({ "registers": stack.registers, "frames": frames.collect::<Vec<_>>() })
         });
-        json!({ "registers": stack.registers, "frames": frames.collect::<Vec<_>>() })
-    });
     let stacktraces: Vec<_> = stacktraces.collect();
     let modules = asked.modules.iter().zip(&process.images).zip(used);
     let modules = modules.map(|((module, image), used)| {
@@ -176,17 +182,35 @@ fn work(app: &State, project: &Project, asked: &Asked) -> Result<Value, Refused>
     Ok(json!({ "status": "completed", "stacktraces": stacktraces, "modules": modules.collect::<Vec<_>>() }))
 }
 
-/// The module that an address lies in, by its position, and the address itself. A module without a size ends where the next begins.
-fn place(images: &[Image], frame: &AskedFrame) -> Option<(usize, u64)> {
-    let address = frame.instruction_addr?;
-    if let Some(position) = frame.addr_mode.as_deref().and_then(|mode| mode.strip_prefix("rel:")) {
-        let position: usize = position.parse().ok()?;
-        let start = images.get(position)?.load_address.get();
-        return Some((position, start.checked_add(address)?));
+/// The modules by where they start.
+struct Places<'i> {
+    images: &'i [Image],
+    /// Positions, sorted by the start.
+    sorted: Vec<usize>,
+}
+
+impl<'i> Places<'i> {
+    fn of(images: &'i [Image]) -> Self {
+        let mut sorted: Vec<usize> = (0..images.len()).collect();
+        sorted.sort_by_key(|at| images.get(*at).map(|image| image.load_address));
+        Self { images, sorted }
     }
-    let below = images.iter().enumerate().filter(|(_, image)| image.load_address.get() <= address);
-    let (position, image) = below.max_by_key(|(_, image)| image.load_address)?;
-    image.end_address.is_none_or(|end| address < end.get()).then_some((position, address))
+
+    /// The module that an address lies in, by its position, and the address itself. A module without a size ends where the next
+    /// begins.
+    fn find(&self, frame: &AskedFrame) -> Option<(usize, u64)> {
+        let address = frame.instruction_addr?;
+        if let Some(position) = frame.addr_mode.as_deref().and_then(|mode| mode.strip_prefix("rel:")) {
+            let position: usize = position.parse().ok()?;
+            let start = self.images.get(position)?.load_address.get();
+            return Some((position, start.checked_add(address)?));
+        }
+        let is_below =
+            |at: &usize| self.images.get(*at).is_some_and(|image| image.load_address.get() <= address);
+        let position = *self.sorted.get(self.sorted.partition_point(is_below).checked_sub(1)?)?;
+        let end = self.images.get(position)?.end_address;
+        end.is_none_or(|end| address < end.get()).then_some((position, address))
+    }
 }
 
 /// A frame of the answer for each function that is inlined there, innermost first, and for the one that the code belongs to.

@@ -53,12 +53,12 @@ impl Event {
         }
     }
 
-    /// What people read of an event.
-    fn word(event: &str) -> &'static str {
-        match event {
-            "issue.new" => "New",
-            "issue.spike" => "Many more",
-            _ => "Back",
+    /// What people read of an event, by its name.
+    fn word(name: &str) -> &'static str {
+        match [Self::New, Self::Returned, Self::Spike].into_iter().find(|event| event.as_str() == name) {
+            Some(Self::New) => "New",
+            Some(Self::Spike) => "Many more",
+            Some(Self::Returned) | None => "Back",
         }
     }
 }

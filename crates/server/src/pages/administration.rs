@@ -1,7 +1,7 @@
 //! Pages of an administrator: new projects, and the keys and tokens of a project.
 
 use super::page::{page, text};
-use super::{Visit, html as response, problem, see, visit};
+use super::{Visit, check_form, html as response, problem, see, visit};
 use crate::admin;
 use crate::http::{Refused, blocking};
 use crate::projects::{self, Project, Scope, Token};
@@ -29,12 +29,7 @@ pub(super) fn is_administrator(session: &Session) -> bool {
 }
 
 fn check(session: &Session, form_key: &str) -> Result<(), Refused> {
-    if session.form_key != form_key {
-        return Err(Refused::new(
-            StatusCode::FORBIDDEN,
-            "the form is not of this server's pages, load it again",
-        ));
-    }
+    check_form(session, form_key)?;
     if !is_administrator(session) {
         return Err(Refused::new(StatusCode::FORBIDDEN, "this needs the token that the first start printed"));
     }
