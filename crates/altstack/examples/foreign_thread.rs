@@ -4,21 +4,13 @@
 
 use backtrail_altstack as _;
 use backtrail_crash::{Options, install};
+use backtrail_testkit::overflow;
 use libc::c_void;
 use std::hint::black_box;
 use std::time::Duration;
 
-#[inline(never)]
-fn deeper(depth: u64) -> u64 {
-    let room = black_box([depth; 64]);
-    if depth == u64::MAX {
-        return 0;
-    }
-    deeper(depth + 1) + room.iter().sum::<u64>()
-}
-
-extern "C" fn overflow(_: *mut c_void) -> *mut c_void {
-    black_box(deeper(1));
+extern "C" fn overflow_here(_: *mut c_void) -> *mut c_void {
+    black_box(overflow(1));
     std::ptr::null_mut()
 }
 
@@ -58,7 +50,7 @@ fn main() {
     options.patience = Duration::from_secs(60);
     let _handler = install(options).unwrap();
     match kind.as_str() {
-        "overflow" => start(overflow),
+        "overflow" => start(overflow_here),
         _ => {
             // SAFETY: the two types differ in what may unwind out of them; the frame of `run` lets it.
             let exit_early = unsafe {

@@ -5,7 +5,7 @@
 #![allow(clippy::panic, clippy::print_stderr, reason = "that is what it is for")]
 
 use backtrail_crash::{self as crash, Extra, Options, Requests};
-use backtrail_testkit::Guarded;
+use backtrail_testkit::{Guarded, overflow};
 use std::hint::black_box;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -76,8 +76,8 @@ fn inner(kind: &str) {
             unsafe { libc::free(memory.as_mut_ptr().cast::<u8>().wrapping_add(8).cast()) };
             black_box(&mut memory);
         }
-        "overflow" => drop(deeper(1)),
-        "overflow-in-thread" => drop(std::thread::spawn(|| deeper(1)).join()),
+        "overflow" => drop(overflow(1)),
+        "overflow-in-thread" => drop(std::thread::spawn(|| overflow(1)).join()),
         "panic" => cannot_unwind(),
         "bus" => write_to(behind_a_file()),
         "fpe" => raise(libc::SIGFPE),
@@ -99,7 +99,7 @@ fn inner(kind: &str) {
             write_to(black_box(0x18));
         }
         "many-threads" => write_to(black_box(0x18)),
-        "overflow-in-fork" => in_fork(|| _ = deeper(1)),
+        "overflow-in-fork" => in_fork(|| _ = overflow(1)),
         "in-fork" | "in-handler-in-fork" => in_fork(|| write_to(black_box(0x18))),
         "in-forks-fork" => in_fork(|| in_fork(|| write_to(black_box(0x18)))),
         "in-vfork" => in_vfork(),
@@ -139,15 +139,6 @@ fn inner(kind: &str) {
 fn write_to(address: usize) {
     // SAFETY: none; it crashes.
     unsafe { (address as *mut u32).write_volatile(1) };
-}
-
-#[inline(never)]
-fn deeper(depth: u64) -> u64 {
-    let room = black_box([depth; 64]);
-    if depth == u64::MAX {
-        return 0;
-    }
-    deeper(depth + 1) + room.iter().sum::<u64>()
 }
 
 /// Crashes in a child, and ends with the number of the signal that ended it.

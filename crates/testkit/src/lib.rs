@@ -33,3 +33,13 @@ pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
 pub use schema::Schema;
 pub use snapshot::assert_snapshot;
 pub use temp::TempDir;
+
+/// Calls itself until the stack is at its end.
+#[inline(never)]
+pub fn overflow(depth: u64) -> u64 {
+    let room = std::hint::black_box([depth; 64]);
+    if depth == u64::MAX {
+        return 0;
+    }
+    overflow(depth + 1) + room.iter().sum::<u64>()
+}
