@@ -87,6 +87,10 @@ const JSON_WORDS: [(&[&str], Detected); 14] = [
     (&["\"crashReport\"", "\"threads\"", "\"architecture\""], Detected::SwiftBacktrace),
 ];
 
+/// Words that the line of metadata has which Apple's reports begin with, and how long such a line may be.
+const METADATA: [&[u8]; 2] = [b"\"bug_type\"", b"\"timestamp\""];
+const MAX_METADATA: usize = 4096;
+
 /// Words that metrics of MetricKit have both.
 const METRICS: [&str; 2] = ["\"timeStampBegin\"", "Metrics\""];
 
@@ -128,7 +132,7 @@ pub fn detect(input: &[u8]) -> Detected {
         return Detected::TombstoneProto;
     }
     if *first == b'{' || *first == b'[' {
-        let json = detect_json(&lossy(head));
+        let json = detect_json(head);
         // Logs have times and ids in brackets.
         if json != Detected::Unknown || *first == b'{' || is_array(head) {
             return json;
@@ -150,19 +154,27 @@ fn is_array(text: &[u8]) -> bool {
     matches!(inside.first(), None | Some(b'{' | b'[' | b'"' | b']'))
 }
 
-fn detect_json(head: &str) -> Detected {
-    let has = |word: &&str| memchr::memmem::find(head.as_bytes(), word.as_bytes()).is_some();
-    let known = JSON_WORDS.iter().find(|(words, _)| words.iter().all(has));
+fn detect_json(head: &[u8]) -> Detected {
+    // Apple's reports begin with a line of metadata: most inputs need no look at what follows.
+    let line = head.get(..MAX_METADATA).unwrap_or(head);
+    let line = memchr::memchr(b'\n', line).and_then(|end| line.get(..end)).unwrap_or_default();
+    if METADATA.iter().all(|word| memchr::memmem::find(line, word).is_some()) {
+        return Detected::AppleIps;
+    }
+    let has = |word: &&str| memchr::memmem::find(head, word.as_bytes()).is_some();
+    if let Some((_, detected)) = JSON_WORDS.iter().find(|(words, _)| words.iter().all(has)) {
+        return *detected;
+    }
     let is_metrics = || METRICS.iter().all(has);
-    match known {
-        Some((_, detected)) => *detected,
-        None if sentry::is_sentry(head) => Detected::Sentry,
-        None if runtimes::is_casr(head) => Detected::Runtimes(Source::Casr),
-        None if runtimes::is_node_report(head) => Detected::Runtimes(Source::NodeReport),
-        None if kscrash::is_kscrash(head) => Detected::KsCrash,
-        None if bugsnag::is_bugsnag(head) => Detected::Bugsnag,
-        None if is_metrics() => Detected::MetricKit,
-        None => Detected::Unknown,
+    let head = &*lossy(head);
+    match () {
+        () if sentry::is_sentry(head) => Detected::Sentry,
+        () if runtimes::is_casr(head) => Detected::Runtimes(Source::Casr),
+        () if runtimes::is_node_report(head) => Detected::Runtimes(Source::NodeReport),
+        () if kscrash::is_kscrash(head) => Detected::KsCrash,
+        () if bugsnag::is_bugsnag(head) => Detected::Bugsnag,
+        () if is_metrics() => Detected::MetricKit,
+        () => Detected::Unknown,
     }
 }
 

@@ -34,7 +34,7 @@ impl<'d, 'l> Members<'d, 'l> {
             crate::json::Value::Null => true,
             crate::json::Value::Array(items) => items.is_empty(),
             crate::json::Value::Object(members) => members.is_empty(),
-            crate::json::Value::String(raw) => raw.is_empty(),
+            crate::json::Value::String(raw) => raw.bytes().is_empty(),
             _ => false,
         };
         if !says_nothing {

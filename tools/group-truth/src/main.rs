@@ -1,11 +1,15 @@
 //! Crashes a program at known bugs, in many builds, and measures whether `backtrail group` puts the reports together by bug:
 //! `cargo run --manifest-path tools/Cargo.toml -p group-truth -- BACKTRAIL DIR [--held-out | --all]`. docs/group.md has its
 //! figures. Needs g++.
+//!
+//! `-- BACKTRAIL DIR --many COUNT REPORTS SYMBOLS` writes COUNT variants of the reports of a directory into DIR, groups them with
+//! symbols, and says how long that took. It fails where the groups are not those of the originals.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod builds;
 mod fixtures;
+mod many;
 mod program;
 mod reports;
 mod score;
@@ -21,7 +25,7 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("group-truth: reports of different bugs were put into one group");
+            eprintln!("group-truth: the groups are not those of the bugs");
             ExitCode::FAILURE
         }
         Err(message) => {
@@ -33,10 +37,20 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<bool> {
     let [program, directory, options @ ..] = arguments else {
-        return Err("expected BACKTRAIL DIR [--held-out | --all | --fixtures FILE]".to_owned());
+        return Err(
+            "expected BACKTRAIL DIR [--held-out | --all | --fixtures FILE | --many COUNT REPORTS SYMBOLS]"
+                .to_owned(),
+        );
     };
     let directory = Path::new(directory);
     std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    if let [option, count, reports, symbols] = options
+        && option == "--many"
+    {
+        let count = count.parse().map_err(|_| format!("--many: expected a number, found {count:?}"))?;
+        let (program, reports, symbols) = (Path::new(program), Path::new(reports), Path::new(symbols));
+        return many::Many { program, directory, reports, symbols, count }.run();
+    }
     let is_held_out = options.iter().any(|option| option == "--held-out");
     if let Some(at) = options.iter().position(|option| option == "--fixtures") {
         let file = options.get(at + 1).ok_or("--fixtures: expected a file")?;

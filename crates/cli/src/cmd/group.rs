@@ -238,13 +238,17 @@ impl Work<'_> {
         let start = self.resume(inputs)?;
         let mut done = start;
         let mut saved = start;
-        for batch in inputs.get(start..).unwrap_or_default().chunks(BATCH) {
-            let read = |input: &Input| parts(input, |report| grouped(report.bytes, self.symbols, self.rules));
-            let results: Vec<Vec<Part<Grouped>>> = batch.par_iter().map(read).collect();
-            for (input, parts) in batch.iter().zip(results) {
-                self.add(input, parts);
-            }
-            done += batch.len();
+        let (symbols, rules) = (self.symbols, self.rules);
+        let read = |input: &Input| parts(input, |report| grouped(report.bytes, symbols, rules));
+        // While a batch is read, the one before it is added: no core waits for the slowest report of a batch.
+        let mut waiting: (&[Input], Vec<Vec<Part<Grouped>>>) = (&[], Vec::new());
+        let batches = inputs.get(start..).unwrap_or_default().chunks(BATCH);
+        for batch in batches.chain([&[][..]]) {
+            let (added, results) = std::mem::take(&mut waiting);
+            let add = || added.iter().zip(results).for_each(|(input, parts)| self.add(input, parts));
+            let ((), results) = rayon::join(add, || batch.par_iter().map(read).collect());
+            waiting = (batch, results);
+            done += added.len();
             meter.grouped(done, inputs.len(), self.table.rows().len());
             if done - saved >= SAVE_EVERY {
                 self.save(inputs, done)?;

@@ -177,7 +177,8 @@ pub(crate) fn numbered(names: Vec<String>) -> Vec<String> {
 fn read_file(path: &Path, max_bytes: usize) -> Result<Unpacked, String> {
     refuse_pipe(path)?;
     let mut file = File::open(path).map_err(|error| error.to_string())?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+    let metadata = file.metadata().ok();
+    if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
         return Err("is a directory".to_owned());
     }
     let mut head = Vec::with_capacity(MAGIC);
@@ -185,11 +186,11 @@ fn read_file(path: &Path, max_bytes: usize) -> Result<Unpacked, String> {
     // Text, as nearly all reports are, begins with none of what binary files begin with.
     let is_text = head.iter().all(|byte| (b' '..0x7f).contains(byte) || byte.is_ascii_whitespace());
     // A pipe can be read once, so that it is no capture.
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_file && !is_text && CaptureKind::of(&unpacked_head(path, MAGIC)?).is_some() {
+    let length = metadata.filter(fs::Metadata::is_file).map(|metadata| metadata.len());
+    if length.is_some() && !is_text && CaptureKind::of(&unpacked_head(path, MAGIC)?).is_some() {
         return unpack_file(path);
     }
-    let bytes = read_limited(head.chain(file), max_bytes)?;
+    let bytes = read_limited(head.chain(file), length, max_bytes)?;
     if is_text { Ok(Unpacked { data: bytes.into(), note: None }) } else { unpacked(&bytes, max_bytes) }
 }
 
@@ -198,8 +199,10 @@ fn unpacked(data: &[u8], max_bytes: usize) -> Result<Unpacked, String> {
     Ok(Unpacked { data: data.into(), note })
 }
 
-fn read_limited(reader: impl Read, max_bytes: usize) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+fn read_limited(reader: impl Read, length: Option<u64>, max_bytes: usize) -> Result<Vec<u8>, String> {
+    let length = length.map_or(0, |length| usize::try_from(length).unwrap_or(max_bytes).min(max_bytes));
+    // One byte of room more, and the end is seen without growing.
+    let mut bytes = Vec::with_capacity(length + 1);
     reader.take(max_bytes as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() > max_bytes {
         return Err(format!("larger than {} MiB: no crash report is", max_bytes >> 20));
@@ -212,7 +215,7 @@ pub(crate) fn collect(paths: &[PathBuf], max_bytes: usize, console: &Console) ->
     let mut inputs = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            let bytes = read_limited(console.stdin(), max_bytes).map(FileData::from);
+            let bytes = read_limited(console.stdin(), None, max_bytes).map(FileData::from);
             let archive = bytes.as_ref().ok().filter(|bytes| Archive::is_archive(bytes));
             match archive.map(|bytes| Archive::of_bytes("standard input", bytes.clone(), max_bytes)) {
                 Some(archive) => {

@@ -46,6 +46,7 @@ pub(super) fn read_backtraces(body: &mut Body<'_, '_>, value: &Json<'_>) -> bool
 
 fn read_backtrace(body: &mut Body<'_, '_>, title: String, json: &Json<'_>) {
     let Value::String(raw) = json.value else { return };
+    let raw = raw.bytes();
     let mut frames = Vec::new();
     let mut others = Vec::new();
     for line in lines(raw) {

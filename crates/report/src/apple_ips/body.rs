@@ -5,6 +5,7 @@ use crate::json::Json;
 use crate::leftovers::{flatten, keep};
 use crate::notes::Notes;
 use backtrail_model::{Report, Source};
+use std::fmt;
 
 /// Whether a JSON object is a crash report's body, possibly cut.
 pub(super) fn looks_like_crash(document: &Json<'_>) -> bool {
@@ -76,7 +77,7 @@ impl<'d, 'l> Body<'d, 'l> {
     /// Goes through the members of an object; those that `take` does not take are kept as text under their path.
     pub(super) fn members_of(
         &mut self,
-        path: &str,
+        path: impl fmt::Display,
         object: &Json<'_>,
         mut take: impl FnMut(&mut Self, &str, &Json<'_>) -> bool,
     ) -> bool {

@@ -5,6 +5,7 @@ use crate::json::Json;
 use crate::leftovers::{fill, text};
 use backtrail_core::{Arch, Avma, ImageId};
 use backtrail_model::Image;
+use std::fmt;
 
 pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) {
     for (position, item) in value.items().iter().enumerate() {
@@ -14,8 +15,7 @@ pub(super) fn read(body: &mut Body<'_, '_>, value: &Json<'_>) {
             body.keep("usedImages".to_owned(), value);
             return;
         }
-        let path = format!("usedImages[{position}]");
-        let image = read_image(body, &path, item);
+        let image = read_image(body, format_args!("usedImages[{position}]"), item);
         // Frames name images by position, so a broken one keeps its place.
         body.report.process.images.push(image);
     }
@@ -34,7 +34,7 @@ struct Parts {
     build_version: Option<String>,
 }
 
-fn read_image(body: &mut Body<'_, '_>, path: &str, item: &Json<'_>) -> Image {
+fn read_image(body: &mut Body<'_, '_>, path: fmt::Arguments<'_>, item: &Json<'_>) -> Image {
     let (mut image, mut parts) = (Image::default(), Parts::default());
     let is_object = body.members_of(path, item, |_, name, value| match name {
         "name" => fill(&mut parts.name, text(value)),
@@ -51,7 +51,7 @@ fn read_image(body: &mut Body<'_, '_>, path: &str, item: &Json<'_>) -> Image {
     });
     if !is_object {
         body.notes.add(|| format!("{path}: expected an object that describes an image"));
-        body.keep(path.to_owned(), item);
+        body.keep(path.to_string(), item);
     }
     if parts.size.is_some_and(|size| parts.base.unwrap_or_default().checked_add(size).is_none()) {
         body.notes.add(|| format!("{path}: the image ends beyond the address space"));

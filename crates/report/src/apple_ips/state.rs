@@ -7,6 +7,7 @@ use super::body::Body;
 use crate::json::Json;
 use crate::leftovers::{fill, text};
 use backtrail_model::Register;
+use std::fmt;
 
 pub(super) fn read(body: &mut Body<'_, '_>, path: &str, state: &Json<'_>) -> Vec<Register> {
     let mut registers = Vec::new();
@@ -31,7 +32,7 @@ fn read_member(
         for (number, item) in items.iter().enumerate() {
             registers.push(read_register(
                 body,
-                &format!("{path}[{number}]"),
+                format_args!("{path}[{number}]"),
                 &format!("{name}{number}"),
                 item,
             ));
@@ -42,7 +43,7 @@ fn read_member(
     if !members.is_empty() && members.iter().all(|member| is_register(&member.value)) {
         for member in members {
             let name = member.name();
-            registers.push(read_register(body, &format!("{path}.{name}"), &name, &member.value));
+            registers.push(read_register(body, format_args!("{path}.{name}"), &name, &member.value));
         }
         return true;
     }
@@ -53,7 +54,7 @@ fn is_register(value: &Json<'_>) -> bool {
     value.get("value").is_some_and(|value| value.number().is_some())
 }
 
-fn read_register(body: &mut Body<'_, '_>, path: &str, name: &str, object: &Json<'_>) -> Register {
+fn read_register(body: &mut Body<'_, '_>, path: impl fmt::Display, name: &str, object: &Json<'_>) -> Register {
     let (mut value, mut description, mut symbol, mut offset) = (None, None, None, None);
     body.members_of(path, object, |_, name, member| match name {
         "value" => fill(&mut value, member.number()),

@@ -30,17 +30,40 @@ pub(crate) enum Value<'d> {
     Bool(bool),
     /// The number as written.
     Number(&'d str),
-    /// What stands between the quotes, escapes and all.
-    String(&'d [u8]),
+    String(Raw<'d>),
     Array(Vec<Json<'d>>),
     Object(Vec<Member<'d>>),
+}
+
+/// What stands between a string's quotes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Raw<'d> {
+    /// Text without escapes.
+    Plain(&'d str),
+    /// Escapes and all; perhaps no UTF-8.
+    Escaped(&'d [u8]),
+}
+
+impl<'d> Raw<'d> {
+    pub(crate) fn bytes(self) -> &'d [u8] {
+        match self {
+            Self::Plain(text) => text.as_bytes(),
+            Self::Escaped(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn text(self) -> Cow<'d, str> {
+        match self {
+            Self::Plain(text) => Cow::Borrowed(text),
+            Self::Escaped(bytes) => decode(bytes),
+        }
+    }
 }
 
 /// A member of an object. Names that come twice are kept twice.
 #[derive(Debug)]
 pub(crate) struct Member<'d> {
-    /// What stands between the quotes, escapes and all.
-    raw_name: &'d [u8],
+    raw_name: Raw<'d>,
     /// Where the name stands, quotes included.
     pub(crate) name_span: Range<usize>,
     pub(crate) value: Json<'d>,
@@ -48,8 +71,9 @@ pub(crate) struct Member<'d> {
 
 impl<'d> Member<'d> {
     pub(crate) fn name(&self) -> Cow<'d, str> {
-        decode(self.raw_name)
+        self.raw_name.text()
     }
+
 }
 
 /// Takes what is inside of a value out of it.
@@ -101,7 +125,7 @@ impl<'d> Json<'d> {
     /// A string's text.
     pub(crate) fn text(&self) -> Option<Cow<'d, str>> {
         match self.value {
-            Value::String(raw) => Some(decode(raw)),
+            Value::String(raw) => Some(raw.text()),
             _ => None,
         }
     }
@@ -112,7 +136,7 @@ impl<'d> Json<'d> {
             Value::Null => Some(Cow::Borrowed("null")),
             Value::Bool(value) => Some(Cow::Borrowed(if value { "true" } else { "false" })),
             Value::Number(text) => Some(Cow::Borrowed(text)),
-            Value::String(raw) => Some(decode(raw)),
+            Value::String(raw) => Some(raw.text()),
             Value::Array(_) | Value::Object(_) => None,
         }
     }
@@ -123,7 +147,7 @@ impl<'d> Json<'d> {
         match self.value {
             Value::Number(text) => whole_number(text),
             Value::String(raw) => {
-                let text = decode(raw);
+                let text = raw.text();
                 let text = text.trim();
                 match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
                     Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),

@@ -1,6 +1,6 @@
 //! The reader: one pass, no recursion, bounded depth and count.
 
-use super::{Json, Member, Value};
+use super::{Json, Member, Raw, Value};
 use crate::Limits;
 use std::ops::Range;
 
@@ -30,8 +30,11 @@ pub(crate) fn read<'d>(input: &'d [u8], start: usize, limits: &Limits) -> Outcom
         input,
         at: start,
         open: Vec::new(),
+        items: Vec::new(),
+        members: Vec::new(),
         depth: limits.max_json_depth,
         left: limits.max_json_values,
+        sound: (0, ""),
     };
     let result = reader.run();
     let (value, problem) = match result {
@@ -45,19 +48,32 @@ pub(crate) fn read<'d>(input: &'d [u8], start: usize, limits: &Limits) -> Outcom
 }
 
 /// An array or object that is not closed yet.
-enum Open<'d> {
-    Array(usize, Vec<Json<'d>>),
-    /// With the name whose value is being read.
-    Object(usize, Vec<Member<'d>>, Option<(&'d [u8], Range<usize>)>),
+struct Open<'d> {
+    start: usize,
+    /// Where what is in it begins in the reader's `items` or `members`.
+    first: usize,
+    is_array: bool,
+    /// The name whose value is being read.
+    name: Option<(Raw<'d>, Range<usize>)>,
 }
 
 struct Reader<'d> {
     input: &'d [u8],
     at: usize,
     open: Vec<Open<'d>>,
+    /// What is in the arrays that are open. A report has thousands of small ones, and none of them grows step by step.
+    items: Vec<Json<'d>>,
+    /// What is in the objects that are open.
+    members: Vec<Member<'d>>,
     depth: usize,
     left: usize,
+    /// A part of the input that is known to be UTF-8, and where it begins: to check thousands of short strings one by one takes
+    /// longer.
+    sound: (usize, &'d str),
 }
+
+/// How much of the input is checked at a time.
+const CHECKED: usize = 4096;
 
 impl<'d> Reader<'d> {
     fn run(&mut self) -> Result<Json<'d>, &'static str> {
@@ -115,7 +131,7 @@ impl<'d> Reader<'d> {
             self.at += 1;
             return Ok(Some(Json { span: start..self.at, value: Value::Array(Vec::new()) }));
         }
-        self.open.push(Open::Array(start, Vec::new()));
+        self.open.push(Open { start, first: self.items.len(), is_array: true, name: None });
         Ok(None)
     }
 
@@ -126,7 +142,7 @@ impl<'d> Reader<'d> {
             self.at += 1;
             return Ok(Some(Json { span: start..self.at, value: Value::Object(Vec::new()) }));
         }
-        self.open.push(Open::Object(start, Vec::new(), None));
+        self.open.push(Open { start, first: self.members.len(), is_array: false, name: None });
         self.name()?;
         Ok(None)
     }
@@ -151,29 +167,26 @@ impl<'d> Reader<'d> {
             return Err("`:` behind a member's name");
         }
         self.at += 1;
-        if let Some(Open::Object(_, _, name)) = self.open.last_mut() {
-            *name = Some((raw, span));
+        if let Some(open) = self.open.last_mut() {
+            open.name = Some((raw, span));
         }
         Ok(())
     }
 
     /// Puts a complete value into what is open around it.
     fn attach(&mut self, value: Json<'d>) {
-        match self.open.last_mut() {
-            Some(Open::Array(_, items)) => items.push(value),
-            Some(Open::Object(_, members, name)) => {
-                if let Some((raw_name, name_span)) = name.take() {
-                    members.push(Member { raw_name, name_span, value });
-                }
-            }
-            None => {}
+        let Some(open) = self.open.last_mut() else { return };
+        if open.is_array {
+            self.items.push(value);
+        } else if let Some((raw_name, name_span)) = open.name.take() {
+            self.members.push(Member { raw_name, name_span, value });
         }
     }
 
     /// Behind a value inside an array or object: goes on to the next one, or closes and gives what is complete now.
     fn after_value(&mut self) -> Result<Option<Json<'d>>, &'static str> {
         self.skip_blanks();
-        let in_array = matches!(self.open.last(), Some(Open::Array(..)));
+        let in_array = self.open.last().is_some_and(|open| open.is_array);
         let (closing, expected) =
             if in_array { (b']', "`,` or `]` behind an item") } else { (b'}', "`,` or `}` behind a member") };
         match self.peek() {
@@ -198,10 +211,13 @@ impl<'d> Reader<'d> {
     }
 
     fn pop(&mut self) -> Option<Json<'d>> {
-        Some(match self.open.pop()? {
-            Open::Array(start, items) => Json { span: start..self.at, value: Value::Array(items) },
-            Open::Object(start, members, _) => Json { span: start..self.at, value: Value::Object(members) },
-        })
+        let Open { start, first, is_array, .. } = self.open.pop()?;
+        let value = if is_array {
+            Value::Array(self.items.drain(first..).collect())
+        } else {
+            Value::Object(self.members.drain(first..).collect())
+        };
+        Some(Json { span: start..self.at, value })
     }
 
     /// Closes everything that is open where reading broke off.
@@ -216,22 +232,43 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads a string: what stands between the quotes, and where it stands with them.
-    fn string(&mut self) -> Result<(&'d [u8], Range<usize>), &'static str> {
+    fn string(&mut self) -> Result<(Raw<'d>, Range<usize>), &'static str> {
         let start = self.at;
         let mut at = start + 1;
+        let mut has_escapes = false;
         loop {
-            match self.input.get(at) {
-                Some(b'"') => break,
-                Some(b'\\') => at += 2,
-                Some(_) => at += 1,
-                None => {
-                    self.at = self.input.len();
-                    return Err("the closing `\"` of a string, found the end of the file");
-                }
+            let rest = self.input.get(at..).unwrap_or_default();
+            let Some(next) = memchr::memchr2(b'"', b'\\', rest) else {
+                self.at = self.input.len();
+                return Err("the closing `\"` of a string, found the end of the file");
+            };
+            at += next;
+            if rest.get(next) == Some(&b'"') {
+                break;
             }
+            // The escaped character is passed over.
+            at += 2;
+            has_escapes = true;
         }
         self.at = at + 1;
-        Ok((self.input.get(start + 1..at).unwrap_or_default(), start..self.at))
+        let plain = if has_escapes { None } else { self.sound_text(start + 1..at) };
+        let bytes = || self.input.get(start + 1..at).unwrap_or_default();
+        Ok((plain.map_or_else(|| Raw::Escaped(bytes()), Raw::Plain), start..self.at))
+    }
+
+    /// A part of the input as text, if it is UTF-8.
+    fn sound_text(&mut self, span: Range<usize>) -> Option<&'d str> {
+        let (start, sound) = self.sound;
+        if span.start < start || span.end > start + sound.len() {
+            let end = span.end.max(span.start + CHECKED).min(self.input.len());
+            let part = self.input.get(span.start..end)?;
+            // Up to what is none, or is cut.
+            let sound = std::str::from_utf8(part).ok();
+            let sound = sound.or_else(|| part.utf8_chunks().next().map(|chunk| chunk.valid()));
+            self.sound = (span.start, sound.unwrap_or_default());
+        }
+        let (start, sound) = self.sound;
+        sound.get(span.start - start..span.end - start)
     }
 
     fn word(&mut self, word: &str, value: Value<'d>) -> Result<Value<'d>, &'static str> {

@@ -12,7 +12,7 @@ fn to_serde(json: &Json<'_>) -> serde_json::Value {
         Value::Null => Other::Null,
         Value::Bool(value) => Other::Bool(*value),
         Value::Number(text) => serde_json::from_str(text).unwrap(),
-        Value::String(raw) => Other::String(decode(raw).into_owned()),
+        Value::String(raw) => Other::String(raw.text().into_owned()),
         Value::Array(items) => Other::Array(items.iter().map(to_serde).collect()),
         Value::Object(members) => {
             Other::Object(members.iter().map(|m| (m.name().into_owned(), to_serde(&m.value))).collect())
