@@ -179,6 +179,9 @@ fn whole_number(text: &str) -> Option<u64> {
     if text.starts_with('+') {
         return None;
     }
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
     // `12.0` is how JavaScript-born tools that re-wrote a report may print a whole number.
     let digits = text
         .split_once('.')
