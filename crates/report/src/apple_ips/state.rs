@@ -54,7 +54,12 @@ fn is_register(value: &Json<'_>) -> bool {
     value.get("value").is_some_and(|value| value.number().is_some())
 }
 
-fn read_register(body: &mut Body<'_, '_>, path: impl fmt::Display, name: &str, object: &Json<'_>) -> Register {
+fn read_register(
+    body: &mut Body<'_, '_>,
+    path: impl fmt::Display,
+    name: &str,
+    object: &Json<'_>,
+) -> Register {
     let (mut value, mut description, mut symbol, mut offset) = (None, None, None, None);
     body.members_of(path, object, |_, name, member| match name {
         "value" => fill(&mut value, member.number()),

@@ -73,7 +73,6 @@ impl<'d> Member<'d> {
     pub(crate) fn name(&self) -> Cow<'d, str> {
         self.raw_name.text()
     }
-
 }
 
 /// Takes what is inside of a value out of it.
