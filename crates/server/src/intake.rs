@@ -16,7 +16,7 @@ use axum::extract::{Path, RawQuery, State as Shared};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use backtrail::{CaptureKind, Unpacked, documents, unpack};
+use backtrail::{CaptureKind, Grouped, Limits, Symbols, Unpacked, documents, unpack};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
@@ -80,6 +80,31 @@ async fn raw(
 /// Keeps the reports of one input without a name.
 pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<Vec<Added>, Refused> {
     keep_all(app, project, vec![(None, bytes)])
+}
+
+/// Keeps the reports of a file that a person chose, who wants to hear at once that it has none.
+pub(crate) fn keep_readable(
+    app: &State,
+    project: &Project,
+    name: &str,
+    bytes: Vec<u8>,
+) -> Result<Vec<Added>, Refused> {
+    let symbols = Symbols::default();
+    let problem = |report: &Vec<u8>| match Grouped::new(report, &symbols, &Limits::default()) {
+        Ok(grouped) if grouped.report.is_empty() => Some("nothing of it can be read".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    };
+    let reports = apart(bytes.clone(), app.config.limits.decoded)?;
+    let problems: Vec<_> = reports.iter().map_while(problem).collect();
+    if problems.len() == reports.len() {
+        let why = problems.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
+        return Err(Refused::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            format!("neither symbols nor a report that is read: {why}"),
+        ));
+    }
+    keep_all(app, project, vec![(Some(name.to_owned()), bytes)])
 }
 
 /// Keeps the reports of inputs that may have names.

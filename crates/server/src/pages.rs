@@ -4,6 +4,7 @@ mod administration;
 mod lists;
 mod page;
 mod stacks;
+mod uploads;
 
 use crate::analyses::{self, analysis};
 use crate::api::as_attachment;
@@ -34,10 +35,12 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/issues/{issue}/stacks", get(stacks))
         .route("/projects/{project}/reports/{report}", get(report))
         .route("/projects/{project}/reports/{report}/raw", get(raw_report))
+        .route("/projects/{project}/hangs", get(hangs))
         .route("/projects/{project}/missing", get(missing))
         .route("/projects/{project}/releases", get(releases))
         .route("/projects/{project}/apart", get(apart))
         .route("/projects/{project}/setup", get(setup))
+        .route("/projects/{project}/upload", get(uploads::form).post(uploads::upload))
         .merge(administration::routes())
 }
 
@@ -70,16 +73,22 @@ async fn visit(
     project: String,
     make: impl FnOnce(&Visit<'_>) -> Result<Response, Refused> + Send + 'static,
 ) -> Response {
-    let made = blocking(app, move |app| {
-        let (session, project) = app.database.read(|connection| {
-            Ok((sessions::of(connection, &headers)?, projects::find(connection, &project)?))
-        })?;
-        let Some(session) = session else { return Ok(ask_to_log_in(&uri)) };
-        let allowed = |project: &Project| session.grant.allows(Scope::Read, project.id);
-        let project = project.filter(allowed).ok_or_else(Refused::not_found)?;
-        make(&Visit { app, session, project })
+    let made = blocking(app, move |app| match enter(app, &headers, &project)? {
+        Some((session, project)) => make(&Visit { app, session, project }),
+        None => Ok(ask_to_log_in(&uri)),
     });
     made.await.unwrap_or_else(|refused| problem(&refused))
+}
+
+/// Who asks, and the project, which they may read; `None` where they have not logged in.
+fn enter(app: &State, headers: &HeaderMap, project: &str) -> Result<Option<(Session, Project)>, Refused> {
+    let (session, project) = app
+        .database
+        .read(|connection| Ok((sessions::of(connection, headers)?, projects::find(connection, project)?)))?;
+    let Some(session) = session else { return Ok(None) };
+    let allowed = |project: &Project| session.grant.allows(Scope::Read, project.id);
+    let project = project.filter(allowed).ok_or_else(Refused::not_found)?;
+    Ok(Some((session, project)))
 }
 
 fn problem(refused: &Refused) -> Response {
@@ -253,6 +262,26 @@ async fn stacks(
         let (reports, issue) = found.ok_or_else(Refused::not_found)?;
         let icicle = analyses::stacks(visit.app, &reports);
         Ok(html(stacks::stacks(&visit.session, &visit.project, &issue, &icicle)))
+    })
+    .await
+}
+
+async fn hangs(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    visit(&app, headers, uri, project, move |visit| {
+        let project = visit.project.id;
+        let (issues, reports) = visit.app.database.read(|connection| {
+            Ok((
+                views::hangs(connection, project)?,
+                views::reports_of_hangs(connection, project, MAX_REPORTS)?,
+            ))
+        })?;
+        let icicle = analyses::stacks(visit.app, &reports);
+        Ok(html(stacks::hangs(&visit.session, &visit.project, &issues, &icicle)))
     })
     .await
 }

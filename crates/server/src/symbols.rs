@@ -77,20 +77,9 @@ async fn tecken(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Res
         mine.next().ok_or_else(|| Refused::new(StatusCode::FORBIDDEN, "this needs a token for \"symbols\""))
     });
     let project = found.await?;
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let boundary = content_type.and_then(|text| multer::parse_boundary(text).ok());
-    let boundary = boundary.ok_or_else(|| Refused::bad("expected multipart/form-data with a file"))?;
-    let mut form = multer::Multipart::new(body.into_data_stream(), boundary);
-    let (mut uploads, mut count) = (Vec::new(), 0_usize);
-    loop {
-        let field = timeout(app.config.limits.body_time, form.next_field()).await;
-        let field =
-            field.map_err(|_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the form did not come in time"))?;
-        let Some(field) = field.map_err(|error| Refused::bad(error.to_string()))? else { break };
-        count += 1;
-        if count > MAX_FILES {
-            return Err(Refused::bad(format!("expected at most {MAX_FILES} files in a form")));
-        }
+    let mut form = FilesOfForm::new(&headers, body)?;
+    let mut uploads = Vec::new();
+    while let Some(field) = form.next(&app).await? {
         let Some(name) = field.file_name().map(shown) else { continue };
         let received = receive(&app, field).await?;
         let place = app.large.clone().acquire_owned().await.ok();
@@ -108,6 +97,33 @@ async fn tecken(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Res
     let mut response = http::json(&json!({ "upload": first, "uploads": uploads }));
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)
+}
+
+/// The fields of a form that comes, one after the other: its files may be larger than memory.
+pub(crate) struct FilesOfForm {
+    form: multer::Multipart<'static>,
+    count: usize,
+}
+
+impl FilesOfForm {
+    pub(crate) fn new(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
+        let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let boundary = content_type.and_then(|text| multer::parse_boundary(text).ok());
+        let boundary = boundary.ok_or_else(|| Refused::bad("expected multipart/form-data with a file"))?;
+        Ok(Self { form: multer::Multipart::new(body.into_data_stream(), boundary), count: 0 })
+    }
+
+    /// The next one; `None` at the end.
+    pub(crate) async fn next(&mut self, app: &App) -> Result<Option<multer::Field<'static>>, Refused> {
+        let field = timeout(app.config.limits.body_time, self.form.next_field()).await;
+        let late = |_| Refused::new(StatusCode::REQUEST_TIMEOUT, "the form did not come in time");
+        let field = field.map_err(late)?.map_err(|error| Refused::bad(error.to_string()))?;
+        self.count += 1;
+        if field.is_some() && self.count > MAX_FILES {
+            return Err(Refused::bad(format!("expected at most {MAX_FILES} files in a form")));
+        }
+        Ok(field)
+    }
 }
 
 pub(crate) async fn allowed(
@@ -138,6 +154,16 @@ pub(crate) struct Upload {
 pub(crate) struct Received {
     path: PathBuf,
     object: Object,
+}
+
+impl Received {
+    pub(crate) fn size(&self) -> u64 {
+        self.object.size
+    }
+
+    pub(crate) fn read(&self) -> std::io::Result<Vec<u8>> {
+        fs::read(&self.path)
+    }
 }
 
 impl Drop for Received {
@@ -173,7 +199,7 @@ impl Upload {
 }
 
 /// Writes a file to disk as it comes, from a stream of its bytes: symbols of a large app have more than this machine may have memory.
-async fn receive<E>(
+pub(crate) async fn receive<E>(
     app: &App,
     mut file: impl Stream<Item = Result<Bytes, E>> + Unpin,
 ) -> Result<Received, Refused> {

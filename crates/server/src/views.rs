@@ -215,10 +215,47 @@ pub(crate) fn report(connection: &Connection, project: i64, event_id: &str) -> R
 
 /// An issue's reports, the latest first.
 pub(crate) fn reports(connection: &Connection, issue: &Issue, count: i64) -> Result<Vec<Report>> {
+    reports_of(connection, issue.id, count)
+}
+
+fn reports_of(connection: &Connection, issue: i64, count: i64) -> Result<Vec<Report>> {
     let sql = format!("SELECT {REPORT} FROM report WHERE issue = ?1 ORDER BY id DESC LIMIT ?2");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![issue.id, count], report_of)?;
+    let rows = statement.query_map([issue, count], report_of)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Issues of a project that are hangs, by `backtrail::group`'s sort of event.
+const HANGS: &str =
+    "project = ?1 AND merged_into IS NULL AND count > 0 AND (kind = 'hang' OR kind LIKE 'hang %')";
+
+/// Hangs that are shown.
+const MAX_HANGS: i64 = 20;
+
+/// The issues of a project that are hangs, those with the most reports first.
+pub(crate) fn hangs(connection: &Connection, project: i64) -> Result<Vec<Issue>> {
+    let sql = format!("SELECT {ISSUE} FROM issue WHERE {HANGS} ORDER BY count DESC, id DESC LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([project, MAX_HANGS], issue_of)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The latest reports of hangs that were seen last.
+pub(crate) fn reports_of_hangs(connection: &Connection, project: i64, count: i64) -> Result<Vec<Report>> {
+    // Of each issue no more are looked at than are wanted: there may be a million.
+    let sql = format!("SELECT id FROM issue WHERE {HANGS} ORDER BY last DESC LIMIT ?2");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let issues = statement.query_map([project, count], |row| row.get(0))?;
+    let issues: Vec<i64> = issues.collect::<rusqlite::Result<_>>()?;
+    let mut latest = Vec::new();
+    for issue in issues {
+        latest.extend(reports_of(connection, issue, count)?);
+    }
+    latest.sort_by(|one, other| {
+        other.received.cmp(&one.received).then_with(|| other.event_id.cmp(&one.event_id))
+    });
+    latest.truncate(usize::try_from(count).unwrap_or_default());
+    Ok(latest)
 }
 
 /// Reports of a project that belong to no issue: nothing tells their bug, nobody can read them, or they still wait.

@@ -34,6 +34,45 @@ pub(super) fn stacks(session: &Session, project: &Project, issue: &Issue, icicle
     )
 }
 
+/// The page of all hangs: where main threads stood, whichever the issue.
+pub(super) fn hangs(session: &Session, project: &Project, issues: &[Issue], icicle: &Icicle) -> Markup {
+    let base = format!("/projects/{}", project.slug);
+    page(
+        "Hangs",
+        Some(session),
+        Some(project),
+        &html! {
+            h1.plain { "Hangs of " (text(&project.name)) }
+            @if issues.is_empty() {
+                p { "There are none: no report says that an app did not answer." }
+            } @else {
+                table {
+                    tr { th { "issue" } th { "reports" } }
+                    @for issue in issues {
+                        tr {
+                            td { a href=(format!("{base}/issues/{}", issue.id)) { (text(&issue.title)) } }
+                            td.number { (issue.count) }
+                        }
+                    }
+                }
+                h2 { "Where they stood" }
+                @if icicle.reports == 0 {
+                    p { "No report of them that is kept has a stack." }
+                } @else {
+                    p {
+                        "Where the main thread stood is on top, who called is below. "
+                        @if icicle.reports == 1 { "One report has been read." }
+                        @else { "The latest " (icicle.reports) " reports of all hangs have been read." }
+                        " A box is as wide as the share of these reports that have it."
+                        @if icicle.is_cut { " Stacks are cut where they are deep, or differ too much." }
+                    }
+                    div.scroll { (boxes(&icicle.roots, icicle.reports, "icicle")) }
+                }
+            }
+        },
+    )
+}
+
 fn boxes(nodes: &[Node], of: u64, class: &str) -> Markup {
     let rest = of.saturating_sub(nodes.iter().map(|node| node.count).sum());
     html! {

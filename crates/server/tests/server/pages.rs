@@ -163,3 +163,64 @@ fn an_administrator_makes_projects_keys_and_tokens_on_pages() {
     assert_eq!(log_in(token).status, 403);
     assert_eq!(server.page(&member, "/projects/weather").status, 303, "its sessions end with it");
 }
+
+impl Running {
+    /// Sends files by the form of the page for uploads.
+    fn send_form(&self, cookie: &str, key: &str, files: &[(&str, &[u8])]) -> Answer {
+        let mut body = format!("--XX\r\nContent-Disposition: form-data; name=\"form_key\"\r\n\r\n{key}\r\n")
+            .into_bytes();
+        for (name, bytes) in files {
+            let head = format!(
+                "--XX\r\nContent-Disposition: form-data; name=\"files\"; filename=\"{name}\"\r\n\r\n"
+            );
+            body.extend([head.as_bytes(), bytes, b"\r\n"].concat());
+        }
+        body.extend(b"--XX--\r\n");
+        let headers = [("Cookie", cookie), ("Content-Type", "multipart/form-data; boundary=XX")];
+        self.post("/projects/default/upload", &headers, &body)
+    }
+}
+
+#[test]
+fn files_of_a_form_are_symbols_reports_or_neither() {
+    let server = Running::start();
+    let sample = |path: &str| std::fs::read(fixtures().join("sample").join(path)).unwrap();
+    let dsym = sample("symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather");
+    let report = sample("reports/null-member.ips");
+    let cookie = server.log_in();
+    let page = server.page(&cookie, "/projects/default/upload").text();
+    let key = form_key(&page).to_owned();
+    assert!(page.contains("type=\"file\"") && page.contains("multiple"), "{page}");
+    assert_eq!(server.send_form("", &key, &[("a", &report)]).status, 303, "nobody");
+    assert_eq!(server.send_form(&cookie, "guess", &[("a", &report)]).status, 403);
+    assert_eq!(server.send_form(&cookie, &key, &[]).status, 400);
+    let files: [(&str, &[u8]); 4] =
+        [("<b>.ips", &report), ("Weather", &dsym), ("cat.png", b"\x89PNG\r\n\x1a\n"), ("empty", b"")];
+    let done = server.send_form(&cookie, &key, &files);
+    let text = done.text();
+    assert_eq!(done.status, 200, "{text}");
+    assert!(text.contains("&lt;b&gt;.ips") && text.contains("a report: "), "{text}");
+    assert!(text.contains("Weather arm64 "), "the image is named: {text}");
+    assert_eq!(text.matches("neither symbols nor a report").count(), 2, "{text}");
+    server.settle();
+    let issues = server.page(&cookie, "/projects/default").text();
+    assert!(issues.contains("Null pointer access"), "{issues}");
+    let link = text.split("href=\"").find(|part| part.starts_with("/projects/default/reports/")).unwrap();
+    let report = server.page(&cookie, link.split('"').next().unwrap()).text();
+    assert!(report.contains("read at 0x10") && report.contains("Forecast"), "with names: {report}");
+}
+
+#[test]
+fn hangs_are_one_picture() {
+    let server = Running::start();
+    let cookie = server.log_in();
+    assert!(server.page(&cookie, "/projects/default/hangs").text().contains("There are none"));
+    for name in ["watchdog", "null-member"] {
+        let report = std::fs::read(fixtures().join(format!("sample/reports/{name}.ips"))).unwrap();
+        assert_eq!(server.send("/api/1/reports/", &report).status, 200);
+    }
+    server.settle();
+    let page = server.page(&cookie, "/projects/default/hangs").text();
+    assert!(page.contains("<ul class=\"icicle\">") && page.contains("One report has been read"), "{page}");
+    assert!(!page.contains("Null pointer"), "a crash is no hang: {page}");
+}
