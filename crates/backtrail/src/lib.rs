@@ -41,7 +41,7 @@ pub use backtrail_core::{
 pub use backtrail_demangle as demangle;
 pub use backtrail_diagnose::{
     Added, Attribution, Blamed, Explanation, Group, GroupRef, Groups, Joined, Layer, OwnerRule, Rules,
-    RulesError, RulesErrorKind, blamed, is_system, telling_stack,
+    RulesError, RulesErrorKind, blamed, is_crash, is_system, telling_stack,
 };
 pub use backtrail_hang as hang;
 pub use backtrail_model::{

@@ -165,13 +165,10 @@ impl RateTable {
             return;
         }
         let attribution = &analysis.attribution;
-        let word = attribution.verdict.as_str();
-        let owner =
-            attribution.name.as_ref().map_or_else(|| word.to_owned(), |name| format!("{word} {name}"));
         let report = &analysis.report;
         let version = report.process.version.as_deref().unwrap_or_default();
         let os = report.os.as_deref().unwrap_or_default();
-        self.count(owner, attribution.version.clone(), version, os);
+        self.count(attribution.owner(), attribution.version.clone(), version, os);
     }
 
     fn count(&mut self, owner: String, owner_version: Option<String>, version: &str, os: &str) {

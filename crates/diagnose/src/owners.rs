@@ -7,7 +7,7 @@
 mod directory;
 mod object_file;
 
-use crate::names::image_name;
+use crate::names::{image_name, image_of};
 use crate::rules::{Code, Rules};
 use crate::suspect::owner_of;
 use backtrail_core::Confidence;
@@ -176,10 +176,14 @@ fn by_image(report: &Report, frame: &Frame) -> Owner {
         OwnerKind::App => name.or_else(|| report.process.name.clone()),
         _ => name,
     };
+    // Reports print a bundle's version as "2.1 - 340", with its build behind it.
+    let image =
+        image_of(report, frame).filter(|_| ownership.owner == OwnerKind::Sdk && frame.language.is_none());
+    let version = image.and_then(|image| image.version.as_deref()?.split(" - ").next()).map(str::to_owned);
     Owner {
         kind: ownership.owner,
         name,
-        version: None,
+        version,
         confidence: ownership.confidence,
         how: ownership.how.into(),
         file: None,

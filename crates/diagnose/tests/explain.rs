@@ -71,6 +71,19 @@ fn exceptions_pointers_guards_and_limits() {
 }
 
 #[test]
+fn a_librarys_image_tells_its_version() {
+    let path = workspace_root().join("fixtures/sample/reports/sdk-exception.ips");
+    let report = parse(&std::fs::read(path).unwrap(), &Limits::default()).unwrap();
+    let version = |report: &Report| attribute(report, &explain(report)).version;
+    assert_eq!(version(&report), Some("2.1".to_owned()), "the build behind it is none");
+    let mut other = report;
+    for image in &mut other.process.images {
+        image.version = None;
+    }
+    assert_eq!(version(&other), None);
+}
+
+#[test]
 fn the_samples_verdicts_are_those_that_its_source_tells() {
     let sample = workspace_root().join("fixtures/sample");
     let expected = std::fs::read(sample.join("expected.json")).unwrap();

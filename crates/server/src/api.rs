@@ -4,6 +4,7 @@ use crate::analyses::{self, analysis};
 use crate::health;
 use crate::http::{self, Refused, blocking};
 use crate::icicle::MAX_REPORTS;
+use crate::owners::{self, Counted};
 use crate::projects::{self, Project, Scope};
 use crate::state::{App, State};
 use crate::time::{DAY, rfc3339};
@@ -30,6 +31,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/projects/{project}/reports/{report}/raw", get(raw_report))
         .route("/api/v1/projects/{project}/missing", get(missing))
         .route("/api/v1/projects/{project}/releases", get(releases))
+        .route("/api/v1/projects/{project}/owners", get(all_owners))
         .route("/metrics", get(metrics))
 }
 
@@ -322,6 +324,44 @@ async fn releases(
             })
         });
         Ok(http::json(&json!({ "days": health::DAYS, "releases": rows.collect::<Vec<_>>() })))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct AskedOwner {
+    owner: Option<String>,
+}
+
+async fn all_owners(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    Query(asked): Query<AskedOwner>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    of_project(&app, project, headers, query, move |app, project| {
+        let list = |of: &str, rows: &[Counted]| -> Vec<Value> {
+            let row = |row: &Counted| {
+                json!({ (of): row.name, "crashes": row.crashes, "reports": row.reports,
+                    "sessions": row.sessions, "rate": row.rate })
+            };
+            rows.iter().map(row).collect()
+        };
+        let Some(name) = &asked.owner else {
+            let rows = app.database.read(|connection| owners::owners(connection, project.id))?;
+            return Ok(http::json(&json!({ "days": health::DAYS, "owners": list("owner", &rows) })));
+        };
+        let found = app.database.read(|connection| {
+            let Some(owner) = owners::owner(connection, project.id, name)? else { return Ok(None) };
+            Ok(Some((owner, views::issues_of_owner(connection, project.id, name)?)))
+        })?;
+        let (owner, issues) = found.ok_or_else(Refused::not_found)?;
+        Ok(http::json(&json!({
+            "days": health::DAYS, "owner": name, "versions": list("version", &owner.versions),
+            "apps": list("app", &owner.apps), "releases": list("release", &owner.releases),
+            "issues": issues.iter().map(issue_json).collect::<Vec<_>>(),
+        })))
     })
     .await
 }

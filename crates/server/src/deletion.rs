@@ -1,6 +1,6 @@
 //! Deletion of reports that somebody asks for: of one by its id, or of all that have a text in them, a user's or a device's id say.
 //!
-//! Bytes go, and what was read from them; the row stays with its release, system and day, so that counts stay what they were.
+//! Bytes go, and what was read from them; the row stays with its release, system, day, app and owner, so that counts stay what they were.
 
 use crate::admin;
 use crate::database::Result;

@@ -214,7 +214,9 @@ fn report(row: &Row<'_>) -> rusqlite::Result<Value> {
         "state": text(row, "state")?, "problem": text(row, "problem")?, "issue": number(row, "issue")?,
         "stated_release": text(row, "stated_release")?, "release": text(row, "release")?,
         "os": text(row, "os")?, "device": text(row, "device")?, "title": text(row, "title")?,
-        "happened": text(row, "happened")?, "incomplete": row.get::<_, bool>("incomplete")?,
+        "happened": text(row, "happened")?, "owner": text(row, "owner")?,
+        "owner_version": text(row, "owner_version")?, "app": text(row, "app")?,
+        "crashed": row.get::<_, Option<bool>>("crashed")?, "incomplete": row.get::<_, bool>("incomplete")?,
         "removed": time(row, "dropped")? }))
 }
 

@@ -2,6 +2,7 @@
 //! counts equal rows at every moment.
 
 use crate::database::Result;
+use crate::owners::{self, Part};
 use crate::time::{DAY, now};
 use crate::webhooks::{self, Event};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -13,7 +14,8 @@ pub(crate) struct Facts {
     pub(crate) keys: Option<(String, Option<String>)>,
     pub(crate) title: String,
     pub(crate) kind: String,
-    pub(crate) owner: String,
+    /// Whose code it is, and in which app.
+    pub(crate) part: Part,
     pub(crate) why: String,
     pub(crate) release: String,
     pub(crate) os: String,
@@ -35,7 +37,7 @@ pub(crate) struct Which {
 
 /// Writes down what a report is, and counts it: once, however often it is worked.
 pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Result<()> {
-    let before = uncount(connection, which.id)?;
+    let before = uncount(connection, which.project, which.id)?;
     let issue = match &facts.keys {
         Some((key, symbol_key)) => Some(place(connection, which, key, symbol_key.as_deref(), facts)?),
         None => None,
@@ -47,7 +49,7 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
     connection
         .prepare_cached(
             "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
-             happened = ?8, incomplete = ?9 WHERE id = ?1",
+             happened = ?8, incomplete = ?9, owner = ?10, owner_version = ?11, app = ?12, crashed = ?13 WHERE id = ?1",
         )?
         .execute(params![
             which.id,
@@ -58,7 +60,11 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             facts.device,
             facts.title,
             facts.happened,
-            facts.incomplete
+            facts.incomplete,
+            facts.part.owner,
+            facts.part.version,
+            facts.part.app,
+            facts.part.crashed
         ])?;
     connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([which.id])?;
     for (image_id, name, arch) in &facts.missing {
@@ -78,6 +84,7 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             }
         }
         add_to_day(connection, issue, which.day, &facts.release, &facts.os, 1)?;
+        owners::count(connection, which.project, which.day, &facts.release, &facts.part, 1)?;
         if before.is_none() && spikes(connection, issue, which)? {
             webhooks::tell(connection, which.project, issue, Event::Spike, &facts.release)?;
         }
@@ -114,7 +121,7 @@ fn follow(connection: &Connection, project: i64, before: i64, issue: i64) -> Res
 }
 
 /// Takes back what was counted of a report, and returns the issue that it was of.
-fn uncount(connection: &Connection, report: i64) -> Result<Option<i64>> {
+fn uncount(connection: &Connection, project: i64, report: i64) -> Result<Option<i64>> {
     let mut statement = connection
         .prepare_cached("SELECT issue, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL")?;
     let counted: Option<(i64, i64, String, String)> = statement
@@ -122,6 +129,9 @@ fn uncount(connection: &Connection, report: i64) -> Result<Option<i64>> {
         .optional()?;
     let Some((issue, day, release, os)) = counted else { return Ok(None) };
     add_to_day(connection, issue, day, &release, &os, -1)?;
+    if let Some(part) = owners::of_report(connection, report)? {
+        owners::count(connection, project, day, &release, &part, -1)?;
+    }
     connection.prepare_cached("UPDATE issue SET count = count - 1 WHERE id = ?1")?.execute([issue])?;
     connection.prepare_cached("UPDATE report SET issue = NULL WHERE id = ?1")?.execute([report])?;
     Ok(Some(issue))
@@ -231,7 +241,7 @@ fn place(
                 .prepare_cached(
                     "UPDATE issue SET has_names = 1, name = ?2, title = ?3, kind = ?4, owner = ?5, why = ?6 WHERE id = ?1",
                 )?
-                .execute(params![issue, symbol_key, facts.title, facts.kind, facts.owner, facts.why])?;
+                .execute(params![issue, symbol_key, facts.title, facts.kind, facts.part.owner, facts.why])?;
             Ok(issue)
         }
         (None, None) => make(connection, which, key, Some(symbol_key), facts),
@@ -275,7 +285,7 @@ fn make(
             symbol_key.unwrap_or(key),
             facts.title,
             facts.kind,
-            facts.owner,
+            facts.part.owner,
             facts.why,
             symbol_key.is_some(),
             which.received
@@ -344,6 +354,7 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
              WHERE missing.project = missing_image.project AND missing.image_id = missing_image.image_id))",
             "images that other numbers of reports wait for than is counted",
         ),
+        (owners::FAULTS, "counts of owners that are not those of their reports"),
         (
             "SELECT count(*) FROM blob WHERE packed IS NOT NULL \
              AND (refs = 0 OR NOT EXISTS (SELECT 1 FROM packed WHERE packed.id = blob.packed))",

@@ -26,6 +26,7 @@ mod icicle;
 mod intake;
 mod issues;
 mod objects;
+mod owners;
 mod pages;
 mod projects;
 mod queue;

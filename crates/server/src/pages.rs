@@ -2,6 +2,7 @@
 
 mod administration;
 mod lists;
+mod owners;
 mod page;
 mod stacks;
 mod uploads;
@@ -36,6 +37,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/reports/{report}", get(report))
         .route("/projects/{project}/reports/{report}/raw", get(raw_report))
         .route("/projects/{project}/hangs", get(hangs))
+        .route("/projects/{project}/owners", get(owners::show))
         .route("/projects/{project}/missing", get(missing))
         .route("/projects/{project}/releases", get(releases))
         .route("/projects/{project}/apart", get(apart))
@@ -99,16 +101,20 @@ fn problem(refused: &Refused) -> Response {
 
 fn ask_to_log_in(uri: &Uri) -> Response {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let next: String = path.bytes().fold(String::new(), |mut next, byte| {
+    see(&format!("/login?next={}", in_query(path)))
+}
+
+/// A text as the value of a query.
+fn in_query(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut value, byte| {
         use std::fmt::Write as _;
         let _ = if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
-            write!(next, "{}", char::from(byte))
+            write!(value, "{}", char::from(byte))
         } else {
-            write!(next, "%{byte:02X}")
+            write!(value, "%{byte:02X}")
         };
-        next
-    });
-    see(&format!("/login?next={next}"))
+        value
+    })
 }
 
 #[derive(Deserialize)]

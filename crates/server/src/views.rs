@@ -229,14 +229,25 @@ fn reports_of(connection: &Connection, issue: i64, count: i64) -> Result<Vec<Rep
 const HANGS: &str =
     "project = ?1 AND merged_into IS NULL AND count > 0 AND (kind = 'hang' OR kind LIKE 'hang %')";
 
-/// Hangs that are shown.
-const MAX_HANGS: i64 = 20;
+/// Issues with the most reports that are shown of one sort.
+const MOST: i64 = 20;
 
 /// The issues of a project that are hangs, those with the most reports first.
 pub(crate) fn hangs(connection: &Connection, project: i64) -> Result<Vec<Issue>> {
     let sql = format!("SELECT {ISSUE} FROM issue WHERE {HANGS} ORDER BY count DESC, id DESC LIMIT ?2");
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([project, MAX_HANGS], issue_of)?;
+    let rows = statement.query_map([project, MOST], issue_of)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The issues of an owner, those with the most reports first.
+pub(crate) fn issues_of_owner(connection: &Connection, project: i64, owner: &str) -> Result<Vec<Issue>> {
+    let sql = format!(
+        "SELECT {ISSUE} FROM issue WHERE project = ?1 AND merged_into IS NULL AND count > 0 AND owner = ?2 \
+         ORDER BY count DESC, id DESC LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![project, owner, MOST], issue_of)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

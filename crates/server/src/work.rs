@@ -3,10 +3,11 @@
 use crate::analyses;
 use crate::database::Result;
 use crate::issues::{self, Facts, Which};
+use crate::owners::{Part, UNKNOWN};
 use crate::queue::{self, Leased};
 use crate::state::{App, State};
 use crate::time::{day, now};
-use backtrail::{Analysis, AnalysisError, Grouped, Image, Limits, SymbolStatus};
+use backtrail::{Analysis, AnalysisError, Grouped, Image, Limits, SymbolStatus, is_crash};
 use rusqlite::Connection;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -166,18 +167,21 @@ fn facts(analysis: &Analysis, stated_release: Option<&str>) -> Facts {
         Some(group) => group.title(&analysis.explanation),
         None => analysis.explanation.title.clone(),
     };
-    let owner = match &analysis.attribution.name {
-        Some(name) => format!("{} {name}", analysis.attribution.verdict.as_str()),
-        None => analysis.attribution.verdict.as_str().to_owned(),
+    let process = &report.process;
+    let app = process.identifier.as_deref().or(process.name.as_deref()).unwrap_or(UNKNOWN);
+    let part = Part {
+        owner: shortened(&analysis.attribution.owner()),
+        version: shortened(analysis.attribution.version.as_deref().unwrap_or(UNKNOWN)),
+        app: shortened(app),
+        crashed: is_crash(report),
     };
-    let release = report.process.version.as_deref().or(stated_release).unwrap_or("unknown");
-    let images =
-        std::iter::once(&report.process).chain(&report.processes).flat_map(|process| &process.images);
+    let release = process.version.as_deref().or(stated_release).unwrap_or("unknown");
+    let images = std::iter::once(process).chain(&report.processes).flat_map(|process| &process.images);
     Facts {
         keys: group.map(|group| (group.key.clone(), group.symbol_key.clone())),
         title: shortened(&title),
         kind: group.map(|group| shortened(&group.kind)).unwrap_or_default(),
-        owner: shortened(&owner),
+        part,
         why: group.map(|group| group.why.join("\n")).unwrap_or_default(),
         release: shortened(release),
         os: shortened(report.os.as_deref().unwrap_or("unknown")),

@@ -119,10 +119,9 @@ impl GroupTable {
         // Names say more than places do.
         let is_better = row.symbol_keys.is_empty() && group.symbol_key.is_some();
         if row.count == 1 || is_better {
-            let owner = owner_of;
             let analysis = grouped.analysis();
             row.title = group.title(&analysis.explanation);
-            row.owner = owner(&analysis);
+            row.owner = analysis.attribution.owner();
             row.example = example;
             row.id = group.symbol_key.clone().unwrap_or_else(|| group.key.clone());
             row.kind.clone_from(&group.kind);
@@ -282,14 +281,6 @@ impl GroupRow {
 fn count(counted: &mut BTreeMap<String, u64>, name: &str, times: u64) {
     let is_room = counted.len() < MAX_COUNTED || counted.contains_key(name);
     *counted.entry(if is_room { name } else { OTHERS }.to_owned()).or_default() += times;
-}
-
-fn owner_of(analysis: &crate::Analysis) -> String {
-    let word = analysis.attribution.verdict.as_str();
-    match &analysis.attribution.name {
-        Some(name) => format!("{word} {name}"),
-        None => word.to_owned(),
-    }
 }
 
 #[cfg(test)]

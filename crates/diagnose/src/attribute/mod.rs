@@ -40,6 +40,14 @@ pub struct Attribution {
     pub evidence: Vec<String>,
 }
 
+impl Attribution {
+    /// Whose code it is by one text, for counting: the verdict and the name, `sdk Foo` say.
+    pub fn owner(&self) -> String {
+        let word = self.verdict.as_str();
+        self.name.as_ref().map_or_else(|| word.to_owned(), |name| format!("{word} {name}"))
+    }
+}
+
 /// One layer of a stack: a frame and whose it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layer {

@@ -249,8 +249,23 @@ pub(super) fn report(
     )
 }
 
+/// Issues with their counts.
+pub(super) fn issue_table(base: &str, issues: &[Issue]) -> Markup {
+    html! {
+        table {
+            tr { th { "issue" } th { "reports" } }
+            @for issue in issues {
+                tr {
+                    td { a href=(format!("{base}/issues/{}", issue.id)) { (text(&issue.title)) } }
+                    td.number { (issue.count) }
+                }
+            }
+        }
+    }
+}
+
 /// Per cent with as many digits as tell good releases apart.
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     format!("{:.2} %", part * 100.0)
 }
 

@@ -38,6 +38,7 @@ pub(super) fn page(
                         @let base = format!("/projects/{}", project.slug);
                         a href=(base) { (text(&project.name)) }
                         a href=(format!("{base}/releases")) { "Releases" }
+                        a href=(format!("{base}/owners")) { "Owners" }
                         a href=(format!("{base}/hangs")) { "Hangs" }
                         a href=(format!("{base}/missing")) { "Missing symbols" }
                         a href=(format!("{base}/apart")) { "Without an issue" }

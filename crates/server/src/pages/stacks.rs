@@ -1,5 +1,6 @@
 //! The stacks of an issue as a picture: boxes as wide as the share of reports that have them.
 
+use super::lists::issue_table;
 use super::page::{page, text};
 use crate::icicle::{Icicle, Node};
 use crate::projects::Project;
@@ -46,15 +47,7 @@ pub(super) fn hangs(session: &Session, project: &Project, issues: &[Issue], icic
             @if issues.is_empty() {
                 p { "There are none: no report says that an app did not answer." }
             } @else {
-                table {
-                    tr { th { "issue" } th { "reports" } }
-                    @for issue in issues {
-                        tr {
-                            td { a href=(format!("{base}/issues/{}", issue.id)) { (text(&issue.title)) } }
-                            td.number { (issue.count) }
-                        }
-                    }
-                }
+                (issue_table(&base, issues))
                 h2 { "Where they stood" }
                 @if icicle.reports == 0 {
                     p { "No report of them that is kept has a stack." }

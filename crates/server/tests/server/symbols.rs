@@ -22,7 +22,7 @@ impl Running {
         request(self.address, "PUT", &path, &[("Authorization", &bearer)], body)
     }
 
-    fn upload(&self, name: &str, body: &[u8]) -> Value {
+    pub(crate) fn upload(&self, name: &str, body: &[u8]) -> Value {
         let answer = self.put(name, &self.token, body);
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()

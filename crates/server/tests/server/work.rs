@@ -224,3 +224,69 @@ fn issues_are_found_by_words() {
     let answer = server.get(&format!("/api/v1/projects/1/issues?text={long}"));
     assert!(answer.status < 500, "{}", answer.status);
 }
+
+#[test]
+fn owners_have_versions_apps_and_rates() {
+    let mut server = Running::start();
+    assert_eq!(server.get("/api/v1/projects/1/owners").json()["owners"], json!([]));
+    assert_eq!(server.get("/api/v1/projects/1/owners?owner=sdk%20Telemetry").status, 404);
+    let exception = String::from_utf8(sample("sdk-exception.ips")).unwrap();
+    let older = exception.replacen(
+        "telemetry\",\"CFBundleShortVersionString\":\"2.1\"",
+        "telemetry\",\"CFBundleShortVersionString\":\"2.0<b>\"",
+        1,
+    );
+    assert_ne!(exception, older);
+    let release = "2.1 (340)";
+    let sessions = format!(
+        "{{}}\n{{\"type\":\"sessions\"}}\n{{\"aggregates\":[{{\"started\":\"2026-01-01T00:00:00Z\",\"exited\":8}}],\
+         \"attrs\":{{\"release\":\"{release}\"}}}}\n"
+    );
+    assert_eq!(server.send("/api/1/envelope/", sessions.as_bytes()).status, 200);
+    for report in
+        [exception.as_bytes(), older.as_bytes(), &sample("null-member.ips"), &sample("watchdog.ips")]
+    {
+        assert_eq!(server.send("/api/1/reports/", report).status, 200);
+    }
+    let caught = json!({ "event_id": "9ec79c33ec9942ab8353589fcb2e04dc", "platform": "python", "exception": { "values": [{
+        "type": "ValueError", "value": "v", "mechanism": { "type": "generic", "handled": true },
+        "stacktrace": { "frames": [{ "function": "load", "module": "shop.cart", "filename": "cart.py", "lineno": 7, "in_app": true }] }
+    }] } });
+    assert_eq!(server.send("/api/1/store/", caught.to_string().as_bytes()).status, 200);
+    server.settle();
+    let all = server.get("/api/v1/projects/1/owners").json();
+    let owner = |name: &str| {
+        let owners = all["owners"].as_array().unwrap();
+        owners.iter().find(|owner| owner["owner"] == name).unwrap_or_else(|| panic!("{all:#}")).clone()
+    };
+    let (sdk, app) = (owner("sdk Telemetry"), owner("app Weather"));
+    assert_eq!((&sdk["crashes"], &sdk["reports"]), (&json!(2), &json!(2)), "{all:#}");
+    assert_eq!((&app["crashes"], &app["reports"]), (&json!(2), &json!(2)), "{all:#}");
+    let caught = all["owners"].as_array().unwrap().iter().map(|owner| (&owner["crashes"], &owner["reports"]));
+    assert_eq!(caught.last(), Some((&json!(0), &json!(1))), "what was caught is no crash: {all:#}");
+    assert_eq!((&sdk["sessions"], &sdk["rate"]["value"]), (&json!(8), &json!(0.25)), "{all:#}");
+    let path = "/api/v1/projects/1/owners?owner=sdk%20Telemetry";
+    let one = server.get(path).json();
+    let counts = |list: &str| -> Vec<(String, u64)> {
+        let rows = one[list].as_array().unwrap().iter();
+        let of = list.strip_suffix('s').unwrap();
+        rows.map(|row| (row[of].as_str().unwrap().to_owned(), row["crashes"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(counts("versions"), [("2.0<b>".to_owned(), 1), ("2.1".to_owned(), 1)]);
+    assert_eq!(counts("apps"), [("com.example.weather".to_owned(), 2)]);
+    assert_eq!(counts("releases"), [(release.to_owned(), 2)]);
+    assert_eq!(one["releases"][0]["rate"]["value"], json!(0.25));
+    assert_eq!(one["issues"].as_array().unwrap().len(), 1, "{one:#}");
+    let cookie = server.log_in();
+    let page = server.page(&cookie, "/projects/default/owners").text();
+    assert!(page.contains("owners?owner=sdk%20Telemetry") && page.contains("25.00 %"), "{page}");
+    let page = server.page(&cookie, "/projects/default/owners?owner=sdk%20Telemetry").text();
+    assert!(page.contains("2.0&lt;b&gt;") && page.contains("com.example.weather"), "{page}");
+    // What is worked again is counted as it was found last, and once.
+    let dsym = fixtures().join("sample/symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather");
+    server.upload("Weather", &std::fs::read(dsym).unwrap());
+    server.settle();
+    assert_eq!(server.get(path).json()["apps"], one["apps"]);
+    server.restart();
+    assert_eq!(server.check(), Vec::<String>::new());
+}
