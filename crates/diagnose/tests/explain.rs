@@ -74,7 +74,7 @@ fn exceptions_pointers_guards_and_limits() {
 fn a_librarys_image_tells_its_version() {
     let path = workspace_root().join("fixtures/sample/reports/sdk-exception.ips");
     let report = parse(&std::fs::read(path).unwrap(), &Limits::default()).unwrap();
-    let version = |report: &Report| attribute(report, &explain(report)).version;
+    let version = |report: &_| attribute(report, &explain(report)).version;
     assert_eq!(version(&report), Some("2.1".to_owned()), "the build behind it is none");
     let mut other = report;
     for image in &mut other.process.images {

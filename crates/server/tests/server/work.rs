@@ -262,8 +262,9 @@ fn owners_have_versions_apps_and_rates() {
     let (sdk, app) = (owner("sdk Telemetry"), owner("app Weather"));
     assert_eq!((&sdk["crashes"], &sdk["reports"]), (&json!(2), &json!(2)), "{all:#}");
     assert_eq!((&app["crashes"], &app["reports"]), (&json!(2), &json!(2)), "{all:#}");
-    let caught = all["owners"].as_array().unwrap().iter().map(|owner| (&owner["crashes"], &owner["reports"]));
-    assert_eq!(caught.last(), Some((&json!(0), &json!(1))), "what was caught is no crash: {all:#}");
+    let mut caught =
+        all["owners"].as_array().unwrap().iter().map(|owner| (&owner["crashes"], &owner["reports"]));
+    assert_eq!(caught.next_back(), Some((&json!(0), &json!(1))), "what was caught is no crash: {all:#}");
     assert_eq!((&sdk["sessions"], &sdk["rate"]["value"]), (&json!(8), &json!(0.25)), "{all:#}");
     let path = "/api/v1/projects/1/owners?owner=sdk%20Telemetry";
     let one = server.get(path).json();
