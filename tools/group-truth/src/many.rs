@@ -74,10 +74,11 @@ impl Many<'_> {
         let seconds = began.elapsed().as_secs_f64();
         let json: Value = serde_json::from_slice(&output.stdout)
             .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
-        let of = |group: &Value| Some((group["id"].as_str()?.to_owned(), group["count"].as_u64()?));
-        let mut groups: BTreeMap<_, _> =
-            json["groups"].as_array().into_iter().flatten().filter_map(of).collect();
-        groups.insert("apart".to_owned(), json["apart"]["count"].as_u64().unwrap_or_default());
+        let count = |group: &Value| group.get("count").and_then(Value::as_u64);
+        let of = |group: &Value| Some((group.get("id")?.as_str()?.to_owned(), count(group)?));
+        let listed = json.get("groups").and_then(Value::as_array);
+        let mut groups: BTreeMap<_, _> = listed.into_iter().flatten().filter_map(of).collect();
+        groups.insert("apart".to_owned(), json.get("apart").and_then(count).unwrap_or_default());
         Ok((groups, seconds))
     }
 }
@@ -100,7 +101,7 @@ const PAGE: u64 = 0x4000;
 
 /// The report as another device sends it: another incident, another time, all images at other addresses.
 fn variant(original: &str, number: usize) -> String {
-    let slide = (number as u64 * 2_654_435_761 >> 7) % 4096 * PAGE;
+    let slide = ((number as u64 * 2_654_435_761) >> 7) % 4096 * PAGE;
     let mut text =
         if original.starts_with('{') { slid_json(original, slide) } else { slid_text(original, slide) };
     for key in ["Incident Identifier: ", "\"incident_id\": \"", "\"incident\": \""] {
