@@ -9,7 +9,7 @@ mod object_file;
 
 use crate::names::{image_name, image_of};
 use crate::rules::{Code, Rules};
-use crate::suspect::owner_of;
+use crate::suspect::{is_script, owner_of};
 use backtrail_core::Confidence;
 use backtrail_model::{Frame, Owner, OwnerKind, Report};
 use std::borrow::Cow;
@@ -172,7 +172,9 @@ fn by_image(report: &Report, frame: &Frame) -> Owner {
     let name = image_name(report, frame).map(str::to_owned);
     // A class belongs to no file; the app is named by its package.
     let name = match ownership.owner {
-        OwnerKind::App if frame.language.is_some() => report.process.identifier.clone(),
+        OwnerKind::App if frame.language.is_some() && !is_script(report, frame) => {
+            report.process.identifier.clone()
+        }
         OwnerKind::App => name.or_else(|| report.process.name.clone()),
         _ => name,
     };

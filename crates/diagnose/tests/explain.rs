@@ -84,6 +84,17 @@ fn a_librarys_image_tells_its_version() {
 }
 
 #[test]
+fn react_natives_exceptions_are_told_by_their_javascript() {
+    expect(
+        "react-native.crash",
+        "Uncaught RCTFatalException: Unhandled JS Exception: TypeError: undefined is not an object (evaluating 'e.items.length')",
+        OwnerKind::App,
+        Some("Demo"),
+        &["It was thrown in `renderCart`", "source map"],
+    );
+}
+
+#[test]
 fn the_samples_verdicts_are_those_that_its_source_tells() {
     let sample = workspace_root().join("fixtures/sample");
     let expected = std::fs::read(sample.join("expected.json")).unwrap();

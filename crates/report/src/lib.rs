@@ -52,6 +52,7 @@ mod sentry;
 mod stack;
 mod swift_backtrace;
 mod text;
+mod thrown_script;
 
 pub use detect::{Detected, detect};
 pub use documents::{Document, documents};

@@ -4,7 +4,7 @@ use crate::detect::BYTE_ORDER_MARK;
 use crate::{
     Detected, Error, ErrorKind, Limits, android, apple_ips, apple_text, bugsnag, call_tree, crashlytics,
     detect, exception_log, jetsam_text, kscrash, metrickit, panic_text, plcrash, runtimes, sentry,
-    swift_backtrace,
+    swift_backtrace, thrown_script,
 };
 use backtrail_model::{Report, Section, Source};
 use std::ops::Range;
@@ -21,6 +21,14 @@ pub fn parse(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         let message = format!("expected at most {} bytes, found {}", limits.max_bytes, input.len());
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
+    let mut report = read(input, limits)?;
+    if report.source.is_apple() {
+        thrown_script::part(&mut report, limits);
+    }
+    Ok(report)
+}
+
+fn read(input: &[u8], limits: &Limits) -> Result<Report, Error> {
     match detect(input) {
         Detected::Empty => Err(Error::new(ErrorKind::Empty, "expected a crash report, found nothing")),
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),

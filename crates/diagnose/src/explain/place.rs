@@ -39,6 +39,7 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
         // A crash reporter's signal handler gives its own stack as that of an exception that it makes.
         .is_some_and(|backtrace| !backtrace.frames.iter().any(|frame| is_any_of(frame, &["_sigtramp"])));
     draft.place(match (thrown, suspect.position) {
+        (true, 0) => format!("It was thrown in {place}."),
         (true, _) => format!("It was thrown below {place}."),
         (false, 0) => format!("It happened in {place}."),
         (false, _) => format!("It happened below {place}."),

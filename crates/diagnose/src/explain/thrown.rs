@@ -33,11 +33,23 @@ pub(crate) fn parse_objc(text: &str) -> Option<Thrown> {
     let rest = ANNOUNCED.iter().rev().find_map(|words| text.split_once(words)).map(|(_, rest)| rest)?;
     let rest = rest.trim_start();
     let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
-    let (name, rest) = rest.get(1..)?.split_once(quote)?;
+    let rest = rest.get(1..)?;
+    let (name, rest) = in_full(rest, quote).or_else(|| rest.split_once(quote))?;
+    // React Native puts the message behind the name, too.
+    let name = name.split_once(": ").map_or(name, |(name, _)| name);
     if name.is_empty() || name.contains('\n') {
         return None;
     }
     Some(Thrown { name: name.to_owned(), reason: reason(rest) })
+}
+
+/// A name up to where the reason begins: it may hold quotes itself.
+fn in_full(rest: &str, quote: char) -> Option<(&str, &str)> {
+    let line = rest.lines().next()?;
+    let at = line.find("reason:")?;
+    let (before, reason) = rest.split_at_checked(at)?;
+    let name = before.trim_end().trim_end_matches(',').strip_suffix(quote)?;
+    Some((name, reason))
 }
 
 /// The quoted text behind `reason:`. It may hold quotes itself, so the last one ends it.
@@ -50,6 +62,8 @@ fn reason(rest: &str) -> Option<String> {
     // Older systems append the stack: `reason: '…'\n*** Call stack at first throw:`.
     let inner = inner.split_once("\n*** ").map_or(inner, |(inner, _)| inner);
     let inner = inner.rsplit_once(quote).map_or(inner, |(inner, _)| inner);
+    // React Native's has the stack of JavaScript behind it, which is one of the report's stacks.
+    let inner = inner.split_once(", stack:\n").map_or(inner, |(inner, _)| inner);
     Some(one_line(inner)).filter(|reason| !reason.is_empty() && reason != "(null)")
 }
 
@@ -60,7 +74,10 @@ pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
     let sections = report.sections.iter().map(|section| (&section.title, &section.text));
     let (_, text) = fields.chain(sections).find(|(key, _)| key.eq_ignore_ascii_case("exceptionReason"))?;
     let object: serde_json::Value = serde_json::from_str(text).ok()?;
-    let text = |key: &str| object.get(key).and_then(serde_json::Value::as_str).map(one_line);
+    let text = |key: &str| {
+        let text = object.get(key).and_then(serde_json::Value::as_str)?;
+        Some(one_line(text.split_once(", stack:\n").map_or(text, |(text, _)| text)))
+    };
     let name = ["name", "class", "exceptionName", "className"]
         .into_iter()
         .find_map(text)

@@ -11,7 +11,7 @@ pub(crate) mod skip;
 
 use crate::names::{base_name, cite, image_name, is_any_of};
 use backtrail_core::Trust;
-use backtrail_model::{Frame, Image, OwnerKind, Process, Report};
+use backtrail_model::{Frame, Image, Language, OwnerKind, Process, Report};
 use owner::Ownership;
 use paths::{INJECTED_PATHS, SYSTEM_PATHS, rule_for};
 use skip::{REPORTER_IMAGES, skip_reason};
@@ -25,11 +25,16 @@ pub(crate) fn kind_of(report: &Report, frame: &Frame) -> OwnerKind {
 pub(crate) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source.is_android_or_java() {
         android::owner_of(report, frame)
-    } else if report.source.is_runtimes() {
+    } else if report.source.is_runtimes() || is_script(report, frame) {
         runtimes::owner_of(report, frame)
     } else {
         owner::owner_of(report, frame)
     }
+}
+
+/// Whether the frame is one of JavaScript in a report of Apple's systems: React Native's, in an exception's reason.
+pub(crate) fn is_script(report: &Report, frame: &Frame) -> bool {
+    report.source.is_apple() && frame.language == Some(Language::JavaScript)
 }
 
 /// Deeper frames have no say: whatever lies there called half of the program.

@@ -1,0 +1,112 @@
+//! JavaScript's stack in the reason of an Objective-C exception: React Native ends an app by one where an error of JavaScript is
+//! not caught, and hands the stack over as a part of its reason. Seen in issues of apps:
+//! `reason: 'Unhandled JS Exception: …, stack:\no@296:290\n<unknown>@649:1211\n'`.
+
+use crate::Limits;
+use crate::json;
+use crate::runtimes::foreign_row;
+use backtrail_model::{Backtrace, Frame, Report};
+
+/// What the stack is called.
+const TITLE: &str = "JavaScript Backtrace";
+
+/// What React Native's reasons begin with.
+const UNHANDLED: &str = "Unhandled JS Exception: ";
+
+/// What ends the words of such a reason, before the stack.
+const STACK: &str = "stack:";
+
+/// Gives a stack of JavaScript in what a report says a stack of its own, the first: the exception that it stands in only carries it.
+pub(crate) fn part(report: &mut Report, limits: &Limits) {
+    let process = &report.process;
+    if process.threads.len() + process.backtraces.len() >= limits.max_threads {
+        return;
+    }
+    let said = report.app_info.iter().find_map(|info| stack(info.lines.iter().map(String::as_str)));
+    let stated = || stack(report.thrown.as_ref()?.reason.as_deref()?.lines());
+    let Some(found) = said.or_else(stated).or_else(|| of_member(report, limits)) else { return };
+    let frames: usize = report.process.frames_mut().count();
+    if frames + found.frames.len() <= limits.max_frames {
+        report.process.backtraces.insert(0, found);
+    }
+}
+
+/// The member `exceptionReason` of newer `.ips` reports, which is kept as it is.
+fn of_member(report: &Report, limits: &Limits) -> Option<Backtrace> {
+    let fields = report.fields.iter().map(|field| (&field.key, &field.value));
+    let sections = report.sections.iter().map(|section| (&section.title, &section.text));
+    let (_, text) = fields.chain(sections).find(|(key, _)| *key == "exceptionReason")?;
+    let object = json::read(text.as_bytes(), 0, limits).value?;
+    stack(object.get("composed_message")?.text()?.lines())
+}
+
+fn stack<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Backtrace> {
+    let mut lines = lines.map(str::trim).skip_while(|line| !is_head(line));
+    lines.next()?;
+    let rows = lines.map_while(|line| foreign_row(line.trim_end_matches(['\'', '"'])));
+    let number = |(index, frame)| Frame { index, ..frame };
+    let frames: Vec<Frame> = (0..).zip(rows).map(number).collect();
+    (!frames.is_empty()).then(|| Backtrace { title: TITLE.to_owned(), is_exception: true, frames })
+}
+
+fn is_head(line: &str) -> bool {
+    line.ends_with(STACK) && line.contains(UNHANDLED)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Limits, parse};
+
+    /// The title of the first stack, and its functions with their lines.
+    fn first(text: &str) -> Option<(String, Vec<(String, Option<u32>)>)> {
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        let stack = report.process.backtraces.first().filter(|stack| stack.is_exception)?;
+        let name = |frame: &backtrail_model::Frame| {
+            let symbol = frame.reported.as_ref().unwrap();
+            (symbol.name.clone(), symbol.line)
+        };
+        Some((stack.title.clone(), stack.frames.iter().map(name).collect()))
+    }
+
+    const REASON: &str = "*** Terminating app due to uncaught exception 'RCTFatalException: Unhandled JS Exception: x isn't a function', \
+        reason: 'Unhandled JS Exception: x isn't a function, stack:";
+
+    fn expected() -> Option<(String, Vec<(String, Option<u32>)>)> {
+        let names = vec![("o".to_owned(), Some(296)), ("<unknown>".to_owned(), Some(649))];
+        Some(("JavaScript Backtrace".to_owned(), names))
+    }
+
+    #[test]
+    fn in_apples_reports() {
+        let text = format!(
+            "Process: App [1]\nException Type: EXC_CRASH (SIGABRT)\nTriggered by Thread: 0\n\n\
+             Application Specific Information:\n{REASON}\no@296:290\n<unknown>@649:1211\n'\nabort() called\n\n\
+             Last Exception Backtrace:\n0   CoreFoundation 0x0000000180000010 0x180000000 + 16\n"
+        );
+        assert_eq!(first(&text), expected());
+        let body = |said: &str| {
+            format!(
+                "{{\"bug_type\":\"309\",\"os_version\":\"iPhone OS 17.4\"}}\n{{\"procName\":\"App\",\"threads\":[],{said}}}"
+            )
+        };
+        let rows = "\no@296:290\n<unknown>@649:1211\n'";
+        let asi = serde_json::json!({ "CoreFoundation": [format!("{REASON}{rows}")] });
+        assert_eq!(first(&body(&format!("\"asi\":{asi}"))), expected());
+        let member = serde_json::json!({ "name": "RCTFatalException", "composed_message":
+            "Unhandled JS Exception: x isn't a function, stack:\no@296:290\n<unknown>@649:1211" });
+        assert_eq!(first(&body(&format!("\"exceptionReason\":{member}"))), expected());
+    }
+
+    #[test]
+    fn what_is_no_stack_is_none() {
+        for said in
+            ["stack:\no@1:2", "Unhandled JS Exception: x, stack:\nno row", "Unhandled JS Exception: x"]
+        {
+            let asi = serde_json::json!([said]);
+            let text = format!(
+                "{{\"bug_type\":\"309\"}}\n{{\"procName\":\"App\",\"threads\":[],\"asi\":{{\"a\":{asi}}}}}"
+            );
+            assert_eq!(first(&text), None, "{said}");
+        }
+    }
+}
