@@ -58,22 +58,21 @@ mod tests {
     use crate::{Limits, parse};
 
     /// The title of the first stack, and its functions with their lines.
-    fn first(text: &str) -> Option<(String, Vec<(String, Option<u32>)>)> {
+    fn first(text: &str) -> Option<String> {
         let report = parse(text.as_bytes(), &Limits::default()).unwrap();
         let stack = report.process.backtraces.first().filter(|stack| stack.is_exception)?;
         let name = |frame: &backtrail_model::Frame| {
             let symbol = frame.reported.as_ref().unwrap();
-            (symbol.name.clone(), symbol.line)
+            format!(" {}:{}", symbol.name, symbol.line.unwrap())
         };
-        Some((stack.title.clone(), stack.frames.iter().map(name).collect()))
+        Some(format!("{}:{}", stack.title, stack.frames.iter().map(name).collect::<String>()))
     }
 
     const REASON: &str = "*** Terminating app due to uncaught exception 'RCTFatalException: Unhandled JS Exception: x isn't a function', \
         reason: 'Unhandled JS Exception: x isn't a function, stack:";
 
-    fn expected() -> Option<(String, Vec<(String, Option<u32>)>)> {
-        let names = vec![("o".to_owned(), Some(296)), ("<unknown>".to_owned(), Some(649))];
-        Some(("JavaScript Backtrace".to_owned(), names))
+    fn expected() -> Option<String> {
+        Some("JavaScript Backtrace: o:296 <unknown>:649".to_owned())
     }
 
     #[test]
