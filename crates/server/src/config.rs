@@ -59,6 +59,8 @@ pub struct ServerLimits {
     pub head_time: Duration,
     /// The time that a request's body may take.
     pub body_time: Duration,
+    /// The time that a client may take none of an answer that waits for it.
+    pub answer_time: Duration,
     /// Reports of one request.
     pub reports: usize,
     /// Items of an envelope, and fields of a form.
@@ -83,6 +85,7 @@ impl Default for ServerLimits {
             connections: 512,
             head_time: Duration::from_secs(15),
             body_time: Duration::from_secs(120),
+            answer_time: Duration::from_secs(60),
             reports: 1000,
             items: 256,
             waiting: 200_000,

@@ -22,6 +22,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
+use tokio_io_timeout::TimeoutWriter;
 
 /// The time that requests have to end after the server was told to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -59,7 +60,9 @@ pub(crate) async fn serve(
         };
         let _ = stream.set_nodelay(true);
         let service = TowerToHyperService::new(router.clone());
-        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let mut stream = TimeoutWriter::new(stream);
+        stream.set_timeout(Some(limits.answer_time));
+        let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
         let mut stop = stop.clone();
         tokio::spawn(async move {
             let _place = place;

@@ -163,3 +163,29 @@ fn cores_are_not_taken_whatever_brings_them() {
     let refused = "SELECT count(*) FROM report WHERE state = 'unreadable' AND problem LIKE '%ELF cores%'";
     assert_eq!(server.number(refused), 1);
 }
+
+#[test]
+fn a_client_that_does_not_read_is_left() {
+    let server = Running::with(|config| {
+        config.limits.connections = 1;
+        config.limits.answer_time = std::time::Duration::from_millis(300);
+    });
+    // More than the buffers of both ends hold.
+    let large = [MINIDUMP, &vec![7; 48 << 20]].concat();
+    let answer = server.send("/api/1/minidump/", &large);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let id = answer.text();
+    let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+    write!(
+        stream,
+        "GET /api/v1/projects/1/reports/{id}/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+        server.token
+    )
+    .unwrap();
+    // It has the one place until it is left.
+    assert_eq!(server.get("/api/v1/projects").status, 200);
+    let mut received = Vec::new();
+    let end = std::io::Read::read_to_end(&mut stream, &mut received);
+    assert!(end.is_err() || received.len() < large.len(), "{} bytes came", received.len());
+    assert!(received.starts_with(b"HTTP/1.1 200"), "{:?}", received.get(..40));
+}
