@@ -62,9 +62,13 @@ fn reason(rest: &str) -> Option<String> {
     // Older systems append the stack: `reason: '…'\n*** Call stack at first throw:`.
     let inner = inner.split_once("\n*** ").map_or(inner, |(inner, _)| inner);
     let inner = inner.rsplit_once(quote).map_or(inner, |(inner, _)| inner);
-    // React Native's has the stack of JavaScript behind it, which is one of the report's stacks.
-    let inner = inner.split_once(", stack:\n").map_or(inner, |(inner, _)| inner);
-    Some(one_line(inner)).filter(|reason| !reason.is_empty() && reason != "(null)")
+    Some(one_line(without_stack(inner))).filter(|reason| !reason.is_empty() && reason != "(null)")
+}
+
+/// React Native's reason has the stack of JavaScript behind it, which is one of the report's stacks, and before that the engine's name.
+fn without_stack(reason: &str) -> &str {
+    let Some((words, _)) = reason.split_once(", stack:\n") else { return reason };
+    words.rsplit_once(", js engine: ").map_or(words, |(words, _)| words)
 }
 
 /// Reads the member `exceptionReason` of newer `.ips` reports, which readers keep as a field or, where it is long, as a
@@ -76,7 +80,7 @@ pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
     let object: serde_json::Value = serde_json::from_str(text).ok()?;
     let text = |key: &str| {
         let text = object.get(key).and_then(serde_json::Value::as_str)?;
-        Some(one_line(text.split_once(", stack:\n").map_or(text, |(text, _)| text)))
+        Some(one_line(without_stack(text)))
     };
     let name = ["name", "class", "exceptionName", "className"]
         .into_iter()
