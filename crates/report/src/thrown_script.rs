@@ -16,7 +16,7 @@ const UNHANDLED: &str = "Unhandled JS Exception: ";
 /// What ends the words of such a reason, before the stack.
 const STACK: &str = "stack:";
 
-/// Gives a stack of JavaScript in what a report says a stack of its own, the first: the exception that it stands in only carries it.
+/// Makes a backtrace of the JavaScript stack that a report quotes, and puts it first: the native exception only carries it.
 pub(crate) fn part(report: &mut Report, limits: &Limits) {
     let process = &report.process;
     if process.threads.len() + process.backtraces.len() >= limits.max_threads {

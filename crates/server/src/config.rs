@@ -59,7 +59,7 @@ pub struct ServerLimits {
     pub head_time: Duration,
     /// The time that a request's body may take.
     pub body_time: Duration,
-    /// The time that a client may take none of an answer that waits for it.
+    /// How long a client may read nothing of an answer before it is disconnected.
     pub answer_time: Duration,
     /// Reports of one request.
     pub reports: usize,

@@ -94,7 +94,7 @@ fn one(session: &Session, project: &Project, name: &str, owner: &Owner, issues: 
             }
             (list("In which releases of them", "release", &owner.releases, true))
             h2 { "Issues" }
-            @if issues.is_empty() { p { "No issue is of it as a whole: its reports are in issues that begin with another's." } }
+            @if issues.is_empty() { p { "No issue has it as its owner: its reports are in issues of other owners." } }
             @else { (issue_table(&base, issues)) }
         },
     )
@@ -102,8 +102,8 @@ fn one(session: &Session, project: &Project, name: &str, owner: &Owner, issues: 
 
 fn explain_rate(sessions: u64) -> Markup {
     html! {
-        "Rates are crashes of the " (sessions) " sessions that clients told of, and where they are in 95 of 100 cases; crashes of releases \
-         without sessions are not among them."
+        "A rate is crashes per session, of the " (sessions) " sessions that clients reported, with its interval of 95 %. Crashes of \
+         releases without sessions are not counted in it."
     }
 }
 
@@ -130,7 +130,7 @@ fn list(title: &str, of: &str, rows: &[Counted], has_rates: bool) -> Markup {
 
 fn numbers(has_rates: bool) -> Markup {
     html! {
-        th { "crashes" } @if has_rates { th { "of sessions" } th { "95 %" } } th { "reports" }
+        th { "crashes" } @if has_rates { th { "per session" } th { "95 %" } } th { "reports" }
     }
 }
 
