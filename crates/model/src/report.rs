@@ -289,6 +289,15 @@ pub struct AppInfo {
 }
 
 impl Report {
+    /// What the report says under a name that has no member here: a field's value, or a section's text where it is long. The
+    /// case of letters does not count.
+    pub fn text_of(&self, name: &str) -> Option<&str> {
+        let fields = self.fields.iter().map(|field| (&field.key, &field.value));
+        let sections = self.sections.iter().map(|section| (&section.title, &section.text));
+        let mut all = fields.chain(sections);
+        all.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, text)| text.as_str())
+    }
+
     /// The thread that the report blames.
     pub fn crashed(&self) -> Option<&Thread> {
         self.process.crashed()

@@ -33,10 +33,7 @@ pub(crate) fn part(report: &mut Report, limits: &Limits) {
 
 /// The member `exceptionReason` of newer `.ips` reports, which is kept as it is.
 fn of_member(report: &Report, limits: &Limits) -> Option<Backtrace> {
-    let fields = report.fields.iter().map(|field| (&field.key, &field.value));
-    let sections = report.sections.iter().map(|section| (&section.title, &section.text));
-    let (_, text) = fields.chain(sections).find(|(key, _)| *key == "exceptionReason")?;
-    let object = json::read(text.as_bytes(), 0, limits).value?;
+    let object = json::read(report.text_of("exceptionReason")?.as_bytes(), 0, limits).value?;
     stack(object.get("composed_message")?.text()?.lines())
 }
 

@@ -74,10 +74,7 @@ fn without_stack(reason: &str) -> &str {
 /// Reads the member `exceptionReason` of newer `.ips` reports, which readers keep as a field or, where it is long, as a
 /// section.
 pub(crate) fn from_field(report: &Report) -> Option<Thrown> {
-    let fields = report.fields.iter().map(|field| (&field.key, &field.value));
-    let sections = report.sections.iter().map(|section| (&section.title, &section.text));
-    let (_, text) = fields.chain(sections).find(|(key, _)| key.eq_ignore_ascii_case("exceptionReason"))?;
-    let object: serde_json::Value = serde_json::from_str(text).ok()?;
+    let object: serde_json::Value = serde_json::from_str(report.text_of("exceptionReason")?).ok()?;
     let text = |key: &str| {
         let text = object.get(key).and_then(serde_json::Value::as_str)?;
         Some(one_line(without_stack(text)))
