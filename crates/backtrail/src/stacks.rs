@@ -120,11 +120,7 @@ impl Stacks {
         let captured = match CaptureKind::of(bytes) {
             None => return Ok(None),
             Some(CaptureKind::ElfCore) => stacks::core_bytes(bytes, None, symbols.index(), options)?,
-            Some(CaptureKind::CrashFile) => {
-                let mut captured = stacks::crash_file_bytes(bytes, symbols.index(), options)?;
-                name_exception(&mut captured.report);
-                captured
-            }
+            Some(CaptureKind::CrashFile) => stacks::crash_file_bytes(bytes, symbols.index(), options)?,
             #[cfg(feature = "minidump")]
             Some(CaptureKind::Minidump) => stacks::minidump_bytes(bytes, symbols.index(), options)?,
             #[cfg(not(feature = "minidump"))]
@@ -240,6 +236,7 @@ fn named(mut captured: Captured, symbols: &Symbols, detail: Detail) -> Stacks {
     let mut process = std::mem::take(&mut captured.report.process);
     captured.install(|| symbols.symbolize_loaded(&mut process, &captured.files, detail));
     captured.report.process = process;
+    name_exception(&mut captured.report);
     if detail != Detail::Addresses
         && let Some(map) = captured.perf_map.as_deref().and_then(PerfMap::read)
     {

@@ -2,7 +2,7 @@
 
 use crate::bytes::word_at;
 use crate::procfs::SystemCall;
-use backtrail_core::{Arch, Family, Register, Registers};
+use backtrail_core::{Arch, Avma, Family, Register, Registers};
 
 /// The kernel's order of the registers; an empty name for what unwinding does not need.
 const X86_64: [&str; 20] = [
@@ -52,6 +52,14 @@ impl Layout {
 /// Reads one set of registers.
 pub(crate) fn registers(family: Family, data: &[u8]) -> Registers {
     Layout::of(family).read(data)
+}
+
+/// What thread-local storage is counted from: the base of `fs`. ARM's are in a set of their own (`NT_ARM_TLS`), 32-bit x86 has
+/// them in a table of the kernel's.
+pub(crate) fn thread_pointer(family: Family, data: &[u8]) -> Option<Avma> {
+    const FS_BASE: usize = 21;
+    let base = (family == Family::X86_64).then(|| word_at(data, FS_BASE * 8, true)).flatten()?;
+    (base != 0).then_some(Avma::new(base))
 }
 
 /// Whether [`call`] knows this family.

@@ -89,6 +89,8 @@ pub struct Thread {
     pub is_crashed: bool,
     /// What the capture says of its state, in words.
     pub state: Option<String>,
+    /// Where its thread-local storage is counted from, where the capture says so (x86_64: the base of `fs`; aarch64: `tpidr_el0`).
+    pub thread_pointer: Option<Avma>,
 }
 
 /// One mapped binary as far as the capture knows it.

@@ -1,11 +1,12 @@
 //! Joins a snapshot with its images' files, walks its threads and names the frames.
 
 use crate::abort_message;
+use crate::cpp_exception;
 use crate::from_memory::InMemory;
 use crate::jit::{self, JitFile};
 use crate::live_memory::CachedMemory;
 use crate::loaded_image::{LoadedImage, Part};
-use crate::process_memory::ProcessMemory;
+use crate::process_memory::{LiveFirst, ProcessMemory};
 use crate::unwind_image::UnwindImage;
 use crate::walk::{Walker, places, unwind_images};
 use crate::{Captured, StackOptions};
@@ -13,6 +14,7 @@ use backtrail_capture::{Fault, Snapshot, Source as CaptureSource, Thread as Capt
 use backtrail_core::{AddrRange, Avma, Bias, ImageId, Svma};
 use backtrail_model::{
     AppInfo, EndKind, Ended, Exception, Image, ImageSymbols, Process, Register, Report, Source, Thread,
+    ThrowingRuntime, ThrownException,
 };
 use backtrail_store::{FileData, ImageFiles, LoadedFiles, OpenFile};
 use backtrail_unwind::{Cache, ModuleMap};
@@ -144,10 +146,30 @@ impl<'s, 'd> Builder<'s, 'd> {
 
     /// Adds what glibc wrote down before it ended the process.
     pub(crate) fn add_abort_message(&mut self, parts: &[Part]) {
-        let is_abort = self.snapshot.fault.as_ref().is_some_and(|fault| fault.name == "SIGABRT");
-        if is_abort {
+        if self.is_abort() {
             self.message = abort_message::read(parts, &self.memory, self.snapshot.arch);
         }
+    }
+
+    fn is_abort(&self) -> bool {
+        self.snapshot.fault.as_ref().is_some_and(|fault| fault.name == "SIGABRT")
+    }
+
+    /// The exception of C++ that the process ended for.
+    fn thrown(&self, threads: &[Thread]) -> Option<ThrownException> {
+        let crashed = threads.iter().find(|thread| thread.crashed).filter(|_| self.is_abort())?;
+        let captured = self.snapshot.threads.get(usize::try_from(crashed.number).ok()?)?;
+        let pointer = captured.thread_pointer?;
+        if !cpp_exception::is_uncaught(&crashed.frames, &self.placed, self.snapshot.arch) {
+            return None;
+        }
+        let exception = cpp_exception::current(&LiveFirst(&self.memory), pointer)?;
+        Some(ThrownException {
+            runtime: ThrowingRuntime::Cpp,
+            name: exception.type_name,
+            reason: exception.what,
+            is_handled: false,
+        })
     }
 
     /// Adds code that was made at run time: what the images' descriptors list, and `loose` files that nothing lists.
@@ -233,6 +255,7 @@ impl<'s, 'd> Builder<'s, 'd> {
             lines: message.lines().map(str::to_owned).collect(),
         }));
         report.process.crashed_thread = threads.iter().position(|thread| thread.crashed);
+        report.thrown = self.thrown(&threads);
         (report.process.threads, report.process.images, report.notes) = (threads, self.images, self.notes);
         let files = self.placed.into_iter().map(|placed| LoadedFiles {
             image: placed.shown,

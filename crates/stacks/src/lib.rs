@@ -8,6 +8,7 @@
 mod abort_message;
 mod build;
 mod core;
+mod cpp_exception;
 mod crash_file;
 mod directory;
 mod filter;

@@ -54,6 +54,18 @@ impl<'s, 'd> ProcessMemory<'s, 'd> {
     }
 }
 
+/// The same, with the process itself before its files: what a loader relocated and then protected is not as the file has it. Unwinding
+/// wants constants and code, which files have at hand.
+pub(crate) struct LiveFirst<'m, 's, 'd>(pub(crate) &'m ProcessMemory<'s, 'd>);
+
+impl ReadMemory for LiveFirst<'_, '_, '_> {
+    fn read(&self, address: Avma, buf: &mut [u8]) -> Result<(), Unreadable> {
+        let Self(memory) = self;
+        let Some(live) = &memory.live else { return memory.read(address, buf) };
+        memory.saved.read(address, buf).or_else(|_| live.read(address, buf))
+    }
+}
+
 /// A stack first, and behind it the rest of its process.
 pub(crate) struct StackFirst<'m> {
     start: u64,

@@ -111,6 +111,8 @@ fn crash_file<'s>(
     }
     let said = report.app_info.iter().map(|info| (MessageKind::Abort, info.lines.join("\n")));
     file.messages = said.collect();
+    file.exception =
+        report.thrown.as_ref().map(|thrown| (thrown.name.clone(), thrown.reason.clone().unwrap_or_default()));
     file.event = event;
     (file.open_file_count, file.open_files) = target.open_files(MAX_OPEN_FILES);
     file.limits = target.resource_limits();

@@ -20,13 +20,19 @@ struct Crash {
 
 /// `None`, with a line that says so, where no compiler is or no core came of it.
 fn crash(flags: &[&str], arguments: &[&str]) -> Option<Crash> {
+    crash_of("cc", "crash.c", flags, arguments)
+}
+
+fn crash_of(compiler: &str, source: &str, flags: &[&str], arguments: &[&str]) -> Option<Crash> {
     let directory = TempDir::new("crashes");
     let program = directory.join("crash");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-g", "-pthread", "-Wl,--build-id", "-w"]).args(flags).arg("-o").arg(&program);
-    compiler.arg(workspace_root().join("fixtures/cores/crash.c"));
-    if !compiler.status().is_ok_and(|status| status.success()) {
-        eprintln!("crashes not checked: there is no C compiler (cc) that makes programs for this machine");
+    let mut compile = Command::new(compiler);
+    compile.args(["-g", "-pthread", "-Wl,--build-id", "-w"]).args(flags).arg("-o").arg(&program);
+    compile.arg(workspace_root().join("fixtures/cores").join(source));
+    if !compile.status().is_ok_and(|status| status.success()) {
+        eprintln!(
+            "crashes not checked: there is no compiler ({compiler}) that makes programs for this machine"
+        );
         return None;
     }
     let mut run = Command::new(&program);
@@ -115,6 +121,35 @@ fn a_stack_without_tables_is_followed_by_frame_pointers_through_signals() {
         let Some(crash) = crash(&flags, &[way]) else { return };
         let stacks = crash.stacks(&crash.core, Some(&crash.program));
         assert_on_stack(way, crashed(&stacks), functions);
+    }
+}
+
+#[test]
+fn an_uncaught_exception_is_told_with_its_type_and_words() {
+    let own = ("shop::OrderLost", Some("order 4711 is lost"));
+    let string = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>";
+    let cases: [(&str, Option<(&str, Option<&str>)>); 12] = [
+        ("range", Some(("std::out_of_range", Some("no such item: 17")))),
+        ("own", Some(own)),
+        ("noexcept-own", Some(own)),
+        ("thread-own", Some(own)),
+        ("system", Some(("std::system_error", Some("orders.db: No such file or directory")))),
+        ("int", Some(("int", Some("-42")))),
+        ("text", Some(("char const*", Some("words alone")))),
+        ("string", Some((string, Some("a text of its own")))),
+        ("plain", Some(("shop::Plain", None))),
+        ("again", Some(("std::logic_error", Some("first")))),
+        // Handled while the program ended itself.
+        ("abort", None),
+        ("terminate", None),
+    ];
+    for flags in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {
+        for (kind, expected) in cases {
+            let Some(crash) = crash_of("c++", "exceptions.cc", flags, &[kind]) else { return };
+            let thrown = crash.stacks(&crash.core, Some(&crash.program)).report.thrown;
+            let told = thrown.as_ref().map(|thrown| (&*thrown.name, thrown.reason.as_deref()));
+            assert_eq!(told, expected, "{flags:?} {kind}");
+        }
     }
 }
 

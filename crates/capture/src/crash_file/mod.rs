@@ -273,6 +273,7 @@ impl<'d, 'l> Reader<'d, 'l> {
             registers,
             is_crashed: flags & THREAD_CRASHED != 0,
             state: Some(why).filter(|why| !why.is_empty()),
+            thread_pointer: None,
         });
         Some(())
     }

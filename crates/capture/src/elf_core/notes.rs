@@ -9,6 +9,7 @@ pub(super) const NT_PRPSINFO: u32 = 3;
 pub(super) const NT_AUXV: u32 = 6;
 pub(super) const NT_FILE: u32 = 0x4649_4c45;
 pub(super) const NT_SIGINFO: u32 = 0x5349_4749;
+pub(super) const NT_ARM_TLS: u32 = 0x401;
 pub(super) const NT_ARM_PAC_MASK: u32 = 0x406;
 
 /// One note.

@@ -2,10 +2,11 @@
 //! (`elf_prstatus`) and each architecture's `elf_gregset_t`.
 
 use super::header::Header;
-use super::notes::{NT_PRSTATUS, Note};
-use crate::bytes::{u16_at, u32_at};
-use crate::gregset::registers;
+use super::notes::{NT_ARM_TLS, NT_PRSTATUS, Note};
+use crate::bytes::{u16_at, u32_at, word_at};
+use crate::gregset::{registers, thread_pointer};
 use crate::{Limits, Thread};
+use backtrail_core::{Avma, Family};
 
 /// Where `pr_cursig`, `pr_pid` and `pr_reg` begin.
 struct Layout {
@@ -23,10 +24,22 @@ pub(super) fn read(
     limits: &Limits,
     told: &mut Vec<String>,
 ) -> Vec<Thread> {
-    let mut all = notes.iter().filter(|note| note.kind == NT_PRSTATUS && note.name == b"CORE");
-    let mut threads: Vec<_> =
-        all.by_ref().take(limits.threads).map(|note| thread(header, note, told)).collect();
-    let more = all.count();
+    let mut threads: Vec<Thread> = Vec::new();
+    let mut more = 0;
+    for note in notes {
+        match (note.kind, note.name) {
+            (NT_PRSTATUS, b"CORE") if threads.len() < limits.threads => {
+                threads.push(thread(header, note, told));
+            }
+            (NT_PRSTATUS, b"CORE") => more += 1,
+            // The kernel writes a thread's further registers behind its first ones.
+            (NT_ARM_TLS, b"LINUX") if more == 0 && header.arch.family() == Family::Aarch64 => {
+                let pointer = word_at(note.data, 0, true).filter(|pointer| *pointer != 0);
+                threads.last_mut().into_iter().for_each(|last| last.thread_pointer = pointer.map(Avma::new));
+            }
+            _ => {}
+        }
+    }
     if more > 0 {
         told.push(format!("{more} further threads are left out"));
     }
@@ -67,5 +80,6 @@ fn thread(header: &Header, note: &Note<'_>, told: &mut Vec<String>) -> Thread {
         let id = id.map(|id| format!(" {id}")).unwrap_or_default();
         told.push(format!("the registers of thread{id} are cut off at byte {:#x}", note.offset));
     }
-    Thread { id, name: None, registers, is_crashed: false, state: None }
+    let thread_pointer = thread_pointer(header.arch.family(), data);
+    Thread { id, name: None, registers, is_crashed: false, state: None, thread_pointer }
 }

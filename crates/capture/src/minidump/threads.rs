@@ -45,6 +45,7 @@ pub(super) fn read<'d>(
             registers: registers(dump, context.as_deref()),
             is_crashed,
             state: (writer == Some(id) && !is_crashed).then(|| "wrote the minidump".to_owned()),
+            thread_pointer: None,
         });
     }
     if let Some(crashed) =

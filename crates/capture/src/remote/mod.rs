@@ -114,7 +114,13 @@ pub fn capture_standing(
         }
     }
     let stopped = stop::copy_standing(target, &maps, options, registers, &facts);
-    Ok(assemble(target, options, maps, facts, stopped))
+    let mut captured = assemble(target, options, maps, facts, stopped);
+    for thread in &mut captured.snapshot.threads {
+        let raw = thread.id.and_then(|id| registers.get(&u32::try_from(id).ok()?));
+        thread.thread_pointer =
+            raw.and_then(|raw| gregset::thread_pointer(target.arch().family(), raw.bytes()));
+    }
+    Ok(captured)
 }
 
 /// Joins what was copied of the threads with what else is known.
@@ -197,6 +203,7 @@ fn thread(target: &Target, facts: &ThreadInfo, registers: Option<Registers>) -> 
         registers: registers.unwrap_or_else(|| Registers::new(target.arch().family())),
         is_crashed: false,
         state: Some(facts.state.to_string()),
+        thread_pointer: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::target::{CRASH, traceable};
 use backtrail_testkit::TempDir;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 fn symbolicate(report: &Path, options: &[&str]) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
@@ -32,20 +32,21 @@ fn watch(program: &Path, how: &str, options: &[&str]) -> Watched {
     };
     for report in &watched.reports {
         // What is printed is what anybody reads in the file.
-        let again = text(&symbolicate(report, &[]).stdout);
+        let printed = symbolicate(report, &[]);
+        let again = text(&printed.stdout);
         if !options.contains(&"--quiet") {
             assert!(watched.stderr.contains(&again), "{}\n---\n{again}", watched.stderr);
         }
-        same_as_minidump(report, &again);
+        same_as_minidump(report, &again, printed.status);
     }
     watched
 }
 
 /// Other tools get what they need: a minidump of the file has the same stacks.
-fn same_as_minidump(report: &Path, told: &str) {
+fn same_as_minidump(report: &Path, told: &str, status: ExitStatus) {
     let dump = report.with_extension("dmp");
     let written = symbolicate(report, &["--format", "minidump", "-o", dump.to_str().unwrap()]);
-    assert!(written.status.success(), "{written:?}");
+    assert_eq!(written.status, status, "{written:?}");
     let by_minidump = symbolicate(&dump, &[]);
     let by_minidump = String::from_utf8_lossy(&by_minidump.stdout);
     let stacks = |text: &str| {
@@ -77,6 +78,17 @@ fn a_crash_is_explained_and_the_programs_output_is_its_own() {
     }
     let fine = watch(&program, "fine", &["--on-exit", "--hang", "30000"]);
     assert_eq!((fine.code, fine.stderr.as_str(), fine.reports.len()), (Some(0), "", 0));
+}
+
+#[test]
+fn an_uncaught_exception_is_told_with_its_type_and_words() {
+    let directory = TempDir::new("watch-exception");
+    let source = include_str!("../../../../fixtures/cores/exceptions.cc");
+    let Some(program) = traceable(&directory, source, "c++", &["-O1"]) else { return };
+    let own = watch(&program, "thread-own", &[]);
+    assert_eq!((own.code, own.reports.len()), (Some(128 + 6), 1));
+    let title = "Uncaught C++ exception: shop::OrderLost: order 4711 is lost";
+    assert!(own.stderr.contains(title), "{}", own.stderr);
 }
 
 #[test]
