@@ -189,6 +189,10 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if line.bytes.len() > 4096 {
             continue;
         }
+        // Rows of images are most of a report's lines, and begin so in no other text.
+        if is_apple && line.bytes.trim_ascii_start().starts_with(b"0x") {
+            continue;
+        }
         let text = line.text();
         let start = text.trim_start();
         let other = TEXT_LINES.iter().find(|(word, _)| start.starts_with(word));

@@ -75,7 +75,7 @@ pub(crate) fn text(value: &Json<'_>) -> Option<String> {
 
 /// The text of a value as written.
 pub(crate) fn raw(input: &[u8], json: &Json<'_>) -> String {
-    String::from_utf8_lossy(input.get(json.span.clone()).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(input.get(json.span()).unwrap_or_default()).into_owned()
 }
 
 /// Keeps what stands behind a report's JSON: lines of text, or the rest behind a broken place.

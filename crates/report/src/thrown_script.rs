@@ -33,7 +33,8 @@ pub(crate) fn part(report: &mut Report, limits: &Limits) {
 
 /// The member `exceptionReason` of newer `.ips` reports, which is kept as it is.
 fn of_member(report: &Report, limits: &Limits) -> Option<Backtrace> {
-    let object = json::read(report.text_of("exceptionReason")?.as_bytes(), 0, limits).value?;
+    let arena = json::Arena::default();
+    let object = json::read(&arena, report.text_of("exceptionReason")?.as_bytes(), 0, limits).value?;
     stack(object.get("composed_message")?.text()?.lines())
 }
 

@@ -249,7 +249,9 @@ impl Reader<'_> {
 
     fn slice(&mut self) -> Result<Slice> {
         let arch = self.text()?;
-        let arch = Arch::from_name(&arch).ok_or_else(|| self.error("the name of an architecture"))?;
+        // Other spellings are longer or shorter than what is written.
+        let arch = Arch::from_name(&arch).filter(|known| known.name() == arch);
+        let arch = arch.ok_or_else(|| self.error("the name of an architecture"))?;
         let is_mach_o = self.byte("a format")? != 0;
         let members = self.list(8, Self::digest)?;
         let shapes = self.list(1, Self::shape)?;

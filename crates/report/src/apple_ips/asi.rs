@@ -55,7 +55,7 @@ fn read_backtrace(body: &mut Body<'_, '_>, title: String, json: &Json<'_>) {
         match row {
             Some(row) => {
                 // One byte further: the opening quote.
-                let start = json.span.start + 1;
+                let start = json.span().start + 1;
                 frames.push(Frame { span: Some(start + line.start..start + line.end), ..row.frame() });
                 body.frames_left -= 1;
             }

@@ -31,7 +31,8 @@ use metadata::Metadata;
 
 /// Reads the report that begins at `start` with a JSON value.
 pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let first = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let first = json::read(&arena, input, start, limits);
     let Some(document) = first.value.as_ref().filter(|json| json.is_object()) else {
         return Err(broken(input, &first, "a JSON object with the report's metadata or body"));
     };
@@ -48,7 +49,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         return Err(broken(input, &first, "the report's body behind the metadata"));
     }
     if input.get(rest) == Some(&b'{') {
-        let body = json::read(input, rest, limits);
+        let body = json::read(&arena, input, rest, limits);
         let form = body.value.as_ref().and_then(Form::of);
         if form.is_none() && metadata.is_crash() {
             return Err(broken(input, &body, "a crash report's body (with `threads`, `usedImages`…)"));

@@ -127,7 +127,7 @@ fn read_frames(body: &mut Body<'_, '_>, path: &str, value: &Json<'_>) -> Vec<Fra
     }
     if let (Some(first), Some(last)) = (items.get(count), items.last()) {
         body.notes.add(|| format!("{path}: more frames than the limit allows, the rest is kept as text"));
-        let rest = body.input.get(first.span.start..last.span.end).unwrap_or_default();
+        let rest = body.input.get(first.span().start..last.span().end).unwrap_or_default();
         let text = String::from_utf8_lossy(rest).into_owned();
         body.report.sections.push(Section { title: format!("{path} from {count} on"), text });
     }
@@ -166,7 +166,7 @@ fn read_frame(body: &mut Body<'_, '_>, path: &str, position: usize, item: &Json<
         }
     }
     if item.is_object() {
-        frame.span = Some(item.span.clone());
+        frame.span = Some(item.span());
     } else {
         read_pair(body, path, position, item, &mut parts);
     }

@@ -74,16 +74,13 @@ const LONGEST_ID: usize = 64;
 
 /// `left <id> path`. Paths may hold angle brackets, so the first pair that holds an id counts.
 fn split_at_id(text: &str) -> Option<(&str, &str, &str)> {
-    text.match_indices('<').find_map(|(open, _)| {
+    memchr::memchr_iter(b'<', text.as_bytes()).find_map(|open| {
         let (left, rest) = text.split_at_checked(open)?;
         let rest = rest.strip_prefix('<')?;
-        let length = rest
-            .bytes()
-            .take_while(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
-            .take(LONGEST_ID)
-            .count();
-        let (id, path) = rest.split_at_checked(length)?;
-        Some((left.trim_end(), id, path.strip_prefix('>')?.trim()))
+        let near = rest.as_bytes().get(..=LONGEST_ID).unwrap_or(rest.as_bytes());
+        let (id, path) = rest.split_at_checked(memchr::memchr(b'>', near)?)?;
+        let is_id = id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        is_id.then_some((left.trim_end(), id, path.strip_prefix('>')?.trim()))
     })
 }
 

@@ -24,7 +24,8 @@ pub(crate) fn is_bugsnag(head: &str) -> bool {
 
 /// Reads the event that begins at `start`.
 pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let outcome = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, limits);
     let mut members = Members::new(input, Source::Bugsnag, limits);
     let mut reader = Reader::default();
     let is_read = outcome.value.as_ref().is_some_and(|document| reader.document(&mut members, "", document));

@@ -13,7 +13,8 @@ pub(super) fn diagnostics(input: &[u8], start: usize) -> Option<Vec<(usize, Vec<
     if detect(input) != Detected::MetricKit {
         return None;
     }
-    let outcome = json::read(input, start, &Limits::default());
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, &Limits::default());
     let payload = outcome.value.filter(|_| outcome.problem.is_none())?;
     // What follows would belong to nothing.
     if !input.get(outcome.end..)?.trim_ascii().is_empty() {
@@ -32,15 +33,15 @@ fn divided(input: &[u8], payload: &Json<'_>) -> Option<Vec<(usize, Vec<u8>)>> {
         return None;
     }
     let is_time =
-        |member: &&Member<'_>| TIMES.contains(&&*member.name()) && member.value.span.len() < MAX_TIME;
+        |member: &&Member<'_>| TIMES.contains(&&*member.name()) && member.value.span().len() < MAX_TIME;
     let of_all = payload.members().iter().filter(is_time);
     let others = payload.members().iter().filter(|member| list(member).is_none() && !is_time(member));
     let (of_all, of_first) = (bytes(input, of_all), bytes(input, others));
     let document = |(position, (list, item)): (usize, (&str, &Json<'_>))| {
         let first = if position == 0 { of_first.as_slice() } else { &[] };
-        let item_bytes = input.get(item.span.clone()).unwrap_or_default();
+        let item_bytes = input.get(item.span()).unwrap_or_default();
         let parts = [b"{", of_all.as_slice(), first, b"\"", list.as_bytes(), b"\":[", item_bytes, b"]}\n"];
-        (item.span.start, parts.concat())
+        (item.span().start, parts.concat())
     };
     Some(items.into_iter().enumerate().map(document).collect())
 }
@@ -51,7 +52,7 @@ const MAX_TIME: usize = 64;
 /// Members as they stand in the input, a comma behind each.
 fn bytes<'m>(input: &[u8], members: impl Iterator<Item = &'m Member<'m>>) -> Vec<u8> {
     let member = |member: &Member<'_>| {
-        let span = member.name_span.start..member.value.span.end;
+        let span = member.name_span().start..member.value.span().end;
         [input.get(span).unwrap_or_default(), b","].concat()
     };
     members.flat_map(member).collect()

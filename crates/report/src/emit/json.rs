@@ -9,8 +9,10 @@ use std::ops::Range;
 /// Fills the frame's object, puts objects for the inlined functions before it and takes away those that stood there.
 pub(super) fn object(input: &[u8], inlined: &[&Frame], frame: &Frame, edits: &mut Vec<Edit>) {
     let Some(span) = frame.span.clone() else { return };
-    let outcome = json::read(input, span.start, &Limits::default());
-    let Some(object) = outcome.value.filter(|object| outcome.problem.is_none() && object.span == span) else {
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, span.start, &Limits::default());
+    let Some(object) = outcome.value.filter(|object| outcome.problem.is_none() && object.span() == span)
+    else {
         return;
     };
     let rows = written(frame);
@@ -51,7 +53,7 @@ impl<'d> Style<'d> {
         let members = object.members();
         let get = |range: Range<usize>| input.get(range).unwrap_or_default();
         let comma = match members {
-            [first, second, ..] => get(first.value.span.end..second.name_span.start),
+            [first, second, ..] => get(first.value.span().end..second.name_span().start),
             _ => b",",
         };
         let Some((first, last)) = members.first().zip(members.last()) else {
@@ -60,9 +62,9 @@ impl<'d> Style<'d> {
         let comma = if comma.is_empty() { b"," } else { comma };
         Self {
             comma,
-            colon: get(first.name_span.end..first.value.span.start),
-            open: get(object.span.start + 1..first.name_span.start),
-            close: get(last.value.span.end..object.span.end.saturating_sub(1)),
+            colon: get(first.name_span().end..first.value.span().start),
+            open: get(object.span().start + 1..first.name_span().start),
+            close: get(last.value.span().end..object.span().end.saturating_sub(1)),
         }
     }
 
@@ -79,7 +81,7 @@ impl<'d> Style<'d> {
         }
         members.push(self.member("inline", "true"));
         for name in ["imageIndex", "imageOffset"] {
-            let value = machine.get(name).and_then(|value| input.get(value.span.clone()));
+            let value = machine.get(name).and_then(|value| input.get(value.span()));
             let value = value.map(String::from_utf8_lossy);
             members.extend(value.map(|value| self.member(name, &value)));
         }
@@ -117,14 +119,14 @@ fn set_members(
     let present = object.members();
     let find = |name: &str| present.iter().rfind(|member| member.name() == name);
     if wanted.iter().any(|(name, value)| value.is_none() && find(name).is_some()) {
-        edits.push(Edit { range: object.span.clone(), by: rebuild(input, object, style, wanted) });
+        edits.push(Edit { range: object.span(), by: rebuild(input, object, style, wanted) });
         return;
     }
     let mut added = Vec::new();
     for (name, value) in wanted {
         match (find(name), value) {
             (Some(member), Some(value)) => {
-                edits.push(Edit { range: member.value.span.clone(), by: value.clone().into_bytes() });
+                edits.push(Edit { range: member.value.span(), by: value.clone().into_bytes() });
             }
             (None, Some(value)) => {
                 added.extend_from_slice(if present.is_empty() && added.is_empty() {
@@ -137,7 +139,7 @@ fn set_members(
             (_, None) => {}
         }
     }
-    let end = present.last().map_or(object.span.start + 1, |last| last.value.span.end);
+    let end = present.last().map_or(object.span().start + 1, |last| last.value.span().end);
     edits.push(Edit { range: end..end, by: added });
 }
 
@@ -151,7 +153,7 @@ fn rebuild(
     let is_wanted = |member: &&Member<'_>| wanted.iter().any(|(name, _)| member.name() == *name);
     let kept = object.members().iter().filter(|member| !is_wanted(member));
     let mut members: Vec<Vec<u8>> = kept
-        .filter_map(|member| input.get(member.name_span.start..member.value.span.end))
+        .filter_map(|member| input.get(member.name_span().start..member.value.span().end))
         .map(<[u8]>::to_vec)
         .collect();
     for (name, value) in wanted {

@@ -9,30 +9,30 @@ mod string;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use read::{Outcome, read};
+pub(crate) use read::{Arena, Outcome, read};
 pub(crate) use string::{decode, encode};
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One value.
-#[derive(Debug)]
+/// One value. Reports have tens of thousands: places are of four bytes, and lists lie in an [`Arena`].
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Json<'d> {
-    /// Where it stands in the input, from its first byte to behind its last.
-    pub(crate) span: Range<usize>,
+    start: u32,
+    end: u32,
     pub(crate) value: Value<'d>,
 }
 
 /// What a value is.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Value<'d> {
     Null,
     Bool(bool),
     /// The number as written.
     Number(&'d str),
     String(Raw<'d>),
-    Array(Vec<Json<'d>>),
-    Object(Vec<Member<'d>>),
+    Array(&'d [Json<'d>]),
+    Object(&'d [Member<'d>]),
 }
 
 /// What stands between a string's quotes.
@@ -61,11 +61,10 @@ impl<'d> Raw<'d> {
 }
 
 /// A member of an object. Names that come twice are kept twice.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Member<'d> {
     raw_name: Raw<'d>,
-    /// Where the name stands, quotes included.
-    pub(crate) name_span: Range<usize>,
+    name_start: u32,
     pub(crate) value: Json<'d>,
 }
 
@@ -73,40 +72,31 @@ impl<'d> Member<'d> {
     pub(crate) fn name(&self) -> Cow<'d, str> {
         self.raw_name.text()
     }
-}
 
-/// Takes what is inside of a value out of it.
-fn take_inside<'d>(value: &mut Value<'d>, inside: &mut Vec<Json<'d>>) {
-    match value {
-        Value::Array(items) => inside.append(items),
-        Value::Object(members) => inside.extend(members.drain(..).map(|member| member.value)),
-        _ => {}
-    }
-}
-
-/// Without recursion: MetricKit nests two levels a frame, and a stranger's file as many as the limit allows.
-impl Drop for Json<'_> {
-    fn drop(&mut self) {
-        let mut inside = Vec::new();
-        take_inside(&mut self.value, &mut inside);
-        while let Some(mut json) = inside.pop() {
-            take_inside(&mut json.value, &mut inside);
-        }
+    /// Where the name stands, quotes included.
+    pub(crate) fn name_span(&self) -> Range<usize> {
+        let start = self.name_start as usize;
+        start..start + self.raw_name.bytes().len() + 2
     }
 }
 
 impl<'d> Json<'d> {
+    /// Where it stands in the input, from its first byte to behind its last.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
     /// The members of an object; none for everything else.
-    pub(crate) fn members(&self) -> &[Member<'d>] {
-        match &self.value {
+    pub(crate) fn members(&self) -> &'d [Member<'d>] {
+        match self.value {
             Value::Object(members) => members,
             _ => &[],
         }
     }
 
     /// The items of an array; none for everything else.
-    pub(crate) fn items(&self) -> &[Json<'d>] {
-        match &self.value {
+    pub(crate) fn items(&self) -> &'d [Json<'d>] {
+        match self.value {
             Value::Array(items) => items,
             _ => &[],
         }
@@ -117,7 +107,7 @@ impl<'d> Json<'d> {
     }
 
     /// The member of that name; the last one where there are several, as other readers have it.
-    pub(crate) fn get(&self, name: &str) -> Option<&Json<'d>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'d Json<'d>> {
         self.members().iter().rev().find(|member| member.name() == name).map(|member| &member.value)
     }
 

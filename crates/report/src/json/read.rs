@@ -24,9 +24,21 @@ pub(crate) struct Problem {
     pub(crate) expected: &'static str,
 }
 
+/// Where what is in arrays and objects lies; given back all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Arena(bumpalo::Bump);
+
 /// Reads the value that begins at or behind `start`; what follows it is not looked at.
-pub(crate) fn read<'d>(input: &'d [u8], start: usize, limits: &Limits) -> Outcome<'d> {
+pub(crate) fn read<'d>(arena: &'d Arena, input: &'d [u8], start: usize, limits: &Limits) -> Outcome<'d> {
+    if u32::try_from(input.len()).is_err() {
+        return Outcome {
+            value: None,
+            end: start,
+            problem: Some(Problem { at: start, expected: "less than 4 GiB of JSON" }),
+        };
+    }
     let mut reader = Reader {
+        arena,
         input,
         at: start,
         open: Vec::new(),
@@ -53,11 +65,12 @@ struct Open<'d> {
     /// Where what is in it begins in the reader's `items` or `members`.
     first: usize,
     is_array: bool,
-    /// The name whose value is being read.
-    name: Option<(Raw<'d>, Range<usize>)>,
+    /// The name whose value is being read, and where it begins.
+    name: Option<(Raw<'d>, usize)>,
 }
 
 struct Reader<'d> {
+    arena: &'d Arena,
     input: &'d [u8],
     at: usize,
     open: Vec<Open<'d>>,
@@ -114,14 +127,21 @@ impl<'d> Reader<'d> {
         let value = match self.peek().ok_or("a JSON value, found the end of the file")? {
             b'{' => return self.open_object(start),
             b'[' => return self.open_array(start),
-            b'"' => Value::String(self.string()?.0),
+            b'"' => Value::String(self.string()?),
             b't' => self.word("true", Value::Bool(true))?,
             b'f' => self.word("false", Value::Bool(false))?,
             b'n' => self.word("null", Value::Null)?,
             b'-' | b'0'..=b'9' => Value::Number(self.number()),
             _ => return Err("a JSON value"),
         };
-        Ok(Some(Json { span: start..self.at, value }))
+        Ok(Some(self.complete(start, value)))
+    }
+
+    /// A value that ends here.
+    fn complete(&self, start: usize, value: Value<'d>) -> Json<'d> {
+        // The input has less than 4 GiB.
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Json { start: place(start), end: place(self.at), value }
     }
 
     fn open_array(&mut self, start: usize) -> Result<Option<Json<'d>>, &'static str> {
@@ -129,7 +149,7 @@ impl<'d> Reader<'d> {
         self.skip_blanks();
         if self.peek() == Some(b']') {
             self.at += 1;
-            return Ok(Some(Json { span: start..self.at, value: Value::Array(Vec::new()) }));
+            return Ok(Some(self.complete(start, Value::Array(&[]))));
         }
         self.open.push(Open { start, first: self.items.len(), is_array: true, name: None });
         Ok(None)
@@ -140,7 +160,7 @@ impl<'d> Reader<'d> {
         self.skip_blanks();
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(Some(Json { span: start..self.at, value: Value::Object(Vec::new()) }));
+            return Ok(Some(self.complete(start, Value::Object(&[]))));
         }
         self.open.push(Open { start, first: self.members.len(), is_array: false, name: None });
         self.name()?;
@@ -161,14 +181,15 @@ impl<'d> Reader<'d> {
         if self.peek() != Some(b'"') {
             return Err("a member's name in quotes");
         }
-        let (raw, span) = self.string()?;
+        let start = self.at;
+        let raw = self.string()?;
         self.skip_blanks();
         if self.peek() != Some(b':') {
             return Err("`:` behind a member's name");
         }
         self.at += 1;
         if let Some(open) = self.open.last_mut() {
-            open.name = Some((raw, span));
+            open.name = Some((raw, start));
         }
         Ok(())
     }
@@ -178,8 +199,9 @@ impl<'d> Reader<'d> {
         let Some(open) = self.open.last_mut() else { return };
         if open.is_array {
             self.items.push(value);
-        } else if let Some((raw_name, name_span)) = open.name.take() {
-            self.members.push(Member { raw_name, name_span, value });
+        } else if let Some((raw_name, start)) = open.name.take() {
+            let name_start = u32::try_from(start).unwrap_or(u32::MAX);
+            self.members.push(Member { raw_name, name_start, value });
         }
     }
 
@@ -212,12 +234,17 @@ impl<'d> Reader<'d> {
 
     fn pop(&mut self) -> Option<Json<'d>> {
         let Open { start, first, is_array, .. } = self.open.pop()?;
+        let Arena(arena) = self.arena;
         let value = if is_array {
-            Value::Array(self.items.drain(first..).collect())
+            let items = arena.alloc_slice_copy(self.items.get(first..).unwrap_or_default());
+            self.items.truncate(first);
+            Value::Array(items)
         } else {
-            Value::Object(self.members.drain(first..).collect())
+            let members = arena.alloc_slice_copy(self.members.get(first..).unwrap_or_default());
+            self.members.truncate(first);
+            Value::Object(members)
         };
-        Some(Json { span: start..self.at, value })
+        Some(self.complete(start, value))
     }
 
     /// Closes everything that is open where reading broke off.
@@ -231,8 +258,8 @@ impl<'d> Reader<'d> {
         Some(done)
     }
 
-    /// Reads a string: what stands between the quotes, and where it stands with them.
-    fn string(&mut self) -> Result<(Raw<'d>, Range<usize>), &'static str> {
+    /// Reads a string: what stands between the quotes.
+    fn string(&mut self) -> Result<Raw<'d>, &'static str> {
         let start = self.at;
         let mut at = start + 1;
         let mut has_escapes = false;
@@ -253,7 +280,7 @@ impl<'d> Reader<'d> {
         self.at = at + 1;
         let plain = if has_escapes { None } else { self.sound_text(start + 1..at) };
         let bytes = || self.input.get(start + 1..at).unwrap_or_default();
-        Ok((plain.map_or_else(|| Raw::Escaped(bytes()), Raw::Plain), start..self.at))
+        Ok(plain.map_or_else(|| Raw::Escaped(bytes()), Raw::Plain))
     }
 
     /// A part of the input as text, if it is UTF-8.

@@ -26,7 +26,8 @@ pub(crate) fn is_kscrash(head: &str) -> bool {
 
 /// Reads the report that begins at `start`.
 pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let outcome = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, limits);
     let Some(document) = outcome.value.as_ref().filter(|value| value.is_object()) else {
         let message = "expected a JSON object with KSCrash's report";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));

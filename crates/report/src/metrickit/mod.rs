@@ -38,7 +38,8 @@ struct Diagnostic<'j, 'd> {
 
 /// Reads the payload that begins at `start`.
 pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let outcome = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, limits);
     let Some(document) = &outcome.value else {
         let message = "expected a JSON object with a payload of MetricKit";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
@@ -212,7 +213,7 @@ impl Members<'_, '_> {
             }
             // The explanation looks for it under the name that `.ips` reports have.
             "exceptionReason" => {
-                let span = self.input.get(value.span.clone()).unwrap_or_default();
+                let span = self.input.get(value.span()).unwrap_or_default();
                 let value = String::from_utf8_lossy(span).into_owned();
                 self.report.fields.push(Field { key: "exceptionReason".to_owned(), value });
                 true

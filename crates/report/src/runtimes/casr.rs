@@ -18,7 +18,8 @@ pub(crate) fn is_casr(head: &str) -> bool {
 
 /// Reads the report that begins at `start`.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let outcome = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, limits);
     let Some(document) = outcome.value.as_ref().filter(|value| value.is_object()) else {
         let message = "expected a JSON object with CASR's report";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
@@ -94,7 +95,7 @@ fn stack(members: &mut Members<'_, '_>, value: &Json<'_>, thread: &mut Thread) -
             continue;
         };
         frame.annotations.extend(notes);
-        frame.span = Some(item.span.clone());
+        frame.span = Some(item.span());
         thread.frames.push(frame);
     }
     members.frames_left = members.frames_left.saturating_sub(thread.frames.len());

@@ -18,7 +18,8 @@ pub(crate) fn is_node_report(head: &str) -> bool {
 
 /// Reads the report that begins at `start`.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let outcome = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, limits);
     let Some(document) = outcome.value.as_ref().filter(|value| value.is_object()) else {
         let message = "expected a JSON object with Node's report";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
@@ -124,7 +125,7 @@ fn native(members: &mut Members<'_, '_>, value: &Json<'_>) -> bool {
         let pc = item.get("pc").and_then(text);
         let pc = pc.and_then(|pc| u64::from_str_radix(pc.trim_start_matches("0x"), 16).ok());
         frame.address = pc.map(|pc| FrameAddress::Return(Avma::new(pc)));
-        frame.span = Some(item.span.clone());
+        frame.span = Some(item.span());
         thread.frames.push(frame);
     }
     members.frames_left = members.frames_left.saturating_sub(thread.frames.len());

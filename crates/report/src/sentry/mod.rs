@@ -27,7 +27,8 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
     let mut headers = Vec::new();
     let mut at = start;
     for _ in 0..MAX_ITEMS {
-        let outcome = json::read(input, at, limits);
+        let arena = json::Arena::default();
+        let outcome = json::read(&arena, input, at, limits);
         let Some(document) = outcome.value.as_ref().filter(|value| value.is_object()) else { break };
         if is_event(document) {
             members.report.fields.extend(headers);

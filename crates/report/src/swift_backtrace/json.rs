@@ -10,7 +10,8 @@ use backtrail_core::{Arch, Avma};
 use backtrail_model::{Exception, Frame, Image, Register, Report, ReportedSymbol, Source, Thread};
 
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report, Error> {
-    let outcome = json::read(input, start, limits);
+    let arena = json::Arena::default();
+    let outcome = json::read(&arena, input, start, limits);
     let Some(document) = outcome.value.as_ref().filter(|json| json.is_object()) else {
         let message = "expected a JSON object with a crash log of Swift";
         return Err(Error::new(ErrorKind::Malformed, message).at(input, start));
