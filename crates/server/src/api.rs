@@ -1,7 +1,7 @@
 //! The JSON API: small, documented in docs/server.md, stable.
 
 use crate::analyses::{self, analysis};
-use crate::health;
+use crate::health::{self, Release};
 use crate::http::{self, Refused, blocking};
 use crate::icicle::MAX_REPORTS;
 use crate::owners::{self, Counted};
@@ -308,20 +308,35 @@ async fn missing(
     .await
 }
 
+#[derive(Deserialize)]
+struct AskedRelease {
+    release: Option<String>,
+}
+
 async fn releases(
     Shared(app): Shared<App>,
     Path(project): Path<String>,
+    Query(asked): Query<AskedRelease>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     of_project(&app, project, headers, query, move |app, project| {
+        let told = |of: &str, row: &Release| {
+            json!({
+                (of): row.name, "sessions": row.sessions, "errored": row.errored, "abnormal": row.abnormal,
+                "crashed": row.crashed, "crash_free": row.crash_free(), "last": rfc3339(row.last * DAY),
+            })
+        };
+        if let Some(name) = &asked.release {
+            let rows = app.database.read(|connection| health::systems(connection, project.id, name))?;
+            let systems: Vec<_> = rows.iter().map(|row| told("os", row)).collect();
+            return Ok(http::json(&json!({ "days": health::DAYS, "release": name, "systems": systems })));
+        }
         let rows = app.database.read(|connection| health::releases(connection, project.id))?;
         let rows = rows.iter().map(|row| {
-            json!({
-                "release": row.name, "sessions": row.sessions, "errored": row.errored, "abnormal": row.abnormal,
-                "crashed": row.crashed, "crash_free": row.crash_free(), "reports": row.reports,
-                "last": rfc3339(row.last * DAY),
-            })
+            let mut value = told("release", row);
+            extend(&mut value, json!({ "reports": row.reports }));
+            value
         });
         Ok(http::json(&json!({ "days": health::DAYS, "releases": rows.collect::<Vec<_>>() })))
     })

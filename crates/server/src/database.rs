@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/0008.sql"),
     include_str!("database/0009.sql"),
     include_str!("database/0010.sql"),
+    include_str!("database/0011.sql"),
 ];
 
 /// Bytes of a page.

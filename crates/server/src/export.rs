@@ -80,6 +80,7 @@ impl Writer<'_> {
         self.issues(connection)?;
         self.reports(connection)?;
         self.rows(connection, SESSIONS, sessions)?;
+        self.rows(connection, SYSTEMS, sessions_of_system)?;
         self.rows(connection, SYMBOL_FILES, symbol_file)?;
         self.rows(connection, WEBHOOKS, webhook)
     }
@@ -227,6 +228,14 @@ fn sessions(row: &Row<'_>) -> rusqlite::Result<Value> {
         "release": text(row, "release")?, "sessions": number(row, "sessions")?,
         "errored": number(row, "errored")?, "abnormal": number(row, "abnormal")?,
         "crashed": number(row, "crashed")? }))
+}
+
+const SYSTEMS: &str = "SELECT * FROM session_system_day ORDER BY project, day, release, os";
+
+fn sessions_of_system(row: &Row<'_>) -> rusqlite::Result<Value> {
+    let mut value = sessions(row)?;
+    crate::api::extend(&mut value, json!({ "type": "sessions_of_system", "os": text(row, "os")? }));
+    Ok(value)
 }
 
 const SYMBOL_FILES: &str = "SELECT symbol_file.*, blob.size FROM symbol_file \

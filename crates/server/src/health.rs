@@ -2,17 +2,24 @@
 //!
 //! Sentry's clients send an item when a session begins and whenever its state changes, or sums of many sessions:
 //! <https://develop.sentry.dev/sdk/telemetry/sessions/>. Days are those on which the server learned of a session, whatever the
-//! clocks of phones say.
+//! clocks of phones say. Other programs post their own form (`posted`).
+
+mod posted;
+
+pub(crate) use posted::posted;
 
 use crate::database::Result;
 use crate::time::{day, now};
 use backtrail::rates::Rate;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Releases of one project that are counted apart on a day; further ones are counted together.
 const MAX_RELEASES: i64 = 2000;
+
+/// Systems of one release that are counted apart on a day.
+const MAX_SYSTEMS: i64 = 200;
 
 /// What further ones are counted as.
 const OTHERS: &str = "(others)";
@@ -36,6 +43,7 @@ const MAX_NAME: usize = 200;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
     release: String,
+    os: Option<String>,
     what: What,
 }
 
@@ -43,8 +51,8 @@ pub(crate) struct Told {
 enum What {
     /// One session's state.
     One { sid: String, state: u8 },
-    /// Sums of sessions that ended, by their state.
-    Many([u32; 4]),
+    /// Sums of sessions that ended, by their state; with the id of a post that counts once.
+    Sums { post: Option<String>, sums: [u32; 4] },
 }
 
 #[derive(Deserialize)]
@@ -99,48 +107,86 @@ pub(crate) fn told(bytes: &[u8]) -> Option<Told> {
                     *total = total.saturating_add(count).min(MAX_SUM);
                 }
             }
-            What::Many(sums)
+            What::Sums { post: None, sums }
         }
     };
-    Some(Told { release, what })
+    Some(Told { release, os: None, what })
 }
 
 fn shortened(text: &str) -> String {
     text.chars().take(MAX_NAME).collect()
 }
 
-/// Counts sessions.
-pub(crate) fn count(connection: &Connection, project: i64, told: &[Told]) -> Result<()> {
-    let today = day(now());
-    forget(connection, today)?;
-    for Told { release, what } in told {
-        match what {
-            What::One { sid, state } => one(connection, project, today, release, sid, *state)?,
-            What::Many(sums) => {
-                let mut change = sums.map(i64::from);
-                if let Some(all) = change.first_mut() {
-                    *all = sums.iter().copied().map(i64::from).sum();
-                }
-                add(connection, project, today, &counted_as(connection, project, today, release)?, change)?;
-            }
-        }
-    }
-    Ok(())
+/// How many sessions were told of for the first time, and how many were known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) new: u64,
+    pub(crate) known: u64,
 }
 
-fn one(connection: &Connection, project: i64, today: i64, release: &str, sid: &str, state: u8) -> Result<()> {
-    let known: Option<(i64, String, u8)> = connection
-        .prepare_cached("SELECT day, release, state FROM app_session WHERE project = ?1 AND sid = ?2")?
-        .query_row(params![project, sid], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+/// Counts sessions.
+pub(crate) fn count(connection: &Connection, project: i64, told: &[Told]) -> Result<Counted> {
+    let today = day(now());
+    forget(connection, today)?;
+    let mut counted = Counted::default();
+    for Told { release, os, what } in told {
+        let group = Group { project, day: today, release: release.clone(), os: os.clone() };
+        let (count, is_new) = match what {
+            What::One { sid, state } => (1, one(connection, group, sid, *state)?),
+            What::Sums { post, sums } => {
+                let all = sums.iter().copied().map(u64::from).sum();
+                let is_new = match post {
+                    Some(post) => first_of_post(connection, project, today, post)?,
+                    None => true,
+                };
+                if is_new {
+                    let mut change = sums.map(i64::from);
+                    if let Some(first) = change.first_mut() {
+                        *first = i64::try_from(all).unwrap_or(i64::MAX);
+                    }
+                    add(connection, &group.within_limits(connection)?, change)?;
+                }
+                (all, is_new)
+            }
+        };
+        *(if is_new { &mut counted.new } else { &mut counted.known }) += count;
+    }
+    Ok(counted)
+}
+
+/// Sessions that are counted together.
+struct Group {
+    project: i64,
+    day: i64,
+    release: String,
+    os: Option<String>,
+}
+
+/// Whether it is the first time that a post of this id came in the days that it is known for.
+fn first_of_post(connection: &Connection, project: i64, day: i64, id: &str) -> Result<bool> {
+    let mut statement = connection
+        .prepare_cached("INSERT OR IGNORE INTO session_post (project, id, day) VALUES (?1, ?2, ?3)")?;
+    Ok(statement.execute(params![project, id, day])? == 1)
+}
+
+/// Counts one session, and says whether it is new.
+fn one(connection: &Connection, group: Group, sid: &str, state: u8) -> Result<bool> {
+    let project = group.project;
+    let known: Option<(Group, u8)> = connection
+        .prepare_cached("SELECT day, release, os, state FROM app_session WHERE project = ?1 AND sid = ?2")?
+        .query_row(params![project, sid], |row| {
+            Ok((Group { project, day: row.get(0)?, release: row.get(1)?, os: row.get(2)? }, row.get(3)?))
+        })
         .optional()?;
-    let (day, release, before) = match known {
+    let is_new = known.is_none();
+    let (group, before) = match known {
         // It does not get better any more.
-        Some((_, _, before)) if before >= state => return Ok(()),
+        Some((_, before)) if before >= state => return Ok(false),
         Some(known) => known,
         None => {
-            let release = counted_as(connection, project, today, release)?;
-            add(connection, project, today, &release, [1, 0, 0, 0])?;
-            (today, release, 0)
+            let group = group.within_limits(connection)?;
+            add(connection, &group, [1, 0, 0, 0])?;
+            (group, 0)
         }
     };
     let mut change = [0; 4];
@@ -149,28 +195,47 @@ fn one(connection: &Connection, project: i64, today: i64, release: &str, sid: &s
             *column += by;
         }
     }
-    add(connection, project, day, &release, change)?;
+    add(connection, &group, change)?;
     connection
         .prepare_cached(
-            "INSERT INTO app_session (project, sid, day, release, state) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (project, sid) DO UPDATE SET state = ?5",
+            "INSERT INTO app_session (project, sid, day, release, os, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+             ON CONFLICT (project, sid) DO UPDATE SET state = ?6",
         )?
-        .execute(params![project, sid, day, release, state])?;
-    Ok(())
+        .execute(params![project, sid, group.day, group.release, group.os, state])?;
+    Ok(is_new)
 }
 
-/// The name that a release is counted by.
-fn counted_as(connection: &Connection, project: i64, day: i64, release: &str) -> Result<String> {
-    let (count, is_known): (i64, bool) = connection
-        .prepare_cached(
-            "SELECT count(*), coalesce(max(release = ?3), 0) FROM session_day WHERE project = ?1 AND day = ?2",
-        )?
-        .query_row(params![project, day, release], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(if is_known || count < MAX_RELEASES { release.to_owned() } else { OTHERS.to_owned() })
+impl Group {
+    /// Under the names that it is counted by: further releases, and further systems of a release, are counted together.
+    fn within_limits(mut self, connection: &Connection) -> Result<Self> {
+        let (count, is_known): (i64, bool) = connection
+            .prepare_cached(
+                "SELECT count(*), coalesce(max(release = ?3), 0) FROM session_day WHERE project = ?1 AND day = ?2",
+            )?
+            .query_row(params![self.project, self.day, self.release], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if !is_known && count >= MAX_RELEASES {
+            OTHERS.clone_into(&mut self.release);
+        }
+        if let Some(os) = &self.os {
+            let (count, is_known): (i64, bool) = connection
+                .prepare_cached(
+                    "SELECT count(*), coalesce(max(os = ?4), 0) FROM session_system_day \
+                     WHERE project = ?1 AND day = ?2 AND release = ?3",
+                )?
+                .query_row(params![self.project, self.day, self.release, os], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
+            if !is_known && count >= MAX_SYSTEMS {
+                self.os = Some(OTHERS.to_owned());
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// Adds to all sessions, those with errors, that ended abnormally, that crashed.
-fn add(connection: &Connection, project: i64, day: i64, release: &str, change: [i64; 4]) -> Result<()> {
+fn add(connection: &Connection, group: &Group, change: [i64; 4]) -> Result<()> {
+    let Group { project, day, release, os } = group;
     let [sessions, errored, abnormal, crashed] = change;
     connection
         .prepare_cached(
@@ -179,17 +244,27 @@ fn add(connection: &Connection, project: i64, day: i64, release: &str, change: [
              sessions = sessions + ?4, errored = errored + ?5, abnormal = abnormal + ?6, crashed = crashed + ?7",
         )?
         .execute(params![project, day, release, sessions, errored, abnormal, crashed])?;
+    let Some(os) = os else { return Ok(()) };
+    connection
+        .prepare_cached(
+            "INSERT INTO session_system_day (project, day, release, os, sessions, errored, abnormal, crashed) \
+             VALUES (?1, ?2, ?3, ?8, ?4, ?5, ?6, ?7) ON CONFLICT (project, day, release, os) DO UPDATE SET \
+             sessions = sessions + ?4, errored = errored + ?5, abnormal = abnormal + ?6, crashed = crashed + ?7",
+        )?
+        .execute(params![project, day, release, sessions, errored, abnormal, crashed, os])?;
     Ok(())
 }
 
-/// Forgets sessions that nothing comes of any more. Their counts stay.
+/// Forgets sessions and posts that nothing comes of any more. Their counts stay.
 fn forget(connection: &Connection, today: i64) -> Result<()> {
-    connection
-        .prepare_cached(
-            "DELETE FROM app_session WHERE (project, sid) IN \
-             (SELECT project, sid FROM app_session WHERE day < ?1 LIMIT ?2)",
-        )?
-        .execute(params![today - KNOWN_DAYS, FORGOTTEN])?;
+    for sql in [
+        "DELETE FROM app_session WHERE (project, sid) IN \
+         (SELECT project, sid FROM app_session WHERE day < ?1 LIMIT ?2)",
+        "DELETE FROM session_post WHERE (project, id) IN \
+         (SELECT project, id FROM session_post WHERE day < ?1 LIMIT ?2)",
+    ] {
+        connection.prepare_cached(sql)?.execute(params![today - KNOWN_DAYS, FORGOTTEN])?;
+    }
     Ok(())
 }
 
@@ -215,6 +290,20 @@ impl Release {
     }
 }
 
+/// A name with its sums of sessions.
+fn sessions_of(row: &Row<'_>) -> rusqlite::Result<Release> {
+    let count = |at: usize| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or_default());
+    Ok(Release {
+        name: row.get(0)?,
+        sessions: count(1)?,
+        errored: count(2)?,
+        abnormal: count(3)?,
+        crashed: count(4)?,
+        reports: 0,
+        last: row.get(5)?,
+    })
+}
+
 /// A project's releases of the last days, the latest first.
 pub(crate) fn releases(connection: &Connection, project: i64) -> Result<Vec<Release>> {
     let first = day(now()) - DAYS + 1;
@@ -223,21 +312,9 @@ pub(crate) fn releases(connection: &Connection, project: i64) -> Result<Vec<Rele
         "SELECT release, sum(sessions), sum(errored), sum(abnormal), sum(crashed), max(day) FROM session_day \
          WHERE project = ?1 AND day >= ?2 GROUP BY release",
     )?;
-    let mut rows = statement.query(params![project, first])?;
-    while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
-        let count = |at: usize| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or_default());
-        let (sessions, errored, abnormal, crashed) = (count(1)?, count(2)?, count(3)?, count(4)?);
-        let release = Release {
-            name: name.clone(),
-            sessions,
-            errored,
-            abnormal,
-            crashed,
-            reports: 0,
-            last: row.get(5)?,
-        };
-        releases.insert(name, release);
+    for release in statement.query_map(params![project, first], sessions_of)? {
+        let release = release?;
+        releases.insert(release.name.clone(), release);
     }
     let mut statement = connection.prepare_cached(
         "SELECT release, sum(n), max(day) FROM issue_day WHERE day >= ?2 AND issue IN \
@@ -254,6 +331,18 @@ pub(crate) fn releases(connection: &Connection, project: i64) -> Result<Vec<Rele
     releases.sort_by_key(|release| std::cmp::Reverse((release.last, release.sessions, release.reports)));
     releases.truncate(500);
     Ok(releases)
+}
+
+/// The systems of a release in the last days, where clients told of them, those with the most sessions first; each as a release of
+/// its own, without reports.
+pub(crate) fn systems(connection: &Connection, project: i64, release: &str) -> Result<Vec<Release>> {
+    let first = day(now()) - DAYS + 1;
+    let mut statement = connection.prepare_cached(
+        "SELECT os, sum(sessions), sum(errored), sum(abnormal), sum(crashed), max(day) FROM session_system_day \
+         WHERE project = ?1 AND day >= ?2 AND release = ?3 GROUP BY os ORDER BY 2 DESC, 1 LIMIT 500",
+    )?;
+    let rows = statement.query_map(params![project, first, release], sessions_of)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/{project}/store", post(store))
         .route("/api/{project}/minidump/", post(minidump))
         .route("/api/{project}/minidump", post(minidump))
+        .route("/api/{project}/sessions/", post(sessions))
+        .route("/api/{project}/sessions", post(sessions))
 }
 
 /// A report as a client sent it.
@@ -292,6 +294,28 @@ async fn minidump(
     // Chromium's breakpad takes exactly 16 digits for the report's id; crashpad keeps whatever comes.
     let id = added.await?.into_iter().next().map(|added| added.event_id).unwrap_or_default();
     Ok(id.get(..16).unwrap_or(&id).to_owned().into_response())
+}
+
+/// Sessions of programs that have no client of Sentry. When this answers they are on disk.
+async fn sessions(
+    Shared(app): Shared<App>,
+    Path(project): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refused> {
+    let client = Client::new(project, &headers, query.as_deref());
+    client.may_send_much(&app, &headers).await?;
+    let received = http::body(&app, &headers, body).await?;
+    let counted = blocking(&app, move |app| {
+        let project = client.project(app)?.id;
+        let (bytes, _place) = received.into_parts();
+        let told = health::posted(&bytes);
+        let told = told.map_err(|why| Refused::bad(format!("expected sessions as JSON: {why}")))?;
+        Ok(app.database.write(move |connection| health::count(connection, project, &told))?)
+    });
+    let counted = counted.await?;
+    Ok(http::json(&json!({ "new": counted.new, "known": counted.known })))
 }
 
 /// The field that has the minidump, after breakpad.

@@ -181,6 +181,40 @@ fn releases_say_how_many_sessions_crashed() {
 }
 
 #[test]
+fn programs_post_sessions_of_their_own() {
+    let server = Running::start();
+    let post = |body: &str| {
+        let answer = server.send("/api/1/sessions/", body.as_bytes());
+        (answer.status, answer.json())
+    };
+    let sums = r#"{"release":"app@2","os":"Linux","id":"p1","counts":{"well":7,"errored":1,"crashed":2}}"#;
+    assert_eq!(post(sums), (200, json!({ "new": 10, "known": 0 })));
+    assert_eq!(post(sums), (200, json!({ "new": 0, "known": 10 })), "sent again");
+    let one = |outcome: &str| {
+        format!(r#"{{"release":"app@2","os":"Android 14","sessions":[{{"id":"s1","outcome":"{outcome}"}}]}}"#)
+    };
+    assert_eq!(post(&one("well")).1, json!({ "new": 1, "known": 0 }));
+    assert_eq!(post(&one("crashed")).1, json!({ "new": 0, "known": 1 }), "in its worst state");
+    assert_eq!(post(&one("well")).1, json!({ "new": 0, "known": 1 }));
+    // A client of Sentry that tells of the same session.
+    let envelope = "{}\n{\"type\":\"session\"}\n{\"sid\":\"s1\",\"status\":\"exited\",\"attrs\":{\"release\":\"app@2\"}}\n";
+    assert_eq!(server.send("/api/1/envelope/", envelope.as_bytes()).status, 200);
+    let wrong = post(r#"{"release":"app@2","counts":{"well":1}}"#);
+    assert_eq!(wrong.0, 400);
+    assert!(wrong.1["detail"].as_str().unwrap().contains("expected sessions as JSON: an id"), "{wrong:?}");
+    assert_eq!(server.post("/api/1/sessions", &[], sums.as_bytes()).status, 401);
+    let told = server.get("/api/v1/projects/1/releases").json()["releases"][0].clone();
+    let of =
+        |row: &Value| ["sessions", "errored", "abnormal", "crashed"].map(|name| row[name].as_i64().unwrap());
+    assert_eq!((&told["release"], of(&told)), (&json!("app@2"), [11, 1, 0, 3]));
+    let systems = server.get("/api/v1/projects/1/releases?release=app@2").json();
+    let systems: Vec<_> =
+        systems["systems"].as_array().unwrap().iter().map(|row| (row["os"].clone(), of(row))).collect();
+    assert_eq!(systems, [(json!("Linux"), [10, 1, 0, 2]), (json!("Android 14"), [1, 0, 0, 1])]);
+    assert_eq!(server.get("/api/v1/projects/1/releases?release=other").json()["systems"], json!([]));
+}
+
+#[test]
 fn the_stacks_of_an_issue_are_merged() {
     let server = Running::start();
     server.send("/api/1/reports/", &sample("null-member.ips"));
