@@ -3,7 +3,7 @@
 use crate::convert::{ConvertFailure, ConvertSettings, Converted, Silent, write};
 use crate::symbols::Symbols;
 use backtrail_core::{Arch, ImageId};
-use backtrail_model::Image;
+use backtrail_store::{Search, Wanted};
 use std::path::Path;
 
 impl Symbols {
@@ -20,8 +20,12 @@ impl Symbols {
         place: &Path,
         settings: &ConvertSettings,
     ) -> Option<Result<Converted, ConvertFailure>> {
-        let image = Image { id: Some(id), arch, ..Image::default() };
-        let files = self.files_of(&image, false, false);
+        let wanted = Wanted { id: Some(id), arch, ..Wanted::default() };
+        let search = Search { needs_binary: true, ..Search::default() };
+        let mut files = self.index_of_files().image_files(&wanted, &search);
+        // What a table of ours was made from says at least as much.
+        let has_original = files.naming().iter().any(|file| file.object().is_some());
+        files.debug.retain(|file| !has_original || file.table().is_none());
         let is_there = !files.naming().is_empty();
         is_there.then(|| write(&files, self.index_of_files(), Path::new(name), place, settings, &Silent))
     }

@@ -20,6 +20,9 @@ pub struct Config {
     pub keep: Option<Duration>,
     /// How many bytes of reports are kept, as they came; `None` for all. The oldest go first, with the same exception.
     pub keep_bytes: Option<u64>,
+    /// The program that makes tables of symbols, called as `PROGRAM serve make-tables …`: see [`make_tables`](crate::make_tables).
+    /// Without one, files of symbols are read as they are, by the server itself.
+    pub tables: Option<PathBuf>,
     /// What it bears.
     pub limits: ServerLimits,
 }
@@ -34,6 +37,7 @@ impl Config {
             workers: 0,
             keep: None,
             keep_bytes: None,
+            tables: None,
             limits: ServerLimits::default(),
         }
     }
@@ -47,6 +51,11 @@ pub struct ServerLimits {
     pub body: usize,
     /// Bytes of a body that was packed.
     pub decoded: usize,
+    /// Memory that making the tables of a file of symbols may take, in bytes, beyond four times the file's size; 4 GiB in all, unless this
+    /// is more.
+    pub table_memory: u64,
+    /// Processor time that it may take; of other time twice as much.
+    pub table_time: Duration,
     /// Bytes that each packed byte may stand for, beyond the first megabytes.
     pub ratio: usize,
     /// Bytes of a file of symbols.
@@ -81,6 +90,8 @@ impl Default for ServerLimits {
             decoded: 256 << 20,
             ratio: 250,
             symbol_file: 4 << 30,
+            table_memory: 512 << 20,
+            table_time: Duration::from_secs(600),
             large_bodies: 4,
             connections: 512,
             head_time: Duration::from_secs(15),

@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("database/0009.sql"),
     include_str!("database/0010.sql"),
     include_str!("database/0011.sql"),
+    include_str!("database/0012.sql"),
 ];
 
 /// Bytes of a page.

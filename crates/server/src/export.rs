@@ -238,14 +238,14 @@ fn sessions_of_system(row: &Row<'_>) -> rusqlite::Result<Value> {
     Ok(value)
 }
 
-const SYMBOL_FILES: &str = "SELECT symbol_file.*, blob.size FROM symbol_file \
-    LEFT JOIN blob ON blob.digest = symbol_file.blob ORDER BY symbol_file.id";
+const SYMBOL_FILES: &str = "SELECT symbol_file.*, blob.size, state, problem FROM symbol_file \
+    LEFT JOIN blob ON blob.digest = symbol_file.blob LEFT JOIN symbol_conversion USING (blob) ORDER BY symbol_file.id";
 
 fn symbol_file(row: &Row<'_>) -> rusqlite::Result<Value> {
     Ok(json!({ "type": "symbol_file", "project": number(row, "project")?, "id": text(row, "image_id")?,
         "arch": text(row, "arch")?, "kind": text(row, "kind")?, "name": text(row, "name")?,
         "sha256": text(row, "blob")?, "size": number(row, "size")?, "lacks": text(row, "lacks")?,
-        "uploaded": time(row, "uploaded")? }))
+        "uploaded": time(row, "uploaded")?, "table": text(row, "state")?, "problem": text(row, "problem")? }))
 }
 
 const WEBHOOKS: &str = "SELECT * FROM webhook ORDER BY id";

@@ -375,9 +375,10 @@ fn accept(app: &State, project: &Project, mut sent: Vec<Sent>) -> Result<Vec<Add
     let (id, quota, today) = (project.id, project.quota, day(now()));
     for _ in 0..TRIES {
         let reports = sent.iter().map(|sent| on_disk(app, project, sent));
-        let reports = reports.collect::<Result<Vec<_>, Refused>>()?;
+        let reports = reports.collect::<Result<Vec<_>, Refused>>();
+        let reports = reports.inspect_err(|_| app.leave_files())?;
         let objects = app.objects.clone();
-        let added = app.database.write(move |connection| {
+        let added = app.write_rows_of_files(move |connection| {
             // Nobody removes a file while this thread has the word.
             if !reports.iter().flat_map(NewReport::objects).all(|object| objects.has(object)) {
                 return Ok(None);
@@ -399,7 +400,13 @@ fn accept(app: &State, project: &Project, mut sent: Vec<Sent>) -> Result<Vec<Add
             Ok(Some(Some(added)))
         })?;
         let Some(added) = added else { continue };
-        let added = added.ok_or_else(|| over_quota(today))?;
+        let added = added.ok_or_else(|| {
+            app.leave_files();
+            over_quota(today)
+        })?;
+        if added.iter().any(|added| !added.is_new) {
+            app.leave_files();
+        }
         let new = added.iter().filter(|added| added.is_new).count() as u64;
         Counters::add(&app.counters.accepted, new);
         Counters::add(&app.counters.waiting, new);

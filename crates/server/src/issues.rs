@@ -3,6 +3,7 @@
 
 use crate::database::Result;
 use crate::owners::{self, Part};
+use crate::tables;
 use crate::time::{DAY, now};
 use crate::webhooks::{self, Event};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -344,7 +345,8 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
         (
             "SELECT count(*) FROM blob WHERE refs <> (SELECT count(*) FROM report WHERE blob = digest AND dropped IS NULL) \
              + (SELECT count(*) FROM attachment WHERE blob = digest) \
-             + (SELECT count(*) FROM symbol_file WHERE blob = digest)",
+             + (SELECT count(*) FROM symbol_file WHERE blob = digest) \
+             + (SELECT count(*) FROM symbol_table WHERE blob = digest)",
             "files that other numbers of rows need than is counted",
         ),
         (
@@ -364,7 +366,10 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
             "SELECT count(*) FROM packed WHERE id NOT IN (SELECT packed FROM blob WHERE packed IS NOT NULL)",
             "packed files that nothing names",
         ),
-    ] {
+    ]
+    .into_iter()
+    .chain(tables::FAULTS)
+    {
         let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if count > 0 {
             faults.push(format!("{count} {what}"));

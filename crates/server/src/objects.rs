@@ -119,7 +119,14 @@ impl Objects {
     /// Removes files that nothing needs: those of requests that a crash cut off between the file and its row. Only while no
     /// requests are taken.
     pub(crate) fn sweep(&self, needed: &HashSet<String>) -> io::Result<usize> {
-        let mut removed = 0;
+        let others = self.others(needed)?;
+        others.iter().try_for_each(fs::remove_file)?;
+        Ok(others.len())
+    }
+
+    /// Files that nothing needs.
+    pub(crate) fn others(&self, needed: &HashSet<String>) -> io::Result<Vec<PathBuf>> {
+        let mut others = Vec::new();
         for directory in fs::read_dir(&self.directory)? {
             let directory = directory?;
             for file in fs::read_dir(directory.path())? {
@@ -127,12 +134,11 @@ impl Objects {
                 let digest = [directory.file_name(), file.file_name()];
                 let digest: String = digest.iter().map(|part| part.to_string_lossy()).collect();
                 if !needed.contains(&digest) {
-                    fs::remove_file(file.path())?;
-                    removed += 1;
+                    others.push(file.path());
                 }
             }
         }
-        Ok(removed)
+        Ok(others)
     }
 }
 
@@ -202,7 +208,7 @@ pub(crate) fn need_no_more(connection: &Connection, digest: &str) -> Result<()> 
 pub(crate) fn digests(connection: &Connection) -> Result<HashSet<String>> {
     let mut statement = connection.prepare(
         "SELECT digest FROM blob WHERE refs > 0 \
-         AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file))",
+         AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))",
     )?;
     let digests = statement.query_map([], |row| row.get(0))?;
     Ok(digests.collect::<rusqlite::Result<_>>()?)

@@ -102,7 +102,7 @@ pub(crate) struct Leased {
     pub(crate) attempts: i64,
     pub(crate) wanted: i64,
     pub(crate) stated_release: Option<String>,
-    /// The last row of symbols at that time.
+    /// The last symbols that could be used at that time.
     pub(crate) symbols: i64,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
 }
 
 fn last_symbols(connection: &Connection) -> Result<i64> {
-    let mut statement = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM symbol_file")?;
+    let mut statement = connection.prepare_cached("SELECT coalesce(max(usable), 0) FROM symbol_file")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn want_again<'i>(
         return Ok(());
     }
     let mut statement = connection.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND id > ?3)",
+        "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND usable > ?3)",
     )?;
     for image_id in missing {
         if statement.query_row(params![report.project, image_id, report.symbols], |row| row.get(0))? {
@@ -215,6 +215,14 @@ pub(crate) fn fail(connection: &Connection, report: &Leased, problem: &str, agai
     )?;
     statement.execute(params![report.id, report.attempts, state, until, problem])?;
     Ok(())
+}
+
+/// How many reports miss an image.
+pub(crate) fn waiting_for(connection: &Connection, project: i64, image_id: &str) -> Result<usize> {
+    let sql = "SELECT count(*) FROM missing WHERE project = ?1 AND image_id = ?2";
+    let count: i64 =
+        connection.prepare_cached(sql)?.query_row(params![project, image_id], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or_default())
 }
 
 /// Symbols of these images came: reports that missed one are worked again. Returns how many.
@@ -319,8 +327,8 @@ mod tests {
             add(connection, &report("a", true, "x"), 0).unwrap();
             let lease = || lease(connection, 1, now() + 60_000).unwrap().remove(0);
             let leased = lease();
-            let sql = "INSERT INTO symbol_file (project, image_id, kind, name, blob, uploaded) \
-                       VALUES (1, 'id', 'debug file', 'Demo', 'x', 0)";
+            let sql = "INSERT INTO symbol_file (project, image_id, kind, name, blob, uploaded, usable) \
+                       VALUES (1, 'id', 'debug file', 'Demo', 'x', 0, 1)";
             connection.execute(sql, []).unwrap();
             assert_eq!(work_again(connection, 1, &["id".to_owned()]).unwrap(), 0, "nobody knows yet");
             want_again(connection, &leased, ["other", "id"].into_iter()).unwrap();

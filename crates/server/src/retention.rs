@@ -4,7 +4,7 @@ use crate::database::Result;
 use crate::objects::{self, Objects};
 use crate::state::State;
 use crate::time::now;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -43,7 +43,8 @@ pub(crate) fn run(app: &State, keep: Keep, stopped: impl Fn() -> bool) -> Result
 
 /// Bytes of reports, and of what came along with them, as they came.
 fn kept(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT coalesce(sum(size), 0) FROM blob WHERE refs > 0 AND digest NOT IN (SELECT blob FROM symbol_file)";
+    let sql = "SELECT coalesce(sum(size), 0) FROM blob WHERE refs > 0 \
+               AND digest NOT IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table)";
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
@@ -116,20 +117,29 @@ pub(crate) fn drop_one(connection: &Connection, id: i64, digests: &mut HashSet<S
 
 /// Removes files that no row needs, and says how many bytes they had. What this does not come to, a start after a crash does.
 pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<i64> {
-    let mut statement = connection.prepare_cached("SELECT refs, size FROM blob WHERE digest = ?1")?;
+    let mut statement = connection.prepare_cached("SELECT size FROM blob WHERE digest = ?1")?;
     let mut gone = 0_i64;
     for digest in digests {
-        let (refs, size): (i64, i64) = statement.query_row([digest], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if refs > 0 {
-            continue;
-        }
-        gone = gone.saturating_add(size);
-        match fs::remove_file(objects.path(digest)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
-            }
-            _ => {}
+        let size: i64 = statement.query_row([digest], |row| row.get(0))?;
+        if remove_unneeded(connection, objects, digest)? {
+            gone = gone.saturating_add(size);
         }
     }
     Ok(gone)
+}
+
+/// Removes a file of the directory that no row needs; part of the thread that writes, so that nobody begins to need it meanwhile.
+pub(crate) fn remove_unneeded(connection: &Connection, objects: &Objects, digest: &str) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT refs FROM blob WHERE digest = ?1")?;
+    let refs: Option<i64> = statement.query_row([digest], |row| row.get(0)).optional()?;
+    if refs.unwrap_or_default() > 0 {
+        return Ok(false);
+    }
+    match fs::remove_file(objects.path(digest)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
+        }
+        _ => {}
+    }
+    Ok(true)
 }

@@ -18,9 +18,11 @@ use crate::retention::{self, Keep};
 use crate::secret;
 use crate::state::{App, State};
 use crate::symbol_files::SymbolFiles;
+use crate::symbol_list;
 use crate::symbol_server;
 use crate::symbolicator;
 use crate::symbols;
+use crate::tables;
 use crate::webhooks;
 use crate::work;
 use axum::Router;
@@ -90,6 +92,8 @@ impl Server {
         File::create(&running).map_err(files("cannot write"))?;
         let symbols = SymbolFiles::open(&data.join("symbols"))
             .map_err(files("cannot make the directory of symbols"))?;
+        let are_made = config.tables.is_some();
+        database.write(move |connection| tables::prepare(connection, are_made))?;
         symbols
             .restore(&database.read(symbols::files)?, |digest| objects.path(digest))
             .map_err(files("cannot link the files of symbols"))?;
@@ -113,6 +117,7 @@ impl Server {
         let mut workers = work::start(&app).map_err(files("cannot start threads"))?;
         workers
             .push(webhooks::start(&app, url(&app.config, address)).map_err(files("cannot start threads"))?);
+        workers.push(tables::start(&app).map_err(files("cannot start threads"))?);
         let limits = app.config.limits.clone();
         let keep = Keep { age: app.config.keep, bytes: app.config.keep_bytes };
         if keep.age.is_some() || keep.bytes.is_some() {
@@ -176,12 +181,16 @@ impl Server {
         let _ = runtime.block_on(task);
         drop(runtime);
         app.bell.close();
+        app.conversions.close();
         app.notices.close();
         for worker in workers {
             let _ = worker.join();
         }
         app.database.close();
-        let _ = fs::remove_file(app.config.data.join("running"));
+        // What could not be kept may have left files: the next start looks for them.
+        if !app.left_files.load(Ordering::Relaxed) {
+            let _ = fs::remove_file(app.config.data.join("running"));
+        }
     }
 }
 
@@ -213,12 +222,28 @@ pub fn check(data: &Path) -> Result<Checked, ServerError> {
     }
     let database = Database::open_to_read(&path);
     problems.extend(database.read(issues::faults)?);
-    for digest in database.read(objects::digests)? {
-        if fs::metadata(objects.path(&digest)).is_err() {
+    let needed = database.read(objects::digests)?;
+    for digest in &needed {
+        if fs::metadata(objects.path(digest)).is_err() {
             problems.push(format!("the file {digest} is missing"));
         }
     }
+    if is_at_rest(data) {
+        let failed = |error| ServerError::files(data.display().to_string(), error);
+        let more = objects.others(&needed).map_err(failed)?.len();
+        if more > 0 {
+            problems.push(format!("{more} files that nothing needs"));
+        }
+        let linked = database.read(symbols::files)?;
+        problems.extend(SymbolFiles::faults(&data.join("symbols"), &linked).map_err(failed)?);
+    }
     Ok(Checked { schema, problems })
+}
+
+/// Whether no server runs and the last one ended well: else there may be files that requests left, and a start removes them.
+fn is_at_rest(data: &Path) -> bool {
+    let Ok(lock) = File::open(data.join("lock")) else { return false };
+    flock(&lock, FlockOperation::NonBlockingLockShared).is_ok() && !data.join("running").exists()
 }
 
 /// Makes a token to log in with in the place of all earlier ones, and returns it. Who was logged in is so no more. Not beside a
@@ -271,6 +296,7 @@ fn router(app: &App) -> Router {
         .merge(intake::routes())
         .merge(pages::routes())
         .merge(symbols::routes())
+        .merge(symbol_list::routes())
         .merge(symbol_server::routes())
         .merge(symbolicator::routes())
         .merge(webhooks::routes())

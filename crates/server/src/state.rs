@@ -1,11 +1,12 @@
 //! What all requests and workers share.
 
 use crate::config::Config;
-use crate::database::Database;
+use crate::database::{Database, Result};
 use crate::objects::Objects;
 use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
-use std::sync::atomic::{AtomicU64, Ordering};
+use rusqlite::Connection;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -15,15 +16,19 @@ pub(crate) struct State {
     pub(crate) config: Config,
     pub(crate) database: Database,
     pub(crate) objects: Objects,
-    pub(crate) symbols: SymbolFiles,
+    pub(crate) symbols: Arc<SymbolFiles>,
     /// Wakes the workers.
     pub(crate) bell: Bell,
+    /// Wakes who makes tables of symbols.
+    pub(crate) conversions: Bell,
     /// Ends who tells of issues; it is never rung.
     pub(crate) notices: Bell,
     /// Places for large bodies.
     pub(crate) large: Arc<Semaphore>,
     pub(crate) counters: Counters,
     pub(crate) scrubbers: Scrubbers,
+    /// Whether something could not be kept, so that there may be files without a row.
+    pub(crate) left_files: AtomicBool,
 }
 
 /// The state as handlers get it.
@@ -33,8 +38,37 @@ impl State {
     pub(crate) fn new(config: Config, database: Database, objects: Objects, symbols: SymbolFiles) -> Self {
         let large = Arc::new(Semaphore::new(config.limits.large_bodies.max(1)));
         let (bell, counters) = (Bell::default(), Counters::default());
-        let (notices, scrubbers) = (Bell::default(), Scrubbers::default());
-        Self { config, database, objects, symbols, bell, notices, large, counters, scrubbers }
+        let (notices, conversions, scrubbers) = (Bell::default(), Bell::default(), Scrubbers::default());
+        let symbols = Arc::new(symbols);
+        Self {
+            config,
+            database,
+            objects,
+            symbols,
+            bell,
+            conversions,
+            notices,
+            large,
+            counters,
+            scrubbers,
+            left_files: AtomicBool::new(false),
+        }
+    }
+}
+
+impl State {
+    /// Has `work` done in a transaction that rows of files are part of which are there already.
+    pub(crate) fn write_rows_of_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let written = self.database.write(work);
+        written.inspect_err(|_| self.leave_files())
+    }
+
+    /// There may be files that no row needs, since a request was not kept or brought what is here: the next start looks for them.
+    pub(crate) fn leave_files(&self) {
+        self.left_files.store(true, Ordering::Relaxed);
     }
 }
 

@@ -9,6 +9,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The directory of uploads that are not whole.
+const UPLOADS: &str = "uploads";
+
 /// Where symbols are, and what of them is open.
 pub(crate) struct SymbolFiles {
     directory: PathBuf,
@@ -30,7 +33,7 @@ impl SymbolFiles {
 
     /// Where uploads are until they are whole.
     pub(crate) fn uploads(&self) -> PathBuf {
-        self.directory.join("uploads")
+        self.directory.join(UPLOADS)
     }
 
     /// A start: each project has the uploads that the database says, and no others. What people put there stays.
@@ -57,6 +60,31 @@ impl SymbolFiles {
         Ok(())
     }
 
+    /// What is wrong with projects' symbols in a directory: files that are not there, and uploads that should not be.
+    pub(crate) fn faults(directory: &Path, files: &[(i64, String)]) -> io::Result<Vec<String>> {
+        let files: HashSet<PathBuf> =
+            files.iter().map(|(project, digest)| directory.join(project.to_string()).join(digest)).collect();
+        let mut others = 0;
+        for project in fs::read_dir(directory)? {
+            let project = project?.path();
+            if project.ends_with(UPLOADS) {
+                continue;
+            }
+            for file in fs::read_dir(project)? {
+                let file = file?;
+                let is_upload = file.file_name().to_str().is_some_and(is_digest);
+                others += usize::from(is_upload && !files.contains(&file.path()));
+            }
+        }
+        let missing = files.iter().filter(|file| fs::metadata(file).is_err()).count();
+        let faults = [
+            (missing, "symbols that a project has and that are not linked"),
+            (others, "symbols that no project has"),
+        ];
+        let faults = faults.iter().filter(|(count, _)| *count > 0);
+        Ok(faults.map(|(count, what)| format!("{count} {what}")).collect())
+    }
+
     /// Adds a file to a project's. It is the same file as that of the objects.
     pub(crate) fn add(&self, project: i64, digest: &str, object: &Path) -> io::Result<()> {
         let directory = self.directory(project);
@@ -67,6 +95,14 @@ impl SymbolFiles {
             Ok(()) => fs::File::open(&directory)?.sync_all()?,
         }
         Ok(())
+    }
+
+    /// Takes a file from a project's. Whoever has it open keeps it.
+    pub(crate) fn remove(&self, project: i64, digest: &str) -> io::Result<()> {
+        match fs::remove_file(self.directory(project).join(digest)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Where a project's files are.

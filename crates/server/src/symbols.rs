@@ -1,12 +1,14 @@
 //! Symbols come in: uploads.
 
-use crate::database::Result as Kept;
+use crate::database::{DatabaseError, Result as Kept};
 use crate::http::{self, Refused, blocking};
-use crate::objects::{self, Object};
+use crate::objects::{self, Object, Objects};
 use crate::projects::{self, Project, Scope};
 use crate::queue;
 use crate::secret;
 use crate::state::{App, State};
+use crate::symbol_files::SymbolFiles;
+use crate::tables;
 use crate::time::{now, rfc3339};
 use axum::Router;
 use axum::body::Body;
@@ -26,6 +28,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::time::timeout;
 
 /// The paths of symbols.
@@ -270,6 +273,16 @@ pub(crate) fn keep(
     received: &Received,
     sha1: Option<&str>,
 ) -> Result<Value, Refused> {
+    keep_all(app, project, name, received, sha1).inspect_err(|_| app.leave_files())
+}
+
+fn keep_all(
+    app: &State,
+    project: &Project,
+    name: &str,
+    received: &Received,
+    sha1: Option<&str>,
+) -> Result<Value, Refused> {
     let index = Index::scan(std::slice::from_ref(&received.path), &ScanOptions::default(), &NoProgress);
     let mut kept = Vec::new();
     let mut problems: Vec<String> = Vec::new();
@@ -288,7 +301,6 @@ pub(crate) fn keep(
         } else {
             app.objects.adopt(&received.path, &received.object)?
         };
-        app.symbols.add(project.id, &object.digest, &app.objects.path(&object.digest))?;
         kept.extend(slices.into_iter().map(|slice| (object.clone(), slice)));
     }
     if kept.is_empty() {
@@ -296,56 +308,80 @@ pub(crate) fn keep(
             "expected a binary or debug file that has an identity (UUID, build id), or an archive of such";
         return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, why));
     }
-    // Whoever works a report from now on finds them. Those that wait are told afterwards.
-    app.symbols.changed(project.id);
-    let (project, objects, sha1) = (project.id, app.objects.clone(), sha1.map(str::to_owned));
-    let files = app.database.write(move |connection| {
+    let (objects, symbols, sha1) = (app.objects.clone(), Arc::clone(&app.symbols), sha1.map(str::to_owned));
+    let (project, are_made) = (project.id, app.config.tables.is_some());
+    let files = app.write_rows_of_files(move |connection| {
         if !kept.iter().all(|(object, _)| objects.has(object)) {
             return Ok(None);
         }
-        let added =
-            kept.iter().map(|(object, slice)| add(connection, project, object, slice, sha1.as_deref()));
-        added.collect::<Kept<Vec<_>>>().map(Some)
+        let adding = Adding { connection, project, are_made, symbols: &symbols, objects: &objects };
+        let added = kept.iter().map(|(object, slice)| adding.add(object, slice, sha1.as_deref()));
+        let added = added.collect::<Kept<Vec<_>>>().map(Some);
+        // Whoever works a report once this is committed finds them.
+        symbols.changed(project);
+        added
     })?;
     // A report of the same bytes was removed at this very moment.
     let again = || Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the file is gone, send it again");
     let files = files.ok_or_else(again)?;
     app.bell.ring();
+    app.conversions.ring();
     Ok(json!({ "files": files, "problems": problems }))
 }
 
-/// Adds a row, and tells the reports that waited for it.
-fn add(
-    connection: &Connection,
+/// A project that gets files.
+struct Adding<'a> {
+    connection: &'a Connection,
     project: i64,
-    object: &Object,
-    slice: &Slice,
-    sha1: Option<&str>,
-) -> Kept<Value> {
-    let Slice { id, arch, kind, name, lacks } = slice;
-    let known = connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND blob = ?3)",
-        )?
-        .query_row(params![project, id, object.digest], |row| row.get::<_, bool>(0))?;
-    if !known {
-        objects::need(connection, object)?;
-        connection
+    /// Whether tables are made of files before they are used.
+    are_made: bool,
+    symbols: &'a SymbolFiles,
+    objects: &'a Objects,
+}
+
+impl Adding<'_> {
+    /// Adds a row, and tells the reports that waited for it, at once or when its table is made.
+    fn add(&self, object: &Object, slice: &Slice, sha1: Option<&str>) -> Kept<Value> {
+        let Self { connection, project, .. } = *self;
+        let Slice { id, arch, kind, name, lacks } = slice;
+        let known = connection
             .prepare_cached(
-                "INSERT INTO symbol_file (project, image_id, debug_id, arch, kind, name, blob, lacks, uploaded) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND blob = ?3)",
             )?
-            .execute(params![project, id, debug_id(id), arch, kind, name, object.digest, lacks, now()])?;
+            .query_row(params![project, id, object.digest], |row| row.get::<_, bool>(0))?;
+        if !known {
+            objects::need(connection, object)?;
+        }
+        let is_used = tables::want(connection, &object.digest, self.are_made)?;
+        if !known {
+            connection
+                .prepare_cached(
+                    "INSERT INTO symbol_file (project, image_id, debug_id, arch, kind, name, blob, lacks, uploaded, usable) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
+                     CASE WHEN ?10 THEN (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) END)",
+                )?
+                .execute(params![project, id, debug_id(id), arch, kind, name, object.digest, lacks, now(), is_used])?;
+        }
+        if let Some(sha1) = sha1 {
+            let sql = "UPDATE symbol_file SET sha1 = ?4 WHERE project = ?1 AND image_id = ?2 AND blob = ?3";
+            connection.prepare_cached(sql)?.execute(params![project, id, object.digest, sha1])?;
+        }
+        if is_used {
+            for link in tables::linked(connection, &object.digest)? {
+                self.symbols.add(project, &link, &self.objects.path(&link)).map_err(DatabaseError::Thread)?;
+            }
+        }
+        let waited = match (known, is_used) {
+            (true, _) => 0,
+            (false, true) => queue::work_again(connection, project, std::slice::from_ref(id))?,
+            (false, false) => queue::waiting_for(connection, project, id)?,
+        };
+        let (table, problem) = tables::state(connection, &object.digest)?;
+        Ok(json!({
+            "id": id, "arch": arch, "kind": kind, "name": name, "lacks": lacks, "new": !known, "waited": waited,
+            "sha256": object.digest, "table": table, "problem": problem,
+        }))
     }
-    if let Some(sha1) = sha1 {
-        let sql = "UPDATE symbol_file SET sha1 = ?4 WHERE project = ?1 AND image_id = ?2 AND blob = ?3";
-        connection.prepare_cached(sql)?.execute(params![project, id, object.digest, sha1])?;
-    }
-    let waited = if known { 0 } else { queue::work_again(connection, project, std::slice::from_ref(id))? };
-    Ok(json!({
-        "id": id, "arch": arch, "kind": kind, "name": name, "lacks": lacks, "new": !known, "waited": waited,
-        "sha256": object.digest,
-    }))
 }
 
 /// Which of some files are not here, by the SHA-256 of their bytes: what is here need not be sent.
@@ -397,9 +433,12 @@ fn debug_id(text: &str) -> Option<String> {
     image_id(text).map(|id| backtrail::debug_id(&id))
 }
 
-/// The files that projects have, for a start.
+/// The files that projects' symbols are found in, for a start: uploads and their tables.
 pub(crate) fn files(connection: &Connection) -> Kept<Vec<(i64, String)>> {
-    let mut statement = connection.prepare("SELECT DISTINCT project, blob FROM symbol_file")?;
+    let mut statement = connection.prepare(
+        "SELECT project, blob FROM symbol_file WHERE usable IS NOT NULL UNION SELECT project, symbol_table.blob \
+         FROM symbol_file JOIN symbol_table ON source = symbol_file.blob WHERE usable IS NOT NULL",
+    )?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -5,7 +5,7 @@ mod demo;
 use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
-use backtrail_server::{Config, Server, check, copy, export, renew_token};
+use backtrail_server::{Config, Server, TableLimits, check, copy, export, make_tables, renew_token};
 use clap::{Args, Subcommand};
 use demo::Demo;
 use std::io::{BufWriter, Write as _};
@@ -64,6 +64,20 @@ enum Task {
         #[arg(value_name = "FROM")]
         from: PathBuf,
     },
+    /// Makes the tables of one file of symbols; the server calls it.
+    #[command(hide = true)]
+    MakeTables {
+        /// The file.
+        file: PathBuf,
+        /// The directory that they are written to.
+        to: PathBuf,
+        /// Bytes of memory that it may take.
+        memory: u64,
+        /// Seconds of processor time.
+        seconds: u64,
+        /// Bytes of all tables.
+        bytes: u64,
+    },
     /// Prints everything as JSON lines, and ends. The server may run meanwhile.
     Export {
         /// Leave out the bytes of reports, and of what came along with them.
@@ -77,6 +91,10 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
         Some(Task::Backup { to }) => return copied(&args.data, to, console),
         Some(Task::Restore { from }) => return copied(from, &args.data, console),
         Some(Task::Export { no_bytes }) => return exported(&args.data, !no_bytes, console),
+        Some(Task::MakeTables { file, to, memory, seconds, bytes }) => {
+            make_tables(file, to, TableLimits::new(*memory, *seconds, *bytes), &mut console.stdout())?;
+            return Ok(Outcome::Done);
+        }
         None => {}
     }
     if args.check {
@@ -89,6 +107,7 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     }
     let demo = if args.demo { Some(Demo::new()?) } else { None };
     let mut config = Config::new(demo.as_ref().map_or(&args.data, |demo| &demo.directory));
+    config.tables = this_program();
     config.listen = args.listen;
     config.url.clone_from(&args.url);
     config.workers = args.workers;
@@ -100,6 +119,12 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     }
     server.run(|server| write(&greeting(server), console))?;
     Ok(Outcome::Done)
+}
+
+/// The program that runs, even where another one took its place meanwhile.
+fn this_program() -> Option<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Some(running.to_owned()) } else { std::env::current_exe().ok() }
 }
 
 fn greeting(server: &Server) -> Vec<String> {

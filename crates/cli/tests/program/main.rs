@@ -27,3 +27,5 @@ mod snapshots;
 mod stacks;
 mod streams;
 mod symbol_files;
+#[cfg(feature = "server")]
+mod tables;

@@ -55,7 +55,7 @@ impl Drop for Served {
 }
 
 /// The body of the answer, if there is a whole one.
-fn ask(address: &str, request: &str, body: &[u8]) -> Option<(u16, String)> {
+pub(crate) fn ask(address: &str, request: &str, body: &[u8]) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
     let length = body.len();
@@ -72,7 +72,7 @@ fn ask(address: &str, request: &str, body: &[u8]) -> Option<(u16, String)> {
     (body.len() == length).then(|| (status, body.to_owned()))
 }
 
-fn get(address: &str, token: &str, path: &str) -> serde_json::Value {
+pub(crate) fn get(address: &str, token: &str, path: &str) -> serde_json::Value {
     let request = format!("GET {path} HTTP/1.1\r\nAuthorization: Bearer {token}");
     let (status, body) = ask(address, &request, b"").unwrap();
     assert_eq!(status, 200, "{path}: {body}");

@@ -71,6 +71,9 @@ pub struct Converted {
     pub bytes_in: u64,
     /// What is broken in the input.
     pub problems: Vec<String>,
+    /// What the table does not say though its files do, or would if they were all there and whole: the broken pieces above, and
+    /// those that were left out for want of a file or for a limit.
+    pub lost: Vec<String>,
     /// What looking everything up again came to, if that was asked for.
     pub verified: Option<Verified>,
 }
@@ -185,6 +188,10 @@ pub(crate) fn write(
         false => None,
     };
     let mut summary = summary;
+    let problems = image.problems();
+    let losses = summary.dropped.iter().filter(|(reason, _)| is_loss(*reason));
+    let losses = losses.map(|(reason, count)| format!("{count} {}", words(*reason)));
+    let lost = problems.iter().cloned().chain(losses).collect();
     let mut dropped: Vec<_> =
         summary.dropped.iter().map(|(reason, count)| (words(*reason).to_owned(), *count)).collect();
     let start = Instant::now();
@@ -194,7 +201,6 @@ pub(crate) fn write(
     };
     took += start.elapsed();
     pending.finish().map_err(failed)?;
-    let problems = image.problems();
     Ok(Converted {
         output: place.to_owned(),
         dropped,
@@ -202,6 +208,7 @@ pub(crate) fn write(
         took,
         bytes_in,
         problems,
+        lost,
         verified,
     })
 }

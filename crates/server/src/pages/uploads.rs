@@ -7,6 +7,7 @@ use crate::intake;
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
 use crate::state::{App, State};
+use crate::symbol_list::{self, Row};
 use crate::symbols::{self, FilesOfForm, Received};
 use axum::body::Body;
 use axum::extract::{Path, State as Shared};
@@ -38,7 +39,11 @@ pub(super) async fn form(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    visit(&app, headers, uri, project, |visit| Ok(response(shown(&visit.session, &visit.project, &[])))).await
+    visit(&app, headers, uri, project, |visit| {
+        let rows = latest(visit.app, visit.project.id)?;
+        Ok(response(shown(&visit.session, &visit.project, &[], &rows)))
+    })
+    .await
 }
 
 pub(super) async fn upload(
@@ -93,7 +98,16 @@ async fn take(
     if uploads.is_empty() {
         return Err(Refused::bad("expected a file"));
     }
-    Ok(response(shown(&session, &project, &uploads)))
+    let id = project.id;
+    let rows = blocking(app, move |app| latest(app, id)).await?;
+    Ok(response(shown(&session, &project, &uploads, &rows)))
+}
+
+/// Files of symbols that are listed.
+const LATEST: i64 = 25;
+
+fn latest(app: &State, project: i64) -> Result<Vec<Row>, Refused> {
+    Ok(app.database.read(|connection| symbol_list::rows(connection, project, LATEST, 0))?)
 }
 
 /// Keeps a file as what it is.
@@ -134,7 +148,7 @@ fn of_symbols(kept: &Value) -> What {
 /// Images of one file that are listed.
 const MAX_LISTED: usize = 20;
 
-fn shown(session: &Session, project: &Project, uploads: &[Uploaded]) -> Markup {
+fn shown(session: &Session, project: &Project, uploads: &[Uploaded], rows: &[Row]) -> Markup {
     let base = format!("/projects/{}", project.slug);
     page(
         "Upload",
@@ -164,8 +178,36 @@ fn shown(session: &Session, project: &Project, uploads: &[Uploaded]) -> Markup {
             } @else {
                 p { "Your token reads only." }
             }
+            @if !rows.is_empty() { (files(rows)) }
         },
     )
+}
+
+fn files(rows: &[Row]) -> Markup {
+    html! {
+        h2 { "The latest symbols" }
+        div.scroll { table {
+            tr { th { "file" } th { "identity" } th { "architecture" } th { "lacks" } th { "table" } }
+            @for row in rows {
+                tr {
+                    td { (text(&row.name)) }
+                    td { code { (text(&row.id)) } }
+                    td { (text(row.arch.as_deref().unwrap_or_default())) }
+                    td { (text(row.lacks.as_deref().unwrap_or_default())) }
+                    td {
+                        @match (row.table.as_str(), &row.problem) {
+                            ("waiting", _) => { "is being made" }
+                            ("refused", Some(why)) => { span.problem { "no table: " (text(why)) ". The file is not used for names." } }
+                            ("none", Some(why)) => { span.problem { "no table: " (text(why)) ". The file is used as it is." } }
+                            ("none", None) => { "none is needed" }
+                            (_, Some(why)) => { span.problem { "not of all images: " (text(why)) } }
+                            (_, None) => { "made" }
+                        }
+                    }
+                }
+            }
+        } }
+    }
 }
 
 fn became(base: &str, what: &What) -> Markup {

@@ -1,0 +1,306 @@
+//! Tables of symbols: made once of each file, in a process of its own with limits, and kept by their content beside it.
+//!
+//! A file is used for names once that process came to its end: with its tables, or as it is where none are needed or none could be
+//! made. A file that the process did not survive is not used by the server either.
+
+mod child;
+mod process;
+
+use crate::database::Result;
+use crate::http::eprint_problem;
+use crate::objects::{self, Object};
+use crate::queue;
+use crate::retention;
+use crate::secret;
+use crate::state::{App, State};
+use crate::time::now;
+use child::Line;
+pub use child::{TableLimits, make_tables};
+use process::Ended;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often a file is tried: the server may have been killed meanwhile, and the disk full.
+const MAX_ATTEMPTS: i64 = 3;
+
+/// When it is tried again, in milliseconds, and how often is looked for that.
+const AGAIN: i64 = 30_000;
+const PATROL: Duration = Duration::from_secs(5);
+
+/// A start: says which files are used without the tables that nobody makes, where nobody does.
+pub(crate) fn prepare(connection: &Connection, are_made: bool) -> Result<()> {
+    if !are_made {
+        let sql = "UPDATE symbol_file SET usable = (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) \
+                   WHERE usable IS NULL AND blob IN (SELECT blob FROM symbol_conversion WHERE state <> 'refused')";
+        connection.execute(sql, [])?;
+    }
+    Ok(())
+}
+
+/// A file is here. Says whether it is used from now on; and has its table made, unless it was.
+pub(crate) fn want(connection: &Connection, digest: &str, are_made: bool) -> Result<bool> {
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO symbol_conversion (blob, state) VALUES (?1, 'waiting')")?
+        .execute([digest])?;
+    // Whoever sends it again has reason to believe that it goes better.
+    connection
+        .prepare_cached(
+            "UPDATE symbol_conversion SET state = 'waiting', attempts = 0, due = 0 \
+             WHERE ?2 AND blob = ?1 AND (state = 'refused' OR state = 'none' AND problem IS NOT NULL)",
+        )?
+        .execute(params![digest, are_made])?;
+    let mut statement = connection.prepare_cached("SELECT state FROM symbol_conversion WHERE blob = ?1")?;
+    let state: String = statement.query_row([digest], |row| row.get(0))?;
+    Ok(!are_made || matches!(state.as_str(), "made" | "none"))
+}
+
+/// What is known of a file's tables: the state of making them, and why there is none.
+pub(crate) fn state(connection: &Connection, digest: &str) -> Result<(String, Option<String>)> {
+    let mut statement =
+        connection.prepare_cached("SELECT state, problem FROM symbol_conversion WHERE blob = ?1")?;
+    Ok(statement.query_row([digest], |row| Ok((row.get(0)?, row.get(1)?)))?)
+}
+
+/// What of a file is linked where its project's symbols are: itself, and its tables.
+pub(crate) fn linked(connection: &Connection, digest: &str) -> Result<Vec<String>> {
+    let mut statement = connection.prepare_cached("SELECT blob FROM symbol_table WHERE source = ?1")?;
+    let tables = statement.query_map([digest], |row| row.get(0))?;
+    let mut all = tables.collect::<rusqlite::Result<Vec<_>>>()?;
+    all.push(digest.to_owned());
+    Ok(all)
+}
+
+/// Nobody needs a file's tables any more: the file itself is no project's. Gives what was needed.
+pub(crate) fn remove(connection: &Connection, digest: &str) -> Result<Vec<String>> {
+    let mut tables = linked(connection, digest)?;
+    tables.pop();
+    for table in &tables {
+        objects::need_no_more(connection, table)?;
+    }
+    connection.prepare_cached("DELETE FROM symbol_table WHERE source = ?1")?.execute([digest])?;
+    connection.prepare_cached("DELETE FROM symbol_conversion WHERE blob = ?1")?.execute([digest])?;
+    Ok(tables)
+}
+
+/// What is wrong with tables: `serve --check`.
+pub(crate) const FAULTS: [(&str, &str); 2] = [
+    (
+        "SELECT (SELECT count(DISTINCT blob) FROM symbol_file WHERE blob NOT IN (SELECT blob FROM symbol_conversion)) \
+         + (SELECT count(*) FROM symbol_conversion WHERE blob NOT IN (SELECT blob FROM symbol_file)) \
+         + (SELECT count(*) FROM symbol_conversion WHERE (state = 'made') <> \
+         EXISTS (SELECT 1 FROM symbol_table WHERE source = symbol_conversion.blob))",
+        "files of symbols whose tables are not those that they should have",
+    ),
+    (
+        "SELECT count(*) FROM symbol_file JOIN symbol_conversion USING (blob) \
+         WHERE state = 'refused' AND usable IS NOT NULL OR state IN ('made', 'none') AND usable IS NULL",
+        "files of symbols that are used and should not be, or the other way round",
+    ),
+];
+
+/// Starts who makes tables. It ends when its bell is closed.
+pub(crate) fn start(app: &App) -> io::Result<JoinHandle<()>> {
+    let app = Arc::clone(app);
+    // The process ends with the thread that started it.
+    std::thread::Builder::new().name("tables".to_owned()).spawn(move || {
+        let Some(program) = app.config.tables.clone() else { return };
+        while !app.conversions.is_closed() {
+            let seen = app.conversions.times();
+            match one(&app, &program) {
+                Ok(true) => {}
+                Ok(false) => app.conversions.wait(seen, PATROL),
+                Err(error) => {
+                    eprint_problem(&error.to_string());
+                    app.conversions.wait(seen, PATROL);
+                }
+            }
+        }
+    })
+}
+
+/// What became of a file.
+struct Outcome {
+    state: &'static str,
+    problem: Option<String>,
+    tables: Vec<(Line, Object)>,
+}
+
+/// Makes the tables of the next file; `false` where none waits.
+fn one(app: &State, program: &Path) -> Result<bool, Box<dyn std::error::Error>> {
+    let Some((digest, attempts)) = app.database.write(next)? else { return Ok(false) };
+    let directory = app.symbols.uploads().join(secret::key()?);
+    let outcome = if attempts > MAX_ATTEMPTS {
+        // The process is limited, so that it is hardly the file that ended the server.
+        let problem = "the server ended each time that it was made".to_owned();
+        Some(Outcome { state: "none", problem: Some(problem), tables: Vec::new() })
+    } else {
+        make(app, program, &digest, &directory, attempts == MAX_ATTEMPTS)
+    };
+    let done = match outcome {
+        Some(outcome) => end(app, &digest, outcome).map(|()| true),
+        None => {
+            let is_closed = app.conversions.is_closed();
+            let again = app.database.write(move |connection| again(connection, &digest, is_closed));
+            again.map(|()| true)
+        }
+    };
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    Ok(done?)
+}
+
+/// The next file, and how often it was begun, this time included.
+fn next(connection: &Connection) -> Result<Option<(String, i64)>> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE symbol_conversion SET attempts = attempts + 1 WHERE blob = (SELECT blob FROM symbol_conversion \
+         WHERE state = 'waiting' AND due <= ?1 ORDER BY due, blob LIMIT 1) RETURNING blob, attempts",
+    )?;
+    Ok(statement.query_row([now()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+}
+
+/// It is tried later. That the server ends counts for nothing.
+fn again(connection: &Connection, digest: &str, is_closed: bool) -> Result<()> {
+    let (less, due) = if is_closed { (1, 0) } else { (0, now() + AGAIN) };
+    connection
+        .prepare_cached("UPDATE symbol_conversion SET attempts = attempts - ?2, due = ?3 WHERE blob = ?1")?
+        .execute(params![digest, less, due])?;
+    Ok(())
+}
+
+/// Has the tables of a file made; `None` where it has to be tried again.
+fn make(app: &State, program: &Path, digest: &str, directory: &Path, is_last: bool) -> Option<Outcome> {
+    let none = |state, why: String| Some(Outcome { state, problem: Some(why), tables: Vec::new() });
+    let file = app.objects.path(digest);
+    let limits = &app.config.limits;
+    let size = fs::metadata(&file).map_or(0, |metadata| metadata.len());
+    let memory =
+        limits.table_memory.saturating_add(size.saturating_mul(4)).min(limits.table_memory.max(4 << 30));
+    let given = TableLimits::new(memory, limits.table_time.as_secs().max(1), limits.symbol_file);
+    let made = fs::create_dir(directory).and_then(|()| {
+        let stopped = || app.conversions.is_closed();
+        process::run(program, &file, directory, given, limits.table_time * 2, stopped)
+    });
+    let lines = match made {
+        Ok(Ended::Well(lines)) => lines,
+        Ok(Ended::Badly(why)) => return none("refused", why),
+        Ok(Ended::Stopped) => return None,
+        Err(error) if is_last => return none("none", format!("it cannot be made: {error}")),
+        Err(error) => {
+            eprint_problem(&format!("a table of symbols cannot be made: {error}"));
+            return None;
+        }
+    };
+    if lines.iter().any(|line| line.again) && !is_last {
+        return None;
+    }
+    let problem = lines.iter().find_map(|line| line.problem.clone());
+    let kept = keep(app, lines, directory);
+    match kept {
+        Ok(tables) => {
+            let state = if tables.is_empty() { "none" } else { "made" };
+            Some(Outcome { state, problem, tables })
+        }
+        Err(error) if is_last => none("none", format!("it cannot be kept: {error}")),
+        Err(error) => {
+            app.leave_files();
+            eprint_problem(&format!("a table of symbols cannot be kept: {error}"));
+            None
+        }
+    }
+}
+
+/// Takes the tables, which are on disk, among the files.
+fn keep(app: &State, lines: Vec<Line>, directory: &Path) -> io::Result<Vec<(Line, Object)>> {
+    let (mut tables, mut known) = (Vec::new(), HashSet::new());
+    for (line, number) in lines.into_iter().zip(0_usize..) {
+        // A file may say twice that it is the same image.
+        if !line.table || !known.insert((line.id.clone(), line.arch.clone())) {
+            continue;
+        }
+        let path = directory.join(number.to_string());
+        let object = object_of(&path)?;
+        tables.push((line, app.objects.adopt(&path, &object)?));
+    }
+    Ok(tables)
+}
+
+/// A file's digest and size, read piece by piece.
+fn object_of(path: &Path) -> io::Result<Object> {
+    let (mut file, mut hash, mut size) = (File::open(path)?, Sha256::new(), 0_u64);
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        let count = file.read(&mut piece)?;
+        let read = piece.get(..count).unwrap_or_default();
+        if read.is_empty() {
+            return Ok(Object { digest: secret::hex(&hash.finalize()), size, packed: None });
+        }
+        hash.update(read);
+        size = size.saturating_add(read.len() as u64);
+    }
+}
+
+/// Writes down what became of a file. From then on it is used, with its tables, unless it is refused; reports that wait for its images
+/// are worked again.
+fn end(app: &State, digest: &str, outcome: Outcome) -> Result<()> {
+    let (symbols, objects, digest) = (Arc::clone(&app.symbols), app.objects.clone(), digest.to_owned());
+    let worked = app.write_rows_of_files(move |connection| {
+        let Outcome { state, problem, tables } = outcome;
+        let rows: Vec<(i64, String)> = {
+            let mut statement =
+                connection.prepare_cached("SELECT project, image_id FROM symbol_file WHERE blob = ?1")?;
+            let rows = statement.query_map([&digest], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<_>>()?
+        };
+        if rows.is_empty() {
+            // It was removed meanwhile.
+            for (_, table) in &tables {
+                retention::remove_unneeded(connection, &objects, &table.digest)?;
+            }
+            return Ok(0);
+        }
+        for (line, table) in &tables {
+            objects::need(connection, table)?;
+            connection
+                .prepare_cached("INSERT INTO symbol_table (source, image_id, arch, blob) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![digest, line.id, line.arch, table.digest])?;
+        }
+        connection
+            .prepare_cached("UPDATE symbol_conversion SET state = ?2, problem = ?3 WHERE blob = ?1")?
+            .execute(params![digest, state, problem])?;
+        let sql = if state == "refused" {
+            "UPDATE symbol_file SET usable = NULL WHERE blob = ?1"
+        } else {
+            "UPDATE symbol_file SET usable = (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) WHERE blob = ?1"
+        };
+        connection.prepare_cached(sql)?.execute([&digest])?;
+        let mut worked = 0;
+        let links = linked(connection, &digest)?;
+        for project in rows.iter().map(|(project, _)| *project).collect::<HashSet<_>>() {
+            for link in &links {
+                let linked = match state {
+                    "refused" => symbols.remove(project, link),
+                    _ => symbols.add(project, link, &objects.path(link)),
+                };
+                linked.map_err(crate::database::DatabaseError::Thread)?;
+            }
+            // Before the reports are told: whoever works one from then on finds the files.
+            symbols.changed(project);
+            let of_project = rows.iter().filter(|(other, _)| *other == project);
+            let images: Vec<_> = of_project.map(|(_, image)| image.clone()).collect();
+            worked += queue::work_again(connection, project, &images)?;
+        }
+        Ok(worked)
+    })?;
+    if worked > 0 {
+        app.bell.ring();
+    }
+    Ok(())
+}
