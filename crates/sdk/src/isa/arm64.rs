@@ -116,6 +116,9 @@ pub(super) fn resolve(
         displaced(adr_target(place, second), -bias)
     } else if is_literal_load(second) {
         displaced(literal_target(place, second), -bias)
+    } else if second == NOP && is_adr(first) {
+        // LLD leaves the address to the first of the two.
+        displaced(adr_target(at(start, page_at), first), -bias)
     } else if is_adrp(first) {
         displaced(page(at(start, page_at), first), page_offset(second)?.wrapping_sub(bias))
     } else {
@@ -207,6 +210,12 @@ mod tests {
         assert_eq!(
             resolve(Form::Pair, (start, &relaxed), 4, 0, 0),
             Some(Resolved::Address(Svma::new(0x1_0000_4004 + 0x111f)))
+        );
+        // adr x0, +0x111f; nop.
+        let relaxed = bytes(&[0x7000_88e0, NOP]);
+        assert_eq!(
+            resolve(Form::Pair, (start, &relaxed), 4, 0, 0),
+            Some(Resolved::Address(Svma::new(0x1_0000_4000 + 0x111f)))
         );
         // adrp x0, +1 page; ldr x0, [x0, #0x18]: the slot.
         let slot = bytes(&[0xb000_0000, 0xf940_0c00]);
