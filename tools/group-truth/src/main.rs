@@ -4,10 +4,13 @@
 //!
 //! `-- BACKTRAIL DIR --many COUNT REPORTS SYMBOLS` writes COUNT variants of the reports of a directory into DIR, groups them with
 //! symbols, and says how long that took. It fails where the groups are not those of the originals.
+//!
+//! `-- BACKTRAIL DIR --corpus CORPUS` groups reports that others labelled: syzbot, ClusterFuzz, CrashProbe.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod builds;
+mod corpus;
 mod fixtures;
 mod many;
 mod program;
@@ -38,7 +41,8 @@ fn main() -> ExitCode {
 fn run(arguments: &[String]) -> Result<bool> {
     let [program, directory, options @ ..] = arguments else {
         return Err(
-            "expected BACKTRAIL DIR [--held-out | --all | --fixtures FILE | --many COUNT REPORTS SYMBOLS]"
+            "expected BACKTRAIL DIR [--held-out | --all | --fixtures FILE | --many COUNT REPORTS SYMBOLS | \
+             --corpus CORPUS]"
                 .to_owned(),
         );
     };
@@ -50,6 +54,12 @@ fn run(arguments: &[String]) -> Result<bool> {
         let count = count.parse().map_err(|_| format!("--many: expected a number, found {count:?}"))?;
         let (program, reports, symbols) = (Path::new(program), Path::new(reports), Path::new(symbols));
         return many::Many { program, directory, reports, symbols, count }.run();
+    }
+    if let [option, corpus] = options
+        && option == "--corpus"
+    {
+        corpus::run(Path::new(program), directory, Path::new(corpus))?;
+        return Ok(true);
     }
     let is_held_out = options.iter().any(|option| option == "--held-out");
     if let Some(at) = options.iter().position(|option| option == "--fixtures") {

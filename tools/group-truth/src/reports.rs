@@ -16,8 +16,9 @@ pub(crate) struct Report {
     pub(crate) form: String,
     pub(crate) key: Option<String>,
     pub(crate) symbol_key: Option<String>,
-    /// The signal, and a message where there is one.
+    /// The signal, or what the report calls the event.
     pub(crate) event: String,
+    pub(crate) message: String,
     /// Names of functions, innermost first, as far as they are known; those of the system too.
     pub(crate) names: Vec<String>,
     /// The frames, for fixtures.
@@ -122,7 +123,29 @@ fn crashed_frames(json: &Value) -> Vec<Value> {
     crashed.and_then(|thread| thread.get("frames")).and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
+/// Reads reports of others, which were labelled by them.
+pub(crate) fn read_labelled(
+    program: &Path,
+    symbols: &Path,
+    labelled: &[(String, PathBuf)],
+) -> Result<Vec<Report>> {
+    let mut all = Vec::new();
+    for some in labelled.chunks(128) {
+        let files: Vec<PathBuf> = some.iter().map(|(_, file)| file.clone()).collect();
+        let read = symbolicate(program, symbols, &files)?;
+        for (label, file) in some {
+            let json = read.get(file.to_string_lossy().as_ref());
+            all.extend(json.map(|json| of(label, &file.to_string_lossy(), "whole", json)));
+        }
+    }
+    Ok(all)
+}
+
 fn report(crash: &Crash, form: &str, json: &Value) -> Report {
+    of(crash.bug, &crash.build, form, json)
+}
+
+fn of(bug: &str, build: &str, form: &str, json: &Value) -> Report {
     let frames = crashed_frames(json);
     let mut names = Vec::new();
     for frame in &frames {
@@ -134,12 +157,13 @@ fn report(crash: &Crash, form: &str, json: &Value) -> Report {
     }
     let signal = text(json, "/exception/signal").or_else(|| text(json, "/exception/type"));
     Report {
-        bug: crash.bug.to_owned(),
-        build: crash.build.clone(),
+        bug: bug.to_owned(),
+        build: build.to_owned(),
         form: form.to_owned(),
         key: text(json, "/group/key"),
         symbol_key: text(json, "/group/symbol_key"),
         event: signal.unwrap_or_default(),
+        message: text(json, "/exception/message").unwrap_or_default(),
         names,
         frames: frames.into_iter().take(80).collect(),
     }

@@ -8,7 +8,6 @@ pub(crate) fn print_all(reports: &[Report]) -> bool {
     println!("{:<44} {:>9} {:>7} {:>7} {:>7}", "", "precision", "recall", "groups", "merged");
     let joined = by_keys(reports);
     let score = print("backtrail, all reports in one", reports, &joined);
-    let is_apart = |report: &Report| report.key.is_none() && report.symbol_key.is_none();
     let told: Vec<usize> =
         (0..reports.len()).filter(|at| reports.get(*at).is_some_and(|it| !is_apart(it))).collect();
     let labels: Vec<String> = told.iter().filter_map(|at| joined.get(*at).cloned()).collect();
@@ -21,31 +20,55 @@ pub(crate) fn print_all(reports: &[Report]) -> bool {
         let chosen: Vec<&Report> = some.iter().filter_map(|at| reports.get(*at)).collect();
         print_of(&format!("  of those {form}"), &chosen, &labels);
     }
-    type Way = (&'static str, fn(&Report) -> String);
-    let ways: [Way; 4] = [
-        ("signal", |report| report.event.clone()),
-        ("top frame", |report| report.names.first().cloned().unwrap_or_default()),
-        ("top five frames", |report| report.names.iter().take(5).cloned().collect::<Vec<_>>().join("|")),
-        ("Socorro's rules, as described", socorro),
-    ];
     // These know nothing of names that come later; they get reports with names only.
-    let named: Vec<&Report> = reports.iter().filter(|report| report.form != "without names").collect();
-    let of_named: Vec<String> = reports
-        .iter()
-        .zip(&joined)
-        .filter(|(report, _)| report.form != "without names")
-        .map(|(_, it)| it.clone())
-        .collect();
+    let is_named = |report: &&Report| report.form != "without names";
+    let named: Vec<&Report> = reports.iter().filter(is_named).collect();
+    let of_named: Vec<String> =
+        reports.iter().zip(&joined).filter(|(it, _)| is_named(it)).map(|(_, it)| it.clone()).collect();
     print_of("backtrail, of reports with names", &named, &of_named);
-    for (title, way) in ways {
-        let labels: Vec<String> = named.iter().map(|report| way(report)).collect();
-        print_of(&format!("{title}, of reports with names"), &named, &labels);
-    }
+    print_simpler(&named, ", of reports with names");
     print_faults(reports, &joined);
     println!("split by late symbols: {}", split_by_names(reports, &joined));
     let apart = reports.iter().filter(|report| is_apart(report)).count();
     println!("without a group, since the stack shows none of the program's code: {apart}");
     score == 0
+}
+
+/// Simpler ways to group, on the same reports.
+fn print_simpler(reports: &[&Report], of: &str) {
+    type Way = (&'static str, fn(&Report) -> String);
+    let ways: [Way; 5] = [
+        ("signal or type", |report| report.event.clone()),
+        ("signal or type, and message", |report| format!("{}|{}", report.event, report.message)),
+        ("top frame", |report| report.names.first().cloned().unwrap_or_default()),
+        ("top five frames", |report| report.names.iter().take(5).cloned().collect::<Vec<_>>().join("|")),
+        ("Socorro's rules, as described", socorro),
+    ];
+    for (title, way) in ways {
+        let labels: Vec<String> = reports.iter().map(|report| way(report)).collect();
+        print_of(&format!("{title}{of}"), reports, &labels);
+    }
+}
+
+/// The same table of reports whose labels others gave them, and what is in one group although its labels differ.
+pub(crate) fn print_labelled(reports: &[Report]) {
+    println!("{:<44} {:>9} {:>7} {:>7} {:>7}", "", "precision", "recall", "groups", "merged");
+    let joined = by_keys(reports);
+    print("backtrail", reports, &joined);
+    let told: Vec<(&Report, String)> = reports
+        .iter()
+        .zip(&joined)
+        .filter(|(it, _)| !is_apart(it))
+        .map(|(it, at)| (it, at.clone()))
+        .collect();
+    let (chosen, labels): (Vec<&Report>, Vec<String>) = told.into_iter().unzip();
+    print_of(&format!("  of those that have a group: {}", chosen.len()), &chosen, &labels);
+    print_simpler(&reports.iter().collect::<Vec<_>>(), "");
+    print_merged(reports, &joined);
+}
+
+fn is_apart(report: &Report) -> bool {
+    report.key.is_none() && report.symbol_key.is_none()
 }
 
 /// The groups, joined by either key as the program joins them.
@@ -107,11 +130,9 @@ fn print_of(title: &str, reports: &[&Report], labels: &[String]) -> usize {
 /// Lists the bugs whose reports are in several groups, and the groups of several bugs.
 fn print_faults(reports: &[Report], labels: &[String]) {
     let mut of_bug: BTreeMap<&str, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
-    let mut of_label: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     for (report, label) in reports.iter().zip(labels) {
         let what = format!("{}, {}", report.build, report.form);
         of_bug.entry(&report.bug).or_default().entry(label).or_default().push(what);
-        *of_label.entry(label).or_default().entry(&report.bug).or_default() += 1;
     }
     for (bug, groups) in of_bug.iter().filter(|(_, groups)| groups.len() > 1) {
         let sizes: Vec<String> = groups
@@ -123,6 +144,15 @@ fn print_faults(reports: &[Report], labels: &[String]) {
             groups.len(),
             sizes.iter().take(6).cloned().collect::<Vec<_>>().join(", ")
         );
+    }
+    print_merged(reports, labels);
+}
+
+/// Lists the groups that several bugs are in.
+fn print_merged(reports: &[Report], labels: &[String]) {
+    let mut of_label: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for (report, label) in reports.iter().zip(labels) {
+        *of_label.entry(label).or_default().entry(&report.bug).or_default() += 1;
     }
     for (label, bugs) in of_label.iter().filter(|(_, bugs)| bugs.len() > 1) {
         println!("MERGED {label}: {bugs:?}");

@@ -15,6 +15,7 @@ mod kind;
 mod name;
 mod parts;
 mod places;
+mod stall;
 mod telling;
 
 #[cfg(test)]
@@ -32,8 +33,11 @@ use parts::Parts;
 use places::Places;
 pub use places::telling_stack;
 
-/// The version of the rules, in front of every key. Keys of another version mean something else.
-const VERSION: &str = "1";
+/// The version of the rules that made a key, in front of it. Reports that no later rule is about keep the keys that they had, so
+/// that groups which were stored stay what they are.
+const FIRST: &str = "1";
+/// Of stalls of Linux's kernel, what the interrupt that reported them was doing is left out.
+const SECOND: &str = "2";
 
 /// What puts a report into a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -80,6 +84,10 @@ pub fn keep_fault(report: &mut Report) {
     if report.termination.is_some() && killing(report).is_some() {
         return;
     }
+    // Of a stall another stack may tell more.
+    if stall::stalled(report).is_some() {
+        return;
+    }
     let Some(crashed) = report.process.crashed_thread else { return };
     for (position, thread) in report.process.threads.iter_mut().enumerate() {
         if position != crashed {
@@ -106,8 +114,9 @@ fn by_places(report: &Report, kind: &Kind, places: &Places<'_>) -> Group {
     why.extend(parts.why.iter().cloned());
     let spots = places.spots(report);
     why.push(format!("key: {}", spots.join(", ")));
-    let key = key_of("k", &event, &spots);
-    let symbol_key = parts.is_complete.then(|| key_of("s", &event, &parts.texts));
+    let version = places.version();
+    let key = key_of(version, "k", &event, &spots);
+    let symbol_key = parts.is_complete.then(|| key_of(version, "s", &event, &parts.texts));
     match &symbol_key {
         Some(_) => why.push(format!("symbol key: {}", parts.texts.join(", "))),
         None => why.push(format!("no symbol key: {}", parts.lacks)),
@@ -145,21 +154,21 @@ fn by_words(report: &Report, kind: &Kind) -> Option<Group> {
             words.unwrap_or_default()
         ),
     ];
-    let key = key_of("w", &kind.key(), &parts);
+    let key = key_of(FIRST, "w", &kind.key(), &parts);
     Some(Group { symbol_key: Some(key.clone()), key, kind: kind.key(), place: None, why })
 }
 
 /// Bytes of a digest that a key has: two groups of a thousand million share one by chance once in 10^11 times.
 const KEY_BYTES: usize = 12;
 
-fn key_of(space: &str, kind: &str, parts: &[String]) -> String {
+fn key_of(version: &str, space: &str, kind: &str, parts: &[String]) -> String {
     use std::fmt::Write as _;
     let mut hasher = blake3::Hasher::new();
-    for part in [VERSION, space, kind].into_iter().chain(parts.iter().map(String::as_str)) {
+    for part in [version, space, kind].into_iter().chain(parts.iter().map(String::as_str)) {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    let mut key = format!("{VERSION}:");
+    let mut key = format!("{version}:");
     for byte in hasher.finalize().as_bytes().iter().take(KEY_BYTES) {
         // Writing to a String cannot fail.
         let _ = write!(key, "{byte:02x}");

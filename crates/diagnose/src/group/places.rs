@@ -1,5 +1,6 @@
 //! The frames that a report is grouped by, and the places in images that they are at.
 
+use super::{FIRST, SECOND, stall};
 use crate::explain::blamed::{Place, fault_place};
 use crate::explain::stack::repeat_of;
 use crate::names::{BASES, image_name, image_of, is_any_of};
@@ -46,11 +47,15 @@ pub(super) struct Places<'r> {
     pub(super) is_recursion: bool,
     /// Whether the stack goes on to where its thread began.
     pub(super) is_whole: bool,
+    /// Frames of the interrupt that reported a stall, which are left out.
+    pub(super) reporting: usize,
 }
 
 impl<'r> Places<'r> {
     pub(super) fn of(report: &'r Report) -> Option<Self> {
-        let (stack, frames) = stack_of(report)?;
+        let (stack, mut frames) = stall::stalled(report).or_else(|| stack_of(report))?;
+        let reporting = stall::reporting(report, &frames);
+        frames.drain(..reporting);
         let all = frames.len();
         let mut is_recursion = false;
         let frames = match round_of(&frames) {
@@ -98,7 +103,7 @@ impl<'r> Places<'r> {
             return None;
         }
         let frames: Vec<&Frame> = chosen.into_iter().map(|(_, frame)| frame).collect();
-        let found = Self { stack, level, frames, before, is_in_objc, is_recursion, is_whole };
+        let found = Self { stack, level, frames, before, is_in_objc, is_recursion, is_whole, reporting };
         (!found.frames.is_empty()).then_some(found)
     }
 
@@ -110,7 +115,16 @@ impl<'r> Places<'r> {
             Level::System => "the system's frames: there are no others",
         };
         let round = if self.is_recursion { ", of one round of the recursion" } else { "" };
-        format!("{}: {what}{round}", self.stack)
+        let behind = match self.reporting {
+            0 => String::new(),
+            count => format!(", behind {count} of the interrupt that reported the stall"),
+        };
+        format!("{}: {what}{round}{behind}", self.stack)
+    }
+
+    /// The version of the rules that made these places.
+    pub(super) fn version(&self) -> &'static str {
+        if self.reporting == 0 { FIRST } else { SECOND }
     }
 
     /// The first few places in images. Names have no part in it.

@@ -4,8 +4,8 @@ use super::{Group, group};
 use crate::explain::testing::{Build, report};
 use backtrail_core::ImageId;
 use backtrail_model::{
-    Backtrace, Exception, Frame, Language, Owner, OwnerKind, Report, ReportedSymbol, Source, ThrowingRuntime,
-    ThrownException,
+    Backtrace, Exception, Frame, Language, Owner, OwnerKind, Report, ReportedSymbol, Source, Thread,
+    ThrowingRuntime, ThrownException,
 };
 use std::sync::Arc;
 
@@ -264,4 +264,107 @@ fn a_class_that_a_reporter_states_is_the_one_that_texts_tell() {
             Some(ThrownException { runtime, name: name.to_owned(), ..ThrownException::default() });
     }));
     assert_eq!(told.symbol_key, stated.symbol_key);
+}
+
+/// A stall as Linux's kernel reports it: functions, innermost first.
+fn stall(kind: &str, functions: &[&str]) -> Group {
+    stalls(kind, &[functions])
+}
+
+/// The same with several stacks.
+fn stalls(kind: &str, stacks: &[&[&str]]) -> Group {
+    let frames = |functions: &[&str]| -> Vec<Frame> {
+        let frames = functions.iter().zip(0..).map(|(name, index)| {
+            let reported = Some(ReportedSymbol { name: (*name).to_owned(), ..ReportedSymbol::default() });
+            Frame { reported, image_name: Some("vmlinux".to_owned()), ..Frame::new(index) }
+        });
+        frames.collect()
+    };
+    let mut report = Report { source: Source::LinuxKernel, ..Report::default() };
+    report.exception = Some(Exception { kind: Some(kind.to_owned()), ..Exception::default() });
+    let thread = |functions: &&[&str]| Thread { frames: frames(functions), ..Thread::default() };
+    report.process.threads = stacks.iter().map(thread).collect();
+    report.process.crashed_thread = Some(0);
+    group(&report).unwrap()
+}
+
+const TICK: [&str; 7] = [
+    "dump_stack",
+    "nmi_cpu_backtrace.cold",
+    "print_cpu_stall",
+    "update_process_times",
+    "tick_sched_timer",
+    "smp_apic_timer_interrupt",
+    "apic_timer_interrupt",
+];
+
+/// Seen in syzbot's reports: the timer's functions filled the keys of all stalls.
+#[test]
+fn stalls_are_told_by_what_the_timer_interrupted() {
+    let of = |inner: &str, outer: &str| {
+        let behind = [inner, outer, "vfs_ioctl", "ksys_ioctl", "do_syscall_64"];
+        stall("RCU stall", &[&TICK[..], &behind].concat())
+    };
+    let (one, other) = (of("lo_ioctl", "blkdev_ioctl"), of("tcp_sendmsg", "sock_write_iter"));
+    assert_ne!(one.key, other.key);
+    assert_ne!(one.symbol_key, other.symbol_key);
+    assert_eq!(one.place.as_deref(), Some("lo_ioctl"));
+    assert!(one.why.iter().any(|line| line.contains("behind 7 of the interrupt")), "{:?}", one.why);
+    assert!(one.key.starts_with("2:") && one.symbol_key.unwrap().starts_with("2:"));
+    // Another interrupt may be what stalls: the watchdog shows the stack without its own part.
+    let timers = ["hwsim_beacon", "run_timer_softirq", "apic_timer_interrupt", "lo_ioctl"];
+    let own = stall("soft lockup", &timers);
+    assert_eq!((own.place.as_deref(), &own.key[..2]), (Some("hwsim_beacon"), "1:"));
+    // The same functions in a report of another sort say what they say.
+    assert!(stall("warning", &TICK).key.starts_with("1:"));
+    // Nothing lies behind.
+    assert!(stall("RCU stall", &TICK).key.starts_with("1:"));
+    // The thread that misses the stalled processor is shown first.
+    let waiting = ["schedule_timeout", "rcu_gp_kthread", "kthread", "ret_from_fork"];
+    let behind = ["lo_ioctl", "blkdev_ioctl", "vfs_ioctl", "ksys_ioctl", "do_syscall_64"];
+    let shown = stalls("RCU stall", &[&waiting, &[&TICK[..], &behind].concat()]);
+    assert_eq!(shown.symbol_key, of("lo_ioctl", "blkdev_ioctl").symbol_key);
+    assert!(stall("RCU stall", &waiting).key.starts_with("1:"));
+}
+
+/// Stores of groups have keys: those of released rules must not change. What may not be edited here are the keys.
+#[test]
+fn keys_of_version_1_are_as_they_were() {
+    let build = |build: Build| {
+        let group = keys(&build);
+        [Some(group.key), group.symbol_key]
+    };
+    let inlined = "Demo Buffer::at(int) < load_page(int) < main\nUIKitCore start";
+    let system = "libsystem_kernel.dylib __pthread_kill\nUIKitCore -[UIView layout]\nUIKitCore start";
+    let found = [
+        build(crash(LOAD)),
+        build(crash(inlined)),
+        build(report("EXC_CRASH", "SIGABRT").frames(system)),
+        build(report("EXC_CRASH", "SIGABRT").message("index 7 out of range")),
+        build(crash("Demo -\nDemo -\nDemo -\nUIKitCore start")),
+    ];
+    let found: Vec<Option<&str>> = found.iter().flatten().map(Option::as_deref).collect();
+    let wanted = [
+        Some("1:b6d6e6357801d39e4e63b505"),
+        Some("1:2ee2c891b84f0807c550157c"),
+        Some("1:e9fbdaed8bd8a36b93572819"),
+        Some("1:33709d6648caea3579f48b9d"),
+        Some("1:e66718b8c90e83aced74f7a3"),
+        Some("1:f0ce6bfbea71c726efbf0f8c"),
+        Some("1:f1c143c66ce6b4fa90779ac7"),
+        Some("1:f1c143c66ce6b4fa90779ac7"),
+        Some("1:b4d8d5e82c94cfe17a3f70f2"),
+        None,
+    ];
+    assert_eq!(found, wanted);
+    let python = group(&traceback("KeyError", &[("/srv/feed.py", 10, "load_page")])).unwrap();
+    let kernel = stall("warning", &TICK);
+    let found = [python.key, python.symbol_key.unwrap(), kernel.key, kernel.symbol_key.unwrap()];
+    let wanted = [
+        "1:96716b1b786dc5fa644b5438",
+        "1:782676d5b5733f28b4655990",
+        "1:b1220d7165d77b866a10a1df",
+        "1:5da8531db68f096ba216aa2d",
+    ];
+    assert_eq!(found, wanted);
 }
