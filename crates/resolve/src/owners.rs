@@ -238,7 +238,7 @@ fn read(place: &Path) -> Option<Vec<OwnedRange>> {
 }
 
 fn line(line: &str) -> Option<OwnedRange> {
-    const HOW: [&str; 6] = ["name", "body", "call", "order", "changed", "stamp"];
+    const HOW: [&str; 7] = ["name", "body", "call", "order", "present", "changed", "stamp"];
     let mut parts = line.split('\t');
     let mut address = || u64::from_str_radix(parts.next()?, 16).ok().map(Svma::new);
     let range = AddrRange::new(address()?, address()?);

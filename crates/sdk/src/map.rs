@@ -231,6 +231,7 @@ fn shown(how: How) -> (Confidence, &'static str) {
         How::Body => (Confidence::Strong, "body"),
         How::Call => (Confidence::Strong, "call"),
         How::Order => (Confidence::Strong, "order"),
+        How::Present => (Confidence::Strong, "present"),
         How::Changed => (Confidence::Likely, "changed"),
     }
 }

@@ -19,7 +19,7 @@ pub struct OwnedRange {
     pub version: Option<String>,
     /// How sure that is.
     pub confidence: Confidence,
-    /// By what it was told, in a word: `name`, `body`, `call`, `order`, `changed`, `link map`, `debug map`, `stamp`,
+    /// By what it was told, in a word: `name`, `body`, `call`, `order`, `present`, `changed`, `link map`, `debug map`, `stamp`,
     /// `markers`.
     pub how: &'static str,
 }

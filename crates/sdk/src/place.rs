@@ -1,11 +1,12 @@
 //! Finds a library's functions in a stripped app.
 //!
 //! Strongest first: methods of the library's classes; bodies that occur once in the library and once in the app, and
-//! whose texts, imports and calls agree; what those call and point to; and what lies between them, where the app keeps the
-//! library's order. Never what is merely near.
+//! whose texts, imports and calls agree; what those call and point to; what lies between them, where the app keeps the
+//! library's order; and what must be there, where nothing was left out. Never what is merely near.
 
 mod classes;
 mod order;
+mod present;
 mod spread;
 mod work;
 
@@ -24,6 +25,8 @@ pub(crate) enum How {
     Call,
     /// Its body, between known functions of its object file.
     Order,
+    /// Its body: it must be somewhere, and nowhere else is one.
+    Present,
     /// Another body where a function of it must be: a method of its class, or in the place of one.
     Changed,
 }
@@ -58,6 +61,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::calls(&mut work);
     spread::weak(&mut work);
     order::fill(&mut work);
+    present::fill(&mut work);
     classes::fill(&mut work);
     spread::changed(&mut work);
     let claims: Vec<(usize, How)> = work.claims();

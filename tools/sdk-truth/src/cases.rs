@@ -21,6 +21,7 @@ enum Way {
     LazyDeadStrip,
     Permuted,
     PermutedFolded,
+    PermutedDeadStrip,
     /// The app's own code comes after the library's, with rebase opcodes instead of chained fixups.
     Opcodes,
     /// The library is not in it.
@@ -42,6 +43,7 @@ const WAYS: &[(Way, &str)] = &[
     (Way::LazyDeadStrip, "lazy-dead-strip"),
     (Way::Permuted, "order-file"),
     (Way::PermutedFolded, "order-file-folded"),
+    (Way::PermutedDeadStrip, "order-file-dead-strip"),
     (Way::Absent, "absent"),
     (Way::Copies, "copies"),
     (Way::CopiesAlone, "copies-alone"),
@@ -252,9 +254,13 @@ fn case(
             arguments = force.into_iter().chain(arguments).collect();
             arguments.push("-no_fixup_chains".to_owned());
         }
-        Way::DeadStrip => {
+        Way::DeadStrip | Way::PermutedDeadStrip => {
             arguments.extend(force);
             arguments.push("-dead_strip".to_owned());
+            if way == Way::PermutedDeadStrip {
+                let order = shown(&order_file(cache, arch, library)?);
+                arguments.extend(["-order_file".to_owned(), order]);
+            }
             for symbol in needed(cache, arch, library, 70)? {
                 arguments.extend(["-u".to_owned(), symbol]);
             }

@@ -11,7 +11,7 @@ use crate::hash::{Map, Set};
 /// Of a class, so many hundredths must have the library's bodies before the rest are taken by name.
 const CLASS_SHARE: usize = 30;
 /// What a body and what it refers to must weigh to be placed alone.
-const ANCHOR: u32 = 12;
+pub(super) const ANCHOR: u32 = 12;
 
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
@@ -224,7 +224,7 @@ pub(super) fn weak(work: &mut Work<'_, '_>) {
 }
 
 /// Whether the place is a method: then its name would have told.
-fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
+pub(super) fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
     work.app_function(place).is_none_or(|function| work.app.methods.contains_key(&function.start.get()))
 }
 
