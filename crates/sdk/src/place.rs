@@ -53,8 +53,13 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::verify(&mut work);
     spread::groups(&mut work);
     spread::calls(&mut work);
-    if !is_there(&work) {
+    let is_there = is_there(&work);
+    // Claims that rest on names come last, but also tell that something of it is there.
+    if !is_there && !spread::renewed(&mut work) {
         return None;
+    }
+    if !is_there {
+        return Some(Placed { claims: work.claims(), equal: 0 });
     }
     order::fill(&mut work);
     // What order placed may call what nothing else does.
@@ -63,6 +68,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     order::fill(&mut work);
     present::fill(&mut work);
     classes::fill(&mut work);
+    spread::renewed(&mut work);
     spread::changed(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
     let equal = claims.iter().filter(|(_, how)| *how != How::Changed).count();

@@ -373,3 +373,68 @@ fn libraries_for_armv7_and_arm64e() {
         assert_eq!(again.fingerprint.architectures().collect::<Vec<_>>(), learnt, "{target}");
     }
 }
+
+/// Under an order file a function that nobody calls, and that only returns a number, has nothing that tells it but that it must be
+/// somewhere. Where dead code was stripped it need not be, and the app's own one with its body is the app's.
+#[test]
+fn what_must_be_there_is_found_in_any_order() {
+    let Some(tools) = tools("ld64.lld") else { return };
+    const COUNT: u32 = 30;
+    let function = |name: &str, seed: u32| {
+        format!(
+            "int {name}(int x, int y) {{ for (int i = 0; i < y; i++) x += (x ^ i) * {} + (y << {}); \
+             if (x > {}) x -= y * {}; return x ^ {}; }}\n",
+            seed * 37 + 11,
+            seed % 9 + 1,
+            seed * 101,
+            seed + 3,
+            seed * 7 + 1
+        )
+    };
+    let directory = TempDir::new("sdk-present");
+    let compile = |name: &str, text: &str| {
+        let (source, object) =
+            (directory.write(format!("{name}.c"), text), directory.join(format!("{name}.o")));
+        let mut command = Command::new(&tools.clang);
+        command.args(["-target", "arm64-apple-ios14.0", "-O2", "-c"]).arg(source).arg("-o").arg(&object);
+        run(&mut command);
+        object
+    };
+    let number = |name: &str| format!("int {name}(void) {{ return 70001; }}\n");
+    let all = |name: &str, seed: u32| -> String {
+        (0..COUNT).map(|at| function(&format!("{name}_{at}"), seed + at)).collect()
+    };
+    let library = directory.join("libvendor.a");
+    let member = compile("lib", &(all("lib", 500) + &number("lib_number")));
+    run(Command::new(&tools.ar).arg("rcs").arg(&library).arg(member));
+    let main = "int main(int c, char **v) { (void)v; return c; }\n";
+    let own = all("app", 7) + main;
+    let built = Built { directory, library: library.clone() };
+    // As many of the app's and of the library's functions, in an order of neither.
+    let order: String =
+        (0..COUNT).map(|at| format!("_lib_{}\n_app_{}\n", at * 11 % COUNT, at * 7 % COUNT)).collect();
+    let order = built.directory.write("order", &(order + "_main\n_lib_number\n"));
+    let order = order.to_string_lossy().into_owned();
+    let known = fingerprint(&library);
+
+    let place = |text: &str, flags: &[&str]| {
+        let source = built.directory.write("app.c", text);
+        let mut command = Command::new(&tools.clang);
+        command.args(["-target", "arm64-apple-ios14.0", "-O2", "-c"]).arg(source);
+        run(command.arg("-o").arg(built.directory.join("app.o")));
+        let flags = [&["-order_file", &order], flags].concat();
+        let (app, link_map) = link(&tools, &built, true, Some(&library), &flags);
+        let found = owners(&app, &known, None);
+        let hows: Vec<_> = found.ranges.iter().map(|owned| owned.how).collect();
+        (judge(&app, &link_map, &found), hows.contains(&"present"))
+    };
+    let count = COUNT as usize;
+    assert_eq!(place(&own, &[]), ((count + 1, count + 1, 0), true));
+    // The app has a function of its own with that body: nobody knows which is which.
+    assert_eq!(place(&(own.clone() + &number("app_number")), &[]), ((count, count + 1, 0), false));
+    // Some of the library is used, and the number is not.
+    let used: Vec<String> = (0..COUNT - 4).map(|at| format!("_lib_{at}")).collect();
+    let mut flags = vec!["-dead_strip", "-u", "_app_number"];
+    flags.extend(used.iter().flat_map(|name| ["-u", name]));
+    assert_eq!(place(&(own + &number("app_number")), &flags), ((count - 4, count - 4, 0), false));
+}

@@ -7,8 +7,8 @@ use backtrail_sdk::Fingerprint;
 
 use crate::app::{LLVM, Random, objects, run as run_program};
 use crate::judge::{Owner, Score, judge};
-use crate::libraries::{DEVELOPMENT, HELD_OUT, Language, Library};
-use crate::{Result, copies, elf, mine, stamps};
+use crate::libraries::{DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, VERSIONS};
+use crate::{Result, copies, elf, mine, speed, stamps};
 
 /// How an app is linked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "--library" => options.libraries.extend(rest.next().cloned()),
             "--elf" => is_elf = true,
             "--held-out" => known = HELD_OUT,
+            "--further" => known = FURTHER,
             "--x86_64" => options.arch = "x86_64",
             other => options.wanted.push(other.to_owned()),
         }
@@ -98,6 +99,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let wanted: Vec<Library> =
             known.iter().filter(|library| options.takes(library.name)).copied().collect();
         mine::cases(cache.as_path(), &wanted, options.show.max(20))?;
+    }
+    if options.wanted.iter().any(|wanted| wanted == "speed") {
+        speed::cases(&cache)?;
     }
     if options.wants("stamped") {
         stamps::cases(&cache, options.arch, known)?;
@@ -320,23 +324,20 @@ fn case(
 
 /// One version is known, another one is in the app.
 fn versions(cache: &Path, options: &Options) -> Result<()> {
-    for (known, there) in [("wechat-old", "wechat"), ("wechat", "wechat-old")] {
-        let find = |name: &str| DEVELOPMENT.iter().find(|library| library.name == name);
-        let (Some(known), Some(there)) = (find(known), find(there)) else { continue };
-        if !options.takes(known.name) {
-            continue;
+    for pair in VERSIONS {
+        for (known, there) in [(pair.0, pair.1), (pair.1, pair.0)] {
+            let (Some(known), Some(there)) = (Library::find(known), Library::find(there)) else { continue };
+            if !options.takes(known.name) {
+                continue;
+            }
+            let name = known.name.split('-').next().unwrap_or_default();
+            let fingerprint = known.fingerprint(cache, name)?;
+            let link = exact_link(cache, options.arch, there)?;
+            let file = shown(&there.file(cache)?);
+            let owners = [Owner { path: &file, name }];
+            let score = judge(&link.app, &link.map, &[fingerprint], &owners, options.show)?;
+            println!("{:<12} {:<18} {}", there.name, format!("by {}", known.version), score.line());
         }
-        let fingerprint = known.fingerprint(cache, "wechat")?;
-        let link = exact_link(cache, options.arch, there)?;
-        let file = shown(&there.file(cache)?);
-        let score = judge(
-            &link.app,
-            &link.map,
-            &[fingerprint],
-            &[Owner { path: &file, name: "wechat" }],
-            options.show,
-        )?;
-        println!("{:<11} {:<18} {}", there.name, "other version", score.line());
     }
     Ok(())
 }

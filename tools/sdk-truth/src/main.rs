@@ -10,6 +10,7 @@ mod elf;
 mod judge;
 mod libraries;
 mod mine;
+mod speed;
 mod stamps;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Addresses only: random return addresses of apps, some inside of a library, some not, and whether the library is seen.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use backtrail_core::{Arch, Confidence, Rva, Svma};
@@ -135,6 +135,8 @@ fn stacks(
 fn is_right(sighting: &Sighting, trial: &Trial, chosen: &[u64], is_exact: bool) -> bool {
     let is_inside =
         |at: &u64| sighting.ranges.iter().any(|(start, end)| *at > start.get() && *at <= end.get());
+    // A stack may have one address twice, which counts once.
+    let chosen: BTreeSet<u64> = chosen.iter().copied().collect();
     let inside = chosen.iter().filter(|at| is_inside(at)).count();
     let is_placed = !is_exact || (inside * 10 >= chosen.len() * 9 && sighting.hits >= inside);
     is_placed

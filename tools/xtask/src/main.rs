@@ -120,7 +120,7 @@ const CHORES: &[Chore] = &[
     ),
     (
         "sdk-truth",
-        "[--library NAME] [--held-out] [--elf] [--x86_64] [--show N] [CLASS…]",
+        "[--library NAME] [--held-out] [--further] [--elf] [--x86_64] [--show N] [CLASS…]",
         "links apps with known static libraries and looks for these again (docs/sdk.md)",
         sdk_truth,
     ),

@@ -13,6 +13,13 @@ const CLASS_SHARE: usize = 30;
 /// What a body and what it refers to must weigh to be placed alone.
 pub(super) const ANCHOR: u32 = 12;
 
+/// Another version is there by its classes' names alone, whatever became of their bodies, where the app has so many hundredths of them
+/// and so many at least: what others take over from a library, or it from them, is less of it.
+const NAMED_CLASSES: usize = 75;
+const LEAST_CLASSES: usize = 8;
+/// So many hundredths of the library's methods of a class the app's class of that name must have.
+const NAMED_METHODS: usize = 50;
+
 fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
@@ -71,6 +78,34 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
             }
         }
     }
+}
+
+/// Claims the methods of another version's classes, of which no bodies are known. Tells whether the library is there by names.
+pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
+    let mut known: Map<u64, usize> = Map::default();
+    for method in work.slice.methods.iter().filter(|method| work.has_class(method.owner)) {
+        *known.entry(method.owner.0).or_default() += 1;
+    }
+    let mut there: Map<u64, (usize, Vec<u32>)> = Map::default();
+    for (place, function) in (0u32..).zip(&work.app.functions) {
+        for method in work.app.methods.get(&function.start.get()).into_iter().flatten() {
+            if known.contains_key(&method.owner.0) && !work.is_foreign(place) {
+                let (count, places) = there.entry(method.owner.0).or_default();
+                *count += usize::from(work.method(method.owner, method.selector).is_some());
+                places.push(place);
+            }
+        }
+    }
+    there.retain(|class, (count, _)| known.get(class).is_some_and(|all| *count * 100 >= all * NAMED_METHODS));
+    if there.len() < LEAST_CLASSES || there.len() * 100 < known.len() * NAMED_CLASSES {
+        return false;
+    }
+    let mut places: Vec<u32> = there.into_values().flat_map(|(_, places)| places).collect();
+    places.sort_unstable();
+    for place in places {
+        work.claim(u32::MAX, place, How::Changed);
+    }
+    true
 }
 
 /// Functions that an ELF image exports, by name and body.
