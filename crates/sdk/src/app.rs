@@ -165,6 +165,7 @@ impl<'d> App<'d> {
                 let memory: &dyn Memory = &image;
                 [
                     Content::Strings,
+                    Content::Constants(2),
                     Content::Constants(4),
                     Content::Constants(8),
                     Content::Constants(16),

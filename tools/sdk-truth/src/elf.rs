@@ -10,7 +10,7 @@ use crate::app::{LLVM, objects, run};
 use crate::judge::{Owner, Score, judge};
 
 /// Static libraries by name, target and path: below the cache, or the system's own (Debian's packages libssl-dev,
-/// libsqlite3-dev, zlib1g-dev; libcurl4-openssl-dev, libexpat1-dev, libpng-dev, libzstd-dev, libc6-dev-arm64-cross).
+/// libsqlite3-dev, zlib1g-dev; libcurl4-openssl-dev, libexpat1-dev, libpng-dev, libzstd-dev).
 const LIBRARIES: &[(&str, &str, &str)] = &[
     (
         "sodium",
@@ -41,7 +41,6 @@ const LIBRARIES: &[(&str, &str, &str)] = &[
     ("expat", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libexpat.a"),
     ("png", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libpng.a"),
     ("zstd", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libzstd.a"),
-    ("c", "aarch64-linux-gnu", "/usr/aarch64-linux-gnu/lib/libc.a"),
 ];
 
 const WAYS: &[(&str, &[&str])] = &[
