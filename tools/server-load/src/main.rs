@@ -1,12 +1,13 @@
 //! Sends reports to a server of its own as fast as it takes them, from the same machine, and says how many a second were accepted and
 //! worked, what that took, and how long pages take afterwards:
 //! `cargo run --release --manifest-path tools/Cargo.toml -p server-load -- BACKTRAIL DIR REPORTS [-s SYMBOLS] [--reports COUNT]
-//! [--clients COUNT] [--minidumps]`. REPORTS is a directory; its files are sent in turn, each time with other blanks at the end,
-//! so that no two are the same.
+//! [--clients COUNT] [--minidumps]`. REPORTS is a directory; its files are sent in turn, each time with other blanks at the end, so that
+//! no two are the same. `server-load kills BACKTRAIL DIR` kills a server instead (`kills`).
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod client;
+mod kills;
 
 use client::Connection;
 use std::fmt::Write as _;
@@ -20,7 +21,13 @@ type Result<T> = std::result::Result<T, String>;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match Options::parse(&arguments).and_then(|options| run(&options)) {
+    let done = match arguments.split_first() {
+        Some((mode, rest)) if mode == "kills" => {
+            kills::Options::parse(rest).and_then(|options| kills::run(&options))
+        }
+        _ => Options::parse(&arguments).and_then(|options| run(&options)),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("server-load: {message}");
@@ -88,16 +95,28 @@ impl Drop for Server {
 impl Server {
     /// The first start in a directory.
     fn start(program: &Path, directory: &Path) -> Result<Self> {
-        let mut command = Command::new(program);
+        Self::spawn(Command::new(program), directory, None)
+    }
+
+    /// A later start, by a command that is the program or leads to it.
+    fn again(command: Command, directory: &Path, key: &str, token: &str) -> Result<Self> {
+        Self::spawn(command, directory, Some((key, token)))
+    }
+
+    fn spawn(mut command: Command, directory: &Path, known: Option<(&str, &str)>) -> Result<Self> {
         command.arg("serve").arg("--data").arg(directory).args(["--listen", "127.0.0.1:0"]);
-        let failed = |error| format!("{}: {error}", program.display());
-        let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let output = child.stdout.take().ok_or("the server has no output")?;
-        let mut server = Self { child, address: String::new(), key: String::new(), token: String::new() };
+        let (key, token) = known.map(|(key, token)| (key.to_owned(), token.to_owned())).unwrap_or_default();
+        let mut server = Self { child, address: String::new(), key, token };
         for line in BufReader::new(output).lines() {
             let line = line.map_err(|error| error.to_string())?;
             if let Some((_, address)) = line.split_once("listening at http://") {
                 server.address = address.to_owned();
+                if known.is_some() {
+                    return Ok(server);
+                }
             } else if let Some(rest) = line.strip_prefix("DSN:") {
                 let key = rest.trim().trim_start_matches("http://").split('@').next();
                 server.key = key.unwrap_or_default().to_owned();
@@ -106,7 +125,12 @@ impl Server {
                 return Ok(server);
             }
         }
-        Err("expected a directory that no server has used yet".to_owned())
+        let expected = if known.is_some() {
+            "expected a server that starts"
+        } else {
+            "expected a directory that no server has used yet"
+        };
+        Err(expected.to_owned())
     }
 
     fn get(&self, connection: &mut Connection, path: &str) -> Result<Vec<u8>> {
@@ -151,11 +175,10 @@ fn run(options: &Options) -> Result<()> {
     let accepted = began.elapsed();
     drained(&server)?;
     let worked = began.elapsed();
-    let rate = |time: Duration| options.count as f64 / time.as_secs_f64();
-    println!("accepted {:.0} a second, {}", rate(accepted), spread(&mut times));
+    println!("accepted {:.0} a second, {}", rate(options.count, accepted), spread(&mut times));
     println!(
         "accepted and worked {:.0} a second: {} in {:.1} s",
-        rate(worked),
+        rate(options.count, worked),
         options.count,
         worked.as_secs_f64()
     );
@@ -282,6 +305,10 @@ fn after(json: &str, name: &str) -> Option<String> {
     let (_, rest) = json.split_once(name)?;
     let value = rest.trim_start().trim_start_matches('"');
     Some(value.chars().take_while(char::is_ascii_alphanumeric).collect())
+}
+
+fn rate(count: usize, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64()
 }
 
 fn spread(times: &mut [Duration]) -> String {
