@@ -123,6 +123,7 @@ fn before(frame: &Frame) -> String {
 fn without_name(frame: &Frame, image: Option<&str>) -> String {
     let address = frame.address.map(backtrail_core::FrameAddress::raw);
     match (image, frame.image_offset, address) {
+        (Some(image), Some(offset), None) => format!("{image} + {offset:#x}"),
         (Some(image), Some(offset), _) => format!("{image} + {offset}"),
         (Some(image), None, Some(address)) => format!("{address} in {image}"),
         (Some(image), None, None) => image.to_owned(),
@@ -162,6 +163,15 @@ pub(crate) fn cite(report: &Report, stack: &str, frame: &Frame) -> String {
     let offset = offset.filter(|_| frame.functions.is_empty());
     let offset = offset.map(|offset| format!(" + {offset}")).unwrap_or_default();
     format!("{stack} frame {}: {name}{offset}{image}{trust}", frame.index)
+}
+
+/// The number of the thread that a report blames, whose stack it does not have: it was cut.
+pub(crate) fn missing_thread(report: &Report) -> Option<u64> {
+    if report.process.crashed_thread.is_some() {
+        return None;
+    }
+    let field = report.fields.iter().find(|field| field.key == "Crashed Thread")?;
+    field.value.parse().ok()
 }
 
 /// How evidence names a thread.

@@ -211,6 +211,10 @@ fn end_of_function(frame: &Frame) -> String {
 
 /// `0x102f4d3d4 (+ 54228)`: the address, and where it lies in the image.
 fn bare_address(frame: &Frame) -> String {
+    if let (None, Some(offset)) = (frame.address, frame.image_offset) {
+        // Who states no address has offsets in hexadecimal.
+        return format!("+ {offset:#x}");
+    }
     let address = frame.address.map_or_else(|| "no address".to_owned(), |address| address.raw().to_string());
     match (frame.image_offset, frame.relative_pc) {
         (Some(offset), _) => format!("{address} (+ {offset})"),

@@ -3,8 +3,8 @@
 use crate::android::{self, Telling};
 use crate::text::lossy;
 use crate::{
-    apple_text, bugsnag, call_tree, crashlytics, exception_log, jetsam_text, kscrash, panic_text, plcrash,
-    runtimes, sentry,
+    apple_text, bugsnag, call_tree, crashlytics, exception_log, jetsam_text, kscrash, last_words, panic_text,
+    plcrash, runtimes, sentry,
 };
 use backtrail_model::Source;
 
@@ -185,6 +185,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
     let mut is_log = false;
     let (mut has_head, mut is_apples) = (false, false);
     let mut likely = None;
+    let mut has_last_words = false;
     for line in apple_text::Lines::new(head, 0..head.len(), 1) {
         if line.bytes.len() > 4096 {
             continue;
@@ -218,6 +219,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
             }
         }
         is_log = is_log || is_apple || exception_log::is_telling(&text);
+        has_last_words = has_last_words || (!is_log && last_words::is(&text));
     }
     match (is_apple, is_log, has_java_rows, likely) {
         // Its heads alone are not enough: rows of Apple's kind follow them.
@@ -226,6 +228,7 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         (false, true, ..) => Detected::ExceptionLog,
         (false, false, true, _) => Detected::AndroidOrJava,
         (false, false, false, Some(source)) => Detected::Runtimes(source),
+        (false, false, false, None) if has_last_words => Detected::ExceptionLog,
         (false, false, false, None) => Detected::Unknown,
     }
 }

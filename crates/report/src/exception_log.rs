@@ -6,6 +6,7 @@
 
 use crate::Limits;
 use crate::apple_text::{FrameRow, Line, Lines, mark_throw, raw_addresses};
+use crate::last_words::{self, ANNOUNCED};
 use crate::members::note_thrown;
 use crate::stack::{Origin, settle, unsettled};
 use backtrail_core::Avma;
@@ -40,6 +41,9 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         rows: Vec::new(),
         addresses: Vec::new(),
         in_addresses: false,
+        is_announced: false,
+        open_reason: 0,
+        said: Vec::new(),
     };
     for line in Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
         log.line(&line);
@@ -56,12 +60,27 @@ struct Log<'l> {
     addresses: Vec<Frame>,
     /// Inside of a list of bare addresses.
     in_addresses: bool,
+    /// Whether Foundation's words were there: then the text is a report without a stack, too.
+    is_announced: bool,
+    /// How many more lines the reason may have whose closing quote has not come yet.
+    open_reason: usize,
+    /// Other lines that tell of the end.
+    said: Vec<String>,
 }
+
+/// So many of them are kept apart from the text.
+const MAX_SAID: usize = 16;
+
+/// Reasons of Core Data, collection views and layout go over several lines.
+const MAX_REASON_LINES: usize = 64;
 
 impl Log<'_> {
     fn line(&mut self, line: &Line<'_>) {
         let text = line.text();
         let text = text.trim();
+        if self.open_reason > 0 && self.goes_on(text) {
+            return;
+        }
         if self.in_addresses {
             let inside = text.trim_end_matches([')', ']', ';']);
             self.add_addresses(inside);
@@ -73,6 +92,13 @@ impl Log<'_> {
             let inside = list.split([')', ']']).next().unwrap_or_default();
             self.add_addresses(inside);
             self.in_addresses = inside.len() == list.len();
+            return;
+        }
+        if let Some((_, list)) = text.split_once("Stack: (").filter(|_| self.is_announced) {
+            // Line breaks as syslog and older Xcodes write them.
+            let list = list.replace("\\n", " ");
+            self.add_addresses(list.split(')').next().unwrap_or_default());
+            self.in_addresses = !list.contains(')');
             return;
         }
         if let Some(addresses) = raw_addresses(text.as_bytes()) {
@@ -143,13 +169,22 @@ impl Log<'_> {
     /// `Name: value`, and Apple's own sentence.
     fn words(&mut self, text: &str) {
         if let Some((_, rest)) = text.split_once("due to uncaught exception '") {
+            self.is_announced |= text.contains(ANNOUNCED);
             if let Some((name, rest)) = rest.split_once('\'') {
                 self.name.get_or_insert_with(|| name.to_owned());
-                let reason = rest.split_once("reason: '").map(|(_, reason)| reason.trim_end_matches('\''));
-                if let Some(reason) = reason {
-                    self.reason.get_or_insert_with(|| reason.to_owned());
+                let reason =
+                    rest.split_once("reason: '").map(|(_, reason)| reason.trim_end_matches(['`', ' ']));
+                if let Some(reason) = reason.filter(|_| self.reason.is_none()) {
+                    let is_whole = reason.ends_with('\'');
+                    self.open_reason = if is_whole { 0 } else { MAX_REASON_LINES };
+                    // Markdown has a backslash before the third star of a line.
+                    self.reason = Some(reason.trim_end_matches('\'').replace("**\\*", "***"));
                 }
             }
+            return;
+        }
+        if last_words::is(text) && self.said.len() < MAX_SAID {
+            self.said.push(text.to_owned());
             return;
         }
         let Some((key, value)) = text.split_once([':', '=']) else { return };
@@ -163,20 +198,35 @@ impl Log<'_> {
         }
     }
 
+    /// A further line of a reason; `false` where the line is something else.
+    fn goes_on(&mut self, text: &str) -> bool {
+        let text = text.trim_end_matches('`');
+        let is_else = text.is_empty() || text.contains("*** ") || FrameRow::read(text.as_bytes()).is_some();
+        self.open_reason = if is_else || text.ends_with('\'') { 0 } else { self.open_reason - 1 };
+        let Some(reason) = self.reason.as_mut().filter(|reason| !is_else && reason.len() < 16 << 10) else {
+            return false;
+        };
+        reason.push('\n');
+        reason.push_str(text.trim_end_matches('\''));
+        true
+    }
+
     fn finish(mut self, text: String) -> Option<Report> {
         // The same stack, with names and without: the names say more.
         let mut frames = if self.rows.is_empty() { std::mem::take(&mut self.addresses) } else { self.rows };
-        if frames.is_empty() {
+        if frames.is_empty() && !self.is_announced && self.said.is_empty() {
             return None;
         }
         settle(&mut frames, Origin::Backtrace);
         let mut report = Report { source: Source::ExceptionLog, ..Report::default() };
         report.process.images = images(&frames);
-        report.process.backtraces.push(Backtrace {
-            title: "Call stack of the exception".to_owned(),
-            is_exception: self.name.is_some(),
-            frames,
-        });
+        if !frames.is_empty() {
+            report.process.backtraces.push(Backtrace {
+                title: "Call stack of the exception".to_owned(),
+                is_exception: self.name.is_some(),
+                frames,
+            });
+        }
         mark_throw(&mut report);
         match (self.name, self.reason) {
             (Some(name), reason) => {
@@ -186,6 +236,7 @@ impl Log<'_> {
             (None, Some(reason)) => report.app_info.push(AppInfo { image: None, lines: vec![reason] }),
             (None, None) => {}
         }
+        self.said.iter().for_each(|line| last_words::add(&mut report, line));
         report.process.place_frames();
         report.sections.push(Section { title: "Log".to_owned(), text });
         Some(report)
@@ -260,6 +311,22 @@ mod tests {
         let report = read_text(text);
         assert_eq!(addresses(&report), [0x1a, 0x1b]);
         assert_eq!(report.app_info[0].lines, ["E: x"]);
+    }
+
+    /// What people paste of a console often ends before the stack.
+    #[test]
+    fn foundations_words_alone() {
+        let report = read_text(
+            "It ends so:\n2024-03-02 App[12:34] **\\* Terminating app due to uncaught exception 'NSGenericException', reason: '**\\* first\nsecond.'\nwhy?\n",
+        );
+        let thrown = report.thrown.unwrap();
+        assert_eq!(
+            (thrown.name.as_str(), thrown.reason.as_deref()),
+            ("NSGenericException", Some("*** first\nsecond."))
+        );
+        assert!(report.process.backtraces.is_empty());
+        let text = "x: *** Terminating app due to uncaught exception 'E', reason: 'r'\nx: Stack: (\\n    4463484974,\\n    4463484000\\n)\n";
+        assert_eq!(addresses(&read_text(text)), [4_463_484_974, 4_463_484_000]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod exception_log;
 mod jetsam_text;
 mod json;
 mod kscrash;
+mod last_words;
 mod leftovers;
 mod limits;
 mod logcat;

@@ -147,6 +147,7 @@ fn accept(report: Report, input: &[u8]) -> Result<Report, Error> {
         || !report.process.backtraces.is_empty()
         || !report.process.images.is_empty()
         || report.exception.is_some()
+        || report.termination.is_some()
         || report.incident.is_some()
         || names_process;
     if says_something { Ok(report) } else { Err(unrecognized(input)) }

@@ -5,7 +5,8 @@ use super::blame::{caller, caution, confidence, layer, layers, refused, undecida
 use crate::Explanation;
 use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
-    BASES, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, thread_label,
+    BASES, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, missing_thread,
+    thread_label,
 };
 use crate::owners::of_frame;
 use crate::suspect::owner::owner_of_image;
@@ -21,7 +22,7 @@ pub(super) fn attribute(report: &Report, explanation: &Explanation) -> Attributi
     let Some(killing) = killing(report) else {
         return match fault_stack(report) {
             Some((stack, frames)) => by_stack(report, explanation, &stack, frames),
-            None => no_stack("the report does not say which thread crashed"),
+            None => no_stack(&without_stack(report)),
         };
     };
     by_killing(report, explanation, &killing)
@@ -79,8 +80,15 @@ fn by_killing(report: &Report, explanation: &Explanation, killing: &Killing) -> 
                 found.evidence.push(said);
                 found
             }
-            None => no_stack("the report does not say which thread crashed"),
+            None => no_stack(&without_stack(report)),
         },
+    }
+}
+
+fn without_stack(report: &Report) -> String {
+    match missing_thread(report) {
+        Some(number) => format!("the report ends before the stack of thread {number}, which crashed"),
+        None => "the report does not say which thread crashed".to_owned(),
     }
 }
 

@@ -33,21 +33,30 @@ pub(super) fn killed(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if killing.is_sent_signal || killing.code.is_none() && says_more(facts, &killing) {
         return false;
     }
-    let title = title(facts, &killing);
-    draft.lead(title, &killing.meaning);
+    let refused = is_dyld(&killing).then(|| Refused::of(facts)).flatten();
+    if let Some(refused) = &refused {
+        draft.lead(&refused.title, "The loader (dyld) found a library that the app needs, and the system refused its code signature.");
+    } else {
+        draft.lead(title(facts, &killing), &killing.meaning);
+    }
     // Namespace and code stand at the head of every output; further words do not.
     if is_worded(facts.report) {
         draft.evidence(&killing.evidence);
     }
-    if let Some(code) = killing.code {
+    if let Some(code) = killing.code.filter(|_| refused.is_none()) {
         draft.causes(code.causes);
     }
     match killing.code.map(|code| code.code) {
         Some(0x8bad_f00d) => watchdog(facts, draft),
         _ => by_namespace(facts, &killing, draft),
     }
-    if let Some(code) = killing.code {
+    if let Some(code) = killing.code.filter(|_| refused.is_none()) {
         draft.nexts(code.next);
+    }
+    if let Some(refused) = refused {
+        draft.causes(refused.causes);
+        draft.next("Sign app and library with one team (\"Embed & Sign\"), and compare what `codesign -dv --verbose=4` says of both.");
+        draft.next("Only where the library is meant to be foreign: the entitlement com.apple.security.cs.disable-library-validation.");
     }
     if killing.blame == Blame::Outside {
         draft.say("The stacks show what ran at that moment; nothing on them is at fault for it.");
@@ -150,15 +159,43 @@ fn dyld(facts: &Facts<'_>, draft: &mut Draft) {
             draft.evidence(format!("{mark} {}", one_line(line)));
         }
     }
-    if account.contains("no such file") || account.contains("image not found") {
+    let is_missing = account.contains("no such file") || account.contains("image not found");
+    if is_missing && Refused::of(facts).is_none() {
         draft.say("No file was found in any of the places that were tried.");
-    }
-    if account.contains("code signature") || account.contains("different Team ID") {
-        draft.say("A file was found, but its code signature was refused.");
-        draft.next("Sign the library with the app's team, or enable library validation's exception if it is meant to be foreign.");
     }
     if account.contains("terminated at launch") {
         draft.say("The process ended before its own code ran: the stack does not matter.");
+    }
+}
+
+/// A library that the loader found and could not use for its signature.
+struct Refused {
+    title: String,
+    causes: &'static [&'static str],
+}
+
+impl Refused {
+    fn of(facts: &Facts<'_>) -> Option<Self> {
+        let account = all_words(facts);
+        let missing = quoted_missing(&account)?;
+        let says = |words: &str| account.contains(words);
+        // In the words of the kernel's signature checks (`AppleMobileFileIntegrity`), which dyld quotes.
+        let causes: &[&str] = if says("different Team ID") {
+            &[
+                "App and library are signed by different teams, which the hardened runtime's library validation forbids: a library of somebody else that was not signed again, or one signed for development in an app for distribution.",
+            ]
+        } else if says("no Team ID") {
+            &[
+                "The library is signed ad hoc or with a certificate of no team, which library validation forbids.",
+            ]
+        } else if says("code signature") && (says("invalid") || says("not valid") || says("not signed")) {
+            &[
+                "The library was changed after it was signed (a script that strips or patches it), or was not signed with the app.",
+            ]
+        } else {
+            return None;
+        };
+        Some(Self { title: format!("A library was refused at launch: {missing} (code signature)"), causes })
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod abort;
 mod android;
+mod android_codes;
 mod android_faults;
 mod android_waits;
 mod bad_access;
@@ -169,7 +170,7 @@ static ANDROID_LEADING: [Leading; 13] = [
     leading("deadbaad", android_faults::deadbaad),
     leading("stated-cause", android::stated_cause),
     leading("null-access", android::null_access),
-    leading("signal-code", android::signal_code),
+    leading("signal-code", android_codes::signal_code),
     leading("android-anything", android::anything),
 ];
 

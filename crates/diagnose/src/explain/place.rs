@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::events::has_no_place;
 use super::facts::{Class, Facts};
 use super::kill::{Blame, killing};
-use crate::names::{describe, image_name, image_of, is_any_of};
+use crate::names::{describe, image_name, image_of, is_any_of, missing_thread};
 use crate::suspect::skip::inlined_ends;
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Thread};
@@ -54,7 +54,12 @@ pub(super) fn place(facts: &Facts<'_>, draft: &mut Draft) {
 }
 
 fn nobody(facts: &Facts<'_>, draft: &mut Draft) {
-    if facts.stack.is_empty() {
+    if let Some(number) = missing_thread(facts.report).filter(|_| facts.stack.is_empty()) {
+        draft.place(format!("The report ends before the stack of thread {number}, where it happened."));
+        draft.next("Get the whole report: the stack of that thread tells where it happened.");
+    } else if facts.report.process.threads.is_empty() && facts.report.process.backtraces.is_empty() {
+        draft.place("The report has no stack.");
+    } else if facts.stack.is_empty() {
         draft.place("The report does not say which thread it was.");
     } else if facts.thread.is_some_and(|thread| has_no_frames(facts, thread)) {
         draft.place(format!("{} has no frames: its stack could not be followed.", facts.stack));

@@ -75,7 +75,7 @@ pub(super) fn exceeded(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     fate(facts, draft);
     draft.causes(known.causes);
     draft.nexts(known.next);
-    if known.blame == Blame::Untold {
+    if known.blame == Blame::Untold && !facts.report.process.threads.is_empty() {
         draft.say("The stack shows who asked last, not who used it up.");
     }
     true
@@ -110,7 +110,9 @@ fn codes_in_words(known: &ResourceType, decoded: &Decoded) -> String {
 /// Whether the process lived on.
 fn fate(facts: &Facts<'_>, draft: &mut Draft) {
     let exception = facts.exception();
-    let fatal = exception.kind.as_deref().is_some_and(|kind| kind.contains("FATAL"));
+    // `exceeded mem limit: ActiveHard 24 MB (fatal)`, in the kernel's words.
+    let says_so = exception.message.as_deref().is_some_and(|message| message.contains("(fatal)"));
+    let fatal = says_so || exception.kind.as_deref().is_some_and(|kind| kind.contains("FATAL"));
     match exception.note.as_deref() {
         Some(note) if note.contains("NON-FATAL") => {}
         _ if fatal => draft.say("The limit was one that ends the process."),

@@ -5,7 +5,7 @@ use super::facts::{Facts, Said};
 use super::fault::FaultAddress;
 use super::region::{self, Region};
 use super::tables::access::Failure;
-use crate::names::describe;
+use crate::names::{describe, missing_thread};
 use backtrail_core::Avma;
 use backtrail_model::{Frame, Recursion, Report};
 
@@ -147,7 +147,8 @@ impl Proof {
 pub(super) fn guards_another_thread(facts: &Facts<'_>, region: &Region) -> bool {
     let number =
         region.detail.rsplit_once("for thread ").and_then(|(_, number)| number.trim().parse::<u64>().ok());
-    number.is_some_and(|number| facts.thread.is_some_and(|thread| thread.number != number))
+    let blamed = facts.thread.map(|thread| thread.number).or_else(|| missing_thread(facts.report));
+    number.is_some_and(|number| blamed.is_some_and(|blamed| blamed != number))
 }
 
 /// Whether the address lies where the stack pointer is.

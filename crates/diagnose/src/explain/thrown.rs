@@ -6,7 +6,7 @@ use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
 use super::tables::throwers::{THROWERS, Thrower};
 use super::words::one_line;
 use crate::names::{base_name, cite, describe, is_any_of};
-use backtrail_model::{Frame, Report, ThrowingRuntime};
+use backtrail_model::{Frame, Report, Source, ThrowingRuntime};
 
 /// An exception's name and reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -101,8 +101,26 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<(Thrown, String)> {
         Some((thrown, line))
     };
     said.or_else(from_member)
+        .or_else(|| from_reason(facts))
         .or_else(|| from_termination(facts))
         .or_else(|| stated(facts, ThrowingRuntime::ObjectiveC))
+}
+
+/// The line `Exception Reason:` of newer text reports, which names no class.
+fn from_reason(facts: &Facts<'_>) -> Option<(Thrown, String)> {
+    let reason = facts.exception().message.as_deref().map(one_line).filter(|reason| !reason.is_empty())?;
+    let is_thrown = facts.report.source == Source::AppleText
+        && facts.report.process.backtraces.iter().any(|stack| stack.is_exception)
+        && facts.fault_frames.iter().take(THROW_DEPTH).any(is_objc_throw);
+    if !is_thrown {
+        return None;
+    }
+    let by_stack = thrower(facts).map(|(thrower, _)| thrower.exception.to_owned());
+    let by_reason =
+        || reason.contains("unrecognized selector sent to").then(|| "NSInvalidArgumentException".to_owned());
+    let name = by_stack.filter(|name| !name.is_empty()).or_else(by_reason).unwrap_or_default();
+    let line = format!("Exception Reason: {reason}");
+    Some((Thrown { name, reason: Some(reason) }, line))
 }
 
 /// What a reporter inside of the program states of the exception, with the line that tells of it.
@@ -260,7 +278,9 @@ fn tell_throw(facts: &Facts<'_>, draft: &mut Draft) {
     let has_stack = facts.report.process.backtraces.iter().any(|backtrace| backtrace.is_exception)
         || facts.fault_frames.iter().take(THROW_DEPTH).any(is_objc_throw);
     if !has_stack {
-        draft.say("The report has no stack of the place where it was thrown; the crashed thread shows where the process ended.");
+        if facts.thread.is_some() {
+            draft.say("The report has no stack of the place where it was thrown; the crashed thread shows where the process ended.");
+        }
         draft.next("Set an exception breakpoint (objc_exception_throw) to stop where it is thrown.");
     }
 }

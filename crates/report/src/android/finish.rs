@@ -24,10 +24,24 @@ impl Reader<'_> {
             report.process = processes.next().unwrap_or_default();
             report.processes = processes.collect();
         }
+        if let Some(line) = self.fatal.filter(|_| report.exception.is_none()) {
+            only_fatal(&mut report, &line);
+        }
         foreign::part(&mut report.process, self.limits);
         report.source = source(&report, self.found);
         settle(&mut report);
         report
+    }
+}
+
+/// The signal that the C library logged, where no tombstone followed.
+fn only_fatal(report: &mut Report, line: &str) {
+    let Some((exception, id, name)) = header::fatal(line) else { return };
+    report.exception = Some(exception);
+    if report.process.threads.is_empty() {
+        let name = name.map(str::to_owned);
+        report.process.threads.push(Thread { id, name, crashed: true, ..Thread::default() });
+        report.process.crashed_thread = Some(0);
     }
 }
 

@@ -49,6 +49,21 @@ pub(super) fn signal(line: &str) -> Option<Exception> {
     Some(exception(number, name, codes, address))
 }
 
+/// `Fatal signal 11 (SIGSEGV), code 1, fault addr 0x10 in tid 4780 (ui_thread), pid 4755 (com.example)`, as the C library logs it
+/// before the tombstone: the exception, the thread's id and name.
+pub(super) fn fatal(line: &str) -> Option<(Exception, Option<u64>, Option<&str>)> {
+    let line = line.trim();
+    let rest = line.strip_prefix("Fatal ").or_else(|| line.split_once(" Fatal ").map(|(_, rest)| rest))?;
+    let (said, thread) = match rest.split_once(" in tid ") {
+        Some((said, thread)) => (said, Some(thread)),
+        None => (rest, None),
+    };
+    let exception = signal(said)?;
+    let id = thread.and_then(|thread| thread.split([' ', ',']).next()?.parse().ok());
+    let name = thread.and_then(|thread| thread.split_once('(')?.1.split_once(')').map(|(name, _)| name));
+    Some((exception, id, name))
+}
+
 /// The exception that a signal is, in the words of a tombstone.
 pub(super) fn exception(number: &str, name: &str, codes: &str, address: Option<u64>) -> Exception {
     let signal = if name.starts_with("SIG") { name.to_owned() } else { format!("signal {number} ({name})") };

@@ -63,6 +63,7 @@ pub(crate) fn telling(line: &str) -> Telling {
     let trimmed = line.trim();
     // This is asked of every line of every text: the first byte dismisses most.
     let is_sure = match trimmed.as_bytes().first() {
+        Some(b'F' | b'A') if header::fatal(trimmed).is_some() => true,
         Some(b'*' | b'-' | b'D' | b'F') => SURE_STARTS.iter().any(|word| trimmed.starts_with(word)),
         Some(b's') => header::signal(trimmed).is_some(),
         Some(b'p') => header::ThreadLine::read(trimmed).is_some_and(|line| line.process.is_some()),

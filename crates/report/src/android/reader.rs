@@ -55,6 +55,8 @@ pub(super) struct Reader<'l> {
     pub(super) blanks: usize,
     /// Whether a rule was crossed, so that the next `pid:` line begins another thread.
     after_rule: bool,
+    /// What the C library logged before the tombstone, which may be all there is.
+    pub(super) fatal: Option<String>,
     /// The thread whose head stood last, for sections that follow it.
     pub(super) last_thread: Option<usize>,
     /// What a log put before lines that went into the model, each once in a row.
@@ -78,6 +80,7 @@ impl<'l> Reader<'l> {
             finished: Vec::new(),
             blanks: 0,
             after_rule: false,
+            fatal: None,
             last_thread: None,
             prefixes: Vec::new(),
             channels: BTreeMap::new(),
@@ -99,6 +102,9 @@ impl<'l> Reader<'l> {
         if content.trim().is_empty() {
             self.blank();
             return;
+        }
+        if self.fatal.is_none() && content.len() < 1024 && header::fatal(content).is_some() {
+            self.fatal = Some(content.trim().to_owned());
         }
         self.waiting_channel(content.trim());
         if self.known(line, content) || self.is_of_head(content) {
@@ -165,6 +171,10 @@ impl<'l> Reader<'l> {
         let trimmed = text.trim();
         if self.rule(trimmed) {
             return true;
+        }
+        // logcat's own divider, not the title of a log that a tombstone quotes.
+        if trimmed.starts_with("--------- beginning of ") && !self.is_log() {
+            return false;
         }
         // A log that the report quotes may hold lines of every other kind; only a blank line ends it.
         if self.is_log() && self.blanks == 0 && !trimmed.starts_with("--------- ") {

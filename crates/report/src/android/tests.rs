@@ -246,3 +246,34 @@ fn an_export_of_crashlytics() {
     assert_eq!((process.backtraces.len(), process.backtraces[0].frames.len()), (1, 1));
     assert!(report.sections.is_empty(), "{:?}", report.sections);
 }
+
+/// What `adb logcat` prints first is no title of a log that a tombstone quotes.
+#[test]
+fn a_log_that_begins_with_logcats_divider() {
+    let report = read(
+        b"--------- beginning of crash\n\
+        04-06 22:49:58.523  5882  5909 F libc    : Fatal signal 11 (SIGSEGV), code 1, fault addr 0x50f04 in tid 5909 (Worker)\n\
+        04-06 22:49:58.552  6162  6162 F DEBUG   : pid: 5882, tid: 5909, name: Worker  >>> com.example.shop <<<\n\
+        04-06 22:49:58.552  6162  6162 F DEBUG   : signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x50f04\n\
+        04-06 22:49:58.552  6162  6162 F DEBUG   :     #00 pc 00012  /system/lib/libc.so (abort+4)\n",
+    );
+    assert_eq!(report.process.pid, Some(5882));
+    assert_eq!(report.process.threads.len(), 1);
+    assert_eq!(report.process.threads[0].frames.len(), 1);
+}
+
+/// Of some crashes nothing else is logged.
+#[test]
+fn a_fatal_signal_without_a_tombstone() {
+    let report = read(
+        b"09-23 17:12:33.341  4755  4780 F libc    : Fatal signal 11 (SIGSEGV), code 128, fault addr 0x0 in tid 4780 (ui_thread)\n\
+        09-23 17:12:33.413   507  5003 W ActivityManager:   Force finishing activity a/b\n",
+    );
+    let exception = report.exception.unwrap();
+    assert_eq!(
+        (exception.signal.as_deref(), exception.codes.as_deref()),
+        (Some("SIGSEGV"), Some("code 128, fault addr 0x0"))
+    );
+    let thread = &report.process.threads[0];
+    assert_eq!((thread.id, thread.name.as_deref(), thread.crashed), (Some(4780), Some("ui_thread"), true));
+}

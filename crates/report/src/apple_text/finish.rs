@@ -3,7 +3,7 @@
 use super::header::fault_address;
 use super::reader::Reader;
 use crate::stack::{Origin, settle};
-use backtrail_model::{Recursion, Report, Termination, Thread};
+use backtrail_model::{Field, Recursion, Report, Termination, Thread};
 
 impl Reader<'_> {
     pub(super) fn finish(mut self) -> Report {
@@ -40,6 +40,11 @@ impl Reader<'_> {
             self.notes.add(|| {
                 format!("the header blames thread {number}, but thread {other} is marked as crashed")
             });
+        }
+        if let Some(number) = self.blamed.number.filter(|_| marked.is_none() && named.is_none()) {
+            // The report was cut before the stack of that thread.
+            let field = Field { key: "Crashed Thread".to_owned(), value: number.to_string() };
+            self.report.fields.push(field);
         }
         self.report.process.crashed_thread = marked.or(named).or(self.blamed.state);
         if let Some(thread) =

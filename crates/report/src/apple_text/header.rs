@@ -124,8 +124,15 @@ impl<'t> KeyValue<'t> {
 
     /// Whether the key alone tells a crash report; `Version` or `Path` stand in many files.
     pub(crate) fn is_telling(&self) -> bool {
-        let telling =
-            ["Incident Identifier", "CrashReporter Key", "Exception Type", "Exception Codes", "Code Type"];
+        let telling = [
+            "Incident Identifier",
+            "CrashReporter Key",
+            "Exception Type",
+            "Exception Codes",
+            "Code Type",
+            "Termination Reason",
+            "Termination Description",
+        ];
         telling.contains(&self.key) || (self.key == "Process" && name_and_pid(self.value).1.is_some())
     }
 
@@ -140,6 +147,17 @@ impl<'t> KeyValue<'t> {
     pub(crate) fn is_termination(&self) -> bool {
         matches!(self.key, "Termination Reason" | "Termination Description")
     }
+}
+
+/// What the loader prints of a library or symbol that it does not find, when the program is started from a terminal or by Xcode:
+/// `dyld[45002]: Library not loaded: …`, `dyld: Symbol not found: …`. Its code as a termination, and its words.
+pub(crate) fn loader(line: &str) -> Option<(u64, &str)> {
+    let rest = line.strip_prefix("dyld")?;
+    let rest = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(rest, |(_, rest)| rest);
+    let words = rest.strip_prefix(": ")?;
+    let words = words.strip_prefix("lazy symbol binding failed: ").unwrap_or(words);
+    let code = [("Library not loaded:", 1), ("Symbol not found:", 4), ("missing symbol called", 4)];
+    code.iter().find(|(begin, _)| words.starts_with(begin)).map(|(_, code)| (*code, words))
 }
 
 /// Puts a line into the model, or among the fields where the model has no place for all of it.

@@ -91,5 +91,5 @@ pub(crate) fn is_telling(line: &str) -> bool {
     let key = header::KeyValue::read(line).is_some_and(|key_value| key_value.is_telling());
     let row =
         || FrameRow::read(line.as_bytes()).is_some() || image_row::ImageRow::read(line.as_bytes()).is_some();
-    heading || key || row()
+    heading || key || header::loader(line).is_some() || row()
 }

@@ -102,6 +102,17 @@ impl<'l> Reader<'l> {
         if let Some(place) = self.row(line, trimmed) {
             return place;
         }
+        self.console(trimmed);
+        if let Some((code, words)) = header::loader(trimmed).filter(|_| self.report.termination.is_none()) {
+            self.report.termination = Some(Termination {
+                namespace: Some("DYLD".to_owned()),
+                code: Some(code),
+                details: vec![words.to_owned()],
+                ..Termination::default()
+            });
+            self.in_termination = true;
+            return Place::Termination;
+        }
         if let Some(key_value) = KeyValue::read(trimmed).filter(|key_value| self.takes(key_value, text)) {
             return self.key_value(key_value);
         }

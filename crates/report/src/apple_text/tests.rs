@@ -565,3 +565,49 @@ fn images_stand_in_several_lists_under_any_title() {
     assert_eq!(report.process.threads[0].frames[0].image, Some(2));
     assert!(report.fields.iter().any(|field| field.key == "Kernel Binary Images"));
 }
+
+/// A console's lines before a stack that nothing introduces.
+#[test]
+fn what_a_console_showed_before_a_stack_is_what_was_said() {
+    const ROWS: &str = "0   CoreFoundation  0x7fff23c4f02e __exceptionPreprocess + 350\n1   App  0x10a0b5c20 -[Cart total] + 84\n";
+    let report = read(&format!(
+        "words\nMain Thread Checker: UI API called on a background thread: -[UILabel text]\nPID: 1\nBacktrace:\n{ROWS}"
+    ));
+    assert_eq!(report.app_info.len(), 1);
+    let report = read(&format!(
+        "App[1:2] *** Terminating app due to uncaught exception 'E', reason: 'first\nsecond'\nthird\n*** First throw call stack:\n{ROWS}"
+    ));
+    assert_eq!(report.app_info[0].lines.last().map(String::as_str), Some("second'"));
+    assert_eq!(report.process.backtraces[0].frames.len(), 2);
+}
+
+/// A program that was started from a terminal leaves no report, but the loader's words.
+#[test]
+fn what_the_loader_prints_is_a_termination() {
+    for (text, code) in [
+        (
+            "dyld[45]: Library not loaded: @rpath/A.framework/A\n  Referenced from: /x\n  Reason: tried: '/a' (no such file)\n",
+            1,
+        ),
+        ("dyld: Symbol not found: _f\n  Referenced from: /x\n  Expected in: /usr/lib/a\n", 4),
+    ] {
+        let report = crate::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let termination = report.termination.unwrap();
+        assert_eq!((termination.namespace.as_deref(), termination.code), (Some("DYLD"), Some(code)));
+        assert_eq!(termination.details.len(), 3);
+    }
+    // The lines that people quote of a report.
+    let report =
+        crate::parse(b"Termination Reason: Namespace DYLD, Code 1 Library missing\n", &Limits::default());
+    assert_eq!(report.unwrap().termination.unwrap().code, Some(1));
+}
+
+/// The header blames a thread whose stack was cut off.
+#[test]
+fn a_blamed_thread_that_is_not_there_is_told() {
+    let report = read(
+        "Exception Type: EXC_BAD_ACCESS (SIGSEGV)\nTriggered by Thread: 14  loop\n\nThread 0:\n0   A  0x12 f + 1\n",
+    );
+    assert_eq!(report.process.crashed_thread, None);
+    assert!(report.fields.iter().any(|field| field.key == "Crashed Thread" && field.value == "14"));
+}

@@ -2,10 +2,16 @@
 
 use super::Place;
 use super::reader::{Block, Reader};
+use crate::last_words;
 use backtrail_model::Section;
 
 /// The title of what libraries wrote down, beyond what the model takes.
 pub(super) const APP_INFO: &str = "Application Specific Information";
+
+/// So many lines of a console are kept as what was said.
+const MAX_SAID: usize = 16;
+/// So many lines a reason may have.
+const MAX_REASON_LINES: usize = 64;
 
 impl Reader<'_> {
     /// Keeps a line that is nothing else as text, where it stands.
@@ -30,6 +36,22 @@ impl Reader<'_> {
             }
             Block::Images => self.stray("Binary Images", text),
             Block::Header => self.stray("", text),
+        }
+    }
+
+    /// What a console showed before a stack that has no report around it. The line is kept where it stands, too.
+    pub(super) fn console(&mut self, text: &str) {
+        let report = &mut self.report;
+        let is_bare =
+            report.exception.is_none() && report.incident.is_none() && report.process.threads.is_empty();
+        if !is_bare || self.block == Block::AppInfo || report.app_info.len() >= MAX_SAID {
+            return;
+        }
+        let open = report.app_info.last_mut().filter(|info| has_open_reason(&info.lines));
+        match open {
+            Some(info) if !text.starts_with("***") => info.lines.push(text.to_owned()),
+            _ if last_words::is(text) => last_words::add(report, text),
+            _ => {}
         }
     }
 
@@ -59,6 +81,14 @@ impl Reader<'_> {
         }
         Place::Text
     }
+}
+
+/// Whether lines announce the reason of an exception and do not end it. Reasons of Core Data and of table views have several
+/// lines.
+fn has_open_reason(lines: &[String]) -> bool {
+    let Some(first) = lines.first().filter(|_| lines.len() < MAX_REASON_LINES) else { return false };
+    let is_announced = first.contains(last_words::ANNOUNCED) && first.contains("reason: '");
+    is_announced && !lines.last().is_some_and(|last| last.trim_end_matches('`').ends_with('\''))
 }
 
 fn append(to: &mut String, blanks: usize, line: &str) {

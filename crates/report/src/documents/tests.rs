@@ -213,6 +213,10 @@ fn an_exception_belongs_to_the_stack_beside_it() {
     assert_eq!(counts(&[THROWN, STACK]), 1);
     assert_eq!(counts(&[THROWN, STACK, THROWN, STACK]), 2);
     assert_eq!(counts(&[STACK, "words\n", THROWN, "words\n", STACK]), 2);
+    // Threads behind both belong to them, too.
+    const THREAD: &str = "Thread 0 Crashed:\n0   App  0x12 f + 1\n";
+    assert_eq!(counts(&[STACK, THROWN, THREAD]), 1);
+    assert_eq!(counts(&[THROWN, STACK, THROWN, THREAD]), 2);
 }
 
 #[test]

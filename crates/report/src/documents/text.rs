@@ -11,6 +11,8 @@ struct Seen {
     process: bool,
     /// Stacks or images: what can only be followed by another report's header.
     body: bool,
+    /// Words of an exception that nobody caught, before stacks and images.
+    words: bool,
     /// The announcement that the same report follows in JSON.
     announced_json: bool,
 }
@@ -23,6 +25,7 @@ enum Begins {
     Json,
     Exception,
     Body,
+    Throw,
     FullReport,
 }
 
@@ -48,23 +51,26 @@ pub(super) fn starts(text: &[u8]) -> (Vec<usize>, bool) {
             Begins::Json => seen.body && !seen.announced_json,
             // Some systems say it behind the stack.
             Begins::Exception | Begins::FullReport => false,
-            Begins::Body => exception.is_some(),
+            Begins::Throw => exception.is_some(),
+            // A stack that had no words before it has those behind it.
+            Begins::Body => exception.is_some() && seen.words,
         };
         if is_new {
+            seen = Seen { words: exception.is_some(), ..Seen::default() };
             starts.push(exception.take().or(rule).unwrap_or(line.span.start));
-            seen = Seen::default();
         }
         match begins {
             Begins::Incident => seen.incident = true,
             Begins::Process => seen.process = true,
             Begins::FullReport => seen.announced_json = true,
             Begins::Json => (seen.body, seen.announced_json) = (true, false),
-            Begins::Body => seen.body = true,
+            Begins::Body | Begins::Throw => seen.body = true,
             // Inside of a report that has a header it is a message of that report.
             Begins::Exception if seen.body && !seen.process && !seen.incident => {
                 exception.get_or_insert(line.span.start);
             }
-            Begins::Translation | Begins::Exception => {}
+            Begins::Exception => seen.words |= !seen.body,
+            Begins::Translation => {}
         }
         rule = None;
     }
@@ -85,7 +91,7 @@ fn begins(line: &[u8]) -> Option<Begins> {
         b'B' => (b"Binary Images:", Begins::Body),
         b'L' => (b"Last Exception Backtrace:", Begins::Body),
         b'F' => (b"Full Report", Begins::FullReport),
-        b'*' if line.starts_with(b"*** First throw call stack") => (b"***", Begins::Body),
+        b'*' if line.starts_with(b"*** First throw call stack") => (b"***", Begins::Throw),
         b'*' => (b"*** Terminating app due to uncaught exception", Begins::Exception),
         b'T' if line.starts_with(b"Thread ") && line.get(7).is_some_and(u8::is_ascii_digit) => {
             (b"Thread ", Begins::Body)

@@ -1079,3 +1079,78 @@ fn limits_and_guards_are_told_by_words_where_there_are_no_codes() {
         case("guard", report("EXC_GUARD", "").codes("nothing"), "A guard of the system was violated", &[]),
     ]);
 }
+
+/// Cut reports, and what a console showed, say what is missing instead of what is not so.
+#[test]
+fn what_is_missing_is_said() {
+    let cut = access("KERN_INVALID_ADDRESS at 0xb8").field("Crashed Thread", "14").with(|report| {
+        report.process.threads.clear();
+        report.process.crashed_thread = None;
+    });
+    let guard = access("KERN_PROTECTION_FAILURE at 0x70000").field("Crashed Thread", "19").with(|report| {
+        report.process.threads.clear();
+        report.process.crashed_thread = None;
+    });
+    let guard = guard.section(
+        "VM Regions Near 0x70000",
+        "--> STACK GUARD  70000-71000 [ 4K] ---/rwx SM=NUL  stack guard for thread 2",
+    );
+    check(vec![
+        case("null-pointer", cut, "Null pointer access at 0xb8", &["ends before the stack of thread 14"]),
+        case("protection", guard, "Stray access to another thread's stack guard", &["thread 19"]),
+    ]);
+    let bare = report("", "").said("", "libc++abi: terminating due to uncaught exception of type E: x").with(
+        |report| {
+            report.process.threads.clear();
+            report.process.crashed_thread = None;
+            report.exception = None;
+        },
+    );
+    let text = all_text(&explain(&bare.done()));
+    assert!(text.contains("The report has no stack."), "{text}");
+    assert!(!text.contains("which thread") && !text.contains("the crashed thread"), "{text}");
+}
+
+/// The line of newer text reports that has the reason of an Objective-C exception, and no class.
+#[test]
+fn the_reason_of_a_thrown_exception_without_its_class() {
+    let thrown = crash("SIGABRT")
+        .message("+[%s %s]: unrecognized selector sent to class 0x105822dc8")
+        .thrown("CoreFoundation __exceptionPreprocess\nlibobjc.A.dylib objc_exception_throw\nDemo main");
+    let other = crash("SIGABRT")
+        .message("the cart is broken")
+        .thrown("CoreFoundation __exceptionPreprocess\nlibobjc.A.dylib objc_exception_throw\nDemo main");
+    check(vec![
+        case(
+            "objc-exception",
+            thrown,
+            "Uncaught NSInvalidArgumentException: +[%s %s]: unrecognized",
+            &["Exception Reason:"],
+        ),
+        case("objc-exception", other, "Uncaught exception: the cart is broken", &[]),
+    ]);
+}
+
+/// A library that is there and was refused is not said to be missing.
+#[test]
+fn a_library_whose_signature_was_refused() {
+    let refused = |words: &str| {
+        crash("SIGABRT").termination("DYLD", 1, "").with(|report| {
+            let lines = ["Library not loaded: @rpath/A.framework/A", "Referenced from: /x", words];
+            let termination = report.termination.as_mut().unwrap();
+            termination.details = lines.map(str::to_owned).to_vec();
+        })
+    };
+    let teams = refused(
+        "Reason: tried: '/a' (code signature in '/a' not valid for use in process: mapping process and mapped file (non-platform) have different Team IDs), '/b' (no such file)",
+    );
+    let missing = refused("Reason: tried: '/a' (no such file)");
+    let text = all_text(&explain(&teams.done()));
+    assert!(text.starts_with("A library was refused at launch: @rpath/A.framework/A"), "{text}");
+    assert!(
+        text.contains("different teams") && !text.contains("not embedded") && !text.contains("No file"),
+        "{text}"
+    );
+    let text = all_text(&explain(&missing.done()));
+    assert!(text.contains("not embedded") && text.contains("No file was found"), "{text}");
+}
