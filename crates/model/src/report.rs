@@ -112,6 +112,8 @@ pub enum Source {
     LinuxKernel,
     /// A report of CASR.
     Casr,
+    /// What Windows wrote into its event log of a crash.
+    WindowsEvent,
 }
 
 impl Source {
@@ -152,6 +154,7 @@ impl Source {
             Self::DotNetException => "dotnet-exception",
             Self::LinuxKernel => "linux-kernel",
             Self::Casr => "casr",
+            Self::WindowsEvent => "windows-event",
         }
     }
 
@@ -175,6 +178,7 @@ impl Source {
                 | Self::DotNetException
                 | Self::LinuxKernel
                 | Self::Casr
+                | Self::WindowsEvent
         )
     }
 

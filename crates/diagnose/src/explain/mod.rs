@@ -45,6 +45,7 @@ mod trap;
 mod waits;
 mod watchdog;
 mod watched;
+mod windows;
 pub(crate) mod words;
 
 #[cfg(test)]
@@ -179,7 +180,7 @@ static ANDROID_ADDING: [Adding; 2] =
     [adding("android-place", android::place), adding("other-causes", android::other_causes)];
 
 /// The same for what runtimes, sanitizers, debuggers and Linux's kernel wrote.
-static RUNTIMES_LEADING: [Leading; 8] = [
+static RUNTIMES_LEADING: [Leading; 9] = [
     leading("sanitizer-finding", runtime_reports::sanitizer),
     leading("linux-kernel", runtime_reports::linux_kernel),
     leading("go-failure", runtime_reports::go),
@@ -187,6 +188,7 @@ static RUNTIMES_LEADING: [Leading; 8] = [
     leading("runtime-exception", runtime_reports::thrown),
     leading("java-error-log", runtime_reports::java_error_log),
     leading("debugger-stop", runtime_reports::stopped),
+    leading("windows-error", windows::error),
     leading("runtime-anything", runtime_reports::anything),
 ];
 

@@ -189,6 +189,13 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         (true, false) => message.clone(),
         (false, false) => format!("{kind}: {message}"),
     };
+    if let Some(inner) = carried(facts.report) {
+        let told = meaning(inner.split(": ").next().unwrap_or(inner));
+        draft.lead(inner, told.unwrap_or("An exception was raised in .NET, and nothing caught it."));
+        draft.say(format!("{kind} only handed it on."));
+        draft.evidence(title);
+        return true;
+    }
     let told = match (exception.signal.as_deref(), meaning(kind)) {
         (Some(signal), _) => format!(
             "The interpreter got {signal}: the fault is in machine code, the stack shows what called it."
@@ -212,6 +219,15 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.next("Look at the cause first: the exceptions above it only pass it on.");
     }
     true
+}
+
+/// The innermost exception of .NET where the outermost only hands it on: the reader marks its stack.
+fn carried(report: &Report) -> Option<&str> {
+    let is_first = report.process.backtraces.first().is_none_or(|stack| stack.is_exception);
+    if report.source != Source::DotNetException || is_first {
+        return None;
+    }
+    report.app_info.first()?.lines.last().map(String::as_str)
 }
 
 /// What a well-known exception says.

@@ -257,7 +257,8 @@ fn is_whole(frames: &[&Frame]) -> bool {
 
 /// The place of a frame, by its image's identity: what every report of that place in that build says.
 fn spot(report: &Report, frame: &Frame) -> String {
-    if frame.address.is_none() || frame.language.is_some() {
+    let is_place = frame.address.is_some() || (frame.image_offset.is_some() && frame.is_unnamed());
+    if !is_place || frame.language.is_some() {
         // Known by its names alone, which may be obfuscated: those of one version only are the same.
         let reported = frame.reported.as_ref();
         let name = reported.map_or_else(|| frame.names().next().unwrap_or("?"), |it| it.name.as_str());
@@ -305,7 +306,7 @@ pub(super) fn file_of(frame: &Frame) -> Option<&str> {
 
 /// How far into its image a frame's instruction lies; of a return address, the call in front of it.
 fn offset_of(report: &Report, frame: &Frame) -> Option<u64> {
-    let address = frame.address?;
+    let Some(address) = frame.address else { return frame.image_offset };
     let arch = report.process.arch.unwrap_or(Arch::X86_64);
     let load = image_of(report, frame).map(|image| image.load_address.get());
     let inside = load.and_then(|load| address.lookup(arch).get().checked_sub(load));

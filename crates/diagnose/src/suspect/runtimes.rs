@@ -330,6 +330,9 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
         return told(OwnerKind::System, format!("{path} is where the system keeps its libraries"));
     }
     let image = image_name(report, frame).unwrap_or_default();
+    if report.source == Source::WindowsEvent {
+        return windows(report, path, image);
+    }
     let is_vm = ["libjvm", "jvm.dll", "libjli", "libjava.", "libnio", "libnet."]
         .iter()
         .any(|name| image.starts_with(name));
@@ -366,6 +369,41 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     }
     let place = [file, path, image].into_iter().find(|place| !place.is_empty()).unwrap_or_default();
     told(OwnerKind::App, format!("{place} is neither the system's nor an installed package's"))
+}
+
+/// Libraries of Windows, by their directory; where an event states none, by their names.
+const WINDOWS_LIBRARIES: [&str; 10] = [
+    "ntdll.dll",
+    "kernelbase.dll",
+    "kernel32.dll",
+    "ucrtbase.dll",
+    "msvcrt.dll",
+    "user32.dll",
+    "combase.dll",
+    "clr.dll",
+    "coreclr.dll",
+    ".net runtime",
+];
+
+/// Whose a module is that an event of Windows names.
+fn windows(report: &Report, path: &str, image: &str) -> Ownership {
+    let (lower, name) = (path.to_ascii_lowercase(), image.to_ascii_lowercase());
+    let program = report.process.name.as_deref().unwrap_or_default();
+    if !program.is_empty() && program.eq_ignore_ascii_case(image) {
+        return told(OwnerKind::App, format!("{image} is the program"));
+    }
+    if lower.get(1..).is_some_and(|rest| rest.starts_with(":\\windows\\"))
+        && !lower.contains("\\driverstore\\")
+    {
+        return told(OwnerKind::System, format!("{path} is where Windows keeps its libraries"));
+    }
+    if WINDOWS_LIBRARIES.contains(&name.as_str()) {
+        return told(OwnerKind::System, format!("{image} is a library of Windows or .NET"));
+    }
+    if image.is_empty() {
+        return told(OwnerKind::Unknown, "the event names no module");
+    }
+    told(OwnerKind::Sdk, format!("{image} is neither the program nor a library of Windows"))
 }
 
 /// Packages of Go's library have no dot in the first part of their path; programs are `main`, modules have a host's name.

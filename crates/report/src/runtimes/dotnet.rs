@@ -8,39 +8,105 @@ use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_model::{AppInfo, Exception, Frame, Language, Report, Source};
 
-const HEADS: [&str; 2] = ["Unhandled exception. ", "Unhandled Exception: "];
+const HEADS: [&str; 3] = ["Unhandled exception. ", "Unhandled Exception: ", EVENT];
+
+/// As an event of Windows begins it, where a fault in machine code stands as `exception code c0000005, …`.
+const EVENT: &str = "Exception Info: ";
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let log = Log::new(Source::DotNetException, limits);
-    let mut reader = DotNet { log, heads: Vec::new(), order: Vec::new() };
+    let mut reader = DotNet::new(Source::DotNetException, limits);
     drive(&mut reader, input, start);
-    let DotNet { mut log, heads, .. } = reader;
-    let outermost = heads.first()?;
-    let (kind, message) = outermost.split_once(": ").unwrap_or((outermost, ""));
-    log.report.exception = Some(Exception {
-        kind: Some(kind.to_owned()),
-        message: Some(message.to_owned()).filter(|message| !message.is_empty()),
-        ..Exception::default()
-    });
-    log.report.app_info.push(AppInfo { image: None, lines: heads.clone() });
-    // Outermost first.
-    let backtraces = &mut log.report.process.backtraces;
-    backtraces.reverse();
-    if let Some(first) = backtraces.first_mut() {
-        first.is_exception = true;
-    }
-    Some(log.finish())
+    reader.has_head().then(|| reader.finish())
 }
 
-struct DotNet<'l> {
+/// The reader of an exception's heads and rows.
+pub(super) struct DotNet<'l> {
     log: Log<'l>,
     heads: Vec<String>,
     /// Those whose rows are still to come, innermost last.
     order: Vec<usize>,
+    /// Of each stack, whose rows it has.
+    stacks: Vec<usize>,
+    /// Whether rows may follow that belong to no exception: those of a fault in machine code, and of `FailFast`.
+    has_stack: bool,
+    /// How many heads are an event's. .NET Framework writes one for each exception of a chain, innermost first.
+    events: usize,
 }
 
-/// Lines by which a text is told to be of this kind.
+impl<'l> DotNet<'l> {
+    pub(super) fn new(source: Source, limits: &'l Limits) -> Self {
+        Self {
+            log: Log::new(source, limits),
+            heads: Vec::new(),
+            order: Vec::new(),
+            stacks: Vec::new(),
+            has_stack: false,
+            events: 0,
+        }
+    }
+
+    /// Whether an exception was named.
+    pub(super) fn has_head(&self) -> bool {
+        !self.heads.is_empty()
+    }
+
+    /// Whether a stack was begun.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.stacks.is_empty()
+    }
+
+    /// Names what ended the program.
+    pub(super) fn add_head(&mut self, head: String) {
+        if self.heads.is_empty() {
+            self.order.push(0);
+            self.heads.push(head);
+        }
+    }
+
+    pub(super) fn finish(self) -> Report {
+        let DotNet { mut log, mut heads, mut stacks, events, .. } = self;
+        if events > 1 && events == heads.len() {
+            heads.reverse();
+            stacks.iter_mut().for_each(|at| *at = heads.len().saturating_sub(*at + 1));
+        }
+        for (stack, at) in log.report.process.backtraces.iter_mut().zip(&stacks) {
+            let head = heads.get(*at).map_or("Stack", String::as_str);
+            stack.title = if *at == 0 { head.to_owned() } else { format!("Inner exception: {head}") };
+        }
+        let Some(outermost) = heads.first() else { return log.finish() };
+        let (kind, message) = outermost.split_once(": ").unwrap_or((outermost, ""));
+        log.report.exception = Some(Exception {
+            kind: Some(kind.trim_end_matches(':').to_owned()),
+            message: Some(message.to_owned()).filter(|message| !message.is_empty()),
+            ..Exception::default()
+        });
+        log.report.app_info.push(AppInfo { image: None, lines: heads.clone() });
+        // Outermost first.
+        let backtraces = &mut log.report.process.backtraces;
+        backtraces.reverse();
+        // Some exceptions only carry the one that matters out of reflection, markup, tasks or a type's initialisation.
+        let innermost = backtraces.len().saturating_sub(1);
+        let at = if is_carrier(kind) { innermost } else { 0 };
+        if let Some(stack) = backtraces.get_mut(at) {
+            stack.is_exception = true;
+        }
+        log.finish()
+    }
+}
+
+/// Whether .NET's library throws an exception of that class only to hand on another one (its `InnerException`).
+fn is_carrier(kind: &str) -> bool {
+    const CARRIERS: [&str; 4] = [
+        "System.Reflection.TargetInvocationException",
+        "System.Windows.Markup.XamlParseException",
+        "System.AggregateException",
+        "System.TypeInitializationException",
+    ];
+    CARRIERS.contains(&kind.trim_end_matches(':'))
+}
+
+/// Lines by which a text is told to be of this kind. An event of Windows is asked for before.
 pub(super) fn is_sure(line: &str) -> bool {
     let rest = HEADS.iter().find_map(|head| line.strip_prefix(head));
     rest.is_some_and(|rest| {
@@ -56,10 +122,21 @@ impl<'l> Reader<'l> for DotNet<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let trimmed = text.trim();
-        let announced = HEADS.iter().find_map(|head| trimmed.strip_prefix(head));
+        let announced = HEADS
+            .iter()
+            .find_map(|head| trimmed.strip_prefix(head))
+            .filter(|head| !head.starts_with("exception code "));
+        self.has_stack |= trimmed == "Stack:" || trimmed.starts_with("Exception Info: exception code ");
         // Mono prints an exception without words before it.
-        let head = announced.or_else(|| head(trimmed)).filter(|_| self.heads.is_empty());
+        let head = announced
+            .or_else(|| head(trimmed))
+            .filter(|_| self.heads.is_empty() || trimmed.starts_with(EVENT));
         if let Some(head) = head.or(trimmed.strip_prefix("---> ")) {
+            if trimmed.starts_with(EVENT) {
+                self.log.end_stack();
+                self.order.clear();
+                self.events += 1;
+            }
             if self.heads.len() < 100 {
                 for part in head.split(" ---> ") {
                     self.order.push(self.heads.len());
@@ -73,14 +150,15 @@ impl<'l> Reader<'l> for DotNet<'l> {
             self.order.pop();
             return false;
         }
-        let Some(frame) = row(trimmed).filter(|_| !self.heads.is_empty()) else { return false };
+        let Some(frame) = row(trimmed).filter(|_| !self.heads.is_empty() || self.has_stack) else {
+            return false;
+        };
         if !self.log.is_in_stack() {
             let at = self.order.last().copied().unwrap_or(0);
-            let head = self.heads.get(at).cloned().unwrap_or_default();
-            let title = if at == 0 { head } else { format!("Inner exception: {head}") };
-            if !self.log.begin_backtrace(title, false) {
+            if !self.log.begin_backtrace("", false) {
                 return false;
             }
+            self.stacks.push(at);
         }
         let index = self.log.next_index();
         self.log.push(Frame { index, span: Some(line.span.clone()), ..frame })

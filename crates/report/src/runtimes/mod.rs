@@ -17,6 +17,7 @@ mod prefix;
 mod python;
 mod rust_panic;
 mod sanitizer;
+mod windows_event;
 
 pub(crate) use casr::is_casr;
 pub(crate) use node_report::is_node_report;
@@ -46,6 +47,7 @@ pub(crate) fn read(
         Source::PythonTraceback => python::read(input, start, limits),
         Source::JavaScriptError => javascript::read(input, start, limits),
         Source::DotNetException => dotnet::read(input, start, limits),
+        Source::WindowsEvent => windows_event::read(input, start, limits),
         Source::LinuxKernel => kernel::read(input, start, limits),
         Source::NodeReport => Some(node_report::read(input, start, limits)?),
         Source::Casr => Some(casr::read(input, start, limits)?),
@@ -76,6 +78,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
         .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
         .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
+        .or_else(|| sure(windows_event::is_sure(line), Source::WindowsEvent))
         .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
         .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
         .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
@@ -90,6 +93,9 @@ pub(crate) fn telling(line: &str) -> Telling {
 
 /// Where the reports of a text of such a kind begin; the first at its beginning.
 pub(crate) fn starts(kind: Source, text: &[u8]) -> Vec<usize> {
+    if kind == Source::WindowsEvent {
+        return windows_event::starts(text);
+    }
     let mut starts = vec![0];
     let mut divider = Divider { kind, has_begun: false, is_linked: false, is_over: false };
     let mut rule = None;

@@ -13,3 +13,4 @@ pub(crate) mod runtimes;
 pub(crate) mod telling;
 pub(crate) mod throwers;
 pub(crate) mod waits;
+pub(crate) mod windows;

@@ -2,6 +2,7 @@
 
 use super::super::tables::{
     access, esr, exceptions, guard, kill, messages, namespaces, resource, runtimes, telling, throwers, waits,
+    windows,
 };
 use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING, RUNTIMES_ADDING, RUNTIMES_LEADING};
 use crate::explain::tables::kill::{Blame, KillCode};
@@ -87,9 +88,26 @@ fn blame(blame: Blame) -> String {
 
 fn tables() -> Vec<(&'static str, String)> {
     let mut all = exception_tables();
+    all.extend(windows_tables());
     all.extend(ending_tables());
     all.extend(name_tables());
     all
+}
+
+fn windows_tables() -> Vec<(&'static str, String)> {
+    let codes = windows::CODES
+        .iter()
+        .map(|(number, title, meaning, ..)| vec![format!("{number:#x}"), format!("{title}. {meaning}")]);
+    let reasons = windows::FAST_FAILS
+        .iter()
+        .map(|(number, what, meaning)| vec![number.to_string(), format!("{what}. {meaning}")]);
+    let modules =
+        windows::MODULES.iter().map(|(begin, what)| vec![code(&format!("{begin}…")), (*what).to_owned()]);
+    vec![
+        ("windows-codes", table(&["code", "meaning"], codes)),
+        ("windows-fast-fails", table(&["reason of a fast failure", "meaning"], reasons)),
+        ("windows-modules", table(&["module", "what"], modules)),
+    ]
 }
 
 fn exception_tables() -> Vec<(&'static str, String)> {

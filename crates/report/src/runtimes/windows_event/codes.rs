@@ -1,0 +1,57 @@
+//! Names of exceptions and of statuses of Windows: `ntstatus.h`, `winnt.h`, and what runtimes raise by codes of their own.
+
+/// The names that are known, in the order of their codes.
+const NAMES: [(u32, &str); 47] = [
+    (0x0eed_face, "Delphi exception"),
+    (0x0eed_fade, "Delphi exception"),
+    (0x4000_0015, "STATUS_FATAL_APP_EXIT"),
+    (0x4001_0006, "DBG_PRINTEXCEPTION_C"),
+    (0x4001_000a, "DBG_PRINTEXCEPTION_WIDE_C"),
+    (0x406d_1388, "MS_VC_EXCEPTION (name of a thread)"),
+    (0x8000_0001, "STATUS_GUARD_PAGE_VIOLATION"),
+    (0x8000_0002, "EXCEPTION_DATATYPE_MISALIGNMENT"),
+    (0x8000_0003, "EXCEPTION_BREAKPOINT"),
+    (0x8000_0004, "EXCEPTION_SINGLE_STEP"),
+    (0x8013_1506, "COR_E_EXECUTIONENGINE"),
+    (0x8013_1623, "COR_E_FAILFAST"),
+    (0xc000_0005, "EXCEPTION_ACCESS_VIOLATION"),
+    (0xc000_0006, "EXCEPTION_IN_PAGE_ERROR"),
+    (0xc000_0008, "STATUS_INVALID_HANDLE"),
+    (0xc000_0017, "STATUS_NO_MEMORY"),
+    (0xc000_001d, "EXCEPTION_ILLEGAL_INSTRUCTION"),
+    (0xc000_0025, "STATUS_NONCONTINUABLE_EXCEPTION"),
+    (0xc000_0026, "STATUS_INVALID_DISPOSITION"),
+    (0xc000_007b, "STATUS_INVALID_IMAGE_FORMAT"),
+    (0xc000_008c, "STATUS_ARRAY_BOUNDS_EXCEEDED"),
+    (0xc000_008e, "EXCEPTION_FLT_DIVIDE_BY_ZERO"),
+    (0xc000_0090, "EXCEPTION_FLT_INVALID_OPERATION"),
+    (0xc000_0091, "EXCEPTION_FLT_OVERFLOW"),
+    (0xc000_0094, "EXCEPTION_INT_DIVIDE_BY_ZERO"),
+    (0xc000_0095, "EXCEPTION_INT_OVERFLOW"),
+    (0xc000_0096, "EXCEPTION_PRIV_INSTRUCTION"),
+    (0xc000_00fd, "EXCEPTION_STACK_OVERFLOW"),
+    (0xc000_0135, "STATUS_DLL_NOT_FOUND"),
+    (0xc000_0138, "STATUS_ORDINAL_NOT_FOUND"),
+    (0xc000_0139, "STATUS_ENTRYPOINT_NOT_FOUND"),
+    (0xc000_013a, "STATUS_CONTROL_C_EXIT"),
+    (0xc000_0142, "STATUS_DLL_INIT_FAILED"),
+    (0xc000_0194, "STATUS_POSSIBLE_DEADLOCK"),
+    (0xc000_027b, "STATUS_STOWED_EXCEPTION"),
+    (0xc000_0374, "STATUS_HEAP_CORRUPTION"),
+    (0xc000_0409, "STATUS_STACK_BUFFER_OVERRUN"),
+    (0xc000_0417, "STATUS_INVALID_CRUNTIME_PARAMETER"),
+    (0xc000_041d, "STATUS_FATAL_USER_CALLBACK_EXCEPTION"),
+    (0xc000_0420, "STATUS_ASSERTION_FAILURE"),
+    (0xc000_0602, "STATUS_FAIL_FAST_EXCEPTION"),
+    (0xc06d_007e, "delay-load: module not found"),
+    (0xc06d_007f, "delay-load: procedure not found"),
+    (0xe000_0008, "out of memory (Chromium)"),
+    (0xe043_4352, "CLR exception"),
+    (0xe043_4f4d, "CLR exception"),
+    (0xe06d_7363, "C++ exception"),
+];
+
+/// The name of a code.
+pub(super) fn name(code: u32) -> Option<&'static str> {
+    NAMES.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
+}
