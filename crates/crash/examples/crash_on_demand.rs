@@ -4,9 +4,10 @@
 #![allow(unsafe_code, reason = "crashing takes some")]
 #![allow(clippy::panic, clippy::print_stderr, reason = "that is what it is for")]
 
-use backtrail_crash::{self as crash, Extra, Options, Requests};
+use backtrail_crash::{self as crash, Extra, Options, Requests, Seen};
 use backtrail_testkit::{Guarded, overflow};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -22,6 +23,11 @@ fn main() {
         // SAFETY: the handler only ends the process.
         unsafe { libc::signal(libc::SIGSEGV, handler) };
     }
+    if kind == "sdk-after-others" {
+        let handler = open_page as extern "C" fn(libc::c_int) as usize;
+        // SAFETY: the handler makes system calls only.
+        unsafe { libc::signal(libc::SIGSEGV, handler) };
+    }
     if kind == "ignored" {
         // SAFETY: no preconditions.
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
@@ -29,6 +35,16 @@ fn main() {
     if let Some(directory) = arguments.next() {
         let mut options = Options::new(directory);
         options.requests = Requests { terminate: true, ..Requests::default() };
+        // An SDK's own code: that of the one function.
+        if kind.starts_with("sdk") {
+            let (start, end) = (&raw const START, &raw const END);
+            options.own_code.push(start as u64..end as u64);
+        }
+        options.filter = match kind.as_str() {
+            "filtered" => Some(not_at_24),
+            "in-filter" => Some(crash_in_filter),
+            _ => None,
+        };
         options.add = match kind.as_str() {
             "in-handler" | "in-handler-in-fork" => Some(crash_again),
             "hang-in-handler" => Some(hang),
@@ -67,7 +83,14 @@ fn outer(kind: &str) {
 #[inline(never)]
 fn inner(kind: &str) {
     match kind {
+        "sdk" => sdk(),
+        "sdk-after-others" => {
+            // Not the SDK's, and the program's own handler gets over it.
+            write_to(guarded_page());
+            sdk();
+        }
         "segv" | "own-handler" | "in-handler" | "hang-in-handler" => write_to(black_box(0x18)),
+        "sdk-others" | "filtered" | "in-filter" => write_to(black_box(0x18)),
         "segv-kernel" => write_to(black_box(0x8000_dead_beef_0000)),
         "abort" => std::process::abort(),
         "bad-free" => {
@@ -245,6 +268,53 @@ fn add(extra: &mut Extra<'_>) {
 
 fn crash_again(_: &mut Extra<'_>) {
     write_to(black_box(0x20));
+}
+
+unsafe extern "C" {
+    #[link_name = "__start_text_sdk"]
+    static START: u8;
+    #[link_name = "__stop_text_sdk"]
+    static END: u8;
+}
+
+/// Stands for the code of an SDK.
+#[inline(never)]
+#[unsafe(link_section = "text_sdk")]
+fn sdk() {
+    write_to(black_box(0x18));
+    black_box(());
+}
+
+fn not_at_24(seen: &Seen<'_>) -> bool {
+    assert!(seen.frames().count() > 3 && seen.signal() == libc::SIGSEGV);
+    seen.address() != Some(24)
+}
+
+fn crash_in_filter(_: &Seen<'_>) -> bool {
+    write_to(black_box(0x20));
+    false
+}
+
+static PAGE: AtomicUsize = AtomicUsize::new(0);
+
+/// A page that [`open_page`] makes accessible when it is first written to.
+fn guarded_page() -> usize {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping.
+    let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0) } as usize;
+    PAGE.store(page, SeqCst);
+    page
+}
+
+extern "C" fn open_page(number: libc::c_int) {
+    let page = PAGE.swap(0, SeqCst);
+    // SAFETY: the page is ours; the second time the fault comes again, and ends the process.
+    unsafe {
+        match page {
+            0 => _ = libc::signal(number, libc::SIG_DFL),
+            page => _ = libc::mprotect(page as *mut libc::c_void, 4096, libc::PROT_READ | libc::PROT_WRITE),
+        }
+    }
 }
 
 fn hang(_: &mut Extra<'_>) {

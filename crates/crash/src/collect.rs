@@ -6,7 +6,7 @@ use crate::extra::{Extra, FILE};
 use crate::line::Line;
 use crate::prepared::{Directory, Prepared, is_written};
 use crate::sections::{Section, header, write_small};
-use crate::{exception, panic_hook, program};
+use crate::{exception, panic_hook, program, seen};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
 use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers, Trust};
@@ -27,17 +27,21 @@ const GUARD_PAGES: u64 = 64;
 /// Bytes before and behind where a register points.
 const NEAR: u64 = 256;
 
-/// Writes the whole file.
-pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &Crashed<'_>) {
+/// Writes the whole file. `false` where the crash is none that is to be kept.
+pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &Crashed<'_>) -> bool {
     let begun = Instant::now();
     let half = begun.checked_add(prepared.options.patience / 2).unwrap_or(begun);
     if directory.create().is_err() || FILE.write(&header()).is_err() {
-        return;
+        return true;
     }
     // What is surest comes first: should a later step fail, all this is there.
     what_happened(prepared, crashed);
     prepared.images.read(|images| FILE.write(images)).ok();
     let stopped = crashed.stopped();
+    if !is_wanted(prepared, crashed, &stopped) {
+        directory.remove();
+        return false;
+    }
     let status = Status::read(crashed.thread());
     let name = status.as_ref().map_or("", Status::name);
     thread(&mut prepared.section, crashed.thread(), name, THREAD_CRASHED, Some(stopped.registers()), "");
@@ -54,6 +58,20 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
         IN_PROGRAM.store(false, SeqCst);
     }
     finish(directory);
+    true
+}
+
+/// Asks the options. Nothing of the stack has been written by then.
+fn is_wanted(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) -> bool {
+    let Prepared { options, capturer, frames, .. } = prepared;
+    if options.own_code.is_empty() && options.filter.is_none() {
+        return true;
+    }
+    capturer.at(at, 0, frames);
+    IN_PROGRAM.store(true, SeqCst);
+    let is_wanted = seen::is_wanted(options, crashed, frames);
+    IN_PROGRAM.store(false, SeqCst);
+    is_wanted
 }
 
 fn finish(directory: &Directory) {

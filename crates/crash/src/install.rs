@@ -162,9 +162,9 @@ fn wait(patience: Duration, say: &mpsc::Sender<OsError>) {
     }
 }
 
-/// Writes the report, on the collecting thread or on that of a child process.
-fn report(crashed: &Crashed<'_>) {
-    let (Some(prepared), Some(directory)) = (PREPARED.get(), DIRECTORY.get()) else { return };
+/// Writes the report, on the collecting thread or on that of a child process. `false` where none is wanted.
+fn report(crashed: &Crashed<'_>) -> bool {
+    let (Some(prepared), Some(directory)) = (PREPARED.get(), DIRECTORY.get()) else { return true };
     let begun = Instant::now();
     loop {
         // Never waits in the lock: a thread that holds it may be gone.
@@ -173,7 +173,7 @@ fn report(crashed: &Crashed<'_>) {
             Err(TryLockError::Poisoned(prepared)) => {
                 return collect::report(&mut prepared.into_inner(), directory, crashed);
             }
-            Err(TryLockError::WouldBlock) if begun.elapsed() > OTHERS => return,
+            Err(TryLockError::WouldBlock) if begun.elapsed() > OTHERS => return true,
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
         }
     }

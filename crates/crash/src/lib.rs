@@ -44,6 +44,7 @@ mod prepared;
 mod program;
 mod runtimes;
 mod sections;
+mod seen;
 #[cfg(feature = "upload")]
 pub mod upload;
 
@@ -55,3 +56,4 @@ pub use install::{Handler, SignalStack, install, protect_thread};
 pub use options::{Options, Requests};
 pub use pending::{pending, sent};
 pub use program::{breadcrumb, note};
+pub use seen::{Seen, image_of};

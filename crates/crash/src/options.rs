@@ -1,6 +1,8 @@
 //! What is caught and kept.
 
 use crate::extra::Extra;
+use crate::seen::Seen;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,6 +38,12 @@ pub struct Options {
     /// Files of earlier crashes that stay when the handler is installed; older ones are removed, and what did not come to its end
     /// is after a week.
     pub keep: usize,
+    /// Only crashes are kept where a frame of the thread that crashed lies in one of these ranges of addresses, for an SDK within
+    /// somebody else's program: see [`image_of`](crate::image_of). Empty: all are kept.
+    pub own_code: Vec<Range<u64>>,
+    /// Says of each crash whether it is kept, before anything of the program's memory is written. It runs in the midst of the crash:
+    /// it must not allocate or lock; if it crashes itself, a shorter file is kept, which says so.
+    pub filter: Option<fn(&Seen<'_>) -> bool>,
     /// What the program adds when everything else is written. It runs in the midst of a crash: it must not allocate or lock; if it
     /// crashes, the file says so and is whole nevertheless.
     pub add: Option<fn(&mut Extra<'_>)>,
@@ -59,6 +67,8 @@ impl Default for Options {
             max_frames: 256,
             patience: Duration::from_secs(5),
             keep: 50,
+            own_code: Vec::new(),
+            filter: None,
             add: None,
         }
     }

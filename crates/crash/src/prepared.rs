@@ -65,6 +65,15 @@ impl Directory {
         let paths = PATHS.try_lock().map_err(|_| BUSY)?;
         raw_file::rename_durably(c_str(&paths.part), c_str(&paths.whole), &self.0)
     }
+
+    /// Removes the file: the crash is not kept.
+    #[allow(clippy::unused_self, reason = "it is the file that `create` made")]
+    pub(crate) fn remove(&self) {
+        FILE.close();
+        if let Ok(paths) = PATHS.try_lock() {
+            raw_file::remove(c_str(&paths.part));
+        }
+    }
 }
 
 /// Whether this is the path of the file that is being written.

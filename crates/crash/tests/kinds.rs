@@ -149,6 +149,36 @@ fn handlers_of_the_program_are_called_and_ignored_signals_ignored() {
     assert_eq!((status.code(), data.len()), (Some(0), 0));
 }
 
+/// For an SDK within somebody else's program.
+#[test]
+fn only_crashes_that_touch_the_own_code_are_kept() {
+    let (status, data) = crash("sdk");
+    assert_eq!(status.signal(), Some(11));
+    has_everything("sdk", &read("sdk", &data));
+    let (status, data) = crash("sdk-others");
+    assert_eq!((status.signal(), data.len()), (Some(11), 0));
+    // A fault that the program got over does not cost the report of a later crash.
+    let (status, data) = crash("sdk-after-others");
+    assert_eq!(status.signal(), Some(11));
+    let file = read("sdk-after-others", &data);
+    assert_eq!(file.snapshot.fault.unwrap().address, Some(Avma::new(0x18)));
+}
+
+#[test]
+fn the_programs_filter_decides() {
+    let directory = TempDir::new("crash");
+    assert_eq!(run("filtered", Some(directory.path())).signal(), Some(11));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left, no part either");
+    // One that crashes itself decides nothing.
+    let (status, data) = crash("in-filter");
+    assert_eq!(status.signal(), Some(11));
+    let file = read("in-filter", &data);
+    let says =
+        "the program's own function crashed with signal 11; what it would have written next is missing";
+    assert!(file.snapshot.notes.iter().any(|note| note == says), "{:?}", file.snapshot.notes);
+    assert_eq!(file.snapshot.fault.unwrap().address, Some(Avma::new(0x18)));
+}
+
 #[test]
 fn a_crash_within_the_crash_leaves_a_shorter_file() {
     let (status, data) = crash("in-handler");

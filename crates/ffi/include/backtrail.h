@@ -232,6 +232,26 @@ int32_t backtrail_hang_unfinished(const char *directory, backtrail_unfinished_ha
 #define BACKTRAIL_CRASH_TERMINATE 2      /* SIGTERM */
 #define BACKTRAIL_CRASH_PROCESSOR_TIME 4 /* SIGXCPU */
 
+/* Code of this process: from `start` to before `end`. */
+typedef struct backtrail_crash_code {
+    uint64_t start;
+    uint64_t end;
+} backtrail_crash_code;
+
+typedef struct backtrail_crash_seen {
+    uint32_t size;
+    int32_t signal;
+    int32_t code;           /* si_code */
+    uint32_t thread;        /* kernel id of the thread that crashed */
+    uint64_t address;       /* of the bad access, or 0 */
+    const uint64_t *frames; /* of that thread, innermost first: an instruction, then return addresses, as sdk_range.h wants them */
+    uint32_t frame_count;   /* 256 at most */
+    uint32_t reserved;
+} backtrail_crash_seen;
+
+/* Says whether a crash is kept: 1 or 0. Runs in the midst of the crash: it must not allocate, lock or throw. */
+typedef uint32_t (*backtrail_crash_filter)(const backtrail_crash_seen *crash);
+
 typedef struct backtrail_crash_options {
     uint32_t size;
     uint32_t requests;          /* BACKTRAIL_CRASH_…, any number of them, or'ed */
@@ -241,12 +261,16 @@ typedef struct backtrail_crash_options {
     uint32_t max_threads;       /* beside the one that crashed; 0: 1000 */
     uint32_t max_frames;        /* of one thread; 0: 256 */
     uint32_t patience_ms;       /* how long the thread that crashed waits for the file; 0: 5000 */
-    uint32_t reserved;
+    uint32_t own_code_count;    /* for an SDK in somebody's program: only crashes are kept that have a frame in `own_code`; 0: all */
+    const backtrail_crash_code *own_code; /* read by the call that installs */
+    backtrail_crash_filter filter;        /* or null */
 } backtrail_crash_options;
 
 /* Installs a handler that leaves a file when a signal ends the process. Once a process, as early as possible: handlers that
  * are installed later come first. It stays. */
 int32_t backtrail_crash_install(const backtrail_crash_options *options);
+/* The image (a library, or the program) that a function lies in: the own code of an SDK that is a library of its own. */
+int32_t backtrail_crash_image_of(const void *function, backtrail_crash_code *out);
 /* Lists the images anew: after dlopen. */
 int32_t backtrail_crash_refresh_images(void);
 /* Gives the calling thread a stack for signal handlers until it ends, if it has none: without one an overflow of its stack

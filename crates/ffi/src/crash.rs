@@ -2,12 +2,14 @@
 
 use crate::pass::{self, Sized32};
 use crate::status::{BACKTRAIL_INVALID, BACKTRAIL_SYSTEM, Failure, guard};
-use backtrail_crash::{self as crash, Handler, InstallError, Options, Requests, SignalStack};
+use backtrail_crash::{self as crash, Handler, InstallError, Options, Requests, Seen, SignalStack};
 use std::cell::OnceCell;
 use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::time::Duration;
 
 /// `SIGQUIT` is caught as well.
@@ -16,6 +18,73 @@ pub const BACKTRAIL_CRASH_QUIT: u32 = 1;
 pub const BACKTRAIL_CRASH_TERMINATE: u32 = 2;
 /// `SIGXCPU` is caught as well.
 pub const BACKTRAIL_CRASH_PROCESSOR_TIME: u32 = 4;
+
+/// Code of this process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BacktrailCrashCode {
+    /// Its first byte.
+    pub start: u64,
+    /// Behind its last.
+    pub end: u64,
+}
+
+/// What a filter sees of a crash; see the header.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BacktrailCrashSeen {
+    /// Bytes of the structure.
+    pub size: u32,
+    /// The signal's number.
+    pub signal: i32,
+    /// `si_code`.
+    pub code: i32,
+    /// Kernel id of the thread that crashed.
+    pub thread: u32,
+    /// Of the bad access, or 0.
+    pub address: u64,
+    /// Frames of that thread, innermost first.
+    pub frames: *const u64,
+    /// 256 at most.
+    pub frame_count: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Says whether a crash is kept; see the header.
+pub type BacktrailCrashFilter = Option<unsafe extern "C" fn(crash: *const BacktrailCrashSeen) -> u32>;
+
+/// The program's filter. A handler has one.
+static FILTER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Asks the program's filter. Neither allocates nor locks.
+fn filter(seen: &Seen<'_>) -> bool {
+    let filter = FILTER.load(SeqCst);
+    if filter.is_null() {
+        return true;
+    }
+    // SAFETY: `install` put a function of this type there.
+    let filter: unsafe extern "C" fn(*const BacktrailCrashSeen) -> u32 =
+        unsafe { std::mem::transmute(filter) };
+    let mut frames = [0; 256];
+    let mut count = 0;
+    for (to, frame) in frames.iter_mut().zip(seen.frames()) {
+        *to = frame;
+        count += 1;
+    }
+    let seen = BacktrailCrashSeen {
+        size: u32::try_from(size_of::<BacktrailCrashSeen>()).unwrap_or(0),
+        signal: seen.signal(),
+        code: seen.code(),
+        thread: seen.thread(),
+        address: seen.address().unwrap_or(0),
+        frames: frames.as_ptr(),
+        frame_count: count,
+        reserved: 0,
+    };
+    // SAFETY: the header's demand; the structure and its frames live for the call.
+    unsafe { filter(&raw const seen) != 0 }
+}
 
 /// What is caught and kept; see the header.
 #[repr(C)]
@@ -37,11 +106,15 @@ pub struct BacktrailCrashOptions {
     pub max_frames: u32,
     /// How long the thread that crashed waits for the file; 0 for 5 seconds.
     pub patience_ms: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Ranges in `own_code`; 0 for all code.
+    pub own_code_count: u32,
+    /// Only crashes with a frame in these are kept.
+    pub own_code: *const BacktrailCrashCode,
+    /// Or null.
+    pub filter: BacktrailCrashFilter,
 }
 
-// SAFETY: C layout, the size first, integers and pointers only.
+// SAFETY: C layout, the size first, integers and pointers only; no function is a null one.
 unsafe impl Sized32 for BacktrailCrashOptions {
     const EMPTY: Self = Self {
         size: 0,
@@ -52,13 +125,15 @@ unsafe impl Sized32 for BacktrailCrashOptions {
         max_threads: 0,
         max_frames: 0,
         patience_ms: 0,
-        reserved: 0,
+        own_code_count: 0,
+        own_code: std::ptr::null(),
+        filter: None,
     };
 }
 
 impl BacktrailCrashOptions {
     /// # Safety
-    /// `directory` is null or what the header demands.
+    /// Pointers are null or what the header demands.
     unsafe fn options(self) -> Result<Options, Failure> {
         // SAFETY: the caller's promise.
         let mut options = Options::new(unsafe { pass::needed_text(self.directory, "directory") }?);
@@ -83,6 +158,17 @@ impl BacktrailCrashOptions {
         if self.patience_ms != 0 {
             options.patience = Duration::from_millis(self.patience_ms.into());
         }
+        options.own_code = match self.own_code_count {
+            0 => Vec::new(),
+            _ if self.own_code.is_null() => return Err(Failure::null("own_code")),
+            count => {
+                let count = usize::try_from(count).unwrap_or(0);
+                // SAFETY: the caller's promise.
+                let own = unsafe { std::slice::from_raw_parts(self.own_code, count) };
+                own.iter().map(|code| Range { start: code.start, end: code.end }).collect()
+            }
+        };
+        options.filter = self.filter.is_some().then_some(filter as fn(&Seen<'_>) -> bool);
         Ok(options)
     }
 }
@@ -123,12 +209,40 @@ fn system(error: impl std::fmt::Display) -> Failure {
 pub unsafe extern "C" fn backtrail_crash_install(options: *const BacktrailCrashOptions) -> i32 {
     guard(|| {
         // SAFETY: the header's demand.
-        let options = unsafe { pass::options(options)?.options() }?;
+        let given = unsafe { pass::options(options)? };
+        // SAFETY: the header's demand.
+        let options = unsafe { given.options() }?;
+        if let Some(filter) = given.filter
+            && HANDLER.get().is_none()
+        {
+            FILTER.store(filter as *mut c_void, SeqCst);
+        }
         let handler = crash::install(options).map_err(|error| match error {
             InstallError::Installed => Failure::new(BACKTRAIL_INVALID, error.to_string()),
             error => system(error),
         })?;
         let _ = HANDLER.set(handler);
+        Ok(())
+    })
+}
+
+/// The image that a function lies in.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_image_of(
+    function: *const c_void,
+    out: *mut BacktrailCrashCode,
+) -> i32 {
+    guard(|| {
+        let missing = || Failure::new(BACKTRAIL_INVALID, "the address lies in no image");
+        let code = crash::image_of(function.cast()).ok_or_else(missing)?;
+        if out.is_null() {
+            return Err(Failure::null("out"));
+        }
+        // SAFETY: not null, and the header's demand.
+        unsafe { out.write(BacktrailCrashCode { start: code.start, end: code.end }) };
         Ok(())
     })
 }

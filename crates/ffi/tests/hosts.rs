@@ -81,6 +81,49 @@ fn python() {
     }
 }
 
+/// Each SDK keeps what touches its code, and the app's own reporter is called for every crash: by us, where it was there before.
+#[test]
+fn sdks_with_a_copy_each_and_the_apps_own_reporter() {
+    if !has("cc") {
+        return;
+    }
+    let (shared, _) = libraries();
+    let directory = TempDir::new("ffi-sdk");
+    let directory = directory.path();
+    let copies = ["a", "b"].map(|name| directory.join(format!("libsdk_{name}.so")));
+    copies.iter().for_each(|copy| _ = std::fs::copy(&shared, copy).unwrap());
+    let program = directory.join("app");
+    let mut compile = Command::new("cc");
+    compile.args(["-g", "-Wall", "-Wextra", "-Werror", "-I"]).arg(root().join("include"));
+    run(compile.arg(hosts().join("sdk.c")).arg("-ldl").arg("-o").arg(&program));
+    for order in ["none", "first", "last"] {
+        for (kind, mut kept) in [("a", [1, 0]), ("b", [0, 1]), ("callback", [1, 0]), ("other", [0, 0])] {
+            let own = directory.join(format!("{order}-{kind}"));
+            let crashes = ["a", "b"].map(|name| own.join(name));
+            let reported = own.join("reported");
+            let mut command = Command::new(&program);
+            command.args(&copies).args(&crashes).arg(&reported).arg(kind).arg(order);
+            let output = command.output().unwrap();
+            assert_eq!(output.status.signal(), Some(11), "{order} {kind}: {output:?}");
+            let calls = std::fs::read(&reported).map_or(0, |bytes| bytes.len());
+            assert_eq!(calls, usize::from(order != "none"), "{order} {kind}");
+            if order == "last" {
+                // It ends the process without calling those that were there before.
+                kept = [0, 0];
+            }
+            for (directory, kept) in crashes.iter().zip(kept) {
+                let files: Vec<_> =
+                    std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+                assert_eq!(files.len(), kept, "{order} {kind}: {files:?}");
+                assert!(
+                    files.iter().all(|file| file.extension() == Some(OsStr::new("btcrash"))),
+                    "{files:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_jvm_whose_null_checks_are_no_crashes() {
     if !has("cc") || !is_there("javac", "-version") || !is_there("java", "-version") {

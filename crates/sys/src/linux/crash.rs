@@ -78,18 +78,18 @@ impl Meeting {
         }
     }
 
-    /// Has the function of [`listen`] look at the thread that told its crash.
-    fn work(&self) {
+    /// Has the function of [`listen`] look at the thread that told its crash, and says what it said.
+    fn work(&self) -> bool {
         let act = ACT.load(SeqCst);
         // SAFETY: the handler that told it waits with both in its frame.
         if let (Some(info), false) = (unsafe { self.info.load(SeqCst).as_ref() }, act.is_null()) {
             // SAFETY: `listen` put a function of this type there.
-            let act: fn(&Crashed<'_>) = unsafe { std::mem::transmute(act) };
+            let act: fn(&Crashed<'_>) -> bool = unsafe { std::mem::transmute(act) };
             let thread = ThreadId::new(self.crashed.load(SeqCst));
             let context = self.context.load(SeqCst);
-            act(&Crashed { info, context, thread, _stands_still: PhantomData });
+            return act(&Crashed { info, context, thread, _stands_still: PhantomData });
         }
-        self.done();
+        true
     }
 
     fn done(&self) {
@@ -244,8 +244,9 @@ pub fn catch(signals: &[i32], asked_first: impl Fn(Avma) -> AskedFirst) -> Resul
 }
 
 /// Waits for a crash on the calling thread, and has `act` look at it while the thread that crashed stands still, for
-/// `patience` at most. Where `act` crashes, `in_need` is called, once. Returns when `act` has; the thread should sleep then, since
-/// the process is about to end.
+/// `patience` at most. Where `act` crashes, `in_need` is called, once. Returns when `act` has said `true`; the thread should sleep
+/// then, since the process is about to end. After `false` it waits for the next crash: this one did not matter, and a handler from
+/// before may go on.
 ///
 /// In children of the process `act` is called on a thread that the crash itself starts. It shares everything with the thread that
 /// crashed, also what is kept by thread (`errno`).
@@ -254,7 +255,7 @@ pub fn catch(signals: &[i32], asked_first: impl Fn(Avma) -> AskedFirst) -> Resul
 ///
 /// # Errors
 /// Where there is no memory for the stack of that thread.
-pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>)) -> Result<bool, OsError> {
+pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>) -> bool) -> Result<bool, OsError> {
     if OWN.worker.compare_exchange(0, ThreadId::current().get(), SeqCst, SeqCst).is_err() {
         return Ok(false);
     }
@@ -268,11 +269,16 @@ pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>)) -> Re
     OWN.state.store(LISTENING, SeqCst);
     loop {
         match OWN.state.load(SeqCst) {
-            TOLD => break,
+            TOLD if OWN.work() => break,
+            TOLD => {
+                OWN.nested.store(0, SeqCst);
+                OWN.state.store(LISTENING, SeqCst);
+                futex::wake(&OWN.state);
+            }
             state => futex::wait(&OWN.state, state, Duration::from_secs(3600)),
         }
     }
-    OWN.work();
+    OWN.done();
     Ok(true)
 }
 
@@ -330,8 +336,10 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     tell(own, number, fault, at);
     // SAFETY: both pointers are valid or null.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
+    let aborts = AbortsByDefault::after(number);
     // SAFETY: the arguments are the kernel's.
     unsafe { chain(previous, number, info, context) };
+    drop(aborts);
     // SAFETY: as before.
     unsafe { *errno = saved };
 }
@@ -412,6 +420,44 @@ fn tell_in_child(
     if worker::has_ended(Duration::from_secs(1)) {
         CHILD.worker.store(0, SeqCst);
         CHILD.state.store(LISTENING, SeqCst);
+    }
+}
+
+/// While this lives, SIGABRT does what it would do without us. A handler from before that ends the process by `abort`, as Rust's does
+/// of a stack that has overflowed, would come to ours once more, for nothing; and a small stack for signals has no room for a second
+/// frame (with AVX-512 and AMX one has 11 KB, and Rust's stack 12).
+struct AbortsByDefault {
+    ours: Option<libc::sigaction>,
+}
+
+impl AbortsByDefault {
+    fn after(number: c_int) -> Self {
+        let had_none = previous(libc::SIGABRT).is_some_and(|before| before.sa_sigaction == libc::SIG_DFL);
+        if number == libc::SIGABRT || !had_none {
+            return Self { ours: None };
+        }
+        // SAFETY: all zeros is a valid `sigaction` and means the default action; the pointers are valid.
+        unsafe {
+            let mut ours: libc::sigaction = std::mem::zeroed();
+            let mut default: libc::sigaction = std::mem::zeroed();
+            default.sa_sigaction = libc::SIG_DFL;
+            let answer = libc::sigaction(libc::SIGABRT, &raw const default, &raw mut ours);
+            let is_ours = answer == 0 && ours.sa_sigaction == handler_address();
+            if answer == 0 && !is_ours {
+                // Somebody's that was installed later.
+                libc::sigaction(libc::SIGABRT, &raw const ours, std::ptr::null_mut());
+            }
+            Self { ours: is_ours.then_some(ours) }
+        }
+    }
+}
+
+impl Drop for AbortsByDefault {
+    fn drop(&mut self) {
+        if let Some(ours) = &self.ours {
+            // SAFETY: the pointers are valid or null.
+            unsafe { libc::sigaction(libc::SIGABRT, ours, std::ptr::null_mut()) };
+        }
     }
 }
 

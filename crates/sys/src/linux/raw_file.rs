@@ -79,6 +79,18 @@ impl RawFile {
             if answer == 0 { Ok(()) } else { Err(error) }
         }
     }
+
+    /// Closes it: it is not wanted any more.
+    pub fn close(&self) {
+        // SAFETY: the file is ours; after the swap nobody else closes it.
+        unsafe { libc::close(self.file.swap(-1, SeqCst)) };
+    }
+}
+
+/// Removes a file. Where that fails it stays. Safe in a signal handler.
+pub fn remove(path: &CStr) {
+    // SAFETY: the path is a C string.
+    unsafe { libc::unlink(path.as_ptr()) };
 }
 
 /// Renames a file, and waits until the disk has its directory.

@@ -75,6 +75,7 @@ pub(super) fn has_ended(patience: Duration) -> bool {
 extern "C" fn run() -> ! {
     CHILD.worker.store(ThreadId::current().get(), SeqCst);
     CHILD.work();
+    CHILD.done();
     loop {
         // SAFETY: ends this thread alone; nothing of the C library belongs to it.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
