@@ -62,6 +62,27 @@ pub(crate) fn thread_pointer(family: Family, data: &[u8]) -> Option<Avma> {
     (base != 0).then_some(Avma::new(base))
 }
 
+/// Registers of a 64-bit thread as the kernel lays them out; what is not known is 0, and it is in no system call.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
+pub(crate) fn raw(registers: &Registers) -> Option<Vec<u8>> {
+    let family = registers.family();
+    let words = match family {
+        Family::X86_64 => 27,
+        Family::Aarch64 => 34,
+        _ => return None,
+    };
+    let mut set = vec![0_u64; words];
+    if let (Family::X86_64, Some(call)) = (family, set.get_mut(15)) {
+        *call = u64::MAX;
+    }
+    for (index, register) in &Layout::of(family).registers {
+        if let (Some(to), Some(value)) = (set.get_mut(*index), registers.get(*register)) {
+            *to = value;
+        }
+    }
+    Some(set.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
 /// Whether [`call`] knows this family.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
 pub(crate) fn tells_calls(family: Family) -> bool {

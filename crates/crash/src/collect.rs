@@ -6,7 +6,7 @@ use crate::extra::{Extra, FILE};
 use crate::line::Line;
 use crate::prepared::{Directory, Prepared, is_written};
 use crate::sections::{Section, header, write_small};
-use crate::{exception, panic_hook, program, seen};
+use crate::{exception, panic_hook, program, seen, watcher};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
 use backtrail_capture::local::{Status, threads};
 use backtrail_core::{Avma, FrameAddress, ReadMemory as _, Registers, Trust};
@@ -15,7 +15,7 @@ use backtrail_sys::linux::crash::Crashed;
 use backtrail_sys::linux::raw_file;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Whether the program's own function runs.
 static IN_PROGRAM: AtomicBool = AtomicBool::new(false);
@@ -30,7 +30,18 @@ const NEAR: u64 = 256;
 /// Writes the whole file. `false` where the crash is none that is to be kept.
 pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &Crashed<'_>) -> bool {
     let begun = Instant::now();
-    let half = begun.checked_add(prepared.options.patience / 2).unwrap_or(begun);
+    let patience = prepared.options.patience;
+    let mut half = begun.checked_add(patience / 2).unwrap_or(begun);
+    let has_watcher = watcher::socket().is_some();
+    if has_watcher {
+        if !is_wanted(prepared, crashed, &crashed.stopped()) {
+            return false;
+        }
+        if ask_watcher(prepared, crashed, half) {
+            return true;
+        }
+        half = Instant::now().checked_add(patience / 4).unwrap_or(begun);
+    }
     if directory.create().is_err() || FILE.write(&header()).is_err() {
         return true;
     }
@@ -38,13 +49,11 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     what_happened(prepared, crashed);
     prepared.images.read(|images| FILE.write(images)).ok();
     let stopped = crashed.stopped();
-    if !is_wanted(prepared, crashed, &stopped) {
+    if !has_watcher && !is_wanted(prepared, crashed, &stopped) {
         directory.remove();
         return false;
     }
-    let status = Status::read(crashed.thread());
-    let name = status.as_ref().map_or("", Status::name);
-    thread(&mut prepared.section, crashed.thread(), name, THREAD_CRASHED, Some(stopped.registers()), "");
+    crashed_thread(prepared, crashed, &stopped);
     stack(prepared, stopped.registers());
     messages(prepared, crashed);
     of_program(prepared);
@@ -52,14 +61,50 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     near_registers(&mut prepared.section, stopped.registers());
     of_process(prepared);
     other_threads(prepared, crashed.thread(), half);
+    added(prepared);
+    finish(directory);
+    true
+}
+
+fn added(prepared: &mut Prepared) {
     if let Some(add) = prepared.options.add {
         IN_PROGRAM.store(true, SeqCst);
         add(&mut Extra::new(&mut prepared.section));
         IN_PROGRAM.store(false, SeqCst);
     }
-    finish(directory);
-    true
 }
+
+fn crashed_thread(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) {
+    let status = Status::read(crashed.thread());
+    let name = status.as_ref().map_or("", Status::name);
+    thread(&mut prepared.section, crashed.thread(), name, THREAD_CRASHED, Some(at.registers()), "");
+}
+
+/// Has the watcher write the file: it gets what only the program knows, and reads the rest itself. Says whether the file is on the
+/// disk.
+fn ask_watcher(prepared: &mut Prepared, crashed: &Crashed<'_>, deadline: Instant) -> bool {
+    let Some(socket) = watcher::socket() else { return false };
+    FILE.borrow(socket);
+    watcher::set_asked(true);
+    let _ = FILE.write(&header());
+    what_happened(prepared, crashed);
+    crashed_thread(prepared, crashed, &crashed.stopped());
+    messages(prepared, crashed);
+    of_program(prepared);
+    added(prepared);
+    let is_kept = tell_watcher(deadline);
+    watcher::set_asked(false);
+    is_kept
+}
+
+fn tell_watcher(deadline: Instant) -> bool {
+    write_small(Kind::Own, &ThreadId::current().get().to_le_bytes(), &FILE);
+    write_small(Kind::End, b"", &FILE);
+    FILE.release() && watcher::has_kept(deadline)
+}
+
+/// How long who is in need waits for the watcher.
+const IN_NEED: Duration = Duration::from_secs(1);
 
 /// Asks the options. Nothing of the stack has been written by then.
 fn is_wanted(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) -> bool {
@@ -69,7 +114,7 @@ fn is_wanted(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) -> bo
     }
     capturer.at(at, 0, frames);
     IN_PROGRAM.store(true, SeqCst);
-    let is_wanted = seen::is_wanted(options, crashed, frames);
+    let is_wanted = seen::is_wanted(&options.own_code, options.filter, crashed, frames);
     IN_PROGRAM.store(false, SeqCst);
     is_wanted
 }
@@ -84,6 +129,15 @@ pub(crate) fn in_need(signal: i32, directory: &Directory) {
     let whose = if IN_PROGRAM.load(SeqCst) { "the program's own function" } else { "the crash handler" };
     let mut text = Line::new();
     let _ = write!(text, "{whose} crashed with signal {signal}; what it would have written next is missing");
+    if watcher::is_asked() {
+        write_small(Kind::Missing, text.bytes(), &FILE);
+        if Instant::now().checked_add(IN_NEED).is_some_and(tell_watcher) {
+            return;
+        }
+    }
+    if !FILE.is_open() && (directory.create().is_err() || FILE.write(&header()).is_err()) {
+        return;
+    }
     write_small(Kind::Missing, text.bytes(), &FILE);
     finish(directory);
 }

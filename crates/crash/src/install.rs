@@ -5,7 +5,7 @@ use crate::pending::remove_old;
 use crate::prepared::{Directory, Prepared};
 use crate::program;
 use crate::sections::Section;
-use crate::{InstallError, OsError, collect, images, panic_hook, runtimes};
+use crate::{InstallError, OsError, collect, images, panic_hook, runtimes, watcher};
 use backtrail_capture::crash_file::format::checksum;
 use backtrail_capture::local::{self, Shared};
 use backtrail_core::{Avma, ReadMemory as _};
@@ -44,9 +44,16 @@ static PREPARED: OnceLock<Mutex<Prepared>> = OnceLock::new();
 pub struct Handler {
     images: Arc<Shared<Vec<u8>>>,
     capturer: Arc<Capturer>,
+    watcher: Option<Result<u32, String>>,
 }
 
 impl Handler {
+    /// The process id of the watcher that [`Options::watcher`] wanted, or why there is none; `None` where none was wanted.
+    pub fn watcher(&self) -> Option<Result<u32, &str>> {
+        let watcher = self.watcher.as_ref()?;
+        Some(watcher.as_ref().copied().map_err(String::as_str))
+    }
+
     /// Lists the images anew: to be called after libraries were loaded by `dlopen`. Without it a crash in a newer library has its
     /// mapping and the bytes of the stack, but not its build id.
     pub fn refresh_images(&self) {
@@ -70,8 +77,13 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
     }
     let signals = signals(options.requests);
     let patience = options.patience;
+    let watcher = options.watcher.as_ref().map(|program| {
+        let directory = Path::new(std::ffi::OsStr::from_bytes(directory.0.to_bytes()));
+        watcher::start(program, directory, patience).map_err(|error| error.to_string())
+    });
     let prepared = prepare(options).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
-    let handler = Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer) };
+    let handler =
+        Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer), watcher };
     let _ = DIRECTORY.set(directory);
     let _ = PREPARED.set(Mutex::new(prepared));
     stack.keep();

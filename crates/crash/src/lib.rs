@@ -47,6 +47,7 @@ mod sections;
 mod seen;
 #[cfg(feature = "upload")]
 pub mod upload;
+mod watcher;
 
 pub use backtrail_sys::linux::OsError;
 pub use error::InstallError;

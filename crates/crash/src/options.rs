@@ -44,7 +44,11 @@ pub struct Options {
     /// Says of each crash whether it is kept, before anything of the program's memory is written. It runs in the midst of the crash:
     /// it must not allocate or lock; if it crashes itself, a shorter file is kept, which says so.
     pub filter: Option<fn(&Seen<'_>) -> bool>,
-    /// What the program adds when everything else is written. It runs in the midst of a crash: it must not allocate or lock; if it
+    /// The program `backtrail`, to be started now as a watcher: it writes the file of a crash from outside. Where it has ended by then,
+    /// does not answer for half of `patience`, or the process is a child of this one, the process writes the file itself, as
+    /// without.
+    pub watcher: Option<PathBuf>,
+    /// What the program adds when everything else is written; twice where a watcher does not answer. It runs in the midst of a crash: it must not allocate or lock; if it
     /// crashes, the file says so and is whole nevertheless.
     pub add: Option<fn(&mut Extra<'_>)>,
 }
@@ -69,6 +73,7 @@ impl Default for Options {
             keep: 50,
             own_code: Vec::new(),
             filter: None,
+            watcher: None,
             add: None,
         }
     }

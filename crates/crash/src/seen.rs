@@ -1,6 +1,5 @@
 //! Which crashes are kept.
 
-use crate::options::Options;
 use backtrail_capture::local::images;
 use backtrail_core::{Avma, FrameAddress, Trust};
 use backtrail_stacks::own::RawStack;
@@ -56,12 +55,16 @@ impl Seen<'_> {
     }
 }
 
-/// Whether these options leave a crash out. The filter is the program's own function, and may crash.
-pub(crate) fn is_wanted(options: &Options, crashed: &Crashed<'_>, frames: &RawStack) -> bool {
+/// Whether a crash is one that is to be kept. The filter is the program's own function, and may crash.
+pub(crate) fn is_wanted(
+    own_code: &[Range<u64>],
+    filter: Option<fn(&Seen<'_>) -> bool>,
+    crashed: &Crashed<'_>,
+    frames: &RawStack,
+) -> bool {
     let seen = Seen { crashed, frames };
-    let own = &options.own_code;
-    (own.is_empty() || own.iter().any(|code| seen.touches(code)))
-        && options.filter.is_none_or(|filter| filter(&seen))
+    (own_code.is_empty() || own_code.iter().any(|code| seen.touches(code)))
+        && filter.is_none_or(|filter| filter(&seen))
 }
 
 /// The addresses of the image (a library, or the program) that a function or any other address lies in: for

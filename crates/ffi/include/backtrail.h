@@ -264,11 +264,14 @@ typedef struct backtrail_crash_options {
     uint32_t own_code_count;    /* for an SDK in somebody's program: only crashes are kept that have a frame in `own_code`; 0: all */
     const backtrail_crash_code *own_code; /* read by the call that installs */
     backtrail_crash_filter filter;        /* or null */
+    const char *watcher;        /* path of the program `backtrail`, which is to write the file from outside; or null */
 } backtrail_crash_options;
 
 /* Installs a handler that leaves a file when a signal ends the process. Once a process, as early as possible: handlers that
  * are installed later come first. It stays. */
 int32_t backtrail_crash_install(const backtrail_crash_options *options);
+/* The process id of the watcher that the options wanted; 0: there is none, and the process itself writes the file. */
+uint32_t backtrail_crash_watcher(void);
 /* The image (a library, or the program) that a function lies in: the own code of an SDK that is a library of its own. */
 int32_t backtrail_crash_image_of(const void *function, backtrail_crash_code *out);
 /* Lists the images anew: after dlopen. */

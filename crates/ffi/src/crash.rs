@@ -112,6 +112,8 @@ pub struct BacktrailCrashOptions {
     pub own_code: *const BacktrailCrashCode,
     /// Or null.
     pub filter: BacktrailCrashFilter,
+    /// Path of the program `backtrail`, or null.
+    pub watcher: *const c_char,
 }
 
 // SAFETY: C layout, the size first, integers and pointers only; no function is a null one.
@@ -128,6 +130,7 @@ unsafe impl Sized32 for BacktrailCrashOptions {
         own_code_count: 0,
         own_code: std::ptr::null(),
         filter: None,
+        watcher: std::ptr::null(),
     };
 }
 
@@ -168,6 +171,8 @@ impl BacktrailCrashOptions {
                 own.iter().map(|code| Range { start: code.start, end: code.end }).collect()
             }
         };
+        // SAFETY: the caller's promise.
+        options.watcher = unsafe { pass::optional_text(self.watcher, "watcher") }?.map(Into::into);
         options.filter = self.filter.is_some().then_some(filter as fn(&Seen<'_>) -> bool);
         Ok(options)
     }
@@ -224,6 +229,12 @@ pub unsafe extern "C" fn backtrail_crash_install(options: *const BacktrailCrashO
         let _ = HANDLER.set(handler);
         Ok(())
     })
+}
+
+/// The process id of the watcher, or 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn backtrail_crash_watcher() -> u32 {
+    HANDLER.get().and_then(Handler::watcher).and_then(Result::ok).unwrap_or(0)
 }
 
 /// The image that a function lies in.

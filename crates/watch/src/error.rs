@@ -35,6 +35,8 @@ pub enum WatchError {
     Core(io::Error),
     /// The process could not be captured.
     Stacks(StacksError),
+    /// The socket to a crash handler cannot be read or written.
+    Handler(io::Error),
     /// Waiting for what happens failed.
     Wait(OsError),
 }
@@ -51,6 +53,7 @@ impl fmt::Display for WatchError {
             Self::Directory { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Core(error) => write!(f, "the core cannot be read: {error}"),
             Self::Stacks(error) => error.fmt(f),
+            Self::Handler(error) => write!(f, "the crash handler at standard input: {error}"),
             Self::Wait(error) => error.fmt(f),
         }
     }
@@ -60,7 +63,7 @@ impl std::error::Error for WatchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Start { source, .. } | Self::Directory { source, .. } => Some(source),
-            Self::Core(source) => Some(source),
+            Self::Core(source) | Self::Handler(source) => Some(source),
             Self::Stacks(source) => Some(source),
             Self::Attach { source, .. } | Self::Wait(source) => Some(source),
         }
@@ -72,6 +75,7 @@ impl std::error::Error for WatchError {
 pub(crate) enum KeepError {
     Capture(StacksError),
     Write(PathBuf, io::Error),
+    Told(String),
 }
 
 impl fmt::Display for KeepError {
@@ -79,6 +83,7 @@ impl fmt::Display for KeepError {
         match self {
             Self::Capture(error) => error.fmt(f),
             Self::Write(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Told(problem) => f.write_str(problem),
         }
     }
 }

@@ -57,6 +57,8 @@ pub enum Kind {
     Exception = 17,
     /// What happened where it is no crash.
     Event = 18,
+    /// Threads of the handler's own, which are no part of a file that a watcher writes for it.
+    Own = 19,
 }
 
 /// What happened where it is no crash.
@@ -118,6 +120,20 @@ pub const FRAME_RETURNS: u8 = 1;
 pub const THREAD_CRASHED: u8 = 1;
 /// In an image's flags: it is the program.
 pub const IMAGE_PROGRAM: u8 = 1;
+
+/// The whole sections of a file, with their kinds: the bytes of each, and its content. Ends where it is damaged.
+pub fn sections(file: &[u8]) -> impl Iterator<Item = (u32, &[u8], &[u8])> {
+    let mut rest = file.get(HEADER_BYTES..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let number = |at: usize| rest.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
+        let (kind, size, sum) = (number(0)?, number(4)?, number(8)?);
+        let size_here = usize::try_from(size).ok().filter(|size| *size <= MAX_SECTION)?;
+        let (whole, left) = rest.split_at_checked(SECTION_HEADER_BYTES + size_here)?;
+        let content = whole.get(SECTION_HEADER_BYTES..)?;
+        rest = left;
+        (checksum(kind, size, content) == sum).then_some((kind, whole, content))
+    })
+}
 
 /// The checksum of a section: CRC-32 (that of zip and PNG) of kind, size and content.
 pub fn checksum(kind: u32, size: u32, content: &[u8]) -> u32 {

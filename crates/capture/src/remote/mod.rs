@@ -91,6 +91,12 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
     Ok(captured)
 }
 
+/// Registers as the kernel would lay them out, for a thread whose own are of something else: of the handler of its crash. `None`
+/// of a 32-bit thread.
+pub fn raw_registers(registers: &Registers) -> Option<RawRegisters> {
+    RawRegisters::of(&gregset::raw(registers)?)
+}
+
 /// Captures a process whose threads the caller keeps standing: it has seized them, and `registers` has those of each, by its id.
 /// Nothing is said of CPU times. Threads without registers could not be stopped.
 ///

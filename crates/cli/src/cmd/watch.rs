@@ -7,7 +7,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::render::report;
 use backtrail::{Analysis, Limits, Symbols};
 use backtrail_store::{Index, NoProgress, ScanOptions};
-use backtrail_watch::{Cause, Exit, Kept, Options, Watched, keep_core, watch};
+use backtrail_watch::{Cause, Exit, Kept, Options, Watched, keep_core, serve_handler, start_again, watch};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The process needs nothing built in, and runs as fast as ever. It ends as it would have; the exit code is its own, 128 plus the
 /// number of the signal that ended it.
 #[derive(Args, Debug)]
-#[command(group(clap::ArgGroup::new("watched").required(true).args(["process", "program", "core_pattern"])))]
+#[command(group(clap::ArgGroup::new("watched").required(true).args(["process", "program", "core_pattern", "for_handler"])))]
 pub(crate) struct Watch {
     /// A process that runs, by its id.
     #[arg(value_name = "PID")]
@@ -32,6 +32,12 @@ pub(crate) struct Watch {
     /// process with this id (`%P`). See docs/watch.md.
     #[arg(long, value_name = "PID", conflicts_with_all = ["process", "program", "hang", "on_exit"])]
     core_pattern: Option<u32>,
+    /// Stand by for the crash handler at the other end of standard input, a socket, which starts this by itself: see docs/crash.md.
+    #[arg(long, conflicts_with_all = ["process", "program", "hang", "on_exit"])]
+    for_handler: bool,
+    /// The process that stays.
+    #[arg(long, hide = true, requires = "for_handler")]
+    stays: bool,
     /// The directory for crash files, which `symbolicate`, `explain` and `stacks` read.
     #[arg(short, long = "out", value_name = "DIR", default_value = ".")]
     out: PathBuf,
@@ -62,6 +68,9 @@ pub(crate) fn run(args: &Watch, colour: Colour, console: &Console) -> Result<Out
     if let Some(pid) = args.core_pattern {
         return keep(args, pid, console);
     }
+    if args.for_handler {
+        return for_handler(args);
+    }
     let mut options = Options::new(&args.out);
     options.hang = args.hang.map(Duration::from_millis);
     options.on_exit = args.on_exit;
@@ -87,6 +96,20 @@ pub(crate) fn run(args: &Watch, colour: Colour, console: &Console) -> Result<Out
         Exit::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
         Exit::Signal(signal) => u8::try_from(signal.saturating_add(128)).unwrap_or(u8::MAX),
     }))
+}
+
+/// The first process starts the one that stays, and ends.
+fn for_handler(args: &Watch) -> Result<Outcome, Failure> {
+    use std::os::fd::AsFd as _;
+    let failed = |error: std::io::Error| Failure::Input(error.to_string());
+    if !args.stays {
+        start_again().map_err(failed)?;
+        return Ok(Outcome::Done);
+    }
+    let index = Index::scan(&args.symbols, &ScanOptions::default(), &NoProgress);
+    let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    serve_handler(&socket.into(), &args.out, &index).map_err(|error| Failure::Input(error.to_string()))?;
+    Ok(Outcome::Done)
 }
 
 /// Nobody looks at what this prints: the report is for later.

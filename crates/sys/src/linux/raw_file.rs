@@ -2,7 +2,9 @@
 
 use super::{OsError, threads};
 use std::ffi::{CStr, CString, c_void};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::time::Instant;
 
 /// A file, or none: one that a thread opens and another may close in need.
 #[derive(Debug)]
@@ -80,6 +82,23 @@ impl RawFile {
         }
     }
 
+    /// Has it be a file that is open already, until [`RawFile::release`]: a socket, say.
+    pub fn borrow(&self, file: BorrowedFd<'static>) {
+        self.failed.store(0, SeqCst);
+        self.file.store(file.as_raw_fd(), SeqCst);
+    }
+
+    /// Lets go of a file that was borrowed. It stays open. Says whether all that was written went out.
+    pub fn release(&self) -> bool {
+        self.file.store(-1, SeqCst);
+        self.failed.load(SeqCst) == 0
+    }
+
+    /// Whether there is a file.
+    pub fn is_open(&self) -> bool {
+        self.file.load(SeqCst) >= 0
+    }
+
     /// Closes it: it is not wanted any more.
     pub fn close(&self) {
         // SAFETY: the file is ours; after the swap nobody else closes it.
@@ -117,6 +136,41 @@ pub fn rename_durably(from: &CStr, to: &CStr, directory: &CStr) -> Result<(), Os
         libc::close(directory);
         if answer == 0 { Ok(()) } else { Err(error) }
     }
+}
+
+/// One byte that comes in at a socket or pipe before the deadline; `None` where it is closed, or nothing comes.
+///
+/// # Signal safety
+///
+/// Safe.
+pub fn byte_from(file: BorrowedFd<'_>, deadline: Instant) -> Option<u8> {
+    let number = file.as_raw_fd();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut wanted = libc::pollfd { fd: number, events: libc::POLLIN, revents: 0 };
+        let milliseconds = libc::c_int::try_from(left.as_millis()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the pointer is one to one structure.
+        match unsafe { libc::poll(&raw mut wanted, 1, milliseconds) } {
+            0 => return None,
+            -1 if OsError::last("poll").number == libc::EINTR => continue,
+            -1 => return None,
+            _ => {}
+        }
+        let mut byte = 0_u8;
+        // SAFETY: the pointer is one to one byte.
+        match unsafe { libc::read(number, (&raw mut byte).cast::<c_void>(), 1) } {
+            1 => return Some(byte),
+            -1 if matches!(OsError::last("read").number, libc::EINTR | libc::EAGAIN) => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Lets another process follow this one, where only ancestors may otherwise: `kernel.yama.ptrace_scope`, prctl(2). Where there is no
+/// such rule, nothing is done.
+pub fn let_trace(process: u32) {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(process)) };
 }
 
 /// Reads the beginning of a file, as far as `into` has room; says how many bytes that was.
@@ -232,6 +286,22 @@ pub fn system() -> String {
         };
         format!("{} {} {}", text(&name.sysname), text(&name.release), text(&name.machine))
     }
+}
+
+/// Keeps programs that are started from now on from getting this process's files, but for standard input, output and error. Not for
+/// signal handlers.
+///
+/// # Errors
+/// Where the list of open files (`/proc/self/fd`) cannot be read.
+pub fn keep_files_from_programs() -> std::io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+        if let Some(number) = number.filter(|number| *number > libc::STDERR_FILENO) {
+            // SAFETY: this changes a flag of a file, or fails where the number is none any more.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
 }
 
 /// A path as the kernel wants it.
