@@ -322,6 +322,19 @@ mod tests {
     }
 
     #[test]
+    fn programs_get_no_files_of_this_process() {
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+        // SAFETY: reads a flag of a file that is open.
+        let flags = || unsafe { libc::fcntl(number, libc::F_GETFD) };
+        // SAFETY: sets it.
+        assert_eq!(unsafe { libc::fcntl(number, libc::F_SETFD, 0) }, 0);
+        assert_eq!(flags(), 0);
+        keep_files_from_programs().unwrap();
+        assert_eq!(flags(), libc::FD_CLOEXEC);
+    }
+
+    #[test]
     fn open_files_are_listed_with_where_they_lead() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&file).unsigned_abs();

@@ -155,8 +155,13 @@ fn an_exception_in_one_line() {
         report.app_info[0].lines,
         ["System.IO.IOException: no file", "System.ArgumentException: look at it"]
     );
-    let names: Vec<_> =
-        report.process.backtraces.iter().flat_map(|it| &it.frames).flat_map(|frame| frame.names()).collect();
+    let names: Vec<_> = report
+        .process
+        .backtraces
+        .iter()
+        .flat_map(|it| &it.frames)
+        .flat_map(backtrail_model::Frame::names)
+        .collect();
     assert_eq!(names, ["Shop.Program.Main", "Shop.Store.Open"]);
     assert_eq!(report.process.name.as_deref(), Some("shop.exe"));
 }
