@@ -15,14 +15,15 @@ pub const STYLE: &str = include_str!("page.css");
 /// Writes the page of one analysed report.
 pub fn write(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
     begin(out, &analysis.explanation.title)?;
-    write_body(out, analysis)?;
+    write_body(out, analysis, "h1")?;
     end(out)
 }
 
-/// Writes what is on the page of one analysed report, for a page that has its own head and [`STYLE`].
-pub fn write_body(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
+/// Writes what is on the page of one analysed report, for a page that has its own head and [`STYLE`]. `heading` is the element that the
+/// title is in: `h1`, or `h2` on a page that is of more than this report.
+pub fn write_body(out: &mut dyn Write, analysis: &Analysis, heading: &str) -> io::Result<()> {
     let directory = common_directory(&analysis.report);
-    let page = Page { analysis, directory: directory.as_deref() };
+    let page = Page { analysis, directory: directory.as_deref(), heading };
     page.head(out)?;
     page.facts(out)?;
     page.advice(out)?;
@@ -81,13 +82,16 @@ fn verdict_class(analysis: &Analysis) -> &'static str {
 struct Page<'a> {
     analysis: &'a Analysis,
     directory: Option<&'a str>,
+    /// The element that the title is in.
+    heading: &'a str,
 }
 
 impl Page<'_> {
     fn head(&self, out: &mut dyn Write) -> io::Result<()> {
         let explanation = &self.analysis.explanation;
         writeln!(out, "<header>\n<p class=\"subject\">{}</p>", Text(&subject(&self.analysis.report)))?;
-        writeln!(out, "<h1>{}</h1>", Prose(&explanation.title))?;
+        let heading = self.heading;
+        writeln!(out, "<{heading} class=\"title\">{}</{heading}>", Prose(&explanation.title))?;
         writeln!(out, "<p class=\"summary\">{}</p>\n</header>", Prose(&explanation.summary))
     }
 

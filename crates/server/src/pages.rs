@@ -30,6 +30,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/login", get(login).post(log_in))
         .route("/logout", post(log_out))
         .route("/style.css", get(|| async { style(page::STYLE) }))
+        // Browsers ask for it whatever pages say.
+        .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/report.css", get(|| async { style(backtrail_render::html::STYLE) }))
         .route("/projects/{project}", get(issues))
         .route("/projects/{project}/issues/{issue}", get(issue).post(decide))

@@ -11,6 +11,7 @@ mod bench_peers;
 mod cores;
 mod coverage;
 mod cross;
+mod demo;
 mod deny;
 mod deps;
 mod differ;
@@ -21,6 +22,7 @@ mod fuzz;
 mod inputs;
 mod miri;
 mod names;
+mod pages;
 mod picture;
 mod sh;
 mod shape;
@@ -54,6 +56,12 @@ const CHORES: &[Chore] = &[
         "[--run]",
         "checks links and code blocks of the Markdown files, or runs the blocks that are tagged sh",
         docs::run,
+    ),
+    (
+        "pages",
+        "",
+        "looks at the server's pages in a browser, on a phone and on a screen (needs chromium)",
+        pages::run,
     ),
     ("picture", "", "takes the pictures in README.md, docs/images/*.png (needs chromium)", picture::run),
     ("deny", "", "checks licences, sources and advisories of the dependencies (needs cargo-deny)", deny::run),

@@ -172,7 +172,7 @@ pub(super) fn issue(
             p { a href=(format!("{base}/issues/{}/stacks", issue.id)) { "All stacks in one picture" } }
             (reports_table(&base, &whole.reports, "Latest reports"))
             @if let Some(latest) = latest {
-                section.report aria-label="The latest report" { (body(latest)) }
+                section.report aria-label="The latest report" { (body(latest, "h2")) }
             }
         },
     )
@@ -209,9 +209,9 @@ fn reports_table(base: &str, reports: &[Report], title: &str) -> Markup {
 }
 
 /// The report as the program writes it, which escapes everything itself.
-fn body(analysis: &Analysis) -> Markup {
+fn body(analysis: &Analysis, heading: &str) -> Markup {
     let mut out = Vec::new();
-    match backtrail_render::html::write_body(&mut out, analysis) {
+    match backtrail_render::html::write_body(&mut out, analysis, heading) {
         Ok(()) => PreEscaped(String::from_utf8_lossy(&out).into_owned()),
         Err(_) => html! { p.problem { "The report cannot be shown." } },
     }
@@ -241,7 +241,7 @@ pub(super) fn report(
             }
             @if let Some(problem) = &report.problem { p.problem { (text(problem)) } }
             @match analysis {
-                Some(analysis) => (body(analysis)),
+                Some(analysis) => (body(analysis, "h1")),
                 None if report.dropped => p { "Its bytes were removed: it is older than this server keeps them." },
                 None => p { "It cannot be read." },
             }
