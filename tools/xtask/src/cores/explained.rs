@@ -82,8 +82,22 @@ pub(super) const ZERO_FRAME: Rule = (
     "gdb shows the zero that ends the stack as a frame",
 );
 
-pub(super) const RULES: [Rule; 14] = [
+/// Peers go on behind the function that a thread of Go's runtime begins with.
+pub(super) const GO_THREAD_START: Rule = (
+    |difference| {
+        let callee = difference.at.checked_sub(1).and_then(|at| difference.thread.frames.get(at));
+        let is_start = callee
+            .is_some_and(|callee| callee.functions.iter().any(|name| name.starts_with("runtime.mstart")));
+        let has_ended = difference.ours().is_none() && difference.thread.ended == "end-of-stack";
+        let is_clone = difference.theirs().is_some_and(|theirs| theirs.name.starts_with("runtime.clone"));
+        is_start && has_ended && is_clone
+    },
+    "Go's own traces end at runtime.mstart; the peer goes on into the code that asked the kernel for the thread",
+);
+
+pub(super) const RULES: [Rule; 15] = [
     ZERO_FRAME,
+    GO_THREAD_START,
     (
         |difference| {
             let partly = difference.case.contains("/cut-") || difference.case.ends_with("/gone");

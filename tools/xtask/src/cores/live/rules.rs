@@ -1,9 +1,10 @@
 //! Differences between gdb's stacks and ours that are known and explained; each is also in `docs/live.md`.
 
-use crate::cores::explained::{Rule, ZERO_FRAME};
+use crate::cores::explained::{GO_THREAD_START, Rule, ZERO_FRAME};
 
-pub(super) const RULES: [Rule; 2] = [
+pub(super) const RULES: [Rule; 3] = [
     ZERO_FRAME,
+    GO_THREAD_START,
     (
         |difference| {
             // V8 keeps a frame pointer in all of its code, HotSpot's compilers do not.
