@@ -6,7 +6,7 @@ use backtrail_stacks::own::RawStack;
 use backtrail_sys::linux::crash::Crashed;
 use std::ops::Range;
 
-/// A crash, as [`Options::filter`] sees it.
+/// A crash, as [`Options::filter`](crate::Options::filter) sees it.
 #[derive(Debug)]
 pub struct Seen<'a> {
     crashed: &'a Crashed<'a>,
@@ -68,7 +68,7 @@ pub(crate) fn is_wanted(
 }
 
 /// The addresses of the image (a library, or the program) that a function or any other address lies in: for
-/// [`Options::own_code`] of an SDK that is a library of its own. Takes the loader's lock: not for signal handlers.
+/// [`Options::own_code`](crate::Options::own_code) of an SDK that is a library of its own. Takes the loader's lock: not for signal handlers.
 pub fn image_of(address: *const ()) -> Option<Range<u64>> {
     let address = Avma::new(address.addr() as u64);
     let (all, _) = images();

@@ -24,6 +24,8 @@ impl Running {
         let mut config = Config::new(&data);
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.tables = Some(env!("CARGO_BIN_EXE_backtrail").into());
+        // Why reports are one issue is told of the one that was worked last.
+        config.workers = 1;
         change(&mut config);
         let makes_tables = config.tables.is_some();
         let server = Server::start(config).unwrap();

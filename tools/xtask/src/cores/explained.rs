@@ -36,7 +36,9 @@ impl Difference<'_> {
         let last = self.at.checked_sub(1).and_then(|last| self.thread.frames.get(last));
         let is_nowhere = last.is_some_and(|frame| frame.functions.is_empty());
         is_nowhere
-            && self.ours().is_some_and(|frame| matches!(frame.trust.as_str(), "scan" | "link-register" | "analysis"))
+            && self
+                .ours()
+                .is_some_and(|frame| matches!(frame.trust.as_str(), "scan" | "link-register" | "analysis"))
     }
 
     /// Whether we stopped, saying that we could not go on.
