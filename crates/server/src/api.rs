@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Router<App> {
 }
 
 /// Does what a request asks of a project that it may read.
-async fn of_project(
+pub(crate) async fn of_project(
     app: &App,
     project: String,
     headers: HeaderMap,

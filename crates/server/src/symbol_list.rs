@@ -1,10 +1,10 @@
 //! The files of symbols that a project has, what became of their tables, and how they are removed.
 
 use crate::admin;
+use crate::api::of_project;
 use crate::database::{DatabaseError, Result};
 use crate::http::{self, Refused, blocking};
 use crate::objects;
-use crate::projects::Scope;
 use crate::retention;
 use crate::state::App;
 use crate::tables;
@@ -82,13 +82,12 @@ async fn list(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> std::result::Result<Response, Refused> {
-    blocking(&app, move |app| {
-        let token = http::token(&headers, query.as_deref());
-        let (project, _) = http::project(&app.database, &project, token.as_deref(), Scope::Read)?;
+    of_project(&app, project, headers, query, move |app, project| {
         let offset = i64::from(asked.offset);
         let mut rows = app.database.read(|connection| rows(connection, project.id, AT_A_TIME + 1, offset))?;
-        let next = (rows.len() > 100).then_some(offset + AT_A_TIME);
-        rows.truncate(100);
+        let most = usize::try_from(AT_A_TIME).unwrap_or_default();
+        let next = (rows.len() > most).then_some(offset + AT_A_TIME);
+        rows.truncate(most);
         let rows: Vec<Value> = rows.iter().map(told).collect();
         Ok(http::json(&json!({ "symbols": rows, "next_offset": next })))
     })

@@ -2,6 +2,7 @@
 //! of the stack protector. glibc, `assert/assert.c` and `sysdeps/posix/libc_fatal.c`.
 
 use crate::loaded_image::Part;
+use crate::process_memory::text_at;
 use backtrail_core::{Arch, Avma, ReadMemory};
 
 /// Bytes of a message; glibc's have hundreds.
@@ -25,18 +26,7 @@ fn message_of(part: &Part, memory: &impl ReadMemory, arch: Arch) -> Option<Strin
     let pointer = part.headers()?.bias.to_avma(symbol.address)?;
     let at = memory.read_pointer(pointer, arch.pointer_size()).ok().filter(|at| *at != 0)?;
     // A number that says how much was mapped for it, then the text and a zero.
-    let mut text = Vec::new();
-    let mut next = Avma::new(at).checked_add(4)?;
-    while text.len() < MAX_MESSAGE {
-        let mut byte = [0];
-        memory.read(next, &mut byte).ok()?;
-        let [byte] = byte;
-        if byte == 0 {
-            break;
-        }
-        text.push(byte);
-        next = next.checked_add(1)?;
-    }
-    let text = String::from_utf8_lossy(&text).trim_end().to_owned();
+    let (text, _) = text_at(memory, Avma::new(at).checked_add(4)?, MAX_MESSAGE)?;
+    let text = text.trim_end().to_owned();
     (!text.is_empty()).then_some(text)
 }

@@ -6,6 +6,7 @@
 //! is an exception in every part, down to the type of its type.
 
 use crate::loaded_image::LoadedImage;
+use crate::process_memory::text_at;
 use backtrail_core::{AddrRange, Arch, Avma, ReadMemory, Trust};
 use backtrail_model::Frame;
 use backtrail_object::Symbol;
@@ -187,19 +188,8 @@ impl<M: ReadMemory> Runtime<'_, M> {
 
     /// Text up to its end. `None` where there is none, or it is too long.
     fn text(&self, at: u64, most: usize) -> Option<String> {
-        let mut text = Vec::new();
-        let mut next = at;
-        while text.len() < most {
-            let mut byte = [0];
-            self.memory.read(Avma::new(next), &mut byte).ok()?;
-            let [byte] = byte;
-            if byte == 0 {
-                return Some(String::from_utf8_lossy(&text).into_owned());
-            }
-            text.push(byte);
-            next = next.checked_add(1)?;
-        }
-        None
+        let (text, is_ended) = text_at(self.memory, Avma::new(at), most)?;
+        is_ended.then_some(text)
     }
 
     fn what(&self, name: &str, type_info: u64, object: u64) -> Option<String> {

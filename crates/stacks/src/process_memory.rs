@@ -54,7 +54,24 @@ impl<'s, 'd> ProcessMemory<'s, 'd> {
     }
 }
 
-/// The same, with the process itself before its files: what a loader relocated and then protected is not as the file has it. Unwinding
+/// Text up to its zero, and whether that was found among so many bytes. `None` where a byte of it cannot be read.
+pub(crate) fn text_at(memory: &impl ReadMemory, at: Avma, most: usize) -> Option<(String, bool)> {
+    let mut text = Vec::new();
+    let mut next = at;
+    let mut is_ended = false;
+    while !is_ended && text.len() < most {
+        let mut byte = [0];
+        memory.read(next, &mut byte).ok()?;
+        is_ended = byte == [0];
+        if !is_ended {
+            text.extend(byte);
+            next = next.checked_add(1)?;
+        }
+    }
+    Some((String::from_utf8_lossy(&text).into_owned(), is_ended))
+}
+
+/// A process's memory, with the process itself before its files: what a loader relocated and then protected is not as the file has it. Unwinding
 /// wants constants and code, which files have at hand.
 pub(crate) struct LiveFirst<'m, 's, 'd>(pub(crate) &'m ProcessMemory<'s, 'd>);
 
