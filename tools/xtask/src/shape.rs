@@ -1,4 +1,5 @@
-//! `shape`: files and functions that grew too long to read in one go, and files that use each other in a circle.
+//! `shape`: files and functions that grew too long to read in one go, files that use each other in a circle, and files
+//! that are too large to keep in the repository, such as a core that a test left.
 //!
 //! House rule: a file aims at 400 lines, a function at 40. What is longer gets listed; what is far longer, and every
 //! circle, needs a line with the reason in `tools/xtask/shape.allow`.
@@ -10,6 +11,7 @@ mod read;
 use crate::source::{SourceFile, is_test_only};
 use crate::{Result, sh, source};
 use std::collections::BTreeMap;
+use std::process::Command;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
@@ -20,6 +22,8 @@ const FILE_AIM: usize = 400;
 const FILE_LIMIT: usize = 600;
 const FUNCTION_AIM: usize = 40;
 const FUNCTION_LIMIT: usize = 100;
+/// Bytes of a file that the repository keeps: fixtures are small, and a core is not.
+const KEPT_LIMIT: u64 = 256 << 10;
 
 /// Something with a length: a file (`crates/a/src/b.rs`) or a function (`crates/a/src/b.rs::name`).
 struct Piece {
@@ -47,9 +51,22 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
             None => faults.push(format!("a circle: {}\n    {}", circle.name, circle.uses.join("\n    "))),
         }
     }
+    faults.extend(large_files()?);
     let unused = |name| format!("{ALLOWED}: {name} is not that long, no circle, or gone");
     faults.extend(allowed.into_keys().map(unused));
     sh::faults(&faults)
+}
+
+/// What the repository keeps and is too large. Nothing is known where git is not: an unpacked archive.
+fn large_files() -> Result<Vec<String>> {
+    if !sh::root().join(".git").exists() {
+        return Ok(Vec::new());
+    }
+    let kept = sh::output(Command::new("git").args(["ls-files", "-z"]).current_dir(sh::root()))?;
+    let size = |name: &str| Some(std::fs::metadata(sh::root().join(name)).ok()?.len());
+    let sized = kept.split_terminator('\0').filter_map(|name| Some((name, size(name)?)));
+    let large = sized.filter(|&(_, size)| size > KEPT_LIMIT);
+    Ok(large.map(|(name, size)| format!("{name}: {size} bytes, the limit is {KEPT_LIMIT}")).collect())
 }
 
 /// `name: reason`, one a line; `#` starts a comment.

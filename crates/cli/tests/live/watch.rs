@@ -21,6 +21,8 @@ fn watch(program: &Path, how: &str, options: &[&str]) -> Watched {
     let out = TempDir::new("watch-out");
     let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
     command.args(["watch", "--out"]).arg(out.path()).args(options).arg("--").arg(program).arg(how);
+    // Some of the programs allow themselves a core, which goes to where they run.
+    command.current_dir(program.parent().unwrap());
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let files = std::fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().path());
