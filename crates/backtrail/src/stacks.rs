@@ -219,6 +219,7 @@ const MAX_WALKS: usize = 16;
 pub(crate) fn circumstances(report: &Report, symbols: &Symbols) -> Circumstances {
     let mut circumstances = Circumstances::default();
     circumstances.asked_servers = symbols.index().remote().is_some();
+    circumstances.by_upload = symbols.is_only_scanned();
     let is_here = report.source == Source::Process;
     if is_here && report.process.images.iter().any(|image| image.symbols.is_incomplete()) {
         let mut text = String::new();

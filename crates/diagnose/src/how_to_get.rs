@@ -11,6 +11,16 @@ pub struct Circumstances {
     pub packages: Option<Packages>,
     /// Whether debuginfod servers were asked already.
     pub asked_servers: bool,
+    /// Whether symbols are uploaded, as to a server, not named on a command line.
+    pub by_upload: bool,
+}
+
+impl Circumstances {
+    /// What to do with a file that has the names.
+    fn give(self, file: &str) -> String {
+        let verb = if self.by_upload { "upload" } else { "-s with" };
+        format!("{verb} {file}")
+    }
 }
 
 /// Systems by how their packages of debug info are called.
@@ -79,9 +89,9 @@ fn of_image(
     match (&image.symbols.status, image.id) {
         // All that there is to know of the build is there.
         (SymbolStatus::Found, _) => None,
-        (_, Some(ImageId::Uuid(_))) => Some(of_apple(image, path)),
+        (_, Some(ImageId::Uuid(_))) => Some(of_apple(image, path, circumstances)),
         (_, Some(ImageId::BuildId(_))) => Some(of_elf(path, circumstances)),
-        _ => Some("-s with the very file that ran: nothing else tells which build it was".to_owned()),
+        _ => Some(circumstances.give("the very file that ran: nothing else tells which build it was")),
     }
 }
 
@@ -113,14 +123,15 @@ fn of_generated_code(process: &Process, source: Source) -> String {
     }
 }
 
-fn of_apple(image: &Image, path: &str) -> String {
+fn of_apple(image: &Image, path: &str, circumstances: Circumstances) -> String {
     let is_system = image.source.as_deref() == Some("S")
         || ["/usr/lib/", "/System/"].iter().any(|start| path.starts_with(start));
     let id = image.id.map(|id| id.to_string()).unwrap_or_default();
     match is_system {
-        true => "-s with the symbols of that very system version (Xcode keeps them below DeviceSupport)"
-            .to_owned(),
-        false => format!("-s with the directory of the dSYM that has UUID {id}"),
+        true => circumstances
+            .give("the symbols of that very system version (Xcode keeps them below DeviceSupport)"),
+        false if circumstances.by_upload => circumstances.give(&format!("the dSYM that has UUID {id}")),
+        false => circumstances.give(&format!("the directory of the dSYM that has UUID {id}")),
     }
 }
 
@@ -146,14 +157,14 @@ fn of_elf(path: &str, circumstances: Circumstances) -> String {
             None => ways.extend([format!("Debian, Ubuntu: {debian}"), format!("Fedora: {fedora}")]),
         }
     }
-    if !circumstances.asked_servers {
+    if !circumstances.asked_servers && !circumstances.by_upload {
         ways.push("--debuginfod".to_owned());
     }
     if !is_of_system {
-        ways.push("-s with its debug file or unstripped binary".to_owned());
+        ways.push(circumstances.give("its debug file or unstripped binary"));
     }
     if ways.is_empty() {
-        ways.push("-s with its debug file".to_owned());
+        ways.push(circumstances.give("its debug file"));
     }
     ways.join("; or ")
 }
@@ -171,7 +182,7 @@ mod tests {
     fn advice(images: Vec<Image>, source: Source, packages: Option<Packages>) -> Vec<Option<String>> {
         let process = Process { pid: Some(7), images, ..Process::default() };
         let mut report = Report { process, source, ..Report::default() };
-        add_how_to_get(&mut report, Circumstances { packages, asked_servers: false });
+        add_how_to_get(&mut report, Circumstances { packages, ..Circumstances::default() });
         report.process.images.into_iter().map(|image| image.symbols.how_to_get).collect()
     }
 
@@ -198,6 +209,20 @@ mod tests {
         );
         let hostile = of("/usr/lib/$(reboot)/x.so", debian);
         assert!(!hostile.contains("reboot"), "no command has a stranger's words in it: {hostile}");
+    }
+
+    #[test]
+    fn a_server_gets_its_symbols_by_uploads() {
+        let uuid = Some(ImageId::Uuid([0xab; 16]));
+        let images = ["/private/var/App", "/srv/app", "/srv/other"].into_iter().zip([uuid, build_id(), None]);
+        let images = images.map(|(path, id)| image(path, id, SymbolStatus::Missing)).collect();
+        let mut report = Report { process: Process { images, ..Process::default() }, ..Report::default() };
+        add_how_to_get(&mut report, Circumstances { by_upload: true, ..Circumstances::default() });
+        let told: Vec<_> =
+            report.process.images.iter().filter_map(|image| image.symbols.how_to_get.clone()).collect();
+        assert!(told[0].starts_with("upload the dSYM that has UUID ABAB"), "{}", told[0]);
+        assert_eq!(told[1], "upload its debug file or unstripped binary");
+        assert!(told[2].starts_with("upload the very file"), "{}", told[2]);
     }
 
     #[test]

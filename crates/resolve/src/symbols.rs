@@ -23,6 +23,7 @@ pub struct Symbols {
     index: Index,
     cache: Option<TableCache>,
     is_none: bool,
+    is_only_scanned: bool,
     by_id: Once<IdKey, Arc<ImageFiles>>,
     symbolizers: Once<FilesKey, Opened>,
     owner_sources: OwnerSources,
@@ -56,7 +57,7 @@ pub struct SymbolOptions {
     /// Beginnings of paths in debug info, and what stands for them on this machine.
     pub path_remaps: Vec<(PathBuf, PathBuf)>,
     /// Leaves files alone that captures and debug info name by a path and that are not below `paths`: those of strangers may
-    /// name any file of this machine.
+    /// name any file of this machine. So it is where symbols are uploaded, and what is said of missing ones is to upload them.
     pub only_scanned: bool,
     /// Servers that are asked for what frames need and this machine does not have.
     pub remote: Option<Arc<dyn RemoteFiles>>,
@@ -85,7 +86,7 @@ impl Symbols {
         if let Some(remote) = options.remote {
             index = index.with_remote(remote);
         }
-        Self { index, cache: options.cache, ..Self::default() }
+        Self { index, cache: options.cache, is_only_scanned: options.only_scanned, ..Self::default() }
     }
 
     /// Answers from tables that are kept in a directory, and made there when they are first wanted.
@@ -114,6 +115,11 @@ impl Symbols {
     /// Whether no file is opened for a name: see [`none`](Self::none).
     pub(crate) fn is_none(&self) -> bool {
         self.is_none
+    }
+
+    /// Whether only files below the searched paths are opened: see [`SymbolOptions::only_scanned`].
+    pub fn is_only_scanned(&self) -> bool {
+        self.is_only_scanned
     }
 
     /// The scanned files and those that are open.

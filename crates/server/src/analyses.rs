@@ -6,6 +6,7 @@ use crate::state::State;
 use crate::views::Report;
 use axum::http::StatusCode;
 use backtrail::{Analysis, CaptureKind, Limits};
+use std::path::Path;
 
 /// Whether it is an ELF core. Its images are named by paths that reading it would open on this machine, and a stranger chose
 /// them.
@@ -47,7 +48,20 @@ pub(crate) fn analysis(app: &State, report: &Report) -> Result<Analysis, Refused
         return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, NO_CORES));
     }
     let symbols = app.symbols.of_project(report.project);
-    Analysis::new(&bytes, &symbols, &Limits::default()).map_err(|error| {
+    let read = Analysis::new(&bytes, &symbols, &Limits::default()).map_err(|error| {
         Refused::new(StatusCode::UNPROCESSABLE_ENTITY, format!("the report cannot be read: {error}"))
-    })
+    });
+    let mut analysis = read?;
+    hide_directory(&mut analysis, &app.config.data.join(""));
+    Ok(analysis)
+}
+
+/// Where the server keeps its files is nobody's business: what is said of them begins below.
+fn hide_directory(analysis: &mut Analysis, directory: &Path) {
+    let directory = directory.display().to_string();
+    for image in analysis.report.all_processes_mut().flat_map(|process| &mut process.images) {
+        for said in image.symbols.tried.iter_mut().chain(&mut image.symbols.files) {
+            *said = said.replace(&directory, "");
+        }
+    }
 }

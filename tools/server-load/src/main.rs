@@ -2,11 +2,13 @@
 //! worked, what that took, and how long pages take afterwards:
 //! `cargo run --release --manifest-path tools/Cargo.toml -p server-load -- BACKTRAIL DIR REPORTS [-s SYMBOLS] [--reports COUNT]
 //! [--clients COUNT] [--minidumps]`. REPORTS is a directory; its files are sent in turn, each time with other blanks at the end, so that
-//! no two are the same. `server-load kills BACKTRAIL DIR` kills a server instead (`kills`).
+//! no two are the same. `server-load kills BACKTRAIL DIR` kills a server instead (`kills`); `server-load events` compares with another
+//! server of Sentry's protocol (`events`).
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod client;
+mod events;
 mod kills;
 
 use client::Connection;
@@ -24,6 +26,9 @@ fn main() -> ExitCode {
     let done = match arguments.split_first() {
         Some((mode, rest)) if mode == "kills" => {
             kills::Options::parse(rest).and_then(|options| kills::run(&options))
+        }
+        Some((mode, rest)) if mode == "events" => {
+            events::Options::parse(rest).and_then(|options| events::run(&options))
         }
         _ => Options::parse(&arguments).and_then(|options| run(&options)),
     };

@@ -54,6 +54,8 @@ fn reports_become_issues() {
     let report = server.get(&format!("/api/v1/projects/1/reports/{id}")).json();
     assert_eq!((&report["state"], &report["issue"]), (&json!("done"), &first["id"]));
     assert_eq!(report["report"]["explanation"]["title"], "Null pointer access: read at 0x10");
+    let advice = &report["report"]["images"][0]["how_to_get"];
+    assert!(advice.as_str().unwrap().starts_with("upload the dSYM that has UUID "), "{advice}");
     let raw = server.get(&format!("/api/v1/projects/1/reports/{id}/raw"));
     assert_eq!(raw.body, sample("null-member.ips"));
     assert!(raw.head.contains("content-disposition: attachment"), "{}", raw.head);
@@ -135,6 +137,12 @@ fn symbols_that_come_late_heal_old_issues() {
     assert_eq!((&after[0]["id"], &after[0]["count"]), (&before[0]["id"], &json!(2)));
     assert!(after[0]["title"].as_str().unwrap().contains("celsius"), "{after:#?}");
     assert_eq!(server.issues("?text=celsius").len(), 1, "it is found by its new name");
+    let id = server.get(&format!("/api/v1/projects/1/issues/{}", after[0]["id"])).json();
+    let id = id["reports"][0]["id"].as_str().unwrap().to_owned();
+    let report = server.get(&format!("/api/v1/projects/1/reports/{id}"));
+    assert!(report.text().contains(r#""files":["symbols/1/"#), "{}", report.text());
+    let directory = server.directory.path().display().to_string();
+    assert!(!report.text().contains(&directory), "a server's directories are its own: {}", report.text());
     let stacks = server.get(&format!("/api/v1/projects/1/issues/{}/stacks", after[0]["id"])).json();
     assert!(stacks["nodes"][0]["name"].as_str().unwrap().contains("celsius"), "{stacks:#}");
     assert_eq!(server.check(), Vec::<String>::new());
