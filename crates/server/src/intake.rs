@@ -16,7 +16,7 @@ use axum::extract::{Path, RawQuery, State as Shared};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use backtrail::{CaptureKind, Grouped, Limits, Symbols, Unpacked, documents, unpack};
+use backtrail::{Archive, CaptureKind, FileError, Grouped, Limits, Symbols, Unpacked, documents, unpack};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
@@ -75,12 +75,23 @@ async fn raw(
         };
         keep_all(app, &project, files)
     });
-    let ids: Vec<_> = added.await?.into_iter().map(|added| added.event_id).collect();
-    Ok(http::json(&json!({ "ids": ids })))
+    let kept = added.await?;
+    let mut answer = json!({ "ids": kept.ids });
+    if !kept.problems.is_empty() {
+        answer["problems"] = json!(kept.problems);
+    }
+    Ok(http::json(&answer))
+}
+
+/// What became of reports that came together.
+pub(crate) struct Kept {
+    pub(crate) ids: Vec<String>,
+    /// What of them could not be kept, and why.
+    pub(crate) problems: Vec<String>,
 }
 
 /// Keeps the reports of one input without a name.
-pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<Vec<Added>, Refused> {
+pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<Kept, Refused> {
     keep_all(app, project, vec![(None, bytes)])
 }
 
@@ -90,48 +101,100 @@ pub(crate) fn keep_readable(
     project: &Project,
     name: &str,
     bytes: Vec<u8>,
-) -> Result<Vec<Added>, Refused> {
+) -> Result<Kept, Refused> {
     let symbols = Symbols::default();
     let problem = |report: &Vec<u8>| match Grouped::new(report, &symbols, &Limits::default()) {
         Ok(grouped) if grouped.report.is_empty() => Some("nothing of it can be read".to_owned()),
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
-    let reports = apart(bytes.clone(), app.config.limits.decoded)?;
-    let problems: Vec<_> = reports.iter().map_while(problem).collect();
-    if problems.len() == reports.len() {
-        let why = problems.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
+    let most = app.config.limits.decoded;
+    let file = (Some(name.to_owned()), bytes);
+    let reports =
+        members(file.clone(), most)?.into_iter().filter_map(|(_, bytes)| apart(bytes.ok()?, most).ok());
+    let mut why = None;
+    if !reports.flatten().any(|report| {
+        let problem = problem(&report);
+        let is_read = problem.is_none();
+        why = why.take().or(problem);
+        is_read
+    }) {
+        let why = why.unwrap_or_else(|| "it is empty".to_owned());
         return Err(Refused::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!("neither symbols nor a report that is read: {why}"),
         ));
     }
-    keep_all(app, project, vec![(Some(name.to_owned()), bytes)])
+    keep_all(app, project, vec![file])
 }
 
-/// Keeps the reports of inputs that may have names.
-fn keep_all(
-    app: &State,
-    project: &Project,
-    files: Vec<(Option<String>, Vec<u8>)>,
-) -> Result<Vec<Added>, Refused> {
+/// A file that came, and the name that it may have.
+type File = (Option<String>, Vec<u8>);
+
+/// Keeps the reports of files. One that is broken does not lose the others.
+fn keep_all(app: &State, project: &Project, files: Vec<File>) -> Result<Kept, Refused> {
     let limits = &app.config.limits;
-    let mut sent = Vec::new();
-    for (name, bytes) in files {
-        for bytes in apart(bytes, limits.decoded)? {
-            if sent.len() >= limits.reports {
+    let (mut sent, mut refused) = (Vec::new(), Vec::new());
+    for file in files {
+        for (name, bytes) in members(file, limits.decoded)? {
+            let reports = match bytes.and_then(|bytes| apart(bytes, limits.decoded)) {
+                Ok(reports) => reports,
+                Err(why) => {
+                    refused.push((name, why));
+                    continue;
+                }
+            };
+            if sent.len() + reports.len() > limits.reports {
                 return Err(Refused::new(
                     StatusCode::PAYLOAD_TOO_LARGE,
                     format!("expected at most {} reports in a request", limits.reports),
                 ));
             }
-            sent.push(Sent { kind: "report", name: name.clone(), bytes, ..Sent::default() });
+            sent.extend(reports.into_iter().map(|bytes| Sent {
+                kind: "report",
+                name: name.clone(),
+                bytes,
+                ..Sent::default()
+            }));
         }
     }
     if sent.is_empty() {
-        return Err(Refused::bad("expected a report"));
+        let why = refused.into_iter().next().map(|(_, why)| why);
+        return Err(why.unwrap_or_else(|| Refused::bad("expected a report")));
     }
-    accept(app, project, sent)
+    let ids = accept(app, project, sent)?.into_iter().map(|added| added.event_id).collect();
+    let problem = |(name, why): (Option<String>, Refused)| match name {
+        Some(name) => format!("{name}: {}", why.message()),
+        None => why.message().to_owned(),
+    };
+    Ok(Kept { ids, problems: refused.into_iter().map(problem).collect() })
+}
+
+/// The files in a zip archive, each with its bytes or why they cannot be read; of anything else the file itself.
+fn members(
+    (name, bytes): File,
+    most: usize,
+) -> Result<Vec<(Option<String>, Result<Vec<u8>, Refused>)>, Refused> {
+    if !Archive::is_archive(&bytes) {
+        return Ok(vec![(name, Ok(bytes))]);
+    }
+    let refused = |error: FileError| Refused::bad(error.what().to_owned());
+    let archive =
+        Archive::of_bytes(name.as_deref().unwrap_or("the archive"), bytes.into(), most).map_err(refused)?;
+    // Together they have no more room than one file has.
+    let mut room = most;
+    let names: Vec<_> = archive.members().map(str::to_owned).collect();
+    let mut read = |position| {
+        let bytes = archive.read(position).map_err(refused)?;
+        room = room.checked_sub(bytes.len()).ok_or_else(|| {
+            Refused::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("expected at most {most} bytes in an archive"),
+            )
+        })?;
+        Ok(bytes.to_vec())
+    };
+    Ok(archive.reports().map(|position| (names.get(position).cloned(), read(position))).collect())
 }
 
 /// The reports of an input.

@@ -58,6 +58,12 @@ impl Archive {
         self.directory.members.iter().map(Member::name)
     }
 
+    /// The positions of what may be a report: not what is inside of dSYMs, nor what macOS's archiver puts beside each file.
+    pub fn reports(&self) -> impl Iterator<Item = usize> {
+        let is_noise = |name: &str| name.split('/').any(|part| part.ends_with(".dSYM") || part == "__MACOSX");
+        self.members().enumerate().filter(move |(_, name)| !is_noise(name)).map(|(position, _)| position)
+    }
+
     /// The bytes of the member at this position.
     ///
     /// # Errors
@@ -94,6 +100,17 @@ mod tests {
             writer.write_all(bytes).unwrap();
         }
         writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn what_is_beside_reports_is_left_out() {
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["a.dSYM/Contents/Info.plist", "a.ips", "__MACOSX/._a.ips"] {
+            writer.start_file(name, SimpleFileOptions::DEFAULT).unwrap();
+        }
+        let bytes = writer.finish().unwrap().into_inner();
+        let archive = Archive::of_bytes("reports.zip", bytes.into(), 100).unwrap();
+        assert_eq!(archive.reports().collect::<Vec<_>>(), [1]);
     }
 
     #[test]

@@ -278,11 +278,8 @@ fn add_archive(
         }
     };
     archive.problems().for_each(|problem| console.warn(problem));
-    // As in a directory: there are no reports inside of a dSYM, and what macOS's archiver puts beside each file is none.
-    let is_noise = |name: &str| name.split('/').any(|part| part.ends_with(".dSYM") || part == "__MACOSX");
-    let members = archive.members().enumerate().filter(|(_, name)| !is_noise(name));
-    let member = |(position, _)| Source::Member(Arc::clone(&archive), path.clone(), position);
-    inputs.extend(members.map(member).map(|source| Input { source, found: true }));
+    let member = |position| Source::Member(Arc::clone(&archive), path.clone(), position);
+    inputs.extend(archive.reports().map(member).map(|source| Input { source, found: true }));
 }
 
 fn search(directory: &Path, depth: usize, inputs: &mut Vec<Input>) {

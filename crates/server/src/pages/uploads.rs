@@ -3,7 +3,7 @@
 use super::page::{page, text};
 use super::{Refused, ask_to_log_in, check_form, enter, html as response, problem, visit};
 use crate::http::blocking;
-use crate::intake;
+use crate::intake::{self, Kept};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
 use crate::state::{App, State};
@@ -28,8 +28,8 @@ enum What {
         images: Vec<String>,
         waited: u64,
     },
-    /// Reports, by their ids.
-    Reports(Vec<String>),
+    /// Reports.
+    Reports(Kept),
     Refused(String),
 }
 
@@ -128,7 +128,7 @@ fn keep(app: &State, project: &Project, name: &str, received: &Received) -> What
         Err(error) => return What::Refused(error.to_string()),
     };
     match intake::keep_readable(app, project, name, bytes) {
-        Ok(added) => What::Reports(added.into_iter().map(|added| added.event_id).collect()),
+        Ok(kept) => What::Reports(kept),
         Err(refused) => What::Refused(refused.message().to_owned()),
     }
 }
@@ -219,10 +219,13 @@ fn became(base: &str, what: &What) -> Markup {
                 ul { @for image in images.iter().take(MAX_LISTED) { li { code { (text(image)) } } } }
                 @if images.len() > MAX_LISTED { p { "and " (images.len() - MAX_LISTED) " more" } }
             }
-            What::Reports(ids) => {
+            What::Reports(Kept { ids, problems }) => {
                 @if let [_] = ids.as_slice() { "a report: " } @else { (ids.len()) " reports: " }
                 @for id in ids.iter().take(MAX_LISTED) {
                     a href=(format!("{base}/reports/{id}")) { code { (id.get(..8).unwrap_or_default()) } } " "
+                }
+                @if !problems.is_empty() {
+                    ul { @for problem in problems.iter().take(MAX_LISTED) { li.problem { (text(problem)) } } }
                 }
             }
             What::Refused(why) => { span.problem { (text(why)) } }

@@ -34,6 +34,36 @@ fn any_report_by_curl() {
 }
 
 #[test]
+fn reports_in_an_archive_are_taken_apart() {
+    let server = Running::start();
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let mut core = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0\x3e\0".to_vec();
+    core.resize(64, 0);
+    for (name, bytes) in [
+        ("a/null.crash", report("null-member.crash")),
+        ("__MACOSX/a/._null.crash", b"no report".to_vec()),
+        ("a/core", core),
+        ("two.crash", [report("null-member.crash"), report("watchdog.crash")].concat()),
+    ] {
+        writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut writer, &bytes).unwrap();
+    }
+    let mut archive = writer.finish().unwrap().into_inner();
+    let answer = server.send("/api/1/reports/", &archive);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json()["ids"].as_array().unwrap().len(), 3, "{}", answer.text());
+    let problems = answer.json()["problems"].as_array().unwrap().clone();
+    assert!(
+        matches!(&problems[..], [one] if one.as_str().unwrap().starts_with("a/core: ELF cores")),
+        "{problems:?}"
+    );
+    // The bytes of a report are what says whether it was here before.
+    assert_eq!(server.number("SELECT count(*) FROM report"), 2);
+    archive.truncate(archive.len() / 2);
+    assert_eq!(server.send("/api/1/reports/", &archive).status, 400);
+}
+
+#[test]
 fn keys_are_asked_for() {
     let server = Running::start();
     let bytes = report("null-member.crash");
