@@ -243,3 +243,26 @@ fn a_minidump_has_threads_images_memory_and_why() {
     assert_eq!(again.memory.bytes_from(Avma::new(0x9000)), Some(&b"xyz"[..]));
     assert_eq!(again.mappings, snapshot.mappings);
 }
+
+/// Only a fault is about an address, and no code is told where Linux's is 0.
+#[test]
+#[cfg(feature = "minidump")]
+fn a_minidump_tells_codes_of_signals() {
+    use crate::{Fault, minidump};
+    let mut snapshot = read(&whole().concat(), &Limits::default()).unwrap().snapshot;
+    for (signal, code, told, has_address) in [
+        (11, 1, Some("SEGV_MAPERR"), true),
+        (11, 0x80, Some("SI_KERNEL"), false),
+        (11, 0, None, true),
+        (11, -6, Some("SI_TKILL"), false),
+        (6, -6, Some("SI_TKILL"), false),
+        (15, 0, None, false),
+        (5, 1, Some("TRAP_BRKPT"), true),
+    ] {
+        snapshot.fault = Some(Fault::of_signal(signal, code, None, None));
+        let fault =
+            minidump::read(&minidump::write(&snapshot).unwrap(), &Limits::default()).unwrap().fault.unwrap();
+        let found = (fault.number, fault.code.as_deref(), fault.address.is_some());
+        assert_eq!(found, (signal, told, has_address), "{code}");
+    }
+}

@@ -130,11 +130,8 @@ pub(super) fn fault(header: &Header, notes: &[Note<'_>]) -> Option<Fault> {
     let current = notes::find(notes, NT_PRSTATUS).and_then(threads::signal_of).map(u64::from);
     let number = told.or(current).filter(|signal| *signal != 0)?;
     let code = details.filter(|_| told.is_some()).and_then(|data| u32_at(data, 8)).map(u32::cast_signed);
-    // Only codes that the kernel gives for a fault come with an address; SI_KERNEL's is zero whatever it was.
-    let is_fault = matches!(number, SIGILL | SIGTRAP | SIGBUS | SIGFPE | SIGSEGV)
-        && code.is_some_and(|code| (1..0x80).contains(&code));
     let address = details
-        .filter(|_| is_fault)
+        .filter(|_| code.is_some_and(|code| is_fault(number, code)))
         .and_then(|data| word_at(data, if header.is_64 { 16 } else { 12 }, header.is_64));
     Some(Fault {
         name: name_of(number),
@@ -143,6 +140,12 @@ pub(super) fn fault(header: &Header, notes: &[Note<'_>]) -> Option<Fault> {
         address: address.map(Avma::new),
         sender: details.filter(|_| code.is_some_and(is_sent)).and_then(|data| sender(header, data)),
     })
+}
+
+/// Whether a signal is about an address. Only codes that the kernel gives for a fault come with one; `SI_KERNEL`'s is zero whatever it
+/// was.
+pub(crate) fn is_fault(signal: u64, code: i32) -> bool {
+    matches!(signal, SIGILL | SIGTRAP | SIGBUS | SIGFPE | SIGSEGV) && (1..0x80).contains(&code)
 }
 
 /// Whether a process sent a signal of that code, so that `siginfo` has its id: by kill(), sigqueue() or tgkill().

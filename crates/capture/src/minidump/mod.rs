@@ -10,6 +10,7 @@ mod tests;
 
 pub use write::write;
 
+use crate::elf_core::signals::is_fault;
 use crate::{Error, ErrorKind, Fault, Limits, Mapping, Memory, Process, Snapshot, Source, parse_maps};
 use backtrail_core::{AddrRange, Arch, Avma, FileOffset};
 use minidump::system_info::{Cpu, Os};
@@ -127,6 +128,11 @@ impl<'d> Dump<'_, 'd> {
     }
 
     fn fault(&self, exception: &MinidumpException<'_>) -> Fault {
+        if matches!(self.system.os, Os::Linux | Os::Android)
+            && let Some(fault) = self.signal(exception)
+        {
+            return fault;
+        }
         let reason = exception.get_crash_reason(self.system.os, self.system.cpu).to_string();
         let (name, code) = match reason.split_once(" / ") {
             Some((name, code)) => (name.to_owned(), Some(code.to_owned())),
@@ -141,6 +147,19 @@ impl<'d> Dump<'_, 'd> {
             address: Some(Avma::new(address)),
             sender: None,
         }
+    }
+
+    /// The signal of a Linux process: Breakpad's and crashpad's `exception_flags` are its `si_code`. `None` where no signal has that
+    /// number, as where somebody asked for the dump.
+    fn signal(&self, exception: &MinidumpException<'_>) -> Option<Fault> {
+        let record = &exception.raw.exception_record;
+        let number = u64::from(record.exception_code);
+        let code = record.exception_flags.cast_signed();
+        let address = Avma::new(exception.get_crash_address(self.system.os, self.system.cpu));
+        let address = (code == 0 && is_fault(number, 1) || is_fault(number, code)).then_some(address);
+        // 0 is `SI_USER`, and what older writers have for any: Breakpad's of 2017 for a write to address 0x45.
+        let fault = Fault::of_signal(number, code, address, None);
+        (1..=64).contains(&number).then(|| Fault { code: fault.code.filter(|_| code != 0), ..fault })
     }
 
     /// Saved memory: the threads' stacks and what else the writer thought of. Full dumps have all of it.

@@ -107,6 +107,17 @@ mod tests {
         assert_ne!(fault.rule, "sent-signal");
     }
 
+    /// Minidumps have no code for `SI_USER`.
+    #[test]
+    fn the_innermost_frame_tells_where_no_code_does() {
+        let minidump = |signal: &str, frame: &str| {
+            report("", signal).with(|report| report.source = Source::Minidump).frames(frame).done()
+        };
+        let sent = explain(&minidump("SIGSEGV", "libc.so.6 __GI_kill\nDemo main"));
+        assert_eq!(sent.title, "The process sent itself SIGSEGV");
+        assert_ne!(explain(&minidump("SIGSEGV", "Demo kill_all\nDemo main")).rule, "sent-signal");
+    }
+
     #[test]
     fn ends_from_outside_are_nobodys_on_the_stack() {
         let verdict = |build: Build| {
