@@ -15,6 +15,7 @@ mod diff;
 mod elf;
 mod http;
 mod macho;
+mod postgres;
 #[cfg(feature = "schema")]
 mod schema;
 mod snapshot;
@@ -29,6 +30,7 @@ pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
 pub use http::{HttpAnswer, HttpServer};
 pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
+pub use postgres::{postgres, psql};
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use snapshot::assert_snapshot;
