@@ -144,7 +144,7 @@ async fn stacks(
 }
 
 fn whole_issue(
-    connection: &rusqlite::Connection,
+    connection: &crate::database::Connection,
     project: i64,
     id: i64,
 ) -> crate::database::Result<Option<Value>> {

@@ -1,10 +1,9 @@
 //! A copy of everything that a server keeps, taken while it runs.
 
-use crate::database::DatabaseError;
+use crate::config::Config;
+use crate::database::{Database, Source};
 use crate::error::ServerError;
 use crate::objects::{Objects, digests};
-use crate::server::DATABASE;
-use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -27,14 +26,13 @@ pub struct Copied {
 /// A server starts from the copy as from the original, so that this is how a backup is restored, too.
 ///
 /// # Errors
-/// Where `from` has no database, `to` has files, or something cannot be read or written.
-pub fn copy(from: &Path, to: &Path) -> Result<Copied, ServerError> {
+/// Where `from` has no database, or one in PostgreSQL; where `to` has files, or something cannot be read or written.
+pub fn copy(from: &Config, to: &Path) -> Result<Copied, ServerError> {
     let at = |path: &Path| {
         let path = path.display().to_string();
         move |error| ServerError::files(path, error)
     };
-    let database = from.join(DATABASE);
-    fs::metadata(&database).map_err(at(&database))?;
+    let database = Database::open_to_read(Source::of(from)?)?;
     fs::create_dir_all(to).map_err(at(to))?;
     if fs::read_dir(to).map_err(at(to))?.next().is_some() {
         let why = io::Error::new(io::ErrorKind::AlreadyExists, "expected an empty directory");
@@ -42,40 +40,25 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, ServerError> {
     }
     // Files first: what is removed meanwhile, being old, is in the copy whether or not its database names it. What came
     // meanwhile is copied afterwards.
-    let objects = (Objects::at(&from.join("objects")), Objects::open(&to.join("objects")).map_err(at(to))?);
-    let known = |connection: &Connection| digests(connection);
-    let first = read(&database, known)?;
+    let target = Config::new(to);
+    let objects = Objects::open(&target.objects_directory()).map_err(at(to))?;
+    let objects = (Objects::at(&from.objects_directory()), objects);
+    let first = database.read(digests)?;
     let mut copied = Copied::default();
     for digest in &first {
         copied.files += usize::from(take(&objects, digest).map_err(at(to))?);
     }
-    let snapshot = to.join(DATABASE);
-    read(&database, |connection| {
-        let path = snapshot.to_str().ok_or(rusqlite::Error::InvalidPath(snapshot.clone()))?;
-        connection.execute("VACUUM INTO ?1", [path])?;
-        Ok(())
-    })?;
-    let mut needed: Vec<_> = read(&snapshot, known)?.into_iter().collect();
+    let snapshot = database.copy(Source::of(&target)?)?;
+    let mut needed: Vec<_> = snapshot.read(digests)?.into_iter().collect();
     needed.sort();
-    for digest in needed.into_iter().filter(|digest| !first.contains(digest)) {
-        copied.files += usize::from(take(&objects, &digest).map_err(at(to))?);
+    for digest in needed.iter().filter(|digest| !first.contains(*digest)) {
+        copied.files += usize::from(take(&objects, digest).map_err(at(to))?);
     }
-    let mut needed: Vec<_> = read(&snapshot, known)?.into_iter().collect();
-    needed.sort();
     copied.missing.extend(needed.into_iter().filter(|digest| fs::metadata(objects.1.path(digest)).is_err()));
-    copied.files += symbols(&from.join("symbols"), &to.join("symbols")).map_err(at(&to.join("symbols")))?;
-    File::open(&snapshot).and_then(|file| file.sync_all()).map_err(at(&snapshot))?;
+    copied.files +=
+        symbols(&from.data.join("symbols"), &to.join("symbols")).map_err(at(&to.join("symbols")))?;
     File::open(to).and_then(|directory| directory.sync_all()).map_err(at(to))?;
     Ok(copied)
-}
-
-fn read<T>(
-    path: &Path,
-    work: impl FnOnce(&Connection) -> Result<T, DatabaseError>,
-) -> Result<T, DatabaseError> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
-    work(&connection)
 }
 
 /// Whether the file was there to be taken.

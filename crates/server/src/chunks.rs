@@ -2,7 +2,7 @@
 //!
 //! The protocol is that of `sentry-cli debug-files upload`; files and pieces are named by SHA-1. Organizations are nothing here.
 
-use crate::database::Result as Kept;
+use crate::database::{OptionalExtension as _, Result as Kept, params};
 use crate::form;
 use crate::http::{self, Refused, blocking};
 use crate::projects::{Grant, Scope};
@@ -15,7 +15,6 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use backtrail_store::NewFile;
-use rusqlite::{OptionalExtension as _, params};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha1::{Digest as _, Sha1};
@@ -266,22 +265,24 @@ fn one(
 /// A file that is here.
 fn known(app: &State, project: i64, sha1: &str) -> Kept<Option<Value>> {
     app.database.read(|connection| {
-        let mut statement = connection.prepare_cached(
-            "SELECT image_id, arch, kind, name, debug_id FROM symbol_file WHERE project = ?1 AND sha1 = ?2 LIMIT 1",
-        )?;
-        let row = statement.query_row(params![project, sha1], |row| {
-            let (id, arch): (String, Option<String>) = (row.get(0)?, row.get(1)?);
-            let (kind, name): (String, String) = (row.get(2)?, row.get(3)?);
-            let id = id.to_ascii_lowercase();
-            let debug_id = debug_id(&row.get::<_, Option<String>>(4)?.unwrap_or_default());
-            let file = json!({
-                "id": sha1, "sha1": sha1, "debugId": debug_id, "uuid": debug_id, "codeId": id,
-                "cpuName": arch, "objectName": name, "symbolType": kind,
-                "data": { "type": "dbg", "features": [] }, "headers": {}, "size": 0,
-            });
-            Ok(json!({ "state": "ok", "missingChunks": [], "detail": null, "dif": file }))
-        });
-        Ok(row.optional()?)
+        let row = connection.query_row(
+            "SELECT image_id, arch, kind, name, debug_id FROM symbol_file WHERE project = ?1 AND \
+             sha1 = ?2 LIMIT 1",
+            params![project, sha1],
+            |row| {
+                let (id, arch): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+                let (kind, name): (String, String) = (row.get(2)?, row.get(3)?);
+                let id = id.to_ascii_lowercase();
+                let debug_id = debug_id(&row.get::<_, Option<String>>(4)?.unwrap_or_default());
+                let file = json!({
+                    "id": sha1, "sha1": sha1, "debugId": debug_id, "uuid": debug_id, "codeId": id,
+                    "cpuName": arch, "objectName": name, "symbolType": kind,
+                    "data": { "type": "dbg", "features": [] }, "headers": {}, "size": 0,
+                });
+                Ok(json!({ "state": "ok", "missingChunks": [], "detail": null, "dif": file }))
+            },
+        );
+        row.optional()
     })
 }
 

@@ -10,6 +10,11 @@ use std::time::Duration;
 pub struct Config {
     /// The directory with everything that it keeps.
     pub data: PathBuf,
+    /// PostgreSQL's address, `postgresql://USER@HOST/NAME`, in the place of a file in `data`: several servers may share it, each with a
+    /// directory of its own. Needs the feature `postgres`.
+    pub database: Option<String>,
+    /// The directory of files, where it is not in `data`. Servers that share a database share it.
+    pub objects: Option<PathBuf>,
     /// Where it takes requests.
     pub listen: SocketAddr,
     /// The address that clients and people use, where that is another one: `https://crashes.example.org`.
@@ -32,6 +37,8 @@ impl Config {
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),
+            database: None,
+            objects: None,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4747),
             url: None,
             workers: 0,
@@ -40,6 +47,11 @@ impl Config {
             tables: None,
             limits: ServerLimits::default(),
         }
+    }
+
+    /// The directory of files.
+    pub(crate) fn objects_directory(&self) -> PathBuf {
+        self.objects.clone().unwrap_or_else(|| self.data.join("objects"))
     }
 }
 

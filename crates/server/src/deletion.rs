@@ -3,7 +3,7 @@
 //! Bytes go, and what was read from them; the row stays with its release, system, day, app and owner, so that counts stay what they were.
 
 use crate::admin;
-use crate::database::Result;
+use crate::database::{Connection, OptionalExtension as _, Result, Row, params};
 use crate::http::{self, Refused, blocking};
 use crate::retention;
 use crate::state::{App, State};
@@ -15,7 +15,6 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::{delete, post};
 use memchr::memmem::Finder;
-use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::HashSet;
@@ -144,26 +143,26 @@ const CANDIDATE: &str = "SELECT id, event_id, state IN ('waiting', 'leased'), bl
     WHERE project = ?1 AND dropped IS NULL AND";
 
 fn candidates(connection: &Connection, project: i64, after: i64) -> Result<Vec<Candidate>> {
-    let mut statement =
-        connection.prepare_cached(&format!("{CANDIDATE} id > ?2 ORDER BY id LIMIT {AT_A_TIME}"))?;
-    let rows = statement.query_map([project, after], candidate_of)?;
-    let mut candidates = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut candidates = connection.query_map(
+        &format!("{CANDIDATE} id > ?2 ORDER BY id LIMIT {AT_A_TIME}"),
+        params![project, after],
+        candidate_of,
+    )?;
     for candidate in &mut candidates {
-        let mut statement = connection.prepare_cached("SELECT blob FROM attachment WHERE report = ?1")?;
-        for digest in statement.query_map([candidate.id], |row| row.get(0))? {
-            candidate.files.push(digest?);
-        }
+        let sql = "SELECT blob FROM attachment WHERE report = ?1";
+        candidate
+            .files
+            .extend(connection.query_map(sql, params![candidate.id], |row| row.get::<_, String>(0))?);
     }
     Ok(candidates)
 }
 
 fn candidate(connection: &Connection, project: i64, event_id: &str) -> Result<Option<Candidate>> {
-    let mut statement = connection.prepare_cached(&format!("{CANDIDATE} event_id = ?2"))?;
-    let mut rows = statement.query_map(params![project, event_id], candidate_of)?;
-    Ok(rows.next().transpose()?)
+    let sql = format!("{CANDIDATE} event_id = ?2");
+    connection.query_row(&sql, params![project, event_id], candidate_of).optional()
 }
 
-fn candidate_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Candidate> {
+fn candidate_of(row: &Row<'_>) -> Result<Candidate> {
     Ok(Candidate {
         id: row.get(0)?,
         event_id: row.get(1)?,
@@ -176,21 +175,20 @@ fn candidate_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Candidate> {
 fn remove(app: &State, reports: Vec<i64>) -> Result<usize> {
     let (removed, digests) = app.database.write(move |connection| {
         // Else the bytes would stay in pages that are free.
-        connection.pragma_update(None, "secure_delete", true)?;
+        connection.overwrite_deleted(true)?;
         let (mut removed, mut digests) = (0, HashSet::new());
         for id in reports {
-            let may_go = connection
-                .prepare_cached(
-                    "UPDATE report SET title = NULL, name = NULL, device = NULL, happened = NULL, problem = NULL \
+            let may_go = connection.execute(
+                "UPDATE report SET title = NULL, name = NULL, device = NULL, happened = NULL, problem = NULL \
                      WHERE id = ?1 AND dropped IS NULL AND state NOT IN ('waiting', 'leased')",
-                )?
-                .execute([id])?;
+                params![id],
+            )?;
             if may_go == 1 {
                 retention::drop_one(connection, id, &mut digests)?;
                 removed += 1;
             }
         }
-        connection.pragma_update(None, "secure_delete", "FAST")?;
+        connection.overwrite_deleted(false)?;
         Ok((removed, digests))
     })?;
     // Only now is it certain that no row needs the files.

@@ -1,20 +1,20 @@
 //! Everything that a server knows, as JSON lines: for other programs, and for whoever wants to leave.
 
-use crate::database::{Database, DatabaseError, Result, is_current};
+use crate::config::Config;
+use crate::database::{Connection, Database, DatabaseError, Result, Row, Source, is_current, params};
 use crate::error::ServerError;
 use crate::objects::Objects;
-use crate::server::DATABASE;
 use crate::time::{DAY, now, rfc3339};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rusqlite::{Connection, Row, params};
 use serde_json::{Value, json};
-use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// The format's name and version, in the first line.
 const FORMAT: &str = "backtrail-export/1";
+
+/// Rows that are in memory at the same time, of what there may be millions of.
+const AT_A_TIME: i64 = 1000;
 
 /// What was exported.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,16 +35,14 @@ pub struct Exported {
 /// # Errors
 /// Where there is no database, it is of an earlier program and no server was started since, or it cannot be read; where `out`
 /// takes no more.
-pub fn export(data: &Path, bytes: bool, out: &mut dyn Write) -> Result<Exported, ServerError> {
-    let path = data.join(DATABASE);
-    let at = |error| ServerError::files(path.display().to_string(), error);
-    fs::metadata(&path).map_err(at)?;
-    let objects = Objects::at(&data.join("objects"));
+pub fn export(config: &Config, bytes: bool, out: &mut dyn Write) -> Result<Exported, ServerError> {
+    let database = Database::open_to_read(Source::of(config)?)?;
+    let objects = Objects::at(&config.objects_directory());
     let mut writer = Writer { out, objects: bytes.then_some(&objects), exported: Exported::default() };
-    Database::open_to_read(&path).read(|connection| {
+    database.read(|connection| {
         if !is_current(connection)? {
             let why = "the database is of an earlier program: start a server on it once";
-            return Ok(Err(ServerError::files(path.display().to_string(), io::Error::other(why))));
+            return Ok(Err(ServerError::files("the export", io::Error::other(why))));
         }
         match writer.all(connection) {
             Ok(()) => Ok(Ok(())),
@@ -61,9 +59,9 @@ enum Failed {
     Out(io::Error),
 }
 
-impl From<rusqlite::Error> for Failed {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Database(error.into())
+impl From<DatabaseError> for Failed {
+    fn from(error: DatabaseError) -> Self {
+        Self::Database(error)
     }
 }
 
@@ -96,64 +94,64 @@ impl Writer<'_> {
         &mut self,
         connection: &Connection,
         sql: &str,
-        value: fn(&Row<'_>) -> rusqlite::Result<Value>,
+        value: fn(&Row<'_>) -> Result<Value>,
     ) -> Result<(), Failed> {
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            self.line(&value(row)?)?;
-        }
-        Ok(())
+        let rows = connection.query_map(sql, params![], value)?;
+        rows.iter().try_for_each(|row| self.line(row))
     }
 
     fn issues(&mut self, connection: &Connection) -> Result<(), Failed> {
-        let mut statement = connection.prepare(ISSUES)?;
-        let mut keys =
-            connection.prepare("SELECT key, by_names FROM issue_key WHERE issue = ?1 ORDER BY key")?;
-        let mut days = connection.prepare(
-            "SELECT day, release, os, n FROM issue_day WHERE issue = ?1 ORDER BY day, release, os",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let id: i64 = row.get("id")?;
-            let keys = keys.query_map([id], |row| {
-                Ok(json!({ "key": row.get::<_, String>(0)?, "by_names": row.get::<_, bool>(1)? }))
+        let mut last = 0;
+        loop {
+            let issues = connection.query_map(ISSUES, params![last, AT_A_TIME], |row| {
+                Ok((row.get::<_, i64>("id")?, issue(row)?))
             })?;
-            let keys = keys.collect::<rusqlite::Result<Vec<_>>>()?;
-            let days = days.query_map([id], |row| {
-                Ok(json!({ "day": day_of(row.get(0)?), "release": row.get::<_, String>(1)?,
-                    "os": row.get::<_, String>(2)?, "reports": row.get::<_, i64>(3)? }))
-            })?;
-            let days = days.collect::<rusqlite::Result<Vec<_>>>()?;
-            let mut value = issue(row)?;
-            crate::api::extend(&mut value, json!({ "keys": keys, "days": days }));
-            self.line(&value)?;
+            let Some((end, _)) = issues.last() else { return Ok(()) };
+            last = *end;
+            for (id, mut value) in issues {
+                let keys = connection.query_map(
+                    "SELECT key, by_names FROM issue_key WHERE issue = ?1 ORDER BY key",
+                    params![id],
+                    |row| {
+                        Ok(json!({ "key": text(row, "key")?, "by_names": row.get::<_, bool>("by_names")? }))
+                    },
+                )?;
+                let days = connection.query_map(
+                    "SELECT day, release, os, n FROM issue_day WHERE issue = ?1 ORDER BY day, release, os",
+                    params![id],
+                    |row| {
+                        Ok(json!({ "day": day_of(row.get("day")?), "release": text(row, "release")?,
+                            "os": text(row, "os")?, "reports": number(row, "n")? }))
+                    },
+                )?;
+                crate::api::extend(&mut value, json!({ "keys": keys, "days": days }));
+                self.line(&value)?;
+            }
         }
-        Ok(())
     }
 
     fn reports(&mut self, connection: &Connection) -> Result<(), Failed> {
-        let mut statement = connection.prepare(REPORTS)?;
-        let mut attached = connection.prepare(ATTACHMENTS)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let is_removed = row.get::<_, Option<i64>>("dropped")?.is_some();
-            let mut value = report(row)?;
-            let mut file = json!({ "sha256": row.get::<_, String>("blob")?, "size": number(row, "size")? });
-            self.add_bytes(connection, &mut file, is_removed);
-            let mut attachments = Vec::new();
-            let mut of_report = attached.query(params![row.get::<_, i64>("id")?])?;
-            while let Some(row) = of_report.next()? {
-                let mut file = json!({ "name": row.get::<_, String>(0)?, "kind": row.get::<_, String>(1)?,
-                    "sha256": row.get::<_, String>(2)?, "size": row.get::<_, Option<i64>>(3)? });
+        let mut last = 0;
+        loop {
+            let reports = connection.query_map(REPORTS, params![last, AT_A_TIME], |row| {
+                let is_removed = row.get::<_, Option<i64>>("dropped")?.is_some();
+                let file = json!({ "sha256": text(row, "blob")?, "size": number(row, "size")? });
+                Ok((row.get::<_, i64>("id")?, is_removed, report(row)?, file))
+            })?;
+            let Some((end, ..)) = reports.last() else { return Ok(()) };
+            last = *end;
+            for (id, is_removed, mut value, mut file) in reports {
                 self.add_bytes(connection, &mut file, is_removed);
-                attachments.push(file);
+                let mut attachments = connection.query_map(ATTACHMENTS, params![id], |row| {
+                    Ok(json!({ "name": text(row, "name")?, "kind": text(row, "kind")?,
+                        "sha256": text(row, "blob")?, "size": number(row, "size")? }))
+                })?;
+                attachments.iter_mut().for_each(|file| self.add_bytes(connection, file, is_removed));
+                crate::api::extend(&mut value, json!({ "file": file, "attachments": attachments }));
+                self.line(&value)?;
+                self.exported.reports += 1;
             }
-            crate::api::extend(&mut value, json!({ "file": file, "attachments": attachments }));
-            self.line(&value)?;
-            self.exported.reports += 1;
         }
-        Ok(())
     }
 
     /// Adds a file's bytes, where they are wanted and there.
@@ -172,30 +170,30 @@ fn day_of(day: i64) -> String {
     rfc3339(day.saturating_mul(DAY)).split('T').next().unwrap_or_default().to_owned()
 }
 
-fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<String>> {
+fn time(row: &Row<'_>, column: &str) -> Result<Option<String>> {
     Ok(row.get::<_, Option<i64>>(column)?.map(rfc3339))
 }
 
-fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<String>> {
+fn text(row: &Row<'_>, column: &str) -> Result<Option<String>> {
     row.get(column)
 }
 
-fn number(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<i64>> {
+fn number(row: &Row<'_>, column: &str) -> Result<Option<i64>> {
     row.get(column)
 }
 
 const PROJECTS: &str = "SELECT * FROM project ORDER BY id";
 
-fn project(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn project(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "project", "id": number(row, "id")?, "slug": text(row, "slug")?,
         "name": text(row, "name")?, "created": time(row, "created")?,
         "reports_a_day": number(row, "reports_a_day")?, "bytes_a_day": number(row, "bytes_a_day")?,
         "scrubbed": serde_json::from_str::<Value>(&row.get::<_, String>("scrubbed")?).unwrap_or_default() }))
 }
 
-const ISSUES: &str = "SELECT * FROM issue ORDER BY id";
+const ISSUES: &str = "SELECT * FROM issue WHERE id > ?1 ORDER BY id LIMIT ?2";
 
-fn issue(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn issue(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "issue", "id": number(row, "id")?, "project": number(row, "project")?,
         "key": text(row, "name")?, "title": text(row, "title")?, "kind": text(row, "kind")?,
         "owner": text(row, "owner")?, "why": text(row, "why")?, "state": text(row, "state")?,
@@ -204,12 +202,12 @@ fn issue(row: &Row<'_>) -> rusqlite::Result<Value> {
         "count": number(row, "count")?, "merged_into": number(row, "merged_into")? }))
 }
 
-const REPORTS: &str =
-    "SELECT report.*, blob.size FROM report LEFT JOIN blob ON blob.digest = report.blob ORDER BY report.id";
+const REPORTS: &str = "SELECT report.*, blob.size FROM report LEFT JOIN blob ON blob.digest = report.blob \
+    WHERE report.id > ?1 ORDER BY report.id LIMIT ?2";
 const ATTACHMENTS: &str = "SELECT name, kind, blob, size FROM attachment \
     LEFT JOIN blob ON blob.digest = attachment.blob WHERE report = ?1 ORDER BY position";
 
-fn report(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn report(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "report", "id": text(row, "event_id")?, "project": number(row, "project")?,
         "kind": text(row, "kind")?, "name": text(row, "name")?, "received": time(row, "received")?,
         "state": text(row, "state")?, "problem": text(row, "problem")?, "issue": number(row, "issue")?,
@@ -223,7 +221,7 @@ fn report(row: &Row<'_>) -> rusqlite::Result<Value> {
 
 const SESSIONS: &str = "SELECT * FROM session_day ORDER BY project, day, release";
 
-fn sessions(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn sessions(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "sessions", "project": number(row, "project")?, "day": day_of(row.get("day")?),
         "release": text(row, "release")?, "sessions": number(row, "sessions")?,
         "errored": number(row, "errored")?, "abnormal": number(row, "abnormal")?,
@@ -232,7 +230,7 @@ fn sessions(row: &Row<'_>) -> rusqlite::Result<Value> {
 
 const SYSTEMS: &str = "SELECT * FROM session_system_day ORDER BY project, day, release, os";
 
-fn sessions_of_system(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn sessions_of_system(row: &Row<'_>) -> Result<Value> {
     let mut value = sessions(row)?;
     crate::api::extend(&mut value, json!({ "type": "sessions_of_system", "os": text(row, "os")? }));
     Ok(value)
@@ -241,7 +239,7 @@ fn sessions_of_system(row: &Row<'_>) -> rusqlite::Result<Value> {
 const SYMBOL_FILES: &str = "SELECT symbol_file.*, blob.size, state, problem FROM symbol_file \
     LEFT JOIN blob ON blob.digest = symbol_file.blob LEFT JOIN symbol_conversion USING (blob) ORDER BY symbol_file.id";
 
-fn symbol_file(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn symbol_file(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "symbol_file", "project": number(row, "project")?, "id": text(row, "image_id")?,
         "arch": text(row, "arch")?, "kind": text(row, "kind")?, "name": text(row, "name")?,
         "sha256": text(row, "blob")?, "size": number(row, "size")?, "lacks": text(row, "lacks")?,
@@ -250,7 +248,7 @@ fn symbol_file(row: &Row<'_>) -> rusqlite::Result<Value> {
 
 const WEBHOOKS: &str = "SELECT * FROM webhook ORDER BY id";
 
-fn webhook(row: &Row<'_>) -> rusqlite::Result<Value> {
+fn webhook(row: &Row<'_>) -> Result<Value> {
     Ok(json!({ "type": "webhook", "project": number(row, "project")?, "url": text(row, "url")?,
         "created": time(row, "created")? }))
 }

@@ -8,10 +8,9 @@ mod posted;
 
 pub(crate) use posted::posted;
 
-use crate::database::Result;
+use crate::database::{Connection, OptionalExtension as _, Result, Row, params};
 use crate::time::{day, now};
 use backtrail::rates::Rate;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -164,19 +163,23 @@ struct Group {
 
 /// Whether it is the first time that a post of this id came in the days that it is known for.
 fn first_of_post(connection: &Connection, project: i64, day: i64, id: &str) -> Result<bool> {
-    let mut statement = connection
-        .prepare_cached("INSERT OR IGNORE INTO session_post (project, id, day) VALUES (?1, ?2, ?3)")?;
-    Ok(statement.execute(params![project, id, day])? == 1)
+    Ok(connection.execute(
+        "INSERT INTO session_post (project, id, day) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        params![project, id, day],
+    )? == 1)
 }
 
 /// Counts one session, and says whether it is new.
 fn one(connection: &Connection, group: Group, sid: &str, state: u8) -> Result<bool> {
     let project = group.project;
     let known: Option<(Group, u8)> = connection
-        .prepare_cached("SELECT day, release, os, state FROM app_session WHERE project = ?1 AND sid = ?2")?
-        .query_row(params![project, sid], |row| {
-            Ok((Group { project, day: row.get(0)?, release: row.get(1)?, os: row.get(2)? }, row.get(3)?))
-        })
+        .query_row(
+            "SELECT day, release, os, state FROM app_session WHERE project = ?1 AND sid = ?2",
+            params![project, sid],
+            |row| {
+                Ok((Group { project, day: row.get(0)?, release: row.get(1)?, os: row.get(2)? }, row.get(3)?))
+            },
+        )
         .optional()?;
     let is_new = known.is_none();
     let (group, before) = match known {
@@ -196,35 +199,33 @@ fn one(connection: &Connection, group: Group, sid: &str, state: u8) -> Result<bo
         }
     }
     add(connection, &group, change)?;
-    connection
-        .prepare_cached(
-            "INSERT INTO app_session (project, sid, day, release, os, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+    connection.execute(
+        "INSERT INTO app_session (project, sid, day, release, os, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
              ON CONFLICT (project, sid) DO UPDATE SET state = ?6",
-        )?
-        .execute(params![project, sid, group.day, group.release, group.os, state])?;
+        params![project, sid, group.day, group.release, group.os, state],
+    )?;
     Ok(is_new)
 }
 
 impl Group {
     /// Under the names that it is counted by: further releases, and further systems of a release, are counted together.
     fn within_limits(mut self, connection: &Connection) -> Result<Self> {
-        let (count, is_known): (i64, bool) = connection
-            .prepare_cached(
-                "SELECT count(*), coalesce(max(release = ?3), 0) FROM session_day WHERE project = ?1 AND day = ?2",
-            )?
-            .query_row(params![self.project, self.day, self.release], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (count, is_known): (i64, bool) = connection.query_row(
+            "SELECT count(*), coalesce(max(CASE WHEN release = ?3 THEN 1 END), 0) FROM session_day \
+             WHERE project = ?1 AND day = ?2",
+            params![self.project, self.day, self.release],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
         if !is_known && count >= MAX_RELEASES {
             OTHERS.clone_into(&mut self.release);
         }
         if let Some(os) = &self.os {
-            let (count, is_known): (i64, bool) = connection
-                .prepare_cached(
-                    "SELECT count(*), coalesce(max(os = ?4), 0) FROM session_system_day \
-                     WHERE project = ?1 AND day = ?2 AND release = ?3",
-                )?
-                .query_row(params![self.project, self.day, self.release, os], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })?;
+            let (count, is_known): (i64, bool) = connection.query_row(
+                "SELECT count(*), coalesce(max(CASE WHEN os = ?4 THEN 1 END), 0) FROM session_system_day \
+                 WHERE project = ?1 AND day = ?2 AND release = ?3",
+                params![self.project, self.day, self.release, os],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
             if !is_known && count >= MAX_SYSTEMS {
                 self.os = Some(OTHERS.to_owned());
             }
@@ -237,21 +238,21 @@ impl Group {
 fn add(connection: &Connection, group: &Group, change: [i64; 4]) -> Result<()> {
     let Group { project, day, release, os } = group;
     let [sessions, errored, abnormal, crashed] = change;
-    connection
-        .prepare_cached(
-            "INSERT INTO session_day (project, day, release, sessions, errored, abnormal, crashed) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (project, day, release) DO UPDATE SET \
-             sessions = sessions + ?4, errored = errored + ?5, abnormal = abnormal + ?6, crashed = crashed + ?7",
-        )?
-        .execute(params![project, day, release, sessions, errored, abnormal, crashed])?;
+    connection.execute(
+        "INSERT INTO session_day (project, day, release, sessions, errored, abnormal, crashed) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (project, day, release) DO UPDATE SET \
+         sessions = session_day.sessions + ?4, errored = session_day.errored + ?5, \
+         abnormal = session_day.abnormal + ?6, crashed = session_day.crashed + ?7",
+        params![project, day, release, sessions, errored, abnormal, crashed],
+    )?;
     let Some(os) = os else { return Ok(()) };
-    connection
-        .prepare_cached(
-            "INSERT INTO session_system_day (project, day, release, os, sessions, errored, abnormal, crashed) \
-             VALUES (?1, ?2, ?3, ?8, ?4, ?5, ?6, ?7) ON CONFLICT (project, day, release, os) DO UPDATE SET \
-             sessions = sessions + ?4, errored = errored + ?5, abnormal = abnormal + ?6, crashed = crashed + ?7",
-        )?
-        .execute(params![project, day, release, sessions, errored, abnormal, crashed, os])?;
+    connection.execute(
+        "INSERT INTO session_system_day AS known (project, day, release, os, sessions, errored, abnormal, crashed) \
+         VALUES (?1, ?2, ?3, ?8, ?4, ?5, ?6, ?7) ON CONFLICT (project, day, release, os) DO UPDATE SET \
+         sessions = known.sessions + ?4, errored = known.errored + ?5, \
+         abnormal = known.abnormal + ?6, crashed = known.crashed + ?7",
+        params![project, day, release, sessions, errored, abnormal, crashed, os],
+    )?;
     Ok(())
 }
 
@@ -263,7 +264,7 @@ fn forget(connection: &Connection, today: i64) -> Result<()> {
         "DELETE FROM session_post WHERE (project, id) IN \
          (SELECT project, id FROM session_post WHERE day < ?1 LIMIT ?2)",
     ] {
-        connection.prepare_cached(sql)?.execute(params![today - KNOWN_DAYS, FORGOTTEN])?;
+        connection.execute(sql, params![today - KNOWN_DAYS, FORGOTTEN])?;
     }
     Ok(())
 }
@@ -291,7 +292,7 @@ impl Release {
 }
 
 /// A name with its sums of sessions.
-fn sessions_of(row: &Row<'_>) -> rusqlite::Result<Release> {
+fn sessions_of(row: &Row<'_>) -> Result<Release> {
     let count = |at: usize| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or_default());
     Ok(Release {
         name: row.get(0)?,
@@ -308,24 +309,26 @@ fn sessions_of(row: &Row<'_>) -> rusqlite::Result<Release> {
 pub(crate) fn releases(connection: &Connection, project: i64) -> Result<Vec<Release>> {
     let first = day(now()) - DAYS + 1;
     let mut releases: BTreeMap<String, Release> = BTreeMap::new();
-    let mut statement = connection.prepare_cached(
+
+    for release in connection.query_map(
         "SELECT release, sum(sessions), sum(errored), sum(abnormal), sum(crashed), max(day) FROM session_day \
          WHERE project = ?1 AND day >= ?2 GROUP BY release",
-    )?;
-    for release in statement.query_map(params![project, first], sessions_of)? {
-        let release = release?;
+        params![project, first],
+        sessions_of,
+    )? {
         releases.insert(release.name.clone(), release);
     }
-    let mut statement = connection.prepare_cached(
+
+    let reports = connection.query_map(
         "SELECT release, sum(n), max(day) FROM issue_day WHERE day >= ?2 AND issue IN \
          (SELECT id FROM issue WHERE project = ?1) GROUP BY release",
+        params![project, first],
+        |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get(2)?)),
     )?;
-    let mut rows = statement.query(params![project, first])?;
-    while let Some(row) = rows.next()? {
-        let name: String = row.get(0)?;
+    for (name, reports, last) in reports {
         let release = releases.entry(name.clone()).or_insert_with(|| Release { name, ..Release::default() });
-        release.reports = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
-        release.last = release.last.max(row.get(2)?);
+        release.reports = u64::try_from(reports).unwrap_or_default();
+        release.last = release.last.max(last);
     }
     let mut releases: Vec<_> = releases.into_values().collect();
     releases.sort_by_key(|release| std::cmp::Reverse((release.last, release.sessions, release.reports)));
@@ -337,18 +340,21 @@ pub(crate) fn releases(connection: &Connection, project: i64) -> Result<Vec<Rele
 /// its own, without reports.
 pub(crate) fn systems(connection: &Connection, project: i64, release: &str) -> Result<Vec<Release>> {
     let first = day(now()) - DAYS + 1;
-    let mut statement = connection.prepare_cached(
-        "SELECT os, sum(sessions), sum(errored), sum(abnormal), sum(crashed), max(day) FROM session_system_day \
-         WHERE project = ?1 AND day >= ?2 AND release = ?3 GROUP BY os ORDER BY 2 DESC, 1 LIMIT 500",
-    )?;
-    let rows = statement.query_map(params![project, first, release], sessions_of)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+    connection.query_map(
+        "SELECT os, sum(sessions), sum(errored), sum(abnormal), sum(crashed), max(day) FROM \
+         session_system_day WHERE project = ?1 AND day >= ?2 AND release = ?3 GROUP BY os ORDER \
+         BY 2 DESC, 1 LIMIT 500",
+        params![project, first, release],
+        sessions_of,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::database::Database;
+    use crate::database::tests::sources;
     use crate::projects;
     use backtrail_testkit::TempDir;
 
@@ -359,29 +365,33 @@ mod tests {
     #[test]
     fn a_session_is_counted_once_in_its_worst_state() {
         let directory = TempDir::new("server-health");
-        let database = Database::open(&directory.join("db")).unwrap();
-        let project = projects::first(&database).unwrap().unwrap().project;
-        let items = [
-            r#"{"sid":"a","init":true,"status":"ok","errors":0,"attrs":{"release":"app@1"}}"#,
-            r#"{"sid":"a","status":"ok","errors":2,"attrs":{"release":"app@1"}}"#,
-            r#"{"sid":"a","status":"crashed","errors":3,"attrs":{"release":"app@1"}}"#,
-            r#"{"sid":"a","status":"exited","attrs":{"release":"app@1"}}"#,
-            r#"{"sid":"b","init":true,"status":"exited","attrs":{"release":"app@1"}}"#,
-            r#"{"sid":"c","init":true,"status":"abnormal","attrs":{"release":"app@1"}}"#,
-            r#"{"aggregates":[{"started":"2020-01-01T00:00:00Z","exited":5,"crashed":1},{"errored":1}],"attrs":{"release":"app@2"}}"#,
-        ];
-        for text in items {
-            let told = item(text);
-            database.write(move |connection| count(connection, project, &[told])).unwrap();
+        for source in sources(&directory) {
+            let database = Database::open(source).unwrap();
+            let project = projects::first(&database).unwrap().unwrap().project;
+            let items = [
+                r#"{"sid":"a","init":true,"status":"ok","errors":0,"attrs":{"release":"app@1"}}"#,
+                r#"{"sid":"a","status":"ok","errors":2,"attrs":{"release":"app@1"}}"#,
+                r#"{"sid":"a","status":"crashed","errors":3,"attrs":{"release":"app@1"}}"#,
+                r#"{"sid":"a","status":"exited","attrs":{"release":"app@1"}}"#,
+                r#"{"sid":"b","init":true,"status":"exited","attrs":{"release":"app@1"}}"#,
+                r#"{"sid":"c","init":true,"status":"abnormal","attrs":{"release":"app@1"}}"#,
+                r#"{"aggregates":[{"started":"2020-01-01T00:00:00Z","exited":5,"crashed":1},{"errored":1}],"attrs":{"release":"app@2"}}"#,
+            ];
+            for text in items {
+                let told = item(text);
+                database.write(move |connection| count(connection, project, &[told])).unwrap();
+            }
+            let releases = database.read(|connection| releases(connection, project)).unwrap();
+            let of = |name: &str| {
+                let release = releases.iter().find(|release| release.name == name).unwrap();
+                [release.sessions, release.errored, release.abnormal, release.crashed]
+            };
+            assert_eq!((of("app@1"), of("app@2")), ([3, 0, 1, 1], [7, 1, 0, 1]));
+            let rate = releases.iter().find(|it| it.name == "app@2").unwrap().crash_free().unwrap();
+            assert!(
+                (rate.value - 6.0 / 7.0).abs() < 1e-12 && rate.low < rate.value && rate.value < rate.high
+            );
         }
-        let releases = database.read(|connection| releases(connection, project)).unwrap();
-        let of = |name: &str| {
-            let release = releases.iter().find(|release| release.name == name).unwrap();
-            [release.sessions, release.errored, release.abnormal, release.crashed]
-        };
-        assert_eq!((of("app@1"), of("app@2")), ([3, 0, 1, 1], [7, 1, 0, 1]));
-        let rate = releases.iter().find(|it| it.name == "app@2").unwrap().crash_free().unwrap();
-        assert!((rate.value - 6.0 / 7.0).abs() < 1e-12 && rate.low < rate.value && rate.value < rate.high);
     }
 
     #[test]
@@ -394,19 +404,23 @@ mod tests {
     #[test]
     fn old_sessions_are_forgotten_and_their_counts_stay() {
         let directory = TempDir::new("server-forget");
-        let database = Database::open(&directory.join("db")).unwrap();
-        let project = projects::first(&database).unwrap().unwrap().project;
-        let told = item(r#"{"sid":"a","status":"ok","attrs":{"release":"app@1"}}"#);
-        let of_others = item(r#"{"sid":"b","status":"ok","attrs":{"release":"app@1"}}"#);
-        let (known, sessions) = database
-            .write(move |connection| {
-                count(connection, project, &[told])?;
-                connection.execute("UPDATE app_session SET day = 0", [])?;
-                count(connection, project, &[of_others])?;
-                let known = connection.query_row("SELECT count(*) FROM app_session", [], |row| row.get(0))?;
-                Ok((known, releases(connection, project)?.remove(0).sessions))
-            })
-            .unwrap();
-        assert_eq!((known, sessions), (1_i64, 2));
+        for source in sources(&directory) {
+            let database = Database::open(source).unwrap();
+            let project = projects::first(&database).unwrap().unwrap().project;
+            let told = item(r#"{"sid":"a","status":"ok","attrs":{"release":"app@1"}}"#);
+            let of_others = item(r#"{"sid":"b","status":"ok","attrs":{"release":"app@1"}}"#);
+            let (known, sessions) = database
+                .write(move |connection| {
+                    count(connection, project, &[told])?;
+                    connection.execute("UPDATE app_session SET day = 0", params![])?;
+                    count(connection, project, &[of_others])?;
+                    let known =
+                        connection
+                            .query_row("SELECT count(*) FROM app_session", params![], |row| row.get(0))?;
+                    Ok((known, releases(connection, project)?.remove(0).sessions))
+                })
+                .unwrap();
+            assert_eq!((known, sessions), (1_i64, 2));
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! Issues: which one a report belongs to, and what is counted of each. Everything here is part of a transaction, so that
 //! counts equal rows at every moment.
 
-use crate::database::Result;
+use crate::database::{Connection, OptionalExtension as _, Result, params};
 use crate::owners::{self, Part};
 use crate::tables;
 use crate::time::{DAY, now};
 use crate::webhooks::{self, Event};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// What is known of a report once it was worked.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -47,12 +46,11 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
         (Some(before), Some(issue)) => before == issue || follow(connection, which.project, before, issue)?,
         _ => false,
     };
-    connection
-        .prepare_cached(
-            "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
-             happened = ?8, incomplete = ?9, owner = ?10, owner_version = ?11, app = ?12, crashed = ?13 WHERE id = ?1",
-        )?
-        .execute(params![
+    connection.execute(
+        "UPDATE report SET issue = ?2, day = ?3, release = ?4, os = ?5, device = ?6, title = ?7, \
+         happened = ?8, incomplete = ?9, owner = ?10, owner_version = ?11, app = ?12, crashed = \
+         ?13 WHERE id = ?1",
+        params![
             which.id,
             issue,
             which.day,
@@ -66,14 +64,15 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
             facts.part.version,
             facts.part.app,
             facts.part.crashed
-        ])?;
-    connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([which.id])?;
+        ],
+    )?;
+    connection.execute("DELETE FROM missing WHERE report = ?1", params![which.id])?;
     for (image_id, name, arch) in &facts.missing {
-        connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO missing (project, image_id, report, name, arch) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![which.project, image_id, which.id, name, arch])?;
+        connection.execute(
+            "INSERT INTO missing (project, image_id, report, name, arch) VALUES (?1, ?2, ?3, ?4, \
+             ?5) ON CONFLICT DO NOTHING",
+            params![which.project, image_id, which.id, name, arch],
+        )?;
     }
     if let Some(issue) = issue {
         // What is worked again is not new and has not come back.
@@ -89,11 +88,10 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
         if before.is_none() && spikes(connection, issue, which)? {
             webhooks::tell(connection, which.project, issue, Event::Spike, &facts.release)?;
         }
-        connection
-            .prepare_cached(
-                "UPDATE issue SET count = count + 1, first = min(first, ?2), last = max(last, ?2) WHERE id = ?1",
-            )?
-            .execute(params![issue, which.received])?;
+        connection.execute(
+            "UPDATE issue SET count = count + 1, first = min(first, ?2), last = max(last, ?2) WHERE id = ?1",
+            params![issue, which.received],
+        )?;
     }
     Ok(())
 }
@@ -102,55 +100,55 @@ pub(crate) fn count(connection: &Connection, which: Which, facts: &Facts) -> Res
 /// names. An issue without names that lost its last report so goes on in the one where that is now; what people decided goes
 /// along to one that was made for it.
 fn follow(connection: &Connection, project: i64, before: i64, issue: i64) -> Result<bool> {
-    let is_left: bool = connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND has_names = 0 AND merged_into IS NULL)",
-        )?
-        .query_row([before], |row| row.get(0))?;
+    let is_left: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND count = 0 AND has_names = 0 AND \
+         merged_into IS NULL)",
+        params![before],
+        |row| row.get(0),
+    )?;
     if !is_left {
         return Ok(false);
     }
-    connection
-        .prepare_cached(
-            "UPDATE issue SET assignee = coalesce(assignee, (SELECT assignee FROM issue WHERE id = ?1)), \
-             resolved = CASE state WHEN 'open' THEN (SELECT resolved FROM issue WHERE id = ?1) ELSE resolved END, \
-             state = CASE state WHEN 'open' THEN (SELECT state FROM issue WHERE id = ?1) ELSE state END \
-             WHERE id = ?2 AND id > ?1",
-        )?
-        .execute([before, issue])?;
+    connection.execute(
+        "UPDATE issue SET assignee = coalesce(assignee, (SELECT assignee FROM issue WHERE id = \
+         ?1)), resolved = CASE state WHEN 'open' THEN (SELECT resolved FROM issue WHERE id = ?1) \
+         ELSE resolved END, state = CASE state WHEN 'open' THEN (SELECT state FROM issue WHERE id \
+         = ?1) ELSE state END WHERE id = ?2 AND id > ?1",
+        params![before, issue],
+    )?;
     merge(connection, project, before, issue)
 }
 
 /// Takes back what was counted of a report, and returns the issue that it was of.
 fn uncount(connection: &Connection, project: i64, report: i64) -> Result<Option<i64>> {
-    let mut statement = connection
-        .prepare_cached("SELECT issue, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL")?;
-    let counted: Option<(i64, i64, String, String)> = statement
-        .query_row([report], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+    let counted: Option<(i64, i64, String, String)> = connection
+        .query_row(
+            "SELECT issue, day, release, os FROM report WHERE id = ?1 AND issue IS NOT NULL",
+            params![report],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )
         .optional()?;
     let Some((issue, day, release, os)) = counted else { return Ok(None) };
     add_to_day(connection, issue, day, &release, &os, -1)?;
     if let Some(part) = owners::of_report(connection, report)? {
         owners::count(connection, project, day, &release, &part, -1)?;
     }
-    connection.prepare_cached("UPDATE issue SET count = count - 1 WHERE id = ?1")?.execute([issue])?;
-    connection.prepare_cached("UPDATE report SET issue = NULL WHERE id = ?1")?.execute([report])?;
+    connection.execute("UPDATE issue SET count = count - 1 WHERE id = ?1", params![issue])?;
+    connection.execute("UPDATE report SET issue = NULL WHERE id = ?1", params![report])?;
     Ok(Some(issue))
 }
 
 fn add_to_day(connection: &Connection, issue: i64, day: i64, release: &str, os: &str, n: i64) -> Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO issue_day (issue, day, release, os, n) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (issue, day, release, os) DO UPDATE SET n = n + excluded.n",
-        )?
-        .execute(params![issue, day, release, os, n])?;
+    connection.execute(
+        "INSERT INTO issue_day (issue, day, release, os, n) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (issue, day, release, os) DO UPDATE SET n = issue_day.n + excluded.n",
+        params![issue, day, release, os, n],
+    )?;
     if n < 0 {
-        connection
-            .prepare_cached(
-                "DELETE FROM issue_day WHERE issue = ?1 AND day = ?2 AND release = ?3 AND os = ?4 AND n <= 0",
-            )?
-            .execute(params![issue, day, release, os])?;
+        connection.execute(
+            "DELETE FROM issue_day WHERE issue = ?1 AND day = ?2 AND release = ?3 AND os = ?4 AND n <= 0",
+            params![issue, day, release, os],
+        )?;
     }
     Ok(())
 }
@@ -164,47 +162,46 @@ const SPIKE_DAYS: i64 = 14;
 /// Whether an issue that is older than a day has now, for the first time on that day, so many more reports than on any of the days before.
 /// Looked at with each tenth report, to spare the others the sums.
 fn spikes(connection: &Connection, issue: i64, which: Which) -> Result<bool> {
-    let mut statement = connection.prepare_cached(
-        "SELECT count + 1 >= ?3 AND (count + 1) % 10 = 0 AND first < ?2 AND coalesce(spiked, 0) < ?2 FROM issue WHERE id = ?1",
-    )?;
     let begun = which.day.saturating_mul(DAY);
-    let is_due: bool = statement.query_row(params![issue, begun, SPIKE], |row| row.get(0))?;
+    let is_due: bool = connection.query_row(
+        "SELECT count + 1 >= ?3 AND (count + 1) % 10 = 0 AND first < ?2 AND coalesce(spiked, 0) < \
+         ?2 FROM issue WHERE id = ?1",
+        params![issue, begun, SPIKE],
+        |row| row.get(0),
+    )?;
     if !is_due {
         return Ok(false);
     }
-    let mut statement = connection.prepare_cached(
-        "SELECT day, sum(n) FROM issue_day WHERE issue = ?1 AND day BETWEEN ?2 AND ?3 GROUP BY day",
-    )?;
+
     let first = which.day.saturating_sub(SPIKE_DAYS);
-    let days = statement.query_map([issue, first, which.day], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let days: Vec<(i64, i64)> = connection.query_map(
+        "SELECT day, sum(n) FROM issue_day WHERE issue = ?1 AND day BETWEEN ?2 AND ?3 GROUP BY day",
+        params![issue, first, which.day],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     let (mut today, mut most) = (0, 0);
-    for day in days {
-        let (day, reports): (i64, i64) = day?;
+    for (day, reports) in days {
         if day == which.day { today = reports } else { most = most.max(reports) }
     }
     if today < SPIKE || today < most.saturating_mul(SPIKE_FACTOR) {
         return Ok(false);
     }
-    connection
-        .prepare_cached("UPDATE issue SET spiked = ?2 WHERE id = ?1")?
-        .execute([issue, which.received])?;
+    connection.execute("UPDATE issue SET spiked = ?2 WHERE id = ?1", params![issue, which.received])?;
     Ok(true)
 }
 
 /// Whether no report is of an issue.
 fn is_empty(connection: &Connection, issue: i64) -> Result<bool> {
-    let mut statement = connection.prepare_cached("SELECT count = 0 FROM issue WHERE id = ?1")?;
-    Ok(statement.query_row([issue], |row| row.get(0))?)
+    connection.query_row("SELECT count = 0 FROM issue WHERE id = ?1", params![issue], |row| row.get(0))
 }
 
 /// An issue that was resolved is open again once a release has it that had not: older ones are still in use. Whether it is so.
 fn regress(connection: &Connection, issue: i64, release: &str) -> Result<bool> {
-    let changed = connection
-        .prepare_cached(
-            "UPDATE issue SET state = 'open', regressed = ?3 WHERE id = ?1 AND state = 'resolved' \
+    let changed = connection.execute(
+        "UPDATE issue SET state = 'open', regressed = ?3 WHERE id = ?1 AND state = 'resolved' \
              AND NOT EXISTS (SELECT 1 FROM issue_day WHERE issue = ?1 AND release = ?2)",
-        )?
-        .execute(params![issue, release, now()])?;
+        params![issue, release, now()],
+    )?;
     Ok(changed > 0)
 }
 
@@ -238,11 +235,11 @@ fn place(
         }
         (None, Some((issue, _))) => {
             lead(connection, project, symbol_key, true, issue)?;
-            connection
-                .prepare_cached(
-                    "UPDATE issue SET has_names = 1, name = ?2, title = ?3, kind = ?4, owner = ?5, why = ?6 WHERE id = ?1",
-                )?
-                .execute(params![issue, symbol_key, facts.title, facts.kind, facts.part.owner, facts.why])?;
+            connection.execute(
+                "UPDATE issue SET has_names = 1, name = ?2, title = ?3, kind = ?4, owner = ?5, \
+                 why = ?6 WHERE id = ?1",
+                params![issue, symbol_key, facts.title, facts.kind, facts.part.owner, facts.why],
+            )?;
             Ok(issue)
         }
         (None, None) => make(connection, which, key, Some(symbol_key), facts),
@@ -251,21 +248,22 @@ fn place(
 
 /// The issue that a key leads to, and whether it has names.
 fn find(connection: &Connection, project: i64, key: &str, by_names: bool) -> Result<Option<(i64, bool)>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT issue.id, issue.has_names FROM issue_key JOIN issue ON issue.id = issue_key.issue \
+    connection
+        .query_row(
+            "SELECT issue.id, issue.has_names FROM issue_key JOIN issue ON issue.id = issue_key.issue \
          WHERE issue_key.project = ?1 AND issue_key.key = ?2 AND issue_key.by_names = ?3",
-    )?;
-    Ok(statement
-        .query_row(params![project, key, by_names], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?)
+            params![project, key, by_names],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()
 }
 
 fn lead(connection: &Connection, project: i64, key: &str, by_names: bool, issue: i64) -> Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO issue_key (project, key, by_names, issue) VALUES (?1, ?2, ?3, ?4)",
-        )?
-        .execute(params![project, key, by_names, issue])?;
+    connection.execute(
+        "INSERT INTO issue_key (project, key, by_names, issue) VALUES (?1, ?2, ?3, ?4) ON \
+         CONFLICT DO NOTHING",
+        params![project, key, by_names, issue],
+    )?;
     Ok(())
 }
 
@@ -276,12 +274,10 @@ fn make(
     symbol_key: Option<&str>,
     facts: &Facts,
 ) -> Result<i64> {
-    connection
-        .prepare_cached(
-            "INSERT INTO issue (project, name, title, kind, owner, why, has_names, first, last) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
-        )?
-        .execute(params![
+    let issue = connection.query_row(
+        "INSERT INTO issue (project, name, title, kind, owner, why, has_names, first, last) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING id",
+        params![
             which.project,
             symbol_key.unwrap_or(key),
             facts.title,
@@ -290,8 +286,9 @@ fn make(
             facts.why,
             symbol_key.is_some(),
             which.received
-        ])?;
-    let issue = connection.last_insert_rowid();
+        ],
+        |row| row.get(0),
+    )?;
     lead(connection, which.project, key, false, issue)?;
     if let Some(symbol_key) = symbol_key {
         lead(connection, which.project, symbol_key, true, issue)?;
@@ -301,11 +298,11 @@ fn make(
 
 /// Makes two issues of a project one: what leads to `from` leads to `into` from now on. `false` where one of them is not there.
 pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64) -> Result<bool> {
-    let known: i64 = connection
-        .prepare_cached(
-            "SELECT count(*) FROM issue WHERE project = ?1 AND id IN (?2, ?3) AND merged_into IS NULL",
-        )?
-        .query_row(params![project, from, into], |row| row.get(0))?;
+    let known: i64 = connection.query_row(
+        "SELECT count(*) FROM issue WHERE project = ?1 AND id IN (?2, ?3) AND merged_into IS NULL",
+        params![project, from, into],
+        |row| row.get(0),
+    )?;
     if from == into || known != 2 {
         return Ok(false);
     }
@@ -314,7 +311,7 @@ pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64)
         "UPDATE report SET issue = ?2 WHERE issue = ?1",
         "INSERT INTO issue_day (issue, day, release, os, n) \
          SELECT ?2, day, release, os, n FROM issue_day WHERE issue = ?1 \
-         ON CONFLICT (issue, day, release, os) DO UPDATE SET n = n + excluded.n",
+         ON CONFLICT (issue, day, release, os) DO UPDATE SET n = issue_day.n + excluded.n",
         "UPDATE issue SET count = count + (SELECT count FROM issue WHERE id = ?1), \
          first = min(first, (SELECT first FROM issue WHERE id = ?1)), \
          last = max(last, (SELECT last FROM issue WHERE id = ?1)), \
@@ -322,10 +319,10 @@ pub(crate) fn merge(connection: &Connection, project: i64, from: i64, into: i64)
         // Links to it lead on.
         "UPDATE issue SET merged_into = ?2 WHERE id = ?1 OR merged_into = ?1",
     ] {
-        connection.prepare_cached(sql)?.execute([from, into])?;
+        connection.execute(sql, params![from, into])?;
     }
-    connection.prepare_cached("DELETE FROM issue_day WHERE issue = ?1")?.execute([from])?;
-    connection.prepare_cached("UPDATE issue SET count = 0 WHERE id = ?1")?.execute([from])?;
+    connection.execute("DELETE FROM issue_day WHERE issue = ?1", params![from])?;
+    connection.execute("UPDATE issue SET count = 0 WHERE id = ?1", params![from])?;
     Ok(true)
 }
 
@@ -370,7 +367,7 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
     .into_iter()
     .chain(tables::FAULTS)
     {
-        let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        let count: i64 = connection.query_row(sql, params![], |row| row.get(0))?;
         if count > 0 {
             faults.push(format!("{count} {what}"));
         }
@@ -382,6 +379,7 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
 mod tests {
     use super::*;
     use crate::database::Database;
+    use crate::database::tests::sources;
     use crate::objects::Object;
     use crate::projects;
     use crate::queue::{self, NewReport};
@@ -393,30 +391,32 @@ mod tests {
         Facts { keys, title, release: release.to_owned(), ..Facts::default() }
     }
 
-    fn with_reports(count: i64, test: impl FnOnce(&Connection) + Send + 'static) {
+    fn with_reports(count: i64, test: impl Fn(&Connection) + Copy + Send + 'static) {
         let directory = TempDir::new("server-issues");
-        let database = Database::open(&directory.join("db")).unwrap();
-        projects::first(&database).unwrap();
-        database
-            .write(move |connection| {
-                for number in 1..=count {
-                    let report = NewReport {
-                        project: 1,
-                        event_id: number.to_string(),
-                        is_clients_id: true,
-                        kind: "report",
-                        name: None,
-                        object: Object { digest: number.to_string(), size: 1, packed: None },
-                        release: None,
-                        attachments: Vec::new(),
-                    };
-                    queue::add(connection, &report, 0)?;
-                }
-                test(connection);
-                assert_eq!(faults(connection).unwrap(), Vec::<String>::new());
-                Ok(())
-            })
-            .unwrap();
+        for source in sources(&directory) {
+            let database = Database::open(source).unwrap();
+            projects::first(&database).unwrap();
+            database
+                .write(move |connection| {
+                    for number in 1..=count {
+                        let report = NewReport {
+                            project: 1,
+                            event_id: number.to_string(),
+                            is_clients_id: true,
+                            kind: "report",
+                            name: None,
+                            object: Object { digest: number.to_string(), size: 1, packed: None },
+                            release: None,
+                            attachments: Vec::new(),
+                        };
+                        queue::add(connection, &report, 0)?;
+                    }
+                    test(connection);
+                    assert_eq!(faults(connection).unwrap(), Vec::<String>::new());
+                    Ok(())
+                })
+                .unwrap();
+        }
     }
 
     fn counted(connection: &Connection, report: i64, facts: &Facts) {
@@ -424,11 +424,15 @@ mod tests {
     }
 
     fn issue_of(connection: &Connection, report: i64) -> i64 {
-        connection.query_row("SELECT issue FROM report WHERE id = ?1", [report], |row| row.get(0)).unwrap()
+        connection
+            .query_row("SELECT issue FROM report WHERE id = ?1", params![report], |row| row.get(0))
+            .unwrap()
     }
 
     fn count_of(connection: &Connection, issue: i64) -> i64 {
-        connection.query_row("SELECT count FROM issue WHERE id = ?1", [issue], |row| row.get(0)).unwrap()
+        connection
+            .query_row("SELECT count FROM issue WHERE id = ?1", params![issue], |row| row.get(0))
+            .unwrap()
     }
 
     #[test]
@@ -445,7 +449,7 @@ mod tests {
             assert_eq!([issue_of(connection, 2), issue_of(connection, 3)], [issue, issue]);
             assert_eq!(count_of(connection, issue), 3);
             let title: String = connection
-                .query_row("SELECT title FROM issue WHERE id = ?1", [issue], |row| row.get(0))
+                .query_row("SELECT title FROM issue WHERE id = ?1", params![issue], |row| row.get(0))
                 .unwrap();
             assert_eq!(title, "names");
         });
@@ -459,18 +463,18 @@ mod tests {
             counted(connection, 2, &facts("k", None, "1"));
             let first = issue_of(connection, 1);
             let decide = "UPDATE issue SET assignee = 'ann', state = 'resolved', resolved = 5";
-            connection.execute(decide, []).unwrap();
+            connection.execute(decide, params![]).unwrap();
             counted(connection, 1, &facts("longer", Some("names"), "1"));
             assert_eq!(count_of(connection, first), 1, "the other one is not worked yet");
             counted(connection, 2, &facts("longer", Some("names"), "1"));
             let issue = issue_of(connection, 1);
             assert_eq!((issue_of(connection, 2), count_of(connection, issue)), (issue, 2));
             let leads_to: i64 = connection
-                .query_row("SELECT merged_into FROM issue WHERE id = ?1", [first], |row| row.get(0))
+                .query_row("SELECT merged_into FROM issue WHERE id = ?1", params![first], |row| row.get(0))
                 .unwrap();
             assert_eq!(leads_to, issue);
             let sql = "SELECT state = 'resolved' AND assignee = 'ann' FROM issue WHERE id = ?1";
-            assert!(connection.query_row(sql, [issue], |row| row.get::<_, bool>(0)).unwrap());
+            assert!(connection.query_row(sql, params![issue], |row| row.get::<_, bool>(0)).unwrap());
             // One that comes without names still finds it.
             counted(connection, 3, &facts("k", None, "1"));
             assert_eq!(issue_of(connection, 3), issue);
@@ -478,12 +482,12 @@ mod tests {
         with_reports(1, |connection| {
             counted(connection, 1, &facts("k", None, "1"));
             let decide = "UPDATE issue SET assignee = 'ann', state = 'resolved', resolved = 5";
-            connection.execute(decide, []).unwrap();
+            connection.execute(decide, params![]).unwrap();
             counted(connection, 1, &facts("longer", Some("names"), "1"));
             let decided: (String, String) = connection
                 .query_row(
                     "SELECT assignee, state FROM issue WHERE id = ?1",
-                    [issue_of(connection, 1)],
+                    params![issue_of(connection, 1)],
                     |row| Ok((row.get(0)?, row.get(1)?)),
                 )
                 .unwrap();
@@ -510,9 +514,9 @@ mod tests {
     fn a_new_release_brings_a_resolved_issue_back() {
         with_reports(3, |connection| {
             counted(connection, 1, &facts("a", None, "1"));
-            connection.execute("UPDATE issue SET state = 'resolved'", []).unwrap();
+            connection.execute("UPDATE issue SET state = 'resolved'", params![]).unwrap();
             let state = || -> String {
-                connection.query_row("SELECT state FROM issue", [], |row| row.get(0)).unwrap()
+                connection.query_row("SELECT state FROM issue", params![], |row| row.get(0)).unwrap()
             };
             counted(connection, 2, &facts("a", None, "1"));
             assert_eq!(state(), "resolved", "the old release is still in use");

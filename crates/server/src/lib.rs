@@ -30,6 +30,7 @@ mod owners;
 mod pages;
 mod projects;
 mod queue;
+mod replicas;
 mod retention;
 mod scrubbing;
 mod secret;

@@ -1,11 +1,10 @@
 //! Files by their content, named by SHA-256, written once and never changed: `objects/ab/cdef…`; small ones of reports are
 //! packed in the database instead, where one commit writes many.
 
-use crate::database::{Database, Result};
+use crate::database::{Connection, Database, DatabaseError, OptionalExtension as _, Result, params};
 use crate::secret;
 use backtrail_store::NewFile;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
-use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -116,16 +115,27 @@ impl Objects {
         self.directory.join(first).join(rest)
     }
 
-    /// Removes files that nothing needs: those of requests that a crash cut off between the file and its row. Only while no
-    /// requests are taken.
-    pub(crate) fn sweep(&self, needed: &HashSet<String>) -> io::Result<usize> {
-        let others = self.others(needed)?;
-        others.iter().try_for_each(fs::remove_file)?;
-        Ok(others.len())
+    /// Removes files that nothing needs: those of requests that a crash cut off between the file and its row.
+    pub(crate) fn sweep(&self, database: &Database) -> Result<()> {
+        let others = self.others(&database.read(digests)?).map_err(DatabaseError::Thread)?;
+        if others.is_empty() {
+            return Ok(());
+        }
+        // Another replica may need one by now, or begin to: whoever writes has the word.
+        database.write(move |connection| {
+            let needed = digests(connection)?;
+            let mut unneeded = others.iter().filter(|(digest, _)| !needed.contains(digest));
+            unneeded.try_for_each(|(_, path)| remove(path)).map_err(DatabaseError::Thread)
+        })
     }
 
-    /// Files that nothing needs.
-    pub(crate) fn others(&self, needed: &HashSet<String>) -> io::Result<Vec<PathBuf>> {
+    /// Removes a file, if it is there.
+    pub(crate) fn remove(&self, digest: &str) -> io::Result<()> {
+        remove(&self.path(digest))
+    }
+
+    /// Files that nothing needs, by their digests.
+    pub(crate) fn others(&self, needed: &HashSet<String>) -> io::Result<Vec<(String, PathBuf)>> {
         let mut others = Vec::new();
         for directory in fs::read_dir(&self.directory)? {
             let directory = directory?;
@@ -134,7 +144,7 @@ impl Objects {
                 let digest = [directory.file_name(), file.file_name()];
                 let digest: String = digest.iter().map(|part| part.to_string_lossy()).collect();
                 if !needed.contains(&digest) {
-                    others.push(file.path());
+                    others.push((digest, file.path()));
                 }
             }
         }
@@ -145,6 +155,13 @@ impl Objects {
 impl Object {
     fn of(bytes: &[u8]) -> Self {
         Self { digest: secret::digest(bytes), size: bytes.len() as u64, packed: None }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -167,27 +184,32 @@ fn unpack(packed: &[u8], size: u64) -> io::Result<Vec<u8>> {
 
 /// The packed bytes of a file, and how many there are unpacked; `None` where the directory has it.
 fn packed(connection: &Connection, digest: &str) -> Result<Option<(Vec<u8>, u64)>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT packed.bytes, blob.size FROM blob JOIN packed ON packed.id = blob.packed WHERE blob.digest = ?1",
-    )?;
-    let row = statement.query_row([digest], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
+    let row = connection
+        .query_row(
+            "SELECT packed.bytes, blob.size FROM blob JOIN packed ON packed.id = blob.packed WHERE \
+         blob.digest = ?1",
+            params![digest],
+            |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)),
+        )
+        .optional()?;
     Ok(row.map(|(bytes, size)| (bytes, u64::try_from(size).unwrap_or_default())))
 }
 
 /// A further row needs a file.
 pub(crate) fn need(connection: &Connection, object: &Object) -> Result<()> {
     let size = i64::try_from(object.size).unwrap_or(i64::MAX);
-    let mut statement = connection.prepare_cached(
+
+    let refs: i64 = connection.query_row(
         "INSERT INTO blob (digest, size, refs) VALUES (?1, ?2, 1) \
-         ON CONFLICT (digest) DO UPDATE SET refs = refs + 1 RETURNING refs",
+         ON CONFLICT (digest) DO UPDATE SET refs = blob.refs + 1 RETURNING refs",
+        params![object.digest, size],
+        |row| row.get(0),
     )?;
-    let refs: i64 = statement.query_row(params![object.digest, size], |row| row.get(0))?;
     // Where others need it, it is there already, in one way or the other.
     if let (1, Some(packed)) = (refs, &object.packed) {
-        connection.prepare_cached("INSERT INTO packed (bytes) VALUES (?1)")?.execute([packed])?;
-        connection
-            .prepare_cached("UPDATE blob SET packed = last_insert_rowid() WHERE digest = ?1")?
-            .execute([&object.digest])?;
+        let sql = "INSERT INTO packed (bytes) VALUES (?1) RETURNING id";
+        let id: i64 = connection.query_row(sql, params![packed], |row| row.get(0))?;
+        connection.execute("UPDATE blob SET packed = ?2 WHERE digest = ?1", params![object.digest, id])?;
     }
     Ok(())
 }
@@ -199,54 +221,65 @@ pub(crate) fn need_no_more(connection: &Connection, digest: &str) -> Result<()> 
         "DELETE FROM packed WHERE id = (SELECT packed FROM blob WHERE digest = ?1 AND refs = 0)",
         "UPDATE blob SET packed = NULL WHERE digest = ?1 AND refs = 0",
     ] {
-        connection.prepare_cached(sql)?.execute([digest])?;
+        connection.execute(sql, params![digest])?;
     }
     Ok(())
 }
 
 /// The files that must be in the directory.
 pub(crate) fn digests(connection: &Connection) -> Result<HashSet<String>> {
-    let mut statement = connection.prepare(
+    let digests = connection.query_map(
         "SELECT digest FROM blob WHERE refs > 0 \
          AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))",
+        params![],
+        |row| row.get(0),
     )?;
-    let digests = statement.query_map([], |row| row.get(0))?;
-    Ok(digests.collect::<rusqlite::Result<_>>()?)
+    Ok(digests.into_iter().collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::Source;
+    use crate::database::tests::sources;
     use crate::issues;
     use backtrail_testkit::TempDir;
 
-    fn open(directory: &TempDir) -> (Objects, Database) {
-        let objects = Objects::open(&directory.join("objects")).unwrap();
-        (objects, Database::open(&directory.join("db")).unwrap())
+    /// With a database of each sort.
+    fn open(directory: &TempDir) -> Vec<(Objects, Database)> {
+        let open = |(source, number): (Source, usize)| {
+            let objects = Objects::open(&directory.join(format!("objects-{number}"))).unwrap();
+            (objects, Database::open(source).unwrap())
+        };
+        sources(directory).into_iter().zip(0..).map(open).collect()
     }
 
     #[test]
     fn equal_files_are_one() {
         let directory = TempDir::new("server-objects");
-        let (objects, database) = open(&directory);
-        let get = |object: &Object| objects.get(&database, &object.digest);
-        let one = objects.put(b"one").unwrap();
-        assert_eq!(objects.put(b"one").unwrap(), one);
-        let two = objects.put(b"two").unwrap();
-        assert_eq!((get(&one).unwrap(), one.size), (b"one".to_vec(), 3));
-        assert_eq!(objects.sweep(&HashSet::from([two.digest.clone()])).unwrap(), 1);
-        assert!(get(&one).is_err());
-        assert_eq!(get(&two).unwrap(), b"two");
+        for (objects, database) in open(&directory) {
+            let get = |object: &Object| objects.get(&database, &object.digest);
+            let one = objects.put(b"one").unwrap();
+            assert_eq!(objects.put(b"one").unwrap(), one);
+            let two = objects.put(b"two").unwrap();
+            assert_eq!((get(&one).unwrap(), one.size), (b"one".to_vec(), 3));
+            let needed = two.clone();
+            database.write(move |connection| need(connection, &needed)).unwrap();
+            objects.sweep(&database).unwrap();
+            assert!(get(&one).is_err());
+            assert_eq!(get(&two).unwrap(), b"two");
+        }
     }
 
     #[test]
     fn a_file_that_was_cut_is_written_again() {
         let directory = TempDir::new("server-cut");
-        let (objects, database) = open(&directory);
-        let object = objects.put(b"whole").unwrap();
-        fs::write(objects.path(&object.digest), b"who").unwrap();
-        objects.put(b"whole").unwrap();
-        assert_eq!(objects.get(&database, &object.digest).unwrap(), b"whole");
+        for (objects, database) in open(&directory) {
+            let object = objects.put(b"whole").unwrap();
+            fs::write(objects.path(&object.digest), b"who").unwrap();
+            objects.put(b"whole").unwrap();
+            assert_eq!(objects.get(&database, &object.digest).unwrap(), b"whole");
+        }
     }
 
     /// Bytes that do not pack.
@@ -262,38 +295,40 @@ mod tests {
     #[test]
     fn small_files_of_reports_are_in_the_database() {
         let directory = TempDir::new("server-packed");
-        let (objects, database) = open(&directory);
-        let objects = &objects;
-        let (small, large) = (vec![b'x'; 300_000], noise(100_000));
-        for bytes in [small, large, Vec::new()] {
-            let object = objects.keep(&bytes).unwrap();
-            let is_file = fs::exists(objects.path(&object.digest)).unwrap();
-            assert_eq!(is_file, object.packed.is_none());
-            assert_eq!(is_file, bytes.len() == 100_000);
-            // Twice needed, once no more: it stays.
-            let kept = object.clone();
-            database
-                .write(move |connection| {
+        for (objects, database) in open(&directory) {
+            let objects = &objects;
+            let (small, large) = (vec![b'x'; 300_000], noise(100_000));
+            for bytes in [small, large, Vec::new()] {
+                let object = objects.keep(&bytes).unwrap();
+                let is_file = fs::exists(objects.path(&object.digest)).unwrap();
+                assert_eq!(is_file, object.packed.is_none());
+                assert_eq!(is_file, bytes.len() == 100_000);
+                // Twice needed, once no more: it stays.
+                let kept = object.clone();
+                database
+                    .write(move |connection| {
+                        need(connection, &kept)?;
+                        need(connection, &kept)?;
+                        need_no_more(connection, &kept.digest)
+                    })
+                    .unwrap();
+                assert_eq!(objects.get(&database, &object.digest).unwrap(), bytes);
+                assert_eq!(database.read(digests).unwrap().contains(&object.digest), is_file);
+                // Needed by nobody, and again.
+                let kept = object.clone();
+                let rows = database.write(move |connection| {
+                    need_no_more(connection, &kept.digest)?;
+                    let rows =
+                        connection.query_row("SELECT count(*) FROM packed", params![], |row| row.get(0))?;
                     need(connection, &kept)?;
-                    need(connection, &kept)?;
-                    need_no_more(connection, &kept.digest)
-                })
-                .unwrap();
-            assert_eq!(objects.get(&database, &object.digest).unwrap(), bytes);
-            assert_eq!(database.read(digests).unwrap().contains(&object.digest), is_file);
-            // Needed by nobody, and again.
-            let kept = object.clone();
-            let rows = database.write(move |connection| {
-                need_no_more(connection, &kept.digest)?;
-                let rows = connection.query_row("SELECT count(*) FROM packed", [], |row| row.get(0))?;
-                need(connection, &kept)?;
-                Ok::<i64, _>(rows)
-            });
-            assert_eq!(rows.unwrap(), i64::from(bytes.len() != 300_000), "the first one");
-            assert_eq!(objects.get(&database, &object.digest).unwrap(), bytes);
+                    Ok::<i64, _>(rows)
+                });
+                assert_eq!(rows.unwrap(), i64::from(bytes.len() != 300_000), "the first one");
+                assert_eq!(objects.get(&database, &object.digest).unwrap(), bytes);
+            }
+            let faults = database.read(issues::faults).unwrap();
+            assert_eq!(faults, ["3 files that other numbers of rows need than is counted"]);
         }
-        let faults = database.read(issues::faults).unwrap();
-        assert_eq!(faults, ["3 files that other numbers of rows need than is counted"]);
     }
 
     #[test]

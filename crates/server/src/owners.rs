@@ -1,11 +1,10 @@
 //! Whose code the reports of the last days are about: the app, a library in it, the system. What a library's vendor looks at: which
 //! of its versions, in which apps, in how many of their sessions.
 
-use crate::database::Result;
+use crate::database::{Connection, OptionalExtension as _, Result, Row, params};
 use crate::health::DAYS;
 use crate::time::{day, now};
 use backtrail::rates::Rate;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::collections::HashMap;
 
 /// Rows that are shown of a list.
@@ -26,13 +25,16 @@ pub(crate) struct Part {
 
 /// What was counted of a report that has an issue; `None` where nothing was.
 pub(crate) fn of_report(connection: &Connection, report: i64) -> Result<Option<Part>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT owner, owner_version, app, crashed FROM report WHERE id = ?1 AND owner IS NOT NULL",
-    )?;
     let part = |row: &Row<'_>| {
         Ok(Part { owner: row.get(0)?, version: row.get(1)?, app: row.get(2)?, crashed: row.get(3)? })
     };
-    Ok(statement.query_row([report], part).optional()?)
+    connection
+        .query_row(
+            "SELECT owner, owner_version, app, crashed FROM report WHERE id = ?1 AND owner IS NOT NULL",
+            params![report],
+            part,
+        )
+        .optional()
 }
 
 /// Counts a report of an issue (`n` is 1), or takes it back (-1).
@@ -46,20 +48,18 @@ pub(crate) fn count(
 ) -> Result<()> {
     let Part { owner, version, app, crashed } = part;
     let crashes = if *crashed { n } else { 0 };
-    connection
-        .prepare_cached(
-            "INSERT INTO owner_day (project, day, owner, owner_version, app, release, n, crashes) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (project, day, owner, owner_version, app, release) \
-             DO UPDATE SET n = n + excluded.n, crashes = crashes + excluded.crashes",
-        )?
-        .execute(params![project, day, owner, version, app, release, n, crashes])?;
+    connection.execute(
+        "INSERT INTO owner_day (project, day, owner, owner_version, app, release, n, crashes) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (project, day, owner, owner_version, \
+         app, release) DO UPDATE SET n = owner_day.n + excluded.n, crashes = owner_day.crashes + excluded.crashes",
+        params![project, day, owner, version, app, release, n, crashes],
+    )?;
     if n < 0 {
-        connection
-            .prepare_cached(
-                "DELETE FROM owner_day WHERE project = ?1 AND day = ?2 AND owner = ?3 AND owner_version = ?4 \
+        connection.execute(
+            "DELETE FROM owner_day WHERE project = ?1 AND day = ?2 AND owner = ?3 AND owner_version = ?4 \
                  AND app = ?5 AND release = ?6 AND n <= 0",
-            )?
-            .execute(params![project, day, owner, version, app, release])?;
+            params![project, day, owner, version, app, release],
+        )?;
     }
     Ok(())
 }
@@ -68,8 +68,8 @@ pub(crate) fn count(
 pub(crate) const FAULTS: &str = "WITH counted AS (SELECT project, day, owner, owner_version, app, release, \
     count(*) AS n, sum(crashed) AS crashes FROM report WHERE issue IS NOT NULL AND owner IS NOT NULL \
     GROUP BY project, day, owner, owner_version, app, release) \
-    SELECT (SELECT count(*) FROM (SELECT * FROM counted EXCEPT SELECT * FROM owner_day)) \
-    + (SELECT count(*) FROM (SELECT * FROM owner_day EXCEPT SELECT * FROM counted))";
+    SELECT (SELECT count(*) FROM (SELECT * FROM counted EXCEPT SELECT * FROM owner_day) AS more) \
+    + (SELECT count(*) FROM (SELECT * FROM owner_day EXCEPT SELECT * FROM counted) AS less)";
 
 /// Reports of the last days that have something in common.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -94,7 +94,7 @@ pub(crate) struct Owner {
     pub(crate) releases: Vec<Counted>,
 }
 
-fn counted(row: &Row<'_>) -> rusqlite::Result<Counted> {
+fn counted(row: &Row<'_>) -> Result<Counted> {
     let number = |at: usize| row.get::<_, i64>(at).map(|count| u64::try_from(count).unwrap_or_default());
     Ok(Counted { name: row.get(0)?, reports: number(1)?, crashes: number(2)?, ..Counted::default() })
 }
@@ -105,11 +105,7 @@ pub(crate) fn owners(connection: &Connection, project: i64) -> Result<Vec<Counte
     let first = day(now()) - DAYS + 1;
     let sessions = sessions(connection, project, first)?;
     let total = Some(sessions.values().sum::<u64>()).filter(|total| *total > 0);
-    let mut statement = connection.prepare_cached(
-        "SELECT owner, sum(n), sum(crashes), coalesce(sum(crashes) FILTER (WHERE release IN \
-         (SELECT release FROM session_day WHERE project = ?1 AND day >= ?2 AND sessions > 0)), 0) \
-         FROM owner_day WHERE project = ?1 AND day >= ?2 GROUP BY owner ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?3",
-    )?;
+
     let row = |row: &Row<'_>| {
         let with_sessions = u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default();
         let counted = counted(row)?;
@@ -117,8 +113,13 @@ pub(crate) fn owners(connection: &Connection, project: i64) -> Result<Vec<Counte
         let rate = total.filter(|_| is_known).and_then(|total| Rate::new(with_sessions, total));
         Ok(Counted { rate, sessions: total, ..counted })
     };
-    let rows = statement.query_map(params![project, first, MAX_ROWS], row)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    connection.query_map(
+        "SELECT owner, sum(n), sum(crashes), coalesce(sum(crashes) FILTER (WHERE release IN \
+         (SELECT release FROM session_day WHERE project = ?1 AND day >= ?2 AND sessions > 0)), 0) \
+         FROM owner_day WHERE project = ?1 AND day >= ?2 GROUP BY owner ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?3",
+        params![project, first, MAX_ROWS],
+        row,
+    )
 }
 
 /// What is known of an owner; `None` where no report of the last days is of it.
@@ -129,9 +130,8 @@ pub(crate) fn owner(connection: &Connection, project: i64, owner: &str) -> Resul
             "SELECT {column}, sum(n), sum(crashes) FROM owner_day WHERE project = ?1 AND day >= ?2 AND owner = ?3 \
              GROUP BY {column} ORDER BY 3 DESC, 2 DESC, 1 LIMIT ?4"
         );
-        let mut statement = connection.prepare_cached(&sql)?;
-        let rows = statement.query_map(params![project, first, owner, MAX_ROWS], counted)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+        connection.query_map(&sql, params![project, first, owner, MAX_ROWS], counted)
     };
     let mut found = Owner { versions: by("owner_version")?, apps: by("app")?, releases: by("release")? };
     if found.versions.is_empty() {
@@ -147,11 +147,11 @@ pub(crate) fn owner(connection: &Connection, project: i64, owner: &str) -> Resul
 
 /// Sessions of releases since a day.
 fn sessions(connection: &Connection, project: i64, first: i64) -> Result<HashMap<String, u64>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT release, sum(sessions) FROM session_day WHERE project = ?1 AND day >= ?2 AND sessions > 0 GROUP BY release",
+    let sessions = connection.query_map(
+        "SELECT release, sum(sessions) FROM session_day WHERE project = ?1 AND day >= ?2 AND sessions > 0 \
+         GROUP BY release",
+        params![project, first],
+        |row| Ok((row.get(0)?, u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default())),
     )?;
-    let rows = statement.query_map([project, first], |row| {
-        Ok((row.get(0)?, u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default()))
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    Ok(sessions.into_iter().collect())
 }

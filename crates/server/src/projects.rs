@@ -1,9 +1,8 @@
 //! Projects, the keys of their clients, and the tokens of people.
 
-use crate::database::{Database, Result};
+use crate::database::{Connection, Database, DatabaseError, OptionalExtension as _, Result, Row, params};
 use crate::secret;
 use crate::time::now;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 /// A project.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,11 +47,11 @@ impl Quota {
 
 /// What a project was sent on a day; only projects with a quota are counted.
 pub(crate) fn used(connection: &Connection, project: i64, day: i64) -> Result<Used> {
-    let mut statement = connection
-        .prepare_cached("SELECT reports, bytes, refused FROM intake_day WHERE project = ?1 AND day = ?2")?;
-    let used = statement.query_row(params![project, day], |row| {
-        Ok(Used { reports: row.get(0)?, bytes: row.get(1)?, refused: row.get(2)? })
-    });
+    let used = connection.query_row(
+        "SELECT reports, bytes, refused FROM intake_day WHERE project = ?1 AND day = ?2",
+        params![project, day],
+        |row| Ok(Used { reports: row.get(0)?, bytes: row.get(1)?, refused: row.get(2)? }),
+    );
     Ok(used.optional()?.unwrap_or_default())
 }
 
@@ -67,13 +66,12 @@ pub(crate) fn admit(connection: &Connection, project: i64, quota: Quota, day: i6
 
 /// Adds to what a project was sent on a day.
 pub(crate) fn count(connection: &Connection, project: i64, day: i64, more: Used) -> Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO intake_day (project, day, reports, bytes, refused) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (project, day) DO UPDATE SET reports = reports + excluded.reports, \
-             bytes = bytes + excluded.bytes, refused = refused + excluded.refused",
-        )?
-        .execute(params![project, day, more.reports, more.bytes, more.refused])?;
+    connection.execute(
+        "INSERT INTO intake_day (project, day, reports, bytes, refused) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (project, day) DO UPDATE SET reports = intake_day.reports + excluded.reports, \
+             bytes = intake_day.bytes + excluded.bytes, refused = intake_day.refused + excluded.refused",
+        params![project, day, more.reports, more.bytes, more.refused],
+    )?;
     Ok(())
 }
 
@@ -157,36 +155,37 @@ pub(crate) struct First {
 
 /// Makes the first project, its key and a token for people, where there is no project yet.
 pub(crate) fn first(database: &Database) -> Result<Option<First>> {
-    if database.read(|connection| Ok(all(connection)?.is_empty()))? {
-        let failed = |error| crate::database::DatabaseError::Thread(error);
-        let (key, token) = (secret::key().map_err(failed)?, secret::token().map_err(failed)?);
-        return database.write(move |connection| {
-            let project = create(connection, "default", "Default", &key)?;
-            add_token(connection, None, Scope::Admin, &token, "made by the first start")?;
-            Ok(Some(First { project, key, token }))
-        });
-    }
-    Ok(None)
+    let (key, token) =
+        (secret::key().map_err(DatabaseError::Thread)?, secret::token().map_err(DatabaseError::Thread)?);
+    database.write(move |connection| {
+        if !all(connection)?.is_empty() {
+            return Ok(None);
+        }
+        let project = create(connection, "default", "Default", &key)?;
+        add_token(connection, None, Scope::Admin, &token, "made by the first start")?;
+        Ok(Some(First { project, key, token }))
+    })
 }
 
 /// Makes a project with a key for its clients.
 pub(crate) fn create(connection: &Connection, slug: &str, name: &str, key: &str) -> Result<i64> {
-    connection.execute(
-        "INSERT INTO project (slug, name, created) VALUES (?1, ?2, ?3)",
+    let project = connection.query_row(
+        "INSERT INTO project (slug, name, created) VALUES (?1, ?2, ?3) RETURNING id",
         params![slug, name, now()],
+        |row| row.get(0),
     )?;
-    let project = connection.last_insert_rowid();
     add_key(connection, project, key, "clients")?;
     Ok(project)
 }
 
 /// Keeps a further key of a project's clients. It is in every copy of an app, and no secret.
 pub(crate) fn add_key(connection: &Connection, project: i64, key: &str, note: &str) -> Result<i64> {
-    connection.execute(
-        "INSERT INTO token (project, scope, digest, public, note, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    connection.query_row(
+        "INSERT INTO token (project, scope, digest, public, note, created) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         RETURNING id",
         params![project, Scope::Report.as_str(), secret::digest(key.as_bytes()), key, note, now()],
-    )?;
-    Ok(connection.last_insert_rowid())
+        |row| row.get(0),
+    )
 }
 
 /// Keeps the digest of a new token.
@@ -197,11 +196,11 @@ pub(crate) fn add_token(
     token: &str,
     note: &str,
 ) -> Result<i64> {
-    connection.execute(
-        "INSERT INTO token (project, scope, digest, note, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+    connection.query_row(
+        "INSERT INTO token (project, scope, digest, note, created) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id",
         params![project, scope.as_str(), secret::digest(token.as_bytes()), note, now()],
-    )?;
-    Ok(connection.last_insert_rowid())
+        |row| row.get(0),
+    )
 }
 
 /// A key or token as it is listed: what it is is shown once, when it is made, but for the keys of apps.
@@ -217,20 +216,20 @@ pub(crate) struct Token {
 
 /// A project's keys and tokens.
 pub(crate) fn tokens(connection: &Connection, project: i64) -> Result<Vec<Token>> {
-    let mut statement = connection.prepare_cached(
+    connection.query_map(
         "SELECT id, scope, public, note, created, revoked FROM token WHERE project = ?1 ORDER BY id",
-    )?;
-    let rows = statement.query_map([project], |row| {
-        Ok(Token {
-            id: row.get(0)?,
-            scope: row.get(1)?,
-            key: row.get(2)?,
-            note: row.get(3)?,
-            created: row.get(4)?,
-            revoked: row.get(5)?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+        params![project],
+        |row| {
+            Ok(Token {
+                id: row.get(0)?,
+                scope: row.get(1)?,
+                key: row.get(2)?,
+                note: row.get(3)?,
+                created: row.get(4)?,
+                revoked: row.get(5)?,
+            })
+        },
+    )
 }
 
 /// A key or token of a project is good for nothing any more. `false` where there is no such one.
@@ -249,15 +248,13 @@ pub(crate) fn renew(connection: &Connection, token: &str) -> Result<()> {
 
 /// All projects.
 pub(crate) fn all(connection: &Connection) -> Result<Vec<Project>> {
-    let mut statement = connection.prepare_cached(&format!("{PROJECT} ORDER BY name"))?;
-    let rows = statement.query_map([], project)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    connection.query_map(&format!("{PROJECT} ORDER BY name"), params![], project)
 }
 
 const PROJECT: &str = "SELECT id, slug, name, (SELECT public FROM token WHERE token.project = project.id \
     AND scope = 'report' AND revoked IS NULL ORDER BY token.id LIMIT 1), reports_a_day, bytes_a_day, scrubbed FROM project";
 
-fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
+fn project(row: &Row<'_>) -> Result<Project> {
     let quota = Quota { reports: row.get(4)?, bytes: row.get(5)? };
     Ok(Project {
         id: row.get(0)?,
@@ -273,29 +270,35 @@ fn project(row: &Row<'_>) -> rusqlite::Result<Project> {
 pub(crate) fn find(connection: &Connection, name: &str) -> Result<Option<Project>> {
     // A number is written in one way only.
     let number = name.parse().ok().filter(|number: &i64| number.to_string() == name);
-    let mut statement =
-        connection.prepare_cached(&format!("{PROJECT} WHERE slug = ?1 OR id = ?2 ORDER BY name LIMIT 1"))?;
-    Ok(statement.query_row(params![name, number], project).optional()?)
+
+    connection
+        .query_row(
+            &format!("{PROJECT} WHERE slug = ?1 OR id = ?2 ORDER BY name LIMIT 1"),
+            params![name, number],
+            project,
+        )
+        .optional()
 }
 
 /// Whose a key or token is, and what it is good for.
 pub(crate) fn grant(connection: &Connection, token: &str) -> Result<Option<Grant>> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, scope, project FROM token WHERE digest = ?1 AND revoked IS NULL")?;
-    grant_of(
-        statement
-            .query_row([secret::digest(token.as_bytes())], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))),
-    )
+    grant_of(connection.query_row(
+        "SELECT id, scope, project FROM token WHERE digest = ?1 AND revoked IS NULL",
+        params![secret::digest(token.as_bytes())],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    ))
 }
 
 /// The same of a token by its number.
 pub(crate) fn grant_by_id(connection: &Connection, token: i64) -> Result<Option<Grant>> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, scope, project FROM token WHERE id = ?1 AND revoked IS NULL")?;
-    grant_of(statement.query_row([token], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))))
+    grant_of(connection.query_row(
+        "SELECT id, scope, project FROM token WHERE id = ?1 AND revoked IS NULL",
+        params![token],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    ))
 }
 
-fn grant_of(row: rusqlite::Result<(i64, String, Option<i64>)>) -> Result<Option<Grant>> {
+fn grant_of(row: Result<(i64, String, Option<i64>)>) -> Result<Option<Grant>> {
     let found = row.optional()?;
     Ok(found.and_then(|(token, scope, project)| Some(Grant { token, scope: Scope::parse(&scope)?, project })))
 }
@@ -303,24 +306,30 @@ fn grant_of(row: rusqlite::Result<(i64, String, Option<i64>)>) -> Result<Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::database::tests::sources;
     use backtrail_testkit::TempDir;
 
     #[test]
     fn keys_are_good_for_their_project_alone() {
         let directory = TempDir::new("server-projects");
-        let database = Database::open(&directory.join("db")).unwrap();
-        let one = first(&database).unwrap().unwrap();
-        assert_eq!(first(&database).unwrap(), None, "only once");
-        let two = database.write(|connection| create(connection, "two", "Two", "key-of-two")).unwrap();
-        let grant_of = |token: &str| database.read(|connection| grant(connection, token)).unwrap();
-        let key = grant_of(&one.key).unwrap();
-        assert!(key.allows(Scope::Report, one.project) && !key.allows(Scope::Report, two));
-        assert!(!key.allows(Scope::Read, one.project));
-        let admin = grant_of(&one.token).unwrap();
-        assert!(admin.allows(Scope::Read, two) && admin.allows(Scope::Symbols, one.project));
-        assert_eq!(grant_of("nobody's"), None);
-        let stored = std::fs::read(directory.join("db-wal")).unwrap();
-        let holds = |token: &str| stored.windows(token.len()).any(|bytes| bytes == token.as_bytes());
-        assert!(!holds(&one.token), "tokens are never stored");
+        for source in sources(&directory) {
+            let database = Database::open(source).unwrap();
+            let one = first(&database).unwrap().unwrap();
+            assert_eq!(first(&database).unwrap(), None, "only once");
+            let two = database.write(|connection| create(connection, "two", "Two", "key-of-two")).unwrap();
+            let grant_of = |token: &str| database.read(|connection| grant(connection, token)).unwrap();
+            let key = grant_of(&one.key).unwrap();
+            assert!(key.allows(Scope::Report, one.project) && !key.allows(Scope::Report, two));
+            assert!(!key.allows(Scope::Read, one.project));
+            let admin = grant_of(&one.token).unwrap();
+            assert!(admin.allows(Scope::Read, two) && admin.allows(Scope::Symbols, one.project));
+            assert_eq!(grant_of("nobody's"), None);
+            let stored = std::fs::read(directory.join("db-wal")).unwrap_or_default();
+            if !database.is_shared() {
+                assert!(stored.windows(7).any(|bytes| bytes == b"default"));
+            }
+            let holds = |token: &str| stored.windows(token.len()).any(|bytes| bytes == token.as_bytes());
+            assert!(!holds(&one.token), "tokens are never stored");
+        }
     }
 }

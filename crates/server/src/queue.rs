@@ -1,9 +1,8 @@
 //! Reports as rows: how they come in, which of them wait to be worked, and how that ends. A row's state is the queue.
 
-use crate::database::Result;
+use crate::database::{Connection, OptionalExtension as _, Result, params};
 use crate::objects::{self, Object};
 use crate::time::now;
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// A report whose bytes are on disk.
 #[derive(Clone, Debug)]
@@ -52,43 +51,49 @@ pub(crate) struct Added {
 pub(crate) fn add(connection: &Connection, report: &NewReport, window: i64) -> Result<Added> {
     let now = now();
     if !report.is_clients_id {
-        let mut statement = connection.prepare_cached(
+        let known = connection.query_row(
             "SELECT event_id FROM report WHERE project = ?1 AND blob = ?2 AND received > ?3 LIMIT 1",
-        )?;
-        let known = params![report.project, report.object.digest, now - window];
-        if let Some(event_id) = statement.query_row(known, |row| row.get(0)).optional()? {
+            params![report.project, report.object.digest, now - window],
+            |row| row.get(0),
+        );
+        if let Some(event_id) = known.optional()? {
             return Ok(Added { event_id, is_new: false });
         }
     }
-    let mut statement = connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM report WHERE project = ?1 AND event_id = ?2)")?;
-    if statement.query_row(params![report.project, report.event_id], |row| row.get(0))? {
+    let is_known: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM report WHERE project = ?1 AND event_id = ?2)",
+        params![report.project, report.event_id],
+        |row| row.get(0),
+    )?;
+    if is_known {
         return Ok(Added { event_id: report.event_id.clone(), is_new: false });
     }
     objects::need(connection, &report.object)?;
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO report (project, event_id, kind, name, blob, received, stated_release) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
     let NewReport { project, event_id, kind, name, object, release, .. } = report;
-    statement.execute(params![project, event_id, kind, name, object.digest, now, release])?;
-    let id = connection.last_insert_rowid();
+    let id: i64 = connection.query_row(
+        "INSERT INTO report (project, event_id, kind, name, blob, received, stated_release) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+        params![project, event_id, kind, name, object.digest, now, release],
+        |row| row.get(0),
+    )?;
     for (attachment, position) in report.attachments.iter().zip(0_i64..) {
         objects::need(connection, &attachment.object)?;
-        let mut statement = connection.prepare_cached(
-            "INSERT INTO attachment (report, position, name, kind, blob) VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?;
         let NewAttachment { name, kind, object } = attachment;
-        statement.execute(params![id, position, name, kind, object.digest])?;
+        connection.execute(
+            "INSERT INTO attachment (report, position, name, kind, blob) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, position, name, kind, object.digest],
+        )?;
     }
     Ok(Added { event_id: report.event_id.clone(), is_new: true })
 }
 
 /// How many reports wait or are worked at this moment.
 pub(crate) fn waiting(connection: &Connection) -> Result<u64> {
-    let count: i64 = connection
-        .prepare_cached("SELECT count(*) FROM report WHERE state IN ('waiting', 'leased')")?
-        .query_row([], |row| row.get(0))?;
+    let count: i64 = connection.query_row(
+        "SELECT count(*) FROM report WHERE state IN ('waiting', 'leased')",
+        params![],
+        |row| row.get(0),
+    )?;
     Ok(u64::try_from(count).unwrap_or_default())
 }
 
@@ -113,41 +118,40 @@ const MAX_ATTEMPTS: i64 = 3;
 /// alone, so that a report that ends the server takes no others along; what was tried too often is set apart.
 pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result<Vec<Leased>> {
     let now = now();
-    let mut statement = connection.prepare_cached(
+    connection.execute(
         "UPDATE report SET state = 'quarantined', lease_until = NULL, \
          problem = coalesce(problem, 'working it ended the server or took too long') \
          WHERE state IN ('waiting', 'leased') AND attempts > 0 AND attempts >= ?2 \
          AND (lease_until IS NULL OR lease_until < ?1)",
-    )?;
-    statement.execute(params![now, MAX_ATTEMPTS])?;
-    let mut statement = connection.prepare_cached(
-        "UPDATE report SET state = 'leased', lease_until = ?2, attempts = attempts + 1 WHERE id IN \
-         (SELECT id FROM report WHERE state IN ('waiting', 'leased') AND attempts = ?4 \
-          AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until, id LIMIT ?3) \
-         RETURNING id, project, blob, received, attempts, wanted, stated_release",
+        params![now, MAX_ATTEMPTS],
     )?;
     let symbols = last_symbols(connection)?;
     let tried = first_tried(connection, now)?;
     let Some(tried) = tried else { return Ok(Vec::new()) };
     let count = if tried == 0 { i64::try_from(count).unwrap_or(1) } else { 1 };
-    let rows = statement.query_map(params![now, until, count, tried], |row| {
-        Ok(Leased {
-            id: row.get(0)?,
-            project: row.get(1)?,
-            blob: row.get(2)?,
-            received: row.get(3)?,
-            attempts: row.get(4)?,
-            wanted: row.get(5)?,
-            stated_release: row.get(6)?,
-            symbols,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    connection.query_map(
+        "UPDATE report SET state = 'leased', lease_until = ?2, attempts = attempts + 1, worker = ?5 WHERE id IN \
+         (SELECT id FROM report WHERE state IN ('waiting', 'leased') AND attempts = ?4 \
+         AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until NULLS FIRST, id LIMIT ?3) \
+         RETURNING id, project, blob, received, attempts, wanted, stated_release",
+        params![now, until, count, tried, connection.replica()],
+        |row| {
+            Ok(Leased {
+                id: row.get(0)?,
+                project: row.get(1)?,
+                blob: row.get(2)?,
+                received: row.get(3)?,
+                attempts: row.get(4)?,
+                wanted: row.get(5)?,
+                stated_release: row.get(6)?,
+                symbols,
+            })
+        },
+    )
 }
 
 fn last_symbols(connection: &Connection) -> Result<i64> {
-    let mut statement = connection.prepare_cached("SELECT coalesce(max(usable), 0) FROM symbol_file")?;
-    Ok(statement.query_row([], |row| row.get(0))?)
+    connection.query_row("SELECT coalesce(max(usable), 0) FROM symbol_file", params![], |row| row.get(0))
 }
 
 /// Has a report worked once more, where symbols of an image that it still misses came while it was worked: nothing said then
@@ -160,14 +164,14 @@ pub(crate) fn want_again<'i>(
     if last_symbols(connection)? == report.symbols {
         return Ok(());
     }
-    let mut statement = connection.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND usable > ?3)",
-    )?;
     for image_id in missing {
-        if statement.query_row(params![report.project, image_id, report.symbols], |row| row.get(0))? {
-            connection
-                .prepare_cached("UPDATE report SET wanted = wanted + 1 WHERE id = ?1")?
-                .execute([report.id])?;
+        let is_there: bool = connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND usable > ?3)",
+            params![report.project, image_id, report.symbols],
+            |row| row.get(0),
+        )?;
+        if is_there {
+            connection.execute("UPDATE report SET wanted = wanted + 1 WHERE id = ?1", params![report.id])?;
             break;
         }
     }
@@ -176,18 +180,21 @@ pub(crate) fn want_again<'i>(
 
 /// How often the next report was tried; `None` where none waits.
 fn first_tried(connection: &Connection, now: i64) -> Result<Option<i64>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT attempts FROM report WHERE state IN ('waiting', 'leased') \
-         AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until, id LIMIT 1",
-    )?;
-    Ok(statement.query_row([now], |row| row.get(0)).optional()?)
+    let sql = "SELECT attempts FROM report WHERE state IN ('waiting', 'leased') \
+        AND (lease_until IS NULL OR lease_until < ?1) ORDER BY lease_until NULLS FIRST, id LIMIT 1";
+    connection.query_row(sql, params![now], |row| row.get(0)).optional()
 }
 
-/// A start: whoever had reports before has them no more.
-pub(crate) fn release(connection: &Connection) -> Result<()> {
-    connection
-        .execute("UPDATE report SET state = 'waiting', lease_until = NULL WHERE state = 'leased'", [])?;
-    Ok(())
+/// Servers that are not there any more have no reports and make no tables: a start, and whenever another replica may have ended. Says
+/// how much there is to take.
+pub(crate) fn release(connection: &Connection) -> Result<usize> {
+    let is_gone = connection.is_gone("worker");
+    let sql = format!(
+        "UPDATE report SET state = 'waiting', lease_until = NULL WHERE state = 'leased' AND {is_gone}"
+    );
+    let reports = connection.execute(&sql, params![])?;
+    let sql = format!("UPDATE symbol_conversion SET worker = NULL WHERE worker IS NOT NULL AND {is_gone}");
+    Ok(reports + connection.execute(&sql, params![])?)
 }
 
 /// Ends the work on a report: with that state, or waiting again where there is a newer reason to work it. `false` where somebody
@@ -198,46 +205,43 @@ pub(crate) fn end(
     state: &str,
     problem: Option<&str>,
 ) -> Result<bool> {
-    let mut statement = connection.prepare_cached(
+    Ok(connection.execute(
         "UPDATE report SET state = CASE WHEN wanted = ?3 THEN ?4 ELSE 'waiting' END, lease_until = NULL, \
          attempts = 0, problem = ?5 WHERE id = ?1 AND state = 'leased' AND attempts = ?2",
-    )?;
-    Ok(statement.execute(params![report.id, report.attempts, report.wanted, state, problem])? == 1)
+        params![report.id, report.attempts, report.wanted, state, problem],
+    )? == 1)
 }
 
 /// The work on a report failed: it is tried later, or set apart after the last attempt.
 pub(crate) fn fail(connection: &Connection, report: &Leased, problem: &str, again_at: i64) -> Result<()> {
     let is_last = report.attempts >= MAX_ATTEMPTS;
     let (state, until) = if is_last { ("quarantined", None) } else { ("waiting", Some(again_at)) };
-    let mut statement = connection.prepare_cached(
+    connection.execute(
         "UPDATE report SET state = ?3, lease_until = ?4, problem = ?5 \
          WHERE id = ?1 AND state = 'leased' AND attempts = ?2",
+        params![report.id, report.attempts, state, until, problem],
     )?;
-    statement.execute(params![report.id, report.attempts, state, until, problem])?;
     Ok(())
 }
 
 /// How many reports miss an image.
 pub(crate) fn waiting_for(connection: &Connection, project: i64, image_id: &str) -> Result<usize> {
     let sql = "SELECT count(*) FROM missing WHERE project = ?1 AND image_id = ?2";
-    let count: i64 =
-        connection.prepare_cached(sql)?.query_row(params![project, image_id], |row| row.get(0))?;
+    let count: i64 = connection.query_row(sql, params![project, image_id], |row| row.get(0))?;
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
 /// Symbols of these images came: reports that missed one are worked again. Returns how many.
 pub(crate) fn work_again(connection: &Connection, project: i64, image_ids: &[String]) -> Result<usize> {
     // A worker that has one of them at this moment began before the symbols came: `wanted` tells it that it is not the last.
-    let mut statement = connection.prepare_cached(
-        "UPDATE report SET wanted = wanted + 1, \
-         attempts = CASE state WHEN 'leased' THEN attempts ELSE 0 END, \
-         state = CASE state WHEN 'leased' THEN 'leased' ELSE 'waiting' END, \
-         lease_until = CASE state WHEN 'leased' THEN lease_until ELSE NULL END \
-         WHERE project = ?1 AND id IN (SELECT report FROM missing WHERE project = ?1 AND image_id = ?2)",
-    )?;
+    let sql = "UPDATE report SET wanted = wanted + 1, \
+        attempts = CASE state WHEN 'leased' THEN attempts ELSE 0 END, \
+        state = CASE state WHEN 'leased' THEN 'leased' ELSE 'waiting' END, \
+        lease_until = CASE state WHEN 'leased' THEN lease_until ELSE NULL END \
+        WHERE project = ?1 AND id IN (SELECT report FROM missing WHERE project = ?1 AND image_id = ?2)";
     let mut count = 0;
     for image_id in image_ids {
-        count += statement.execute(params![project, image_id])?;
+        count += connection.execute(sql, params![project, image_id])?;
     }
     Ok(count)
 }
@@ -246,6 +250,7 @@ pub(crate) fn work_again(connection: &Connection, project: i64, image_ids: &[Str
 mod tests {
     use super::*;
     use crate::database::Database;
+    use crate::database::tests::sources;
     use crate::projects;
     use backtrail_testkit::TempDir;
 
@@ -262,16 +267,18 @@ mod tests {
         }
     }
 
-    fn with_database(test: impl FnOnce(&Connection) + Send + 'static) {
+    fn with_database(test: impl Fn(&Connection) + Copy + Send + 'static) {
         let directory = TempDir::new("server-queue");
-        let database = Database::open(&directory.join("db")).unwrap();
-        projects::first(&database).unwrap();
-        database
-            .write(move |connection| {
-                test(connection);
-                Ok(())
-            })
-            .unwrap();
+        for source in sources(&directory) {
+            let database = Database::open(source).unwrap();
+            projects::first(&database).unwrap();
+            database
+                .write(move |connection| {
+                    test(connection);
+                    Ok(())
+                })
+                .unwrap();
+        }
     }
 
     #[test]
@@ -283,10 +290,10 @@ mod tests {
             assert!(add(&report("b", true, "x")).is_new, "the client says that it is another");
             let again = add(&report("c", false, "x"));
             assert!(!again.is_new && again.event_id != "c", "the content tells");
-            connection.execute("UPDATE report SET received = 0", []).unwrap();
+            connection.execute("UPDATE report SET received = 0", params![]).unwrap();
             assert!(add(&report("c", false, "x")).is_new, "much later it is another");
             let refs: i64 = connection
-                .query_row("SELECT refs FROM blob WHERE digest = 'x'", [], |row| row.get(0))
+                .query_row("SELECT refs FROM blob WHERE digest = 'x'", params![], |row| row.get(0))
                 .unwrap();
             assert_eq!((refs, waiting(connection).unwrap()), (3, 3));
         });
@@ -304,7 +311,7 @@ mod tests {
             }
             assert!(lease(connection, 10, now() + 60_000).unwrap().is_empty());
             let state: String =
-                connection.query_row("SELECT state FROM report", [], |row| row.get(0)).unwrap();
+                connection.query_row("SELECT state FROM report", params![], |row| row.get(0)).unwrap();
             assert_eq!(state, "quarantined");
         });
     }
@@ -329,7 +336,7 @@ mod tests {
             let leased = lease();
             let sql = "INSERT INTO symbol_file (project, image_id, kind, name, blob, uploaded, usable) \
                        VALUES (1, 'id', 'debug file', 'Demo', 'x', 0, 1)";
-            connection.execute(sql, []).unwrap();
+            connection.execute(sql, params![]).unwrap();
             assert_eq!(work_again(connection, 1, &["id".to_owned()]).unwrap(), 0, "nobody knows yet");
             want_again(connection, &leased, ["other", "id"].into_iter()).unwrap();
             assert!(end(connection, &leased, "done", None).unwrap());
@@ -347,7 +354,7 @@ mod tests {
         with_database(|connection| {
             add(connection, &report("a", true, "x"), 0).unwrap();
             let sql = "INSERT INTO missing (project, image_id, report, name) VALUES (1, 'id', 1, 'Demo')";
-            connection.execute(sql, []).unwrap();
+            connection.execute(sql, params![]).unwrap();
             let leased = lease(connection, 1, now() + 60_000).unwrap().remove(0);
             assert_eq!(work_again(connection, 1, &["id".to_owned()]).unwrap(), 1);
             assert_eq!(work_again(connection, 2, &["id".to_owned()]).unwrap(), 0, "another project's");

@@ -1,13 +1,10 @@
 //! Old reports lose their bytes. Their rows, and whatever was counted, stay.
 
-use crate::database::Result;
+use crate::database::{Connection, OptionalExtension as _, Result, params};
 use crate::objects::{self, Objects};
 use crate::state::State;
 use crate::time::now;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::HashSet;
-use std::fs;
-use std::io;
 use std::time::Duration;
 
 /// The first and the last reports of an issue that keep their bytes, of each so many.
@@ -45,7 +42,7 @@ pub(crate) fn run(app: &State, keep: Keep, stopped: impl Fn() -> bool) -> Result
 fn kept(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(sum(size), 0) FROM blob WHERE refs > 0 \
                AND digest NOT IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table)";
-    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+    connection.query_row(sql, params![], |row| row.get(0))
 }
 
 /// Removes what was received before that, the oldest first, until so many bytes are gone.
@@ -76,19 +73,16 @@ struct Dropped {
 
 /// Takes some reports' bytes from them, of those that were received between two times.
 fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> {
-    let reports: Vec<(i64, i64)> = {
-        let mut statement = connection.prepare_cached(
-            "SELECT id, received FROM report WHERE dropped IS NULL AND received >= ?4 AND received < ?1 \
-             AND state NOT IN ('waiting', 'leased') AND (issue IS NULL OR ( \
-             ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
-             WHERE other.issue = report.issue AND other.id < report.id LIMIT ?3)) AND \
-             ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
-             WHERE other.issue = report.issue AND other.id > report.id LIMIT ?3)))) ORDER BY received LIMIT ?2",
-        )?;
-        let rows = statement
-            .query_map(params![until, TOGETHER, OF_AN_ISSUE, from], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect::<rusqlite::Result<_>>()?
-    };
+    let reports: Vec<(i64, i64)> = connection.query_map(
+        "SELECT id, received FROM report WHERE dropped IS NULL AND received >= ?4 AND received < ?1 \
+         AND state NOT IN ('waiting', 'leased') AND (issue IS NULL OR ( \
+         ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
+         WHERE other.issue = report.issue AND other.id < report.id LIMIT ?3) AS earlier) AND \
+         ?3 <= (SELECT count(*) FROM (SELECT 1 FROM report AS other \
+         WHERE other.issue = report.issue AND other.id > report.id LIMIT ?3) AS later))) ORDER BY received LIMIT ?2",
+        params![until, TOGETHER, OF_AN_ISSUE, from],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     let mut digests = HashSet::new();
     for (id, _) in &reports {
         drop_one(connection, *id, &mut digests)?;
@@ -98,29 +92,29 @@ fn drop_some(connection: &Connection, from: i64, until: i64) -> Result<Dropped> 
 
 /// Takes a report's bytes from it, and what came along with it. Adds the files that may be needed no more.
 pub(crate) fn drop_one(connection: &Connection, id: i64, digests: &mut HashSet<String>) -> Result<()> {
-    let files: Vec<String> = {
-        let mut statement = connection.prepare_cached(
-            "SELECT blob FROM report WHERE id = ?1 UNION ALL SELECT blob FROM attachment WHERE report = ?1",
-        )?;
-        statement.query_map([id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-    };
+    let files: Vec<String> = connection.query_map(
+        "SELECT blob FROM report WHERE id = ?1 UNION ALL SELECT blob FROM attachment WHERE report = ?1",
+        params![id],
+        |row| row.get(0),
+    )?;
     for digest in files {
         objects::need_no_more(connection, &digest)?;
         digests.insert(digest);
     }
-    connection.prepare_cached("DELETE FROM attachment WHERE report = ?1")?.execute([id])?;
+    connection.execute("DELETE FROM attachment WHERE report = ?1", params![id])?;
     // Nothing of it is left that symbols could name.
-    connection.prepare_cached("DELETE FROM missing WHERE report = ?1")?.execute([id])?;
-    connection.prepare_cached("UPDATE report SET dropped = ?2 WHERE id = ?1")?.execute(params![id, now()])?;
+    connection.execute("DELETE FROM missing WHERE report = ?1", params![id])?;
+    connection.execute("UPDATE report SET dropped = ?2 WHERE id = ?1", params![id, now()])?;
     Ok(())
 }
 
 /// Removes files that no row needs, and says how many bytes they had. What this does not come to, a start after a crash does.
 pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<i64> {
-    let mut statement = connection.prepare_cached("SELECT size FROM blob WHERE digest = ?1")?;
     let mut gone = 0_i64;
     for digest in digests {
-        let size: i64 = statement.query_row([digest], |row| row.get(0))?;
+        let size: i64 =
+            connection
+                .query_row("SELECT size FROM blob WHERE digest = ?1", params![digest], |row| row.get(0))?;
         if remove_unneeded(connection, objects, digest)? {
             gone = gone.saturating_add(size);
         }
@@ -130,16 +124,14 @@ pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashS
 
 /// Removes a file of the directory that no row needs; part of the thread that writes, so that nobody begins to need it meanwhile.
 pub(crate) fn remove_unneeded(connection: &Connection, objects: &Objects, digest: &str) -> Result<bool> {
-    let mut statement = connection.prepare_cached("SELECT refs FROM blob WHERE digest = ?1")?;
-    let refs: Option<i64> = statement.query_row([digest], |row| row.get(0)).optional()?;
+    let refs: Option<i64> = connection
+        .query_row("SELECT refs FROM blob WHERE digest = ?1", params![digest], |row| row.get(0))
+        .optional()?;
     if refs.unwrap_or_default() > 0 {
         return Ok(false);
     }
-    match fs::remove_file(objects.path(digest)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
-        }
-        _ => {}
+    if let Err(error) = objects.remove(digest) {
+        crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
     }
     Ok(true)
 }

@@ -4,7 +4,7 @@ use crate::admin;
 use crate::api;
 use crate::chunks;
 use crate::config::Config;
-use crate::database::Database;
+use crate::database::{Connection, Database, Source, is_current};
 use crate::deletion;
 use crate::error::ServerError;
 use crate::http;
@@ -14,6 +14,7 @@ use crate::objects::{self, Objects};
 use crate::pages;
 use crate::projects;
 use crate::queue;
+use crate::replicas;
 use crate::retention::{self, Keep};
 use crate::secret;
 use crate::state::{App, State};
@@ -79,15 +80,15 @@ impl Server {
             let data = data.display().to_string();
             move |error| ServerError::files(format!("{data}: {what}"), error)
         };
-        let database = Database::open(&data.join(DATABASE))?;
-        let objects =
-            Objects::open(&data.join("objects")).map_err(files("cannot make the directory of files"))?;
+        let database = Database::open(Source::of(&config)?)?;
+        let directory = config.objects_directory();
+        let objects = Objects::open(&directory).map_err(|error| {
+            ServerError::files(format!("{}: cannot make the directory of files", directory.display()), error)
+        })?;
         let running = data.join("running");
         if running.exists() {
             // The last server was killed; requests that it did not answer may have left files.
-            objects
-                .sweep(&database.read(objects::digests)?)
-                .map_err(files("cannot remove what a crash left"))?;
+            objects.sweep(&database)?;
         }
         File::create(&running).map_err(files("cannot write"))?;
         let symbols = SymbolFiles::open(&data.join("symbols"))
@@ -118,6 +119,9 @@ impl Server {
         workers
             .push(webhooks::start(&app, url(&app.config, address)).map_err(files("cannot start threads"))?);
         workers.push(tables::start(&app).map_err(files("cannot start threads"))?);
+        if app.database.is_shared() {
+            workers.push(replicas::start(&app).map_err(files("cannot start threads"))?);
+        }
         let limits = app.config.limits.clone();
         let keep = Keep { age: app.config.keep, bytes: app.config.keep_bytes };
         if keep.age.is_some() || keep.bytes.is_some() {
@@ -186,6 +190,11 @@ impl Server {
         for worker in workers {
             let _ = worker.join();
         }
+        let left_files = &app.left_files;
+        if app.database.is_shared() && left_files.load(Ordering::Relaxed) {
+            // Others cannot know that these are nobody's.
+            left_files.store(app.objects.sweep(&app.database).is_err(), Ordering::Relaxed);
+        }
         app.database.close();
         // What could not be kept may have left files: the next start looks for them.
         if !app.left_files.load(Ordering::Relaxed) {
@@ -193,9 +202,6 @@ impl Server {
         }
     }
 }
-
-/// The database's file.
-pub(crate) const DATABASE: &str = "backtrail.sqlite";
 
 /// What `serve --check` found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -211,16 +217,18 @@ pub struct Checked {
 ///
 /// # Errors
 /// Where there is no database that can be read.
-pub fn check(data: &Path) -> Result<Checked, ServerError> {
-    let path = data.join(DATABASE);
-    fs::metadata(&path).map_err(|error| ServerError::files(path.display().to_string(), error))?;
-    let (schema, sound) = Database::check(&path)?;
-    let objects = Objects::at(&data.join("objects"));
+pub fn check(config: &Config) -> Result<Checked, ServerError> {
+    let database = Database::open_to_read(Source::of(config)?)?;
+    let (schema, sound) = database.check()?;
+    let objects = Objects::at(&config.objects_directory());
     let mut problems = Vec::new();
     if sound != "ok" {
         problems.push(format!("the database is broken: {sound}"));
     }
-    let database = Database::open_to_read(&path);
+    if !database.read(is_current)? {
+        problems.push("the database is of an earlier program: start a server on it once".to_owned());
+        return Ok(Checked { schema, problems });
+    }
     problems.extend(database.read(issues::faults)?);
     let needed = database.read(objects::digests)?;
     for digest in &needed {
@@ -228,14 +236,17 @@ pub fn check(data: &Path) -> Result<Checked, ServerError> {
             problems.push(format!("the file {digest} is missing"));
         }
     }
-    if is_at_rest(data) {
-        let failed = |error| ServerError::files(data.display().to_string(), error);
+    if is_at_rest(&config.data) && database.read(Connection::is_unused)? {
+        let failed = |error| ServerError::files(config.data.display().to_string(), error);
         let more = objects.others(&needed).map_err(failed)?.len();
         if more > 0 {
             problems.push(format!("{more} files that nothing needs"));
         }
-        let linked = database.read(symbols::files)?;
-        problems.extend(SymbolFiles::faults(&data.join("symbols"), &linked).map_err(failed)?);
+        // Those of a replica follow some seconds later, and at its next start.
+        if !database.is_shared() {
+            let linked = database.read(symbols::files)?;
+            problems.extend(SymbolFiles::faults(&config.data.join("symbols"), &linked).map_err(failed)?);
+        }
     }
     Ok(Checked { schema, problems })
 }
@@ -247,16 +258,16 @@ fn is_at_rest(data: &Path) -> bool {
 }
 
 /// Makes a token to log in with in the place of all earlier ones, and returns it. Who was logged in is so no more. Not beside a
-/// server that runs.
+/// server that runs in the same directory.
 ///
 /// # Errors
 /// Where there is no database, or a server uses it.
-pub fn renew_token(data: &Path) -> Result<String, ServerError> {
-    let path = data.join(DATABASE);
-    fs::metadata(&path).map_err(|error| ServerError::files(path.display().to_string(), error))?;
-    let _lock = lock(data)?;
+pub fn renew_token(config: &Config) -> Result<String, ServerError> {
+    let source = Source::of(config)?;
+    source.is_there()?;
+    let _lock = lock(&config.data)?;
     let token = secret::token().map_err(|error| ServerError::files("no random numbers", error))?;
-    let database = Database::open(&path)?;
+    let database = Database::open(source)?;
     let renewed = token.clone();
     database.write(move |connection| projects::renew(connection, &renewed))?;
     database.close();

@@ -1,11 +1,10 @@
 //! People who logged in: a cookie that only this server knows, and forms that only its pages send.
 
-use crate::database::{DatabaseError, Result};
+use crate::database::{Connection, DatabaseError, OptionalExtension as _, Result, params};
 use crate::projects::{self, Grant};
 use crate::secret;
 use crate::time::{DAY, now};
 use axum::http::{HeaderMap, header};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// The cookie's name.
 const COOKIE: &str = "backtrail";
@@ -25,7 +24,7 @@ pub(crate) struct Session {
 /// Begins a session, and returns the cookie for it.
 pub(crate) fn begin(connection: &Connection, token: i64, is_secure: bool) -> Result<String> {
     let secret = secret::token().map_err(DatabaseError::Thread)?;
-    connection.execute("DELETE FROM session WHERE expires < ?1", [now()])?;
+    connection.execute("DELETE FROM session WHERE expires < ?1", params![now()])?;
     connection.execute(
         "INSERT INTO session (digest, token, expires) VALUES (?1, ?2, ?3)",
         params![secret::digest(secret.as_bytes()), token, now() + LONGEST],
@@ -36,8 +35,10 @@ pub(crate) fn begin(connection: &Connection, token: i64, is_secure: bool) -> Res
 
 /// Ends a session.
 pub(crate) fn end(connection: &Connection, session: &Session) -> Result<()> {
-    connection
-        .execute("DELETE FROM session WHERE digest = ?1", [secret::digest(session.secret.as_bytes())])?;
+    connection.execute(
+        "DELETE FROM session WHERE digest = ?1",
+        params![secret::digest(session.secret.as_bytes())],
+    )?;
     Ok(())
 }
 
@@ -52,10 +53,13 @@ pub(crate) fn of(connection: &Connection, headers: &HeaderMap) -> Result<Option<
     let mut pairs =
         cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let Some((_, secret)) = pairs.find(|(name, _)| *name == COOKIE) else { return Ok(None) };
-    let mut statement =
-        connection.prepare_cached("SELECT token FROM session WHERE digest = ?1 AND expires > ?2")?;
-    let known = params![secret::digest(secret.as_bytes()), now()];
-    let token: Option<i64> = statement.query_row(known, |row| row.get(0)).optional()?;
+
+    let token = connection.query_row(
+        "SELECT token FROM session WHERE digest = ?1 AND expires > ?2",
+        params![secret::digest(secret.as_bytes()), now()],
+        |row| row.get(0),
+    );
+    let token: Option<i64> = token.optional()?;
     let Some(token) = token else { return Ok(None) };
     let grant = projects::grant_by_id(connection, token)?;
     let form_key = secret::digest(format!("form {secret}").as_bytes());

@@ -1,12 +1,11 @@
 //! What all requests and workers share.
 
 use crate::config::Config;
-use crate::database::{Database, Result};
+use crate::database::{Connection, Database, Result};
 use crate::objects::Objects;
 use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
-use rusqlite::Connection;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -29,6 +28,8 @@ pub(crate) struct State {
     pub(crate) scrubbers: Scrubbers,
     /// Whether something could not be kept, so that there may be files without a row.
     pub(crate) left_files: AtomicBool,
+    /// The last symbols of whichever replica that are linked here.
+    pub(crate) followed: AtomicI64,
 }
 
 /// The state as handlers get it.
@@ -52,6 +53,7 @@ impl State {
             counters,
             scrubbers,
             left_files: AtomicBool::new(false),
+            followed: AtomicI64::new(0),
         }
     }
 }

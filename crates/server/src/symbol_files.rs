@@ -3,6 +3,7 @@
 //! A project's files are below `symbols/PROJECT/`. What they are is found out by their headers, so that names do not matter.
 
 use backtrail::{NoProgress, SymbolOptions, Symbols};
+use backtrail_store::NewFile;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -16,13 +17,16 @@ const UPLOADS: &str = "uploads";
 pub(crate) struct SymbolFiles {
     directory: PathBuf,
     opened: Mutex<HashMap<i64, Arc<Symbols>>>,
+    /// What [`Self::restore`] linked last.
+    restored: Mutex<Vec<(i64, String)>>,
 }
 
 impl SymbolFiles {
     /// Uses a directory, and makes it.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        let files = Self { directory: directory.to_owned(), opened: Mutex::default() };
+        let files =
+            Self { directory: directory.to_owned(), opened: Mutex::default(), restored: Mutex::default() };
         // What an earlier server did not come to the end of.
         match fs::remove_dir_all(files.uploads()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -36,7 +40,13 @@ impl SymbolFiles {
         self.directory.join(UPLOADS)
     }
 
-    /// A start: each project has the uploads that the database says, and no others. What people put there stays.
+    /// Whether each project has exactly these uploads since [`Self::restore`].
+    pub(crate) fn are(&self, files: &[(i64, String)]) -> bool {
+        *self.restored.lock().unwrap_or_else(PoisonError::into_inner) == files
+    }
+
+    /// Each project has the uploads that the database says, and no others: a start, and whenever another replica has changed them. What
+    /// people put there stays.
     pub(crate) fn restore(&self, files: &[(i64, String)], path: impl Fn(&str) -> PathBuf) -> io::Result<()> {
         let known: HashSet<PathBuf> =
             files.iter().map(|(project, digest)| self.directory(*project).join(digest)).collect();
@@ -57,6 +67,8 @@ impl SymbolFiles {
         for (project, digest) in files {
             self.add(*project, digest, &path(digest))?;
         }
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        files.clone_into(&mut self.restored.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
 
@@ -89,8 +101,15 @@ impl SymbolFiles {
     pub(crate) fn add(&self, project: i64, digest: &str, object: &Path) -> io::Result<()> {
         let directory = self.directory(project);
         fs::create_dir_all(&directory)?;
-        match fs::hard_link(object, directory.join(digest)) {
+        let place = directory.join(digest);
+        match fs::hard_link(object, &place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Files that servers share are on another file system.
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                let mut copy = NewFile::create(&place)?;
+                io::copy(&mut fs::File::open(object)?, &mut copy)?;
+                copy.finish()?;
+            }
             Err(error) => return Err(error),
             Ok(()) => fs::File::open(&directory)?.sync_all()?,
         }

@@ -2,7 +2,7 @@
 
 use crate::admin;
 use crate::api::of_project;
-use crate::database::{DatabaseError, Result};
+use crate::database::{Connection, DatabaseError, Result, params};
 use crate::http::{self, Refused, blocking};
 use crate::objects;
 use crate::retention;
@@ -14,7 +14,6 @@ use axum::extract::{Path, Query, RawQuery, State as Shared};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::{delete, get};
-use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -47,26 +46,27 @@ pub(crate) struct Row {
 
 /// A project's files, the latest first.
 pub(crate) fn rows(connection: &Connection, project: i64, count: i64, offset: i64) -> Result<Vec<Row>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT image_id, arch, kind, name, symbol_file.blob, size, lacks, uploaded, state, problem FROM symbol_file \
-         JOIN blob ON digest = symbol_file.blob JOIN symbol_conversion ON symbol_conversion.blob = digest \
-         WHERE project = ?1 ORDER BY symbol_file.id DESC LIMIT ?2 OFFSET ?3",
-    )?;
-    let rows = statement.query_map(params![project, count, offset], |row| {
-        Ok(Row {
-            id: row.get(0)?,
-            arch: row.get(1)?,
-            kind: row.get(2)?,
-            name: row.get(3)?,
-            digest: row.get(4)?,
-            size: row.get(5)?,
-            lacks: row.get(6)?,
-            uploaded: row.get(7)?,
-            table: row.get(8)?,
-            problem: row.get(9)?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    connection.query_map(
+        "SELECT image_id, arch, kind, name, symbol_file.blob, size, lacks, uploaded, state, \
+         problem FROM symbol_file JOIN blob ON digest = symbol_file.blob JOIN symbol_conversion \
+         ON symbol_conversion.blob = digest WHERE project = ?1 ORDER BY symbol_file.id DESC LIMIT \
+         ?2 OFFSET ?3",
+        params![project, count, offset],
+        |row| {
+            Ok(Row {
+                id: row.get(0)?,
+                arch: row.get(1)?,
+                kind: row.get(2)?,
+                name: row.get(3)?,
+                digest: row.get(4)?,
+                size: row.get(5)?,
+                lacks: row.get(6)?,
+                uploaded: row.get(7)?,
+                table: row.get(8)?,
+                problem: row.get(9)?,
+            })
+        },
+    )
 }
 
 #[derive(Deserialize)]
@@ -145,8 +145,7 @@ struct Gone {
 
 fn take(connection: &Connection, project: i64, digest: &str) -> Result<Gone> {
     let taken = connection
-        .prepare_cached("DELETE FROM symbol_file WHERE project = ?1 AND blob = ?2")?
-        .execute(params![project, digest])?;
+        .execute("DELETE FROM symbol_file WHERE project = ?1 AND blob = ?2", params![project, digest])?;
     let mut gone = Gone { was_there: taken > 0, links: BTreeSet::new(), files: Vec::new() };
     if taken == 0 {
         return Ok(gone);
@@ -156,15 +155,13 @@ fn take(connection: &Connection, project: i64, digest: &str) -> Result<Gone> {
     }
     gone.links.extend(tables::linked(connection, digest)?);
     // What the project has by another file, too, stays.
-    let mut statement = connection.prepare_cached(
-        "SELECT blob FROM symbol_file WHERE project = ?1 UNION SELECT symbol_table.blob FROM symbol_file \
-         JOIN symbol_table ON source = symbol_file.blob WHERE project = ?1",
-    )?;
-    for still in statement.query_map([project], |row| row.get::<_, String>(0))? {
-        gone.links.remove(&still?);
+    let sql = "SELECT blob FROM symbol_file WHERE project = ?1 UNION SELECT symbol_table.blob FROM symbol_file \
+        JOIN symbol_table ON source = symbol_file.blob WHERE project = ?1";
+    for still in connection.query_map(sql, params![project], |row| row.get::<_, String>(0))? {
+        gone.links.remove(&still);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE blob = ?1)";
-    if !connection.prepare_cached(sql)?.query_row([digest], |row| row.get::<_, bool>(0))? {
+    if !connection.query_row(sql, params![digest], |row| row.get::<_, bool>(0))? {
         gone.files = tables::remove(connection, digest)?;
         gone.files.push(digest.to_owned());
     }

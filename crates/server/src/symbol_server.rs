@@ -1,6 +1,7 @@
 //! Symbols go out: files, in the ways that debuginfod's, Breakpad's and Microsoft's clients ask for them, and names of addresses, in
 //! Mozilla's.
 
+use crate::database::{OptionalExtension as _, Row, params};
 use crate::http::{self, Refused, blocking};
 use crate::projects::Project;
 use crate::state::{App, State};
@@ -14,7 +15,6 @@ use axum::routing::{get, post};
 use backtrail::{
     Arch, Avma, ConvertSettings, Frame, FrameAddress, Image, ImageId, Process, TableFormat, Thread,
 };
-use rusqlite::{OptionalExtension as _, Row, params};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::fs::{self, File};
@@ -96,7 +96,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn of(row: &Row<'_>) -> crate::database::Result<Self> {
         Ok(Self { digest: row.get(0)?, image_id: row.get(1)?, arch: row.get(2)?, kind: row.get(3)? })
     }
 
@@ -112,8 +112,8 @@ impl Found {
                 "SELECT blob, image_id, arch, kind FROM symbol_file WHERE project = ?1 AND {condition} \
                  ORDER BY id DESC LIMIT 1"
             );
-            let mut statement = connection.prepare_cached(&sql)?;
-            Ok(statement.query_row(params![project.id, id], Self::of).optional()?)
+
+            connection.query_row(&sql, params![project.id, id], Self::of).optional()
         })?)
     }
 

@@ -1,6 +1,6 @@
 //! Symbols come in: uploads.
 
-use crate::database::{DatabaseError, Result as Kept};
+use crate::database::{Connection, DatabaseError, Result as Kept, params};
 use crate::http::{self, Refused, blocking};
 use crate::objects::{self, Object, Objects};
 use crate::projects::{self, Project, Scope};
@@ -20,7 +20,6 @@ use backtrail::ImageId;
 use backtrail_store::{Entry, Index, Location, NewFile, NoProgress, ScanOptions};
 use futures_util::{Stream, StreamExt as _};
 use multer::bytes::Bytes;
-use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -344,27 +343,26 @@ impl Adding<'_> {
     fn add(&self, object: &Object, slice: &Slice, sha1: Option<&str>) -> Kept<Value> {
         let Self { connection, project, .. } = *self;
         let Slice { id, arch, kind, name, lacks } = slice;
-        let known = connection
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND blob = ?3)",
-            )?
-            .query_row(params![project, id, object.digest], |row| row.get::<_, bool>(0))?;
+        let known = connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND image_id = ?2 AND blob = ?3)",
+            params![project, id, object.digest],
+            |row| row.get::<_, bool>(0),
+        )?;
         if !known {
             objects::need(connection, object)?;
         }
         let is_used = tables::want(connection, &object.digest, self.are_made)?;
         if !known {
-            connection
-                .prepare_cached(
-                    "INSERT INTO symbol_file (project, image_id, debug_id, arch, kind, name, blob, lacks, uploaded, usable) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
-                     CASE WHEN ?10 THEN (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) END)",
-                )?
-                .execute(params![project, id, debug_id(id), arch, kind, name, object.digest, lacks, now(), is_used])?;
+            connection.execute(
+                "INSERT INTO symbol_file (project, image_id, debug_id, arch, kind, name, blob, lacks, uploaded, usable) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
+                 CASE WHEN ?10 = 1 THEN (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) END)",
+                params![project, id, debug_id(id), arch, kind, name, object.digest, lacks, now(), is_used],
+            )?;
         }
         if let Some(sha1) = sha1 {
             let sql = "UPDATE symbol_file SET sha1 = ?4 WHERE project = ?1 AND image_id = ?2 AND blob = ?3";
-            connection.prepare_cached(sql)?.execute(params![project, id, object.digest, sha1])?;
+            connection.execute(sql, params![project, id, object.digest, sha1])?;
         }
         if is_used {
             for link in tables::linked(connection, &object.digest)? {
@@ -402,12 +400,13 @@ async fn missing(
             return Err(expected());
         }
         let missing = app.database.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND blob = ?2)",
-            )?;
             let mut missing = Vec::new();
             for digest in asked.sha256 {
-                if !statement.query_row(params![project.id, digest], |row| row.get::<_, bool>(0))? {
+                if !connection.query_row(
+                    "SELECT EXISTS (SELECT 1 FROM symbol_file WHERE project = ?1 AND blob = ?2)",
+                    params![project.id, digest],
+                    |row| row.get::<_, bool>(0),
+                )? {
                     missing.push(digest);
                 }
             }
@@ -435,10 +434,11 @@ fn debug_id(text: &str) -> Option<String> {
 
 /// The files that projects' symbols are found in, for a start: uploads and their tables.
 pub(crate) fn files(connection: &Connection) -> Kept<Vec<(i64, String)>> {
-    let mut statement = connection.prepare(
-        "SELECT project, blob FROM symbol_file WHERE usable IS NOT NULL UNION SELECT project, symbol_table.blob \
-         FROM symbol_file JOIN symbol_table ON source = symbol_file.blob WHERE usable IS NOT NULL",
-    )?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    connection.query_map(
+        "SELECT project, blob FROM symbol_file WHERE usable IS NOT NULL UNION SELECT project, \
+         symbol_table.blob FROM symbol_file JOIN symbol_table ON source = symbol_file.blob WHERE \
+         usable IS NOT NULL",
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
 }

@@ -6,7 +6,7 @@
 mod child;
 mod process;
 
-use crate::database::Result;
+use crate::database::{Connection, DatabaseError, OptionalExtension as _, Result, Row, params};
 use crate::http::eprint_problem;
 use crate::objects::{self, Object};
 use crate::queue;
@@ -17,7 +17,6 @@ use crate::time::now;
 use child::Line;
 pub use child::{TableLimits, make_tables};
 use process::Ended;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -39,40 +38,44 @@ pub(crate) fn prepare(connection: &Connection, are_made: bool) -> Result<()> {
     if !are_made {
         let sql = "UPDATE symbol_file SET usable = (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) \
                    WHERE usable IS NULL AND blob IN (SELECT blob FROM symbol_conversion WHERE state <> 'refused')";
-        connection.execute(sql, [])?;
+        connection.execute(sql, params![])?;
     }
     Ok(())
 }
 
 /// A file is here. Says whether it is used from now on; and has its table made, unless it was.
 pub(crate) fn want(connection: &Connection, digest: &str, are_made: bool) -> Result<bool> {
-    connection
-        .prepare_cached("INSERT OR IGNORE INTO symbol_conversion (blob, state) VALUES (?1, 'waiting')")?
-        .execute([digest])?;
+    connection.execute(
+        "INSERT INTO symbol_conversion (blob, state) VALUES (?1, 'waiting') ON CONFLICT DO NOTHING",
+        params![digest],
+    )?;
     // Whoever sends it again has reason to believe that it goes better.
-    connection
-        .prepare_cached(
-            "UPDATE symbol_conversion SET state = 'waiting', attempts = 0, due = 0 \
-             WHERE ?2 AND blob = ?1 AND (state = 'refused' OR state = 'none' AND problem IS NOT NULL)",
-        )?
-        .execute(params![digest, are_made])?;
-    let mut statement = connection.prepare_cached("SELECT state FROM symbol_conversion WHERE blob = ?1")?;
-    let state: String = statement.query_row([digest], |row| row.get(0))?;
+    connection.execute(
+        "UPDATE symbol_conversion SET state = 'waiting', attempts = 0, due = 0 \
+         WHERE ?2 = 1 AND blob = ?1 AND (state = 'refused' OR state = 'none' AND problem IS NOT NULL)",
+        params![digest, are_made],
+    )?;
+    let state: String = connection.query_row(
+        "SELECT state FROM symbol_conversion WHERE blob = ?1",
+        params![digest],
+        |row| row.get(0),
+    )?;
     Ok(!are_made || matches!(state.as_str(), "made" | "none"))
 }
 
 /// What is known of a file's tables: the state of making them, and why there is none.
 pub(crate) fn state(connection: &Connection, digest: &str) -> Result<(String, Option<String>)> {
-    let mut statement =
-        connection.prepare_cached("SELECT state, problem FROM symbol_conversion WHERE blob = ?1")?;
-    Ok(statement.query_row([digest], |row| Ok((row.get(0)?, row.get(1)?)))?)
+    connection.query_row(
+        "SELECT state, problem FROM symbol_conversion WHERE blob = ?1",
+        params![digest],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
 }
 
 /// What of a file is linked where its project's symbols are: itself, and its tables.
 pub(crate) fn linked(connection: &Connection, digest: &str) -> Result<Vec<String>> {
-    let mut statement = connection.prepare_cached("SELECT blob FROM symbol_table WHERE source = ?1")?;
-    let tables = statement.query_map([digest], |row| row.get(0))?;
-    let mut all = tables.collect::<rusqlite::Result<Vec<_>>>()?;
+    let sql = "SELECT blob FROM symbol_table WHERE source = ?1";
+    let mut all: Vec<String> = connection.query_map(sql, params![digest], |row| row.get(0))?;
     all.push(digest.to_owned());
     Ok(all)
 }
@@ -84,8 +87,8 @@ pub(crate) fn remove(connection: &Connection, digest: &str) -> Result<Vec<String
     for table in &tables {
         objects::need_no_more(connection, table)?;
     }
-    connection.prepare_cached("DELETE FROM symbol_table WHERE source = ?1")?.execute([digest])?;
-    connection.prepare_cached("DELETE FROM symbol_conversion WHERE blob = ?1")?.execute([digest])?;
+    connection.execute("DELETE FROM symbol_table WHERE source = ?1", params![digest])?;
+    connection.execute("DELETE FROM symbol_conversion WHERE blob = ?1", params![digest])?;
     Ok(tables)
 }
 
@@ -144,10 +147,10 @@ fn one(app: &State, program: &Path) -> Result<bool, Box<dyn std::error::Error>> 
         make(app, program, &digest, &directory, attempts == MAX_ATTEMPTS)
     };
     let done = match outcome {
-        Some(outcome) => end(app, &digest, outcome).map(|()| true),
+        Some(outcome) => end(app, &digest, attempts, outcome).map(|()| true),
         None => {
             let is_closed = app.conversions.is_closed();
-            let again = app.database.write(move |connection| again(connection, &digest, is_closed));
+            let again = app.database.write(move |connection| again(connection, &digest, attempts, is_closed));
             again.map(|()| true)
         }
     };
@@ -159,19 +162,20 @@ fn one(app: &State, program: &Path) -> Result<bool, Box<dyn std::error::Error>> 
 
 /// The next file, and how often it was begun, this time included.
 fn next(connection: &Connection) -> Result<Option<(String, i64)>> {
-    let mut statement = connection.prepare_cached(
-        "UPDATE symbol_conversion SET attempts = attempts + 1 WHERE blob = (SELECT blob FROM symbol_conversion \
-         WHERE state = 'waiting' AND due <= ?1 ORDER BY due, blob LIMIT 1) RETURNING blob, attempts",
-    )?;
-    Ok(statement.query_row([now()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+    let sql = "UPDATE symbol_conversion SET attempts = attempts + 1, worker = ?2 WHERE blob = \
+        (SELECT blob FROM symbol_conversion WHERE state = 'waiting' AND due <= ?1 AND worker IS NULL \
+        ORDER BY due, blob LIMIT 1) RETURNING blob, attempts";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    connection.query_row(sql, params![now(), connection.replica()], read).optional()
 }
 
 /// It is tried later. That the server ends counts for nothing.
-fn again(connection: &Connection, digest: &str, is_closed: bool) -> Result<()> {
-    let (less, due) = if is_closed { (1, 0) } else { (0, now() + AGAIN) };
-    connection
-        .prepare_cached("UPDATE symbol_conversion SET attempts = attempts - ?2, due = ?3 WHERE blob = ?1")?
-        .execute(params![digest, less, due])?;
+fn again(connection: &Connection, digest: &str, attempts: i64, is_closed: bool) -> Result<()> {
+    let (less, due) = if is_closed { (1_i64, 0) } else { (0, now() + AGAIN) };
+    connection.execute(
+        "UPDATE symbol_conversion SET attempts = attempts - ?2, due = ?3, worker = NULL WHERE blob = ?1 AND attempts = ?4",
+        params![digest, less, due, attempts],
+    )?;
     Ok(())
 }
 
@@ -249,16 +253,17 @@ fn object_of(path: &Path) -> io::Result<Object> {
 
 /// Writes down what became of a file. From then on it is used, with its tables, unless it is refused; reports that wait for its images
 /// are worked again.
-fn end(app: &State, digest: &str, outcome: Outcome) -> Result<()> {
+fn end(app: &State, digest: &str, attempts: i64, outcome: Outcome) -> Result<()> {
     let (symbols, objects, digest) = (Arc::clone(&app.symbols), app.objects.clone(), digest.to_owned());
     let worked = app.write_rows_of_files(move |connection| {
         let Outcome { state, problem, tables } = outcome;
-        let rows: Vec<(i64, String)> = {
-            let mut statement =
-                connection.prepare_cached("SELECT project, image_id FROM symbol_file WHERE blob = ?1")?;
-            let rows = statement.query_map([&digest], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<rusqlite::Result<_>>()?
-        };
+        // Where this server was cut off from the database, another one began anew.
+        let rows: Vec<(i64, String)> = connection.query_map(
+            "SELECT project, image_id FROM symbol_file WHERE blob = ?1 AND EXISTS (SELECT 1 FROM symbol_conversion \
+             WHERE symbol_conversion.blob = ?1 AND state = 'waiting' AND attempts = ?2)",
+            params![digest, attempts],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
         if rows.is_empty() {
             // It was removed meanwhile.
             for (_, table) in &tables {
@@ -268,19 +273,21 @@ fn end(app: &State, digest: &str, outcome: Outcome) -> Result<()> {
         }
         for (line, table) in &tables {
             objects::need(connection, table)?;
-            connection
-                .prepare_cached("INSERT INTO symbol_table (source, image_id, arch, blob) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![digest, line.id, line.arch, table.digest])?;
+            connection.execute(
+                "INSERT INTO symbol_table (source, image_id, arch, blob) VALUES (?1, ?2, ?3, ?4)",
+                params![digest, line.id, line.arch, table.digest],
+            )?;
         }
-        connection
-            .prepare_cached("UPDATE symbol_conversion SET state = ?2, problem = ?3 WHERE blob = ?1")?
-            .execute(params![digest, state, problem])?;
+        connection.execute(
+            "UPDATE symbol_conversion SET state = ?2, problem = ?3, worker = NULL WHERE blob = ?1",
+            params![digest, state, problem],
+        )?;
         let sql = if state == "refused" {
             "UPDATE symbol_file SET usable = NULL WHERE blob = ?1"
         } else {
             "UPDATE symbol_file SET usable = (SELECT coalesce(max(usable), 0) + 1 FROM symbol_file) WHERE blob = ?1"
         };
-        connection.prepare_cached(sql)?.execute([&digest])?;
+        connection.execute(sql, params![&digest])?;
         let mut worked = 0;
         let links = linked(connection, &digest)?;
         for project in rows.iter().map(|(project, _)| *project).collect::<HashSet<_>>() {
@@ -289,7 +296,7 @@ fn end(app: &State, digest: &str, outcome: Outcome) -> Result<()> {
                     "refused" => symbols.remove(project, link),
                     _ => symbols.add(project, link, &objects.path(link)),
                 };
-                linked.map_err(crate::database::DatabaseError::Thread)?;
+                linked.map_err(DatabaseError::Thread)?;
             }
             // Before the reports are told: whoever works one from then on finds the files.
             symbols.changed(project);

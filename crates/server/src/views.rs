@@ -1,8 +1,7 @@
 //! What is shown of projects, issues and reports: queries, each of one project.
 
-use crate::database::Result;
+use crate::database::{Connection, Give, OptionalExtension as _, Result, Row, params};
 use crate::time::{day, now};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 /// An issue in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +25,7 @@ pub(crate) struct Issue {
 const ISSUE: &str =
     "id, title, kind, owner, why, name, state, assignee, first, last, count, regressed IS NOT NULL, spiked";
 
-fn issue_of(row: &Row<'_>) -> rusqlite::Result<Issue> {
+fn issue_of(row: &Row<'_>) -> Result<Issue> {
     Ok(Issue {
         id: row.get(0)?,
         title: row.get(1)?,
@@ -67,17 +66,17 @@ pub(crate) fn issues(connection: &Connection, project: i64, filter: &Filter) -> 
         _ => "last DESC, id DESC",
     };
     let (long, short) = words(&filter.text);
+    let (found, sought) = connection.search(&long, 6);
     let sql = format!(
         "SELECT {ISSUE} FROM issue WHERE project = ?1 AND merged_into IS NULL AND count > 0 \
          AND (?2 = '' OR state = ?2) \
-         AND (?3 = '' OR id IN (SELECT rowid FROM issue_text WHERE issue_text MATCH ?3)) \
-         AND (?4 = '' OR instr(lower(title), lower(?4)) > 0) \
-         ORDER BY {order} LIMIT ?5 OFFSET ?6"
+         AND (?3 = '' OR instr(lower(title), lower(?3)) > 0) {found} \
+         ORDER BY {order} LIMIT ?4 OFFSET ?5"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let values = params![project, filter.state, long, short, PAGE + 1, filter.offset.max(0)];
-    let rows = statement.query_map(values, issue_of)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let offset = filter.offset.max(0);
+    let mut values = params![project, filter.state, short, PAGE + 1, offset].to_vec();
+    values.extend(sought.iter().map(Give::given));
+    connection.query_map(&sql, &values, issue_of)
 }
 
 /// Words that are looked for.
@@ -85,17 +84,15 @@ const MAX_WORDS: usize = 16;
 /// Letters of one of them.
 const MAX_WORD: usize = 100;
 
-/// What is looked for, as a query of SQLite's full-text search, in which quoted text is no operator; and the first word that is too
-/// short for it, which is looked for in titles.
-fn words(text: &str) -> (String, String) {
+/// What is looked for; and the first word that is too short for that, which is looked for in titles.
+fn words(text: &str) -> (Vec<String>, String) {
     const SHORTEST: usize = 3;
     let clean = |word: &str| -> String {
         word.chars().filter(|letter| !letter.is_control()).take(MAX_WORD).collect()
     };
-    let words: Vec<String> = text.split_whitespace().take(MAX_WORDS).map(clean).collect();
-    let (long, short): (Vec<_>, Vec<_>) = words.iter().partition(|word| word.chars().count() >= SHORTEST);
-    let quoted: Vec<_> = long.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
-    (quoted.join(" "), short.first().map(|word| (*word).clone()).unwrap_or_default())
+    let words = text.split_whitespace().take(MAX_WORDS).map(clean);
+    let (long, short): (Vec<_>, Vec<_>) = words.partition(|word| word.chars().count() >= SHORTEST);
+    (long, short.into_iter().next().unwrap_or_default())
 }
 
 /// An issue; one that was merged leads to that which it is a part of.
@@ -104,8 +101,8 @@ pub(crate) fn issue(connection: &Connection, project: i64, id: i64) -> Result<Op
         "SELECT {ISSUE} FROM issue WHERE project = ?1 AND id = coalesce(\
          (SELECT merged_into FROM issue WHERE id = ?2 AND project = ?1), ?2)"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    Ok(statement.query_row(params![project, id], issue_of).optional()?)
+
+    connection.query_row(&sql, params![project, id], issue_of).optional()
 }
 
 /// Days of a spark line.
@@ -115,12 +112,14 @@ pub(crate) const DAYS: usize = 30;
 pub(crate) fn days(connection: &Connection, issue: i64) -> Result<[i64; DAYS]> {
     let today = day(now());
     let first = today - DAYS as i64 + 1;
-    let mut statement = connection
-        .prepare_cached("SELECT day, sum(n) FROM issue_day WHERE issue = ?1 AND day >= ?2 GROUP BY day")?;
-    let rows = statement.query_map(params![issue, first], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
+
+    let rows = connection.query_map(
+        "SELECT day, sum(n) FROM issue_day WHERE issue = ?1 AND day >= ?2 GROUP BY day",
+        params![issue, first],
+        |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)),
+    )?;
     let mut days = [0; DAYS];
-    for row in rows {
-        let (day, count) = row?;
+    for (day, count) in rows {
         if let Some(slot) = usize::try_from(day - first).ok().and_then(|at| days.get_mut(at)) {
             *slot = count;
         }
@@ -137,9 +136,8 @@ pub(crate) fn shares(connection: &Connection, issue: i64, column: Share) -> Resu
     let sql = format!(
         "SELECT {column}, sum(n) FROM issue_day WHERE issue = ?1 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 20"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([issue], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+    connection.query_map(&sql, params![issue], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// What reports of an issue are told apart by.
@@ -175,7 +173,7 @@ const REPORT: &str = "event_id, project, state, problem, kind, name, blob, recei
 coalesce(release, stated_release), os, device, happened, incomplete, \
 dropped IS NOT NULL";
 
-fn report_of(row: &Row<'_>) -> rusqlite::Result<Report> {
+fn report_of(row: &Row<'_>) -> Result<Report> {
     Ok(Report {
         event_id: row.get(0)?,
         project: row.get(1)?,
@@ -206,9 +204,8 @@ pub(crate) fn report(connection: &Connection, project: i64, event_id: &str) -> R
         return Ok(None);
     }
     let event_id = event_id.to_ascii_lowercase();
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![project, event_id, format!("{event_id}g")], report_of)?;
-    let mut found: Vec<_> = rows.collect::<rusqlite::Result<_>>()?;
+    let mut found =
+        connection.query_map(&sql, params![project, event_id, format!("{event_id}g")], report_of)?;
     // Two that begin alike: which one is meant is not known.
     Ok(found.pop().filter(|_| found.is_empty()))
 }
@@ -220,9 +217,8 @@ pub(crate) fn reports(connection: &Connection, issue: &Issue, count: i64) -> Res
 
 fn reports_of(connection: &Connection, issue: i64, count: i64) -> Result<Vec<Report>> {
     let sql = format!("SELECT {REPORT} FROM report WHERE issue = ?1 ORDER BY id DESC LIMIT ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([issue, count], report_of)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+    connection.query_map(&sql, params![issue, count], report_of)
 }
 
 /// Issues of a project that are hangs, by `backtrail::group`'s sort of event.
@@ -235,9 +231,8 @@ const MOST: i64 = 20;
 /// The issues of a project that are hangs, those with the most reports first.
 pub(crate) fn hangs(connection: &Connection, project: i64) -> Result<Vec<Issue>> {
     let sql = format!("SELECT {ISSUE} FROM issue WHERE {HANGS} ORDER BY count DESC, id DESC LIMIT ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([project, MOST], issue_of)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+    connection.query_map(&sql, params![project, MOST], issue_of)
 }
 
 /// The issues of an owner, those with the most reports first.
@@ -246,18 +241,15 @@ pub(crate) fn issues_of_owner(connection: &Connection, project: i64, owner: &str
         "SELECT {ISSUE} FROM issue WHERE project = ?1 AND merged_into IS NULL AND count > 0 AND owner = ?2 \
          ORDER BY count DESC, id DESC LIMIT ?3"
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![project, owner, MOST], issue_of)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+    connection.query_map(&sql, params![project, owner, MOST], issue_of)
 }
 
 /// The latest reports of hangs that were seen last.
 pub(crate) fn reports_of_hangs(connection: &Connection, project: i64, count: i64) -> Result<Vec<Report>> {
     // Of each issue no more are looked at than are wanted: there may be a million.
     let sql = format!("SELECT id FROM issue WHERE {HANGS} ORDER BY last DESC LIMIT ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let issues = statement.query_map([project, count], |row| row.get(0))?;
-    let issues: Vec<i64> = issues.collect::<rusqlite::Result<_>>()?;
+    let issues = connection.query_map(&sql, params![project, count], |row| row.get::<_, i64>(0))?;
     let mut latest = Vec::new();
     for issue in issues {
         latest.extend(reports_of(connection, issue, count)?);
@@ -273,9 +265,8 @@ pub(crate) fn reports_of_hangs(connection: &Connection, project: i64, count: i64
 pub(crate) fn apart(connection: &Connection, project: i64, count: i64) -> Result<Vec<Report>> {
     let sql =
         format!("SELECT {REPORT} FROM report WHERE project = ?1 AND issue IS NULL ORDER BY id DESC LIMIT ?2");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![project, count], report_of)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+
+    connection.query_map(&sql, params![project, count], report_of)
 }
 
 /// An image whose symbols reports wait for.
@@ -290,29 +281,29 @@ pub(crate) struct Missing {
 
 /// Missing symbols, those that most reports wait for first.
 pub(crate) fn missing(connection: &Connection, project: i64) -> Result<Vec<Missing>> {
-    let mut statement = connection.prepare_cached(
+    connection.query_map(
         "SELECT image_id, name, arch, reports, last FROM missing_image WHERE project = ?1 \
          ORDER BY reports DESC, last DESC LIMIT 200",
-    )?;
-    let rows = statement.query_map([project], |row| {
-        Ok(Missing {
-            image_id: row.get(0)?,
-            name: row.get(1)?,
-            arch: row.get(2)?,
-            reports: row.get(3)?,
-            last: row.get(4)?,
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+        params![project],
+        |row| {
+            Ok(Missing {
+                image_id: row.get(0)?,
+                name: row.get(1)?,
+                arch: row.get(2)?,
+                reports: row.get(3)?,
+                last: row.get(4)?,
+            })
+        },
+    )
 }
 
 /// How many reports a project has in each state.
 pub(crate) fn states(connection: &Connection, project: i64) -> Result<Vec<(String, i64)>> {
-    let mut statement = connection.prepare_cached(
+    connection.query_map(
         "SELECT state, count(*) FROM report WHERE project = ?1 GROUP BY state ORDER BY state",
-    )?;
-    let rows = statement.query_map([project], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+        params![project],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
 }
 
 /// What people decide about an issue.
@@ -329,26 +320,24 @@ pub(crate) const STATES: [&str; 3] = ["open", "resolved", "ignored"];
 
 /// Does what people decided. `false` where there is no such issue, or what is to be merged is not there.
 pub(crate) fn decide(connection: &Connection, project: i64, issue: i64, decision: &Decision) -> Result<bool> {
-    let is_there: bool = connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND project = ?2 AND merged_into IS NULL)",
-        )?
-        .query_row([issue, project], |row| row.get(0))?;
+    let is_there: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM issue WHERE id = ?1 AND project = ?2 AND merged_into IS NULL)",
+        params![issue, project],
+        |row| row.get(0),
+    )?;
     if !is_there {
         return Ok(false);
     }
     if let Some(state) = &decision.state {
-        connection
-            .prepare_cached(
-                "UPDATE issue SET state = ?2, regressed = NULL, \
+        connection.execute(
+            "UPDATE issue SET state = ?2, regressed = NULL, \
                  resolved = CASE ?2 WHEN 'resolved' THEN ?3 ELSE NULL END WHERE id = ?1",
-            )?
-            .execute(params![issue, state, now()])?;
+            params![issue, state, now()],
+        )?;
     }
     if let Some(assignee) = &decision.assignee {
         connection
-            .prepare_cached("UPDATE issue SET assignee = nullif(?2, '') WHERE id = ?1")?
-            .execute(params![issue, assignee])?;
+            .execute("UPDATE issue SET assignee = nullif(?2, '') WHERE id = ?1", params![issue, assignee])?;
     }
     match decision.merge_into {
         Some(into) => crate::issues::merge(connection, project, issue, into),

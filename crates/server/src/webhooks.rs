@@ -4,7 +4,7 @@
 //! enough, so that one may arrive twice.
 
 use crate::admin;
-use crate::database::Result;
+use crate::database::{Connection, Result, Row, params};
 use crate::http::{self, Refused, blocking};
 use crate::secret;
 use crate::state::{App, State};
@@ -17,7 +17,6 @@ use axum::response::Response;
 use axum::routing::{delete, get};
 use backtrail_store::{JsonClient, Method};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -92,23 +91,21 @@ pub(crate) fn tell(
     event: Event,
     release: &str,
 ) -> Result<()> {
-    let mut statement = connection.prepare_cached(
+    let webhooks: Vec<(i64, i64)> = connection.query_map(
         "SELECT id, (SELECT count(*) FROM notice WHERE webhook = webhook.id) FROM webhook WHERE project = ?1",
+        params![project],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let webhooks = statement.query_map([project], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let webhooks: Vec<(i64, i64)> = webhooks.collect::<rusqlite::Result<_>>()?;
     for (webhook, waiting) in webhooks {
         if waiting >= MAX_WAITING {
-            connection
-                .prepare_cached("UPDATE webhook SET dropped = dropped + 1 WHERE id = ?1")?
-                .execute([webhook])?;
+            connection.execute("UPDATE webhook SET dropped = dropped + 1 WHERE id = ?1", params![webhook])?;
             continue;
         }
-        connection
-            .prepare_cached(
-                "INSERT INTO notice (webhook, issue, event, release, happened, due) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
-            )?
-            .execute(params![webhook, issue, event.as_str(), release, now()])?;
+        connection.execute(
+            "INSERT INTO notice (webhook, issue, event, release, happened, due) VALUES (?1, ?2, \
+             ?3, ?4, ?5, ?5)",
+            params![webhook, issue, event.as_str(), release, now()],
+        )?;
     }
     Ok(())
 }
@@ -120,20 +117,19 @@ struct Notice {
     attempts: usize,
     url: String,
     secret: String,
+    due: i64,
     body: Value,
 }
 
 /// What is due, the oldest first.
 fn due(connection: &Connection, base: &str) -> Result<Vec<Notice>> {
     // An issue may have become a part of another one since.
-    let mut statement = connection.prepare_cached(
-        "SELECT notice.id, webhook, attempts, url, secret, event, notice.release, happened, \
-         project.slug, issue.id, issue.title, issue.kind, issue.owner, issue.count FROM notice \
-         JOIN webhook ON webhook.id = notice.webhook JOIN project ON project.id = webhook.project \
-         JOIN issue AS told ON told.id = notice.issue JOIN issue ON issue.id = coalesce(told.merged_into, told.id) \
-         WHERE due <= ?1 ORDER BY due LIMIT 16",
-    )?;
-    let rows = statement.query_map([now()], |row| {
+    let sql = "SELECT notice.id, webhook, attempts, url, secret, event, notice.release, happened, \
+        project.slug, issue.id, issue.title, issue.kind, issue.owner, issue.count, due FROM notice \
+        JOIN webhook ON webhook.id = notice.webhook JOIN project ON project.id = webhook.project \
+        JOIN issue AS told ON told.id = notice.issue JOIN issue ON issue.id = coalesce(told.merged_into, told.id) \
+        WHERE due <= ?1 ORDER BY due LIMIT 16";
+    connection.query_map(sql, params![now()], |row| {
         let (event, release): (String, String) = (row.get(5)?, row.get(6)?);
         let (slug, id): (String, i64) = (row.get(8)?, row.get(9)?);
         let title: String = row.get(10)?;
@@ -145,6 +141,7 @@ fn due(connection: &Connection, base: &str) -> Result<Vec<Notice>> {
             attempts: usize::try_from(row.get::<_, i64>(2)?).unwrap_or_default(),
             url: row.get(3)?,
             secret: row.get(4)?,
+            due: row.get(14)?,
             body: json!({
                 "event": event,
                 "happened": rfc3339(row.get(7)?),
@@ -157,8 +154,16 @@ fn due(connection: &Connection, base: &str) -> Result<Vec<Notice>> {
                 "text": format!("{word} in {}: {}\n{url}", quoted(&release), quoted(&title)),
             }),
         })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
+}
+
+/// How long nobody else tells what a replica is about to tell, in milliseconds: longer than the request may take.
+const CLAIM: i64 = 120_000;
+
+/// Whether no other replica tells this at the same time.
+fn claim(connection: &Connection, notice: i64, due: i64) -> Result<bool> {
+    let sql = "UPDATE notice SET due = ?3 WHERE id = ?1 AND due = ?2";
+    Ok(connection.execute(sql, params![notice, due, now() + CLAIM])? == 1)
 }
 
 /// What a stranger wrote, as chats show it as it is: in a code span, without the signs that Slack reads as commands.
@@ -193,6 +198,10 @@ fn some(app: &State, base: &str) -> Result<bool> {
         if app.notices.is_closed() {
             break;
         }
+        let Notice { id, due, .. } = notice;
+        if app.database.is_shared() && !app.database.write(move |connection| claim(connection, id, due))? {
+            continue;
+        }
         let problem = send(&notice).err();
         app.database.write(move |connection| finish(connection, &notice, problem.as_deref()))?;
     }
@@ -218,7 +227,7 @@ fn signature(secret: &str, body: &[u8]) -> std::result::Result<String, String> {
 fn finish(connection: &Connection, notice: &Notice, problem: Option<&str>) -> Result<()> {
     let Notice { id, webhook, attempts, .. } = notice;
     let Some(problem) = problem else {
-        connection.execute("DELETE FROM notice WHERE id = ?1", [id])?;
+        connection.execute("DELETE FROM notice WHERE id = ?1", params![id])?;
         let sql = "UPDATE webhook SET delivered = ?2, problem = NULL WHERE id = ?1";
         connection.execute(sql, params![webhook, now()])?;
         return Ok(());
@@ -230,7 +239,7 @@ fn finish(connection: &Connection, notice: &Notice, problem: Option<&str>) -> Re
             connection.execute(sql, params![id, due])?;
             0
         }
-        None => connection.execute("DELETE FROM notice WHERE id = ?1", [id])?,
+        None => connection.execute("DELETE FROM notice WHERE id = ?1", params![id])?,
     };
     let sql = "UPDATE webhook SET problem = ?2, dropped = dropped + ?3 WHERE id = ?1";
     connection.execute(sql, params![webhook, problem, i64::try_from(dropped).unwrap_or_default()])?;
@@ -267,15 +276,16 @@ async fn new_webhook(
         let id = app.database.write(move |connection| {
             let count: i64 = connection.query_row(
                 "SELECT count(*) FROM webhook WHERE project = ?1",
-                [project],
+                params![project],
                 |row| row.get(0),
             )?;
             if count >= MAX_WEBHOOKS {
                 return Ok(None);
             }
-            let sql = "INSERT INTO webhook (project, url, secret, created) VALUES (?1, ?2, ?3, ?4)";
-            connection.execute(sql, params![project, asked.url, secret, now()])?;
-            Ok(Some(connection.last_insert_rowid()))
+            let sql =
+                "INSERT INTO webhook (project, url, secret, created) VALUES (?1, ?2, ?3, ?4) RETURNING id";
+            let id = |row: &Row<'_>| row.get::<_, i64>(0);
+            connection.query_row(sql, params![project, asked.url, secret, now()], id).map(Some)
         })?;
         let id = id.ok_or_else(|| Refused::bad("expected at most 20 webhooks of a project"))?;
         Ok(http::json(&json!({ "id": id, "secret": shown })))
@@ -291,22 +301,22 @@ async fn webhooks(
     blocking(&app, move |app| {
         let project = admin::project(app, &name, &headers)?.id;
         let rows = app.database.read(|connection| {
-            let mut statement = connection.prepare_cached(
+            connection.query_map(
                 "SELECT id, url, created, delivered, problem, dropped, \
                  (SELECT count(*) FROM notice WHERE webhook = webhook.id) FROM webhook WHERE project = ?1 ORDER BY id",
-            )?;
-            let rows = statement.query_map([project], |row| {
-                Ok(json!({
-                    "id": row.get::<_, i64>(0)?,
-                    "url": row.get::<_, String>(1)?,
-                    "created": rfc3339(row.get(2)?),
-                    "delivered": row.get::<_, Option<i64>>(3)?.map(rfc3339),
-                    "problem": row.get::<_, Option<String>>(4)?,
-                    "dropped": row.get::<_, i64>(5)?,
-                    "waiting": row.get::<_, i64>(6)?,
-                }))
-            })?;
-            Ok(rows.collect::<rusqlite::Result<Vec<Value>>>()?)
+                params![project],
+                |row| {
+                    Ok(json!({
+                        "id": row.get::<_, i64>(0)?,
+                        "url": row.get::<_, String>(1)?,
+                        "created": rfc3339(row.get(2)?),
+                        "delivered": row.get::<_, Option<i64>>(3)?.map(rfc3339),
+                        "problem": row.get::<_, Option<String>>(4)?,
+                        "dropped": row.get::<_, i64>(5)?,
+                        "waiting": row.get::<_, i64>(6)?,
+                    }))
+                },
+            )
         })?;
         Ok(http::json(&json!({ "webhooks": rows })))
     })
@@ -322,7 +332,7 @@ async fn remove(
         let project = admin::project(app, &name, &headers)?.id;
         let removed = app.database.write(move |connection| {
             let sql = "DELETE FROM webhook WHERE project = ?1 AND id = ?2";
-            Ok(connection.execute(sql, [project, webhook])?)
+            connection.execute(sql, params![project, webhook])
         })?;
         if removed == 0 {
             return Err(Refused::not_found());

@@ -1,14 +1,14 @@
 //! Workers: take reports that wait, find names, explain, attribute, group, and count.
 
 use crate::analyses;
-use crate::database::Result;
+use crate::database::{Connection, Result};
 use crate::issues::{self, Facts, Which};
 use crate::owners::{Part, UNKNOWN};
 use crate::queue::{self, Leased};
+use crate::replicas;
 use crate::state::{App, State};
 use crate::time::{day, now};
 use backtrail::{Analysis, AnalysisError, Grouped, Image, Limits, SymbolStatus, is_crash};
-use rusqlite::Connection;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -69,6 +69,11 @@ fn some(app: &State) -> Result<usize> {
         let waiting = app.database.read(queue::waiting)?;
         app.counters.waiting.store(waiting, Ordering::Relaxed);
         return Ok(0);
+    }
+    let symbols = leased.first().map_or(0, |report| report.symbols);
+    if app.database.is_shared() && app.followed.swap(symbols, Ordering::Relaxed) != symbols {
+        // Reports that waited for symbols of another replica are worked with them.
+        replicas::follow_symbols(app).unwrap_or_else(|error| crate::http::eprint_problem(&error.to_string()));
     }
     let mut done = Vec::with_capacity(count);
     for report in leased {
@@ -199,9 +204,14 @@ fn missing(image: &Image) -> Option<(String, String, Option<String>)> {
     Some((id.to_string(), shortened(&image.name), image.arch.map(|arch| arch.name().to_owned())))
 }
 
-/// Texts of reports are shown in lists.
+/// Texts of reports are shown in lists, and several of them are one key of an index, which has limits.
 fn shortened(text: &str) -> String {
-    if text.len() <= MAX_TEXT { text.to_owned() } else { text.chars().take(MAX_TEXT).collect() }
+    if text.len() <= MAX_TEXT {
+        return text.to_owned();
+    }
+    let letters = text.char_indices().take(MAX_TEXT);
+    letters.map_while(|(at, letter)| (at + letter.len_utf8() <= 2 * MAX_TEXT).then_some(letter)).collect()
 }
 
+/// Characters; in bytes twice as many.
 const MAX_TEXT: usize = 300;

@@ -21,6 +21,13 @@ pub(crate) struct Serve {
     /// The directory that everything is kept in.
     #[arg(long, value_name = "DIR", default_value = "backtrail-data")]
     data: PathBuf,
+    /// PostgreSQL in the place of a file in --data: postgresql://USER@HOST/NAME, also from BACKTRAIL_DATABASE. Several servers may
+    /// share it, each with a --data of its own.
+    #[arg(long, value_name = "URL", conflicts_with = "demo")]
+    database: Option<String>,
+    /// The directory of files, where it is not in --data: servers that share a database share it.
+    #[arg(long, value_name = "DIR", conflicts_with = "demo")]
+    objects: Option<PathBuf>,
     /// The address and port to listen at. For TLS put a proxy in front.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4747")]
     listen: SocketAddr,
@@ -88,9 +95,9 @@ enum Task {
 
 pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     match &args.task {
-        Some(Task::Backup { to }) => return copied(&args.data, to, console),
-        Some(Task::Restore { from }) => return copied(from, &args.data, console),
-        Some(Task::Export { no_bytes }) => return exported(&args.data, !no_bytes, console),
+        Some(Task::Backup { to }) => return copied(&config(args), to, console),
+        Some(Task::Restore { from }) => return copied(&Config::new(from), &args.data, console),
+        Some(Task::Export { no_bytes }) => return exported(&config(args), !no_bytes, console),
         Some(Task::MakeTables { file, to, memory, seconds, bytes }) => {
             make_tables(file, to, TableLimits::new(*memory, *seconds, *bytes), &mut console.stdout())?;
             return Ok(Outcome::Done);
@@ -101,12 +108,12 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
         return checked(args, console);
     }
     if args.renew_token {
-        let token = renew_token(&args.data).map_err(|error| Failure::Input(error.to_string()))?;
+        let token = renew_token(&config(args)).map_err(|error| Failure::Input(error.to_string()))?;
         write(&[format!("token:    {token} (to log in; it is shown this once)")], console)?;
         return Ok(Outcome::Done);
     }
     let demo = if args.demo { Some(Demo::new()?) } else { None };
-    let mut config = Config::new(demo.as_ref().map_or(&args.data, |demo| &demo.directory));
+    let mut config = demo.as_ref().map_or_else(|| config(args), |demo| Config::new(&demo.directory));
     config.tables = this_program();
     config.listen = args.listen;
     config.url.clone_from(&args.url);
@@ -119,6 +126,15 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     }
     server.run(|server| write(&greeting(server), console))?;
     Ok(Outcome::Done)
+}
+
+/// Where the data is.
+fn config(args: &Serve) -> Config {
+    let mut config = Config::new(&args.data);
+    // Whoever lists the processes of a machine sees their arguments, but not what is in their environment.
+    config.database = args.database.clone().or_else(|| std::env::var("BACKTRAIL_DATABASE").ok());
+    config.objects.clone_from(&args.objects);
+    config
 }
 
 /// The program that runs, even where another one took its place meanwhile.
@@ -137,28 +153,28 @@ fn greeting(server: &Server) -> Vec<String> {
     lines
 }
 
-fn copied(from: &Path, to: &Path, console: &Console) -> Result<Outcome, Failure> {
+fn copied(from: &Config, to: &Path, console: &Console) -> Result<Outcome, Failure> {
     let copied = copy(from, to).map_err(|error| Failure::Input(error.to_string()))?;
     let count = copied.files;
     write(&[format!("{}: the database and {count} files", to.display())], console)?;
     for digest in &copied.missing {
-        console.warn(format_args!("{}: the file {digest} is missing", from.display()));
+        console.warn(format_args!("{}: the file {digest} is missing", from.data.display()));
     }
     Ok(if copied.missing.is_empty() { Outcome::Done } else { Outcome::Incomplete })
 }
 
-fn exported(data: &Path, bytes: bool, console: &Console) -> Result<Outcome, Failure> {
+fn exported(config: &Config, bytes: bool, console: &Console) -> Result<Outcome, Failure> {
     let mut out = BufWriter::new(console.stdout());
-    let exported = export(data, bytes, &mut out).map_err(|error| Failure::Input(error.to_string()))?;
+    let exported = export(config, bytes, &mut out).map_err(|error| Failure::Input(error.to_string()))?;
     out.flush()?;
     for digest in &exported.missing {
-        console.warn(format_args!("{}: the file {digest} cannot be read", data.display()));
+        console.warn(format_args!("the file {digest} cannot be read"));
     }
     Ok(if exported.missing.is_empty() { Outcome::Done } else { Outcome::Incomplete })
 }
 
 fn checked(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
-    let checked = check(&args.data).map_err(|error| Failure::Input(error.to_string()))?;
+    let checked = check(&config(args)).map_err(|error| Failure::Input(error.to_string()))?;
     let mut lines = vec![format!("schema {}", checked.schema)];
     lines.extend(checked.problems.iter().cloned());
     if checked.problems.is_empty() {

@@ -70,7 +70,7 @@ impl Running {
 
     fn stop(&mut self) {
         self.server.take().unwrap().stop();
-        let checked = check(&self.data).unwrap();
+        let checked = check(&Config::new(&self.data)).unwrap();
         assert_eq!(checked.problems, [""; 0]);
     }
 

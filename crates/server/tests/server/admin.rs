@@ -1,6 +1,7 @@
 //! Projects, keys and tokens.
 
 use crate::client::{Answer, Running, request};
+use backtrail_server::{Config, Server, renew_token};
 use backtrail_testkit::fixtures;
 use serde_json::{Value, json};
 
@@ -94,19 +95,16 @@ fn tokens_are_good_for_what_they_say_until_they_are_revoked() {
 #[test]
 fn a_token_that_is_lost_is_made_again() {
     let mut server = Running::start();
-    let data = server.directory.join("data");
-    assert!(backtrail_server::renew_token(&data).is_err(), "the server uses it");
+    assert!(renew_token(&server.config).is_err(), "the server uses it");
     server.server.take().unwrap().stop();
-    let token = backtrail_server::renew_token(&data).unwrap();
-    let mut config = backtrail_server::Config::new(&data);
-    config.listen = "127.0.0.1:0".parse().unwrap();
-    let started = backtrail_server::Server::start(config).unwrap();
+    let token = renew_token(&server.config).unwrap();
+    let started = Server::start(server.config.clone()).unwrap();
     server.address = started.address();
     server.server = Some(started);
     assert_eq!(server.get("/api/v1/projects").status, 401, "the old one");
     server.token = token;
     assert_eq!(server.get("/api/v1/projects").status, 200);
-    assert!(backtrail_server::renew_token(&server.directory.join("none")).is_err());
+    assert!(renew_token(&Config::new(server.directory.join("none"))).is_err());
 }
 
 #[test]

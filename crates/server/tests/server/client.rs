@@ -1,7 +1,7 @@
 //! A server in this process, and a client of a few lines.
 
-use backtrail_server::{Config, Server};
-use backtrail_testkit::TempDir;
+use backtrail_server::{Config, Server, check};
+use backtrail_testkit::{TempDir, psql};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub(crate) struct Running {
     pub(crate) key: String,
     pub(crate) token: String,
     pub(crate) directory: TempDir,
+    /// Where its data is.
+    pub(crate) config: Config,
 }
 
 impl Running {
@@ -42,12 +44,14 @@ impl Running {
         let directory = TempDir::new("server");
         let mut config = Config::new(directory.join("data"));
         config.listen = "127.0.0.1:0".parse().unwrap();
+        config.database = crate::database();
+        let base = config.clone();
         change(&mut config);
         let server = Server::start(config).unwrap();
         let first = server.first_start().unwrap();
         let key = first.dsn.split_once("://").unwrap().1.split_once('@').unwrap().0.to_owned();
         let (token, address) = (first.token.clone(), server.address());
-        Self { server: Some(server), address, key, token, directory }
+        Self { server: Some(server), address, key, token, directory, config: base }
     }
 
     /// Ends the server and starts it again on the same data.
@@ -57,8 +61,7 @@ impl Running {
 
     pub(crate) fn restart_with(&mut self, change: impl FnOnce(&mut Config)) {
         self.server.take().unwrap().stop();
-        let mut config = Config::new(self.directory.join("data"));
-        config.listen = "127.0.0.1:0".parse().unwrap();
+        let mut config = self.config.clone();
         change(&mut config);
         let server = Server::start(config).unwrap();
         assert_eq!(server.first_start(), None);
@@ -83,10 +86,39 @@ impl Running {
 
     /// What a query of the database says, as one number.
     pub(crate) fn number(&self, sql: &str) -> i64 {
-        let path = self.directory.join("data").join("backtrail.sqlite");
-        let connection = rusqlite::Connection::open(path).unwrap();
+        match &self.config.database {
+            Some(url) => psql(url, sql).unwrap().parse().unwrap(),
+            None => self.file().query_row(sql, [], |row| row.get(0)).unwrap(),
+        }
+    }
+
+    /// Changes the database.
+    pub(crate) fn write(&self, sql: &str) {
+        match &self.config.database {
+            Some(url) => drop(psql(url, sql).unwrap()),
+            None => drop(self.file().execute(sql, []).unwrap()),
+        }
+    }
+
+    fn file(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.config.data.join("backtrail.sqlite")).unwrap();
         connection.busy_timeout(Duration::from_secs(5)).unwrap();
-        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        connection
+    }
+
+    /// Whether the files of the database have these bytes somewhere; `None` where they are another server's.
+    pub(crate) fn stores(&self, bytes: &[u8]) -> Option<bool> {
+        if self.config.database.is_some() {
+            return None;
+        }
+        let files = ["backtrail.sqlite", "backtrail.sqlite-wal"];
+        let files = files.map(|name| std::fs::read(self.config.data.join(name)).unwrap_or_default());
+        Some(files.concat().windows(bytes.len()).any(|window| window == bytes))
+    }
+
+    /// What is wrong with the data.
+    pub(crate) fn check(&self) -> Vec<String> {
+        check(&self.config).unwrap().problems
     }
 }
 

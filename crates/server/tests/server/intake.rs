@@ -171,8 +171,7 @@ fn what_is_too_large_is_refused() {
 #[test]
 fn a_second_server_leaves_the_directory_alone() {
     let server = Running::start();
-    let config = backtrail_server::Config::new(server.directory.join("data"));
-    let error = backtrail_server::Server::start(config).err().unwrap();
+    let error = backtrail_server::Server::start(server.config.clone()).err().unwrap();
     assert_eq!(error.kind(), backtrail_server::ServerErrorKind::InUse);
     assert_eq!(request(server.address, "GET", "/health", &[], b"").text(), "ok\n");
 }

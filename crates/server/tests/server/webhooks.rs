@@ -49,13 +49,6 @@ impl Running {
     fn webhooks(&self) -> Value {
         self.get("/api/v1/projects/1/webhooks").json()["webhooks"].clone()
     }
-
-    fn write(&self, sql: &str) {
-        let path = self.directory.join("data/backtrail.sqlite");
-        let connection = rusqlite::Connection::open(path).unwrap();
-        connection.busy_timeout(Duration::from_secs(5)).unwrap();
-        connection.execute(sql, []).unwrap();
-    }
 }
 
 #[test]

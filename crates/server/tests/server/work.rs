@@ -69,12 +69,6 @@ fn reports_become_issues() {
     assert_eq!(server.check(), Vec::<String>::new());
 }
 
-impl Running {
-    fn check(&self) -> Vec<String> {
-        backtrail_server::check(&self.directory.join("data")).unwrap().problems
-    }
-}
-
 #[test]
 fn people_decide() {
     let server = Running::start();
@@ -127,9 +121,7 @@ fn symbols_that_come_late_heal_old_issues() {
     copy_all(&fixtures().join("sample/symbols"), &symbols);
     let mut server = server;
     server.restart();
-    let missing = "UPDATE report SET state = 'waiting', wanted = wanted + 1";
-    let path = server.directory.join("data/backtrail.sqlite");
-    rusqlite::Connection::open(path).unwrap().execute(missing, []).unwrap();
+    server.write("UPDATE report SET state = 'waiting', wanted = wanted + 1");
     server.send("/api/1/reports/", &sample("null-member.crash"));
     server.settle();
     let after = server.issues("");

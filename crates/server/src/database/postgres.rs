@@ -1,0 +1,317 @@
+//! PostgreSQL, which several replicas of a server may share.
+//!
+//! One transaction writes at a time, whichever replica it is of, by a lock of the whole database: what was counted, found or seen
+//! missing in a transaction is so until it ends, as with SQLite. Reading waits for nothing.
+//!
+//! Each replica has a number, and the lock of that number for as long as it is connected: whoever does not see it locked knows that
+//! nobody works any more what is leased under it.
+
+use super::values::{Given, Place, Value};
+use super::{DatabaseError, Result};
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use postgres::{Client, Config, NoTls, Row, Statement};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// The first version of the schema here: its step makes all that SQLite's steps up to this one do.
+const FIRST: usize = 13;
+
+/// What leads to the first version, and from each to the next. A step that was released never changes.
+const MIGRATIONS: &[&str] = &[include_str!("postgres/0013.sql")];
+
+/// Whoever waits for the other transaction longer than `lock_timeout` gives up.
+pub(super) const BEGIN: &str = "BEGIN; SELECT pg_advisory_xact_lock(1650553707)";
+
+pub(super) const BEGIN_TO_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/// The first number of the locks that say that a replica is there.
+const REPLICAS: i64 = 1_650_553_708;
+
+/// A host that vanished is noticed within half a minute, and so is a transaction that nobody goes on with. Commits wait for the disk.
+const SETTINGS: &str = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; \
+    SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '60s'; SET client_min_messages = 'warning'; \
+    SET default_transaction_isolation = 'read committed'; \
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
+
+/// Texts of statements that are kept ready.
+const MAX_STATEMENTS: usize = 256;
+
+/// A connection.
+pub(crate) struct Session {
+    config: Config,
+    client: RefCell<Client>,
+    statements: RefCell<HashMap<String, Statement>>,
+    /// 0 where it only reads.
+    replica: i64,
+}
+
+/// Connects to write, and brings the schema up to date.
+pub(super) fn open(url: &str) -> Result<Session> {
+    let mut session = open_to_read(url)?;
+    session.migrate()?;
+    let number = session.query("SELECT nextval('replica')", &[])?;
+    session.replica = number.first().map_or(Ok(0), |row| row.try_get(0))?;
+    session.announce()?;
+    Ok(session)
+}
+
+pub(super) fn open_to_read(url: &str) -> Result<Session> {
+    let mut config: Config = url.parse()?;
+    config.application_name("backtrail").keepalives_idle(Duration::from_secs(10));
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(Duration::from_secs(10));
+    }
+    let client = RefCell::new(connect(&config)?);
+    Ok(Session { config, client, statements: RefCell::default(), replica: 0 })
+}
+
+fn connect(config: &Config) -> Result<Client> {
+    let mut client = config.connect(NoTls)?;
+    client.batch_execute(SETTINGS)?;
+    let encoding: String = client.query_one("SHOW server_encoding", &[])?.try_get(0)?;
+    if encoding != "UTF8" {
+        return Err(DatabaseError::Query(format!("expected a database in UTF8, found {encoding}").into()));
+    }
+    Ok(client)
+}
+
+impl Session {
+    pub(super) fn execute(&self, sql: &str, values: &[Given<'_>]) -> Result<usize> {
+        let statement = self.prepared(sql, values)?;
+        let count = self.client.borrow_mut().execute(&statement, &parameters(values))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn query(&self, sql: &str, values: &[Given<'_>]) -> Result<Vec<Row>> {
+        let statement = self.prepared(sql, values)?;
+        Ok(self.client.borrow_mut().query(&statement, &parameters(values))?)
+    }
+
+    fn prepared(&self, sql: &str, values: &[Given<'_>]) -> Result<Statement> {
+        let mut statements = self.statements.borrow_mut();
+        if let Some(statement) = statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        // The types are those of the parameters: else it would guess them by what they are compared with.
+        let types: Vec<_> = values.iter().map(type_of).collect();
+        let statement = self.client.borrow_mut().prepare_typed(&sql.replace('?', "$"), &types)?;
+        if statements.len() >= MAX_STATEMENTS {
+            statements.clear();
+        }
+        statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+
+    pub(super) fn run(&self, sql: &str) -> Result<()> {
+        Ok(self.client.borrow_mut().batch_execute(sql)?)
+    }
+
+    /// Begins a transaction; by another connection where this one broke.
+    pub(super) fn begin(&mut self, sql: &str) -> Result<()> {
+        match self.run(sql) {
+            Err(_) if self.client.get_mut().is_closed() => {
+                *self.client.get_mut() = connect(&self.config)?;
+                self.statements.get_mut().clear();
+                if self.replica != 0 {
+                    self.announce()?;
+                }
+                self.run(sql)
+            }
+            begun => begun,
+        }
+    }
+
+    pub(super) fn replica(&self) -> i64 {
+        self.replica
+    }
+
+    /// Says that this replica is there. Its own connection that broke may not be noticed yet: that ends soon.
+    fn announce(&self) -> Result<()> {
+        self.run(&format!("SELECT pg_advisory_lock({REPLICAS}, {})", self.replica))
+    }
+
+    pub(super) fn is_unused(&self) -> Result<bool> {
+        Ok(self.query(&replicas(), &[])?.is_empty())
+    }
+
+    pub(super) fn version(&self) -> Result<usize> {
+        let is_there = self.query("SELECT to_regclass('schema_version') IS NOT NULL", &[])?;
+        if !is_there.first().map_or(Ok(false), |row| row.try_get(0))? {
+            return Ok(0);
+        }
+        let version = self.query("SELECT version FROM schema_version", &[])?;
+        let version: i64 = version.first().map_or(Ok(0), |row| row.try_get(0))?;
+        Ok(usize::try_from(version).unwrap_or(usize::MAX))
+    }
+
+    fn migrate(&mut self) -> Result<()> {
+        self.begin(BEGIN)?;
+        let migrated = self.migrate_all();
+        self.run(if migrated.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+        migrated
+    }
+
+    fn migrate_all(&self) -> Result<()> {
+        let found = self.version()?;
+        let done = if found == 0 { 0 } else { (found + 1).saturating_sub(FIRST) };
+        let steps = MIGRATIONS.get(done..).ok_or(DatabaseError::Newer { found })?;
+        for (step, number) in steps.iter().zip(FIRST + done..) {
+            self.run(step)?;
+            self.run(&format!("UPDATE schema_version SET version = {number}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of replicas that are there.
+fn replicas() -> String {
+    format!(
+        "SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = {REPLICAS} AND objsubid = 2 \
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+}
+
+pub(super) fn is_gone(column: &str) -> String {
+    format!("{column} IS NOT NULL AND {column} NOT IN ({})", replicas())
+}
+
+/// No sign of a word stands for others.
+pub(super) fn search(words: &[String], first: usize) -> (String, Vec<String>) {
+    let plain = |word: &String| {
+        let word = word.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        format!("%{word}%")
+    };
+    let condition = (first..).take(words.len()).fold(String::new(), |mut condition, number| {
+        let _ = write!(condition, "AND words LIKE ?{number} ");
+        condition
+    });
+    (condition, words.iter().map(plain).collect())
+}
+
+fn type_of(value: &Given<'_>) -> Type {
+    match value {
+        Given::Integer(_) => Type::INT8,
+        Given::Text(_) => Type::TEXT,
+        Given::Bytes(_) => Type::BYTEA,
+    }
+}
+
+fn parameters<'v>(values: &'v [Given<'_>]) -> Vec<&'v (dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+impl ToSql for Given<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut postgres::types::private::BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match *self {
+            Self::Integer(Some(number)) => number.to_sql(kind, out),
+            // The one character that it does not keep.
+            Self::Text(Some(text)) if text.contains('\0') => text.replace('\0', "\u{fffd}").to_sql(kind, out),
+            Self::Text(Some(text)) => text.to_sql(kind, out),
+            Self::Bytes(Some(bytes)) => bytes.to_sql(kind, out),
+            Self::Integer(None) | Self::Text(None) | Self::Bytes(None) => Ok(IsNull::Yes),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// What is in a column.
+pub(super) fn value(row: &Row, place: Place<'_>) -> Result<Value> {
+    let found: Any = match place {
+        Place::At(number) => row.try_get(number)?,
+        Place::Named(name) => row.try_get(name)?,
+    };
+    Ok(found.0)
+}
+
+struct Any(Value);
+
+impl FromSql<'_> for Any {
+    fn from_sql(kind: &Type, raw: &[u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(match *kind {
+            Type::INT8 => Value::Integer(i64::from_sql(kind, raw)?),
+            Type::INT4 => Value::Integer(i64::from(i32::from_sql(kind, raw)?)),
+            Type::BOOL => Value::Integer(i64::from(bool::from_sql(kind, raw)?)),
+            Type::NUMERIC => Value::Integer(whole(raw).ok_or("expected a whole number")?),
+            Type::BYTEA => Value::Bytes(raw.to_vec()),
+            _ => Value::Text(String::from_sql(kind, raw)?),
+        }))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(Value::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// A sum: four numbers (how many digits of base 10,000, the weight of the first one, the sign, digits behind the point), and these
+/// digits. `None` where it is no whole number.
+fn whole(raw: &[u8]) -> Option<i64> {
+    let numbers = raw.as_chunks::<2>().0.iter().map(|two| i16::from_be_bytes(*two));
+    let numbers: Vec<_> = numbers.map(i64::from).collect();
+    let [count, weight, sign, _, digits @ ..] = numbers.as_slice() else { return None };
+    let mut sum = 0_i64;
+    for position in 0..=(*weight).min(8) {
+        let digit = usize::try_from(position).ok().and_then(|at| digits.get(at)).unwrap_or(&0);
+        sum = sum.checked_mul(10_000)?.checked_add(*digit)?;
+    }
+    let is_whole = *count <= weight + 1 && *weight <= 4;
+    match (is_whole, sign) {
+        (true, 0) => Some(sum),
+        (true, 0x4000) => Some(-sum),
+        _ => None,
+    }
+}
+
+impl From<postgres::Error> for DatabaseError {
+    fn from(error: postgres::Error) -> Self {
+        // It does not say by itself what the server said.
+        let why = match (error.as_db_error(), error.source()) {
+            (Some(said), _) => format!("{} ({})", said.message(), said.code().code()),
+            (None, Some(source)) => format!("{error}: {source}"),
+            (None, None) => error.to_string(),
+        };
+        Self::Query(why.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_read() {
+        let raw =
+            |numbers: &[u16]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<_>>();
+        assert_eq!(whole(&raw(&[0, 0, 0, 0])), Some(0));
+        assert_eq!(whole(&raw(&[1, 0, 0, 0, 42])), Some(42));
+        assert_eq!(whole(&raw(&[1, 0, 0x4000, 0, 42])), Some(-42));
+        assert_eq!(whole(&raw(&[1, 1, 0, 0, 7])), Some(70_000), "zeros at the end are not there");
+        assert_eq!(whole(&raw(&[3, 2, 0, 0, 1, 2, 3])), Some(100_020_003));
+        assert_eq!(whole(&raw(&[5, 4, 0, 0, 922, 3372, 368, 5477, 5807])), Some(i64::MAX));
+        for none in [&[][..], &[1, 0], &[2, 0, 0, 1, 4, 5000], &[1, 0, 0xC000, 0], &[1, 9, 0, 0, 1]] {
+            assert_eq!(whole(&raw(none)), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_sought_stands_for_something_else() {
+        let (condition, values) = search(&[r"A_b%c\d".to_owned(), "two".to_owned()], 6);
+        assert_eq!(condition, "AND words LIKE ?6 AND words LIKE ?7 ");
+        assert_eq!(values, [r"%a\_b\%c\\d%", "%two%"]);
+    }
+}
