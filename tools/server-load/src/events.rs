@@ -2,7 +2,7 @@
 //! turn, from the same machine.
 
 use crate::client::Connection;
-use crate::{Result, Server, drained, rate, spread};
+use crate::{Data, Result, Server, drained, rate, spread};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -113,7 +113,7 @@ struct Measured {
 }
 
 fn own(options: &Options, events: &[Value], round: usize) -> Result<Measured> {
-    let data = options.directory.join(format!("round-{round}"));
+    let data = Data { directory: options.directory.join(format!("round-{round}")), objects: None };
     let server = Server::start(&options.program, &data)?;
     let dsn = Dsn { key: server.key.clone(), address: server.address.clone(), project: "1".to_owned() };
     // As with the other server, nothing is opened for the first time while the clock runs.

@@ -1,8 +1,9 @@
 //! `server-load kills`: kills a server as often as asked, at random and right before each sort of call that makes something durable, also
-//! while its disk is full, and looks each time for what it had acknowledged.
+//! while its disk is full, and looks each time for what it had acknowledged. With `--replicas COUNT` so many servers share PostgreSQL and their
+//! files, and one of them is killed each time while the others go on.
 
 use crate::client::Connection;
-use crate::{Result, Server};
+use crate::{Data, Result, Server};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -44,18 +45,27 @@ pub(crate) struct Options {
     pub(crate) report: PathBuf,
     pub(crate) symbols: PathBuf,
     pub(crate) rounds: u64,
+    pub(crate) replicas: usize,
 }
 
 impl Options {
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
-        let usage =
-            || "expected kills BACKTRAIL DIR [--rounds COUNT], in the repository's directory".to_owned();
-        let [program, directory, rest @ ..] = arguments else { return Err(usage()) };
-        let rounds = match rest {
-            [] => 200,
-            [option, count] if option == "--rounds" => count.parse().map_err(|_| usage())?,
-            _ => return Err(usage()),
+        let usage = || {
+            "expected kills BACKTRAIL DIR [--rounds COUNT] [--replicas COUNT], in the repository's directory"
+                .to_owned()
         };
+        let [program, directory, rest @ ..] = arguments else { return Err(usage()) };
+        let (mut rounds, mut replicas) = (200, 1);
+        for option in rest.chunks(2) {
+            match option {
+                [name, count] if name == "--rounds" => rounds = count.parse().map_err(|_| usage())?,
+                [name, count] if name == "--replicas" => replicas = count.parse().map_err(|_| usage())?,
+                _ => return Err(usage()),
+            }
+        }
+        if replicas > 1 && std::env::var_os("BACKTRAIL_DATABASE").is_none() {
+            return Err("expected BACKTRAIL_DATABASE, which replicas share".to_owned());
+        }
         let sample = Path::new("fixtures/sample");
         Ok(Self {
             program: program.into(),
@@ -63,6 +73,7 @@ impl Options {
             report: sample.join("reports/null-member.crash"),
             symbols: sample.join("symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather"),
             rounds,
+            replicas,
         })
     }
 }
@@ -91,14 +102,19 @@ struct Acknowledged {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let disk = Disk::mount(&options.directory)?;
-    let data = options.directory.join("data");
+    let data: Vec<_> = (0..options.replicas)
+        .map(|number| Data {
+            directory: options.directory.join(format!("data-{number}")),
+            objects: (options.replicas > 1).then(|| options.directory.join("objects")),
+        })
+        .collect();
     let report = read(&options.report)?;
     let symbols = read(&options.symbols)?;
     let has_strace = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
     if !has_strace {
         println!("no strace: kills are at random only");
     }
-    let first = Server::start(&options.program, &data)?;
+    let first = Server::start(&options.program, data.first().ok_or("expected a replica")?)?;
     let (key, token) = (first.key.clone(), first.token.clone());
     drop(first);
     let ledger = Ledger::default();
@@ -107,19 +123,36 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for round in 0..options.rounds {
         let kill = Kill::of(round, has_strace, disk.is_some(), &mut traced);
         let disk = disk.as_ref();
-        let died_itself = match kill.start(options, &data, &key, &token)? {
+        let killed = usize::try_from(round).unwrap_or_default() % data.len();
+        let (mut others, mut killed_data) = (Vec::new(), None);
+        for (data, number) in data.iter().zip(0..) {
+            if number == killed {
+                killed_data = Some(data);
+            } else {
+                let mut command = Command::new(&options.program);
+                command.stderr(Stdio::null());
+                others.push((Server::again(command, data, &key, &token)?, data));
+            }
+        }
+        let killed_data = killed_data.ok_or("expected a replica")?;
+        let died_itself = match kill.start(options, killed_data, &key, &token)? {
             Some(mut server) => {
                 if kill.is_full {
                     disk.map_or(Ok(()), Disk::fill)?;
                 }
-                let died_itself = one(&kill, &mut server, &ledger, [&report, &symbols])?;
+                let died_itself = one(&kill, &mut server, &others, &ledger, [&report, &symbols])?;
                 disk.map_or(Ok(()), Disk::empty)?;
                 died_itself
             }
             None => true,
         };
         let name = kill.name(died_itself);
-        look(options, &data, &key, &token, &ledger).map_err(|why| format!("round {round}, {name}: {why}"))?;
+        let again = Server::again(Command::new(&options.program), killed_data, &key, &token);
+        let look = again.and_then(|again| {
+            others.insert(0, (again, killed_data));
+            look(options, others, &ledger)
+        });
+        look.map_err(|why| format!("round {round}, {name}: {why}"))?;
         *counts.entry(name).or_insert(0_u64) += 1;
         if round % 10 == 9 {
             println!(
@@ -143,13 +176,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Sends to a server until it is killed; whether it came to its call.
-fn one(kill: &Kill, server: &mut Server, ledger: &Ledger, [report, symbols]: [&[u8]; 2]) -> Result<bool> {
-    let target = Target::of(server);
+/// Sends to all servers until one is killed; whether it came to its call.
+fn one(
+    kill: &Kill,
+    server: &mut Server,
+    others: &[(Server, &Data)],
+    ledger: &Ledger,
+    [report, symbols]: [&[u8]; 2],
+) -> Result<bool> {
+    let targets: Vec<_> =
+        std::iter::once(&*server).chain(others.iter().map(|(server, _)| server)).map(Target::of).collect();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| send(&target, ledger, &stop, report, symbols));
+        for target in targets.iter().flat_map(|target| [target; 4]) {
+            let stop = &stop;
+            scope.spawn(move || send(target, ledger, stop, report, symbols));
         }
         let until = Instant::now() + kill.after;
         while Instant::now() < until && !is_dead(server) {
@@ -203,7 +244,7 @@ impl Kill {
     }
 
     /// `None` where it came to its call before it came to listen.
-    fn start(&self, options: &Options, data: &Path, key: &str, token: &str) -> Result<Option<Server>> {
+    fn start(&self, options: &Options, data: &Data, key: &str, token: &str) -> Result<Option<Server>> {
         let mut command = match self.before {
             Some((call, number)) => {
                 let mut strace = Command::new("strace");
@@ -324,22 +365,26 @@ impl Ledger {
     }
 }
 
-/// Starts the server again, sends what was not acknowledged, waits until all is worked, and compares what there is with what was
-/// acknowledged.
-fn look(options: &Options, data: &Path, key: &str, token: &str, ledger: &Ledger) -> Result<()> {
-    let mut server = Server::again(Command::new(&options.program), data, key, token)?;
-    let mut connection = Connection::open(&server.address)?;
-    let target = Target::of(&server);
+/// Sends what was not acknowledged to servers that were started since, waits until all is worked, and compares what there is with what
+/// was acknowledged.
+fn look(options: &Options, servers: Vec<(Server, &Data)>, ledger: &Ledger) -> Result<()> {
     let pending = lock(&ledger.pending).clone();
-    for (number, sent) in &pending {
-        ledger.post(&target, &mut connection, *number, sent)?;
+    for ((number, sent), (server, _)) in pending.iter().zip(servers.iter().cycle()) {
+        let mut connection = Connection::open(&server.address)?;
+        ledger.post(&Target::of(server), &mut connection, *number, sent)?;
     }
+    let (server, data) = servers.first().ok_or("expected a server")?;
+    let mut connection = Connection::open(&server.address)?;
     let until = Instant::now() + PATIENCE;
     loop {
         let symbols = server.get(&mut connection, "/api/v1/projects/1/symbols")?;
         let is_waiting = String::from_utf8_lossy(&symbols).contains("\"table\":\"waiting\"");
         if !is_waiting && server.waiting(&mut connection)? == 0 {
-            break;
+            match compare(options, data, &lock(&ledger.acknowledged)) {
+                // What others work at this moment this one knows some seconds later.
+                Err(_) if servers.len() > 1 && Instant::now() < until => {}
+                compared => break compared?,
+            }
         }
         if Instant::now() > until {
             return Err("reports are not worked, or tables not made".to_owned());
@@ -347,22 +392,32 @@ fn look(options: &Options, data: &Path, key: &str, token: &str, ledger: &Ledger)
         std::thread::sleep(Duration::from_millis(20));
     }
     drop(connection);
-    compare(options, data, &lock(&ledger.acknowledged))?;
-    let id = server.child.id().to_string();
-    let asked = Command::new("kill").args(["-TERM", &id]).status().map_err(|error| error.to_string())?;
-    let ended = server.child.wait().map_err(|error| error.to_string())?;
-    if !asked.success() || !ended.success() {
-        return Err(format!("the server ended with {ended}"));
+    let mut all = Vec::new();
+    for (mut server, data) in servers {
+        let id = server.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().map_err(|error| error.to_string())?;
+        let ended = server.child.wait().map_err(|error| error.to_string())?;
+        if !asked.success() || !ended.success() {
+            return Err(format!("the server ended with {ended}"));
+        }
+        all.push(data);
     }
-    let mut check = Command::new(&options.program);
-    let checked = check.arg("serve").arg("--data").arg(data).arg("--check").output();
-    let checked = checked.map_err(|error| error.to_string())?;
-    if checked.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&checked.stdout).into_owned()) }
+    for data in all {
+        let mut check = Command::new(&options.program);
+        data.tell(&mut check);
+        let checked = check.arg("--check").output().map_err(|error| error.to_string())?;
+        if !checked.status.success() {
+            let said = [checked.stdout, checked.stderr].concat();
+            return Err(String::from_utf8_lossy(&said).into_owned());
+        }
+    }
+    Ok(())
 }
 
-fn compare(options: &Options, data: &Path, acknowledged: &Acknowledged) -> Result<()> {
+fn compare(options: &Options, data: &Data, acknowledged: &Acknowledged) -> Result<()> {
     let mut export = Command::new(&options.program);
-    export.arg("serve").arg("--data").arg(data).args(["export", "--no-bytes"]);
+    data.tell(&mut export);
+    export.args(["export", "--no-bytes"]);
     let exported = export.output().map_err(|error| error.to_string())?;
     if !exported.status.success() {
         return Err(format!("export: {}", String::from_utf8_lossy(&exported.stderr)));

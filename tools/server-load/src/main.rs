@@ -3,7 +3,7 @@
 //! `cargo run --release --manifest-path tools/Cargo.toml -p server-load -- BACKTRAIL DIR REPORTS [-s SYMBOLS] [--reports COUNT]
 //! [--clients COUNT] [--minidumps]`. REPORTS is a directory; its files are sent in turn, each time with other blanks at the end, so that
 //! no two are the same. `server-load kills BACKTRAIL DIR` kills a server instead (`kills`); `server-load events` compares with another
-//! server of Sentry's protocol (`events`).
+//! server of Sentry's protocol (`events`). With BACKTRAIL_DATABASE it is a server with PostgreSQL, in a database that is new.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
@@ -82,6 +82,22 @@ impl Options {
     }
 }
 
+/// Where a server has its data; its database is elsewhere where BACKTRAIL_DATABASE says so.
+struct Data {
+    directory: PathBuf,
+    /// Files that it shares with others.
+    objects: Option<PathBuf>,
+}
+
+impl Data {
+    fn tell(&self, command: &mut Command) {
+        command.arg("serve").arg("--data").arg(&self.directory);
+        if let Some(objects) = &self.objects {
+            command.arg("--objects").arg(objects);
+        }
+    }
+}
+
 /// A server that ends with this.
 struct Server {
     child: Child,
@@ -99,17 +115,18 @@ impl Drop for Server {
 
 impl Server {
     /// The first start in a directory.
-    fn start(program: &Path, directory: &Path) -> Result<Self> {
-        Self::spawn(Command::new(program), directory, None)
+    fn start(program: &Path, data: &Data) -> Result<Self> {
+        Self::spawn(Command::new(program), data, None)
     }
 
     /// A later start, by a command that is the program or leads to it.
-    fn again(command: Command, directory: &Path, key: &str, token: &str) -> Result<Self> {
-        Self::spawn(command, directory, Some((key, token)))
+    fn again(command: Command, data: &Data, key: &str, token: &str) -> Result<Self> {
+        Self::spawn(command, data, Some((key, token)))
     }
 
-    fn spawn(mut command: Command, directory: &Path, known: Option<(&str, &str)>) -> Result<Self> {
-        command.arg("serve").arg("--data").arg(directory).args(["--listen", "127.0.0.1:0"]);
+    fn spawn(mut command: Command, data: &Data, known: Option<(&str, &str)>) -> Result<Self> {
+        data.tell(&mut command);
+        command.args(["--listen", "127.0.0.1:0"]);
         let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let output = child.stdout.take().ok_or("the server has no output")?;
@@ -164,7 +181,7 @@ fn run(options: &Options) -> Result<()> {
     let files = files(&options.reports)?;
     let bytes: usize = files.iter().map(Vec::len).sum();
     println!("{} files of {} bytes on average", files.len(), bytes / files.len());
-    let data = options.directory.join("data");
+    let data = Data { directory: options.directory.join("data"), objects: None };
     let server = Server::start(&options.program, &data)?;
     if let Some(symbols) = &options.symbols {
         let mut upload = Command::new(&options.program);
