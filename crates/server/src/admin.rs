@@ -1,6 +1,7 @@
 //! Projects, keys and tokens, made and revoked by who may do everything.
 
 use crate::http::{self, Refused, blocking};
+use crate::people;
 use crate::projects::{self, Project, Quota, Scope};
 use crate::scrubbing::Scrubber;
 use crate::secret;
@@ -27,6 +28,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/v1/projects/{project}/scrubbing", get(scrubbing).post(set_scrubbing))
         .route("/api/v1/projects/{project}/tokens", get(tokens).post(new_token))
         .route("/api/v1/projects/{project}/tokens/{token}", delete(revoke))
+        .route("/api/v1/people", get(all_people).post(new_person))
+        .route("/api/v1/people/{person}", delete(remove_person))
 }
 
 #[derive(Deserialize)]
@@ -269,6 +272,59 @@ async fn revoke(
             return Err(Refused::not_found());
         }
         Ok(http::json(&json!({ "id": token, "revoked": true })))
+    })
+    .await
+}
+
+async fn all_people(Shared(app): Shared<App>, headers: HeaderMap) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        administrator(app, &headers)?;
+        let people = app.database.read(people::all)?;
+        let rows = people.iter().map(|person| {
+            json!({
+                "id": person.id, "name": person.name, "scope": person.scope, "project": person.project,
+                "created": rfc3339(person.created),
+            })
+        });
+        Ok(http::json(&json!({ "people": rows.collect::<Vec<_>>() })))
+    })
+    .await
+}
+
+/// Somebody who is to log in by a name; without a project, to all.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewPerson {
+    name: String,
+    password: String,
+    scope: String,
+    project: Option<String>,
+}
+
+async fn new_person(Shared(app): Shared<App>, headers: HeaderMap, body: Body) -> Result<Response, Refused> {
+    let asked: NewPerson = read(&app, &headers, body).await?;
+    let _turn = app.passwords.turn().await?;
+    blocking(&app, move |app| {
+        administrator(app, &headers)?;
+        let NewPerson { name, password, scope, project } = &asked;
+        let project = project.as_deref();
+        let id = people::add(app, &people::NewPerson { name, password, scope, project })?;
+        Ok(http::json(&json!({ "id": id })))
+    })
+    .await
+}
+
+async fn remove_person(
+    Shared(app): Shared<App>,
+    Path(person): Path<i64>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    blocking(&app, move |app| {
+        administrator(app, &headers)?;
+        if !app.database.write(move |connection| people::remove(connection, person))? {
+            return Err(Refused::not_found());
+        }
+        Ok(http::json(&json!({ "id": person, "removed": true })))
     })
     .await
 }

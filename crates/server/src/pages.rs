@@ -4,6 +4,7 @@ mod administration;
 mod lists;
 mod owners;
 mod page;
+mod people;
 mod stacks;
 mod uploads;
 
@@ -12,7 +13,7 @@ use crate::api::as_attachment;
 use crate::health;
 use crate::http::{Refused, blocking};
 use crate::icicle::MAX_REPORTS;
-use crate::projects::{self, Project, Scope};
+use crate::projects::{self, Grant, Project, Scope};
 use crate::sessions::{self, Session};
 use crate::state::{App, State};
 use crate::views::{self, Decision, Filter, STATES, Share};
@@ -46,6 +47,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/projects/{project}/setup", get(setup))
         .route("/projects/{project}/upload", get(uploads::form).post(uploads::upload))
         .merge(administration::routes())
+        .merge(people::routes())
 }
 
 fn style(text: &'static str) -> Response {
@@ -126,24 +128,48 @@ struct Next {
 }
 
 async fn login(Query(Next { next }): Query<Next>) -> Response {
-    html(page::login(&next, false))
+    html(page::login(&next, "", false))
 }
 
 #[derive(Deserialize)]
 struct Login {
+    /// Empty for who brings a token.
+    #[serde(default)]
+    name: String,
+    /// A password, or a token.
     token: String,
     #[serde(default)]
     next: String,
 }
 
+impl Login {
+    fn is_by_token(&self) -> bool {
+        self.name.trim().is_empty()
+    }
+}
+
+/// What whoever logs in may do; `None` where nobody is known by that, or is no person.
+fn identify(app: &State, login: &Login) -> Result<Option<Grant>, Refused> {
+    let grant = if login.is_by_token() {
+        app.database.read(|connection| projects::grant(connection, login.token.trim()))?
+    } else {
+        let Some(token) = crate::people::identify(app, &login.name, &login.token)? else { return Ok(None) };
+        app.database.read(|connection| projects::grant_by_id(connection, token))?
+    };
+    Ok(grant.filter(|grant| matches!(grant.scope, Scope::Read | Scope::Member | Scope::Admin)))
+}
+
 async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response {
+    let turn = match login.is_by_token() {
+        true => None,
+        false => Some(app.passwords.turn().await),
+    };
+    if let Some(Err(refused)) = turn {
+        return problem(&refused);
+    }
     let done = blocking(&app, move |app| {
-        let token = login.token.trim().to_owned();
-        let grant = app.database.read(|connection| projects::grant(connection, &token))?;
-        let Some(grant) =
-            grant.filter(|grant| matches!(grant.scope, Scope::Read | Scope::Member | Scope::Admin))
-        else {
-            let mut response = html(page::login(&login.next, true));
+        let Some(grant) = identify(app, &login)? else {
+            let mut response = html(page::login(&login.next, &login.name, true));
             *response.status_mut() = StatusCode::FORBIDDEN;
             return Ok(response);
         };

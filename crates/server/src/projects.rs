@@ -214,10 +214,11 @@ pub(crate) struct Token {
     pub(crate) revoked: Option<i64>,
 }
 
-/// A project's keys and tokens.
+/// A project's keys and tokens, but for those that stand for people.
 pub(crate) fn tokens(connection: &Connection, project: i64) -> Result<Vec<Token>> {
     connection.query_map(
-        "SELECT id, scope, public, note, created, revoked FROM token WHERE project = ?1 ORDER BY id",
+        "SELECT id, scope, public, note, created, revoked FROM token WHERE project = ?1 \
+         AND id NOT IN (SELECT token FROM person) ORDER BY id",
         params![project],
         |row| {
             Ok(Token {
@@ -238,9 +239,10 @@ pub(crate) fn revoke(connection: &Connection, project: i64, token: i64) -> Resul
     Ok(connection.execute(sql, params![project, token, now()])? == 1)
 }
 
-/// Puts a token for everything in the place of all earlier ones.
+/// Puts a token for everything in the place of all earlier ones. People keep what they may.
 pub(crate) fn renew(connection: &Connection, token: &str) -> Result<()> {
-    let sql = "UPDATE token SET revoked = ?2 WHERE scope = ?1 AND revoked IS NULL";
+    let sql = "UPDATE token SET revoked = ?2 WHERE scope = ?1 AND revoked IS NULL \
+        AND id NOT IN (SELECT token FROM person)";
     connection.execute(sql, params![Scope::Admin.as_str(), now()])?;
     add_token(connection, None, Scope::Admin, token, "made in the place of earlier ones")?;
     Ok(())

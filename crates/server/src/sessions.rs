@@ -16,6 +16,8 @@ const LONGEST: i64 = 30 * DAY;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Session {
     pub(crate) grant: Grant,
+    /// Who it is, where they have a name.
+    pub(crate) person: Option<String>,
     /// What forms bring along, to tell that they are of this server's pages.
     pub(crate) form_key: String,
     secret: String,
@@ -53,15 +55,14 @@ pub(crate) fn of(connection: &Connection, headers: &HeaderMap) -> Result<Option<
     let mut pairs =
         cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let Some((_, secret)) = pairs.find(|(name, _)| *name == COOKIE) else { return Ok(None) };
-
-    let token = connection.query_row(
-        "SELECT token FROM session WHERE digest = ?1 AND expires > ?2",
+    let found = connection.query_row(
+        "SELECT session.token, person.name FROM session LEFT JOIN person ON person.token = session.token \
+         WHERE session.digest = ?1 AND session.expires > ?2",
         params![secret::digest(secret.as_bytes()), now()],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     );
-    let token: Option<i64> = token.optional()?;
-    let Some(token) = token else { return Ok(None) };
+    let Some((token, person)) = found.optional()? else { return Ok(None) };
     let grant = projects::grant_by_id(connection, token)?;
     let form_key = secret::digest(format!("form {secret}").as_bytes());
-    Ok(grant.map(|grant| Session { grant, form_key, secret: secret.to_owned() }))
+    Ok(grant.map(|grant| Session { grant, person, form_key, secret: secret.to_owned() }))
 }

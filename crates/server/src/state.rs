@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::database::{Connection, Database, Result};
 use crate::objects::Objects;
+use crate::people::Passwords;
 use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -26,6 +27,7 @@ pub(crate) struct State {
     pub(crate) large: Arc<Semaphore>,
     pub(crate) counters: Counters,
     pub(crate) scrubbers: Scrubbers,
+    pub(crate) passwords: Passwords,
     /// Whether something could not be kept, so that there may be files without a row.
     pub(crate) left_files: AtomicBool,
     /// The last symbols of whichever replica that are linked here.
@@ -52,6 +54,7 @@ impl State {
             large,
             counters,
             scrubbers,
+            passwords: Passwords::default(),
             left_files: AtomicBool::new(false),
             followed: AtomicI64::new(0),
         }

@@ -79,7 +79,8 @@ fn paths(demo: &Demo) -> Result<Vec<String>> {
     for page in ["hangs", "owners", "missing", "releases", "apart", "setup", "upload", "tokens"] {
         paths.push(format!("/projects/default/{page}"));
     }
-    paths.extend([format!("{issue}/stacks"), issue, report, owner, "/login".to_owned()]);
+    paths.extend([format!("{issue}/stacks"), issue, report, owner]);
+    paths.extend(["/login", "/people", "/account"].map(str::to_owned));
     Ok(paths)
 }
 

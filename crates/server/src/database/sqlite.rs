@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0011.sql"),
     include_str!("0012.sql"),
     include_str!("0013.sql"),
+    include_str!("0014.sql"),
 ];
 
 /// Bytes of a page.

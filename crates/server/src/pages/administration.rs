@@ -28,7 +28,7 @@ pub(super) fn is_administrator(session: &Session) -> bool {
     session.grant.scope == Scope::Admin
 }
 
-fn check(session: &Session, form_key: &str) -> Result<(), Refused> {
+pub(super) fn check(session: &Session, form_key: &str) -> Result<(), Refused> {
     check_form(session, form_key)?;
     if !is_administrator(session) {
         return Err(Refused::new(StatusCode::FORBIDDEN, "this needs the token that the first start printed"));

@@ -30,7 +30,10 @@ pub(super) fn projects(session: &Session, rows: &[(Vec<(String, i64)>, Project)]
                     }
                 }
             }
-            @if is_administrator(session) { (project_form(session)) }
+            @if is_administrator(session) {
+                (project_form(session))
+                p { a href="/people" { "People" } ": who may log in" }
+            }
         },
     )
 }

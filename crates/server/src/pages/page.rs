@@ -48,6 +48,9 @@ pub(super) fn page(
                     @if let Some(session) = session {
                         form method="post" action="/logout" {
                             input type="hidden" name="form_key" value=(session.form_key);
+                            @if let Some(name) = &session.person {
+                                a href="/account" { (text(name)) } " "
+                            }
                             button { "Log out" }
                         }
                     }
@@ -59,21 +62,23 @@ pub(super) fn page(
 }
 
 /// The page to log in.
-pub(super) fn login(next: &str, failed: bool) -> Markup {
+pub(super) fn login(next: &str, name: &str, failed: bool) -> Markup {
     page(
         "Log in",
         None,
         None,
         &html! {
             h1.plain { "Log in" }
-            @if failed { p.problem role="alert" { "This token is not known, or is not good for pages." } }
+            @if failed { p.problem role="alert" { "Nobody is known by that, or the token is not good for pages." } }
             form.login method="post" action="/login" {
                 input type="hidden" name="next" value=(next);
-                label for="token" { "Token" }
-                input #token type="password" name="token" required autofocus autocomplete="current-password";
+                label for="name" { "Name, or nothing to log in with a token" }
+                input #name name="name" value=(name) maxlength="64" autofocus autocomplete="username";
+                label for="token" { "Password or token" }
+                input #token type="password" name="token" required autocomplete="current-password";
                 button { "Log in" }
             }
-            p.faint { "The first start of the server printed one." }
+            p.faint { "The first start of the server printed a token." }
         },
     )
 }

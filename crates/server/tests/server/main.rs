@@ -6,6 +6,7 @@ mod backup;
 mod client;
 mod intake;
 mod pages;
+mod people;
 mod retention;
 mod symbols;
 mod webhooks;

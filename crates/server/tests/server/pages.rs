@@ -19,13 +19,13 @@ impl Running {
         request(self.address, "GET", path, &[("Cookie", cookie)], b"")
     }
 
-    fn submit(&self, cookie: &str, path: &str, form: &str) -> Answer {
+    pub(crate) fn submit(&self, cookie: &str, path: &str, form: &str) -> Answer {
         let headers = [("Cookie", cookie), ("Content-Type", "application/x-www-form-urlencoded")];
         self.post(path, &headers, form.as_bytes())
     }
 }
 
-fn form_key(page: &str) -> &str {
+pub(crate) fn form_key(page: &str) -> &str {
     page.split_once("name=\"form_key\" value=\"").unwrap().1.split('"').next().unwrap()
 }
 
