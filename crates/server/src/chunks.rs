@@ -252,14 +252,18 @@ fn one(
         let _ = fs::remove_file(pieces.path(name));
     }
     let name = symbols::shown(wanted.name.as_deref().unwrap_or("unnamed"));
-    match symbols::keep(app, project, &name, &received, Some(sha1)) {
-        Ok(_) => {}
+    let kept = match symbols::keep(app, project, &name, &received, Some(sha1)) {
+        Ok(kept) => kept,
         Err(refused) if refused.status().is_client_error() => {
             return Ok(state("error", Vec::new(), Some(refused.message())));
         }
         Err(refused) => return Err(refused),
-    }
-    Ok(known(app, project.id, sha1)?.unwrap_or_else(|| state("error", Vec::new(), Some("it is not kept"))))
+    };
+    let mut answer =
+        known(app, project.id, sha1)?.unwrap_or_else(|| state("error", Vec::new(), Some("it is not kept")));
+    // For `backtrail upload`; sentry-cli passes over what it does not know.
+    answer["kept"] = kept;
+    Ok(answer)
 }
 
 /// A file that is here.

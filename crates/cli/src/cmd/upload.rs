@@ -8,8 +8,9 @@ use backtrail_store::{Index, JsonClient, Location, Method, NoProgress, ScanOptio
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 /// Sends symbols to a server of `backtrail serve`, which names with them the reports that it has and those to come.
 ///
-/// What the server has already is not sent again. See docs/server.md.
+/// What the server has already is not sent again, not even the pieces of a large file that broke off. See docs/server.md.
 #[derive(Args, Debug)]
 pub(crate) struct Upload {
     /// Binaries, debug files, dSYM bundles, tables, archives, or directories of such, searched recursively.
@@ -40,6 +41,12 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// Digests that are asked for at a time.
 const TOGETHER: usize = 5_000;
 
+/// Files that are larger are sent in pieces of so many bytes: what arrived of one is not sent again.
+const PIECE: usize = 8 << 20;
+
+/// How often a piece is sent, with longer and longer waits in between.
+const ATTEMPTS: u32 = 4;
+
 /// A file that is to be sent.
 struct Candidate {
     location: Location,
@@ -51,8 +58,20 @@ struct Missing {
     missing: HashSet<String>,
 }
 
+/// What became of a file whose pieces were to be put together.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Assembled {
+    state: String,
+    #[serde(default)]
+    missing_chunks: Vec<String>,
+    detail: Option<String>,
+    kept: Option<Answer>,
+}
+
+#[derive(Deserialize, Default)]
 struct Answer {
+    #[serde(default)]
     files: Vec<Received>,
     #[serde(default)]
     problems: Vec<String>,
@@ -98,6 +117,10 @@ pub(crate) fn run(args: &Upload, console: &Console) -> Result<Outcome, Failure> 
             continue;
         }
         match server.put(&index, candidate) {
+            Ok(answer) if answer.files.is_empty() && answer.problems.is_empty() => {
+                text.line(format_args!("{name}: there already"))?;
+                tally.read(Outcome::Done);
+            }
             Ok(answer) => {
                 show(&mut text, &name, &answer)?;
                 answer.problems.iter().for_each(|problem| console.warn(format_args!("{name}: {problem}")));
@@ -176,19 +199,86 @@ impl Server<'_> {
 
     fn put(&self, index: &Index, candidate: &Candidate) -> Result<Answer, String> {
         let data = index.open_file(&candidate.location).map_err(|error| error.to_string())?;
+        if data.len() > PIECE {
+            return self.put_pieces(&data, candidate.location.file_name());
+        }
         let path = self.path(&format!("symbols/{}", in_path(candidate.location.file_name())));
         self.ask(Method::Put, &path, &data).map_err(|problem| format!("the server {problem}"))
+    }
+
+    /// Sends a file as sentry-cli does: asks which of its pieces are not there, sends these, and has them put together.
+    fn put_pieces(&self, data: &[u8], name: &str) -> Result<Answer, String> {
+        let pieces: Vec<_> = data.chunks(PIECE).map(|piece| (hex(&Sha1::digest(piece)), piece)).collect();
+        let names: Vec<_> = pieces.iter().map(|(name, _)| name).collect();
+        let whole = hex(&Sha1::digest(data));
+        let wanted = json!({ &whole: { "name": name, "chunks": names } }).to_string();
+        let path = format!("/api/0/projects/default/{}/files/difs/assemble/", in_path(&self.args.project));
+        // Another upload may take the same piece away: it puts a file together that has it, too.
+        for _ in 0..ATTEMPTS {
+            let answer = self.ask::<HashMap<String, Assembled>>(Method::Post, &path, wanted.as_bytes());
+            let mut answer = answer.map_err(|problem| format!("the server {problem}"))?;
+            let assembled = answer.remove(&whole).ok_or("the server says nothing of the file")?;
+            match assembled.state.as_str() {
+                "not_found" => {}
+                "ok" => return Ok(assembled.kept.unwrap_or_default()),
+                _ => return Err(assembled.detail.unwrap_or(assembled.state)),
+            }
+            let missing: HashSet<_> = assembled.missing_chunks.into_iter().collect();
+            let mut sent = HashSet::new();
+            for (name, piece) in pieces.iter().filter(|(name, _)| missing.contains(name)) {
+                if sent.insert(name) {
+                    self.put_piece(name, piece)?;
+                }
+            }
+        }
+        Err("the server does not keep the pieces".to_owned())
+    }
+
+    fn put_piece(&self, name: &str, piece: &[u8]) -> Result<(), String> {
+        // No piece has its own hash in it.
+        let boundary = format!("piece-{name}");
+        let head = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+             Content-Type: application/octet-stream\r\n\r\n"
+        );
+        let body = [head.as_bytes(), piece, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let headers = [("Content-Type", kind.as_str())];
+        for attempt in 1.. {
+            let answer = self.client.send_with(
+                Method::Post,
+                "/api/0/organizations/default/chunk-upload/",
+                &headers,
+                &body,
+            );
+            // What the server refuses it refuses again, but for what it asks to be sent later.
+            let problem = match answer {
+                Ok((200, _)) => return Ok(()),
+                Ok((status @ (429 | 500..), _)) => format!("answered {status}"),
+                Ok((status, answer)) => return Err(format!("the server {}", refusal(status, &answer))),
+                Err(problem) => problem,
+            };
+            if attempt >= ATTEMPTS {
+                return Err(format!("the server {problem}; what has arrived is not sent again"));
+            }
+            std::thread::sleep(Duration::from_millis(250 << attempt));
+        }
+        Ok(())
     }
 
     fn ask<T: for<'d> Deserialize<'d>>(&self, method: Method, path: &str, body: &[u8]) -> Result<T, String> {
         let (status, answer) = self.client.send(method, path, body)?;
         if status != 200 {
-            let why = serde_json::from_slice(&answer).map(|Refusal { detail }| format!(": {detail}"));
-            return Err(format!("answered {status}{}", why.unwrap_or_default()));
+            return Err(refusal(status, &answer));
         }
         serde_json::from_slice(&answer)
             .map_err(|_| "answered something else: is it a backtrail server?".to_owned())
     }
+}
+
+fn refusal(status: u16, answer: &[u8]) -> String {
+    let why = serde_json::from_slice(answer).map(|Refusal { detail }| format!(": {detail}"));
+    format!("answered {status}{}", why.unwrap_or_default())
 }
 
 /// A text as a part of an address's path: RFC 3986, 2.3.

@@ -29,3 +29,5 @@ mod streams;
 mod symbol_files;
 #[cfg(feature = "server")]
 mod tables;
+#[cfg(all(feature = "server", feature = "debuginfod"))]
+mod upload;

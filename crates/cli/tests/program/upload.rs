@@ -1,0 +1,91 @@
+//! `backtrail upload`, with a line that breaks.
+
+use backtrail_server::{Config, Server};
+use backtrail_testkit::{TempDir, fixtures};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Leads on to a server until so many bytes have gone there; then it breaks every connection.
+struct Line {
+    address: SocketAddr,
+    left: Arc<AtomicUsize>,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Line {
+    fn to(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (left, sent) = (Arc::new(AtomicUsize::new(usize::MAX)), Arc::new(AtomicUsize::new(0)));
+        let shared = (Arc::clone(&left), Arc::clone(&sent));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (left, sent) = shared.clone();
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(server)) else { continue };
+                let (mut answers, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut answers, &mut to_client);
+                    let _ = to_client.shutdown(Shutdown::Both);
+                });
+                std::thread::spawn(move || lead(client, server, &left, &sent));
+            }
+        });
+        Self { address, left, sent }
+    }
+}
+
+fn lead(mut client: TcpStream, mut server: TcpStream, left: &AtomicUsize, sent: &AtomicUsize) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = client.read(&mut bytes) {
+        let take = |left: usize| left.checked_sub(count);
+        let is_whole = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok();
+        if !is_whole || server.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+        sent.fetch_add(count, Ordering::SeqCst);
+    }
+    let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both));
+}
+
+fn upload(file: &std::path::Path, to: SocketAddr, token: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_backtrail"));
+    command.arg("upload").arg(file).arg("--to").arg(format!("http://{to}"));
+    command.env("BACKTRAIL_TOKEN", token).output().unwrap()
+}
+
+#[test]
+fn an_upload_goes_on_where_it_broke_off() {
+    const MIB: usize = 1 << 20;
+    let directory = TempDir::new("upload");
+    let mut config = Config::new(directory.join("data"));
+    config.listen = "127.0.0.1:0".parse().unwrap();
+    let server = Server::start(config).unwrap();
+    let token = server.first_start().unwrap().token.clone();
+    // Bytes behind an ELF file are nobody's. Each piece is another one.
+    let mut bytes = std::fs::read(fixtures().join("stacks/orders")).unwrap();
+    bytes.extend((bytes.len() / 8..5 * MIB).flat_map(|number| number.to_le_bytes()));
+    let file = directory.join("orders");
+    std::fs::write(&file, &bytes).unwrap();
+
+    let line = Line::to(server.address());
+    line.left.store(30 * MIB, Ordering::SeqCst);
+    let broken = upload(&file, line.address, &token);
+    assert_eq!(broken.status.code(), Some(2), "{broken:?}");
+    assert!(
+        String::from_utf8_lossy(&broken.stderr).contains("what has arrived is not sent again"),
+        "{broken:?}"
+    );
+    line.left.store(usize::MAX, Ordering::SeqCst);
+    line.sent.store(0, Ordering::SeqCst);
+    let whole = upload(&file, line.address, &token);
+    assert_eq!(whole.status.code(), Some(0), "{whole:?}");
+    assert!(String::from_utf8_lossy(&whole.stdout).contains("orders: sent, x86_64 "), "{whole:?}");
+    let sent = line.sent.load(Ordering::SeqCst);
+    assert!((8 * MIB..25 * MIB).contains(&sent), "three of five pieces were there: {sent}");
+    let again = upload(&file, line.address, &token);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("there already"), "{again:?}");
+    server.stop();
+}
