@@ -162,7 +162,7 @@ fn token_list(
                 p role="status" { "Made. It is shown this once: " code { (made.token) } }
             }
             @if rows.is_empty() { p { "There are none." } }
-            ul.issues {
+            ul.issues.rows {
                 @for row in rows {
                     li {
                         p {

@@ -145,7 +145,7 @@ fn everybody(session: &Session, people: &[Person], projects: &[Project]) -> Mark
         &html! {
             h1.plain { "People" }
             @if people.is_empty() { p { "Nobody logs in by a name yet." } }
-            ul.issues {
+            ul.issues.rows {
                 @for person in people {
                     li {
                         p { strong { (text(&person.name)) } " " (person.scope) }
