@@ -286,7 +286,9 @@ impl Index {
     pub fn fetch_debug_files(&self, images: &mut [(ImageId, &mut ImageFiles)]) {
         let mut wanted: Vec<_> = images
             .iter_mut()
-            .filter(|(id, files)| matches!(id, ImageId::BuildId(_)) && files.lacks_debug_info())
+            .filter(|(id, files)| {
+                files.lacks_debug_info() && self.remote().is_some_and(|remote| remote.may_have(id))
+            })
             .collect();
         for kind in [RemoteKind::DebugInfo, RemoteKind::Executable] {
             let files: Vec<_> = wanted.iter().map(|(id, _)| RemoteFile { id: *id, kind }).collect();

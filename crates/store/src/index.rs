@@ -12,9 +12,10 @@ use backtrail_object::Kind;
 use crate::data::{Backing, FileData};
 use crate::entry::{Entry, Location, rank};
 use crate::error::{Error, ErrorKind, Fault};
+use crate::locate::identity_of;
 use crate::open_file::OpenFile;
 use crate::progress::{Counts, Progress};
-use crate::remote::{RemoteError, RemoteFile, RemoteFiles};
+use crate::remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles};
 use crate::scan::{self, Findings, ScanOptions};
 use crate::{Limits, open};
 
@@ -323,7 +324,7 @@ impl Index {
         let Some(remote) = self.remote.as_ref().filter(|_| !wanted.is_empty()) else { return Vec::new() };
         let open = |(wanted, path): (&RemoteFile, Result<PathBuf, RemoteError>)| {
             let path = path?;
-            let file = self.object_at_path(&path).map_err(|error| RemoteError::unreadable(&error))?;
+            let file = self.slice_at_path(&path, &wanted.id)?;
             let mut fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
             let paths = fetched.entry(wanted.id).or_default();
             if !paths.contains(&path) {
@@ -339,7 +340,20 @@ impl Index {
         let fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
         let paths = fetched.get(id).cloned().unwrap_or_default();
         drop(fetched);
-        paths.iter().filter_map(|path| self.object_at_path(path).ok()).collect()
+        paths.iter().filter_map(|path| self.slice_at_path(path, id).ok()).collect()
+    }
+
+    /// What of the file at a path has that identity: Apple's files may be fat.
+    fn slice_at_path(&self, path: &Path, id: &ImageId) -> Result<Arc<OpenFile>, RemoteError> {
+        let unreadable = |error: Error| RemoteError::unreadable(&error);
+        if matches!(id, ImageId::BuildId(_)) {
+            return self.object_at_path(path).map_err(unreadable);
+        }
+        let location = Location::file(path.into());
+        let data = self.open_file(&location).map_err(unreadable)?;
+        let wrong = |why| RemoteError::new(RemoteErrorKind::WrongFile, format!("{}: {why}", path.display()));
+        let identity = identity_of(&data, id).map_err(wrong)?;
+        self.object(&Entry { location, identity }).map_err(unreadable)
     }
 
     /// Maps a file, by the descriptor that the scan left open where it did.

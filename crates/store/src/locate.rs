@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use backtrail_core::ImageId;
+use backtrail_object::Identity;
 use flate2::Crc;
 
 use crate::data::FileData;
@@ -238,15 +239,22 @@ fn is_object(data: &FileData) -> Result<(), String> {
 }
 
 pub(crate) fn check_id(data: &FileData, id: &ImageId) -> Result<(), String> {
+    identity_of(data, id).map(drop)
+}
+
+/// What of a file has that identity: of a fat one a slice.
+pub(crate) fn identity_of(data: &FileData, id: &ImageId) -> Result<Identity, String> {
     let source = Source::Bytes(data.clone());
     let window = Window::new(&source, 0, source.len());
     let identities = backtrail_object::identify(&window, &Limits::default().object)
         .map_err(|error| Fault::object(&error).what)?;
-    let mut ids = identities.iter().filter_map(|identity| identity.id);
-    match ids.clone().next() {
-        _ if ids.any(|other| other == *id) => Ok(()),
-        Some(other) => Err(format!("has {} {other}, not {id}", other.kind())),
-        None => Err(format!("has no identity, expected {} {id}", id.kind())),
+    let other = identities.iter().find_map(|identity| identity.id);
+    match identities.into_iter().find(|identity| identity.id == Some(*id)) {
+        Some(found) => Ok(found),
+        None => Err(match other {
+            Some(other) => format!("has {} {other}, not {id}", other.kind()),
+            None => format!("has no identity, expected {} {id}", id.kind()),
+        }),
     }
 }
 

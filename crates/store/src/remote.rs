@@ -33,6 +33,11 @@ pub trait RemoteFiles: fmt::Debug + Send + Sync {
     /// asked before is not asked again.
     fn fetch(&self, wanted: &[RemoteFile]) -> Vec<Result<PathBuf, RemoteError>>;
 
+    /// Whether they may have files of this identity; others need not be asked for. By default those of a build id.
+    fn may_have(&self, id: &ImageId) -> bool {
+        matches!(id, ImageId::BuildId(_))
+    }
+
     /// What went wrong with the servers themselves, each thing once.
     fn problems(&self) -> Vec<String>;
 }

@@ -61,7 +61,7 @@ pub(crate) enum ConvertFormat {
 
 pub(crate) fn run(args: &Convert, console: &Console) -> Result<Outcome, Failure> {
     args.files.iter().try_for_each(|path| refuse_pipe(path)).map_err(Failure::Input)?;
-    let sources = ConvertSources::find_with(&args.files, args.servers.remote(console));
+    let sources = ConvertSources::find_with(&args.files, args.servers.remote(&[], console));
     let mut tally = Tally::default();
     for problem in &sources.problems {
         console.warn(problem);

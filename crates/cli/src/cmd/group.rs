@@ -29,7 +29,8 @@ pub(crate) struct Group {
     /// Reports of any kind that is read, as for `symbolicate`. A directory means every report in it, `-` is standard input.
     #[arg(required_unless_present = "explain", value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
-    /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.
+    /// Where to look for symbols: a file, a directory searched recursively, or a server of `backtrail serve`
+    /// (https://HOST/symbols/PROJECT, with the token of BACKTRAIL_TOKEN). Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `backtrail lookup`: addresses of one binary into functions.
 
-use super::options::{Cache, Servers, named_arch, parse_address};
+use super::options::{Cache, Servers, local, named_arch, parse_address};
 use crate::io::console::Console;
 use crate::io::file::refuse_pipe;
 use crate::io::json::buffered;
@@ -24,7 +24,7 @@ pub(crate) struct Lookup {
     /// The binary, dSYM bundle or debug file.
     #[arg(short = 'e', long = "exe", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Where to look for its debug file, table or symbol file, by its identity: a file, or a directory searched recursively.
+    /// Where to look for its debug file, table or symbol file, by its identity: a file, a directory searched recursively, or a server, as for `symbolicate`.
     /// Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
@@ -66,14 +66,15 @@ const MAX_BATCH: usize = 1 << 14;
 
 pub(crate) fn run(args: &Lookup, console: &Console) -> Result<Outcome, Failure> {
     let arch = args.arch.as_deref().map(named_arch).transpose()?;
+    let symbols = local(&args.symbols);
     std::iter::once(&args.file)
-        .chain(&args.symbols)
+        .chain(&symbols)
         .try_for_each(|path| refuse_pipe(path))
         .map_err(Failure::Input)?;
     let cache = args.cache.tables();
-    let remote = args.servers.remote(console);
+    let remote = args.servers.remote(&args.symbols, console);
     let options = OpenOptions {
-        symbols: &args.symbols,
+        symbols: &symbols,
         cache: cache.as_ref(),
         remote: remote.as_ref(),
         ..OpenOptions::default()

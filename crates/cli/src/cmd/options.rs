@@ -65,15 +65,46 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// The servers to ask. That there are none, or that some cannot be asked, is said: the work goes on without them.
-    pub(crate) fn remote(&self, console: &Console) -> Option<Arc<dyn RemoteFiles>> {
-        if self.debuginfod { debuginfod(console) } else { None }
+    /// The servers to ask: those among what `-s` names, and debuginfod's. That there are none, or that some cannot be asked, is said: the
+    /// work goes on without them.
+    pub(crate) fn remote(&self, symbols: &[PathBuf], console: &Console) -> Option<Arc<dyn RemoteFiles>> {
+        let own: Vec<_> = symbols.iter().filter_map(|path| server(path)).map(with_token).collect();
+        if self.debuginfod || !own.is_empty() { debuginfod(self.debuginfod, own, console) } else { None }
+    }
+}
+
+/// The address of a server of symbols, where a path is one.
+fn server(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)))
+}
+
+/// What of `-s` is on this machine.
+pub(crate) fn local(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter(|path| server(path).is_none()).cloned().collect()
+}
+
+/// An address with the token of BACKTRAIL_TOKEN, as `upload` takes it, where it has none: others see the command line.
+fn with_token(address: &str) -> String {
+    let token = std::env::var("BACKTRAIL_TOKEN").ok();
+    let token =
+        token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    match token.filter(|_| !rest.split('/').next().unwrap_or_default().contains('@')) {
+        Some(token) => format!("{scheme}://{token}@{rest}"),
+        None => address.to_owned(),
     }
 }
 
 #[cfg(feature = "debuginfod")]
-fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
-    match backtrail::Debuginfod::new(backtrail::DebuginfodOptions::from_environment()) {
+fn debuginfod(asks_others: bool, own: Vec<String>, console: &Console) -> Option<Arc<dyn RemoteFiles>> {
+    let mut options = backtrail::DebuginfodOptions::from_environment();
+    if !asks_others {
+        options.urls.clear();
+    } else if options.urls.is_empty() && !own.is_empty() {
+        console.warn(format_args!("--debuginfod: {}", backtrail::DebuginfodError::NoServer));
+    }
+    options.symbol_servers = own;
+    match backtrail::Debuginfod::new(options) {
         Ok(servers) => {
             let meter = Meter::new(console);
             Some(Arc::new(servers.with_listener(move |counts| meter.fetched(counts))))
@@ -86,8 +117,8 @@ fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
 }
 
 #[cfg(not(feature = "debuginfod"))]
-fn debuginfod(console: &Console) -> Option<Arc<dyn RemoteFiles>> {
-    console.warn("--debuginfod: this program was built without the client for it");
+fn debuginfod(_: bool, _: Vec<String>, console: &Console) -> Option<Arc<dyn RemoteFiles>> {
+    console.warn("servers of symbols: this program was built without the client for them");
     None
 }
 
@@ -147,12 +178,14 @@ pub(crate) fn symbols(
     servers: &Servers,
     console: &Console,
 ) -> Result<Symbols, Failure> {
+    let remote = servers.remote(paths, console);
+    let paths = local(paths);
     paths.iter().try_for_each(|path| refuse_pipe(path)).map_err(Failure::Input)?;
-    let mut symbols = Symbols::scan(paths, &Meter::new(console));
+    let mut symbols = Symbols::scan(&paths, &Meter::new(console));
     if let Some(tables) = cache.and_then(Cache::tables) {
         symbols = symbols.with_cache(tables);
     }
-    if let Some(remote) = servers.remote(console) {
+    if let Some(remote) = remote {
         symbols = symbols.with_remote(remote);
     }
     for problem in symbols.problems() {

@@ -45,7 +45,7 @@ pub(crate) struct Stacks {
     /// A saved stack in the layout of libunwindstack's offline cases: regs.txt, maps.txt, *.data, binaries.
     #[arg(long, value_name = "DIR")]
     pub(crate) offline: Option<PathBuf>,
-    /// Where to look for binaries and symbols: a file, or a directory searched recursively. Repeatable.
+    /// Where to look for binaries and symbols: a file, a directory searched recursively, or a server, as for `symbolicate`. Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
     #[command(flatten)]

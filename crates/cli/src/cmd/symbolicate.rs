@@ -27,7 +27,8 @@ pub(crate) struct Symbolicate {
     /// input.
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<PathBuf>,
-    /// Where to look for symbols: a file, or a directory searched recursively. Repeatable.
+    /// Where to look for symbols: a file, a directory searched recursively, or a server of `backtrail serve`
+    /// (https://HOST/symbols/PROJECT, with the token of BACKTRAIL_TOKEN). Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
     #[command(flatten)]

@@ -57,7 +57,8 @@ pub(crate) struct Watch {
     /// Say where each report is, and do not print it.
     #[arg(short, long)]
     quiet: bool,
-    /// Where to look for binaries and symbols: a file, or a directory searched recursively. Repeatable.
+    /// Where to look for binaries and symbols: a file, a directory searched recursively, or a server of `backtrail serve`
+    /// (https://HOST/symbols/PROJECT, with the token of BACKTRAIL_TOKEN). Repeatable.
     #[arg(short, long, value_name = "PATH")]
     symbols: Vec<PathBuf>,
     #[command(flatten)]

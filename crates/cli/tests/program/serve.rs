@@ -233,6 +233,41 @@ fn symbols_are_sent_once_and_name_what_waited() {
 }
 
 #[test]
+#[cfg(feature = "debuginfod")]
+fn readers_name_frames_with_what_a_server_has() {
+    let directory = TempDir::new("serve-symbols");
+    let served = Served::start(directory.join("data").to_str().unwrap());
+    let token = served.said("token:");
+    for symbols in ["fixtures/sample/symbols/Weather.app.dSYM", "fixtures/stacks/orders"] {
+        let to = format!("http://{}", served.address);
+        let sent = with_environment(&[("BACKTRAIL_TOKEN", &token)], &["upload", symbols, "--to", &to]);
+        assert_eq!(sent.code, 0, "{}", sent.whole());
+    }
+    let cache = directory.join("cache");
+    let read = |token: &str, arguments: &[&str]| {
+        let url = format!("http://{}/symbols/default", served.address);
+        let cache = ("DEBUGINFOD_CACHE_PATH", cache.to_str().unwrap());
+        with_environment(&[("BACKTRAIL_TOKEN", token), cache], &[arguments, &["-s", &url]].concat())
+    };
+    let report = ["symbolicate", "fixtures/sample/reports/null-member.ips"];
+    let refused = read("nobody", &report);
+    assert_eq!(refused.code, 1, "{}", refused.whole());
+    assert!(!refused.stdout.contains("celsius"), "{}", refused.whole());
+    // Apple's files by their UUIDs, those of ELF by their build ids.
+    let named = read(&token, &report);
+    assert!(named.stdout.contains("celsius"), "{}", named.whole());
+    let binary = "fixtures/sample/app/Weather.app/Weather";
+    let looked = read(
+        &token,
+        &["lookup", "-e", binary, "--arch", "arm64", "--load-address", "0x104430000", "0x1044341cc"],
+    );
+    assert!(looked.stdout.contains("celsius"), "{}", looked.whole());
+    let core = read(&token, &["stacks", "--core", "fixtures/stacks/orders.core"]);
+    assert!(core.stdout.contains("orders.c:"), "{}", core.whole());
+    assert!(!format!("{}{}", core.whole(), named.whole()).contains(&token), "a token is nobody's to see");
+}
+
+#[test]
 #[cfg(unix)]
 fn a_demonstration_has_named_issues_and_leaves_nothing() {
     let directory = TempDir::new("serve-demo");

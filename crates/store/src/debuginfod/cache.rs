@@ -14,7 +14,7 @@ use backtrail_core::ImageId;
 use backtrail_object::{Limits, Object};
 
 use crate::data::FileData;
-use crate::locate::check_id;
+use crate::locate::identity_of;
 use crate::new_file::NewFile;
 use crate::remote::{RemoteFile, RemoteKind};
 
@@ -59,7 +59,7 @@ impl Cache {
     }
 
     fn directory(&self, id: &ImageId) -> PathBuf {
-        self.root.join(id.to_string())
+        self.root.join(digits(id))
     }
 
     fn path(&self, file: &RemoteFile) -> PathBuf {
@@ -196,6 +196,11 @@ impl Draft {
     }
 }
 
+/// An identity as it stands in paths.
+pub(super) fn digits(id: &ImageId) -> String {
+    id.to_string().replace('-', "").to_ascii_lowercase()
+}
+
 fn name(kind: RemoteKind) -> &'static str {
     match kind {
         RemoteKind::DebugInfo => "debuginfo",
@@ -206,12 +211,13 @@ fn name(kind: RemoteKind) -> &'static str {
 /// Whether a file has this identity and all bytes that its headers promise.
 fn check(path: &Path, id: &ImageId) -> Result<(), String> {
     let data = FileData::map(path).map_err(|error| error.what().to_owned())?;
-    check_id(&data, id)?;
-    let object = Object::parse_with(&data, &Limits::default()).map_err(|error| error.to_string())?;
+    let range = identity_of(&data, id)?.range;
+    let slice = data.part(range.start(), range.size()).ok_or("ends before its object does")?;
+    let object = Object::parse_with(&slice, &Limits::default()).map_err(|error| error.to_string())?;
     let ends = object.sections().iter().filter_map(|section| section.file.map(|range| range.end().get()));
     let end = ends.max().unwrap_or(0);
-    if end > data.len() as u64 {
-        return Err(format!("has {} bytes, expected {end} at least", data.len()));
+    if end > slice.len() as u64 {
+        return Err(format!("has {} bytes, expected {end} at least", slice.len()));
     }
     Ok(())
 }

@@ -98,7 +98,10 @@ impl Debuginfod {
     /// # Errors
     /// Where no server is left.
     pub fn new(options: DebuginfodOptions) -> Result<Self, DebuginfodError> {
-        let (servers, bad) = server::all(&options.urls);
+        let (mut servers, mut bad) = server::own(&options.symbol_servers);
+        let (others, bad_others) = server::all(&options.urls);
+        servers.extend(others);
+        bad.extend(bad_others);
         if servers.is_empty() {
             return Err(bad.into_iter().next().unwrap_or(DebuginfodError::NoServer));
         }
@@ -157,19 +160,23 @@ impl Debuginfod {
 
     fn fetch_one(&self, file: &RemoteFile) -> Fetched {
         let what = Wanted(file);
-        let ImageId::BuildId(_) = file.id else {
+        if !self.may_have(&file.id) {
             return Err(RemoteError::new(RemoteErrorKind::NotThere, format!("{what}: expected a build id")));
-        };
+        }
+        // What one's own server lacks may be uploaded at any moment, and other programs do not ask it.
+        let has_own = self.servers.iter().any(|server| server.has_uuids);
         match self.cache.find(file) {
             Kept::File(path) => return Ok(path),
-            Kept::NotThere => {
+            Kept::NotThere if !has_own => {
                 let why = format!("{what}: no server had it a short while ago");
                 return Err(RemoteError::new(RemoteErrorKind::NotThere, why));
             }
-            Kept::Nothing => {}
+            Kept::NotThere | Kept::Nothing => {}
         }
+        let is_build_id = matches!(file.id, ImageId::BuildId(_));
+        let asked = self.servers.iter().filter(|server| is_build_id || server.has_uuids);
         let (mut absent, mut worst) = (0, None);
-        for server in &self.servers {
+        for server in asked.clone() {
             match server.ask(&self.client, &what.to_string()) {
                 Reply::File(length, body) => match self.receive(file, server, length, body) {
                     Ok(path) => return Ok(path),
@@ -184,10 +191,10 @@ impl Debuginfod {
                 Reply::FailedBefore(why) => worst = Some(self.refused(server, &what, &why)),
             }
         }
-        if absent == self.servers.len() {
+        if absent == self.servers.len() && !has_own {
             self.cache.note_absence(file);
         }
-        let servers: Vec<_> = self.servers.iter().map(ToString::to_string).collect();
+        let servers: Vec<_> = asked.map(ToString::to_string).collect();
         let absent =
             || RemoteError::new(RemoteErrorKind::NotThere, format!("{what}: not on {}", servers.join(", ")));
         Err(worst.unwrap_or_else(absent))
@@ -321,6 +328,10 @@ impl RemoteFiles for Debuginfod {
         fetched
     }
 
+    fn may_have(&self, id: &ImageId) -> bool {
+        matches!(id, ImageId::BuildId(_)) || self.servers.iter().any(|server| server.has_uuids)
+    }
+
     fn problems(&self) -> Vec<String> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -341,6 +352,6 @@ impl fmt::Display for Wanted<'_> {
             RemoteKind::DebugInfo => "debuginfo",
             RemoteKind::Executable => "executable",
         };
-        write!(f, "buildid/{}/{kind}", self.0.id)
+        write!(f, "buildid/{}/{kind}", cache::digits(&self.0.id))
     }
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 pub struct DebuginfodOptions {
     /// The servers' addresses, asked in this order; as in `DEBUGINFOD_URLS` they may hold `ima:` settings.
     pub urls: Vec<String>,
+    /// Servers with symbols of one's own, such as `https://TOKEN@HOST/symbols/PROJECT` of `backtrail serve`: asked before the others, and for Apple's files, by their UUIDs, too.
+    pub symbol_servers: Vec<String>,
     /// Where files are kept, in elfutils' layout; shared with gdb and all other programs that use libdebuginfod.
     pub cache_directory: PathBuf,
     /// How long a server may take to answer, and to send each 100 KiB of a file.
@@ -49,6 +51,7 @@ impl DebuginfodOptions {
         let urls = urls.to_string_lossy().split_ascii_whitespace().map(str::to_owned).collect();
         Self {
             urls,
+            symbol_servers: Vec::new(),
             cache_directory: cache_directory(variable),
             timeout: Duration::from_secs(number("DEBUGINFOD_TIMEOUT").unwrap_or(90)),
             max_time: Duration::from_secs(number("DEBUGINFOD_MAXTIME").unwrap_or(3600)),

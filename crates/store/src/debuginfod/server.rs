@@ -11,6 +11,8 @@ use crate::http::{Answer, Client};
 pub(super) struct Server {
     /// Without the slash at its end.
     url: String,
+    /// Whether it has Apple's files, by their UUIDs.
+    pub(super) has_uuids: bool,
     standing: Mutex<Standing>,
 }
 
@@ -28,6 +30,13 @@ pub(super) enum Reply {
     Failed(String),
     /// It failed earlier, and was not asked.
     FailedBefore(String),
+}
+
+/// Servers with symbols of one's own.
+pub(super) fn own(urls: &[String]) -> (Vec<Server>, Vec<DebuginfodError>) {
+    let (mut servers, bad) = all(urls);
+    servers.iter_mut().for_each(|server| server.has_uuids = true);
+    (servers, bad)
 }
 
 /// The servers of a list as `DEBUGINFOD_URLS` has it, and what of the list is none.
@@ -48,7 +57,7 @@ pub(super) fn all(urls: &[String]) -> (Vec<Server>, Vec<DebuginfodError>) {
         } else {
             let url = text.trim_end_matches('/').to_owned();
             if servers.iter().all(|server| server.url != url) {
-                servers.push(Server { url, standing: Mutex::new(Standing::Untried) });
+                servers.push(Server { url, has_uuids: false, standing: Mutex::new(Standing::Untried) });
             }
         }
     }
