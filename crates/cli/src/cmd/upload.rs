@@ -199,15 +199,18 @@ impl Server<'_> {
 
     fn put(&self, index: &Index, candidate: &Candidate) -> Result<Answer, String> {
         let data = index.open_file(&candidate.location).map_err(|error| error.to_string())?;
-        if data.len() > PIECE {
-            return self.put_pieces(&data, candidate.location.file_name());
+        if data.len() > PIECE
+            && let Some(answer) = self.put_pieces(&data, candidate.location.file_name())?
+        {
+            return Ok(answer);
         }
         let path = self.path(&format!("symbols/{}", in_path(candidate.location.file_name())));
         self.ask(Method::Put, &path, &data).map_err(|problem| format!("the server {problem}"))
     }
 
-    /// Sends a file as sentry-cli does: asks which of its pieces are not there, sends these, and has them put together.
-    fn put_pieces(&self, data: &[u8], name: &str) -> Result<Answer, String> {
+    /// Sends a file as sentry-cli does: asks which of its pieces are not there, sends these, and has them put together. `None` where the
+    /// pieces do not stay: behind one address may be several servers.
+    fn put_pieces(&self, data: &[u8], name: &str) -> Result<Option<Answer>, String> {
         let pieces: Vec<_> = data.chunks(PIECE).map(|piece| (hex(&Sha1::digest(piece)), piece)).collect();
         let names: Vec<_> = pieces.iter().map(|(name, _)| name).collect();
         let whole = hex(&Sha1::digest(data));
@@ -220,7 +223,7 @@ impl Server<'_> {
             let assembled = answer.remove(&whole).ok_or("the server says nothing of the file")?;
             match assembled.state.as_str() {
                 "not_found" => {}
-                "ok" => return Ok(assembled.kept.unwrap_or_default()),
+                "ok" => return Ok(Some(assembled.kept.unwrap_or_default())),
                 _ => return Err(assembled.detail.unwrap_or(assembled.state)),
             }
             let missing: HashSet<_> = assembled.missing_chunks.into_iter().collect();
@@ -231,7 +234,7 @@ impl Server<'_> {
                 }
             }
         }
-        Err("the server does not keep the pieces".to_owned())
+        Ok(None)
     }
 
     fn put_piece(&self, name: &str, piece: &[u8]) -> Result<(), String> {

@@ -112,7 +112,7 @@ impl Session {
     /// Begins a transaction; by another connection where this one broke.
     pub(super) fn begin(&mut self, sql: &str) -> Result<()> {
         match self.run(sql) {
-            Err(_) if self.client.get_mut().is_closed() => {
+            Err(error) if is_last(&error) || self.client.get_mut().is_closed() => {
                 *self.client.get_mut() = connect(&self.config)?;
                 self.statements.get_mut().clear();
                 if self.replica != 0 {
@@ -164,6 +164,13 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether the server said this and closed the connection, as when an administrator ends it: that it is closed is noticed later.
+fn is_last(error: &DatabaseError) -> bool {
+    let DatabaseError::Query(error) = error else { return false };
+    let said = error.downcast_ref::<postgres::Error>().and_then(postgres::Error::as_db_error);
+    said.is_some_and(|said| said.severity() == "FATAL")
 }
 
 /// The numbers of replicas that are there.
