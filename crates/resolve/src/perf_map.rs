@@ -3,7 +3,7 @@
 
 use backtrail_core::{Arch, Avma, Symbol};
 use backtrail_model::Process;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -18,9 +18,11 @@ pub struct PerfMap {
 }
 
 impl PerfMap {
-    /// Reads the file at a path, as far as it is not too large; `None` where there is none.
+    /// Reads the file at a path, as far as it is not too large; `None` where there is none. What is no regular file is none:
+    /// anybody may put a pipe that never ends into `/tmp`.
     pub fn read(path: &Path) -> Option<Self> {
         let mut text = Vec::new();
+        fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text)).ok()?;
         Some(Self::parse(&text))
     }
@@ -71,6 +73,18 @@ impl PerfMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn what_never_ends_is_not_read() {
+        assert!(PerfMap::read(Path::new("/dev/zero")).is_none());
+        let directory = backtrail_testkit::TempDir::new("perf-map");
+        let (pipe, file) = (directory.join("pipe"), directory.write("file", "7f00 8 Stub\n"));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        assert!(PerfMap::read(&pipe).is_none());
+        assert!(PerfMap::read(&file).is_some());
+    }
 
     #[test]
     fn functions_are_found_by_address_and_broken_lines_left_out() {

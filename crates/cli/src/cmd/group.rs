@@ -3,7 +3,7 @@
 use super::options::{Cache, Colour, Libraries, RulesFile, Servers, symbols};
 use super::reports::{self, Failed, Part, check, is_cut, part_name, parts};
 use crate::io::console::Console;
-use crate::io::file::{InputFiles, refuse_pipe};
+use crate::io::file::{InputFiles, read_at_most, refuse_pipe};
 use crate::io::input::Input;
 use crate::io::json::document;
 use crate::io::output::{Sink, Target, write_file};
@@ -17,7 +17,6 @@ use backtrail::json::{Origin, write_line};
 use backtrail::{Grouped, Limits, Rules, Symbols};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Puts reports of the same bug into one group, and lists the groups.
@@ -206,12 +205,7 @@ fn write_pages(table: &GroupTable, sink: &mut Sink<'_>) -> Result<(), Failure> {
 /// Reads the groups of an earlier run.
 fn earlier(path: &Path) -> Result<GroupTable, Failure> {
     let failed = |problem: String| Failure::Input(format!("{}: {problem}", path.display()));
-    refuse_pipe(path).map_err(Failure::Input)?;
-    let length = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-    if length > MAX_EARLIER {
-        return Err(failed(format!("expected at most {MAX_EARLIER} bytes")));
-    }
-    let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let bytes = read_at_most(path, MAX_EARLIER).map_err(failed)?;
     GroupTable::of_document(&bytes).map(|(table, _)| table).map_err(|error| failed(error.to_string()))
 }
 
@@ -280,7 +274,8 @@ impl Work<'_> {
     /// Takes over what an earlier run read. Tells how many inputs those were.
     fn resume(&mut self, inputs: &[Input]) -> Result<usize, Failure> {
         let Some(path) = self.args.state.as_deref().filter(|path| path.exists()) else { return Ok(0) };
-        let bytes = fs::read(path).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        let bytes = read_at_most(path, MAX_EARLIER)
+            .map_err(|problem| Failure::Input(format!("{}: {problem}", path.display())))?;
         let (table, done) = GroupTable::of_document(&bytes)
             .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
         let done = done.unwrap_or_default();

@@ -4,7 +4,7 @@ use super::group::{Group, GroupFormat, grouped};
 use super::options::{Colour, symbols};
 use super::reports::{self, is_cut, part_name, parts};
 use crate::io::console::Console;
-use crate::io::file::{InputFiles, refuse_pipe};
+use crate::io::file::{InputFiles, read_at_most};
 use crate::io::input::Input;
 use crate::io::json::document;
 use crate::io::output::{Sink, Target};
@@ -16,7 +16,6 @@ use backtrail::groups::GroupTable;
 use backtrail::json::{Origin, write_line};
 use backtrail::rates::{RateTable, Sessions};
 use rayon::prelude::*;
-use std::io::Read as _;
 use std::path::Path;
 
 /// Inputs that are worked on at the same time; bounds the memory that waits.
@@ -97,11 +96,7 @@ fn read(sessions: &str) -> Result<(Sessions, Option<&Path>), Failure> {
     }
     let path = Path::new(sessions);
     let failed = |problem: String| Failure::Input(format!("{sessions}: {problem}"));
-    refuse_pipe(path).map_err(Failure::Input)?;
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(MAX_SESSIONS + 1).read_to_end(&mut bytes))
-        .map_err(|error| failed(error.to_string()))?;
+    let bytes = read_at_most(path, MAX_SESSIONS).map_err(failed)?;
     let read = Sessions::parse(&bytes).map_err(|error| failed(error.to_string()))?;
     Ok((read, Some(path)))
 }

@@ -2,7 +2,7 @@
 
 use super::options::{Cache, Colour, Servers, symbols};
 use crate::io::console::Console;
-use crate::io::file::refuse_pipe;
+use crate::io::file::{read_at_most, refuse_pipe};
 use crate::io::json::document;
 use crate::io::text::{Escaping, Style, Text};
 use crate::outcome::{Failure, Outcome};
@@ -12,8 +12,7 @@ use backtrail::{EarlierStacks, StackDiff, StackOptions, Stacks as Captured, Symb
 use clap::{Args, ValueEnum};
 use std::collections::HashSet;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -206,12 +205,7 @@ fn sources(args: &Stacks, tally: &mut Tally, console: &Console) -> Result<Vec<Op
 
 fn read_earlier(path: &Path) -> Result<EarlierStacks, String> {
     let of = |error: &dyn Display| format!("{}: {error}", path.display());
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| of(&error))?;
-    file.take(MAX_EARLIER + 1).read_to_end(&mut bytes).map_err(|error| of(&error))?;
-    if bytes.len() as u64 > MAX_EARLIER {
-        return Err(of(&format_args!("larger than {} MiB", MAX_EARLIER >> 20)));
-    }
+    let bytes = read_at_most(path, MAX_EARLIER).map_err(|problem| of(&problem))?;
     EarlierStacks::parse(&bytes).map_err(|error| of(&error))
 }
 

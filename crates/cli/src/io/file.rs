@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Links that are followed; as many as Linux follows.
@@ -92,6 +93,18 @@ pub(crate) fn refuse_pipe(path: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A whole file of at most so many bytes; no named pipe, and of devices, which may never end, less.
+pub(crate) fn read_at_most(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    const MOST_OF_DEVICES: u64 = 16 << 20;
+    refuse_pipe(path)?;
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let most = if is_file || descriptor(&follow(path)).is_some() { most } else { most.min(MOST_OF_DEVICES) };
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > most { Err(format!("larger than {} MiB", most >> 20)) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

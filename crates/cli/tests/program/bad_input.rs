@@ -115,3 +115,21 @@ fn a_closed_pipe_is_no_error() {
     assert!(output.status.code().unwrap() < 2, "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
 }
+
+/// What is read whole ends, whatever it is.
+#[test]
+#[cfg(unix)]
+fn devices_that_never_end_are_refused() {
+    let (endless, report) = ("/dev/zero", REPORT);
+    for arguments in [
+        &["group", report, "--diff", endless][..],
+        &["group", report, "--state", endless],
+        &["group", report, "--sessions", endless],
+        &["stacks", "--core", "fixtures/stacks/orders.core", "--diff", endless],
+        &["atos", "-o", "fixtures/sample/app/Weather.app/Weather", "-f", endless],
+    ] {
+        let run = backtrail(arguments);
+        assert!(run.code != 0 && run.code < 3, "{arguments:?}: {}", run.whole());
+        assert!(run.stderr.contains("larger than"), "{arguments:?}: {}", run.whole());
+    }
+}

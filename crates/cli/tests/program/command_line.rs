@@ -2,7 +2,9 @@
 //! built of this file, too.
 //!
 //! What holds for each of them: an exit code of 0, 1 or 2; no input is changed; nothing that a terminal obeys is shown to
-//! people. They write below one directory, name no process, and ask nobody but the file system.
+//! people. They write below one directory, name no process, and ask nobody but the file system. Each command of the program is
+//! among them (`every_command_is_among_them`). Left out is what does not end (a server, `watch` of what runs) and
+//! `serve make-tables`, which limits the process that it runs in: fuzz target `convert` has the work of it.
 
 use backtrail_cli::{Console, Environment, Streams};
 use std::ffi::OsString;
@@ -11,17 +13,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// What files are made of, before they are changed: the larger ones of the repository would only be slow.
-const SEEDS: [(&str, &str); 6] = [
+const SEEDS: [(&str, &str); 10] = [
     ("a.ips", "fixtures/sample/reports/null-member.ips"),
     ("b.crash", "fixtures/sample/reports/sdk-exception.crash"),
     ("sub/a.ips", "fixtures/sample/reports/watchdog.ips"),
     ("bin", "fixtures/symbolize/bin/gcc-cold.elf"),
     ("macho", "fixtures/symbolize/bin/macho-arm64.dwarf"),
     ("dump.dmp", "fixtures/threads/threads.i386.dmp"),
+    ("lib.a", "fixtures/vendor/libMeter.a"),
+    ("app", "fixtures/vendor/app/Shop.app/Shop"),
+    ("app.map", "fixtures/vendor/Shop.map"),
+    ("metrickit.json", "fixtures/kinds/metrickit.json"),
 ];
 
 /// Commands as they are used, and what may be added. Words in capitals stand for a choice.
-const COMMANDS: [(&str, &[&str]); 18] = [
+pub(crate) const COMMANDS: [(&str, &[&str]); 36] = [
     (
         "symbolicate REPORT",
         &[
@@ -132,13 +138,105 @@ const COMMANDS: [(&str, &[&str]); 18] = [
         &["-i", "-fullPath", "-d WORD", "-l 0x1000", "-offset", "-f PATH", "ADDRESS", "WORD"],
     ),
     ("generate man CACHE", &[]),
+    ("generate completions CACHE", &[]),
+    (
+        "group REPORT",
+        &[
+            "REPORT",
+            "PATH",
+            "-s PATH",
+            "--sdk LIBRARY",
+            "--link-map PATH",
+            "--rules PATH",
+            "--by owner",
+            "--by version",
+            "--by os",
+            "--by kind",
+            "--format json",
+            "--format csv",
+            "--format html",
+            "-o OUT",
+            "-o OUT",
+            "--diff PATH",
+            "--fail-on new",
+            "--state OUT",
+            "--state PATH",
+            "--explain REPORT",
+            "--sessions 7",
+            "--sessions PATH",
+            "--cache CACHE",
+            "--color always",
+        ],
+    ),
+    ("group REPORT --explain REPORT", &["-s PATH", "--format json", "--rules PATH"]),
+    ("group REPORT --diff GROUPS", &["--format json", "--fail-on new", "-o OUT", "REPORT"]),
+    ("group REPORT --state GROUPS", &["REPORT", "--format json", "-o OUT"]),
+    (
+        "symbolicate REPORT --sdk LIBRARY",
+        &[
+            "REPORT",
+            "--sdk PATH",
+            "--link-map app.map",
+            "--link-map PATH",
+            "--rules PATH",
+            "--format json",
+            "--format summary",
+            "--format minidump",
+            "-o OUT",
+        ],
+    ),
+    ("sdk learn lib.a -n WORD --lib-version WORD -o OUT", &["PATH", "-o OUT", "--color always"]),
+    ("sdk learn PATH -n Meter --lib-version 1 -o OUT", &["PATH"]),
+    (
+        "sdk map app --sdk LIBRARY",
+        &["--sdk PATH", "--sdk LIBRARY", "--link-map app.map", "--link-map PATH", "--format json"],
+    ),
+    ("sdk map PATH --sdk LIBRARY", &["--sdk PATH", "--format json", "--color always"]),
+    ("sdk mine REPORT --sdk LIBRARY", &["REPORT", "PATH", "--sdk PATH", "--format json"]),
+    ("sdk stamp LIBRARY -n WORD -o OUT", &["--lib-version WORD", "PATH"]),
+    ("sdk unstamp LIBRARY -n Meter -o OUT", &["PATH", "-n WORD"]),
+    ("ndk-stack --sym PATH", &["--dump REPORT", "-i PATH", "-dump PATH", "--color always"]),
+    // At this port nobody listens.
+    ("upload PATH --to http://127.0.0.1:1", &["PATH", "--token WORD", "--project WORD"]),
+    (
+        "serve --data CACHE --check",
+        &[
+            "--data PATH",
+            "--renew-token",
+            "--url WORD",
+            "--keep-days WORD",
+            "backup OUT",
+            "restore PATH",
+            "export",
+        ],
+    ),
+    // No process has this id; `absent` is no program.
+    ("watch --core-pattern 999999999 -o CACHE", &["-s PATH", "-o OUT", "-q", "--max-reports 1", "--hang 5"]),
+    ("watch -o CACHE -- absent", &["WORD"]),
     ("help", &["lookup", "WORD", "--version", "--color always"]),
 ];
 
 const REPORTS: [&str; 6] = ["a.ips", "b.crash", "sub/a.ips", "sub", ".", "link"];
 const BINARIES: [&str; 3] = ["bin", "macho", "dump.dmp"];
-const PATHS: [&str; 10] =
-    ["a.ips", "b.crash", "sub/a.ips", "bin", "macho", "dump.dmp", "sub", ".", "absent", "link"];
+const PATHS: [&str; 13] = [
+    "a.ips",
+    "b.crash",
+    "sub/a.ips",
+    "bin",
+    "macho",
+    "dump.dmp",
+    "sub",
+    ".",
+    "absent",
+    "link",
+    "lib.a",
+    "app.map",
+    "options",
+];
+/// Static libraries and fingerprints.
+const LIBRARIES: [&str; 4] = ["lib.a", "lib.a", "fingerprint", "app"];
+/// Files of words that the choices gave, which come first where text is asked for.
+const GROUPS: [&str; 3] = ["groups.json", "groups.json", "options"];
 const ADDRESSES: [&str; 8] = ["0x1000", "1004", "0", "ffffffffffffffff", "0x11317", "zebra", "-1", ""];
 
 /// Where `-o` points: new and old files, inputs, links to them, directories, devices.
@@ -227,10 +325,10 @@ impl<'a> Files<'a> {
         let _ = std::fs::remove_dir_all(directory);
         std::fs::create_dir_all(directory.join("sub")).unwrap();
         let mut contents = Vec::new();
-        for (name, seed) in seeds {
-            let mut bytes = seed.clone();
-            change(&mut bytes, choices);
-            contents.push((directory.join(name), bytes));
+        contents.extend(seeds.iter().map(|(name, seed)| (directory.join(name), seed.clone())));
+        for _ in 0..choices.below(4) {
+            let chosen = choices.below(contents.len());
+            change(&mut contents[chosen].1, choices);
         }
         contents.push((directory.join("old"), b"what was there".to_vec()));
         let count = choices.below(64);
@@ -249,8 +347,11 @@ impl<'a> Files<'a> {
 
     /// Files that the command line names elsewhere than behind `-o` are as they were.
     fn check(&self, argv: &[OsString]) {
+        // What was read so far is kept where it was.
+        let is_state = |position: usize| argv.get(position - 1).is_some_and(|word| word == "--state");
         let is_output = |position: usize| {
-            position > 0 && argv.get(position - 1).is_some_and(|word| word == "-o" || word == "--output")
+            is_state(position)
+                || argv.get(position - 1).is_some_and(|word| word == "-o" || word == "--output")
         };
         let is_atos = argv.get(1).is_some_and(|word| word == "atos");
         let is_symbolicate = argv.get(1).is_some_and(|word| word == "symbolicate");
@@ -264,7 +365,8 @@ impl<'a> Files<'a> {
             let is_link = |word: &OsString| path.ends_with("a.ips") && Path::new(word).ends_with("link");
             let is_input = argv.iter().enumerate().skip(1).any(|(position, word)| {
                 let is_below = || Path::new(word).is_dir() && path.starts_with(word);
-                (is_atos || !is_output(position)) && (*word == path.as_os_str() || is_link(word))
+                (is_atos && !is_state(position) || !is_output(position))
+                    && (*word == path.as_os_str() || is_link(word))
                     || is_report(position) && is_below()
             });
             if is_input {
@@ -318,6 +420,9 @@ fn meant(token: &str, files: &Files<'_>, choices: &mut Choices<'_>) -> OsString 
         "PATH" => files.path(choices.one_of(&PATHS)),
         "OUT" => files.path(choices.one_of(&OUTPUTS)),
         "CACHE" => files.path("cache"),
+        "LIBRARY" => files.path(choices.one_of(&LIBRARIES)),
+        "GROUPS" => files.path(choices.one_of(&GROUPS)),
+        "lib.a" | "app" | "app.map" | "absent" => files.path(token),
         "ADDRESS" => choices.one_of(&ADDRESSES).into(),
         "WORD" => word(choices),
         "@OPTIONS" => {
@@ -349,7 +454,7 @@ fn argv(files: &Files<'_>, choices: &mut Choices<'_>) -> Vec<OsString> {
 /// Whether the bytes are those of other tools, which are escaped on terminals only.
 fn is_of_tools(argv: &[OsString]) -> bool {
     let is_tool = |word: &OsString| {
-        ["addr2line", "atos", "demangle", "crash", "llvm", "llvm-json", "/dev/stdout"]
+        ["addr2line", "atos", "demangle", "ndk-stack", "crash", "llvm", "llvm-json", "/dev/stdout"]
             .iter()
             .any(|tool| word == tool)
             || word.as_encoded_bytes().ends_with(b"=crash")
@@ -396,9 +501,32 @@ fn check_shown(bytes: &[u8], argv: &[OsString], is_coloured: bool, has_progress:
     }
 }
 
-/// The seeds' bytes, by name.
+/// The seeds' bytes, by name: files of the repository, and what the program makes of them.
 pub(crate) fn seeds(root: &Path) -> Vec<(String, Vec<u8>)> {
-    SEEDS.iter().map(|(name, path)| ((*name).to_owned(), std::fs::read(root.join(path)).unwrap())).collect()
+    let file = |(name, path): &(&str, &str)| ((*name).to_owned(), std::fs::read(root.join(path)).unwrap());
+    let library = root.join("fixtures/vendor/libMeter.a");
+    let reports = root.join("fixtures/sample/reports");
+    let (library, reports) = (library.to_str().unwrap(), reports.to_str().unwrap());
+    let directory = backtrail_testkit::TempDir::new("command-line-seeds");
+    let mut seeds: Vec<_> = SEEDS.iter().map(file).collect();
+    for (name, arguments) in [
+        ("fingerprint", &["sdk", "learn", library, "-n", "Meter", "--lib-version", "1"][..]),
+        ("groups.json", &["group", reports, "--format", "json"]),
+    ] {
+        let place = directory.join(name);
+        let mut argv: Vec<OsString> = vec!["backtrail".into()];
+        argv.extend(arguments.iter().map(OsString::from));
+        argv.extend(["-o".into(), place.clone().into()]);
+        let streams = Streams {
+            stdin: Box::new(io::empty()),
+            stdout: Box::new(io::sink()),
+            stderr: Box::new(io::sink()),
+        };
+        let code = backtrail_cli::run(argv, &Console::new(streams, Environment::default()));
+        assert!(code < 2, "{arguments:?}: {code}");
+        seeds.push((name.to_owned(), std::fs::read(place).unwrap()));
+    }
+    seeds
 }
 
 /// Runs the command line that `data` stands for, below `directory`, which is made anew.

@@ -1,10 +1,8 @@
 //! The flags of GNU addr2line (binutils 2.40).
 
-use crate::io::file::refuse_pipe;
+use crate::io::file::read_at_most;
 use clap::Args;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// GNU addr2line: turns addresses into functions, files and lines, in the form that scripts know.
@@ -118,10 +116,7 @@ pub(crate) fn expand(words: Vec<OsString>) -> Vec<OsString> {
 /// The text of a file of options; none of a pipe, which may never end, nor of what is larger than options are.
 fn read_options(path: &Path) -> Option<Vec<u8>> {
     const MAX_BYTES: u64 = 1 << 24;
-    refuse_pipe(path).ok()?;
-    let mut text = Vec::new();
-    File::open(path).ok()?.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
-    (text.len() as u64 <= MAX_BYTES).then_some(text)
+    read_at_most(path, MAX_BYTES).ok()
 }
 
 /// Bytes as the system has them in paths, where they need not be UTF-8.

@@ -7,20 +7,22 @@ pub(crate) use args::{Atos, with_two_dashes};
 
 use super::options::parse_address;
 use crate::io::console::Console;
-use crate::io::file::refuse_pipe;
+use crate::io::file::{read_at_most, refuse_pipe};
 use crate::io::lines::LineBatches;
 use crate::io::text::Text;
 use crate::outcome::{Failure, Outcome};
 use backtrail::{AddressKind, Arch, Avma, Binary, FrameAddress, OpenError, Reason, Svma, SymbolInfo};
 use render::Form;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 /// As atos prints it, behind an empty line.
 const USAGE: &str = "\nUsage: atos -o executable/dSYM [-f file-of-input-addresses] [-s slide | -l loadAddress | \
                      -textExecAddress addr | -offset] [-arch architecture] [-printHeader] [-fullPath] [-inlineFrames] \
                      [-d delimiter] [address ...]\n";
+
+/// Bytes of a file of addresses: ten million and more.
+const MAX_ADDRESSES: u64 = 1 << 28;
 
 pub(crate) fn run(args: &Atos, console: &Console) -> Result<Outcome, Failure> {
     if let Some(process) = &args.process {
@@ -49,7 +51,8 @@ pub(crate) fn run(args: &Atos, console: &Console) -> Result<Outcome, Failure> {
     let mut out = console.stdout();
     let mut out = Text::new(&mut out, console.style_of_tools());
     if let Some(file) = &args.file {
-        let text = read(file).map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
+        let text = read_at_most(file, MAX_ADDRESSES)
+            .map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
         let text = String::from_utf8_lossy(&text);
         answers.all(&mut out, &text.split_whitespace().collect::<Vec<_>>())?;
     }
@@ -63,18 +66,6 @@ pub(crate) fn run(args: &Atos, console: &Console) -> Result<Outcome, Failure> {
         console.warn(problem);
     }
     Ok(Outcome::Done)
-}
-
-/// A file of addresses.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    /// Ten million addresses and more.
-    const MAX_BYTES: u64 = 1 << 28;
-    let mut bytes = Vec::new();
-    File::open(file)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 {
-        0..=MAX_BYTES => Ok(bytes),
-        _ => Err(io::Error::other(format!("larger than {} MiB", MAX_BYTES >> 20))),
-    }
 }
 
 /// Opens the file; the message is that of atos, with the reason behind it.
