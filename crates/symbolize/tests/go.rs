@@ -67,8 +67,11 @@ fn told(symbolizer: &Symbolizer<'_>, offset: u64) -> String {
 #[test]
 fn functions_files_lines_and_inlined_calls_of_every_version() {
     for magic in MAGICS {
-        for (is_64, is_big) in [(true, false), (false, false), (true, true)] {
-            let program = Program { is_64, is_big, ..Program::new(magic) };
+        let of_1_27 = (true, false, magic == MAGICS[3]);
+        for (is_64, is_big, has_sizes) in
+            [(true, false, false), (false, false, false), (true, true, false), of_1_27]
+        {
+            let program = Program { is_64, is_big, has_sizes, ..Program::new(magic) };
             let data = program.build();
             let symbolizer = symbolizer(&data);
             assert_eq!(

@@ -17,8 +17,10 @@ const TEXT: usize = 22;
 const RODATA: usize = 37;
 /// Words that counters of coverage took from 1.20 on.
 const COVERAGE: usize = 2;
+/// Words that sizes of types and interface tables take from 1.27 on, whose table is marked as that of 1.20.
+const SIZES: usize = 3;
 /// With the words that are needed of any version.
-const WORDS: usize = 42;
+const WORDS: usize = RODATA + COVERAGE + SIZES + 2;
 
 /// What is known of a module.
 #[derive(Clone, Copy, Debug)]
@@ -59,11 +61,11 @@ fn in_section(table: &GoTable<'_>, object: &Object<'_>, section: &Section<'_>, a
         }
         let words: Vec<u64> =
             (0..WORDS as u64).map_while(|word| bytes.number(offset + word * step, size)).collect();
-        of_words(table, &words)
+        of_words(table, object, &words)
     })
 }
 
-fn of_words(table: &GoTable<'_>, words: &[u64]) -> Option<Module> {
+fn of_words(table: &GoTable<'_>, object: &Object<'_>, words: &[u64]) -> Option<Module> {
     let word = |index: usize| words.get(index).copied();
     let text = word(TEXT)?;
     // The first function starts at the first address. `entry` counts from 0 as yet.
@@ -71,7 +73,17 @@ fn of_words(table: &GoTable<'_>, words: &[u64]) -> Option<Module> {
         return None;
     }
     let coverage = if table.layout.version >= Version::Go120 { COVERAGE } else { 0 };
-    Some(Module { text, rodata: word(RODATA + coverage)?, data: word(RODATA + coverage + 1)? })
+    let module = |at: usize| Some(Module { text, rodata: word(at)?, data: word(at + 1)? });
+    let earlier = module(RODATA + coverage)?;
+    // Sizes are no addresses, or low ones.
+    let is_mapped = |module: &Module| {
+        let is_there = |at: u64| object.bytes_at(Svma::new(at), 1).is_some();
+        module.rodata <= module.data && is_there(module.rodata) && is_there(module.data)
+    };
+    if coverage == 0 || is_mapped(&earlier) {
+        return Some(earlier);
+    }
+    Some(module(RODATA + coverage + SIZES).filter(is_mapped).unwrap_or(earlier))
 }
 
 /// Where the text may start, if there is no module to tell: what the header says, and the code section's start.

@@ -28,6 +28,8 @@ pub(crate) struct Program {
     pub(crate) is_big: bool,
     /// Whether the runtime's module is there, which leads to the text and the trees.
     pub(crate) has_module: bool,
+    /// Whether the module has three sizes more before its read-only data, as since Go 1.27.
+    pub(crate) has_sizes: bool,
     /// Whether the header states where the text starts.
     pub(crate) states_text: bool,
     /// The functions' starts, and the end of the last, from the text's.
@@ -37,7 +39,8 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn new(magic: u32) -> Self {
         let entries = [0, 0x40, END - TEXT];
-        Self { magic, is_64: true, is_big: false, has_module: true, states_text: true, entries }
+        let (is_64, is_big, has_module, has_sizes, states_text) = (true, false, true, false, true);
+        Self { magic, is_64, is_big, has_module, has_sizes, states_text, entries }
     }
 
     pub(crate) fn has_offsets(self) -> bool {
@@ -152,14 +155,18 @@ impl Program {
         let mut out = self.assembler();
         out.word(7).word(TABLE);
         let coverage = if self.magic == MAGICS[3] { 2 } else { 0 };
-        for word in 0..44 {
+        let sizes = if self.has_sizes { 3 } else { 0 };
+        for word in 0..47 {
             out.word(match word {
+                // `types`, `typedesclen`, `etypes`, `itaboffset`, `itabsize`.
+                39 if self.has_sizes => RODATA + 8,
+                38 | 40 | 41 if self.has_sizes => 0x48,
                 0 => TABLE,
                 1 => TABLE + u64::from(NAMES),
                 20 => TEXT + self.entries[0],
                 22 => TEXT,
-                _ if word == 37 + coverage => RODATA,
-                _ if word == 38 + coverage => RODATA + 0x10,
+                _ if word == 37 + coverage + sizes => RODATA,
+                _ if word == 38 + coverage + sizes => RODATA + 0x10,
                 _ => 0,
             });
         }
