@@ -24,12 +24,9 @@ impl<'d> GoFrames<'d> {
     fn kind(&self, function: &GoFunction<'_>) -> RuntimeFunction {
         let name = function.name().unwrap_or_default();
         match name.strip_suffix(b".abi0").unwrap_or(name) {
+            name if is_injected(name) => RuntimeFunction::Injected,
             b"runtime.goexit" => RuntimeFunction::Outermost,
             b"runtime.rt0_go" | b"runtime.mstart" => RuntimeFunction::Top,
-            b"runtime.sigpanic"
-            | b"runtime.asyncPreempt"
-            | b"runtime.debugCallV1"
-            | b"runtime.debugCallV2" => RuntimeFunction::Injected,
             b"runtime.systemstack" | b"runtime.asmcgocall" => RuntimeFunction::Switch,
             b"runtime.mcall" | b"runtime.morestack" | b"runtime.gogo" => RuntimeFunction::Leave,
             // Where it switches, both stacks have its frame.
@@ -50,6 +47,19 @@ impl<'d> GoFrames<'d> {
     }
 }
 
+/// Functions that a signal's handler makes an interrupted function look as if it had called them. Where a fault is at
+/// hand, that is `sigpanic0` since Go 1.17, which goes on to `sigpanic`.
+fn is_injected(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"runtime.sigpanic"
+            | b"runtime.sigpanic0"
+            | b"runtime.asyncPreempt"
+            | b"runtime.debugCallV1"
+            | b"runtime.debugCallV2"
+    )
+}
+
 impl RuntimeTable for GoFrames<'_> {
     fn frame_at(&self, at: Svma) -> Option<RuntimeFrame> {
         let function = self.table.function_at(at)?;
@@ -65,5 +75,17 @@ impl RuntimeTable for GoFrames<'_> {
                 give(RuntimeFrame { covered, function: start, depth, kind });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_injected;
+
+    #[test]
+    fn what_a_fault_is_sent_to_was_not_called() {
+        // Seen of Go 1.25: a thread at the first instruction of `sigpanic0`, which the handler has just put there.
+        assert!(is_injected(b"runtime.sigpanic0") && is_injected(b"runtime.sigpanic"));
+        assert!(!is_injected(b"runtime.panicmem") && !is_injected(b"runtime.asyncPreempt2"));
     }
 }
