@@ -1,8 +1,9 @@
 //! Tables that are wrong by what they say themselves.
 
 use super::{Site, Walk};
+use crate::execute::ABOVE_CFA;
 use crate::row::{Cfa, Found, Row, Rule};
-use backtrail_core::{Avma, ReadMemory, Trust};
+use backtrail_core::{Avma, Family, ReadMemory, Trust};
 
 impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// On x86 the return address lies right below the CFA and not below the stack pointer: a CFA nearer to the stack
@@ -14,6 +15,10 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// are right, since they are stated from the stack pointer. Else the row stays, and the walk fails by it: where the
     /// caller is, is not known.
     pub(super) fn repair(&self, found: &mut Found, site: &Site<'_>) {
+        if let Some(row) = self.behind_linkage_table(found, site) {
+            found.row = row;
+            return;
+        }
         let family = self.registers.family();
         let word = i32::from(family.word_size());
         let row = &found.row;
@@ -31,6 +36,23 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
             self.move_cfa(&mut found.row, offset, mirrored);
             found.trust = Trust::Scan;
         }
+    }
+
+    /// The row of the next instruction, at the first of `_dl_runtime_resolve` for aarch64: only from there on glibc's table
+    /// says that the return address lies above the CFA, where the linkage table has pushed it. It still is in the link
+    /// register, too.
+    fn behind_linkage_table(&self, found: &Found, site: &Site<'_>) -> Option<Row> {
+        let family = self.registers.family();
+        let lr = family.lr().filter(|_| site.is_exact && family == Family::Aarch64)?;
+        let is_first = found.covered.start() == site.svma?
+            && found.row.cfa == Cfa::RegisterOffset(family.sp(), 0)
+            && found.row.return_address == Rule::Register(lr);
+        let next = site.image?.module.filter(|_| is_first)?.find(found.covered.end()).ok()?.row;
+        let pushed = || {
+            let place = self.registers.sp()?.checked_add(8)?;
+            self.memory.read_u64(place).ok().filter(|pushed| Some(*pushed) == self.registers.get(lr))
+        };
+        (next.cfa == found.row.cfa && next.return_address == ABOVE_CFA && pushed().is_some()).then_some(next)
     }
 
     /// Whether so many bytes above the stack pointer lies the address behind a call.

@@ -48,6 +48,8 @@ pub struct Walk<'a, M: ?Sized> {
     chained: Option<FrameAddress>,
     /// Frame pointers in this range were followed and lead back to an image.
     known_chain: Cell<AddrRange<Avma>>,
+    /// Whether another walk wants to know where its frames lead to.
+    is_trial: bool,
     last_image: Cell<Option<&'a PlacedModule<'a>>>,
     /// Where a function starts that nothing has called, though a frame returns there.
     uncalled: Cell<Option<Avma>>,
@@ -108,6 +110,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
             at: None,
             chained: None,
             known_chain: Cell::new(AddrRange::from_size(Avma::new(0), 0)),
+            is_trial: false,
             remaining: options.max_frames,
             last_image: Cell::new(None),
             uncalled: Cell::new(None),

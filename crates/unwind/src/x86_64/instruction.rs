@@ -12,6 +12,8 @@ pub(crate) enum Effect {
     Pop(u8),
     /// Loads a register from memory, as epilogues do where the frame was not pushed.
     Load(u8),
+    /// Loads the frame pointer from memory, so far above the stack pointer if that is told.
+    LoadFp(Option<i32>),
     /// Adds to the stack pointer.
     MoveSp(i32),
     /// The frame pointer becomes the stack pointer plus this.
@@ -126,6 +128,9 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         0x8b if operand.target == Some(SP) && operand.register == FP => Effect::SetFp(0),
         0x89 if operand.target == Some(SP) && operand.register == FP => Effect::SetSpFromFp(0),
         0x8b if operand.target == Some(FP) && operand.register == SP => Effect::SetSpFromFp(0),
+        0x8b if operand.target.is_none() && operand.register == FP && (!is_64 || prefixes.rex & 8 != 0) => {
+            Effect::LoadFp(above_stack_pointer(operands))
+        }
         0x89 | 0xc7 if is_top_of_stack(operands) => Effect::Store,
         0x8d if matches!(operand.register, SP | FP) => lea(operand.register, operands, prefixes.rex)?,
         0xff => match operand.register & 7 {
@@ -152,6 +157,17 @@ fn with_modrm(opcode: u8, operands: &[u8], prefixes: &Prefixes, is_64: bool) -> 
         _ => return None,
     };
     Some((length, effect))
+}
+
+/// How far above the stack pointer a memory operand is, where it counts from there alone.
+fn above_stack_pointer(operands: &[u8]) -> Option<i32> {
+    let (&modrm, [0x24, rest @ ..]) = operands.split_first()? else { return None };
+    match (modrm & 7, modrm >> 6) {
+        (4, 0) => Some(0),
+        (4, 1) => Some(rest.first()?.cast_signed().into()),
+        (4, 2) => Some(i32::from_le_bytes(*rest.first_chunk()?)),
+        _ => None,
+    }
 }
 
 /// Whether a memory operand is the top of the stack.
@@ -216,6 +232,8 @@ fn lea(to: u8, operands: &[u8], rex: u8) -> Option<Effect> {
         (SP, SP) => Some(Effect::MoveSp(offset)),
         (SP, FP) => Some(Effect::SetSpFromFp(offset)),
         (FP, SP) => Some(Effect::SetFp(offset)),
+        // Mono fills the space before calls with it.
+        (FP, FP) if offset == 0 => Some(Effect::Neutral),
         _ => None,
     }
 }

@@ -51,11 +51,9 @@ impl Machine {
     // not pay for.
     #[inline(never)]
     pub(crate) fn by_return_path(&self, code: &Code<'_>, is_generated: bool) -> Option<Row> {
-        // Nothing falls into a function, nor, with a call before it, into what is there to align one.
-        if matches!(
-            code.ahead(),
-            [0xf3, 0x0f, 0x1e, 0xfa, ..] | [0x66, 0x2e | 0x66 | 0x0f, ..] | [0x0f, 0x1f, ..]
-        ) {
+        // HotSpot marks each call by such a `nop` behind it (since version 20).
+        let is_end = |bytes: &[u8]| !is_generated && is_between_functions(bytes);
+        if is_end(code.ahead()) || is_generated && super::generated::is_deoptimized(code) {
             return None;
         }
         let place = |from_fp| Place { from_fp, offset: 0 };
@@ -67,7 +65,7 @@ impl Machine {
         'paths: while let Some((mut at, mut state)) = places.get(next) {
             next += 1;
             let mut is_undone = false;
-            while let Some((length, effect)) =
+            while let Some((length, effect, is_call)) =
                 code.text.from(at).and_then(|bytes| self.decode_with_calls(bytes))
             {
                 if budget == 0 {
@@ -89,6 +87,10 @@ impl Machine {
                         break 'paths;
                     }
                     is_new?;
+                }
+                // The call does not come back: so `__stack_chk_fail`, at the end of functions with a stack protector.
+                if is_call && code.text.from(after).is_none_or(is_end) {
+                    break;
                 }
                 is_undone = matches!(effect, Effect::Pop(_) | Effect::Leave);
                 let Some(then) = self.follow_out(state, effect) else { break };
@@ -124,14 +126,15 @@ impl Machine {
         None
     }
 
-    fn decode_with_calls(&self, bytes: &[u8]) -> Option<(usize, Effect)> {
+    /// An instruction's length and effect, and whether it is a call.
+    fn decode_with_calls(&self, bytes: &[u8]) -> Option<(usize, Effect, bool)> {
         let prefix = usize::from(matches!(bytes, [0x40..=0x4f | 0x67 | 0xf2 | 0x3e, ..]));
         match bytes.get(prefix..)? {
-            [0xe8, _, _, _, _, ..] => Some((prefix + 5, Effect::Neutral)),
+            [0xe8, _, _, _, _, ..] => Some((prefix + 5, Effect::Neutral, true)),
             [0xff, modrm, rest @ ..] if modrm & 0x38 == 0x10 => {
-                Some((prefix + 2 + super::call::operand_size(*modrm, rest)?, Effect::Neutral))
+                Some((prefix + 2 + super::call::operand_size(*modrm, rest)?, Effect::Neutral, true))
             }
-            _ => decode(bytes, self.is_64),
+            _ => decode(bytes, self.is_64).map(|(length, effect)| (length, effect, false)),
         }
     }
 
@@ -140,6 +143,11 @@ impl Machine {
         match effect {
             Effect::Neutral | Effect::Store => {}
             Effect::Load(register) => self.restore(&mut state, register, Restored::Lost),
+            Effect::LoadFp(above) => {
+                let from = above.and_then(|above| state.sp.offset.checked_add(above));
+                let from = from.map(|offset| Restored::Popped(Place { offset, ..state.sp }));
+                self.restore(&mut state, FP, from.unwrap_or(Restored::Lost));
+            }
             Effect::Push(_) => state.sp.offset = state.sp.offset.checked_sub(self.word)?,
             Effect::Pop(register) => self.pop_into(&mut state, register)?,
             Effect::MoveSp(by) => state.sp.offset = state.sp.offset.checked_add(by)?,
@@ -194,6 +202,14 @@ impl Machine {
         }
         (state.sp.from_fp || above >= self.word).then_some(row)
     }
+}
+
+/// Whether a function begins there, or, with a call before it, what is there to align one: nothing falls into either.
+fn is_between_functions(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [0xf3, 0x0f, 0x1e, 0xfa, ..] | [0x66, 0x2e | 0x66, ..] | [0x66, 0x0f, 0x1f, ..] | [0x0f, 0x1f, ..]
+    )
 }
 
 /// What two paths agree on; `None` where they disagree on where the return address lies.
@@ -264,6 +280,18 @@ mod tests {
         assert_eq!(row(&[0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0xc3], 0), Some((fp, lost)));
         // pop rbp; leave; ret
         assert_eq!(row(&[0x5d, 0xc9, 0xc3], 0), None);
+        // What fills space in Mono's code: lea rbp, [rbp]; lea rsp, [rsp]; leave; ret
+        let filled = [0x48, 0x8d, 0xad, 0, 0, 0, 0, 0x48, 0x8d, 0x64, 0x24, 0, 0xc9, 0xc3];
+        assert_eq!(row(&filled, 0), Some((fp, [(6, Rule::Offset(-16))].to_vec())));
+        // Mono restores it by a load: mov rbp, [rsp + 8]; add rsp, 24; ret
+        let loaded = [0x48, 0x8b, 0x6c, 0x24, 8, 0x48, 0x83, 0xc4, 24, 0xc3];
+        let from_sp = Cfa::RegisterOffset(Register(7), 32);
+        assert_eq!(row(&loaded, 0), Some((from_sp, [(6, Rule::Offset(-24))].to_vec())));
+        // mov rbp, [rax]; ret: a number like any
+        let lost = (Cfa::RegisterOffset(Register(7), 8), [(6, Rule::Undefined)].to_vec());
+        assert_eq!(row(&[0x48, 0x8b, 0x28, 0xc3], 0), Some(lost));
+        // lea rbp, [rbp + 8]; leave; ret
+        assert_eq!(row(&[0x48, 0x8d, 0x6d, 8, 0xc9, 0xc3], 0), None);
     }
 
     #[test]
@@ -275,6 +303,14 @@ mod tests {
         assert_eq!(row(&[0x0f, 0x0b], 0), None);
         // A function begins here: what was called does not come back.
         assert_eq!(row(&[0xf3, 0x0f, 0x1e, 0xfa, 0xc3], 0), None);
+        // pxor xmm0, xmm0; ret: nothing that aligns a function.
+        let leaf = Some((Cfa::RegisterOffset(Register(7), 8), Vec::new()));
+        assert_eq!(row(&[0x66, 0x0f, 0xef, 0xc0, 0xc3], 0), leaf);
+        // je 3; call; then the next function: push rbx; ret. With the stack protector of musl's `raise`.
+        let next = [0x66, 0x0f, 0x1f, 0x44, 0, 0, 0x53, 0xc3];
+        let protected = [&[0x75, 0x01, 0xc3, 0xe8, 0, 0, 0, 0][..], &next].concat();
+        assert_eq!(row(&protected, 0), leaf);
+        assert_eq!(row(&[&protected[..8], &next[6..]].concat(), 0), None);
         // A loop that pushes.
         assert_eq!(row(&[0x53, 0xeb, 0xfd], 0), None);
     }

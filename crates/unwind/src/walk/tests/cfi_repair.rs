@@ -123,6 +123,30 @@ fn callers_stack_lies_above_what_the_linkage_table_pushed() {
     assert_eq!(frames, expected);
 }
 
+/// At the resolver's first instruction its table does not say so yet, and the link register has the address, too.
+#[test]
+fn callers_stack_lies_above_what_was_pushed_at_the_first_instruction_too() {
+    let code = [0xd503_201f_u32; 0x40].map(u32::to_le_bytes).concat();
+    let range = |start: u64, size: u64| [start, size].map(u64::to_le_bytes).concat();
+    // CFA = x31 + 0; from the second instruction on (DW_CFA_advance_loc 4) x30 at CFA + 8.
+    let eh_frame = frames(
+        &[1, 0, 1, 0x78, 30, 0x0c, 31, 0],
+        &[(&range(TEXT, 0x40), &[0x44, 0x11, 30, 0x7f]), (&range(TEXT + 0x40, 0xc0), &[0x0e, 16, 0x9e, 1])],
+    );
+    let walk = |pushed: u64| {
+        let mut case = Case::new(Arch::Arm64, &code).with_eh_frame(&eh_frame).at(LOADED);
+        case.set(Register(30), LOADED + 0x80);
+        case.stack = vec![7, pushed, 8, LOADED + 0x90, 9, 0];
+        case.walk().0
+    };
+    let found: Vec<_> = walk(LOADED + 0x80).iter().map(|(address, _)| *address).collect();
+    assert_eq!(found, [LOADED, LOADED + 0x80, LOADED + 0x90]);
+    // Of a function that has saved nothing, what lies on the stack is its caller's.
+    let found: Vec<_> = walk(5).iter().map(|(address, _)| *address).collect();
+    assert_eq!(found.get(..2), Some(&[LOADED, LOADED + 0x80][..]));
+    assert_ne!(found.get(2), Some(&(LOADED + 0x90)));
+}
+
 /// The address that a call of `__x86.get_pc_thunk.bx` left behind on top of the stack is nobody's caller.
 #[test]
 fn calls_of_thunks_are_no_callers() {

@@ -5,6 +5,11 @@ use super::*;
 /// Executable memory without a file, and where it lies.
 const GENERATED: u64 = 0x7e00_0000_0000;
 
+/// A call through a register before each fifth byte: only such lead from an image to generated code.
+fn calls_of_registers(length: usize) -> Vec<u8> {
+    [0x90, 0x90, 0x90, 0xff, 0xd0].into_iter().cycle().take(length).collect()
+}
+
 fn walk(
     generated: &[u8],
     code: &[u8],
@@ -54,7 +59,7 @@ fn interpreters_are_left_by_the_chain_of_frame_pointers() {
     let stack =
         [1, stale, STACK + 48, at(0x40), stale, 7, STACK + 80, at(0x40), stale, 8, 0, LOADED + 5, stale, 0];
     let registers = [(16, at(0x21)), (6, STACK + 16)];
-    let (frames, _) = walk(&interpreter(), &calls(0x100), &registers, &stack);
+    let (frames, _) = walk(&interpreter(), &calls_of_registers(0x100), &registers, &stack);
     let by_chain = |address| (address, Trust::FramePointer);
     let expected = [by_chain(at(0x40)), by_chain(at(0x40)), by_chain(LOADED + 5)];
     assert_eq!(frames.get(1..4), Some(&expected[..]), "{frames:x?}");
@@ -62,7 +67,7 @@ fn interpreters_are_left_by_the_chain_of_frame_pointers() {
     for (place, word) in [(11, LOADED + 6), (6, STACK + 48), (6, STACK + 16), (7, 0x1234_5678)] {
         let mut broken = stack;
         broken[place] = word;
-        let (frames, _) = walk(&interpreter(), &calls(0x100), &registers, &broken);
+        let (frames, _) = walk(&interpreter(), &calls_of_registers(0x100), &registers, &broken);
         assert!(!frames.contains(&by_chain(at(0x40))), "{place}: {frames:x?}");
     }
 }
@@ -80,9 +85,58 @@ fn compiled_code_is_left_by_the_way_to_its_return() {
     let stack = [1, 2, 3, 4, frame_pointer, LOADED + 5, 6, 7, 0, LOADED + 10, 0];
     // The chain would leave out the caller.
     let registers = [(16, GENERATED + 0x42), (6, frame_pointer)];
-    let (frames, _) = walk(&generated, &calls(0x100), &registers, &stack);
+    let (frames, _) = walk(&generated, &calls_of_registers(0x100), &registers, &stack);
     let expected = [(LOADED + 5, Trust::Analysis), (LOADED + 10, Trust::FramePointer)];
     assert_eq!(frames.get(1..3), Some(&expected[..]), "{frames:x?}");
+    // A direct call within an image leads to no generated code: such a word is left over. Seen below HotSpot's frames.
+    let (frames, _) = walk(&generated, &calls(0x100), &registers, &stack);
+    assert!(!frames.contains(&(LOADED + 5, Trust::Analysis)), "{frames:x?}");
+}
+
+#[test]
+fn compiled_calls_are_marked_by_what_follows_them() {
+    // HotSpot since version 20: `nopl 0x500069c(%rax,%rax,1)` behind each call; here behind a second one on the way, too.
+    let marked = [0x0f, 0x1f, 0x84, 0, 0x9c, 6, 0, 5];
+    let (call, leave) = ([0xff, 0xd0], [0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3]);
+    let mut generated = vec![0xcc; 0x100];
+    let code = [&call[..], &marked, &call, &marked, &leave].concat();
+    generated[0x40..0x40 + code.len()].copy_from_slice(&code);
+    let stack = [1, 2, 3, 4, 7, LOADED + 5, 6, 7, 0, 0, 0];
+    let registers = [(16, GENERATED + 0x42), (6, 7)];
+    let (frames, _) = walk(&generated, &calls_of_registers(0x100), &registers, &stack);
+    assert_eq!(frames.get(1), Some(&(LOADED + 5, Trust::Analysis)), "{frames:x?}");
+}
+
+#[test]
+fn interpreted_and_compiled_frames_alternate() {
+    // An interpreted frame, which was entered by a jump, then a compiled one without a frame pointer (32 bytes, and a number
+    // in `rbp`), then an interpreted one again. Frame pointers alone lead nowhere.
+    let at = |offset| GENERATED + offset;
+    let mut generated = interpreter();
+    let code = [0xff, 0xd0, 0x48, 0x83, 0xc4, 0x20, 0x5d, 0xc3];
+    generated[0x40..0x40 + code.len()].copy_from_slice(&code);
+    let stale = LOADED + 5;
+    let stack = |number: u64, last: u64| {
+        // Two interpreted frames; then what is compiled: four words, its saved frame pointer, its return address.
+        let interpreted = [1, stale, STACK + 32, at(0x60), STACK + 56, at(0x42)];
+        // By frame pointers `number` would be one, and what is behind it a return address.
+        let compiled = [3, number, at(0x42), 4, STACK + 12 * 8, at(0x80)];
+        [&interpreted[..], &compiled, &[0, last, 0]].concat()
+    };
+    let by_chain = |address| (address, Trust::FramePointer);
+    let walk = |number, last| {
+        let registers = [(16, at(0x21)), (6, STACK + 16)];
+        super::generated::walk(&generated, &calls_of_registers(0x100), &registers, &stack(number, last)).0
+    };
+    for number in [0, 7, STACK + 24] {
+        let frames = walk(number, LOADED + 10);
+        let expected =
+            [by_chain(at(0x60)), by_chain(at(0x42)), (at(0x80), Trust::Analysis), by_chain(LOADED + 10)];
+        assert_eq!(frames.get(1..5), Some(&expected[..]), "{number:x}: {frames:x?}");
+    }
+    // Where it does not end behind a call in an image, none of it is believed.
+    let frames = walk(7, 0x1234_5678);
+    assert!(!frames.contains(&by_chain(at(0x60))), "{frames:x?}");
 }
 
 #[test]
