@@ -9,7 +9,7 @@ use super::prologue::Machine;
 use super::stack_depth::{MAX_SAVED, Places, target};
 use crate::code::Code;
 use crate::row::{Cfa, Row, Rule};
-use backtrail_core::Register;
+use backtrail_core::{Register, Svma};
 
 /// How many places that jumps lead to, and how many instructions, are looked at.
 const MAX_PLACES: usize = 128;
@@ -17,6 +17,8 @@ const MAX_INSTRUCTIONS: usize = 2048;
 /// How many instructions are looked at between a system call and the return.
 const MAX_BEHIND_SYSTEM_CALL: usize = 8;
 const FP: u8 = 5;
+/// The length of a call that tells where it goes.
+const CALL: u64 = 5;
 
 /// What a place is counted from: the stack or the frame pointer at the address.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,7 +91,7 @@ impl Machine {
                     is_new?;
                 }
                 // The call does not come back: so `__stack_chk_fail`, at the end of functions with a stack protector.
-                if is_call && code.text.from(after).is_none_or(is_end) {
+                if is_call && (code.text.from(after).is_none_or(is_end) || traps(code, after)) {
                     break;
                 }
                 is_undone = matches!(effect, Effect::Pop(_) | Effect::Leave);
@@ -212,6 +214,18 @@ fn is_between_functions(bytes: &[u8]) -> bool {
     )
 }
 
+/// Whether the call before an address leads to what ends the program by its first instruction: `hlt` (musl's
+/// `__stack_chk_fail`) or `ud2`.
+fn traps(code: &Code<'_>, after: Svma) -> bool {
+    let called = || {
+        let call = code.text.from(after.checked_sub(CALL)?)?;
+        let [0xe8, distance @ ..] = call.first_chunk::<{ CALL as usize }>()? else { return None };
+        let target = after.get().wrapping_add_signed(i32::from_le_bytes(*distance).into());
+        code.text.from(Svma::new(target))
+    };
+    matches!(called(), Some([0xf4, ..] | [0x0f, 0x0b, ..]))
+}
+
 /// What two paths agree on; `None` where they disagree on where the return address lies.
 fn joined(found: Option<State>, state: &State) -> Option<State> {
     let Some(mut found) = found else { return Some(*state) };
@@ -229,7 +243,7 @@ mod tests {
     use crate::arch;
     use crate::sections::Section;
     use alloc::vec::Vec;
-    use backtrail_core::{Family, Svma};
+    use backtrail_core::Family;
 
     const TEXT: u64 = 0x4000;
 
@@ -311,6 +325,9 @@ mod tests {
         let protected = [&[0x75, 0x01, 0xc3, 0xe8, 0, 0, 0, 0][..], &next].concat();
         assert_eq!(row(&protected, 0), leaf);
         assert_eq!(row(&[&protected[..8], &next[6..]].concat(), 0), None);
+        // The same with no space before the next function, where what is called is `hlt`.
+        let trapped = [0x75, 0x01, 0xc3, 0xe8, 2, 0, 0, 0, 0x53, 0xc3, 0xf4, 0xc3];
+        assert_eq!(row(&trapped, 0), leaf);
         // A loop that pushes.
         assert_eq!(row(&[0x53, 0xeb, 0xfd], 0), None);
     }
