@@ -202,6 +202,7 @@ pub(crate) const COMMANDS: [(&str, &[&str]); 36] = [
         "serve --data CACHE --check",
         &[
             "--data PATH",
+            "--objects PATH",
             "--renew-token",
             "--url WORD",
             "--keep-days WORD",
