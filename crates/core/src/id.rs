@@ -118,10 +118,17 @@ impl fmt::Display for ImageId {
         let Self::Uuid(bytes) = self else {
             return self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"));
         };
-        let value = u128::from_be_bytes(*bytes);
-        let part = |from: u32, digits: u32| value >> (128 - from - digits * 4) & ((1 << (digits * 4)) - 1);
-        let (first, second, third) = (part(0, 8), part(32, 4), part(48, 4));
-        write!(f, "{first:08X}-{second:04X}-{third:04X}-{:04X}-{:012X}", part(64, 4), part(80, 12))
+        // Output of reports has hundreds of them: formatting numbers costs several times as much.
+        const HEX: &[u8; 16] = b"0123456789ABCDEF";
+        let mut text = [b'-'; 36];
+        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let places = (0..text.len()).filter(|at| !matches!(at, 8 | 13 | 18 | 23));
+        for (at, digit) in places.zip(digits) {
+            if let (Some(place), Some(digit)) = (text.get_mut(at), HEX.get(usize::from(digit))) {
+                *place = *digit;
+            }
+        }
+        f.write_str(core::str::from_utf8(&text).unwrap_or_default())
     }
 }
 

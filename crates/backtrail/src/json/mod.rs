@@ -54,7 +54,23 @@ impl std::fmt::Display for Hex {
 
 impl Serialize for Hex {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
+        // Most of a report is numbers: `collect_str` passes their pieces on one by one.
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 18];
+        let mut start = text.len();
+        let mut rest = self.0;
+        for place in text.iter_mut().rev() {
+            *place = HEX.get((rest & 15) as usize).copied().unwrap_or_default();
+            (start, rest) = (start - 1, rest >> 4);
+            if rest == 0 {
+                break;
+            }
+        }
+        for (place, byte) in text.iter_mut().take(start).rev().zip(*b"x0") {
+            *place = byte;
+        }
+        let digits = text.get(start - 2..).unwrap_or_default();
+        serializer.serialize_str(std::str::from_utf8(digits).unwrap_or_default())
     }
 }
 
@@ -116,4 +132,16 @@ pub fn write_explanation(out: impl Write, analysis: &Analysis, origin: Origin<'_
 /// Writes what lies at `address` as one line; `address` is printed as the caller stated it.
 pub fn write_lookup(out: impl Write, address: Svma, info: &SymbolInfo) -> io::Result<()> {
     write_line(out, &frame::lookup(address, info))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_the_standard_library_has_them() {
+        for number in [0, 1, 0xf, 0x10, 0xdead_beef, 0x1_0000_0000, u64::MAX, 1 << 60] {
+            assert_eq!(serde_json::to_string(&Hex(number)).unwrap(), format!("\"{number:#x}\""));
+        }
+    }
 }
