@@ -20,7 +20,13 @@ pub fn subject(report: &Report) -> String {
         }
     }
     let arch = process.arch.map(|arch| arch.name().to_owned());
-    let parts = [Some(head), arch, report.os.clone(), report.device.clone(), report.time.clone()];
+    let parts = [
+        Some(head.trim_start().to_owned()),
+        arch,
+        report.os.clone(),
+        report.device.clone(),
+        report.time.clone(),
+    ];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
     parts.join(" · ")
 }
@@ -99,7 +105,8 @@ pub fn evidence(analysis: &Analysis) -> Vec<String> {
 /// The frame to look at first, with what is inlined there.
 pub fn where_lines(report: &Report, directory: Option<&str>) -> Vec<String> {
     let Some(Blamed { stack, frame, passed, .. }) = blamed(report) else { return Vec::new() };
-    let at = format!("{stack} frame {}", frame.index);
+    let parted = if stack.is_empty() { "" } else { " " };
+    let at = format!("{stack}{parted}frame {}", frame.index);
     let rows = rows(report, std::slice::from_ref(frame), directory);
     let line = |(position, row): (usize, &Row)| {
         // What is known by its name belongs to no image.

@@ -5,7 +5,7 @@ use crate::facts::{evidence, id, messages, subject, what, where_lines, whose};
 use crate::stack::{Row, common_directory, rows, rows_in};
 use crate::threads::{folded, thread_title};
 use crate::tree::{process_line, tree_rows};
-use backtrail::{Analysis, Field, Frame, Image, OwnerKind, Thread, Tree};
+use backtrail::{Analysis, Field, Frame, Image, OwnerKind, Report, Thread, Tree};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
@@ -131,8 +131,10 @@ impl Page<'_> {
 
     fn stacks(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = &self.analysis.report;
-        writeln!(out, "<div class=\"tools\"><input type=\"checkbox\" id=\"app-frames\">")?;
-        writeln!(out, "<label for=\"app-frames\">Only frames outside of the system</label></div>")?;
+        if has_stacks(report) {
+            writeln!(out, "<div class=\"tools\"><input type=\"checkbox\" id=\"app-frames\">")?;
+            writeln!(out, "<label for=\"app-frames\">Only frames outside of the system</label></div>")?;
+        }
         if let Some(directory) = self.directory {
             writeln!(out, "<p class=\"faint\">Source files are below <code>{}</code></p>", Text(directory))?;
         }
@@ -447,6 +449,15 @@ impl Display for Link<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether there is a stack to show.
+fn has_stacks(report: &Report) -> bool {
+    std::iter::once(&report.process).chain(&report.processes).any(|process| {
+        !process.trees.is_empty()
+            || process.threads.iter().any(|thread| !thread.frames.is_empty())
+            || process.backtraces.iter().any(|backtrace| !backtrace.frames.is_empty())
+    })
 }
 
 #[cfg(test)]

@@ -116,8 +116,9 @@ fn library(frame: &Frame, image: &str) -> Option<String> {
 }
 
 fn frame_rows(images: &[Image], frame: &Frame, directory: Option<&str>, is_system: bool) -> Vec<Row> {
-    // What is known by its name belongs to a module, or to none.
-    let without = if frame.language.is_some() { "" } else { "???" };
+    // What is known by its name belongs to a module, or to none that the report tells.
+    let is_named = frame.language.is_some() || frame.names().next().is_some();
+    let without = if is_named { "" } else { "???" };
     let image = frame.image.and_then(|index| images.get(index)).map(|image| image.name.as_str());
     let image = image.filter(|name| !name.is_empty());
     let image = image.or(frame.image_name.as_deref()).unwrap_or(without).to_owned();
