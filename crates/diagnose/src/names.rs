@@ -1,7 +1,7 @@
 //! How explaining and attributing read a frame: its names, and the words by which a sentence cites it.
 
 use backtrail_core::Trust;
-use backtrail_model::{Backtrace, Frame, Image, Report, Source, Thread};
+use backtrail_model::{Frame, Image, Report, Source, Thread};
 
 /// Functions in which stacks begin. One that ends elsewhere after a frame or two was not followed to its end.
 pub(crate) const BASES: [&str; 20] = [
@@ -206,29 +206,6 @@ pub(crate) fn is_translators(report: &Report, frame: &Frame) -> bool {
     let name = image_name(report, frame);
     let is_named = name.is_some_and(|name| name.starts_with("runtime_t") || name.starts_with("libRosetta"));
     name.is_none() || is_named || is_rosettas || is_file
-}
-
-/// The stack that tells whose fault it is, with the label by which evidence cites it: where an uncaught exception
-/// was thrown if the report has that, else the blamed thread, else the only one, else a bare backtrace.
-pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
-    let labelled = |backtrace: &'_ Backtrace| backtrace.title.clone();
-    let thrown = report
-        .process
-        .backtraces
-        .iter()
-        .find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
-    let thrown = thrown.map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice()));
-    let crashed = || {
-        report
-            .crashed()
-            .or(only_thread(report))
-            .map(|thread| (thread_label(thread), thread.frames.as_slice()))
-    };
-    let bare = || report.process.backtraces.first().filter(|_| report.process.threads.is_empty());
-    let (label, frames) = thrown
-        .or_else(crashed)
-        .or_else(|| bare().map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice())))?;
-    Some((label, own_frames(report, frames)))
 }
 
 /// The thread of a report that has one only and does not say that it crashed.

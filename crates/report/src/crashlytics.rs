@@ -9,15 +9,19 @@
 //! - Behind a name with a place in the source ` + 57` is the line once more, not an offset.
 //! - Where there is no line, Crashlytics writes an address in its place: `main + 4337335188 (AppDelegate.swift:4337335188)`.
 //! - Nothing is known of a frame where a single word stands in parentheses, in the reader's language: `(Missing)`, `(누락)`.
+//! - `(Missing UUID 4c4c…)` states the build of the image, whose symbols Crashlytics was not given.
 
 use crate::Limits;
 use crate::apple_text::{FrameRow, Lines, mark_throw};
+use crate::last_words;
 use crate::members::note_thrown;
 use crate::notes::Notes;
 use crate::stack::{Origin, settle};
 use crate::text::lossy;
+use backtrail_core::ImageId;
 use backtrail_model::{
-    Backtrace, Field, Frame, Process, Report, Section, Source, Thread, ThrowingRuntime, ThrownException,
+    Backtrace, Field, Frame, Image, Process, Report, Section, Source, Thread, ThrowingRuntime,
+    ThrownException,
 };
 
 /// Whether a line begins the stack of what ended the process. Java's exceptions, which begin so too, have a package.
@@ -194,7 +198,9 @@ impl Reader<'_> {
         if self.frames >= self.limits.max_frames {
             return;
         }
+        let id = missing_id(&frame);
         settle_row(&mut frame, self.is_numbered);
+        frame.image = id.and_then(|id| self.image(id, &frame));
         let process = &mut self.report.process;
         let frames = match stack {
             Stack::Thread(at) => process.threads.get_mut(at).map(|thread| &mut thread.frames),
@@ -205,6 +211,18 @@ impl Reader<'_> {
             frames.push(frame);
             self.frames += 1;
         }
+    }
+
+    /// The image of that identity. Where it lay in the process is not told.
+    fn image(&mut self, id: ImageId, frame: &Frame) -> Option<usize> {
+        let images = &mut self.report.process.images;
+        let known = images.iter().position(|image| image.id == Some(id));
+        if known.is_some() || images.len() >= MAX_IMAGES {
+            return known;
+        }
+        let name = frame.image_name.clone().unwrap_or_default();
+        images.push(Image { name, id: Some(id), ..Image::default() });
+        Some(images.len() - 1)
     }
 
     /// Begins a stack behind the lines that stand in front of it.
@@ -265,6 +283,9 @@ impl Reader<'_> {
         }
         mark_throw(&mut self.report);
         self.report.process.place_frames();
+        // What the program said stands before the stack, or behind it among the keys.
+        let said = self.text.iter().filter(|line| last_words::is(line)).take(MAX_SAID);
+        said.for_each(|line| last_words::add(&mut self.report, line));
         if !self.text.is_empty() {
             self.report.sections.push(Section { title: "Text".to_owned(), text: self.text.join("\n") });
         }
@@ -273,8 +294,20 @@ impl Reader<'_> {
     }
 }
 
+/// So many lines of what the program said are kept apart.
+const MAX_SAID: usize = 16;
+
 /// Lines in front of a stack that are kept as its head.
 const MAX_HEAD: usize = 200;
+
+/// Images of known builds, of which an export has a handful.
+const MAX_IMAGES: usize = 1000;
+
+/// The build of an image whose symbols Crashlytics was not given.
+fn missing_id(frame: &Frame) -> Option<ImageId> {
+    let name = frame.reported.as_ref()?.name.as_str();
+    ImageId::parse_uuid(name.strip_prefix("(Missing UUID ")?.strip_suffix(')')?).ok()
+}
 
 /// Takes what a row says as Crashlytics means it.
 fn settle_row(frame: &mut Frame, states_addresses: bool) {
@@ -289,7 +322,8 @@ fn settle_row(frame: &mut Frame, states_addresses: bool) {
     }
     let is_nothing = |name: &str| {
         let inside = name.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
-        inside.is_some_and(|word| !word.contains([' ', '(', ')'])) || name == "<redacted>"
+        inside.is_some_and(|word| !word.contains([' ', '(', ')']) || word.starts_with("Missing UUID "))
+            || name == "<redacted>"
     };
     if frame.reported.as_ref().is_some_and(|symbol| is_nothing(&symbol.name)) {
         frame.reported = None;
@@ -345,6 +379,25 @@ mod tests {
         assert_eq!(name_of(&frames[1]), ("Cart.load()", None, Some(57)));
         assert_eq!(name_of(&frames[2]), ("@objc Cart.load()", None, None));
         assert_eq!((&frames[3].reported, frames[3].address.is_some()), (&None, true));
+    }
+
+    #[test]
+    fn builds_of_images_without_symbols() {
+        let report = read_text(
+            "`BUG IN CLIENT OF LIBX: no`\n\nCrashed: com.apple.main-thread\n\
+             0  Shop                           0x1a2b4 (Missing UUID 4c4c446555553144a14939a372500a7c)\n\
+             1  UIKitCore                      0x99 -[UIView f] + 4\n\
+             2  Shop                           0x1a2c4 (Missing UUID 4c4c446555553144a14939a372500a7c)\n",
+        );
+        let frames = &report.process.threads[0].frames;
+        let told: Vec<_> =
+            frames.iter().map(|it| (it.image, it.image_offset, it.reported.is_some())).collect();
+        assert_eq!(
+            told,
+            [(Some(0), Some(0x1a2b4), false), (None, Some(0x99), true), (Some(0), Some(0x1a2c4), false)]
+        );
+        assert_eq!((report.process.images.len(), report.process.images[0].name.as_str()), (1, "Shop"));
+        assert_eq!(report.app_info[0].lines, ["BUG IN CLIENT OF LIBX: no"]);
     }
 
     #[test]

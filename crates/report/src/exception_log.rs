@@ -43,6 +43,7 @@ pub(crate) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         in_addresses: false,
         is_announced: false,
         open_reason: 0,
+        is_reason_next: false,
         said: Vec::new(),
     };
     for line in Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line) {
@@ -64,6 +65,8 @@ struct Log<'l> {
     is_announced: bool,
     /// How many more lines the reason may have whose closing quote has not come yet.
     open_reason: usize,
+    /// Whether the reason stands in the line behind the exception's name.
+    is_reason_next: bool,
     /// Other lines that tell of the end.
     said: Vec<String>,
 }
@@ -181,6 +184,24 @@ impl Log<'_> {
                     self.reason = Some(reason.trim_end_matches('\'').replace("**\\*", "***"));
                 }
             }
+            return;
+        }
+        if let Some((name, reason)) = last_words::thrown(text).filter(|_| self.name.is_none()) {
+            self.is_announced = true;
+            self.name = Some(name.to_owned());
+            let reason = reason.map(|reason| reason.trim_end_matches(['`', '\'']).to_owned());
+            self.is_reason_next = reason.is_none();
+            self.reason = self.reason.take().or(reason);
+            return;
+        }
+        if std::mem::take(&mut self.is_reason_next) && self.reason.is_none() && !text.is_empty() {
+            self.reason = Some(text.to_owned());
+            return;
+        }
+        let last = self.said.last_mut().and_then(|last| Some((last_words::what(last, text)?, last)));
+        if let Some((what, last)) = last {
+            last.push('\n');
+            last.push_str(what);
             return;
         }
         if last_words::is(text) && self.said.len() < MAX_SAID {
@@ -327,6 +348,27 @@ mod tests {
         assert!(report.process.backtraces.is_empty());
         let text = "x: *** Terminating app due to uncaught exception 'E', reason: 'r'\nx: Stack: (\\n    4463484974,\\n    4463484000\\n)\n";
         assert_eq!(addresses(&read_text(text)), [4_463_484_974, 4_463_484_000]);
+    }
+
+    /// What is left where people cut the rest away.
+    #[test]
+    fn names_and_reasons_alone() {
+        for text in [
+            "'NSInternalInconsistencyException', reason: 'Invalid update'\n",
+            "```\nFatal Exception: NSInternalInconsistencyException\nInvalid update\n```\n",
+            "NSInternalInconsistencyException: Invalid update\n  ?, in <redacted>\n",
+        ] {
+            let thrown = read_text(text).thrown.unwrap();
+            assert_eq!(
+                (thrown.name.as_str(), thrown.reason.as_deref()),
+                ("NSInternalInconsistencyException", Some("Invalid update")),
+                "{text}"
+            );
+        }
+        for text in ["NSExceptional: x\n", "What is an NSRangeException: a class?\n", "Fatal Exception: it\n"]
+        {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -1,21 +1,24 @@
 //! Lines that a program, its runtime or Xcode's console shows right before the end, and that are often all that is pasted:
 //! `libc++abi: terminating …`, `Fatal error: …`, `malloc: *** error …`, `Thread 1: EXC_BAD_ACCESS (code=1, address=0x10)`.
 //!
-//! Nearly every other kind of report may quote such a line, so they tell a text's kind only where nothing else does.
+//! Nearly every other kind of report may quote such a line, so they tell a text's kind only where nothing else does. So may
+//! sentences about them: a line has to be the message, not to have it somewhere, where its words are not sure.
+
+mod ended_by;
+mod libraries;
+mod logged;
 
 use backtrail_core::Avma;
-use backtrail_model::{Exception, Report};
+use backtrail_model::{AppInfo, Exception, Report};
+use logged::Logged;
 
 /// What Foundation logs of an exception that nobody caught.
 pub(crate) const ANNOUNCED: &str = "Terminating app due to uncaught exception '";
 
 /// Words that stand somewhere in such a line.
-const WORDS: [&str; 8] = [
+const WORDS: [&str; 5] = [
     ANNOUNCED,
     "Main Thread Checker: UI API called on a background thread",
-    "libc++abi: terminating ",
-    "libc++abi.dylib: terminating ",
-    "terminate called after throwing an instance of ",
     "malloc: *** error for object ",
     "BUG IN CLIENT OF ",
     "Simultaneous accesses to 0x",
@@ -27,14 +30,56 @@ const MAX_LINE: usize = 2048;
 /// Whether a line is one of these.
 pub(crate) fn is(line: &str) -> bool {
     let line = line.trim();
-    (8..=MAX_LINE).contains(&line.len())
-        && (WORDS.iter().any(|words| line.contains(words)) || swift(line).is_some() || stop(line).is_some())
+    if !(8..=MAX_LINE).contains(&line.len()) {
+        return false;
+    }
+    let is_known = WORDS.iter().any(|words| line.contains(words))
+        || swift(line).is_some()
+        || stop(line).is_some()
+        || thrown(line).is_some();
+    let logged = || Logged::read(line);
+    is_known || libraries::read(&logged()).is_some() || ended_by::read(&logged()).is_some()
+}
+
+/// The exception that a line names, where it is one of Objective-C: `'NSX', reason: 'why'` without Foundation's words before it,
+/// `Fatal Exception: NSX`, `NSX: why`. The reason may stand in the lines that follow.
+pub(crate) fn thrown(line: &str) -> Option<(&str, Option<&str>)> {
+    let is_class = |name: &str| {
+        name.starts_with("NS")
+            && name.ends_with("Exception")
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let line = line.trim().trim_start_matches(['`', '>', ' ']);
+    if let Some((name, reason)) = line.strip_prefix('\'').and_then(|rest| rest.split_once("', reason: '")) {
+        return is_class(name).then_some((name, Some(reason)));
+    }
+    let rest =
+        ["Fatal Exception: ", "Non-fatal Exception: "].iter().find_map(|begin| line.strip_prefix(begin));
+    let (name, reason) = match rest.unwrap_or(line).split_once(": ") {
+        Some((name, reason)) => (name, Some(reason)),
+        None => (rest?.trim(), None),
+    };
+    is_class(name).then_some((name, reason))
+}
+
+/// Whether a line is a library's accusation, which stands by itself where its section's title was cut away.
+pub(crate) fn is_own(line: &str) -> bool {
+    line.starts_with("BUG IN CLIENT OF ")
+}
+
+/// Whether a line is a message of C's or C++'s libraries.
+pub(crate) fn is_librarys(line: &str) -> bool {
+    (8..=MAX_LINE).contains(&line.len()) && libraries::read(&Logged::read(line)).is_some()
 }
 
 /// What Swift's library prints: `App/Main.swift:42: Fatal error: …` and, up to Swift 5.3, `Fatal error: …: file …, line 42`.
 /// Xcode puts `Thread 1: ` in front.
 pub(crate) fn swift(line: &str) -> Option<&str> {
     const BEGIN: &str = "Fatal error: ";
+    // Up to Swift 2.
+    if line.starts_with("fatal error: ") && line.contains("Optional value") {
+        return Some(line);
+    }
     let at = line.find(BEGIN)?;
     let (before, words) = line.split_at_checked(at)?;
     let is_swifts = before.ends_with(": ") && (before.contains(".swift:") || before.starts_with("Thread "))
@@ -93,12 +138,42 @@ fn without_thread(line: &str) -> &str {
 /// Puts a line into the report.
 pub(crate) fn add(report: &mut Report, line: &str) {
     let line = line.trim();
-    match stop(line) {
-        Some(exception) if report.exception.is_none() => report.exception = Some(exception),
-        _ => report
+    let logged = Logged::read(line);
+    if let Some(exception) = stop(line) {
+        report.exception.get_or_insert(exception);
+    } else if let Some(message) = libraries::read(&logged) {
+        let image = message.by.map(str::to_owned);
+        report.app_info.push(AppInfo { image, lines: vec![message.text.to_owned()] });
+        name_process(report, message.program, None);
+    } else if let Some(ended) = ended_by::read(&logged) {
+        let exception = report.exception.get_or_insert_with(Exception::default);
+        exception.signal.get_or_insert_with(|| ended.signal.to_owned());
+        name_process(report, ended.program, ended.pid);
+        return;
+    } else {
+        report
             .app_info
-            .push(backtrail_model::AppInfo { image: None, lines: vec![without_thread(line).to_owned()] }),
+            .push(AppInfo { image: None, lines: vec![without_thread(line.trim_matches('`')).to_owned()] });
     }
+    if let Some((program, pid)) = logged.program {
+        name_process(report, Some(program), Some(pid));
+    }
+}
+
+/// The second line of what GNU's library prints of an exception, which has its text.
+pub(crate) fn what<'t>(said: &str, line: &'t str) -> Option<&'t str> {
+    let is_open = !said.contains('\n') && said.contains("terminate called after throwing an instance of ");
+    let text = is_open.then(|| Logged::read(line).text)?;
+    text.starts_with("what(): ").then_some(text)
+}
+
+fn name_process(report: &mut Report, name: Option<&str>, pid: Option<u64>) {
+    let process = &mut report.process;
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        process.name.get_or_insert_with(|| name.to_owned());
+    }
+    process.pid = process.pid.or(pid);
 }
 
 #[cfg(test)]

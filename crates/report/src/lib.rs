@@ -37,6 +37,7 @@ mod kscrash;
 mod last_words;
 mod leftovers;
 mod limits;
+mod log_prefix;
 mod logcat;
 mod mach;
 mod members;

@@ -6,7 +6,7 @@ use crate::logcat::log_line;
 const MAX_PARTS: usize = 5;
 
 /// The line without what a log put before it. The blanks that it begins with are kept.
-pub(super) fn plain(line: &str) -> &str {
+pub(crate) fn plain(line: &str) -> &str {
     let mut rest = container(line).unwrap_or(line);
     for _ in 0..MAX_PARTS {
         match behind_part(rest) {

@@ -7,7 +7,7 @@
 use crate::image_symbolizer::ImageSymbolizer;
 use crate::in_file::{InFile, refuse_contradiction};
 use crate::symbols::Symbols;
-use backtrail_core::{Arch, Avma, Bias, Reason, Svma, Symbol, SymbolInfo};
+use backtrail_core::{Arch, Avma, Bias, FrameAddress, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle as demangle;
 use backtrail_model::{Detail, Frame, Image, ImageSymbols, Process, SymbolStatus};
 use backtrail_store::{Index, LoadedFiles, Names};
@@ -162,7 +162,7 @@ impl<'s> Naming<'s> {
             let Some((position, image)) = place else { continue };
             let lookup = match in_file {
                 Some(_) => Some(Avma::new(0)),
-                None => frame.address.map(|address| address.lookup(image.arch.unwrap_or(arch))),
+                None => lookup(frame, image, image.arch.unwrap_or(arch)),
             };
             if let Some(lookup) = lookup {
                 needed.extend(self.files_of(position, image, lookup, in_file.is_some()));
@@ -223,7 +223,7 @@ impl<'s> Naming<'s> {
         let in_file = InFile::of(frame).filter(|_| !self.is_given);
         let lookup = match in_file {
             Some(_) => Avma::new(0),
-            None => frame.address?.lookup(arch),
+            None => lookup(frame, image, arch)?,
         };
         let files = self.files_of(position, image, lookup, in_file.is_some())?;
         let (open, bias) = self.open(files, image)?;
@@ -317,6 +317,19 @@ impl<'s> Naming<'s> {
             _ => Some(image.symbols.reason(image.id.is_some() || self.is_given)),
         };
     }
+}
+
+/// Where the frame's code is in the process. Crashlytics states an offset in an image of a known build, and no addresses: any
+/// place will do for the image then. Callers' offsets are those of return addresses.
+fn lookup(frame: &Frame, image: &Image, arch: Arch) -> Option<Avma> {
+    let by_offset = || {
+        let offset = frame.image_offset.filter(|_| image.id.is_some())?;
+        let address = image.load_address.checked_add(offset)?;
+        let address =
+            if frame.index == 0 { FrameAddress::Exact(address) } else { FrameAddress::Return(address) };
+        Some(address.lookup(arch))
+    };
+    frame.address.map(|address| address.lookup(arch)).or_else(by_offset)
 }
 
 /// What files with these names are; `is_wanting` is whether frames stayed without one.

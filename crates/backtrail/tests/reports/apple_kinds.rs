@@ -162,3 +162,18 @@ fn stackshots() {
         assert_eq!(found, told.names);
     }
 }
+
+/// Crashlytics' `(Missing UUID …)` states a build and an offset in it, and no address.
+#[test]
+fn offsets_in_a_known_build() {
+    let symbols = Symbols::scan(&[fixtures().join("sample/symbols")], &NoProgress);
+    let row = "Weather                        0x41cc (Missing UUID 4c4c44d455553144a1cf98ce2aa71bd7)";
+    let text = format!(
+        "Crashed: com.apple.main-thread\n0  {row}\n1  UIKitCore                      0x99 -[UIView f] + 4\n"
+    );
+    let analysis = Analysis::new(text.as_bytes(), &symbols, &Limits::default()).unwrap();
+    let frame = &analysis.report.process.threads[0].frames[0];
+    let names: Vec<_> = frame.names().collect();
+    assert!(names.contains(&"weather::Forecast::refresh()"), "{names:?}");
+    assert_eq!(frame.address, None);
+}

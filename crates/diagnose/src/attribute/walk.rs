@@ -5,12 +5,11 @@ use super::blame::{caller, caution, confidence, layer, layers, refused, undecida
 use crate::Explanation;
 use crate::explain::kill::{Blame, Killing, killing};
 use crate::names::{
-    BASES, cite, describe, fault_stack, image_name, image_of, is_any_of, main_thread, missing_thread,
-    thread_label,
+    BASES, cite, describe, image_name, image_of, is_any_of, main_thread, missing_thread, thread_label,
 };
 use crate::owners::of_frame;
 use crate::suspect::owner::owner_of_image;
-use crate::suspect::{kind_of, owner_of, suspect_on};
+use crate::suspect::{fault_stack, kind_of, owner_of, suspect_on};
 use backtrail_core::{Avma, Confidence};
 use backtrail_model::{Frame, Image, OwnerKind, Report, Source};
 

@@ -68,21 +68,44 @@ pub(super) fn malloc_frames(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 /// A failed assertion of C or Objective-C.
 pub(super) fn assertion(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let about = |text: &str| {
-        text.contains("Assertion failed:")
-            || text.contains("assertion failed:")
-            || text.contains("Assertion failure in")
+        text.contains("Assertion failure in") || CONDITIONS.iter().any(|(begin, _)| text.contains(begin))
     };
     let Some(said) = facts.find_said(about) else { return false };
-    let text = one_line(&said.text);
-    let condition = between(&text, "ssertion failed: ", ", function").unwrap_or(&text);
+    tell_assertion(draft, &one_line(&said.text));
+    draft.evidence(said.cite());
+    true
+}
+
+/// What stands before the condition of an assertion, and the words of which one stands behind it.
+const CONDITIONS: [(&str, &[&str]); 7] = [
+    // glibc.
+    ("Assertion `", &["' failed"]),
+    // Apple's, BSDs', Windows'; musl.
+    ("ssertion failed: ", &[", function ", ", file ", " ("]),
+    // newlib, bionic.
+    ("assertion \"", &["\" failed"]),
+    // GLib has the values behind the condition, as glog, Abseil and Chromium have.
+    (": assertion failed ", &[]),
+    ("] Check failed: ", &[]),
+    // Qt.
+    ("ASSERT: \"", &["\" in file"]),
+    ("ASSERT failure in ", &[", file "]),
+];
+
+/// What an assertion's message tells.
+pub(super) fn tell_assertion(draft: &mut Draft, text: &str) {
+    let condition = CONDITIONS.iter().find_map(|(begin, ends)| {
+        let (_, rest) = text.split_once(begin)?;
+        let end = ends.iter().find_map(|end| rest.rfind(end)).unwrap_or(rest.len());
+        rest.get(..end).map(|condition| condition.trim().trim_end_matches('.'))
+    });
+    let condition = condition.filter(|condition| !condition.is_empty()).unwrap_or(text);
     draft.lead(
         format!("Assertion failed: {condition}"),
         format!("A condition that the code takes for granted did not hold: {condition}."),
     );
-    draft.evidence(said.cite());
     draft.cause("Something that was thought impossible happened; the condition names it.");
     draft.next("Look at the function, file and line that the message names.");
-    true
 }
 
 /// abort() without a reason that this crate can read.

@@ -232,10 +232,9 @@ const MESSAGES: [Text; 15] = [
 
 /// Somebody said why it ended the process.
 pub(super) fn abort_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some(message) = facts.exception().message.as_deref().filter(|_| facts.exception().signal.is_some())
-    else {
-        return false;
-    };
+    // The runtime's words of a wrong call of JNI stand in the log before any signal does.
+    let is_end = |message: &&str| facts.exception().signal.is_some() || message.starts_with("JNI DETECTED ");
+    let Some(message) = facts.exception().message.as_deref().filter(is_end) else { return false };
     let lower = message.to_lowercase();
     let shown = one_line(message.lines().next().unwrap_or(message));
     match MESSAGES.iter().find(|text| lower.contains(text.part)) {
@@ -441,6 +440,7 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
                 format!("The process got {signal}. The report does not tell why."),
             );
         }
+        None if runtimes_abort(facts, draft) => {}
         None if facts.report.source == Source::AndroidTombstone => {
             draft.lead(
                 "Stacks without a signal",
@@ -449,6 +449,33 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         None => draft.lead("Stacks of a Java program", "The report has stacks, and names no exception."),
     }
+    true
+}
+
+/// Android's runtime ended the process, in a report whose signal and message were cut away.
+fn runtimes_abort(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let Some(abort) = facts.find_frame(&["art::Runtime::Abort"], 12) else { return false };
+    if let Some(table) = facts.find_frame(&["art::IndirectReferenceTable::Add"], 16) {
+        draft.lead(
+            "Table of JNI references full",
+            "Android's runtime ended the process: its table of JNI references has no room for another one.",
+        );
+        draft.evidence(facts.cite(table));
+        draft.causes(&[
+            "Native code that makes local references in a loop, or on a thread that never returns to Java, and does not delete them.",
+            "Global references that are never deleted.",
+        ]);
+        draft.next("Call DeleteLocalRef, or PushLocalFrame and PopLocalFrame, around what makes them; the log before the end lists which classes fill the table.");
+        return true;
+    }
+    draft.lead(
+        "Ended by Android's runtime",
+        "Android's runtime ended the process, and wrote why into the log.",
+    );
+    draft.evidence(facts.cite(abort));
+    draft.next(
+        "Look in the log before the end for lines of the tag art, or at the tombstone's abort message.",
+    );
     true
 }
 

@@ -3,9 +3,9 @@
 use super::facts::{Class, class_of};
 use super::file_lock::holders;
 use super::kill::{Blame, killing};
-use crate::names::{base_name, fault_stack, main_thread, own_frames, thread_label};
+use crate::names::{base_name, main_thread, own_frames, thread_label};
 use crate::suspect::skip::{frames_of_abort, inlined_ends, is_end_or_throw};
-use crate::suspect::{handlers_frames, suspect_on};
+use crate::suspect::{fault_stack, handlers_frames, suspect_on};
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 

@@ -1,9 +1,10 @@
 //! What cores, minidumps and reporters tell that Apple's reports do not: glibc's last words, Rust's and Go's panics, exceptions
 //! of Windows, kills for memory.
 
+use super::abort::tell_assertion;
 use super::draft::Draft;
 use super::facts::{Class, Facts};
-use super::words::{between, one_line};
+use super::words::one_line;
 use crate::names::{base_name, image_name};
 use backtrail_model::{Frame, Source};
 
@@ -70,18 +71,21 @@ const C_LIBRARY: [(&str, &str, &str, &str, &str); 3] = [
 pub(super) fn c_library_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     // A crash file's writer is asked for what the C library says, and does not know by which name it is loaded.
     let is_libc = |place: &str| ["(libc.so", "(libc-2.", "(libc)"].iter().any(|name| place.contains(name));
-    if !matches!(facts.report.source, Source::ElfCore | Source::CrashFile | Source::Process) {
+    const SOURCES: [Source; 6] = [
+        Source::Sanitizer,
+        Source::ElfCore,
+        Source::CrashFile,
+        Source::Process,
+        Source::ExceptionLog,
+        Source::DebuggerBacktrace,
+    ];
+    if !SOURCES.contains(&facts.report.source) {
         return false;
     }
     let Some(said) = facts.said.iter().find(|said| is_libc(&said.place)) else { return false };
     let text = one_line(&said.text);
-    if let Some(condition) = between(&text, "Assertion `", "' failed") {
-        draft.lead(
-            format!("Assertion failed: {condition}"),
-            format!("A condition that the code takes for granted did not hold: {condition}."),
-        );
-        draft.cause("Something that was thought impossible happened; the condition names it.");
-        draft.next("Look at the function, file and line that the message names.");
+    if text.contains("Assertion `") {
+        tell_assertion(draft, &text);
     } else if let Some((_, title, what, cause, next)) =
         C_LIBRARY.iter().find(|(part, ..)| text.contains(part))
     {
@@ -113,7 +117,8 @@ pub(super) fn c_library_message(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// Messages of glibc's `malloc_printerr`.
 fn is_about_heap(text: &str) -> bool {
-    const PARTS: [&str; 9] = [
+    const PARTS: [&str; 10] = [
+        "free invalid pointer",
         "free()",
         "malloc()",
         "realloc()",

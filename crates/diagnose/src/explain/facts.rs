@@ -6,8 +6,8 @@ use super::sender::sender;
 pub(crate) use super::tables::exceptions::Class;
 use super::tables::exceptions::signal_by_number;
 use super::words::one_line;
-use crate::names::{cite, fault_stack, is_any_of, main_thread, only_thread, own_frames, thread_label};
-use crate::suspect::{Suspect, suspect_on};
+use crate::names::{cite, is_any_of, main_thread, only_thread, own_frames, thread_label};
+use crate::suspect::{Suspect, fault_stack, suspect_on};
 use backtrail_core::{Arch, Family};
 use backtrail_model::{Exception, Frame, Report, Thread};
 

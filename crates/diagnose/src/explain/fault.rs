@@ -53,6 +53,10 @@ impl Fault {
             && let Some(address) = exception.address
         {
             fault.address = FaultAddress::Stated(address);
+        } else if fault.address == FaultAddress::Untold(NOTHING)
+            && let Some(address) = by_reporters_words(report)
+        {
+            fault.address = FaultAddress::Stated(address);
         }
         fault
     }
@@ -78,6 +82,14 @@ impl Fault {
 
 fn none() -> Fault {
     Fault { code: None, address: FaultAddress::Untold(NOTHING), stripped: None, maybe_ptrauth: false }
+}
+
+/// KSCrash's diagnosis, which Sentry's and HockeyApp's texts have in place of codes: `Attempted to dereference garbage pointer
+/// 0x16e023180.`
+fn by_reporters_words(report: &Report) -> Option<Avma> {
+    let lines = report.app_info.iter().flat_map(|info| &info.lines);
+    let mut addresses = lines.filter_map(|line| hex_after(line, "Attempted to dereference garbage pointer "));
+    addresses.next().map(Avma::new)
 }
 
 /// `KERN_INVALID_ADDRESS at 0x8`, `SEGV_MAPERR at 0x8`, `EXC_I386_GPFLT`, with or without

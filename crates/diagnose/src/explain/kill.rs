@@ -143,7 +143,8 @@ fn by_signal(report: &Report, termination: &Termination, evidence: String) -> Op
 /// Reports of iOS 9 to 12 name no namespace for the loader: its words stand in the termination's description, or in a
 /// section of their own (`Dyld Error Message`).
 fn by_loaders_words(report: &Report) -> Option<Killing> {
-    if is_own_fault(class_of(report)) {
+    // Up to macOS 10.11 the loader ended the process by a trap.
+    if is_own_fault(class_of(report)) && class_of(report) != Class::Breakpoint {
         return None;
     }
     let account = account(report);

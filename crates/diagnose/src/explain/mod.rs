@@ -53,7 +53,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use backtrail_model::Report;
+use backtrail_model::{Report, Source};
 use draft::Draft;
 use facts::Facts;
 
@@ -99,7 +99,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 56] = [
+static LEADING: [Leading; 57] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -130,6 +130,7 @@ static LEADING: [Leading; 56] = [
     leading("joinable-thread", thrown::joinable_thread),
     leading("cpp-exception", thrown::cpp),
     leading("sent-signal", sent_signal::sent),
+    leading("signal-alone", signals::alone),
     leading("code-signature", bad_access::codesign),
     leading("stack-overflow", stack::overflow),
     leading("code-fetch", bad_access::code_fetch),
@@ -207,6 +208,12 @@ static ADDING: [Adding; 8] = [
     adding("ran-as", events::machine::ran_as),
 ];
 
+/// Whether LLDB stopped a program of Apple's systems, and says why.
+fn is_lldbs(report: &Report) -> bool {
+    let kind = report.exception.as_ref().and_then(|exception| exception.kind.as_deref());
+    report.source == Source::DebuggerBacktrace && kind.is_some_and(|kind| kind.starts_with("EXC_"))
+}
+
 /// Explains `report`: what happened, why, and what to do next.
 pub fn explain(report: &Report) -> Explanation {
     let facts = Facts::new(report);
@@ -215,6 +222,9 @@ pub fn explain(report: &Report) -> Explanation {
     // Codes of Apple's kernel have no meaning elsewhere.
     let (leading, adding) = if report.source.is_android_or_java() {
         (ANDROID_LEADING.as_slice(), ANDROID_ADDING.as_slice())
+    } else if is_lldbs(report) {
+        // What LLDB says of a stop are the codes of Apple's kernel.
+        (LEADING.as_slice(), RUNTIMES_ADDING.as_slice())
     } else if report.source.is_runtimes() {
         (RUNTIMES_LEADING.as_slice(), RUNTIMES_ADDING.as_slice())
     } else {

@@ -4,9 +4,11 @@ use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::exceptions::signal_by_name;
 use super::tables::runtime_reports::{EXCEPTIONS, FINDINGS, GO, KERNEL};
+use super::thrown::cpp;
 use super::words::one_line;
+use super::{abort, captures, stack, trap};
 use crate::names::{describe, source_of};
-use backtrail_model::{Language, Report, Source};
+use backtrail_model::{Exception, Language, Report, Source};
 
 /// A sanitizer, or the fuzzer, found something.
 pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -20,7 +22,14 @@ pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let undefined = "The code did something that the language does not define, so that anything may follow.";
     let generic =
         if tool == "UndefinedBehaviorSanitizer" { undefined } else { "The sanitizer found a mistake." };
-    draft.lead(format!("{tool}: {what}"), finding.map_or(generic, |finding| finding.1));
+    if what == "ABRT" && said(facts, draft) {
+        return true;
+    }
+    let fault = (what == "SEGV").then(|| Fault::of(exception)).flatten();
+    let title = fault
+        .as_ref()
+        .map_or_else(|| format!("{tool}: {what}"), |fault| format!("{tool}: {what}: {}", fault.title));
+    draft.lead(title, finding.map_or(generic, |finding| finding.1));
     if let Some(place) = facts.report.fields.iter().find(|field| field.key == "place") {
         draft.say(format!("It happened at {}.", place.value));
     }
@@ -32,11 +41,44 @@ pub(super) fn sanitizer(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         let Some(frame) = innermost_own(facts.report, &stack.frames) else { continue };
         draft.evidence(format!("{}: {}", stack.title, describe(facts.report, frame)));
     }
-    if let Some((_, _, cause, next)) = finding {
-        draft.cause(cause);
-        draft.next(next);
+    match (fault, finding) {
+        (Some(fault), _) if fault.is_null => {
+            draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
+            draft.next(
+                "See which pointer the named line uses: it is null, and the address is the member's offset.",
+            );
+        }
+        (_, Some((_, _, cause, next))) => {
+            draft.cause(cause);
+            draft.next(next);
+        }
+        (_, None) => {}
     }
     true
+}
+
+/// A signal for an access to memory, as sanitizers word it.
+struct Fault {
+    /// `null pointer, write at 0x178`.
+    title: String,
+    is_null: bool,
+}
+
+impl Fault {
+    fn of(exception: &Exception) -> Option<Self> {
+        /// No system maps anything below.
+        const NULL_PAGE: u64 = 0x1000;
+        let address = exception.address?;
+        let codes = exception.codes.as_deref().unwrap_or_default();
+        let how = match codes.rsplit_once("caused by a ").map_or("", |(_, how)| how) {
+            how if how.starts_with("WRITE") => "write at",
+            how if how.starts_with("READ") => "read at",
+            _ => "access to",
+        };
+        let is_null = address.get() < NULL_PAGE;
+        let null = if is_null { "null pointer, " } else { "" };
+        Some(Self { title: format!("{null}{how} {address}"), is_null })
+    }
 }
 
 /// The innermost frame of a stack that is the program's or a library's.
@@ -110,7 +152,10 @@ pub(super) fn go(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         let threads = facts.report.process.threads.len();
         draft.lead(
             "Stacks of a Go program",
-            format!("The report has the stacks of {threads} goroutines, and names no error."),
+            match threads {
+                1 => "The report has the stack of a goroutine, and names no error.".to_owned(),
+                _ => format!("The report has the stacks of {threads} goroutines, and names no error."),
+            },
         );
         let mut states: Vec<(&str, usize)> = Vec::new();
         for state in facts.report.process.threads.iter().filter_map(|thread| thread.state.as_deref()) {
@@ -299,6 +344,9 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             true
         }
         Source::DebuggerBacktrace => {
+            if said(facts, draft) || recursion(facts, draft) {
+                return true;
+            }
             let Some(signal) = exception.signal.as_deref().or(exception.kind.as_deref()) else {
                 return false;
             };
@@ -315,11 +363,48 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
 }
 
+/// What the program had printed of its end before the debugger stopped it.
+fn said(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let has_said = !facts.said.is_empty()
+        && (captures::c_library_message(facts, draft) || abort::assertion(facts, draft) || cpp(facts, draft));
+    has_said || matches!(facts.signal(), "SIGABRT" | "") && trap::telling_frame(facts, draft)
+}
+
+/// A stack of thousands of frames, or one that repeats.
+fn recursion(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    /// No program calls so deep without a loop in it.
+    const DEPTH: u32 = 1000;
+    let frames = facts.fault_frames;
+    let deepest = frames.iter().map(|frame| frame.index).max().unwrap_or_default();
+    let is_fault = matches!(facts.signal(), "" | "SIGSEGV" | "SIGBUS");
+    if !is_fault || deepest < DEPTH && stack::repeat(frames).is_none() {
+        return false;
+    }
+    draft.lead(
+        "Stack overflow, very probably",
+        format!("The stack has more than {deepest} frames: calls that lead back to themselves used it up."),
+    );
+    let cited = frames.first().into_iter().chain(frames.get(1));
+    cited.for_each(|frame| draft.evidence(facts.cite(frame)));
+    draft.cause("A recursion without an end: a function, property or observer that leads back to itself; methods that were exchanged twice.");
+    draft.next("Look at the frames that repeat and at the condition that should end them.");
+    true
+}
+
 /// Stacks, and nothing that says why they were taken.
 pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    if facts.report.source == Source::DebuggerBacktrace && recursion(facts, draft) {
+        return true;
+    }
     let process = &facts.report.process;
     let stacks = process.threads.len() + process.backtraces.len();
-    draft.lead("Stacks without an error", format!("The report has {stacks} stacks, and names no error."));
+    draft.lead(
+        "Stacks without an error",
+        match stacks {
+            1 => "The report has a stack, and names no error.".to_owned(),
+            _ => format!("The report has {stacks} stacks, and names no error."),
+        },
+    );
     if let Some(event) = &facts.report.event {
         draft.evidence(event);
     }

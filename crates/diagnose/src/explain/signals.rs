@@ -5,6 +5,7 @@ use super::facts::Facts;
 use super::tables::exceptions::{EXCEPTIONS, signal_by_name};
 use super::tables::messages::REASONS;
 use super::thrown::{hint_for, tell};
+use backtrail_model::Source;
 
 /// A signal with a meaning of its own.
 pub(super) fn signal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -29,6 +30,38 @@ pub(super) fn signal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     draft.causes(signal.causes);
     draft.nexts(signal.next);
+    true
+}
+
+/// A shell's or a service manager's word of a signal, and nothing else.
+pub(super) fn alone(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let exception = facts.exception();
+    let is_bare = facts.report.source == Source::ExceptionLog
+        && exception.kind.is_none()
+        && facts.report.process.threads.is_empty()
+        && facts.report.process.backtraces.is_empty();
+    let Some(signal) = signal_by_name(facts.signal()).filter(|_| is_bare) else { return false };
+    let title = match facts.signal() {
+        "SIGSEGV" => "Segmentation fault (SIGSEGV)",
+        "SIGABRT" => "The process ended itself with abort() (SIGABRT)",
+        "SIGBUS" => "Bus error (SIGBUS)",
+        "SIGILL" => "Illegal instruction (SIGILL)",
+        "SIGFPE" => "Arithmetic error (SIGFPE)",
+        "SIGTRAP" => "Stopped at a trap (SIGTRAP)",
+        "SIGKILL" => "Killed with SIGKILL",
+        _ => signal.title,
+    };
+    draft.lead(title, format!("The process ended by {}: {}.", signal.name, signal.meaning));
+    if facts.signal() == "SIGKILL" {
+        draft.cause(
+            "Linux's kernel, or a container's limit, for want of memory; else a person or a supervisor.",
+        );
+        draft.next("Look in the kernel's log (`dmesg`) for the process's name and \"Out of memory\".");
+        return true;
+    }
+    draft.say("Nothing else is told: neither where nor why.");
+    draft.causes(signal.causes);
+    draft.next("Get a stack: let it happen under `backtrail watch -- PROGRAM`, or give a core (`coredumpctl dump`) to `backtrail explain`; on macOS reports are in ~/Library/Logs/DiagnosticReports.");
     true
 }
 

@@ -49,6 +49,21 @@ pub(crate) fn repeat_of<'r>(frames: impl Iterator<Item = &'r Frame>) -> Option<R
     None
 }
 
+/// Ten frames and more of a short round.
+fn shorter_repeat(frames: &[Frame]) -> Option<Repeat> {
+    const FRAMES: usize = 10;
+    const PERIOD: usize = 2;
+    let keys: Vec<Option<Avma>> = frames
+        .iter()
+        .take(MAX_START)
+        .map(|frame| frame.address.map(backtrail_core::FrameAddress::raw))
+        .collect();
+    let rounds = (0..keys.len()).flat_map(|start| (1..=PERIOD).map(move |period| (start, period)));
+    rounds
+        .map(|(start, period)| Repeat { start, period, frames: run_length(&keys, start, period) })
+        .find(|it| it.frames >= FRAMES)
+}
+
 /// How many frames from `start` on equal those one period earlier, the first round included.
 fn run_length(keys: &[Option<Avma>], start: usize, period: usize) -> usize {
     let first = keys.get(start..).unwrap_or_default();
@@ -114,7 +129,8 @@ impl Proof {
             proof.lines.extend(signal_of_overflow(facts));
         }
         let depth = recursion(facts);
-        proof.recursive = depth.is_some();
+        // Where it is known that the stack ran out, fewer frames tell why: reporters cut deep stacks short.
+        proof.recursive = depth.is_some() || shorter_repeat(facts.frames).is_some();
         let likely = near.is_some() || diagnosed.is_some() || (depth.is_some() && may_be_the_stack(facts));
         if !proof.certain && !likely {
             return None;
@@ -128,7 +144,8 @@ impl Proof {
 
     fn what(&self, facts: &Facts<'_>) -> String {
         let stack = facts.thread_label();
-        if let Some(repeat) = repeat(facts.frames).filter(|_| self.recursive) {
+        let found = || repeat(facts.frames).or_else(|| shorter_repeat(facts.frames));
+        if let Some(repeat) = found().filter(|_| self.recursive) {
             let round =
                 facts.frames.get(repeat.start).map(|frame| describe(facts.report, frame)).unwrap_or_default();
             let more = if repeat.period > 1 {

@@ -55,7 +55,8 @@ fn is_swift(said: &Said) -> bool {
     let marked = MARKS.iter().any(|mark| said.text.contains(mark));
     let unmarked = UNMARKED.iter().any(|text| said.text.contains(text));
     // Other libraries write "Assertion failed: (x), function f" too; `assertion` reads those.
-    let of_c = said.text.contains(", function ");
+    let of_c = said.text.contains(", function ")
+        || said.text.contains("Assertion failed: ") && said.text.ends_with(')');
     (swift_image && !said.text.trim().is_empty()) || ((marked || unmarked) && !of_c)
 }
 

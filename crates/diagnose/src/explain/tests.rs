@@ -5,5 +5,6 @@ mod captures;
 mod corpus;
 mod documentation;
 mod expert;
+mod last_words;
 mod rules;
 mod tables;

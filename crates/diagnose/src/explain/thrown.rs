@@ -3,6 +3,7 @@
 use super::draft::Draft;
 use super::facts::{Class, Facts};
 use super::tables::messages::{CPP_TYPES, EXCEPTION_NAMES, Hint, REASONS};
+use super::tables::telling::TELLING;
 use super::tables::throwers::{THROWERS, Thrower};
 use super::words::one_line;
 use crate::names::{base_name, cite, describe, is_any_of};
@@ -195,6 +196,16 @@ pub(super) fn objc_throw(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if position.is_none() || reports_itself(facts) {
         return false;
     }
+    if let Some((reason, line)) = said_selector(facts) {
+        draft.lead(
+            format!("Uncaught NSInvalidArgumentException: {reason}"),
+            "An exception was thrown and nobody caught it.",
+        );
+        draft.evidence(line);
+        hint_for(&REASONS, &reason).iter().for_each(|hint| tell(hint, draft));
+        tell_throw(facts, draft);
+        return true;
+    }
     match thrower(facts) {
         Some((thrower, frame)) => {
             let name = if thrower.exception.is_empty() { "exception" } else { thrower.exception };
@@ -215,6 +226,22 @@ pub(super) fn objc_throw(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     tell_throw(facts, draft);
     true
+}
+
+/// `-[NSNull length]: unrecognized selector sent to instance 0x34d16c8`, as loggers and reporters write it before a stack, in
+/// words of their own.
+fn said_selector(facts: &Facts<'_>) -> Option<(String, String)> {
+    const WORDS: &str = ": unrecognized selector sent to ";
+    let said = facts.find_said(|text| text.contains(WORDS))?;
+    let at = said.text.find(WORDS)?;
+    let before = said.text.get(..at)?;
+    let start = before.rfind("-[").max(before.rfind("+["))?;
+    let rest = said.text.get(start..)?;
+    let end = rest.find(WORDS)? + WORDS.len();
+    // `instance 0x34d16c8` or `class 0x34d16c8`, and nothing behind it.
+    let end = rest.get(end..)?.split(' ').take(2).map(|word| word.len() + 1).sum::<usize>() + end - 1;
+    let reason = rest.get(..end.min(rest.len())).map(one_line)?;
+    Some((reason, said.cite()))
 }
 
 /// A crash reporter's signal handler that raises an exception of its own: the signal is what happened.
@@ -308,11 +335,12 @@ const CPP: [&str; 6] = [
 ];
 
 /// Texts of a std::terminate whose exception has no type to tell.
-const CPP_PLAIN: [&str; 6] = [
+const CPP_PLAIN: [&str; 7] = [
     "terminating with uncaught foreign exception",
     "terminating due to uncaught foreign exception",
     "terminate_handler unexpectedly returned",
     "terminate called without an active exception",
+    "terminate called recursively",
     "libc++abi.dylib: terminating",
     "libc++abi: terminating",
 ];
@@ -375,6 +403,8 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         if let Some(hint) = hint_for(&CPP_TYPES, &thrown.name) {
             tell(hint, draft);
         }
+    } else if without_exception(facts, draft) {
+        return true;
     } else if let Some(said) = facts.find_said(|text| CPP_PLAIN.iter().any(|words| text.contains(words))) {
         draft.lead("std::terminate was called", "C++ ended the process by std::terminate: an exception that nobody caught or that may not leave its function.");
         draft.evidence(said.cite());
@@ -393,6 +423,41 @@ pub(super) fn cpp(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.say("The report has no stack of the place where it was thrown.");
         draft.next("Set an exception breakpoint (__cxa_throw) to stop where it is thrown.");
     }
+    true
+}
+
+/// std::terminate of which GNU's library says that nothing was thrown, and calls of functions without a body.
+fn without_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    const VIRTUAL: [&str; 4] = [
+        "pure virtual method called",
+        "deleted virtual method called",
+        "Pure virtual function called!",
+        "Deleted virtual function called!",
+    ];
+    let telling = || TELLING.iter().find(|telling| telling.functions.contains(&"__cxa_pure_virtual"));
+    if let Some(said) = facts.find_said(|text| VIRTUAL.iter().any(|words| text.contains(words)))
+        && let Some(telling) = telling()
+    {
+        draft.lead(telling.title, telling.meaning);
+        draft.evidence(said.cite());
+        draft.causes(telling.causes);
+        draft.nexts(telling.next);
+        return true;
+    }
+    let is_plain = |text: &str| text.contains("terminate called without an active exception");
+    let Some(said) = facts.find_said(is_plain) else { return false };
+    draft.lead(
+        "std::terminate was called, and nothing was thrown",
+        "C++ ended the process by std::terminate while no exception was under way.",
+    );
+    draft.evidence(said.cite());
+    draft.causes(&[
+        "A std::thread that was destroyed or assigned to before join() or detach().",
+        "`throw;` outside of a catch block, or a call of std::terminate.",
+    ]);
+    draft.next(
+        "Look at the std::thread objects whose scope ends there; std::jthread joins in its destructor.",
+    );
     true
 }
 

@@ -23,6 +23,9 @@ pub(super) fn client_bug(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     };
     let Some(said) = facts.find_said(marked) else { return false };
     let text = one_line(&said.text);
+    // People quote it in a sentence.
+    let text = text.find("BUG IN ").and_then(|at| text.get(at..)).unwrap_or(&text);
+    let text = text.split(['`', '"']).next().unwrap_or(text).trim_end_matches('.').to_owned();
     let own = text.contains("BUG IN LIB");
     draft.lead(
         &text,

@@ -9,9 +9,9 @@ pub(crate) mod paths;
 mod runtimes;
 pub(crate) mod skip;
 
-use crate::names::{base_name, cite, image_name, is_any_of};
+use crate::names::{base_name, cite, image_name, is_any_of, only_thread, own_frames, thread_label};
 use backtrail_core::Trust;
-use backtrail_model::{Frame, Image, Language, OwnerKind, Process, Report};
+use backtrail_model::{Backtrace, Frame, Image, Language, OwnerKind, Process, Report};
 use owner::Ownership;
 use paths::{INJECTED_PATHS, SYSTEM_PATHS, rule_for};
 use skip::{REPORTER_IMAGES, skip_reason};
@@ -86,10 +86,46 @@ pub fn is_system_image(process: &Process, image: &Image) -> bool {
     is_systems && rule_for(&*INJECTED_PATHS, path).is_none()
 }
 
+/// The stack that tells whose fault it is, with the label by which evidence cites it: where an uncaught exception
+/// was thrown if the report has that, else the blamed thread, else the only one, else a bare backtrace.
+pub(crate) fn fault_stack(report: &Report) -> Option<(String, &[Frame])> {
+    let labelled = |backtrace: &'_ Backtrace| backtrace.title.clone();
+    let thrown = report
+        .process
+        .backtraces
+        .iter()
+        .find(|backtrace| backtrace.is_exception && !backtrace.frames.is_empty());
+    let thrown = thrown.map(|cause| told_by(report, cause));
+    let thrown = thrown.map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice()));
+    let crashed = || {
+        report
+            .crashed()
+            .or(only_thread(report))
+            .map(|thread| (thread_label(thread), thread.frames.as_slice()))
+    };
+    let bare = || report.process.backtraces.first().filter(|_| report.process.threads.is_empty());
+    let (label, frames) = thrown
+        .or_else(crashed)
+        .or_else(|| bare().map(|backtrace| (labelled(backtrace), backtrace.frames.as_slice())))?;
+    Some((label, own_frames(report, frames)))
+}
+
+/// The stack of a Java exception to look at: that of the root cause, unless it has no frame outside of the system and that of an
+/// exception which it caused has one.
+fn told_by<'r>(report: &'r Report, cause: &'r Backtrace) -> &'r Backtrace {
+    let is_outside = |backtrace: &Backtrace| backtrace.frames.iter().any(|frame| !is_system(report, frame));
+    if !report.source.is_android_or_java() || is_outside(cause) {
+        return cause;
+    }
+    let backtraces =
+        report.process.backtraces.iter().take_while(|backtrace| !std::ptr::eq(*backtrace, cause));
+    backtraces.filter(|backtrace| is_outside(backtrace)).last().unwrap_or(cause)
+}
+
 /// Finds the frame of `frames` to suspect. `stack` is the label by which evidence cites it.
 pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame]) -> Option<Suspect<'r>> {
     let mut passed = Vec::new();
-    let start = behind_signal_handler(report, stack, frames, &mut passed);
+    let start = behind_signal_handler(report, stack, frames, &mut passed).max(behind_throw(frames));
     let mut unknown = None;
     for (position, frame) in frames.iter().enumerate().take(MAX_FRAMES).skip(start) {
         if frame.trust == Trust::Scan {
@@ -123,6 +159,25 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
 /// How many frames are a signal handler's: the crash reporter at work.
 pub(crate) fn handlers_frames(frames: &[Frame]) -> usize {
     frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &["_sigtramp"])).map_or(0, |at| at + 1)
+}
+
+/// Where nobody caught an exception, what the runtime then calls lies further in than the throw: the handler of a crash reporter.
+fn behind_throw(frames: &[Frame]) -> usize {
+    /// A handler, the runtime and the throw take this many frames at most.
+    const DEPTH: usize = 24;
+    const ENDS: [&str; 6] = [
+        "_objc_terminate",
+        "std::terminate",
+        "std::__terminate",
+        "__handleUncaughtException",
+        "handleUncaughtException",
+        "demangling_terminate_handler",
+    ];
+    const THROWS: [&str; 2] = ["objc_exception_throw", "__cxa_throw"];
+    let innermost = frames.get(..DEPTH.min(frames.len())).unwrap_or_default();
+    let Some(throw) = innermost.iter().rposition(|frame| is_any_of(frame, &THROWS)) else { return 0 };
+    let has_ended = innermost.iter().take(throw).any(|frame| is_any_of(frame, &ENDS));
+    if has_ended { throw + 1 } else { 0 }
 }
 
 /// Frames inside of `_sigtramp` are the crash reporter at work: what was interrupted begins behind it.

@@ -101,7 +101,7 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 52] = [
+const SYSTEM_FUNCTIONS: [&str; 61] = [
     "__asan_",
     "__hwasan_",
     "__tsan_",
@@ -154,6 +154,17 @@ const SYSTEM_FUNCTIONS: [&str; 52] = [
     "std::panicking::",
     "std::sys",
     "std::rt::",
+    // Failed checks of Chromium, glog and Abseil.
+    "logging::LogMessage",
+    "logging::CheckError",
+    "google::LogMessage",
+    "absl::log_internal::",
+    "absl::lts_",
+    "base::debug::StackTrace",
+    // OpenBSD's.
+    "thrkill",
+    "_libc_abort",
+    "wrterror",
 ];
 
 /// Functions of C that sanitizers put their own in the place of, whole names: the code that called them is to be looked at.

@@ -27,6 +27,15 @@ impl Reader<'_> {
         if let Some(line) = self.fatal.filter(|_| report.exception.is_none()) {
             only_fatal(&mut report, &line);
         }
+        if let Some(message) = self.jni.filter(|_| report.exception.is_none()) {
+            header::set(&mut report, "Abort message", &message);
+            self.found.tombstone = true;
+            // The runtime shows the thread that called.
+            if let Some(thread) = report.process.threads.first_mut() {
+                thread.crashed = true;
+                report.process.crashed_thread = Some(0);
+            }
+        }
         foreign::part(&mut report.process, self.limits);
         report.source = source(&report, self.found);
         settle(&mut report);

@@ -64,6 +64,14 @@ pub(super) fn fatal(line: &str) -> Option<(Exception, Option<u64>, Option<&str>)
     Some((exception, id, name))
 }
 
+/// What Android's runtime logs before it ends the process for a wrong call of JNI:
+/// `art/runtime/java_vm_ext.cc:410] JNI DETECTED ERROR IN APPLICATION: use of deleted local reference 0x200015`.
+pub(super) fn jni(line: &str) -> Option<&str> {
+    let (place, message) = line.split_once("] ").filter(|(place, _)| place.contains(".cc:"))?;
+    let is_jni = message.starts_with("JNI DETECTED ERROR IN APPLICATION: ");
+    Some(message.trim()).filter(|_| is_jni && !place.contains(' '))
+}
+
 /// The exception that a signal is, in the words of a tombstone.
 pub(super) fn exception(number: &str, name: &str, codes: &str, address: Option<u64>) -> Exception {
     let signal = if name.starts_with("SIG") { name.to_owned() } else { format!("signal {number} ({name})") };

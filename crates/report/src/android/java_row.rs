@@ -24,6 +24,11 @@ impl<'l> JavaRow<'l> {
         let row = line.trim().strip_prefix("at ")?.trim_start();
         let (name, rest) = row.split_once('(')?;
         let (place, rest) = rest.split_once(')')?;
+        // Crashlytics' export writes the line twice: `at a.b.C.d + 12(C.java:12)`.
+        let name = match name.rsplit_once(" + ") {
+            Some((before, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => before,
+            _ => name,
+        };
         if name.contains(char::is_whitespace) || name.contains(['"', '\\', ')']) {
             return None;
         }
@@ -91,7 +96,7 @@ const BEFORE: [&str; 7] = [
 
 /// What stands before the exception in a line that begins its stack (`Caused by: `), and the exception.
 pub(super) fn trace_head(line: &str) -> Option<(&str, &str, Option<&str>)> {
-    let trimmed = line.trim();
+    let trimmed = line.trim().trim_start_matches('`');
     let mut start = 0;
     for word in BEFORE {
         if trimmed.starts_with(word) {
@@ -122,6 +127,7 @@ mod tests {
             ("at a.t(:foo::bar:)", ("a", "t", None, ":foo::bar:", None)),
             ("at a.t(:foo::bar:1)", ("a", "t", None, ":foo::bar", Some(1))),
             ("at a.t()", ("a", "t", None, "", None)),
+            ("at a.b.C.d + 12(C.java:12)", ("a.b.C", "d", None, "C.java", Some(12))),
             ("at java.base/j.L.of(L.java:1)", ("j.L", "of", Some("java.base"), "L.java", Some(1))),
             ("at app//j.L.of(L.java:1)", ("j.L", "of", Some("app"), "L.java", Some(1))),
             ("at j.L.of(java.base@25/L.java:1)", ("j.L", "of", Some("java.base@25"), "L.java", Some(1))),

@@ -57,6 +57,8 @@ pub(super) struct Reader<'l> {
     after_rule: bool,
     /// What the C library logged before the tombstone, which may be all there is.
     pub(super) fatal: Option<String>,
+    /// What the runtime logged of a wrong call of JNI, where no tombstone follows.
+    pub(super) jni: Option<String>,
     /// The thread whose head stood last, for sections that follow it.
     pub(super) last_thread: Option<usize>,
     /// What a log put before lines that went into the model, each once in a row.
@@ -81,6 +83,7 @@ impl<'l> Reader<'l> {
             blanks: 0,
             after_rule: false,
             fatal: None,
+            jni: None,
             last_thread: None,
             prefixes: Vec::new(),
             channels: BTreeMap::new(),
@@ -105,6 +108,9 @@ impl<'l> Reader<'l> {
         }
         if self.fatal.is_none() && content.len() < 1024 && header::fatal(content).is_some() {
             self.fatal = Some(content.trim().to_owned());
+        }
+        if self.jni.is_none() {
+            self.jni = header::jni(content.trim()).map(str::to_owned);
         }
         self.waiting_channel(content.trim());
         if self.known(line, content) || self.is_of_head(content) {

@@ -277,3 +277,17 @@ fn a_fatal_signal_without_a_tombstone() {
     let thread = &report.process.threads[0];
     assert_eq!((thread.id, thread.name.as_deref(), thread.crashed), (Some(4780), Some("ui_thread"), true));
 }
+
+/// The runtime's words of a wrong call of JNI, with the thread that made it, are all that many logs have.
+#[test]
+fn a_wrong_call_of_jni_without_a_tombstone() {
+    let text = "07-11 14:39:46.013 21191-21275/org.example A/art: art/runtime/java_vm_ext.cc:410] JNI DETECTED ERROR IN APPLICATION: use of deleted local reference 0x2\n\
+        07-11 14:39:46.013 21191-21275/org.example A/art: art/runtime/java_vm_ext.cc:410] \"main\" prio=5 tid=1 Runnable\n";
+    let report = crate::parse(text.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(report.source, Source::AndroidTombstone);
+    assert_eq!(
+        report.app_info[0].lines,
+        ["JNI DETECTED ERROR IN APPLICATION: use of deleted local reference 0x2"]
+    );
+    assert!(crate::parse(b"It said JNI DETECTED ERROR IN APPLICATION: x\n", &Limits::default()).is_err());
+}

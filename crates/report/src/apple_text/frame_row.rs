@@ -44,6 +44,12 @@ impl<'d> FrameRow<'d> {
         let index = index.parse().ok()?;
         let (address_span, address) = words.find_map(|(span, word)| Some((span, hex(word)?)))?;
         let image_name = line.get(index_span.end..address_span.start)?.trim_ascii();
+        // Tables of processes have numbers only between the first word and an address.
+        if !image_name.is_empty()
+            && image_name.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace())
+        {
+            return None;
+        }
         let image_name = (!image_name.is_empty()).then(|| lossy(image_name).into_owned());
         let tail = line.get(address_span.end..)?.trim_ascii();
         Some(Self { index, image_name, address, address_span, tail })
@@ -64,6 +70,27 @@ impl<'d> FrameRow<'d> {
         self.take_image_as_symbol(&mut frame);
         frame
     }
+}
+
+/// A row whose address was cut away, as people do for room: `3  Shop  Cart.load() + 960`, `4  Shop  + 58940`. Blanks part the
+/// image from the rest: two of them, or a tab.
+pub(super) fn without_address(line: &str) -> Option<Frame> {
+    let (index, rest) = line.trim().split_once([' ', '\t'])?;
+    let index = index.parse().ok().filter(|_| index.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let rest = rest.trim_start();
+    let end = rest.find("  ").into_iter().chain(rest.find('\t')).min()?;
+    let (image, tail) = rest.split_at_checked(end)?;
+    let tail = tail.trim();
+    let mut frame = Frame::new(index);
+    frame.image_name = Some(image.to_owned());
+    match tail.strip_prefix('+') {
+        Some(digits) => frame.image_offset = Some(digits.split_whitespace().next()?.parse().ok()?),
+        None => {
+            let tail = Tail::read(tail);
+            (frame.inlined, frame.reported) = (tail.inlined, Some(tail.symbol?));
+        }
+    }
+    Some(frame)
 }
 
 impl FrameRow<'_> {

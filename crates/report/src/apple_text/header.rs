@@ -113,8 +113,10 @@ impl<'t> KeyValue<'t> {
         let well = (1..=60).contains(&key.len()) && key.starts_with(|c: char| c.is_ascii_alphabetic());
         // `https://…` is no key, neither is `std::vector`.
         let ends_well = !value.starts_with("//") && !value.starts_with(':');
-        (well && ends_well && key.chars().all(is_key))
-            .then(|| Self { key: key.trim_end(), value: value.trim() })
+        let (key, value) = (key.trim_end(), value.trim());
+        // How people shorten it: `Termination: FRONTBOARD 0x8BADF00D`.
+        let key = if key == "Termination" && value.contains(" 0x") { "Termination Reason" } else { key };
+        (well && ends_well && key.chars().all(is_key)).then_some(Self { key, value })
     }
 
     /// Whether the key is one that reports use, so that the line means what it looks like.

@@ -1,7 +1,7 @@
 //! Rows of stacks: in threads, in backtraces, and where none was announced.
 
 use super::Place;
-use super::frame_row::FrameRow;
+use super::frame_row::{FrameRow, without_address};
 use super::lines::Line;
 use super::reader::{Block, Reader};
 use super::words::{Hex, hex, words};
@@ -28,7 +28,7 @@ impl Reader<'_> {
                 return self.raw_row(line, &addresses);
             }
         }
-        let row = FrameRow::read(line.bytes)?;
+        let Some(row) = FrameRow::read(line.bytes) else { return self.row_without_address(line, trimmed) };
         if self.frames_left == 0 {
             self.beyond_limit(line, "frames");
             return None;
@@ -43,6 +43,18 @@ impl Reader<'_> {
         }
         let mut frame = row.frame();
         frame.span = Some(line.span.clone());
+        self.push(frame).then_some(Place::Frame)
+    }
+
+    /// Only the row that comes next in a thread's stack is taken for one: nothing else tells such rows.
+    fn row_without_address(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+        let Block::Thread(position) = self.block else { return None };
+        let next = self.report.process.threads.get(position)?.frames.len();
+        let frame = without_address(trimmed).filter(|frame| usize::try_from(frame.index) == Ok(next))?;
+        if self.frames_left == 0 {
+            self.beyond_limit(line, "frames");
+            return None;
+        }
         self.push(frame).then_some(Place::Frame)
     }
 

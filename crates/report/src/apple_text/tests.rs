@@ -611,3 +611,33 @@ fn a_blamed_thread_that_is_not_there_is_told() {
     assert_eq!(report.process.crashed_thread, None);
     assert!(report.fields.iter().any(|field| field.key == "Crashed Thread" && field.value == "14"));
 }
+
+/// Addresses are what people cut away first.
+#[test]
+fn rows_without_addresses() {
+    let report = read(
+        "Exception Type: EXC_BREAKPOINT (SIGTRAP)\n\nBUG IN CLIENT OF LIBX: no\n\nThread 20 Crashed:: Dispatch queue: a.b\n\
+         0  libdispatch.dylib       __DISPATCH_WAIT_FOR_QUEUE__\n1  Hex\tf(int) + 12\n2  Hex                     + 58940\n\
+         5  of them are missing\n",
+    );
+    let frames = &report.process.threads[0].frames;
+    let told: Vec<_> = frames
+        .iter()
+        .map(|it| {
+            (
+                it.image_name.as_deref(),
+                it.reported.as_ref().map(|symbol| symbol.name.as_str()),
+                it.image_offset,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some("libdispatch.dylib"), Some("__DISPATCH_WAIT_FOR_QUEUE__"), None),
+            (Some("Hex"), Some("f(int)"), None),
+            (Some("Hex"), None, Some(58940)),
+        ]
+    );
+    assert_eq!(report.app_info[0].lines, ["BUG IN CLIENT OF LIBX: no"]);
+}

@@ -42,8 +42,9 @@ impl Reader<'_> {
     /// What a console showed before a stack that has no report around it. The line is kept where it stands, too.
     pub(super) fn console(&mut self, text: &str) {
         let report = &mut self.report;
-        let is_bare =
-            report.exception.is_none() && report.incident.is_none() && report.process.threads.is_empty();
+        let is_bare = report.incident.is_none()
+            && report.process.threads.is_empty()
+            && (report.exception.is_none() || last_words::is_own(text));
         if !is_bare || self.block == Block::AppInfo || report.app_info.len() >= MAX_SAID {
             return;
         }

@@ -3,8 +3,9 @@
 use super::log::{Log, Reader, between, drive, hex, named, place, settle_walked, split_arguments, word};
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::last_words;
 use backtrail_core::{Avma, FrameAddress};
-use backtrail_model::{Exception, Frame, Report, Source, Thread};
+use backtrail_model::{AppInfo, Exception, Frame, Report, Source, Thread};
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
@@ -109,6 +110,11 @@ impl<'l> Debugger<'l> {
         if self.log.report.exception.is_some() {
             return;
         }
+        // LLDB's `EXC_BAD_ACCESS (code=1, address=0x10)`.
+        if let Some(exception) = last_words::stop(reason) {
+            self.log.report.exception = Some(exception);
+            return;
+        }
         // `SIGSEGV, Segmentation fault.`, `11, Segmentation fault`, `signal SIGSEGV: address not mapped …`.
         let reason = reason.trim_end_matches('.');
         let (first, rest) = word(reason.strip_prefix("signal ").unwrap_or(reason));
@@ -145,6 +151,10 @@ impl<'l> Debugger<'l> {
             process.command_line.get_or_insert_with(|| command.to_owned());
             process.name.get_or_insert_with(|| super::log::file_name(program).to_owned());
         }
+        if let Some((program, pid)) = dumped(line) {
+            self.log.report.process.pid = Some(pid);
+            self.log.report.process.name.get_or_insert_with(|| program.to_owned());
+        }
         if let Some(rest) = line.strip_prefix("[Current thread is ") {
             self.current = self.current.or(word(rest).0.parse().ok());
         }
@@ -155,6 +165,10 @@ impl<'l> Debugger<'l> {
                 let name = rest.split_whitespace().next();
                 self.log.report.process.name = name.map(|name| super::log::file_name(name).to_owned());
             }
+        }
+        // What the program itself had printed before.
+        if last_words::is_librarys(line) {
+            last_words::add(&mut self.log.report, line);
         }
         // Whatever stands at the margin ends a stack.
         if !line.is_empty() && !line.starts_with("No locals") && !line.starts_with("No symbol table") {
@@ -196,6 +210,7 @@ impl<'l> Debugger<'l> {
         self.close_row();
         let current = self.current;
         let mut report = self.log.finish();
+        let has_dumped = report.sections.iter().any(|section| section.text.contains(" dumped core."));
         let process = &mut report.process;
         for frames in process.threads.iter_mut().map(|thread| &mut thread.frames) {
             settle_walked(frames, is_signal);
@@ -204,10 +219,11 @@ impl<'l> Debugger<'l> {
             settle_walked(&mut backtrace.frames, is_signal);
         }
         if process.threads.is_empty() {
-            // The only stack is the thread's.
+            // The debugger's word of a signal may be all that there is.
             if process.backtraces.is_empty() {
-                return None;
+                return report.exception.is_some().then_some(report);
             }
+            // The only stack is the thread's.
             let first = process.backtraces.remove(0);
             process.threads.push(Thread {
                 number: current.unwrap_or(1),
@@ -225,7 +241,7 @@ impl<'l> Debugger<'l> {
             let by_number =
                 current.and_then(|number| process.threads.iter().position(|thread| thread.number == number));
             let by_place = process.threads.iter().position(same);
-            let only = (process.threads.len() == 1).then_some(0);
+            let only = (process.threads.len() == 1 || has_dumped).then_some(0);
             process.crashed_thread = by_place.or(by_number).or(only);
             // The row that gdb prints when it stops is that thread's first.
             let is_repeated =
@@ -237,8 +253,41 @@ impl<'l> Debugger<'l> {
         if let Some(thread) = process.crashed_thread.and_then(|at| process.threads.get_mut(at)) {
             thread.crashed = true;
         }
+        if let Some(said) = said_by_arguments(&report).filter(|_| report.app_info.is_empty()) {
+            report.app_info.push(AppInfo { image: Some("libc".to_owned()), lines: vec![said] });
+        }
         Some(report)
     }
+}
+
+/// What the C library was about to print, as gdb shows it among the arguments of its functions:
+/// `malloc_printerr (str=0x7f… "double free or corruption (out)")`, `__assert_fail (assertion=0x4… "x > 0", file=…, line=12, …)`.
+fn said_by_arguments(report: &Report) -> Option<String> {
+    /// Functions of the C library lie this far in at most.
+    const DEPTH: usize = 12;
+    let thread = report.crashed()?;
+    thread.frames.iter().take(DEPTH).find_map(|frame| {
+        let name = &frame.reported.as_ref()?.name;
+        let arguments = frame.annotations.iter().find(|note| note.starts_with('('))?;
+        let text = |key: &str| {
+            let (_, rest) = arguments.split_once(key)?;
+            let (value, _) = rest.split_once(", ").unwrap_or((rest, ""));
+            let quoted = rest.split_once('"').filter(|(before, _)| before.len() < value.len())?.1;
+            Some(quoted.split_once('"')?.0)
+        };
+        match name.as_str() {
+            "malloc_printerr" => text("str=").map(str::to_owned),
+            "__fortify_fail" => Some(format!("*** {} ***: terminated", text("msg=")?)),
+            "__assert_fail" | "__assert_fail_base" | "__GI___assert_fail" => {
+                let line = arguments.split_once("line=")?.1.split(", ").next()?;
+                let line = line.rsplit_once('=').map_or(line, |(_, line)| line);
+                let digits: String = line.chars().take_while(char::is_ascii_digit).collect();
+                let (file, function) = (text("file=").unwrap_or("?"), text("function=").unwrap_or("?"));
+                Some(format!("{file}:{digits}: {function}: Assertion `{}' failed.", text("assertion=")?))
+            }
+            _ => None,
+        }
+    })
 }
 
 fn is_same_place(one: &[Frame], other: &[Frame]) -> bool {
@@ -255,8 +304,12 @@ fn is_signal(frame: &Frame) -> bool {
 const SIGNAL_HANDLER: &str = "<signal handler called>";
 
 /// `Thread 1 (Thread 0x7f7badf717e0 (LWP 10303)):`, `Thread 2 (LWP 12 "name"):`, `* thread #1, name = 'x', stop reason = …`,
-/// `TID 12:`.
+/// `TID 12:`, systemd-coredump's `Stack trace of thread 12:`.
 fn head(line: &str) -> Option<Head<'_>> {
+    if let Some(rest) = line.strip_prefix("Stack trace of thread ") {
+        let id = rest.strip_suffix(':')?.parse().ok()?;
+        return Some(Head { number: id, id: Some(id), name: None, is_current: false, state: None });
+    }
     if let Some(rest) = line.strip_prefix("TID ") {
         let id = rest.strip_suffix(':')?.parse().ok()?;
         return Some(Head { number: id, id: Some(id), name: None, is_current: false, state: None });
@@ -281,6 +334,14 @@ fn head(line: &str) -> Option<Head<'_>> {
     let name = between(rest, "name = '", "'");
     let state = rest.find("stop reason = ").and_then(|at| rest.get(at..));
     Some(Head { number, id: None, name, is_current, state })
+}
+
+/// systemd-coredump's `Process 12 (program) of user 1000 dumped core.`; it shows the thread that crashed first.
+fn dumped(line: &str) -> Option<(&str, u64)> {
+    let at = line.find("Process ")?;
+    let (pid, rest) = word(line.get(at + "Process ".len()..)?);
+    let (program, _) = rest.strip_prefix('(')?.split_once(") of user ")?;
+    Some((program, pid.parse().ok().filter(|_| line.contains(" dumped core"))?))
 }
 
 /// Whether a line is a row of a stack.
@@ -311,6 +372,7 @@ pub(super) fn is_sure(line: &str) -> bool {
     head(line).is_some()
         || is_gdb_row()
         || is_lldb_row()
+        || is_row(line) && line.contains(" base::debug::StackTrace::StackTrace()")
         || line.starts_with("Program received signal ")
         || line.starts_with("Program terminated with signal ")
         || line.starts_with("Core was generated by `")
@@ -334,6 +396,17 @@ pub(super) fn read_row(row: &str) -> Option<(Frame, Vec<String>)> {
     let (head, tail) = at.and_then(|(at, _)| rest.split_at_checked(at)).unwrap_or((rest, ""));
     let (name, arguments) = if head == SIGNAL_HANDLER { (head, None) } else { split_arguments(head) };
     let tail = tail.trim();
+    // systemd-coredump: `raise (libc.so.6 + 0x3dbc5)`, `n/a (n/a + 0x0)`.
+    if let Some((module, offset)) = module_of(arguments.unwrap_or_default()) {
+        let mut frame = named(index, if name == "n/a" { "" } else { name.trim() }, None);
+        if name.trim() == "n/a" {
+            frame.reported = None;
+        }
+        frame.address = address.map(|address| FrameAddress::Return(Avma::new(address)));
+        frame.image_name = Some(module.to_owned()).filter(|module| module != "n/a");
+        frame.image_offset = frame.image_name.as_ref().map(|_| offset);
+        return Some((frame, Vec::new()));
+    }
     // eu-stack with -m: `read+0x10 - /lib/libc.so.6`.
     let (name, module) = match name.split_once(" - ").filter(|_| arguments.is_none()) {
         Some((name, module)) => (name, Some(module)),
@@ -354,6 +427,13 @@ pub(super) fn read_row(row: &str) -> Option<(Frame, Vec<String>)> {
         notes.push(tail.to_owned());
     }
     Some((frame, notes))
+}
+
+/// `(libc.so.6 + 0x3dbc5)`.
+fn module_of(arguments: &str) -> Option<(&str, u64)> {
+    let (module, offset) = arguments.strip_prefix('(')?.strip_suffix(')')?.rsplit_once(" + ")?;
+    let is_module = !module.is_empty() && !module.contains([' ', '=', ',']);
+    hex(offset).filter(|_| is_module && offset.starts_with("0x")).map(|offset| (module, offset))
 }
 
 /// `1: 0x00007fff a.out`main(argc=1) + 12 at x.c:3:5`.

@@ -9,6 +9,34 @@ use crate::apple_text::Line;
 use backtrail_core::Avma;
 use backtrail_model::{Exception, Field, Language, Report, Source, Thread};
 
+/// What the runtime says where it cannot go on, behind `fatal error: `. Compilers begin lines so, too.
+const FATAL: [&str; 13] = [
+    "all goroutines are asleep - deadlock!",
+    "no goroutines (main called runtime.Goexit) - deadlock!",
+    "unexpected signal during runtime execution",
+    "concurrent map ",
+    "stack overflow",
+    "out of memory",
+    "runtime: out of memory",
+    "runtime: cannot allocate memory",
+    "sync: ",
+    "checkptr: ",
+    "found bad pointer in Go heap",
+    "fault",
+    "malloc deadlock",
+];
+
+/// Whether a line is one of the runtime's, of which no stack may follow.
+pub(super) fn is_fatal(line: &str) -> bool {
+    let said = line.strip_prefix("fatal error: ");
+    said.is_some_and(|said| {
+        FATAL.iter().any(|known| match known.ends_with(' ') {
+            true => said.starts_with(known),
+            false => said.split(" (").next() == Some(known),
+        })
+    })
+}
+
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::GoTrace, limits);

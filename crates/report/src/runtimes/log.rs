@@ -1,9 +1,9 @@
 //! What the readers of runtimes' reports share: they go through the lines of a text, put the rows of stacks into the model,
 //! and keep every other line.
 
-use super::prefix::plain;
 use crate::Limits;
 use crate::apple_text::{Line, Lines};
+use crate::log_prefix::plain;
 use crate::notes::Notes;
 use backtrail_core::{Avma, FrameAddress, ImageId, Trust};
 use backtrail_model::{Backtrace, Frame, Image, Report, ReportedSymbol, Section, Source, Thread};

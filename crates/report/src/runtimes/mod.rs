@@ -2,7 +2,7 @@
 //! logs of Java virtual machines, messages of Linux's kernel.
 //!
 //! Each kind has a reader of its own. All of them keep the lines that are no rows of stacks, so that nothing is lost, and
-//! read through what a log puts before each line (`prefix`).
+//! read through what a log puts before each line (`log_prefix`).
 
 mod casr;
 mod debugger;
@@ -13,7 +13,6 @@ mod javascript;
 mod kernel;
 mod log;
 mod node_report;
-mod prefix;
 mod python;
 mod rust_panic;
 mod sanitizer;
@@ -23,6 +22,7 @@ pub(crate) use casr::is_casr;
 pub(crate) use node_report::is_node_report;
 
 use crate::apple_text::Lines;
+use crate::log_prefix::plain;
 use crate::{Error, Limits};
 use backtrail_model::{Frame, Report, Source};
 
@@ -66,7 +66,7 @@ pub(crate) enum Telling {
 
 /// Says what a line tells.
 pub(crate) fn telling(line: &str) -> Telling {
-    let line = prefix::plain(line).trim();
+    let line = plain(line).trim();
     // This is asked of every line of a text: most have none of these.
     if line.len() < 5 {
         return Telling::No;
@@ -86,7 +86,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
         .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
-        .or_else(|| likely(line.starts_with("panic: "), Source::GoTrace))
+        .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
         .or_else(|| likely(kernel::event(line).is_some(), Source::LinuxKernel))
         .unwrap_or(Telling::No)
 }
@@ -101,7 +101,7 @@ pub(crate) fn starts(kind: Source, text: &[u8]) -> Vec<usize> {
     let mut rule = None;
     for line in Lines::new(text, 0..text.len(), 1).filter(|line| line.bytes.len() <= 4096) {
         let raw = line.text();
-        let plain = prefix::plain(&raw);
+        let plain = plain(&raw);
         if divider.begins(plain) {
             starts.push(rule.unwrap_or(line.span.start));
         }

@@ -11,6 +11,7 @@
 use super::log::{Log, Reader, between, drive, hex, named, place, word};
 use crate::Limits;
 use crate::apple_text::Line;
+use crate::last_words;
 use backtrail_core::{Avma, FrameAddress, ImageId, Svma};
 use backtrail_model::{AppInfo, Exception, Frame, Report, Source, Thread};
 
@@ -164,6 +165,10 @@ impl Sanitizer<'_> {
     }
 
     fn facts(&mut self, line: &str) {
+        // What the program itself had printed before its end.
+        if last_words::is_librarys(line) {
+            last_words::add(&mut self.log.report, line);
+        }
         let Some(exception) = &mut self.log.report.exception else { return };
         let access = [
             "READ of size ",

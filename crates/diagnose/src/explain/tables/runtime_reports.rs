@@ -129,7 +129,7 @@ pub(in crate::explain) static FINDINGS: [Finding; 42] = [
         "SEGV",
         "The program accessed memory that is not there, or in a way that is not allowed.",
         "A pointer that is null, was never set, or outlived its memory.",
-        "Look at the address and at whether it was read or written.",
+        "Look at the pointers of the named line; where the address is no small number, look who freed or overwrote what they point to.",
     ),
     (
         "BUS",

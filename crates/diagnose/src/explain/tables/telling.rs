@@ -21,10 +21,12 @@ pub(crate) struct Telling {
 }
 
 const TRAPS: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Abort];
+/// The same, and reporters that do not tell what was raised.
+const TRAPS_OR_UNTOLD: &[Class] = &[Class::Breakpoint, Class::BadInstruction, Class::Unknown];
 const SANITIZER: &str = "Run with Address Sanitizer: it stops where the memory is damaged, not later.";
 
 /// The table; the first that fits counts.
-pub(crate) static TELLING: [Telling; 28] = [
+pub(crate) static TELLING: [Telling; 30] = [
     // Core Foundation's own breakpoint behind the line `*** -[X y]: message sent to deallocated instance`.
     Telling {
         functions: &["___forwarding___"],
@@ -84,6 +86,20 @@ pub(crate) static TELLING: [Telling; 28] = [
         ],
     },
     Telling {
+        functions: &["malloc_printerr"],
+        classes: &[],
+        depth: 10,
+        title: "Heap error found by malloc",
+        meaning: "glibc's malloc ended the process: its bookkeeping is damaged, or it was asked to free what it never gave out.",
+        causes: &[
+            "Memory freed twice, or not allocated by malloc.",
+            "A write to freed memory, or beyond the end of a block.",
+        ],
+        next: &[
+            "The line before the end on the standard error says which; run with Address Sanitizer or valgrind, which stop where the memory is damaged.",
+        ],
+    },
+    Telling {
         functions: &["__stack_chk_fail"],
         classes: &[],
         depth: 6,
@@ -119,6 +135,23 @@ pub(crate) static TELLING: [Telling; 28] = [
         functions: &["__DISPATCH_WAIT_FOR_QUEUE__"],
         classes: TRAPS,
         depth: 3,
+        title: "Deadlock: dispatch_sync to the queue it already runs on",
+        meaning: "dispatch_sync was called on a queue that the thread is already running on; libdispatch stopped the process instead of letting it wait for itself forever.",
+        causes: &[
+            "`DispatchQueue.main.sync` on the main thread, or sync on a serial queue from a block of the same queue.",
+        ],
+        next: &["Use async, or call the work directly when already on the queue."],
+    },
+    Telling {
+        // Innermost they have trapped (libdispatch-703 of iOS 10, -913 of iOS 11); a thread that waits is further in.
+        functions: &[
+            "_dispatch_barrier_sync_f_slow",
+            "_dispatch_sync_wait",
+            "__DISPATCH_WAIT_FOR_QUEUE__",
+            "DISPATCH_WAIT_FOR_QUEUE",
+        ],
+        classes: TRAPS_OR_UNTOLD,
+        depth: 1,
         title: "Deadlock: dispatch_sync to the queue it already runs on",
         meaning: "dispatch_sync was called on a queue that the thread is already running on; libdispatch stopped the process instead of letting it wait for itself forever.",
         causes: &[

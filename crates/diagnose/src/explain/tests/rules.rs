@@ -106,6 +106,16 @@ fn stated() -> Vec<Case> {
     ]
 }
 
+/// A signal, and nothing else.
+fn signal_without_stack(source: Source) -> Build {
+    report("", "SIGSEGV").with(move |report| {
+        report.source = source;
+        report.process.threads.clear();
+        report.process.crashed_thread = None;
+        report.exception.iter_mut().for_each(|exception| exception.kind = None);
+    })
+}
+
 /// Titles, sentences and causes that were wrong once.
 #[test]
 fn traps_tell_their_check() {
@@ -357,6 +367,12 @@ fn said() -> Vec<Case> {
             "SIGSEGV sent by another process",
             &["Another process (pid 5) sent SIGSEGV"],
         ),
+        case(
+            "signal-alone",
+            signal_without_stack(Source::ExceptionLog),
+            "Segmentation fault (SIGSEGV)",
+            &["neither where nor why", "backtrail watch"],
+        ),
         case("malloc-frames", crash("SIGABRT").frames("libsystem_kernel.dylib __pthread_kill\nlibsystem_kernel.dylib abort\nlibsystem_malloc.dylib -\nDemo -[Cart total]"), "Heap error found by malloc", &["does not tell which of the two"]),
         case("abort", crash("SIGABRT").frames(ABORT), "The process ended itself with abort()", &["It happened below `-[Cart total]` in Demo", "no library left a message"]),
     ]
@@ -531,6 +547,15 @@ fn negative() -> Vec<(&'static str, Case)> {
             ),
         ),
         ("sent-signal", case("unmapped", report("EXC_BAD_ACCESS", "SIGSEGV").codes("SEGV_MAPERR at 0x600fbeb80").frames(APP), "Bad pointer", &[])),
+        (
+            "signal-alone",
+            case(
+                "address-untold",
+                signal_without_stack(Source::default()),
+                "Bad memory access at an address that the report does not give",
+                &[],
+            ),
+        ),
         // Apple's hangs, and crashes that were kept, have rules of their own.
         (
             "watched-hang",

@@ -96,8 +96,8 @@ pub(crate) static MALLOC: [Hint; 14] = [
 /// Messages of system libraries that blame their caller.
 pub(crate) static CLIENT_BUGS: [Hint; 17] = [
     hint(
-        "dispatch_sync called on queue already owned by current thread",
-        "dispatch_sync was called on the queue that the thread is already running on: it would wait for itself forever.",
+        "called on queue already owned by current thread",
+        "dispatch_sync, or one of its like, was called on the queue that the thread is already running on: it would wait for itself forever.",
         &[
             "`DispatchQueue.main.sync` on the main thread, or sync on a serial queue from a block of the same queue.",
         ],

@@ -1,0 +1,228 @@
+//! What shells, service managers and editors say of a program that a signal ended: `Segmentation fault (core dumped)`.
+
+use super::logged::Logged;
+
+/// A program that a signal ended, as far as the line tells.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Ended<'t> {
+    pub(super) signal: &'static str,
+    pub(super) program: Option<&'t str>,
+    pub(super) pid: Option<u64>,
+}
+
+/// Words for signals: of C libraries, then of zsh.
+const WORDS: [(&str, &str); 16] = [
+    ("Segmentation fault", "SIGSEGV"),
+    ("Bus error", "SIGBUS"),
+    ("Illegal instruction", "SIGILL"),
+    ("Floating point exception", "SIGFPE"),
+    ("Trace/breakpoint trap", "SIGTRAP"),
+    ("Trace/BPT trap", "SIGTRAP"),
+    ("Abort trap", "SIGABRT"),
+    ("Aborted", "SIGABRT"),
+    ("Killed", "SIGKILL"),
+    ("segmentation fault", "SIGSEGV"),
+    ("bus error", "SIGBUS"),
+    ("illegal hardware instruction", "SIGILL"),
+    ("floating point exception", "SIGFPE"),
+    ("trace trap", "SIGTRAP"),
+    ("abort", "SIGABRT"),
+    ("killed", "SIGKILL"),
+];
+
+/// Words that stand alone for this. Programs say the others for other reasons.
+const ALONE: usize = 7;
+
+const CORE: &str = "(core dumped)";
+
+/// Names of signals, with their numbers on Linux.
+const NAMES: [(&str, u64); 12] = [
+    ("SIGQUIT", 3),
+    ("SIGILL", 4),
+    ("SIGTRAP", 5),
+    ("SIGABRT", 6),
+    ("SIGBUS", 7),
+    ("SIGFPE", 8),
+    ("SIGKILL", 9),
+    ("SIGSEGV", 11),
+    ("SIGPIPE", 13),
+    ("SIGTERM", 15),
+    ("SIGXCPU", 24),
+    ("SIGSYS", 31),
+];
+
+/// What a line says of such an end.
+pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Ended<'t>> {
+    let text = line.text;
+    alone(text)
+        .or_else(|| by_shell(text))
+        .or_else(|| by_shell(line.whole))
+        .or_else(|| by_manager(text))
+        .or_else(|| by_strace(text))
+        .or_else(|| by_number(text))
+        .map(|ended| Ended { program: ended.program.map(program_of), ..ended })
+}
+
+/// The program of a command line.
+fn program_of(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or_default().trim_matches(['\'', '"'])
+}
+
+fn word(text: &str) -> Option<(&'static str, &str)> {
+    let (word, signal) = WORDS.iter().find(|(word, _)| text.starts_with(word))?;
+    text.get(word.len()..).map(|rest| (*signal, rest))
+}
+
+/// `Segmentation fault`, `Segmentation fault (core dumped)`, `Segmentation fault: 11`.
+fn alone(text: &str) -> Option<Ended<'_>> {
+    let (signal, rest) = word(text)?;
+    let number = rest.strip_prefix(": ").and_then(|number| number.parse::<u64>().ok());
+    let may_stand_alone = WORDS.iter().take(ALONE).any(|(word, _)| *word == text);
+    let is_whole = rest.trim() == CORE || number.is_some_and(|number| number < 32) || may_stand_alone;
+    is_whole.then_some(Ended { signal, program: None, pid: None })
+}
+
+/// `./run.sh: line 3: 1234 Segmentation fault (core dumped) ./prog`, `zsh: abort      ./prog`,
+/// `[1]  1234 segmentation fault (core dumped)  ./prog`, `make: *** [Makefile:3: run] Segmentation fault (core dumped)`.
+fn by_shell(text: &str) -> Option<Ended<'_>> {
+    let of_script = || {
+        let (_, rest) = text.split_once(": line ")?;
+        let (number, rest) = rest.split_once(": ")?;
+        number.parse::<u32>().ok().and_then(|_| pid_and_rest(rest))
+    };
+    let of_job = || {
+        let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
+        number.parse::<u32>().ok()?;
+        let rest = rest.trim_start_matches(['+', '-', ' ']);
+        Some(pid_and_rest(rest).unwrap_or((None, rest)))
+    };
+    let of_zsh = || {
+        let rest = text.strip_prefix("zsh: ")?;
+        Some(pid_and_rest(rest).unwrap_or((None, rest)))
+    };
+    let of_make = || {
+        let (_, rest) = text.split_once("make").and_then(|(_, rest)| rest.split_once(": *** ["))?;
+        rest.split_once("] ").map(|(_, rest)| (None, rest))
+    };
+    let (pid, rest) = of_script().or_else(of_job).or_else(of_zsh).or_else(of_make)?;
+    let (signal, rest) = word(rest.trim_start())?;
+    // Shells part their words from the command by many blanks, or name the process before them.
+    let is_apart = rest.is_empty()
+        || rest.starts_with("  ")
+        || rest.starts_with(':')
+        || rest.trim_start().starts_with(CORE)
+        || (pid.is_some() && rest.starts_with(' '));
+    let rest = rest.trim_start_matches([':', ' ']).trim_start_matches(|c: char| c.is_ascii_digit());
+    let command = rest.trim().strip_prefix(CORE).unwrap_or(rest).trim();
+    let program = Some(command).filter(|command| !command.is_empty());
+    is_apart.then_some(Ended { signal, program, pid })
+}
+
+fn pid_and_rest(text: &str) -> Option<(Option<u64>, &str)> {
+    let (pid, rest) = text.trim_start().split_once(' ')?;
+    Some((Some(pid.parse().ok()?), rest.trim_start()))
+}
+
+/// systemd's `app.service: Main process exited, code=dumped, status=11/SEGV`, fish's `Job 1, './app' terminated by signal
+/// SIGSEGV (Address boundary error)`.
+fn by_manager(text: &str) -> Option<Ended<'_>> {
+    let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
+    if let Some((unit, rest)) = text.split_once(": Main process exited, code=") {
+        let (code, rest) = rest.split_once(", status=")?;
+        let (_, name) = rest.split_once('/')?;
+        let signal = matches!(code, "killed" | "dumped").then(|| named(&format!("SIG{}", name.trim())))??;
+        return Some(Ended { signal, program: Some(unit), pid: None });
+    }
+    let (before, rest) = text.split_once(" terminated by signal ")?;
+    let program = before.strip_prefix("fish: Job ").and_then(|job| job.split_once(", "))?.1;
+    let signal = named(rest.split_whitespace().next()?)?;
+    Some(Ended { signal, program: Some(program), pid: None })
+}
+
+/// `--- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x8} ---`, `+++ killed by SIGSEGV (core dumped) +++`.
+fn by_strace(text: &str) -> Option<Ended<'_>> {
+    let killed = text.strip_prefix("+++ killed by ").and_then(|rest| rest.strip_suffix(" +++"));
+    let name = killed?.split(' ').next()?;
+    let (signal, _) = NAMES.iter().find(|(known, _)| *known == name)?;
+    Some(Ended { signal, program: None, pid: None })
+}
+
+/// JetBrains' `Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)`, GNU time's `Command terminated by
+/// signal 11`.
+fn by_number(text: &str) -> Option<Ended<'_>> {
+    let finished = text.strip_prefix("Process finished with exit code ");
+    let number = match finished.and_then(|rest| rest.split_once("(interrupted by signal ")) {
+        Some((_, inside)) => {
+            let (number, name) = inside.strip_suffix(')')?.split_once(':')?;
+            let known = NAMES.iter().find(|(known, _)| *known == name.trim())?;
+            number.parse::<u64>().ok()?;
+            return Some(Ended { signal: known.0, program: None, pid: None });
+        }
+        None => text.strip_prefix("Command terminated by signal ")?.parse::<u64>().ok()?,
+    };
+    let (signal, _) = NAMES.iter().find(|(_, known)| *known == number)?;
+    Some(Ended { signal, program: None, pid: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(line: &str) -> Option<(&'static str, Option<&str>, Option<u64>)> {
+        read(&Logged::read(line)).map(|ended| (ended.signal, ended.program, ended.pid))
+    }
+
+    #[test]
+    fn words_of_shells_and_managers() {
+        for (line, expected) in [
+            ("Segmentation fault (core dumped)", ("SIGSEGV", None, None)),
+            ("Segmentation fault: 11", ("SIGSEGV", None, None)),
+            ("Bus error", ("SIGBUS", None, None)),
+            ("Aborted (core dumped)", ("SIGABRT", None, None)),
+            (
+                "./run.sh: line 3: 1234 Segmentation fault      (core dumped) ./prog --x",
+                ("SIGSEGV", Some("./prog"), Some(1234)),
+            ),
+            ("bash: line 1: 12 Killed                  ./prog", ("SIGKILL", Some("./prog"), Some(12))),
+            ("[1]    1234 abort (core dumped)  ./prog", ("SIGABRT", Some("./prog"), Some(1234))),
+            ("[1]+  Segmentation fault      (core dumped) ./prog", ("SIGSEGV", Some("./prog"), None)),
+            ("zsh: trace trap  ./prog", ("SIGTRAP", Some("./prog"), None)),
+            ("make[1]: *** [Makefile:3: run] Illegal instruction (core dumped)", ("SIGILL", None, None)),
+            (
+                "Nov 22 17:00:00 host systemd[1]: app.service: Main process exited, code=dumped, status=11/SEGV",
+                ("SIGSEGV", Some("app.service"), None),
+            ),
+            (
+                "fish: Job 1, './prog' terminated by signal SIGSEGV (Address boundary error)",
+                ("SIGSEGV", Some("./prog"), None),
+            ),
+            (
+                "Process finished with exit code 139 (interrupted by signal 11:SIGSEGV)",
+                ("SIGSEGV", None, None),
+            ),
+            ("Command terminated by signal 9", ("SIGKILL", None, None)),
+            ("+++ killed by SIGABRT (core dumped) +++", ("SIGABRT", None, None)),
+        ] {
+            assert_eq!(ended(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn sentences_about_them_are_none() {
+        for line in [
+            "Segmentation fault (core dumped) is what I see",
+            "Segmentation fault in my program",
+            "Killed",
+            "Aborted",
+            "What does Segmentation fault: 11 mean?",
+            "zsh: killedness",
+            "[1] Killed bugs are these",
+            "app.service: Main process exited, code=exited, status=1/FAILURE",
+            "Process finished with exit code 0",
+            "The job was terminated by signal SIGTERM",
+            "see line 3: 4 Segments",
+        ] {
+            assert_eq!(ended(line), None, "{line}");
+        }
+    }
+}
