@@ -78,7 +78,10 @@ impl Objects {
     pub(crate) fn adopt(&self, file: &Path, object: &Object) -> io::Result<Object> {
         let path = self.path(&object.digest);
         if !self.has(object) {
-            fs::rename(file, &path)?;
+            match fs::rename(file, &path) {
+                Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy(file, &path)?,
+                renamed => renamed?,
+            }
         }
         fs::File::open(path.parent().unwrap_or(&self.directory))?.sync_all()?;
         Ok(object.clone())
@@ -156,6 +159,13 @@ impl Object {
     fn of(bytes: &[u8]) -> Self {
         Self { digest: secret::digest(bytes), size: bytes.len() as u64, packed: None }
     }
+}
+
+/// Copies a file to where it appears whole, and on disk, or not at all.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut copy = NewFile::create(to)?;
+    io::copy(&mut fs::File::open(from)?, &mut copy)?;
+    copy.finish()
 }
 
 fn remove(path: &Path) -> io::Result<()> {

@@ -41,9 +41,12 @@ fn look(app: &State) -> Result<()> {
 
 /// Links symbols that came by other replicas, and removes those that went.
 pub(crate) fn follow_symbols(app: &State) -> Result<()> {
-    if app.symbols.are(&app.database.read(symbols::files)?) {
+    let files = app.database.read(symbols::files)?;
+    if app.symbols.are(&files) {
         return Ok(());
     }
+    let all = files.iter().map(|(project, digest)| (*project, digest.as_str()));
+    app.symbols.fetch(all, |digest| app.objects.path(digest));
     let (symbols, objects) = (Arc::clone(&app.symbols), app.objects.clone());
     // Uploads to this replica are linked by the same thread, before their rows are committed.
     app.database.write(move |connection| {

@@ -2,8 +2,8 @@
 //!
 //! A project's files are below `symbols/PROJECT/`. What they are is found out by their headers, so that names do not matter.
 
+use crate::objects;
 use backtrail::{NoProgress, SymbolOptions, Symbols};
-use backtrail_store::NewFile;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -106,14 +106,27 @@ impl SymbolFiles {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // Files that servers share are on another file system.
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                let mut copy = NewFile::create(&place)?;
-                io::copy(&mut fs::File::open(object)?, &mut copy)?;
-                copy.finish()?;
+                if !place.exists() {
+                    objects::copy(object, &place)?;
+                }
             }
             Err(error) => return Err(error),
             Ok(()) => fs::File::open(&directory)?.sync_all()?,
         }
         Ok(())
+    }
+
+    /// Copies files to where projects have them, before a transaction says so: files that servers share may be on another file system, and
+    /// nobody else writes until a transaction ends. What is not wanted after all goes with the next [`Self::restore`].
+    pub(crate) fn fetch<'f>(
+        &self,
+        files: impl Iterator<Item = (i64, &'f str)>,
+        path: impl Fn(&str) -> PathBuf,
+    ) {
+        for (project, digest) in files {
+            // The transaction tries it again, and says what is wrong.
+            let _ = self.add(project, digest, &path(digest));
+        }
     }
 
     /// Takes a file from a project's. Whoever has it open keeps it.

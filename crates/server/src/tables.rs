@@ -254,6 +254,14 @@ fn object_of(path: &Path) -> io::Result<Object> {
 /// Writes down what became of a file. From then on it is used, with its tables, unless it is refused; reports that wait for its images
 /// are worked again.
 fn end(app: &State, digest: &str, attempts: i64, outcome: Outcome) -> Result<()> {
+    if app.database.is_shared() && outcome.state != "refused" {
+        let sql = "SELECT DISTINCT project FROM symbol_file WHERE blob = ?1";
+        let projects: Vec<i64> =
+            app.database.read(|connection| connection.query_map(sql, params![digest], |row| row.get(0)))?;
+        let links = outcome.tables.iter().map(|(_, table)| table.digest.as_str()).chain([digest]);
+        let all = links.flat_map(|link| projects.iter().map(move |project| (*project, link)));
+        app.symbols.fetch(all, |digest| app.objects.path(digest));
+    }
     let (symbols, objects, digest) = (Arc::clone(&app.symbols), app.objects.clone(), digest.to_owned());
     let worked = app.write_rows_of_files(move |connection| {
         let Outcome { state, problem, tables } = outcome;

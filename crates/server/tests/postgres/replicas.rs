@@ -2,8 +2,9 @@
 
 use crate::client::{Running, noise, request};
 use backtrail_server::{Config, Server, check, export};
-use backtrail_testkit::fixtures;
+use backtrail_testkit::{fixtures, psql};
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A further server on the data of the first one; `None` where PostgreSQL is not installed.
@@ -121,5 +122,63 @@ fn what_one_leaves_the_other_takes() {
     );
     first.settle();
     assert_eq!(first.number("SELECT count(*) FROM report WHERE state = 'done' AND worker < 1000000"), 1);
+    assert_eq!(first.check(), Vec::<String>::new());
+}
+
+/// The database ends connections at any moment, in the middle of transactions, too: what was acknowledged is there once.
+#[test]
+fn connections_that_break_lose_nothing() {
+    let first = Running::start();
+    let Some((other, _)) = beside(&first) else { return };
+    let report = sample("reports/null-member.crash");
+    let path = format!("/api/1/reports/?sentry_key={}", first.key);
+    let url = first.config.database.as_deref().unwrap();
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+               WHERE application_name = 'backtrail' AND datname = current_database()";
+    let is_over = AtomicBool::new(false);
+    let (ids, refused) = std::thread::scope(|scope| {
+        let send = |client: usize, address| {
+            let (path, report, is_over) = (&path, &report, &is_over);
+            move || {
+                let (mut ids, mut refused) = (Vec::new(), 0);
+                while !is_over.load(Ordering::Relaxed) {
+                    let body = [report, format!("\n{client} {}\n", ids.len()).as_bytes()].concat();
+                    // Sent again until it is taken.
+                    let answer = loop {
+                        let answer = request(address, "POST", path, &[], &body);
+                        match answer.status {
+                            200 => break answer,
+                            503 => refused += 1,
+                            status => panic!("{status}: {}", answer.text()),
+                        }
+                    };
+                    ids.push(answer.json()["ids"][0].as_str().unwrap().to_owned());
+                }
+                (ids, refused)
+            }
+        };
+        let addresses = [first.address, other.address(), first.address, other.address()];
+        let clients: Vec<_> = addresses
+            .into_iter()
+            .enumerate()
+            .map(|(client, address)| scope.spawn(send(client, address)))
+            .collect();
+        for _ in 0..30 {
+            std::thread::sleep(Duration::from_millis(50));
+            psql(url, end).unwrap();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let all = clients.into_iter().map(|client| client.join().unwrap());
+        all.fold((Vec::new(), 0), |(mut ids, refused), (more, of_client)| {
+            ids.extend(more);
+            (ids, refused + of_client)
+        })
+    });
+    assert!(!ids.is_empty(), "{refused} were refused");
+    first.settle();
+    let different = ids.iter().collect::<HashSet<_>>().len();
+    assert_eq!((different, first.number("SELECT count(*) FROM report")), (ids.len(), ids.len() as i64));
+    assert_eq!(first.number("SELECT sum(count) FROM issue"), ids.len() as i64);
+    other.stop();
     assert_eq!(first.check(), Vec::<String>::new());
 }
