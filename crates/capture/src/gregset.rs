@@ -54,17 +54,20 @@ pub(crate) fn registers(family: Family, data: &[u8]) -> Registers {
     Layout::of(family).read(data)
 }
 
+/// Place of the base of `fs` in x86-64's set.
+const FS_BASE: usize = 21;
+
 /// What thread-local storage is counted from: the base of `fs`. ARM's are in a set of their own (`NT_ARM_TLS`), 32-bit x86 has
 /// them in a table of the kernel's.
 pub(crate) fn thread_pointer(family: Family, data: &[u8]) -> Option<Avma> {
-    const FS_BASE: usize = 21;
     let base = (family == Family::X86_64).then(|| word_at(data, FS_BASE * 8, true)).flatten()?;
     (base != 0).then_some(Avma::new(base))
 }
 
-/// Registers of a 64-bit thread as the kernel lays them out; what is not known is 0, and it is in no system call.
+/// Registers of a 64-bit thread as the kernel lays them out; what is not known is 0, and it is in no system call. What thread-local
+/// storage is counted from is that of `standing`, what the kernel says of the thread: a signal handler has its thread's.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "of threads that run"))]
-pub(crate) fn raw(registers: &Registers) -> Option<Vec<u8>> {
+pub(crate) fn raw(registers: &Registers, standing: &[u8]) -> Option<Vec<u8>> {
     let family = registers.family();
     let words = match family {
         Family::X86_64 => 27,
@@ -74,6 +77,9 @@ pub(crate) fn raw(registers: &Registers) -> Option<Vec<u8>> {
     let mut set = vec![0_u64; words];
     if let (Family::X86_64, Some(call)) = (family, set.get_mut(15)) {
         *call = u64::MAX;
+    }
+    if let (Some(base), Some(to)) = (thread_pointer(family, standing), set.get_mut(FS_BASE)) {
+        *to = base.get();
     }
     for (index, register) in &Layout::of(family).registers {
         if let (Some(to), Some(value)) = (set.get_mut(*index), registers.get(*register)) {
@@ -159,6 +165,21 @@ mod tests {
         assert_eq!(call(Family::X86, &set(17, 4, &[(11, -1), (0, 9)])), None);
         assert_eq!(call(Family::X86_64, &[0; 8]), None);
         assert_eq!(call(Family::Aarch64, &[0; 512]), None);
+    }
+
+    #[test]
+    fn a_handlers_registers_keep_what_storage_is_counted_from() {
+        let family = Family::X86_64;
+        let mut before = Registers::new(family);
+        before.set(family.register("rip").unwrap(), 0x1000);
+        let mut standing = vec![1; 27 * 8];
+        standing[FS_BASE * 8..][..8].copy_from_slice(&0x7000_u64.to_le_bytes());
+        let raw = raw(&before, &standing).unwrap();
+        assert_eq!(thread_pointer(family, &raw), Some(Avma::new(0x7000)));
+        assert_eq!(registers(family, &raw).get(family.register("rip").unwrap()), Some(0x1000));
+        assert_eq!(registers(family, &raw).get(family.register("rbx").unwrap()), Some(0));
+        assert_eq!(call(family, &raw), None);
+        assert_eq!(thread_pointer(family, &super::raw(&before, &[]).unwrap()), None);
     }
 
     #[test]

@@ -12,9 +12,11 @@ use backtrail_capture::remote::raw_registers;
 use backtrail_stacks::own::Capturer;
 use backtrail_stacks::{Standing, standing};
 use backtrail_store::Index;
-use backtrail_sys::linux::raw_file::keep_files_from_programs;
+use backtrail_sys::linux::OsError;
+use backtrail_sys::linux::raw_file::{can_read, keep_files_from_programs, maker_of};
 use backtrail_sys::linux::tracer::Tracer;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -39,7 +41,7 @@ pub fn start_again() -> io::Result<()> {
 
 /// Says its process id to the handler at the other end of a socket, waits for the crash that it tells, and answers whether the file
 /// is on the disk. The file has what the handler told, in the order in which it writes it itself, and everything else from outside.
-/// Returns when the process has ended: nobody holds the other end then.
+/// Returns when the process has ended: nobody holds the other end then, but for its children by `fork`, which it does not wait for.
 ///
 /// # Errors
 /// Where the directory cannot be made or the socket is none.
@@ -48,7 +50,10 @@ pub fn serve_handler(socket: &UnixStream, directory: &Path, index: &Index) -> Re
         .map_err(|source| WatchError::Directory { path: directory.to_owned(), source })?;
     let mut socket = socket;
     socket.write_all(&std::process::id().to_le_bytes()).map_err(WatchError::Handler)?;
-    while let Some(told) = told(socket).map_err(WatchError::Handler)? {
+    let process = maker_of(socket.as_fd());
+    let failed = |error: OsError| WatchError::Handler(io::Error::from_raw_os_error(error.number));
+    while can_read(socket.as_fd(), process.as_ref()).map_err(failed)? {
+        let Some(told) = told(socket).map_err(WatchError::Handler)? else { break };
         // The kernel lets go of what a thread follows when that thread ends, whatever state it is in.
         std::thread::scope(|scope| {
             let keeper = scope.spawn(|| {
@@ -102,7 +107,8 @@ fn keep(told: &[u8], directory: &Path, index: &Index) -> Result<PathBuf, KeepErr
     let mut later = Later::default();
     let mut registers = followed::stop(&tracer, pid, None, &mut later).registers;
     // It stands in its handler: what it did before is what the handler was given.
-    registers.extend(raw_registers(&crashed.registers).map(|registers| (thread, registers)));
+    let before = raw_registers(&crashed.registers, registers.get(&thread));
+    registers.extend(before.map(|registers| (thread, registers)));
     let fault = snapshot.fault.clone().map(|fault| (thread, fault));
     let process = Standing { pid, registers: &registers, crashed: fault, event: None };
     let captured = standing(process, index, &options_of_stacks()).map_err(KeepError::Capture)?;
@@ -129,7 +135,8 @@ fn joined(told: &[u8], known: &CrashFile<'_>, seen: &[u8]) -> Vec<u8> {
     for (kind, whole, content) in sections(seen) {
         let is_own = is(kind, &[Kind::Thread, Kind::Frames]) && own.contains(&first_word(content));
         let is_told = is(kind, &begin) || is(kind, &[Kind::End]);
-        let is_said = is(kind, &[Kind::Message]) && !known.messages.is_empty();
+        let is_said = (is(kind, &[Kind::Message]) && !known.messages.is_empty())
+            || (is(kind, &[Kind::Exception]) && known.exception.is_some());
         if !(is_own || is_told || is_said) {
             add(whole);
         }

@@ -91,10 +91,10 @@ pub fn capture(target: &Target, options: &Options, away: &mut CpuAvoidance) -> R
     Ok(captured)
 }
 
-/// Registers as the kernel would lay them out, for a thread whose own are of something else: of the handler of its crash. `None`
-/// of a 32-bit thread.
-pub fn raw_registers(registers: &Registers) -> Option<RawRegisters> {
-    RawRegisters::of(&gregset::raw(registers)?)
+/// Registers as the kernel would lay them out, for a thread whose own, those that it is `standing` with, are of something else: of the
+/// handler of its crash. `None` of a 32-bit thread.
+pub fn raw_registers(registers: &Registers, standing: Option<&RawRegisters>) -> Option<RawRegisters> {
+    RawRegisters::of(&gregset::raw(registers, standing.map_or(&[], RawRegisters::bytes))?)
 }
 
 /// Captures a process whose threads the caller keeps standing: it has seized them, and `registers` has those of each, by its id.

@@ -2,8 +2,8 @@
 
 use super::{OsError, threads};
 use std::ffi::{CStr, CString, c_void};
-use std::os::fd::{AsRawFd as _, BorrowedFd};
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::SeqCst};
 use std::time::Instant;
 
 /// A file, or none: one that a thread opens and another may close in need.
@@ -166,6 +166,52 @@ pub fn byte_from(file: BorrowedFd<'_>, deadline: Instant) -> Option<u8> {
     }
 }
 
+/// The process that made a pair of sockets, to be asked whether it has ended; `None` where the kernel is older than 5.3, or it has ended
+/// already. unix(7), pidfd_open(2). Not for signal handlers.
+pub fn maker_of(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let mut maker = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = libc::socklen_t::try_from(size_of::<libc::ucred>()).ok()?;
+    // SAFETY: the pointers are to a structure and its size.
+    let answer = unsafe {
+        let maker = (&raw mut maker).cast::<c_void>();
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, maker, &raw mut size)
+    };
+    if answer != 0 || maker.pid <= 0 {
+        return None;
+    }
+    // SAFETY: takes numbers only.
+    let file = unsafe { libc::syscall(libc::SYS_pidfd_open, maker.pid, 0) };
+    let file = libc::c_int::try_from(file).ok().filter(|file| *file >= 0)?;
+    // SAFETY: the file was opened for us.
+    Some(unsafe { OwnedFd::from_raw_fd(file) })
+}
+
+/// Waits until a socket can be read, which it can also be when nobody has its other end any more: `true`; or until the process has
+/// ended and there is nothing to read: `false`. Not for signal handlers.
+///
+/// # Errors
+/// The kernel's.
+pub fn can_read(socket: BorrowedFd<'_>, process: Option<&OwnedFd>) -> Result<bool, OsError> {
+    loop {
+        let wanted =
+            |file: BorrowedFd<'_>| libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // The kernel passes over a number below 0.
+        let none = libc::pollfd { fd: -1, events: 0, revents: 0 };
+        let mut files = [wanted(socket), process.map_or(none, |process| wanted(process.as_fd()))];
+        // SAFETY: the pointer is to two structures.
+        if unsafe { libc::poll(files.as_mut_ptr(), 2, -1) } < 0 {
+            match OsError::last("poll") {
+                error if error.number == libc::EINTR => continue,
+                error => return Err(error),
+            }
+        }
+        let [socket, process] = files.map(|file| file.revents != 0);
+        if socket || process {
+            return Ok(socket);
+        }
+    }
+}
+
 /// Lets another process follow this one, where only ancestors may otherwise: `kernel.yama.ptrace_scope`, prctl(2). Where there is no
 /// such rule, nothing is done.
 pub fn let_trace(process: u32) {
@@ -319,6 +365,24 @@ mod tests {
         for number in [0, 7, 10, 4_294_967_295] {
             assert_eq!(decimal(number, &mut [0; 16]).to_str(), Ok(number.to_string().as_str()));
         }
+    }
+
+    #[test]
+    fn a_socket_is_told_apart_from_the_end_of_its_process() {
+        let (own, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let maker = maker_of(own.as_fd()).unwrap();
+        std::io::Write::write_all(&mut &other, b"x").unwrap();
+        assert_eq!(can_read(own.as_fd(), Some(&maker)), Ok(true));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // SAFETY: takes numbers only.
+        let ended = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+        // SAFETY: the file was opened for us.
+        let ended = unsafe { OwnedFd::from_raw_fd(libc::c_int::try_from(ended).unwrap()) };
+        let (silent, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(can_read(silent.as_fd(), Some(&ended)), Ok(false));
+        child.wait().unwrap();
+        drop(other);
+        assert_eq!(can_read(own.as_fd(), None), Ok(true));
     }
 
     #[test]
