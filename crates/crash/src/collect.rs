@@ -32,38 +32,75 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     let begun = Instant::now();
     let patience = prepared.options.patience;
     let mut half = begun.checked_add(patience / 2).unwrap_or(begun);
-    let has_watcher = watcher::socket().is_some();
-    if has_watcher {
-        if !is_wanted(prepared, crashed, &crashed.stopped()) {
-            return false;
+    let stopped = crashed.stopped();
+    let mut asks = !prepared.options.own_code.is_empty() || prepared.options.filter.is_some();
+    if watcher::socket().is_some() {
+        // Should the program's filter crash, the file that is begun for it is all that there will be.
+        if asks {
+            let is_wanted = begin(prepared, directory, crashed, &stopped, asks) != Begun::Unwanted;
+            directory.remove();
+            if !is_wanted {
+                return false;
+            }
+            asks = false;
         }
         if ask_watcher(prepared, crashed, half) {
             return true;
         }
         half = Instant::now().checked_add(patience / 4).unwrap_or(begun);
     }
-    if directory.create().is_err() || FILE.write(&header()).is_err() {
-        return true;
+    match begin(prepared, directory, crashed, &stopped, asks) {
+        Begun::Nowhere => return true,
+        Begun::Unwanted => {
+            directory.remove();
+            return false;
+        }
+        Begun::Wanted => {}
     }
-    // What is surest comes first: should a later step fail, all this is there.
-    what_happened(prepared, crashed);
-    prepared.images.read(|images| FILE.write(images)).ok();
-    let stopped = crashed.stopped();
-    if !has_watcher && !is_wanted(prepared, crashed, &stopped) {
-        directory.remove();
-        return false;
-    }
-    crashed_thread(prepared, crashed, &stopped);
     stack(prepared, stopped.registers());
     messages(prepared, crashed);
     of_program(prepared);
-    frames(prepared, crashed.thread(), &stopped);
+    if !asks {
+        frames(prepared, crashed.thread(), &stopped);
+    }
     near_registers(&mut prepared.section, stopped.registers());
     of_process(prepared);
     other_threads(prepared, crashed.thread(), half);
     added(prepared);
     finish(directory);
     true
+}
+
+/// What became of a file's beginning.
+#[derive(PartialEq, Eq)]
+enum Begun {
+    /// It cannot be written.
+    Nowhere,
+    Wanted,
+    Unwanted,
+}
+
+/// What is surest comes first: should a later step fail, all this is there. Before the program is asked, no byte of its memory is
+/// written.
+fn begin(
+    prepared: &mut Prepared,
+    directory: &Directory,
+    crashed: &Crashed<'_>,
+    stopped: &Stopped,
+    asks: bool,
+) -> Begun {
+    // Where there is no file the program is asked nevertheless: a watcher may have one.
+    let is_written = directory.create().is_ok() && FILE.write(&header()).is_ok();
+    what_happened(prepared, crashed);
+    prepared.images.read(|images| FILE.write(images)).ok();
+    crashed_thread(prepared, crashed, stopped);
+    if asks {
+        frames(prepared, crashed.thread(), stopped);
+        if !is_wanted(prepared, crashed) {
+            return Begun::Unwanted;
+        }
+    }
+    if is_written { Begun::Wanted } else { Begun::Nowhere }
 }
 
 fn added(prepared: &mut Prepared) {
@@ -106,13 +143,9 @@ fn tell_watcher(deadline: Instant) -> bool {
 /// How long who is in need waits for the watcher.
 const IN_NEED: Duration = Duration::from_secs(1);
 
-/// Asks the options. Nothing of the stack has been written by then.
-fn is_wanted(prepared: &mut Prepared, crashed: &Crashed<'_>, at: &Stopped) -> bool {
-    let Prepared { options, capturer, frames, .. } = prepared;
-    if options.own_code.is_empty() && options.filter.is_none() {
-        return true;
-    }
-    capturer.at(at, 0, frames);
+/// Asks the options about the frames that were found.
+fn is_wanted(prepared: &Prepared, crashed: &Crashed<'_>) -> bool {
+    let Prepared { options, frames, .. } = prepared;
     IN_PROGRAM.store(true, SeqCst);
     let is_wanted = seen::is_wanted(&options.own_code, options.filter, crashed, frames);
     IN_PROGRAM.store(false, SeqCst);

@@ -159,6 +159,14 @@ fn signals(requests: Requests) -> Vec<i32> {
 /// The collecting thread.
 fn wait(patience: Duration, say: &mpsc::Sender<OsError>) {
     take_only(&FAULTS);
+    // A fault of this thread comes to the handler, too, which finishes the file.
+    match SignalStack::replace() {
+        Ok(stack) => stack.keep(),
+        Err(error) => {
+            let _ = say.send(error);
+            return;
+        }
+    }
     let in_need = |signal| {
         if let Some(directory) = DIRECTORY.get() {
             collect::in_need(signal, directory);

@@ -16,8 +16,8 @@ mod worker;
 pub use asked::AskedFirst;
 
 use super::stopped::Stopped;
-use super::{OsError, ThreadId, futex};
-use backtrail_core::Avma;
+use super::{OsError, OwnMemory, ThreadId, futex};
+use backtrail_core::{Avma, ReadMemory as _};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -230,15 +230,7 @@ pub fn catch(signals: &[i32], asked_first: impl Fn(Avma) -> AskedFirst) -> Resul
             asked::keep(*number, asked_first(Avma::new(before.sa_sigaction as u64)));
         }
         place.store(Box::into_raw(Box::new(before)), SeqCst);
-        // SAFETY: all zeros is a valid `sigaction`.
-        let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
-        ours.sa_sigaction = handler_address();
-        // A fault within the handler has to come to the handler again: a blocked one ends the process at once.
-        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
-        // SAFETY: the pointers are valid or null.
-        if unsafe { libc::sigaction(*number, &raw const ours, std::ptr::null_mut()) } != 0 {
-            return Err(OsError::last("sigaction"));
-        }
+        exchanged(*number, &ours()).ok_or_else(|| OsError::last("sigaction"))?;
     }
     Ok(())
 }
@@ -320,7 +312,12 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
         return;
     }
     let own = ThreadId::current().get();
+    let has_room = is_sent || previous.is_none_or(|previous| would_have_run(previous, context));
+    // A runtime that found a crash of the worker's own would end the process, or have the thread that crashed first wait for ever.
+    let is_workers = [&OWN, &CHILD].iter().any(|meeting| meeting.worker.load(SeqCst) == own);
     if !is_sent
+        && !is_workers
+        && has_room
         && asked::is_asked(number, context)
         && let Some(_asked) = asked::ask(own, info, context)
     {
@@ -338,10 +335,27 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
     let aborts = AbortsByDefault::after(number);
     // SAFETY: the arguments are the kernel's.
-    unsafe { chain(previous, number, info, context) };
+    unsafe { chain(previous.filter(|_| has_room), number, info, context) };
     drop(aborts);
     // SAFETY: as before.
     unsafe { *errno = saved };
+}
+
+/// Whether the handler from before would have run, without us, on the stack that the fault came from. One without `SA_ONSTACK`, as
+/// HotSpot's up to JDK 17, has no room where that stack has overflowed: the kernel ends the process.
+fn would_have_run(previous: &libc::sigaction, context: *const c_void) -> bool {
+    if previous.sa_flags & libc::SA_ONSTACK != 0 || is_default(previous.sa_sigaction) {
+        return true;
+    }
+    // SAFETY: the kernel's context of a handler that has not returned.
+    let Some(sp) = (unsafe { Stopped::interrupted(context) }).registers().sp() else { return true };
+    // Below the red zone; its frame has far more than that.
+    let top_of_frame = Avma::new(sp.get().saturating_sub(128 + 1024));
+    OwnMemory::without_stack().read(top_of_frame, &mut [0]).is_ok()
+}
+
+fn is_default(handler: usize) -> bool {
+    handler == libc::SIG_DFL || handler == libc::SIG_IGN
 }
 
 /// Nothing else is to run here: on a small stack for signals there is no room for the frame of a second one (that of Rust's standard
@@ -461,6 +475,24 @@ impl Drop for AbortsByDefault {
     }
 }
 
+/// How our handler is installed.
+fn ours() -> libc::sigaction {
+    // SAFETY: all zeros is a valid `sigaction`.
+    let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+    ours.sa_sigaction = handler_address();
+    // A fault within the handler has to come to the handler again: a blocked one ends the process at once.
+    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
+    ours
+}
+
+/// Installs a handler; gives the one that was there.
+fn exchanged(number: c_int, new: &libc::sigaction) -> Option<libc::sigaction> {
+    // SAFETY: all zeros is a valid `sigaction`; the call fills it in.
+    let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointers are valid.
+    (unsafe { libc::sigaction(number, new, &raw mut before) } == 0).then_some(before)
+}
+
 fn previous(number: c_int) -> Option<&'static libc::sigaction> {
     let place = usize::try_from(number).ok().and_then(|number| PREVIOUS.get(number))?;
     // SAFETY: never freed once it is there.
@@ -480,7 +512,7 @@ unsafe fn chain(
 ) {
     let address = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
     // An ignored signal that the kernel raised for a fault ends the process all the same.
-    if address == libc::SIG_DFL || address == libc::SIG_IGN {
+    if is_default(address) {
         by_default(number, info);
         return;
     }

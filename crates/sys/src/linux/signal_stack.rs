@@ -30,6 +30,15 @@ impl SignalStack {
         if now.ss_flags & libc::SS_DISABLE == 0 {
             return Ok(Self { mapping: std::ptr::null_mut(), size: 0 });
         }
+        Self::replace()
+    }
+
+    /// Gives the calling thread one in the place of any that it has: that of Rust's standard library has 8 KB, in which no handler can do
+    /// much. Not on a stack for signal handlers.
+    ///
+    /// # Errors
+    /// Where there is no memory.
+    pub fn replace() -> Result<Self, OsError> {
         // SAFETY: no preconditions.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
         let inside = SIZE.next_multiple_of(page);
@@ -101,6 +110,10 @@ mod tests {
             let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
             libc::sigaltstack(&raw const none, &raw mut before);
             let ours = SignalStack::ensure().unwrap();
+            assert!(!ours.was_there());
+            drop(ours);
+            libc::sigaltstack(&raw const before, std::ptr::null_mut());
+            let ours = SignalStack::replace().unwrap();
             assert!(!ours.was_there());
             drop(ours);
             let mut now: libc::stack_t = std::mem::zeroed();
