@@ -17,6 +17,10 @@ static ALLOCATOR: Guarded = Guarded;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let kind = arguments.next().unwrap_or_default();
+    // A run that is counted.
+    let run = kind.strip_prefix("run-").map(str::to_owned);
+    let release = run.is_some().then(|| "orders@1".to_owned());
+    let kind = run.unwrap_or(kind);
     // A handler of the program's own, and a signal that it ignores.
     if kind == "own-handler" {
         let handler = own_handler as extern "C" fn(libc::c_int) as usize;
@@ -34,6 +38,7 @@ fn main() {
     }
     if let Some(directory) = arguments.next() {
         let mut options = Options::new(directory);
+        options.release = release;
         options.requests = Requests { terminate: true, ..Requests::default() };
         // An SDK's own code: that of the one function.
         if kind.starts_with("sdk") {
@@ -106,6 +111,8 @@ fn inner(kind: &str) {
         "fpe" => raise(libc::SIGFPE),
         "sys" => raise(libc::SIGSYS),
         "term" | "ignored" => raise(libc::SIGTERM),
+        "killed" => raise(libc::SIGKILL),
+        "exit" => std::process::exit(0),
         "trap" => breakpoint(),
         "ill" => undefined(),
         "malloc-locked" => {

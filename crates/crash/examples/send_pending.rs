@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     };
     match send_pending(directory.as_ref(), &upload) {
         Ok(outcome) => {
-            println!("{} sent", outcome.sent);
+            println!("{} sent, {} sessions told", outcome.sent, outcome.sessions);
             outcome.left.iter().for_each(|(file, why)| eprintln!("{}: {why}", file.display()));
             ExitCode::from(u8::from(!outcome.left.is_empty()))
         }

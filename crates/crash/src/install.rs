@@ -5,7 +5,7 @@ use crate::pending::remove_old;
 use crate::prepared::{Directory, Prepared};
 use crate::program;
 use crate::sections::Section;
-use crate::{InstallError, OsError, collect, images, panic_hook, runtimes, watcher};
+use crate::{InstallError, OsError, collect, images, panic_hook, runtimes, sessions, watcher};
 use backtrail_capture::crash_file::format::checksum;
 use backtrail_capture::local::{self, Shared};
 use backtrail_core::{Avma, ReadMemory as _};
@@ -30,6 +30,9 @@ const SIGXCPU: i32 = 24;
 const MAX_MAPS: usize = 256 << 10;
 /// The collecting thread's stack.
 const STACK: usize = 512 << 10;
+
+/// The file that takes room on the disk. All processes that have the directory share it.
+const RESERVE: &str = "btcrash.reserve";
 
 /// How long a report waits for another one.
 const OTHERS: Duration = Duration::from_secs(2);
@@ -70,10 +73,18 @@ impl Handler {
 /// Where it is installed already, the directory cannot be made, or the system refuses a thread or a handler.
 pub fn install(options: Options) -> Result<Handler, InstallError> {
     let directory = prepare_directory(&options.directory)?;
+    // By the crash files that are removed next.
+    sessions::tidy(&options.directory);
     remove_old(&options.directory, options.keep);
     let stack = SignalStack::ensure()?;
     if INSTALLED.swap(true, SeqCst) {
         return Err(InstallError::Installed);
+    }
+    if options.reserve > 0
+        && let Some(path) =
+            raw_file::c_path(&options.directory.canonicalize().unwrap_or_default().join(RESERVE))
+    {
+        let _ = raw_file::set_aside(path, options.reserve);
     }
     let signals = signals(options.requests);
     let patience = options.patience;
@@ -81,9 +92,15 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
         let directory = Path::new(std::ffi::OsStr::from_bytes(directory.0.to_bytes()));
         watcher::start(program, directory, patience).map_err(|error| error.to_string())
     });
+    let release = options.release.clone();
     let prepared = prepare(options).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
     let handler =
         Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer), watcher };
+    if let Some(release) = release.filter(|release| !release.is_empty()) {
+        program::note("release", &release);
+        let directory = Path::new(std::ffi::OsStr::from_bytes(directory.0.to_bytes()));
+        sessions::begin(directory, &release, &prepared.system);
+    }
     let _ = DIRECTORY.set(directory);
     let _ = PREPARED.set(Mutex::new(prepared));
     stack.keep();

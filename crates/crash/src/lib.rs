@@ -45,6 +45,7 @@ mod program;
 mod runtimes;
 mod sections;
 mod seen;
+mod sessions;
 #[cfg(feature = "upload")]
 pub mod upload;
 mod watcher;
@@ -58,3 +59,4 @@ pub use options::{Options, Requests};
 pub use pending::{pending, sent};
 pub use program::{breadcrumb, note};
 pub use seen::{Seen, image_of};
+pub use sessions::pending_sessions;

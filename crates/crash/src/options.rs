@@ -38,6 +38,12 @@ pub struct Options {
     /// Files of earlier crashes that stay when the handler is installed; older ones are removed, and what did not come to its end
     /// is after a week.
     pub keep: usize,
+    /// Bytes that are taken on the disk now, by a file in the directory, and given back when a crash finds the disk full. Where there is no
+    /// room for them now, it goes without. 0: none.
+    pub reserve: u64,
+    /// The release of the program. With it each run is counted, for rates of crashes: a file beside the crash files tells the next
+    /// start how it ended ([`pending_sessions`](crate::pending_sessions)). It is the note `release` as well. 200 characters at most.
+    pub release: Option<String>,
     /// Only crashes are kept where a frame of the thread that crashed lies in one of these ranges of addresses, for an SDK within
     /// somebody else's program: see [`image_of`](crate::image_of). Empty: all are kept.
     pub own_code: Vec<Range<u64>>,
@@ -71,6 +77,8 @@ impl Default for Options {
             max_frames: 256,
             patience: Duration::from_secs(5),
             keep: 50,
+            reserve: 1 << 20,
+            release: None,
             own_code: Vec::new(),
             filter: None,
             watcher: None,

@@ -48,6 +48,36 @@ fn files_are_sent_as_they_are_and_removed() {
 }
 
 #[test]
+fn runs_are_told_with_how_they_ended() {
+    let directory = TempDir::new("upload");
+    let own = std::env::current_exe().unwrap();
+    let host = own.parent().unwrap().parent().unwrap().join("examples/crash_on_demand");
+    for kind in ["run-segv", "run-exit", "run-killed"] {
+        let mut command = Command::new(&host);
+        command.arg(kind).arg(directory.path()).stderr(Stdio::null()).status().unwrap();
+    }
+    let server = HttpServer::new();
+    server.answer("/api/1/reports/", HttpAnswer::File(b"{}".to_vec()));
+    let upload = quick(Upload::to(format!("{}/api/1/reports/", server.url)));
+    // The crash file goes, whether or not the server knows of sessions; how the runs ended is known by then.
+    let outcome = send_pending(directory.path(), &upload).unwrap();
+    assert_eq!((outcome.sent, outcome.sessions, outcome.left.len()), (1, 0, 3));
+    server.answer("/api/1/sessions/", HttpAnswer::File(b"{}".to_vec()));
+    let outcome = send_pending(directory.path(), &upload).unwrap();
+    assert_eq!((outcome.sent, outcome.sessions, outcome.left), (0, 3, Vec::new()));
+    let told: Value = serde_json::from_slice(server.bodies().last().unwrap()).unwrap();
+    let told = told.as_array().unwrap();
+    let outcomes: Vec<_> = told.iter().map(|run| run["sessions"][0]["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["crashed", "well", "abnormal"]);
+    assert!(
+        told.iter()
+            .all(|run| run["release"] == "orders@1" && run["os"].as_str().unwrap().starts_with("Linux "))
+    );
+    let left = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["btcrash.reserve"]);
+}
+
+#[test]
 fn a_server_that_is_busy_is_asked_again() {
     let (directory, _) = directory();
     let server = HttpServer::new();

@@ -17,7 +17,7 @@
  *
  * SIGNALS. Functions marked [signal-safe] may be called in a signal handler: they neither allocate nor lock. No other may.
  *
- * FORK. A child process needs a capturer and a watch of its own. Its crashes leave no file.
+ * FORK. A child process needs a capturer and a watch of its own. Its crashes leave files of their own.
  */
 #ifndef BACKTRAIL_H
 #define BACKTRAIL_H

@@ -44,6 +44,8 @@ fn complete(report: &mut Report, file: &CrashFile<'_>) {
         }
     }
     report.process.place_frames();
+    report.process.version =
+        file.notes.iter().find(|(key, _)| key == "release").map(|(_, value)| value.clone());
     report.app_info.extend(file.messages.iter().map(|(kind, text)| AppInfo {
         image: match kind {
             MessageKind::Abort => Some("libc".to_owned()),

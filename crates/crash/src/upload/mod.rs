@@ -20,6 +20,7 @@
 mod sentry;
 
 use crate::pending::{pending, sent};
+use crate::sessions::pending_sessions;
 use backtrail_store::{JsonClient, Method};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,9 @@ pub enum Protocol {
 pub struct Upload {
     /// The address, or the DSN.
     pub url: String,
+    /// The address that runs of the program are told to ([`Options::release`](crate::Options::release)); `None`: they are kept. With
+    /// a DSN they go into envelopes, to the same address as crashes.
+    pub sessions: Option<String>,
     /// What the server takes.
     pub protocol: Protocol,
     /// How often a file is sent until it is left for the next start.
@@ -54,10 +58,14 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Sends files as they are to an address.
+    /// Sends files as they are to an address. Where that is of a project of backtrail's server, `…/api/PROJECT/reports/`, runs of the
+    /// program are told to `…/api/PROJECT/sessions/`.
     pub fn to(url: impl Into<String>) -> Self {
+        let url = url.into();
+        let project = url.strip_suffix("/reports/").filter(|project| project.contains("/api/"));
         Self {
-            url: url.into(),
+            sessions: project.map(|project| format!("{project}/sessions/")),
+            url,
             protocol: Protocol::Body,
             attempts: 5,
             first_wait: Duration::from_secs(2),
@@ -77,6 +85,8 @@ impl Upload {
 pub struct Outcome {
     /// How many were taken, and removed.
     pub sent: usize,
+    /// How many runs of the program were told.
+    pub sessions: usize,
     /// Those that are still there, and why.
     pub left: Vec<(PathBuf, String)>,
 }
@@ -94,12 +104,13 @@ enum Refusal {
 
 /// Sends every finished file of a directory, oldest first, and removes each that was taken. Where the server cannot be reached, or is
 /// overloaded, it is asked again after a while; after the last attempt the other files are left, too. A file that is refused for what it
-/// is stays, and the next is sent: whether it is kept is the program's to decide.
+/// is stays, and the next is sent: whether it is kept is the program's to decide. Before that the server is told how earlier runs ended.
 ///
 /// # Errors
 /// Where the directory cannot be read.
 pub fn send_pending(directory: &Path, upload: &Upload) -> io::Result<Outcome> {
     let mut outcome = Outcome::default();
+    let sessions = pending_sessions(directory)?;
     let mut files = pending(directory)?.into_iter();
     let target = match target(upload) {
         Ok(target) => target,
@@ -108,6 +119,7 @@ pub fn send_pending(directory: &Path, upload: &Upload) -> io::Result<Outcome> {
             return Ok(outcome);
         }
     };
+    send_sessions(sessions, upload, &target, &mut outcome);
     while let Some(file) = files.next() {
         match send(&file, upload, &target) {
             Ok(()) => {
@@ -151,17 +163,58 @@ fn target(upload: &Upload) -> Result<Target, String> {
     }
 }
 
+/// What a server takes at once.
+const MAX_SESSIONS: usize = 100;
+
+/// Tells of runs, and removes the files of those that the server knows.
+fn send_sessions(files: Vec<PathBuf>, upload: &Upload, target: &Target, outcome: &mut Outcome) {
+    let own = match (upload.protocol, &upload.sessions) {
+        (Protocol::Body, None) => return,
+        (Protocol::Body, Some(url)) => {
+            let upload = Upload { url: url.clone(), ..upload.clone() };
+            self::target(&upload).ok()
+        }
+        (Protocol::Sentry, _) => None,
+    };
+    for files in files.chunks(MAX_SESSIONS) {
+        // One that another program removes is another program's to tell.
+        let known = files.iter().filter_map(|file| Some((file, std::fs::read(file).ok()?)));
+        let (files, bodies): (Vec<_>, Vec<_>) = known.unzip();
+        let body = match upload.protocol {
+            Protocol::Body => [b"[".as_slice(), &bodies.join(&b','), b"]"].concat(),
+            Protocol::Sentry => sentry::sessions(&bodies),
+        };
+        let answer =
+            if files.is_empty() { Ok(()) } else { send_body(&body, upload, own.as_ref().unwrap_or(target)) };
+        for file in files {
+            match &answer {
+                Ok(()) => {
+                    outcome.sessions += 1;
+                    let _ = std::fs::remove_file(file);
+                }
+                Err(Refusal::Later(why) | Refusal::Never(why)) => {
+                    outcome.left.push((file.clone(), why.clone()))
+                }
+            }
+        }
+    }
+}
+
 fn send(file: &Path, upload: &Upload, target: &Target) -> Result<(), Refusal> {
     let bytes = std::fs::read(file).map_err(|error| Refusal::Never(error.to_string()))?;
     let body = match upload.protocol {
         Protocol::Body => bytes,
         Protocol::Sentry => sentry::envelope(&bytes).map_err(Refusal::Never)?,
     };
+    send_body(&body, upload, target)
+}
+
+fn send_body(body: &[u8], upload: &Upload, target: &Target) -> Result<(), Refusal> {
     let headers: Vec<_> = target.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let mut wait = upload.first_wait;
     let mut attempt = 1;
     loop {
-        match answer(target, &headers, &body) {
+        match answer(target, &headers, body) {
             Err(Refusal::Later(_)) if attempt < upload.attempts => {
                 std::thread::sleep(wait);
                 wait = wait.saturating_mul(2).min(LONGEST_WAIT);

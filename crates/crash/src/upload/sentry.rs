@@ -59,6 +59,49 @@ pub(super) fn envelope(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Ok(envelope)
 }
 
+/// An envelope of runs: <https://develop.sentry.dev/sdk/telemetry/sessions/>. `bodies` are those that backtrail's server takes.
+pub(super) fn sessions(bodies: &[Vec<u8>]) -> Vec<u8> {
+    let mut envelope = "{}\n".to_owned();
+    for body in bodies.iter().filter_map(|body| serde_json::from_slice::<Value>(body).ok()) {
+        let id = body.pointer("/sessions/0/id").and_then(Value::as_str).unwrap_or_default();
+        let status = match body.pointer("/sessions/0/outcome").and_then(Value::as_str) {
+            Some("well") => "exited",
+            Some(other) => other,
+            None => continue,
+        };
+        // A run's name: microseconds since 1970, process, when that began.
+        let mut numbers = id.split('-').map(|number| number.parse::<u64>().unwrap_or(0));
+        let [begun, pid, start] = [(); 3].map(|()| numbers.next().unwrap_or(0));
+        let digits = format!("{begun:016x}{:08x}{:08x}", pid & 0xffff_ffff, start & 0xffff_ffff);
+        let item = json!({
+            "sid": digits,
+            "init": true,
+            "started": time_text(begun / 1_000_000),
+            "status": status,
+            "errors": u8::from(status == "crashed"),
+            "attrs": { "release": body.get("release") },
+        });
+        let item = item.to_string();
+        envelope += &format!("{}\n{item}\n", json!({ "type": "session", "length": item.len() }));
+    }
+    envelope.into_bytes()
+}
+
+/// Seconds since 1970 as RFC 3339 has them. The days are counted from March of the year 0 on, so that a leap day is a year's last:
+/// <https://howardhinnant.github.io/date_algorithms.html#civil_from_days>.
+fn time_text(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) =
+        if month < 10 { (era * 400 + year, month + 3) } else { (era * 400 + year + 1, month - 9) };
+    let (hours, minutes, seconds) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}Z")
+}
+
 /// 32 digits: when, which process, and a checksum of the content.
 fn event_id(file: &CrashFile<'_>, bytes: &[u8]) -> String {
     let (time, pid) = (file.snapshot.process.time.unwrap_or(0), file.snapshot.process.pid.unwrap_or(0));
@@ -217,6 +260,23 @@ mod tests {
         {
             assert!(Dsn::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_run_is_told_as_a_session() {
+        let body =
+            br#"{"release":"a@1","os":"L","sessions":[{"id":"1700000000000000-7-9","outcome":"well"}]}"#;
+        let envelope = String::from_utf8(sessions(&[body.to_vec(), b"no JSON".to_vec()])).unwrap();
+        let lines: Vec<_> = envelope.lines().collect();
+        let item: Value = serde_json::from_str(lines[2]).unwrap();
+        assert_eq!((lines.len(), lines[0]), (3, "{}"));
+        assert_eq!(item["started"], "2023-11-14T22:13:20Z");
+        assert_eq!((&item["status"], &item["attrs"]["release"]), (&json!("exited"), &json!("a@1")));
+        assert_eq!(item["sid"], "00060a24181e40000000000700000009");
+        assert_eq!(
+            (time_text(0), time_text(951_782_400)),
+            ("1970-01-01T00:00:00Z".into(), "2000-02-29T00:00:00Z".into())
+        );
     }
 
     #[test]

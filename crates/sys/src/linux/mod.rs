@@ -1,5 +1,6 @@
 //! Linux.
 
+pub mod at_exit;
 mod clock;
 mod context;
 // A thread is started there by a system call that is written for each processor.

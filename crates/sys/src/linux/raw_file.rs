@@ -61,6 +61,7 @@ impl RawFile {
                 Ok(0) => return Err(OsError { call: "write", number: libc::EIO }),
                 Ok(size) => bytes = bytes.get(size..).unwrap_or_default(),
                 Err(_) if OsError::last("write").number == libc::EINTR => {}
+                Err(_) if OsError::last("write").number == libc::ENOSPC && give_back() => {}
                 Err(_) => return Err(OsError::last("write")),
             }
         }
@@ -104,6 +105,41 @@ impl RawFile {
         // SAFETY: the file is ours; after the swap nobody else closes it.
         unsafe { libc::close(self.file.swap(-1, SeqCst)) };
     }
+}
+
+/// The path of the file that [`set_aside`] made. Never freed: who writes may be looking.
+static SET_ASIDE: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Takes room on the disk, by a file of so many bytes. The first write of a [`RawFile`] that finds the disk full gives it back, once. Not
+/// for signal handlers.
+///
+/// # Errors
+/// The kernel's; no file is left then.
+pub fn set_aside(path: CString, size: u64) -> Result<(), OsError> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let size = libc::off_t::try_from(size).unwrap_or(libc::off_t::MAX);
+    // SAFETY: the path is a C string; the file is closed as it was opened.
+    unsafe {
+        let file = libc::open(path.as_ptr(), flags, 0o600);
+        if file < 0 {
+            return Err(OsError::last("open"));
+        }
+        let number = libc::posix_fallocate(file, 0, size);
+        libc::close(file);
+        if number != 0 {
+            libc::unlink(path.as_ptr());
+            return Err(OsError { call: "posix_fallocate", number });
+        }
+    }
+    SET_ASIDE.store(path.into_raw(), SeqCst);
+    Ok(())
+}
+
+/// Gives back what was set aside; says whether there was something. Safe in a signal handler.
+fn give_back() -> bool {
+    let path = SET_ASIDE.swap(std::ptr::null_mut(), SeqCst);
+    // SAFETY: the path is a C string that is never freed.
+    !path.is_null() && unsafe { libc::unlink(path) } == 0
 }
 
 /// Removes a file. Where that fails it stays. Safe in a signal handler.
