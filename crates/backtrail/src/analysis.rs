@@ -1,6 +1,6 @@
 //! From the bytes of a report to everything that can be said about it.
 
-use crate::Stacks;
+use crate::{Stacks, ips};
 use backtrail_diagnose::{
     Attribution, Explanation, Group, Rules, add_how_to_get, add_owners, add_register_frames, attribute,
     explain, group, keep_fault, settle_register_frames,
@@ -93,6 +93,12 @@ impl Analysis {
         let explanation = explain(&report);
         let attribution = attribute(&report, &explanation);
         Self { report, explanation, attribution, group, mapping }
+    }
+
+    /// The report in the layout of Apple's crashes (`.ips`, JSON), for tools that read nothing else. Build ids, which are longer than
+    /// Apple's UUIDs, are beside them (`buildId`).
+    pub fn ips(&self) -> String {
+        ips::ips(&self.report)
     }
 
     /// The original report with its frames filled in and every other byte as it was.

@@ -28,6 +28,7 @@ mod analysis;
 pub mod capture;
 mod diff;
 pub mod groups;
+mod ips;
 pub mod json;
 pub mod rates;
 pub mod sdk;

@@ -59,6 +59,8 @@ pub(crate) enum ReportFormat {
     Crash,
     /// One line for each report: its file, what happened, whose code it was, and the crashed stack.
     Summary,
+    /// Apple's JSON of a crash (`.ips`), for tools that read nothing else.
+    Ips,
     /// A minidump of one of backtrail's crash files, for tools that read nothing else; needs -o.
     Minidump,
 }
@@ -71,6 +73,7 @@ impl ReportFormat {
             Self::Html => "html",
             Self::Crash => "crash",
             Self::Summary => "summary",
+            Self::Ips => "ips",
             Self::Minidump => "dmp",
         }
     }
@@ -80,7 +83,7 @@ pub(crate) fn run(args: &Symbolicate, colour: Colour, console: &Console) -> Resu
     let inputs = reports::inputs(&args.reports, console)?;
     let target = Target::of(args.output.as_deref());
     let has_index = args.format == ReportFormat::Html;
-    let stands_alone = has_index || args.format == ReportFormat::Minidump;
+    let stands_alone = has_index || matches!(args.format, ReportFormat::Ips | ReportFormat::Minidump);
     if stands_alone && inputs.len() > 1 && !matches!(target, Target::Directory(_)) {
         let format = args.format.extension();
         return Err(Failure::Input(format!("several reports as {format} need a directory: -o DIRECTORY/")));
@@ -166,6 +169,7 @@ fn render(
         ReportFormat::Summary => summary::write(&mut Text::new(out, style), analysis, &shown.name()),
         ReportFormat::Html => html::write(out, analysis),
         ReportFormat::Minidump => Ok(()),
+        ReportFormat::Ips => Text::new(out, style).put_lines(analysis.ips().as_bytes()),
         ReportFormat::Crash => Text::new(out, style).put_lines(&analysis.filled_in(shown.original)),
     }
 }

@@ -40,6 +40,7 @@ fn watch(program: &Path, how: &str, options: &[&str]) -> Watched {
             assert!(watched.stderr.contains(&again), "{}\n---\n{again}", watched.stderr);
         }
         same_as_minidump(report, &again, printed.status);
+        same_as_ips(report);
     }
     watched
 }
@@ -60,6 +61,28 @@ fn same_as_minidump(report: &Path, told: &str, status: ExitStatus) {
     };
     assert!(!stacks(told).is_empty(), "{told}");
     assert_eq!(stacks(told), stacks(&by_minidump), "{told}\n---\n{by_minidump}");
+}
+
+/// And so does Apple's JSON, whose rows of inlined functions stand for no frames of their own.
+fn same_as_ips(report: &Path) {
+    let path = report.with_extension("ips");
+    let status = symbolicate(report, &["--format", "ips", "-o", path.to_str().unwrap()]).status;
+    assert!(status.code().is_some_and(|code| code < 2), "{status}");
+    let stacks = |file: &Path| {
+        let json = symbolicate(file, &["--format", "json"]).stdout;
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let frame = |frame: &serde_json::Value| [frame["address"].clone(), frame["image"].clone()];
+        let frames = |thread: &serde_json::Value| {
+            let mut frames: Vec<_> = thread["frames"].as_array().unwrap().iter().map(frame).collect();
+            frames.dedup();
+            frames
+        };
+        let threads = json["threads"].as_array().unwrap();
+        threads.iter().map(|thread| (thread["crashed"].clone(), frames(thread))).collect::<Vec<_>>()
+    };
+    let found = stacks(report);
+    assert!(found.iter().any(|(_, frames)| frames.len() > 2), "{found:?}");
+    assert_eq!(found, stacks(&path), "{}", path.display());
 }
 
 #[test]

@@ -30,6 +30,8 @@ struct Parts {
     name: Option<String>,
     base: Option<u64>,
     size: Option<u64>,
+    /// Of ELF: longer than a UUID. Our own writer has it.
+    build_id: Option<ImageId>,
     short_version: Option<String>,
     build_version: Option<String>,
 }
@@ -47,6 +49,7 @@ fn read_image(body: &mut Body<'_, '_>, path: fmt::Arguments<'_>, item: &Json<'_>
         "CFBundleShortVersionString" => fill(&mut parts.short_version, text(value)),
         "CFBundleVersion" => fill(&mut parts.build_version, text(value)),
         "uuid" => read_id(&mut image, value),
+        "buildId" => fill(&mut parts.build_id, value.text().and_then(|id| ImageId::parse_build_id(&id).ok())),
         _ => false,
     });
     if !is_object {
@@ -73,6 +76,7 @@ fn assemble(image: &mut Image, parts: Parts) {
     image.name = parts.name.or_else(file).unwrap_or_default();
     let base = parts.base.unwrap_or_default();
     image.load_address = Avma::new(base);
+    image.id = parts.build_id.or(image.id);
     let size = parts.size.filter(|size| *size > 0);
     image.end_address = size.map(|size| Avma::new(base.saturating_add(size)));
     let versions: Vec<String> = [parts.short_version, parts.build_version].into_iter().flatten().collect();
