@@ -12,6 +12,7 @@ use backtrail_core::{Avma, ReadMemory as _};
 use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
 use backtrail_sys::linux::crash::{Crashed, catch, is_listening, listen, take_only};
 use backtrail_sys::linux::raw_file;
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -80,26 +81,24 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
     if INSTALLED.swap(true, SeqCst) {
         return Err(InstallError::Installed);
     }
-    if options.reserve > 0
-        && let Some(path) =
-            raw_file::c_path(&options.directory.canonicalize().unwrap_or_default().join(RESERVE))
-    {
-        let _ = raw_file::set_aside(path, options.reserve);
+    // A copy: the directory itself is given away.
+    let path = Path::new(OsStr::from_bytes(directory.0.to_bytes())).to_owned();
+    if let Some(file) = raw_file::c_path(&path.join(RESERVE)).filter(|_| options.reserve > 0) {
+        let _ = raw_file::set_aside(file, options.reserve);
     }
     let signals = signals(options.requests);
     let patience = options.patience;
-    let watcher = options.watcher.as_ref().map(|program| {
-        let directory = Path::new(std::ffi::OsStr::from_bytes(directory.0.to_bytes()));
-        watcher::start(program, directory, patience).map_err(|error| error.to_string())
-    });
+    let watcher = options
+        .watcher
+        .as_ref()
+        .map(|program| watcher::start(program, &path, patience).map_err(|error| error.to_string()));
     let release = options.release.clone();
     let prepared = prepare(options).inspect_err(|_| INSTALLED.store(false, SeqCst))?;
     let handler =
         Handler { images: Arc::clone(&prepared.images), capturer: Arc::clone(&prepared.capturer), watcher };
     if let Some(release) = release.filter(|release| !release.is_empty()) {
         program::note("release", &release);
-        let directory = Path::new(std::ffi::OsStr::from_bytes(directory.0.to_bytes()));
-        sessions::begin(directory, &release, &prepared.system);
+        sessions::begin(&path, &release, &prepared.system);
     }
     let _ = DIRECTORY.set(directory);
     let _ = PREPARED.set(Mutex::new(prepared));

@@ -119,7 +119,7 @@ pub fn send_pending(directory: &Path, upload: &Upload) -> io::Result<Outcome> {
             return Ok(outcome);
         }
     };
-    send_sessions(sessions, upload, &target, &mut outcome);
+    send_sessions(&sessions, upload, &target, &mut outcome);
     while let Some(file) = files.next() {
         match send(&file, upload, &target) {
             Ok(()) => {
@@ -167,7 +167,7 @@ fn target(upload: &Upload) -> Result<Target, String> {
 const MAX_SESSIONS: usize = 100;
 
 /// Tells of runs, and removes the files of those that the server knows.
-fn send_sessions(files: Vec<PathBuf>, upload: &Upload, target: &Target, outcome: &mut Outcome) {
+fn send_sessions(files: &[PathBuf], upload: &Upload, target: &Target, outcome: &mut Outcome) {
     let own = match (upload.protocol, &upload.sessions) {
         (Protocol::Body, None) => return,
         (Protocol::Body, Some(url)) => {
@@ -193,7 +193,7 @@ fn send_sessions(files: Vec<PathBuf>, upload: &Upload, target: &Target, outcome:
                     let _ = std::fs::remove_file(file);
                 }
                 Err(Refusal::Later(why) | Refusal::Never(why)) => {
-                    outcome.left.push((file.clone(), why.clone()))
+                    outcome.left.push((file.clone(), why.clone()));
                 }
             }
         }
