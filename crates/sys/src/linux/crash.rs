@@ -87,6 +87,7 @@ impl Meeting {
             let act: fn(&Crashed<'_>) -> bool = unsafe { std::mem::transmute(act) };
             let thread = ThreadId::new(self.crashed.load(SeqCst));
             let context = self.context.load(SeqCst);
+            let _ours = TakenBack::faults();
             return act(&Crashed { info, context, thread, _stands_still: PhantomData });
         }
         true
@@ -471,6 +472,40 @@ impl Drop for AbortsByDefault {
         if let Some(ours) = &self.ours {
             // SAFETY: the pointers are valid or null.
             unsafe { libc::sigaction(libc::SIGABRT, ours, std::ptr::null_mut()) };
+        }
+    }
+}
+
+/// While this lives, faults come to our handler, whoever has installed one since: HotSpot does before it writes its own report. The
+/// worker's would end the process or stop it for ever otherwise.
+struct TakenBack([Option<(c_int, libc::sigaction)>; 7]);
+
+impl TakenBack {
+    fn faults() -> Self {
+        let faults = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGTRAP,
+            libc::SIGABRT,
+            libc::SIGSYS,
+        ];
+        Self(faults.map(|number| {
+            previous(number)?;
+            let theirs = exchanged(number, &ours())?;
+            if theirs.sa_sigaction != handler_address() {
+                return Some((number, theirs));
+            }
+            None
+        }))
+    }
+}
+
+impl Drop for TakenBack {
+    fn drop(&mut self) {
+        for (number, theirs) in self.0.iter().flatten() {
+            exchanged(*number, theirs);
         }
     }
 }
