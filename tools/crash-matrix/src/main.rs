@@ -96,7 +96,9 @@ impl Chore {
                         return Err(format!("{wanted}: expected one of {names:?}"));
                     }
                 }
-                _ if chore.directory.as_os_str().is_empty() => chore.directory = argument.into(),
+                path if chore.directory.as_os_str().is_empty() && !path.starts_with("--") => {
+                    chore.directory = path.into();
+                }
                 _ => return Err(usage.to_owned()),
             }
         }
