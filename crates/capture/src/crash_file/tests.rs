@@ -249,7 +249,8 @@ fn a_minidump_has_threads_images_memory_and_why() {
 #[cfg(feature = "minidump")]
 fn a_minidump_tells_codes_of_signals() {
     use crate::{Fault, minidump};
-    let mut snapshot = read(&whole().concat(), &Limits::default()).unwrap().snapshot;
+    let data = whole().concat();
+    let mut snapshot = read(&data, &Limits::default()).unwrap().snapshot;
     for (signal, code, told, has_address) in [
         (11, 1, Some("SEGV_MAPERR"), true),
         (11, 0x80, Some("SI_KERNEL"), false),
