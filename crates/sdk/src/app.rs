@@ -1,10 +1,11 @@
 //! What a stripped app still knows: where its functions start, its classes, its imports, its texts.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use backtrail_core::{Arch, Svma};
-use backtrail_object::{Format, Object, Pointers, SymbolTable};
+use backtrail_object::{Format, Object, Pointers, Section, SymbolTable};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fingerprint::{Reference, Target};
@@ -48,20 +49,24 @@ pub(crate) struct App<'d> {
     pointers: Option<Pointers<'d>>,
     classes: Map<u64, Digest>,
     imports: Map<u64, Digest>,
-    /// What an ELF image exports, and may call by way of a slot.
+    /// What the image exports, and may call by way of a slot: stripping leaves it.
     pub(crate) exports: Map<u64, Svma>,
+    /// The same by address: hashes of all names that are exported there.
+    exported: Map<u64, Vec<Digest>>,
     /// Pointers of an ELF image, by place.
     moved: Vec<(Svma, Svma)>,
     callers: OnceLock<Callers>,
-    /// By function: whether data has its address.
-    in_data: OnceLock<Vec<bool>>,
+    /// What pointers in data hold, ascending, with their places. Nothing where that cannot be read.
+    pointed: OnceLock<Option<Vec<(Svma, Svma)>>>,
 }
 
-/// Which functions mention each function.
+/// Which functions mention what.
 struct Callers {
     /// By function: where its callers begin in `all`; one more at the end.
     first: Vec<u32>,
     all: Vec<u32>,
+    /// Other addresses, ascending, with the functions that mention them.
+    elsewhere: Vec<(Svma, u32)>,
 }
 
 impl<'d> App<'d> {
@@ -89,6 +94,11 @@ impl<'d> App<'d> {
             })
             .collect();
         contents.sort_by_key(|(start, ..)| *start);
+        let exports = exports(object);
+        let mut exported: Map<u64, Vec<Digest>> = Map::default();
+        for (name, address) in &exports {
+            exported.entry(address.get()).or_default().push(Digest(*name));
+        }
         Ok(Self {
             arch,
             is_mach_o: object.format() == Format::MachO,
@@ -101,10 +111,11 @@ impl<'d> App<'d> {
             pointers,
             classes: classes.objects,
             imports,
-            exports: exports(object),
+            exports,
+            exported,
             moved: object.moved_pointers().unwrap_or_default(),
             callers: OnceLock::new(),
-            in_data: OnceLock::new(),
+            pointed: OnceLock::new(),
         })
     }
 
@@ -180,6 +191,9 @@ impl<'d> App<'d> {
 
     /// The address that a pointer in data holds.
     pub(crate) fn pointer(&self, at: Svma) -> Option<Svma> {
+        if let Some(name) = self.imports.get(&at.get()) {
+            return self.exports.get(&name.0).copied();
+        }
         match &self.pointers {
             Some(pointers) => pointers.read(at),
             None => {
@@ -187,6 +201,11 @@ impl<'d> App<'d> {
                 self.moved.get(found).map(|(_, target)| *target)
             }
         }
+    }
+
+    /// The names that the image exports an address by.
+    pub(crate) fn exported_names(&self, address: Svma) -> &[Digest] {
+        self.exported.get(&address.get()).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether this is an import: a stub, or a slot.
@@ -201,53 +220,92 @@ impl<'d> App<'d> {
         callers.all.get(at(function)..at(function + 1)).unwrap_or_default()
     }
 
-    /// Whether data has the address of this function.
-    pub(crate) fn is_in_data(&self, function: usize) -> bool {
-        self.in_data.get_or_init(|| self.read_data()).get(function).copied().unwrap_or(true)
+    /// The functions that mention an address in this range, which is none of code.
+    pub(crate) fn mentioned_by(&self, range: Range<Svma>) -> impl Iterator<Item = u32> {
+        let callers = self.callers.get_or_init(|| self.read_callers());
+        let from = callers.elsewhere.partition_point(|(address, _)| *address < range.start);
+        let behind = callers.elsewhere.get(from..).unwrap_or_default().iter();
+        behind.take_while(move |(address, _)| *address < range.end).map(|(_, function)| *function)
     }
 
-    fn read_data(&self) -> Vec<bool> {
-        let mut found = vec![false; self.functions.len()];
+    /// The places in data that point into this range, with what they hold. Nothing where that cannot be read.
+    pub(crate) fn pointed_from(&self, range: Range<Svma>) -> Option<&[(Svma, Svma)]> {
+        let pointed = self.pointed.get_or_init(|| self.read_pointed()).as_ref()?;
+        let from = pointed.partition_point(|(target, _)| *target < range.start);
+        let to = pointed.partition_point(|(target, _)| *target < range.end);
+        pointed.get(from..to)
+    }
+
+    fn read_pointed(&self) -> Option<Vec<(Svma, Svma)>> {
+        let mut found = Vec::new();
         let Some(pointers) = &self.pointers else {
-            if self.moved.is_empty() {
-                // Nothing is known, which is no proof that data has none.
-                return Vec::new();
-            }
-            for target in self.moved.iter().filter_map(|(_, target)| self.function_at(*target)) {
-                if let Some(found) = found.get_mut(target) {
-                    *found = true;
-                }
-            }
-            return found;
+            // Where no pointer is known there may still be some, as in programs that are not moved.
+            let is_told = |place: &Svma| !self.section_at(*place).is_some_and(|section| is_slots(&section.name));
+            let moved = self.moved.iter().filter(|(place, _)| is_told(place));
+            found.extend(moved.map(|(place, target)| (*target, *place)));
+            found.sort_unstable();
+            return (!self.moved.is_empty()).then_some(found);
         };
         let word = if self.object.is_64() { 8 } else { 4 };
         for section in self.object.sections() {
-            if section.is_code || !section.is_loaded || section.is_no_bits() {
+            let is_read = section.is_loaded && !section.is_no_bits();
+            if section.is_code || !is_read || is_slots(&section.name) {
                 continue;
             }
             let mut at = section.address.start();
             while at < section.address.end() {
-                let target = pointers.read(at).and_then(|target| self.function_at(target));
-                if let Some(found) = target.and_then(|target| found.get_mut(target)) {
-                    *found = true;
+                // Numbers are read as pointers, too: most lead nowhere.
+                if let Some(target) = pointers.read(at).filter(|target| self.section_at(*target).is_some()) {
+                    found.push((target, at));
                 }
                 let Some(next) = at.checked_add(word) else { break };
                 at = next;
             }
         }
-        found
+        // Bound by name, to what the image itself defines.
+        let bound = self.imports.iter().filter_map(|(slot, name)| {
+            let slot = Svma::new(*slot);
+            let is_data = self.section_at(slot).is_some_and(|section| {
+                !section.is_code && !is_slots(&section.name)
+            });
+            Some((*self.exports.get(&name.0).filter(|_| is_data)?, slot))
+        });
+        found.extend(bound);
+        found.sort_unstable();
+        found.dedup();
+        Some(found)
+    }
+
+    fn section_at(&self, address: Svma) -> Option<&Section<'d>> {
+        let after = self.contents.partition_point(|(start, ..)| *start <= address);
+        let (_, end, section, _) = self.contents.get(after.checked_sub(1)?)?;
+        if address < *end { self.object.sections().get(*section) } else { None }
+    }
+
+    /// What is meant by an address: of a stub, or a slot for addresses, what it leads to.
+    fn behind(&self, address: Svma) -> Option<Svma> {
+        if let Some(name) = self.imports.get(&address.get()) {
+            return self.exports.get(&name.0).copied();
+        }
+        match self.section_at(address) {
+            Some(section) if is_slots(&section.name) => self.pointer(address),
+            _ => Some(address),
+        }
     }
 
     fn read_callers(&self) -> Callers {
         let mut edges: Vec<(u32, u32)> = Vec::new();
+        let mut elsewhere: Vec<(Svma, u32)> = Vec::new();
         for (index, function) in self.functions.iter().enumerate() {
             let from = u32::try_from(index).unwrap_or(u32::MAX);
             let first = edges.len();
             self.isa.references((function.start, self.code(function)), &mut |address| {
-                if let Some(to) = self.function_at(address).and_then(|to| u32::try_from(to).ok())
-                    && to != from
-                {
-                    edges.push((to, from));
+                let Some(address) = self.behind(address) else { return };
+                match self.function_at(address).and_then(|to| u32::try_from(to).ok()) {
+                    Some(to) if to != from => edges.push((to, from)),
+                    Some(_) => {}
+                    None if self.section_at(address).is_some_and(|section| !section.is_code) => elsewhere.push((address, from)),
+                    None => {}
                 }
             });
             if let Some(new) = edges.get_mut(first..) {
@@ -256,6 +314,8 @@ impl<'d> App<'d> {
         }
         edges.sort_unstable();
         edges.dedup();
+        elsewhere.sort_unstable();
+        elsewhere.dedup();
         let mut first = Vec::with_capacity(self.functions.len() + 1);
         let mut at = 0;
         for function in 0..=self.functions.len() {
@@ -264,7 +324,7 @@ impl<'d> App<'d> {
             }
             first.push(u32::try_from(at).unwrap_or(u32::MAX));
         }
-        Callers { first, all: edges.into_iter().map(|(_, from)| from).collect() }
+        Callers { first, all: edges.into_iter().map(|(_, from)| from).collect(), elsewhere }
     }
 }
 
@@ -273,6 +333,11 @@ fn is_stubs(name: &str) -> bool {
     matches!(name, "__stubs" | "__auth_stubs" | "__objc_stubs" | "__stub_helper" | "__picsymbolstub4")
         || name.starts_with(".plt")
         || name == ".iplt"
+}
+
+/// Sections of addresses that code calls by way of, or loads.
+fn is_slots(name: &str) -> bool {
+    matches!(name, "__got" | "__auth_got" | "__la_symbol_ptr" | "__nl_symbol_ptr" | ".got" | ".got.plt")
 }
 
 /// The functions of an image, by address.
@@ -319,13 +384,12 @@ fn functions(
     found
 }
 
-/// What an ELF image exports, by hashes of names.
+/// What an image exports, by hashes of names.
 fn exports(object: &Object<'_>) -> Map<u64, Svma> {
-    if object.format() == Format::MachO {
-        return Map::default();
-    }
     let symbols = object.symbols().unwrap_or_default();
-    let exported = symbols.iter().filter(|symbol| symbol.table == SymbolTable::Dynsym);
+    let exported = symbols
+        .iter()
+        .filter(|symbol| matches!(symbol.table, SymbolTable::Dynsym | SymbolTable::Exports));
     exported.map(|symbol| (Digest::of(Domain::Name, symbol.name.as_bytes()).0, symbol.address)).collect()
 }
 

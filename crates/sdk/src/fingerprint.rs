@@ -98,6 +98,8 @@ pub(crate) enum Target {
     Import(Digest),
     /// Data of the library. Numbers tell two of them apart.
     Data(u32),
+    /// The same, where another definition may take its place: virtual tables of classes without a home.
+    WeakData(u32),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -11,8 +11,8 @@ use crate::hash::Digest;
 use crate::isa::Form;
 
 const MAGIC: &[u8; 6] = b"BTSDK\0";
-const VERSION: u8 = 2;
-/// Without the functions' spans and calls.
+const VERSION: u8 = 3;
+/// Without the functions' spans and calls. Version 2 knew no weak data, which is otherwise the same.
 const WITHOUT_CALLS: u8 = 1;
 /// Bytes of the hash at the end.
 const CHECK: usize = 8;
@@ -133,6 +133,10 @@ impl Writer {
             }
             Target::Data(data) => {
                 self.0.push(4);
+                self.number(data.into());
+            }
+            Target::WeakData(data) => {
+                self.0.push(5);
                 self.number(data.into());
             }
             Target::Literal(digest) | Target::Class(digest) | Target::Import(digest) => {
@@ -295,6 +299,7 @@ impl Reader<'_> {
             2 => Target::Class(self.digest()?),
             3 => Target::Import(self.digest()?),
             4 => Target::Data(self.small()?),
+            5 => Target::WeakData(self.small()?),
             _ => return Err(self.error("a target of a known kind")),
         })
     }
@@ -344,7 +349,7 @@ mod tests {
             slices: Vec::new(),
             has_calls,
         };
-        for (has_calls, version) in [(false, 1), (true, 2)] {
+        for (has_calls, version) in [(false, 1), (true, 3)] {
             let bytes = fingerprint(has_calls).to_bytes();
             assert_eq!(bytes.get(MAGIC.len()), Some(&version));
             assert_eq!(Fingerprint::from_bytes(&bytes), Ok(fingerprint(has_calls)));

@@ -8,6 +8,7 @@ mod classes;
 mod order;
 mod present;
 mod spread;
+mod weak;
 mod work;
 
 use crate::app::App;
@@ -64,11 +65,12 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     order::fill(&mut work);
     // What order placed may call what nothing else does.
     spread::calls(&mut work);
-    spread::weak(&mut work);
+    weak::fill(&mut work);
     order::fill(&mut work);
     present::fill(&mut work);
     classes::fill(&mut work);
     spread::renewed(&mut work);
+    spread::renamed(&mut work);
     spread::changed(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
     let equal = claims.iter().filter(|(_, how)| *how != How::Changed).count();

@@ -124,6 +124,47 @@ fn objc_unit(unit: u64, seed: u64) -> String {
     text
 }
 
+/// Functions as small as functions are: some are called, some are in tables, some are neither.
+fn tiny_sources(units: u64) -> Vec<(String, String)> {
+    let mut sources = Vec::new();
+    for unit in 0..units {
+        let mut c = String::new();
+        for number in 0..300 {
+            let _ = writeln!(c, "int tiny_{unit}_{number}(void) {{ return {number}; }}");
+        }
+        for field in 0..40 {
+            let _ = writeln!(c, "void empty_{unit}_{field}(void) {{}}");
+            let _ = writeln!(c, "long get_{unit}_{field}(long *p) {{ return p[{field}]; }}");
+            let _ = writeln!(c, "void set_{unit}_{field}(long *p, long v) {{ p[{field}] = v; }}");
+            let _ = writeln!(c, "static int hidden_{unit}_{field}(void) {{ return {field}; }}");
+            let _ = writeln!(c, "int call_{unit}_{field}(void) {{ return tiny_{unit}_{field}() + 1; }}");
+        }
+        let _ = writeln!(c, "int (*const tiny_table_{unit}[])(void) = {{");
+        for field in 0..40 {
+            let _ = writeln!(c, "hidden_{unit}_{field}, tiny_{unit}_{},", field * 3);
+        }
+        c.push_str("};\n");
+        sources.push((format!("tiny{unit}.c"), c));
+        let mut cpp = String::new();
+        for class in 0..30 {
+            let name = format!("Tiny_{unit}_{class}");
+            let _ = writeln!(
+                cpp,
+                "struct {name} {{ virtual bool no() {{ return false; }} virtual bool yes() {{ return true; }} virtual void nothing() {{}} \
+                 virtual int number() {{ return {class}; }} virtual {name} *self() {{ return this; }} virtual ~{name}() {{}} }};\n\
+                 {name} *make_{name}() {{ return new {name}; }}"
+            );
+        }
+        sources.push((format!("tiny{unit}.cpp"), cpp));
+    }
+    sources
+}
+
+/// The objects of further code of an app: very many small functions.
+pub(crate) fn tiny_objects(cache: &Path, target: &str) -> Result<Vec<PathBuf>> {
+    compile(cache, target, &[], &format!("{target}-tiny"), tiny_sources(4))
+}
+
 /// The objects of an app of `units` sources of each language, with an entry point.
 pub(crate) fn objects(
     cache: &Path,
@@ -134,8 +175,6 @@ pub(crate) fn objects(
 ) -> Result<Vec<PathBuf>> {
     let is_apple = target.contains("apple");
     let key = format!("{target}-{}-{units}-{seed}", flags.join("").replace(['/', '='], "_"));
-    let directory = cache.join("app").join(key);
-    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
     let mut sources: Vec<(String, String)> = Vec::new();
     let mut main = "int note(const char *s, int x) { return s[0] + x; }\n".to_owned();
     for unit in 0..units {
@@ -156,6 +195,19 @@ pub(crate) fn objects(
     }
     main.push_str("  return x; }\n");
     sources.push(("main.c".to_owned(), main));
+    compile(cache, target, flags, &key, sources)
+}
+
+/// Compiles what is not compiled already.
+fn compile(
+    cache: &Path,
+    target: &str,
+    flags: &[&str],
+    key: &str,
+    sources: Vec<(String, String)>,
+) -> Result<Vec<PathBuf>> {
+    let directory = cache.join("app").join(key);
+    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
     let mut objects = Vec::new();
     for (name, text) in sources {
         let (source, object) = (directory.join(&name), directory.join(format!("{name}.o")));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use backtrail_sdk::Fingerprint;
 
-use crate::app::{LLVM, Random, objects, run as run_program};
+use crate::app::{LLVM, Random, objects, run as run_program, tiny_objects};
 use crate::judge::{Owner, Score, judge};
 use crate::libraries::{DEVELOPMENT, FURTHER, HELD_OUT, Language, Library, VERSIONS};
 use crate::{Result, copies, elf, mine, speed, stamps};
@@ -32,6 +32,11 @@ enum Way {
     CopiesAlone,
     /// Compiled for size.
     Small,
+    /// The app has very many small functions of its own.
+    Tiny,
+    TinyLazy,
+    TinyPermuted,
+    TinyAlone,
 }
 
 const WAYS: &[(Way, &str)] = &[
@@ -48,6 +53,10 @@ const WAYS: &[(Way, &str)] = &[
     (Way::Copies, "copies"),
     (Way::CopiesAlone, "copies-alone"),
     (Way::Small, "app-Oz"),
+    (Way::Tiny, "app-tiny"),
+    (Way::TinyLazy, "app-tiny-lazy"),
+    (Way::TinyPermuted, "app-tiny-order-file"),
+    (Way::TinyAlone, "app-tiny-alone"),
 ];
 
 struct Options {
@@ -55,10 +64,12 @@ struct Options {
     wanted: Vec<String>,
     libraries: Vec<String>,
     arch: &'static str,
+    /// Whether the apps export what they define, as linkers have it by default.
+    has_exports: bool,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut options = Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64" };
+    let mut options = Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64", has_exports: true };
     let mut is_elf = false;
     let mut known = DEVELOPMENT;
     let mut rest = arguments.iter();
@@ -69,6 +80,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "--elf" => is_elf = true,
             "--held-out" => known = HELD_OUT,
             "--further" => known = FURTHER,
+            "--no-exports" => options.has_exports = false,
             "--x86_64" => options.arch = "x86_64",
             other => options.wanted.push(other.to_owned()),
         }
@@ -116,6 +128,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 impl Options {
     fn wants(&self, name: &str) -> bool {
         self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == name)
+    }
+
+    /// The name of a link, and the arguments for it that all links have.
+    fn linked(&self, arguments: &mut Vec<String>, name: String) -> String {
+        if self.has_exports {
+            return name;
+        }
+        arguments.push("-no_exported_symbols".to_owned());
+        name + "-no-exports"
     }
 
     fn takes(&self, name: &str) -> bool {
@@ -216,9 +237,14 @@ pub(crate) fn app_objects(cache: &Path, arch: &str) -> Result<Vec<String>> {
     Ok(objects(cache, &target(arch), &[], 40, 1)?.iter().map(|path| shown(path)).collect())
 }
 
-fn exact_link(cache: &Path, arch: &str, library: &Library) -> Result<Link> {
+fn exact_arguments(cache: &Path, arch: &str, library: &Library) -> Result<Vec<String>> {
     let mut arguments = app_objects(cache, arch)?;
     arguments.extend(["-force_load".to_owned(), shown(&library.file(cache)?)]);
+    Ok(arguments)
+}
+
+fn exact_link(cache: &Path, arch: &str, library: &Library) -> Result<Link> {
+    let arguments = exact_arguments(cache, arch, library)?;
     link(cache, arch, &format!("{}-exact", library.name), &arguments)
 }
 
@@ -252,8 +278,12 @@ fn case(
     let file = shown(&library.file(cache)?);
     let mut arguments = app_objects(cache, arch)?;
     let force = ["-force_load".to_owned(), file.clone()];
+    if matches!(way, Way::Tiny | Way::TinyLazy | Way::TinyPermuted | Way::TinyAlone) {
+        arguments.extend(tiny_objects(cache, &target(arch))?.iter().map(|path| shown(path)));
+    }
     match way {
-        Way::Exact => arguments.extend(force),
+        Way::TinyAlone => {}
+        Way::Exact | Way::Tiny => arguments.extend(force),
         Way::Opcodes => {
             arguments = force.into_iter().chain(arguments).collect();
             arguments.push("-no_fixup_chains".to_owned());
@@ -273,7 +303,7 @@ fn case(
             arguments.extend(force);
             arguments.push("--icf=all".to_owned());
         }
-        Way::Lazy | Way::LazyDeadStrip => {
+        Way::Lazy | Way::LazyDeadStrip | Way::TinyLazy => {
             arguments.push(file.clone());
             for symbol in needed(cache, arch, library, 25)? {
                 arguments.extend(["-u".to_owned(), symbol]);
@@ -282,7 +312,7 @@ fn case(
                 arguments.push("-dead_strip".to_owned());
             }
         }
-        Way::Permuted | Way::PermutedFolded => {
+        Way::Permuted | Way::PermutedFolded | Way::TinyPermuted => {
             arguments.extend(force);
             arguments.extend(["-order_file".to_owned(), shown(&order_file(cache, arch, library)?)]);
             if way == Way::PermutedFolded {
@@ -317,7 +347,8 @@ fn case(
             }
         }
     }
-    let link = link(cache, arch, &format!("{}-{name}", library.name), &arguments)?;
+    let name = options.linked(&mut arguments, format!("{}-{name}", library.name));
+    let link = link(cache, arch, &name, &arguments)?;
     let owners = [Owner { path: &file, name: library.name }];
     judge(&link.app, &link.map, fingerprints, &owners, options.show)
 }
@@ -332,7 +363,9 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
             }
             let name = known.name.split('-').next().unwrap_or_default();
             let fingerprint = known.fingerprint(cache, name)?;
-            let link = exact_link(cache, options.arch, there)?;
+            let mut arguments = exact_arguments(cache, options.arch, there)?;
+            let link_name = options.linked(&mut arguments, format!("{}-exact", there.name));
+            let link = link(cache, options.arch, &link_name, &arguments)?;
             let file = shown(&there.file(cache)?);
             let owners = [Owner { path: &file, name }];
             let score = judge(&link.app, &link.map, &[fingerprint], &owners, options.show)?;
@@ -355,7 +388,8 @@ fn several(cache: &Path, options: &Options) -> Result<()> {
         files.push(file);
         fingerprints.push(library.fingerprint(cache, library.name)?);
     }
-    let link = link(cache, options.arch, "several", &arguments)?;
+    let name = options.linked(&mut arguments, "several".to_owned());
+    let link = link(cache, options.arch, &name, &arguments)?;
     let owners: Vec<Owner<'_>> = libraries
         .iter()
         .zip(&files)

@@ -147,11 +147,13 @@ pub(super) fn references((start, code): (Svma, &[u8]), found: &mut dyn FnMut(Svm
             found(branch_target(place, word));
         } else if is_adr(word) {
             found(adr_target(place, word));
+        } else if is_literal_load(word) {
+            found(literal_target(place, word));
         } else if is_adrp(word) {
             if let Some(slot) = pages.get_mut(register(0)) {
                 *slot = Some(page(place, word));
             }
-        } else if is_add_immediate(word)
+        } else if (is_add_immediate(word) || is_load_store(word))
             && let Some(Some(page)) = pages.get(register(5))
             && let Some(offset) = page_offset(word)
         {

@@ -83,7 +83,7 @@ pub(super) fn references(bitness: u32, (start, code): (Svma, &[u8]), found: &mut
     each(bitness, start, code, &mut |_, instruction, _| {
         if matches!(instruction.op0_kind(), OpKind::NearBranch64 | OpKind::NearBranch32) {
             found(Svma::new(instruction.near_branch_target()));
-        } else if instruction.mnemonic() == Mnemonic::Lea && instruction.is_ip_rel_memory_operand() {
+        } else if instruction.is_ip_rel_memory_operand() {
             found(Svma::new(instruction.ip_rel_memory_address()));
         }
     });

@@ -1,7 +1,7 @@
 //! One object file of a library.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use backtrail_core::{Family, Svma};
 use backtrail_object::{
@@ -63,6 +63,8 @@ pub(super) struct Member {
     pub(super) methods: Vec<(Digest, Digest, u32)>,
     pub(super) classes: Vec<Digest>,
     pub(super) pointers: Vec<(Place, u32, Raw)>,
+    /// Data that another definition may take the place of.
+    pub(super) weak_data: BTreeSet<Place>,
 }
 
 impl Member {
@@ -168,6 +170,7 @@ impl Reader<'_, '_> {
             methods,
             classes,
             pointers: self.data_pointers(&starts),
+            weak_data: self.weak_data(),
         })
     }
 
@@ -385,7 +388,7 @@ impl Reader<'_, '_> {
                     continue;
                 }
                 let Some(place) = base.checked_add(relocation.offset) else { continue };
-                let Some((start, symbol)) = self.symbol_before((section, place)) else { continue };
+                let Some((start, _)) = self.symbol_before((section, place)) else { continue };
                 let Some((target, _)) = self.target(relocation, starts) else { continue };
                 if relocation.addend != 0
                     && matches!(&relocation.target, RelocationTarget::Defined { name: Some(_), .. })
@@ -393,7 +396,7 @@ impl Reader<'_, '_> {
                     continue;
                 }
                 let offset = place.offset_from(start.1).and_then(|offset| u32::try_from(offset).ok());
-                if let (Some(offset), true) = (offset, symbol.binding != Binding::Weak)
+                if let Some(offset) = offset
                     && matches!(target, Raw::Function(_) | Raw::Undefined(_) | Raw::Data(_))
                 {
                     found.push((*start, offset, target));
@@ -401,6 +404,13 @@ impl Reader<'_, '_> {
             }
         }
         found
+    }
+
+    fn weak_data(&self) -> BTreeSet<Place> {
+        let weak = self.symbols.iter().filter(|(place, symbol)| {
+            symbol.binding == Binding::Weak && !self.is_code(place.0)
+        });
+        weak.map(|(place, _)| *place).collect()
     }
 
     fn symbol_before(&self, place: Place) -> Option<&(Place, Symbol<'_>)> {

@@ -1,6 +1,6 @@
 //! Joins the members of a library: names that one uses and another defines.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use backtrail_core::Arch;
 
@@ -11,6 +11,7 @@ use crate::hash::{Digest, Domain};
 /// One slice from all of its members.
 pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
     let mut joiner = Joiner::new(members);
+    let mut is_mentioned: BTreeSet<u32> = BTreeSet::new();
     let mut shapes: BTreeMap<Shape, u32> = BTreeMap::new();
     let mut functions = Vec::new();
     let mut methods = Vec::new();
@@ -27,6 +28,8 @@ pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
                 bias: raw.bias,
                 target: joiner.target(number, &raw.target),
             });
+            let references: Vec<Reference> = references.collect();
+            is_mentioned.extend(references.iter().map(|reference| reference.target));
             functions.push(Function {
                 member: u32::try_from(number).unwrap_or(u32::MAX),
                 name: Digest::of(Domain::Name, function.name.as_bytes()),
@@ -35,7 +38,7 @@ pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
                 body: function.body,
                 shape,
                 reach: function.reach,
-                references: references.collect(),
+                references,
                 span: function.span,
                 returns: function.returns.clone(),
             });
@@ -48,7 +51,9 @@ pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
         for (place, offset, raw) in &member.pointers {
             let data = joiner.target(number, &Raw::Data(*place));
             let target = joiner.target(number, raw);
-            let leads_on = |target: &Target| matches!(target, Target::Function(_) | Target::Data(_));
+            let leads_on = |target: &Target| {
+                matches!(target, Target::Function(_) | Target::Data(_) | Target::WeakData(_))
+            };
             if joiner.targets.get(crate::fingerprint::index(target)).is_some_and(leads_on) {
                 pointers.push(DataPointer { data, offset: *offset, target });
             }
@@ -56,6 +61,9 @@ pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
     }
     pointers.sort_unstable();
     pointers.dedup();
+    // Data that nothing leads to is not found: of several definitions of one name all but the first.
+    is_mentioned.extend(pointers.iter().map(|pointer| pointer.target));
+    pointers.retain(|pointer| is_mentioned.contains(&pointer.data));
     methods.sort_unstable();
     methods.dedup();
     let mut classes: Vec<Digest> = members.iter().flat_map(|member| member.classes.iter().copied()).collect();
@@ -77,7 +85,8 @@ pub(super) fn join(arch: Arch, is_mach_o: bool, members: &[Member]) -> Slice {
 }
 
 /// Gives numbers to what references name.
-struct Joiner {
+struct Joiner<'a> {
+    members: &'a [Member],
     /// The number of each member's first function.
     first: Vec<u32>,
     /// What names mean: a member's number, and what it is there.
@@ -87,8 +96,8 @@ struct Joiner {
     targets: Vec<Target>,
 }
 
-impl Joiner {
-    fn new(members: &[Member]) -> Self {
+impl<'a> Joiner<'a> {
+    fn new(members: &'a [Member]) -> Self {
         let mut first = Vec::with_capacity(members.len());
         let mut next = 0u32;
         let mut exports = HashMap::new();
@@ -100,7 +109,7 @@ impl Joiner {
                 exports.entry(name.clone()).or_insert_with(|| (number, raw.clone()));
             }
         }
-        Self { first, exports, known: BTreeMap::new(), data: BTreeMap::new(), targets: Vec::new() }
+        Self { members, first, exports, known: BTreeMap::new(), data: BTreeMap::new(), targets: Vec::new() }
     }
 
     /// The number of what a member refers to.
@@ -114,7 +123,9 @@ impl Joiner {
             Raw::Data(place) => {
                 let next = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
                 let data = *self.data.entry((member, *place)).or_insert(next);
-                self.number(Target::Data(data))
+                let is_weak =
+                    self.members.get(member).is_some_and(|member| member.weak_data.contains(place));
+                self.number(if is_weak { Target::WeakData(data) } else { Target::Data(data) })
             }
             Raw::Undefined(name) => match self.exports.get(name).cloned() {
                 Some((member, raw)) => self.target(member, &raw),

@@ -10,6 +10,9 @@ use crate::hash::{Map, Set};
 /// So many functions that nothing in the library needs, and that cannot be overlooked, must be there, every one: who strips dead code
 /// keeps of these what the app happens to call.
 const LEAST_UNUSED: usize = 20;
+/// So many object files that no other one of the library needs, and that cannot be overlooked, must be there, every one: then the
+/// linker took all of them, also those of which nothing stands out.
+const LEAST_UNNEEDED: usize = 8;
 /// Bodies that the library has twice, and that lie in the app twice: where equal code is folded there are none.
 const LEAST_TWINS: usize = 3;
 /// New places tell more: each round takes a look at all functions.
@@ -20,18 +23,18 @@ type Key = (u64, u64);
 
 pub(super) fn fill(work: &mut Work<'_, '_>) {
     let bodies = bodies(work);
+    let copies = super::weak::copies(work);
     for _ in 0..ROUNDS {
-        let members = members(work);
         let places = places(work, &bodies);
-        if !is_whole(work, &members, &bodies, &places) || !claim(work, &members, &bodies, &places) {
+        let mut members = members(work);
+        if is_complete(work, &members, &bodies) {
+            members.extend(0..u32::try_from(work.slice.members.len()).unwrap_or(u32::MAX));
+        }
+        if !is_whole(work, &members, &bodies, &places) || !claim(work, &members, &copies, &bodies, &places) {
             return;
         }
         super::spread::calls(work);
     }
-}
-
-fn key(work: &Work<'_, '_>, function: u32) -> Option<Key> {
-    work.function(function).map(|function| (function.body.0, function.outline.0))
 }
 
 fn bodies(work: &Work<'_, '_>) -> Map<Key, Vec<u32>> {
@@ -51,15 +54,41 @@ fn members(work: &Work<'_, '_>) -> Set<u32> {
     strong.filter_map(|(function, ..)| Some(work.function(function)?.member)).collect()
 }
 
+/// Whether all object files that cannot be overlooked are there, and many of them are none that others need.
+fn is_complete(work: &Work<'_, '_>, members: &Set<u32>, bodies: &Map<Key, Vec<u32>>) -> bool {
+    let mut is_needed: Set<u32> = Set::default();
+    let mut telling: Set<u32> = Set::default();
+    for (number, function) in (0u32..).zip(&work.slice.functions) {
+        let key = (function.body.0, function.outline.0);
+        if function.reach != Reach::Weak
+            && work.weight(number) >= ANCHOR
+            && bodies.get(&key).is_some_and(|functions| functions.len() == 1)
+        {
+            telling.insert(function.member);
+        }
+        for reference in &function.references {
+            if let Some(Target::Function(callee)) = work.slice.targets.get(index(reference.target))
+                && let Some(callee) = work.function(*callee)
+                && callee.member != function.member
+            {
+                is_needed.insert(callee.member);
+            }
+        }
+    }
+    telling.iter().all(|member| members.contains(member))
+        && telling.iter().filter(|member| !is_needed.contains(*member)).count() >= LEAST_UNNEEDED
+}
+
 /// The places that have a body of the library, and where nothing speaks against it, claimed or not.
 fn places(work: &mut Work<'_, '_>, bodies: &Map<Key, Vec<u32>>) -> Map<Key, Vec<u32>> {
+    let mut by_outline: Map<u64, Vec<Key>> = Map::default();
+    for key in bodies.keys() {
+        by_outline.entry(key.1).or_default().push(*key);
+    }
     let mut places: Map<Key, Vec<u32>> = Map::default();
     for place in 0..u32::try_from(work.app.functions.len()).unwrap_or(u32::MAX) {
-        let mut keys: Vec<Key> =
-            work.alike(place).iter().filter_map(|function| key(work, *function)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        for key in keys {
+        let outline = work.app_function(place).map_or(0, |function| function.outline.digest.0);
+        for key in by_outline.get(&outline).into_iter().flatten().copied() {
             let functions = bodies.get(&key).map(Vec::as_slice).unwrap_or_default();
             let matches = functions.first().is_some_and(|function| work.matches(*function, place));
             if matches && functions.iter().any(|function| work.agreement(*function, place).is_some()) {
@@ -118,6 +147,7 @@ fn is_whole(
 fn claim(
     work: &mut Work<'_, '_>,
     members: &Set<u32>,
+    copies: &Map<u64, Vec<u32>>,
     bodies: &Map<Key, Vec<u32>>,
     places: &Map<Key, Vec<u32>>,
 ) -> bool {
@@ -130,12 +160,17 @@ fn claim(
         let is_there =
             |function: &u32| work.function(*function).is_some_and(|known| members.contains(&known.member));
         let fitting = places.get(&key).map(Vec::as_slice).unwrap_or_default();
-        let open: Vec<u32> = fitting.iter().copied().filter(|place| work.at(*place).is_none()).collect();
-        let missing: Vec<u32> =
-            functions.iter().copied().filter(|function| work.place_of(*function).is_none()).collect();
-        // A weak one may be another's, and one of an object file that nothing else is known of may be missing.
-        let is_certain = functions.iter().all(|function| is_there(function) && !work.is_weak(*function))
-            && open.iter().all(|place| !work.is_foreign(*place) && !has_method(work, *place));
+        // A method of somebody else's is not the library's, unless both were folded.
+        let is_open = |place: &u32| {
+            work.at(*place).is_none()
+                && (is_folded || !work.is_foreign(*place) && !has_method(work, *place))
+        };
+        let open: Vec<u32> = fitting.iter().copied().filter(is_open).collect();
+        let Some((missing, has_weak)) = missing(work, copies, functions) else { continue };
+        // One of an object file that nothing else is known of may be missing, a weak one may be the app's, which then mentions it.
+        let is_certain = functions.iter().all(is_there)
+            && open.iter().all(|place| !work.is_foreign(*place) && !has_method(work, *place))
+            && (!has_weak || !is_folded && open.iter().all(|place| is_unmentioned(work, *place)));
         let is_all = if is_folded {
             functions.len() == 1 && open.len() == 1 && missing.len() == 1
         } else {
@@ -155,6 +190,38 @@ fn claim(
         }
     }
     is_changed
+}
+
+/// Those of some functions that were not placed, one of each name, and whether there are weak ones among them. Nothing where a weak
+/// one may have another body.
+fn missing(work: &Work<'_, '_>, copies: &Map<u64, Vec<u32>>, functions: &[u32]) -> Option<(Vec<u32>, bool)> {
+    let mut names: Set<u64> = Set::default();
+    let mut missing = Vec::new();
+    let mut has_weak = false;
+    for number in functions.iter().copied().filter(|function| work.place_of(*function).is_none()) {
+        let Some(function) = work.function(number) else { continue };
+        if function.reach == Reach::Weak {
+            let copies = copies.get(&function.name.0).map(Vec::as_slice).unwrap_or_default();
+            if copies.iter().any(|copy| work.place_of(*copy).is_some()) || !names.insert(function.name.0) {
+                continue;
+            }
+            let is_alike = |copy: &u32| work.function(*copy).is_some_and(|copy| copy.body == function.body);
+            if !copies.iter().all(is_alike) {
+                return None;
+            }
+            has_weak = true;
+        }
+        missing.push(number);
+    }
+    Some((missing, has_weak))
+}
+
+/// Whether nobody but the library calls a function, and no data has its address.
+fn is_unmentioned(work: &Work<'_, '_>, place: u32) -> bool {
+    let start = work.app_function(place).map(|function| function.start);
+    let Some((start, end)) = start.and_then(|start| Some((start, start.checked_add(1)?))) else { return false };
+    work.app.callers(index(place)).iter().all(|caller| work.at(*caller).is_some())
+        && work.app.pointed_from(start..end).is_some_and(<[_]>::is_empty)
 }
 
 /// Whether functions with equal code may share a place.

@@ -108,7 +108,7 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     true
 }
 
-/// Functions that an ELF image exports, by name and body.
+/// Functions that the image exports, by name and body.
 pub(super) fn exports(work: &mut Work<'_, '_>) {
     let slice = work.slice;
     for (function, known) in (0u32..).zip(&slice.functions) {
@@ -205,59 +205,6 @@ pub(super) fn groups(work: &mut Work<'_, '_>) {
     }
 }
 
-/// Weak functions that nobody but the library mentions. Had the app a definition of its own, its code would call it.
-pub(super) fn weak(work: &mut Work<'_, '_>) {
-    let mut open: Vec<(u32, u32)> = work
-        .placed()
-        .filter(|(_, _, how)| *how != How::Changed)
-        .map(|(function, place, _)| (function, place))
-        .collect();
-    // Called in a circle, or by what is placed later: looked at again when more is known.
-    let mut waiting: Vec<(u32, u32)> = Vec::new();
-    loop {
-        let mut is_changed = false;
-        while let Some((function, place)) = open.pop() {
-            for (target, address) in references(work, function, place) {
-                let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
-                    continue;
-                };
-                let Some(there) = work.app.function_at(address).map(number) else { continue };
-                if work.is_weak(callee)
-                    && work.at(there).is_none()
-                    && !work.is_foreign(there)
-                    && !has_method(work, there)
-                    && work.matches(callee, there)
-                    && work.agreement(callee, there).is_some()
-                {
-                    waiting.push((callee, there));
-                }
-            }
-        }
-        waiting.sort_unstable();
-        waiting.dedup();
-        let mut still = Vec::new();
-        for (function, place) in std::mem::take(&mut waiting) {
-            if work.at(place).is_some() {
-                continue;
-            }
-            let callers = work.app.callers(index(place));
-            let is_ours =
-                callers.iter().all(|caller| work.at(*caller).is_some()) && !work.app.is_in_data(index(place));
-            if is_ours {
-                work.claim(function, place, How::Call);
-                open.push((function, place));
-                is_changed = true;
-            } else {
-                still.push((function, place));
-            }
-        }
-        waiting = still;
-        if !is_changed {
-            break;
-        }
-    }
-}
-
 /// Whether the place is a method: then its name would have told.
 pub(super) fn has_method(work: &Work<'_, '_>, place: u32) -> bool {
     work.app_function(place).is_none_or(|function| work.app.methods.contains_key(&function.start.get()))
@@ -271,11 +218,16 @@ fn is_used_by_others(work: &Work<'_, '_>, function: u32, place: u32) -> bool {
 
 /// What known functions call and point to.
 pub(super) fn calls(work: &mut Work<'_, '_>) {
-    let mut open: Vec<(u32, u32)> = work
+    let open = work
         .placed()
         .filter(|(_, _, how)| *how != How::Changed)
         .map(|(function, place, _)| (function, place))
         .collect();
+    follow_all(work, open);
+}
+
+/// What these functions, at their places, call and point to, and what that does.
+pub(super) fn follow_all(work: &mut Work<'_, '_>, mut open: Vec<(u32, u32)>) {
     let mut seen_data: Set<u32> = Set::default();
     while let Some((function, place)) = open.pop() {
         for (target, address) in references(work, function, place) {
@@ -285,7 +237,7 @@ pub(super) fn calls(work: &mut Work<'_, '_>) {
 }
 
 /// What a function at its place refers to: the library's targets and where they lie.
-fn references(work: &Work<'_, '_>, function: u32, place: u32) -> Vec<(u32, Svma)> {
+pub(super) fn references(work: &Work<'_, '_>, function: u32, place: u32) -> Vec<(u32, Svma)> {
     let (Some(wanted), Some(there)) = (work.function(function), work.app_function(place)) else {
         return Vec::new();
     };
@@ -319,7 +271,7 @@ fn follow(
                 open.push((function, place));
             }
         }
-        Some(Target::Data(_)) => data(work, target, address, open, seen),
+        Some(Target::Data(_) | Target::WeakData(_)) => data(work, target, address, open, seen),
         _ => {}
     }
 }
@@ -410,6 +362,25 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
     for (callee, place) in votes {
         if !work.is_foreign(place) && !has_method(work, place) && work.at(place).is_none() {
             work.claim(callee, place, How::Changed);
+        }
+    }
+}
+
+/// Functions that the app exports by the library's names, with other bodies: of another version. An object file of which something was
+/// found defines its names itself; a linker takes no second definition.
+pub(super) fn renamed(work: &mut Work<'_, '_>) {
+    let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
+    let members: Set<u32> =
+        placed.filter_map(|(function, ..)| Some(work.function(function)?.member)).collect();
+    let slice = work.slice;
+    for (function, known) in (0u32..).zip(&slice.functions) {
+        if known.reach != Reach::Global || !members.contains(&known.member) {
+            continue;
+        }
+        let address = work.app.exports.get(&known.name.0).copied();
+        let place = address.and_then(|address| work.app.function_at(address)).map(number);
+        if let Some(place) = place.filter(|place| !work.is_foreign(*place) && work.at(*place).is_none()) {
+            work.claim(function, place, How::Changed);
         }
     }
 }

@@ -174,9 +174,13 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// How much speaks for a function at a place where its body is: its own weight and what its references name there.
-    /// `None` where one of them names something else.
+    /// `None` where one of them names something else, or the app exports the place by another name.
     pub(super) fn agreement(&self, function: u32, place: u32) -> Option<u32> {
         let (wanted, there) = (self.function(function)?, self.app_function(place)?);
+        let exported = self.app.exported_names(there.start);
+        if !exported.is_empty() && !exported.contains(&wanted.name) {
+            return None;
+        }
         let mut agreement = self.weight(function);
         for reference in &wanted.references {
             let Some(found) = self.app.resolve(there, reference) else { continue };
@@ -213,11 +217,11 @@ impl<'a, 'd> Work<'a, 'd> {
                 let known = self.place_of(function).and_then(|place| self.app_function(place))?;
                 Some(known.start == address)
             }
-            (Target::Data(_), Found::Place(address)) => {
+            (Target::Data(_) | Target::WeakData(_), Found::Place(address)) => {
                 let known = (*self.data_at.get(&number)?)?;
                 (known == address.get()).then_some(true)
             }
-            (Target::Data(_), Found::Import(_)) => None,
+            (Target::Data(_) | Target::WeakData(_), Found::Import(_)) => None,
         }
     }
 }
