@@ -407,9 +407,10 @@ impl Reader<'_, '_> {
     }
 
     fn weak_data(&self) -> BTreeSet<Place> {
-        let weak = self.symbols.iter().filter(|(place, symbol)| {
-            symbol.binding == Binding::Weak && !self.is_code(place.0)
-        });
+        let weak = self
+            .symbols
+            .iter()
+            .filter(|(place, symbol)| symbol.binding == Binding::Weak && !self.is_code(place.0));
         weak.map(|(place, _)| *place).collect()
     }
 

@@ -123,8 +123,7 @@ impl<'a> Joiner<'a> {
             Raw::Data(place) => {
                 let next = u32::try_from(self.data.len()).unwrap_or(u32::MAX);
                 let data = *self.data.entry((member, *place)).or_insert(next);
-                let is_weak =
-                    self.members.get(member).is_some_and(|member| member.weak_data.contains(place));
+                let is_weak = self.members.get(member).is_some_and(|member| member.weak_data.contains(place));
                 self.number(if is_weak { Target::WeakData(data) } else { Target::Data(data) })
             }
             Raw::Undefined(name) => match self.exports.get(name).cloned() {

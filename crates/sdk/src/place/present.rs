@@ -162,8 +162,7 @@ fn claim(
         let fitting = places.get(&key).map(Vec::as_slice).unwrap_or_default();
         // A method of somebody else's is not the library's, unless both were folded.
         let is_open = |place: &u32| {
-            work.at(*place).is_none()
-                && (is_folded || !work.is_foreign(*place) && !has_method(work, *place))
+            work.at(*place).is_none() && (is_folded || !work.is_foreign(*place) && !has_method(work, *place))
         };
         let open: Vec<u32> = fitting.iter().copied().filter(is_open).collect();
         let Some((missing, has_weak)) = missing(work, copies, functions) else { continue };
@@ -219,7 +218,9 @@ fn missing(work: &Work<'_, '_>, copies: &Map<u64, Vec<u32>>, functions: &[u32]) 
 /// Whether nobody but the library calls a function, and no data has its address.
 fn is_unmentioned(work: &Work<'_, '_>, place: u32) -> bool {
     let start = work.app_function(place).map(|function| function.start);
-    let Some((start, end)) = start.and_then(|start| Some((start, start.checked_add(1)?))) else { return false };
+    let Some((start, end)) = start.and_then(|start| Some((start, start.checked_add(1)?))) else {
+        return false;
+    };
     work.app.callers(index(place)).iter().all(|caller| work.at(*caller).is_some())
         && work.app.pointed_from(start..end).is_some_and(<[_]>::is_empty)
 }

@@ -66,6 +66,17 @@ impl Found {
             .collect();
         known.sort_unstable();
         let mut named: Vec<(u32, Svma)> = Vec::new();
+        // What the app exports by the library's name needs nothing that leads to it.
+        let mut exported: Vec<(u32, Svma)> = Vec::new();
+        for (name, functions) in copies {
+            if let (Some(address), Some(function)) = (work.app.exports.get(name), functions.first()) {
+                exported.push((*function, *address));
+            }
+        }
+        exported.sort_unstable();
+        for (function, address) in exported {
+            self.function(work, copies, function, address, &mut open);
+        }
         for (target, address) in known {
             self.data(work, target, address, &mut named);
         }
@@ -193,9 +204,7 @@ impl Found {
             return false;
         }
         let Some(from) = work.app.pointed_from(address..end) else { return false };
-        from.iter().all(|(_, slot)| {
-            (*slot >= address && *slot < end) || self.is_our_slot(work, *slot)
-        })
+        from.iter().all(|(_, slot)| (*slot >= address && *slot < end) || self.is_our_slot(work, *slot))
     }
 }
 
