@@ -240,7 +240,8 @@ impl<'d> App<'d> {
         let mut found = Vec::new();
         let Some(pointers) = &self.pointers else {
             // Where no pointer is known there may still be some, as in programs that are not moved.
-            let is_told = |place: &Svma| !self.section_at(*place).is_some_and(|section| is_slots(&section.name));
+            let is_told =
+                |place: &Svma| !self.section_at(*place).is_some_and(|section| is_slots(&section.name));
             let moved = self.moved.iter().filter(|(place, _)| is_told(place));
             found.extend(moved.map(|(place, target)| (*target, *place)));
             found.sort_unstable();
@@ -265,9 +266,8 @@ impl<'d> App<'d> {
         // Bound by name, to what the image itself defines.
         let bound = self.imports.iter().filter_map(|(slot, name)| {
             let slot = Svma::new(*slot);
-            let is_data = self.section_at(slot).is_some_and(|section| {
-                !section.is_code && !is_slots(&section.name)
-            });
+            let is_data =
+                self.section_at(slot).is_some_and(|section| !section.is_code && !is_slots(&section.name));
             Some((*self.exports.get(&name.0).filter(|_| is_data)?, slot))
         });
         found.extend(bound);
@@ -304,7 +304,9 @@ impl<'d> App<'d> {
                 match self.function_at(address).and_then(|to| u32::try_from(to).ok()) {
                     Some(to) if to != from => edges.push((to, from)),
                     Some(_) => {}
-                    None if self.section_at(address).is_some_and(|section| !section.is_code) => elsewhere.push((address, from)),
+                    None if self.section_at(address).is_some_and(|section| !section.is_code) => {
+                        elsewhere.push((address, from));
+                    }
                     None => {}
                 }
             });
@@ -387,9 +389,8 @@ fn functions(
 /// What an image exports, by hashes of names.
 fn exports(object: &Object<'_>) -> Map<u64, Svma> {
     let symbols = object.symbols().unwrap_or_default();
-    let exported = symbols
-        .iter()
-        .filter(|symbol| matches!(symbol.table, SymbolTable::Dynsym | SymbolTable::Exports));
+    let exported =
+        symbols.iter().filter(|symbol| matches!(symbol.table, SymbolTable::Dynsym | SymbolTable::Exports));
     exported.map(|symbol| (Digest::of(Domain::Name, symbol.name.as_bytes()).0, symbol.address)).collect()
 }
 

@@ -262,7 +262,9 @@ fn one(
     let mut answer =
         known(app, project.id, sha1)?.unwrap_or_else(|| state("error", Vec::new(), Some("it is not kept")));
     // For `backtrail upload`; sentry-cli passes over what it does not know.
-    answer["kept"] = kept;
+    if let Some(answer) = answer.as_object_mut() {
+        answer.insert("kept".to_owned(), kept);
+    }
     Ok(answer)
 }
 

@@ -76,11 +76,10 @@ async fn raw(
         keep_all(app, &project, files)
     });
     let kept = added.await?;
-    let mut answer = json!({ "ids": kept.ids });
-    if !kept.problems.is_empty() {
-        answer["problems"] = json!(kept.problems);
-    }
-    Ok(http::json(&answer))
+    Ok(http::json(&match kept.problems.is_empty() {
+        true => json!({ "ids": kept.ids }),
+        false => json!({ "ids": kept.ids, "problems": kept.problems }),
+    }))
 }
 
 /// What became of reports that came together.
@@ -170,11 +169,11 @@ fn keep_all(app: &State, project: &Project, files: Vec<File>) -> Result<Kept, Re
     Ok(Kept { ids, problems: refused.into_iter().map(problem).collect() })
 }
 
+/// A file of an archive: its name, and its bytes or why they cannot be read.
+type Member = (Option<String>, Result<Vec<u8>, Refused>);
+
 /// The files in a zip archive, each with its bytes or why they cannot be read; of anything else the file itself.
-fn members(
-    (name, bytes): File,
-    most: usize,
-) -> Result<Vec<(Option<String>, Result<Vec<u8>, Refused>)>, Refused> {
+fn members((name, bytes): File, most: usize) -> Result<Vec<Member>, Refused> {
     if !Archive::is_archive(&bytes) {
         return Ok(vec![(name, Ok(bytes))]);
     }

@@ -28,6 +28,7 @@ mod issues;
 mod objects;
 mod owners;
 mod pages;
+mod passwords;
 mod people;
 mod projects;
 mod queue;

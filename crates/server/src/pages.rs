@@ -165,7 +165,7 @@ async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response 
         false => Some(app.passwords.turn().await),
     };
     if let Some(Err(refused)) = turn {
-        return problem(&refused);
+        return problem(&refused.into());
     }
     let done = blocking(&app, move |app| {
         let Some(grant) = identify(app, &login)? else {

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::database::{Connection, Database, Result};
 use crate::objects::Objects;
-use crate::people::Passwords;
+use crate::passwords::Passwords;
 use crate::scrubbing::Scrubbers;
 use crate::symbol_files::SymbolFiles;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};

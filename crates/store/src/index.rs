@@ -12,7 +12,7 @@ use backtrail_object::Kind;
 use crate::data::{Backing, FileData};
 use crate::entry::{Entry, Location, rank};
 use crate::error::{Error, ErrorKind, Fault};
-use crate::locate::identity_of;
+use crate::identity::identity_of;
 use crate::open_file::OpenFile;
 use crate::progress::{Counts, Progress};
 use crate::remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles};

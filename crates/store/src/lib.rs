@@ -32,6 +32,7 @@ mod error;
 mod go_frames;
 #[cfg(feature = "debuginfod")]
 mod http;
+mod identity;
 mod image_files;
 mod index;
 mod limits;

@@ -4,15 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use backtrail_core::ImageId;
-use backtrail_object::Identity;
 use flate2::Crc;
 
 use crate::data::FileData;
-use crate::error::Fault;
+use crate::identity::check_id;
 use crate::index::{Index, Places};
 use crate::remote::{RemoteFile, RemoteKind};
-use crate::source::{Source, Window};
-use crate::{Limits, entry::Location, scan};
+use crate::{entry::Location, scan};
 
 /// Looks for the files that a binary or its debug information names.
 #[derive(Debug)]
@@ -236,26 +234,6 @@ impl Located {
 /// Of any other file, nothing is told but that it is none.
 fn is_object(data: &FileData) -> Result<(), String> {
     if scan::starts_as_object(data) { Ok(()) } else { Err("expected an object file".to_owned()) }
-}
-
-pub(crate) fn check_id(data: &FileData, id: &ImageId) -> Result<(), String> {
-    identity_of(data, id).map(drop)
-}
-
-/// What of a file has that identity: of a fat one a slice.
-pub(crate) fn identity_of(data: &FileData, id: &ImageId) -> Result<Identity, String> {
-    let source = Source::Bytes(data.clone());
-    let window = Window::new(&source, 0, source.len());
-    let identities = backtrail_object::identify(&window, &Limits::default().object)
-        .map_err(|error| Fault::object(&error).what)?;
-    let other = identities.iter().find_map(|identity| identity.id);
-    match identities.into_iter().find(|identity| identity.id == Some(*id)) {
-        Some(found) => Ok(found),
-        None => Err(match other {
-            Some(other) => format!("has {} {other}, not {id}", other.kind()),
-            None => format!("has no identity, expected {} {id}", id.kind()),
-        }),
-    }
 }
 
 fn check_crc(data: &FileData, crc: u32) -> Result<(), String> {

@@ -65,7 +65,7 @@ struct Added {
 async fn add(Shared(app): Shared<App>, uri: Uri, headers: HeaderMap, Form(form): Form<Added>) -> Response {
     let _turn = match app.passwords.turn().await {
         Ok(turn) => turn,
-        Err(refused) => return problem(&refused),
+        Err(refused) => return problem(&refused.into()),
     };
     logged_in(&app, headers, uri, move |app, session| {
         check(&session, &form.form_key)?;
@@ -120,7 +120,7 @@ async fn change_password(
 ) -> Response {
     let _turn = match app.passwords.turn().await {
         Ok(turn) => turn,
-        Err(refused) => return problem(&refused),
+        Err(refused) => return problem(&refused.into()),
     };
     logged_in(&app, headers, uri, move |app, session| {
         check_form(&session, &form.form_key)?;

@@ -14,7 +14,7 @@ use backtrail_core::ImageId;
 use backtrail_object::{Limits, Object};
 
 use crate::data::FileData;
-use crate::locate::identity_of;
+use crate::identity::identity_of;
 use crate::new_file::NewFile;
 use crate::remote::{RemoteFile, RemoteKind};
 
