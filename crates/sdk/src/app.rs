@@ -237,8 +237,15 @@ impl<'d> App<'d> {
     }
 
     fn read_pointed(&self) -> Option<Vec<(Svma, Svma)>> {
+        // Of other processors not every way to mention an address is read.
+        if !matches!(self.isa, Isa::Arm64 | Isa::X86_64) {
+            return None;
+        }
         let mut found = Vec::new();
         let Some(pointers) = &self.pointers else {
+            if self.object.sections().iter().any(|section| section.name.starts_with(".relr")) {
+                return None;
+            }
             // Where no pointer is known there may still be some, as in programs that are not moved.
             let is_told =
                 |place: &Svma| !self.section_at(*place).is_some_and(|section| is_slots(&section.name));

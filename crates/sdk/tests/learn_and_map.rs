@@ -422,7 +422,7 @@ fn what_must_be_there_is_found_in_any_order() {
         let mut command = Command::new(&tools.clang);
         command.args(["-target", "arm64-apple-ios14.0", "-O2", "-c"]).arg(source);
         run(command.arg("-o").arg(built.directory.join("app.o")));
-        let flags = [&["-order_file", &order], flags].concat();
+        let flags = [&["-order_file", &order, "-no_exported_symbols"], flags].concat();
         let (app, link_map) = link(&tools, &built, true, Some(&library), &flags);
         let found = owners(&app, &known, None);
         let hows: Vec<_> = found.ranges.iter().map(|owned| owned.how).collect();

@@ -59,7 +59,7 @@ impl Passwords {
     /// The turn to look at a password.
     pub(crate) async fn turn(&self) -> Result<SemaphorePermit<'_>, TooMany> {
         let turn = timeout(PATIENCE, self.turn.acquire()).await.ok().and_then(std::result::Result::ok);
-        turn.ok_or_else(|| TooMany { why: "too many log in at this moment", wait: PATIENCE })
+        turn.ok_or(TooMany { why: "too many log in at this moment", wait: PATIENCE })
     }
 
     /// Refuses a name that had too many wrong passwords.

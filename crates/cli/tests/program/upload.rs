@@ -66,7 +66,7 @@ fn an_upload_goes_on_where_it_broke_off() {
     let token = server.first_start().unwrap().token.clone();
     // Bytes behind an ELF file are nobody's. Each piece is another one.
     let mut bytes = std::fs::read(fixtures().join("stacks/orders")).unwrap();
-    bytes.extend((bytes.len() / 8..5 * MIB).flat_map(|number| number.to_le_bytes()));
+    bytes.extend((bytes.len() / 8..5 * MIB).flat_map(usize::to_le_bytes));
     let file = directory.join("orders");
     std::fs::write(&file, &bytes).unwrap();
 
