@@ -69,7 +69,8 @@ struct Options {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut options = Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64", has_exports: true };
+    let mut options =
+        Options { show: 0, wanted: Vec::new(), libraries: Vec::new(), arch: "arm64", has_exports: true };
     let mut is_elf = false;
     let mut known = DEVELOPMENT;
     let mut rest = arguments.iter();

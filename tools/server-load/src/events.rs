@@ -1,5 +1,9 @@
 //! `server-load events`: native Sentry events, made from Apple's reports, to a server of its own and to another of Sentry's protocol in
 //! turn, from the same machine.
+#![allow(
+    clippy::indexing_slicing,
+    reason = "values of JSON, whose index gives null, and lists that are not empty"
+)]
 
 use crate::client::Connection;
 use crate::{Data, Result, Server, drained, rate, spread};
