@@ -488,7 +488,7 @@ pub(crate) mod tests {
         assert_eq!(projects(&database), 0);
         let number = || database.write(|connection| Ok(connection.replica()));
         let before = number().unwrap();
-        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'backtrail' \
+        let end = "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE application_name = 'backtrail' \
                    AND datname = current_database()";
         backtrail_testkit::psql(&url, end).unwrap();
         database.write(insert("after")).unwrap();
