@@ -178,7 +178,7 @@ fn quoted(text: &str) -> String {
 
 /// Runs that are over, oldest first: each file is the body of a post that tells a server of one. How the runs of earlier processes
 /// ended is found out before, by the crash files that are still there: to be called before those are removed or sent
-/// ([`upload::send_pending`](crate::upload) does).
+/// (`upload::send_pending` does, with the feature `upload`).
 ///
 /// # Errors
 /// Where the directory cannot be read.
