@@ -6,7 +6,7 @@
 //!
 //! Besides: [`Arch`], the identity of an image ([`ImageId`]), how a frame's address is to be read
 //! ([`FrameAddress`]) and how it was found ([`Trust`]), a thread's [`Registers`] and memory ([`ReadMemory`]), and what symbolizing answers ([`Function`], [`Symbol`],
-//! [`Reason`]).
+//! [`Reason`]); and the one calendar ([`Utc`]).
 //!
 //! This crate does no I/O, needs `alloc` but not `std`, and has no dependencies.
 #![no_std]
@@ -22,6 +22,7 @@ mod id;
 mod memory;
 mod registers;
 mod symbol;
+mod utc;
 
 pub use addr::{AddrRange, Address, Avma, Bias, FileOffset, Rva, Svma};
 pub use arch::{Arch, Family};
@@ -31,3 +32,4 @@ pub use id::{BuildId, ImageId, ParseIdError};
 pub use memory::{MemorySlice, ReadMemory, Unreadable};
 pub use registers::{REGISTER_COUNT, Register, Registers};
 pub use symbol::{Function, FunctionRef, Reason, Symbol, SymbolInfo, SymbolInfoRef};
+pub use utc::Utc;

@@ -4,6 +4,7 @@
 //! next start finds how the others ended, and makes of each a file `….btsession.json`: a body for a server's `/api/P/sessions/`.
 
 use crate::pending::{ENDING, PART};
+use backtrail_capture::procfs::Stat;
 use backtrail_sys::linux::at_exit::at_exit;
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
@@ -53,15 +54,8 @@ impl Run {
 
 /// When a process began; `None` of one that has ended, also where nobody has waited for it yet. proc(5), `stat`.
 fn start_of(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may have anything in it.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
+    let stat = Stat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
+    (!stat.state.is_gone()).then_some(stat.start)
 }
 
 /// Begins the run of this process. Where its file cannot be written it is not counted.

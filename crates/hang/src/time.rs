@@ -1,44 +1,14 @@
 //! Points in time as text.
 
+use backtrail_core::Utc;
 use std::time::{Duration, SystemTime};
 
 /// Date and time in UTC, by RFC 3339, with milliseconds: `2026-11-21T10:04:05.678Z`.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let Utc { year, month, day, hour, minute, second } = Utc::from_unix(seconds);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
-}
-
-/// The date that lies `days` after 1970-01-01, by the Gregorian calendar.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    // In 400 years there are 97 leap days.
-    let cycles = days / 146_097;
-    days %= 146_097;
-    let mut year = 1970 + cycles * 400;
-    while days >= days_of(year) {
-        days -= days_of(year);
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-fn days_of(year: u64) -> u64 {
-    if is_leap(year) { 366 } else { 365 }
 }
 
 /// The time that [`rfc3339`] wrote; `None` for anything else, and for times before 1970 or after 9999.
@@ -48,17 +18,21 @@ pub(crate) fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     let (time, millis) = time.split_once('.').unwrap_or((time, "0"));
     let [hour, minute, second] = numbers(time, ':')?;
     let millis: u64 = millis.parse().ok().filter(|millis| *millis < 1_000)?;
-    if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 60 {
+    let is_date = (1970..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_date || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let years: u64 = (1970..year).map(days_of).sum();
-    let days = (years..years + days_of(year)).find(|days| self::date(*days) == (year, month, day))?;
-    let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second;
+    let midnight = Utc::days_to(year, month, day) * 86_400;
+    // Not each month has a 31st.
+    if Utc::from_unix(midnight).day != day {
+        return None;
+    }
+    let seconds = u64::try_from(midnight + hour * 3_600 + minute * 60 + second).ok()?;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(seconds * 1_000 + millis))
 }
 
-fn numbers(text: &str, between: char) -> Option<[u64; 3]> {
-    let mut parts = text.split(between).map(|part| part.parse().ok());
+fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
+    let mut parts = text.split(between).map(|part| part.parse::<u32>().ok().map(i64::from));
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
     parts.next().is_none().then_some(numbers)
 }

@@ -1,5 +1,6 @@
 //! The clock, as the database keeps it.
 
+use backtrail_core::Utc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds of a day.
@@ -18,33 +19,17 @@ pub(crate) fn day(millis: i64) -> i64 {
 
 /// `2026-05-01 12:00`, for people.
 pub(crate) fn shown(millis: i64) -> String {
-    let (year, month, date) = date(day(millis));
-    let minutes = millis.rem_euclid(DAY) / 60_000;
-    format!("{year:04}-{month:02}-{date:02} {:02}:{:02}", minutes / 60, minutes % 60)
+    let Utc { year, month, day, hour, minute, .. } = utc(millis);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
 /// `2026-05-01T12:00:00Z`, for programs.
 pub(crate) fn rfc3339(millis: i64) -> String {
-    let (year, month, date) = date(day(millis));
-    let seconds = millis.rem_euclid(DAY) / 1000;
-    format!(
-        "{year:04}-{month:02}-{date:02}T{:02}:{:02}:{:02}Z",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    utc(millis).to_string()
 }
 
-/// Year, month and day of the Gregorian calendar. Years are counted from March, so that leap days are their last.
-fn date(day: i64) -> (i64, i64, i64) {
-    let days = day + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let month = (shifted + 2) % 12 + 1;
-    (year_of_era + era * 400 + i64::from(month <= 2), month, of_year - (153 * shifted + 2) / 5 + 1)
+fn utc(millis: i64) -> Utc {
+    Utc::from_unix(millis.div_euclid(1000))
 }
 
 #[cfg(test)]

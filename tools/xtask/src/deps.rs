@@ -52,7 +52,7 @@ const EDGES: &[(&str, &[&str])] = &[
     // L7
     ("render", &["backtrail"]),
     // L8
-    ("server", &["render", "backtrail", "store"]),
+    ("server", &["render", "backtrail", "store", "core"]),
     // L9
     ("cli", &["server", "render", "watch", "backtrail", "store"]),
     ("ffi", &["crash", "backtrail"]),

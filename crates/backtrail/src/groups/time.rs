@@ -1,5 +1,7 @@
 //! The times that reports print, in one form that sorts.
 
+use backtrail_core::Utc;
+
 /// `2026-05-01 12:00:00.123 +0200`, `2026-05-01T10:00:00Z` and the like as `2026-05-01T10:00:00Z`. `None` for any other form: a
 /// wrong time is worse than none. A time without a zone is taken as UTC.
 pub(super) fn in_utc(text: &str) -> Option<String> {
@@ -26,8 +28,9 @@ pub(super) fn in_utc(text: &str) -> Option<String> {
         .strip_prefix('.')
         .map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()))
         .trim();
-    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(rest)?;
-    Some(printed(seconds))
+    let seconds =
+        Utc::days_to(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(rest)?;
+    Some(Utc::from_unix(seconds).to_string())
 }
 
 fn number(text: &str) -> Option<i64> {
@@ -44,27 +47,6 @@ fn offset(text: &str) -> Option<i64> {
     let (hours, minutes) = digits.split_at_checked(2)?;
     let (hours, minutes) = (number(hours)?, number(minutes).filter(|_| minutes.len() == 2)?);
     (hours <= 14 && minutes <= 59).then_some(sign * (hours * 3600 + minutes * 60))
-}
-
-/// Days since 1970-01-01, in the Gregorian calendar. Years begin with March, so that leap days are their last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-fn printed(seconds: i64) -> String {
-    let (days, clock) = (seconds.div_euclid(86_400) + 719_468, seconds.rem_euclid(86_400));
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * shifted + 2) / 5 + 1, (shifted + 2) % 12 + 1);
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", clock / 3600, clock / 60 % 60, clock % 60)
 }
 
 #[cfg(test)]

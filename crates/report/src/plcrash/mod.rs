@@ -10,7 +10,7 @@ use crate::protobuf::{Message, Value};
 use crate::stack::{Origin, settle, unsettled};
 use crate::text::hex;
 use crate::{Error, ErrorKind, Limits};
-use backtrail_core::{Arch, Avma, ImageId};
+use backtrail_core::{Arch, Avma, ImageId, Utc};
 use backtrail_model::{
     Backtrace, Exception, Field, Frame, Image, Register, Report, ReportedSymbol, Source, Thread,
     ThrowingRuntime, ThrownException,
@@ -436,16 +436,7 @@ fn join(parts: [Option<String>; 3]) -> Option<String> {
 
 /// Seconds since 1970 as Apple's reports print a time.
 fn time(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01, so that a leap day ends a year (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-    let shifted = days.saturating_add(719_468);
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let Utc { year, month, day, hour, minute, second } =
+        Utc::from_unix(i64::try_from(seconds).unwrap_or(i64::MAX));
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} +0000")
 }
