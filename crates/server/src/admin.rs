@@ -47,13 +47,16 @@ struct NewToken {
     note: String,
 }
 
+/// What is said to who may not do everything.
+pub(crate) const NOT_ALLOWED: &str = "this needs an administrator, or the token that the first start printed";
+
 /// Makes sure that who asks may do everything.
 fn administrator(app: &State, headers: &HeaderMap) -> Result<(), Refused> {
     let grant = http::grant(&app.database, http::token(headers, None).as_deref())?;
     if grant.scope == Scope::Admin {
         return Ok(());
     }
-    Err(Refused::new(StatusCode::FORBIDDEN, "this needs the token that the first start printed"))
+    Err(Refused::new(StatusCode::FORBIDDEN, NOT_ALLOWED))
 }
 
 /// The project that a path names, for an administrator.

@@ -1,7 +1,7 @@
 //! Reports come in: raw, by Sentry's clients, from crashpad and breakpad. What is acknowledged is on disk.
 
-use crate::analyses;
 use crate::envelope::{Envelope, Item};
+use crate::files::{File, Files};
 use crate::form::{self, FormField};
 use crate::health;
 use crate::http::{self, Refused, blocking};
@@ -16,7 +16,7 @@ use axum::extract::{Path, RawQuery, State as Shared};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use backtrail::{Archive, CaptureKind, FileError, Grouped, Limits, Symbols, Unpacked, documents, unpack};
+use backtrail::{CaptureKind, Grouped, Limits, Symbols, unpack};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 
@@ -73,7 +73,7 @@ async fn raw(
             }
             None => vec![(None, received)],
         };
-        keep_all(app, &project, files)
+        keep_all(app, &project, Files::apart(files, limits)?)
     });
     let kept = added.await?;
     Ok(http::json(&match kept.problems.is_empty() {
@@ -91,7 +91,7 @@ pub(crate) struct Kept {
 
 /// Keeps the reports of one input without a name.
 pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<Kept, Refused> {
-    keep_all(app, project, vec![(None, bytes)])
+    keep_all(app, project, Files::apart(vec![(None, bytes)], &app.config.limits)?)
 }
 
 /// Keeps the reports of a file that a person chose, who wants to hear at once that it has none.
@@ -101,116 +101,39 @@ pub(crate) fn keep_readable(
     name: &str,
     bytes: Vec<u8>,
 ) -> Result<Kept, Refused> {
-    let symbols = Symbols::default();
-    let problem = |report: &Vec<u8>| match Grouped::new(report, &symbols, &Limits::default()) {
+    let files = Files::apart(vec![(Some(name.to_owned()), bytes)], &app.config.limits)?;
+    // A stranger's report names files, and none of this machine is opened for that.
+    let symbols = Symbols::none();
+    let problem = |(_, report): &File| match Grouped::new(report, &symbols, &Limits::default()) {
         Ok(grouped) if grouped.report.is_empty() => Some("nothing of it can be read".to_owned()),
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
-    let most = app.config.limits.decoded;
-    let file = (Some(name.to_owned()), bytes);
-    let reports =
-        members(file.clone(), most)?.into_iter().filter_map(|(_, bytes)| apart(bytes.ok()?, most).ok());
-    let mut why = None;
-    if !reports.flatten().any(|report| {
-        let problem = problem(&report);
-        let is_read = problem.is_none();
-        why = why.take().or(problem);
-        is_read
-    }) {
-        let why = why.unwrap_or_else(|| "it is empty".to_owned());
+    let problems: Vec<_> = files.reports.iter().map_while(problem).collect();
+    if problems.len() == files.reports.len() {
+        let why = problems.into_iter().next().unwrap_or_else(|| "it is empty".to_owned());
         return Err(Refused::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             format!("neither symbols nor a report that is read: {why}"),
         ));
     }
-    keep_all(app, project, vec![file])
+    keep_all(app, project, files)
 }
 
-/// A file that came, and the name that it may have.
-type File = (Option<String>, Vec<u8>);
-
-/// Keeps the reports of files. One that is broken does not lose the others.
-fn keep_all(app: &State, project: &Project, files: Vec<File>) -> Result<Kept, Refused> {
-    let limits = &app.config.limits;
-    let (mut sent, mut refused) = (Vec::new(), Vec::new());
-    for file in files {
-        for (name, bytes) in members(file, limits.decoded)? {
-            let reports = match bytes.and_then(|bytes| apart(bytes, limits.decoded)) {
-                Ok(reports) => reports,
-                Err(why) => {
-                    refused.push((name, why));
-                    continue;
-                }
-            };
-            if sent.len() + reports.len() > limits.reports {
-                return Err(Refused::new(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    format!("expected at most {} reports in a request", limits.reports),
-                ));
-            }
-            sent.extend(reports.into_iter().map(|bytes| Sent {
-                kind: "report",
-                name: name.clone(),
-                bytes,
-                ..Sent::default()
-            }));
-        }
+fn keep_all(app: &State, project: &Project, files: Files) -> Result<Kept, Refused> {
+    if files.reports.is_empty() {
+        return Err(Refused::bad("expected a report"));
     }
-    if sent.is_empty() {
-        let why = refused.into_iter().next().map(|(_, why)| why);
-        return Err(why.unwrap_or_else(|| Refused::bad("expected a report")));
-    }
-    let ids = accept(app, project, sent)?.into_iter().map(|added| added.event_id).collect();
+    let sent = |(name, bytes)| Sent { kind: "report", name, bytes, ..Sent::default() };
+    let added = accept(app, project, files.reports.into_iter().map(sent).collect())?;
     let problem = |(name, why): (Option<String>, Refused)| match name {
         Some(name) => format!("{name}: {}", why.message()),
         None => why.message().to_owned(),
     };
-    Ok(Kept { ids, problems: refused.into_iter().map(problem).collect() })
-}
-
-/// A file of an archive: its name, and its bytes or why they cannot be read.
-type Member = (Option<String>, Result<Vec<u8>, Refused>);
-
-/// The files in a zip archive, each with its bytes or why they cannot be read; of anything else the file itself.
-fn members((name, bytes): File, most: usize) -> Result<Vec<Member>, Refused> {
-    if !Archive::is_archive(&bytes) {
-        return Ok(vec![(name, Ok(bytes))]);
-    }
-    let refused = |error: FileError| Refused::bad(error.what().to_owned());
-    let archive =
-        Archive::of_bytes(name.as_deref().unwrap_or("the archive"), bytes.into(), most).map_err(refused)?;
-    // Together they have no more room than one file has.
-    let mut room = most;
-    let names: Vec<_> = archive.members().map(str::to_owned).collect();
-    let mut read = |position| {
-        let bytes = archive.read(position).map_err(refused)?;
-        room = room.checked_sub(bytes.len()).ok_or_else(|| {
-            Refused::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("expected at most {most} bytes in an archive"),
-            )
-        })?;
-        Ok(bytes.to_vec())
-    };
-    Ok(archive.reports().map(|position| (names.get(position).cloned(), read(position))).collect())
-}
-
-/// The reports of an input.
-fn apart(bytes: Vec<u8>, most: usize) -> Result<Vec<Vec<u8>>, Refused> {
-    let Unpacked { data, .. } = unpack(bytes, most).map_err(Refused::bad)?;
-    if data.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Vec::new());
-    }
-    if analyses::is_core(&data) {
-        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, analyses::NO_CORES));
-    }
-    if CaptureKind::of(&data).is_some() {
-        return Ok(vec![data]);
-    }
-    let documents: Vec<_> =
-        documents(&data).into_iter().map(|document| document.bytes.into_owned()).collect();
-    Ok(documents)
+    Ok(Kept {
+        ids: added.into_iter().map(|added| added.event_id).collect(),
+        problems: files.refused.into_iter().map(problem).collect(),
+    })
 }
 
 /// Sentry's envelope: an event, its minidump or Apple report, attachments.

@@ -19,6 +19,7 @@ mod demo;
 pub mod envelope;
 mod error;
 mod export;
+mod files;
 pub mod form;
 mod health;
 mod http;

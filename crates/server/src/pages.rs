@@ -71,6 +71,22 @@ struct Visit<'a> {
     project: Project,
 }
 
+/// Makes a page for somebody who logged in; others are asked to.
+async fn logged_in(
+    app: &App,
+    headers: HeaderMap,
+    uri: Uri,
+    make: impl FnOnce(&State, Session) -> Result<Response, Refused> + Send + 'static,
+) -> Response {
+    let made = blocking(app, move |app| {
+        match app.database.read(|connection| sessions::of(connection, &headers))? {
+            Some(session) => make(app, session),
+            None => Ok(ask_to_log_in(&uri)),
+        }
+    });
+    made.await.unwrap_or_else(|refused| problem(&refused))
+}
+
 /// Makes a page of a project for somebody who logged in; others are asked to.
 async fn visit(
     app: &App,
@@ -156,7 +172,7 @@ fn identify(app: &State, login: &Login) -> Result<Option<Grant>, Refused> {
         let Some(token) = crate::people::identify(app, &login.name, &login.token)? else { return Ok(None) };
         app.database.read(|connection| projects::grant_by_id(connection, token))?
     };
-    Ok(grant.filter(|grant| matches!(grant.scope, Scope::Read | Scope::Member | Scope::Admin)))
+    Ok(grant.filter(|grant| grant.scope.is_for_people()))
 }
 
 async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response {
@@ -188,6 +204,7 @@ async fn log_in(Shared(app): Shared<App>, Form(login): Form<Login>) -> Response 
     done.await.unwrap_or_else(|refused| problem(&refused))
 }
 
+/// A form that has nothing else.
 #[derive(Deserialize)]
 struct FormKey {
     form_key: String,
@@ -209,10 +226,7 @@ async fn log_out(Shared(app): Shared<App>, headers: HeaderMap, Form(form): Form<
 }
 
 async fn all_projects(Shared(app): Shared<App>, uri: Uri, headers: HeaderMap) -> Response {
-    let made = blocking(&app, move |app| {
-        let Some(session) = app.database.read(|connection| sessions::of(connection, &headers))? else {
-            return Ok(ask_to_log_in(&uri));
-        };
+    logged_in(&app, headers, uri, |app, session| {
         let rows = app.database.read(|connection| {
             let all = projects::all(connection)?.into_iter();
             let mine = all.filter(|project| session.grant.allows(Scope::Read, project.id));
@@ -220,8 +234,8 @@ async fn all_projects(Shared(app): Shared<App>, uri: Uri, headers: HeaderMap) ->
                 .collect::<Result<Vec<_>, _>>()
         })?;
         Ok(html(lists::projects(&session, &rows)))
-    });
-    made.await.unwrap_or_else(|refused| problem(&refused))
+    })
+    .await
 }
 
 /// What a list of issues is asked for.

@@ -111,8 +111,7 @@ pub(crate) fn add(app: &State, new: &NewPerson<'_>) -> Result<i64, Refused> {
     if name.is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(Refused::bad(format!("expected a name of at most {MAX_NAME} characters")));
     }
-    let scope =
-        Scope::parse(new.scope).filter(|scope| matches!(scope, Scope::Read | Scope::Member | Scope::Admin));
+    let scope = Scope::parse(new.scope).filter(|scope| scope.is_for_people());
     let scope = scope.ok_or_else(|| Refused::bad("expected a scope of read, member or admin"))?;
     let project = match new.project {
         None => None,
@@ -148,10 +147,9 @@ pub(crate) fn add(app: &State, new: &NewPerson<'_>) -> Result<i64, Refused> {
 
 /// Takes somebody away, and logs them out. `false` where there is nobody of that number.
 pub(crate) fn remove(connection: &Connection, person: i64) -> Result<bool> {
-    let token =
-        connection.query_row("SELECT token FROM person WHERE id = ?1", params![person], |row| row.get(0));
+    let token = connection
+        .query_row("SELECT token FROM person WHERE id = ?1", params![person], |row| row.get::<_, i64>(0));
     let Some(token) = token.optional()? else { return Ok(false) };
-    let token: i64 = token;
     connection.execute("DELETE FROM person WHERE id = ?1", params![person])?;
     connection.execute("DELETE FROM session WHERE token = ?1", params![token])?;
     connection

@@ -122,6 +122,11 @@ impl Scope {
             .find(|scope| scope.as_str() == text)
     }
 
+    /// Whether who has it sees pages.
+    pub(crate) fn is_for_people(self) -> bool {
+        matches!(self, Self::Read | Self::Member | Self::Admin)
+    }
+
     /// Whether it is good for what the other one is good for.
     fn includes(self, other: Self) -> bool {
         self == other || self == Self::Admin || (self == Self::Member && other == Self::Read)

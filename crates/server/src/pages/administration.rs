@@ -1,7 +1,7 @@
 //! Pages of an administrator: new projects, and the keys and tokens of a project.
 
 use super::page::{page, text};
-use super::{Visit, check_form, html as response, problem, see, visit};
+use super::{FormKey, Visit, check_form, html as response, problem, see, visit};
 use crate::admin;
 use crate::http::{Refused, blocking};
 use crate::projects::{self, Project, Scope, Token};
@@ -31,7 +31,7 @@ pub(super) fn is_administrator(session: &Session) -> bool {
 pub(super) fn check(session: &Session, form_key: &str) -> Result<(), Refused> {
     check_form(session, form_key)?;
     if !is_administrator(session) {
-        return Err(Refused::new(StatusCode::FORBIDDEN, "this needs the token that the first start printed"));
+        return Err(Refused::new(StatusCode::FORBIDDEN, admin::NOT_ALLOWED));
     }
     Ok(())
 }
@@ -114,17 +114,12 @@ async fn new_token(
     .await
 }
 
-#[derive(Deserialize)]
-struct Revoked {
-    form_key: String,
-}
-
 async fn revoke(
     Shared(app): Shared<App>,
     Path((project, token)): Path<(String, i64)>,
     uri: Uri,
     headers: HeaderMap,
-    Form(form): Form<Revoked>,
+    Form(form): Form<FormKey>,
 ) -> Response {
     visit(&app, headers, uri, project, move |visit| {
         check(&visit.session, &form.form_key)?;

@@ -2,12 +2,12 @@
 
 use super::administration::{check, is_administrator};
 use super::page::{page, text};
-use super::{ask_to_log_in, check_form, html as response, problem, see};
-use crate::http::{Refused, blocking};
+use super::{FormKey, check_form, html as response, logged_in, problem, see};
+use crate::http::Refused;
 use crate::people::{self, NewPerson, Person};
 use crate::projects::{self, Project};
-use crate::sessions::{self, Session};
-use crate::state::{App, State};
+use crate::sessions::Session;
+use crate::state::App;
 use crate::time::shown;
 use axum::Router;
 use axum::extract::{Form, Path, State as Shared};
@@ -22,22 +22,6 @@ pub(super) fn routes() -> Router<App> {
         .route("/people", get(list).post(add))
         .route("/people/{person}/remove", post(remove))
         .route("/account", get(account).post(change_password))
-}
-
-/// Makes a page for somebody who logged in; others are asked to.
-async fn logged_in(
-    app: &App,
-    headers: HeaderMap,
-    uri: Uri,
-    make: impl FnOnce(&State, Session) -> Result<Response, Refused> + Send + 'static,
-) -> Response {
-    let made = blocking(app, move |app| {
-        match app.database.read(|connection| sessions::of(connection, &headers))? {
-            Some(session) => make(app, session),
-            None => Ok(ask_to_log_in(&uri)),
-        }
-    });
-    made.await.unwrap_or_else(|refused| problem(&refused))
 }
 
 async fn list(Shared(app): Shared<App>, uri: Uri, headers: HeaderMap) -> Response {
@@ -77,11 +61,6 @@ async fn add(Shared(app): Shared<App>, uri: Uri, headers: HeaderMap, Form(form):
         Ok(see("/people"))
     })
     .await
-}
-
-#[derive(Deserialize)]
-struct FormKey {
-    form_key: String,
 }
 
 async fn remove(
