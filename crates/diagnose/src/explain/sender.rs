@@ -1,7 +1,7 @@
 //! Signals that a process sent, in the place of the processor or the kernel: Linux's `siginfo` tells. Cores and tombstones have
 //! it as `SI_USER from pid 1234`.
 
-use crate::names::is_any_of;
+use crate::suspect::skip::sends_signal;
 use backtrail_core::Trust;
 use backtrail_model::Report;
 
@@ -24,7 +24,7 @@ pub(crate) fn sender(report: &Report) -> Option<Sender> {
     let exception = report.exception.as_ref()?;
     let Some(codes) = exception.codes.as_deref() else {
         let is_unix = exception.kind.is_none();
-        return (is_unix && sends_a_signal(report)).then_some(Sender::Itself);
+        return (is_unix && was_sending(report)).then_some(Sender::Itself);
     };
     let code = SENT.into_iter().find(|code| words(codes).any(|word| word == *code))?;
     let by = words(codes).skip_while(|word| *word != "pid").nth(1).and_then(|pid| pid.parse::<u64>().ok());
@@ -42,33 +42,16 @@ pub(crate) fn sender(report: &Report) -> Option<Sender> {
 
 /// Whether the thread that the signal came to was just sending one: nothing else happens in these functions. Older minidumps have
 /// no code, and others have none for `SI_USER`.
-fn sends_a_signal(report: &Report) -> bool {
+fn was_sending(report: &Report) -> bool {
     let is_fault = |signal: &str| FAULTS.contains(&signal);
     let is_fault =
         report.exception.as_ref().and_then(|exception| exception.signal.as_deref()).is_some_and(is_fault);
     let innermost = report.crashed().and_then(|thread| thread.frames.first());
-    is_fault && innermost.is_some_and(|frame| frame.trust != Trust::Scan && is_any_of(frame, &SENDS))
+    is_fault && innermost.is_some_and(|frame| frame.trust != Trust::Scan && sends_signal(frame))
 }
 
 /// Signals of faults.
 const FAULTS: [&str; 5] = ["SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP"];
-
-/// Functions that send a signal, by the names of glibc's, musl's and bionic's C libraries.
-const SENDS: [&str; 13] = [
-    "kill",
-    "__kill",
-    "__GI_kill",
-    "__GI___kill",
-    "tgkill",
-    "__tgkill",
-    "raise",
-    "gsignal",
-    "__GI_raise",
-    "pthread_kill",
-    "__pthread_kill",
-    "__pthread_kill_implementation",
-    "__pthread_kill_internal",
-];
 
 fn words(codes: &str) -> impl Iterator<Item = &str> {
     codes.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())

@@ -45,6 +45,14 @@ const ABORT_ITSELF: [&str; 7] = [
     "__abort_with_payload",
 ];
 
+/// Functions that send whatever signal they are told to, which are not called by abort().
+const KILL: [&str; 5] = ["kill", "__kill", "__GI_kill", "__GI___kill", "__tgkill"];
+
+/// Whether a frame sends a signal that its caller chose.
+pub(crate) fn sends_signal(frame: &Frame) -> bool {
+    is_any_of(frame, &KILL) || is_any_of(frame, &ABORT) && !is_any_of(frame, &ABORT_ITSELF)
+}
+
 /// abort() is this far in at most.
 const ABORT_DEPTH: usize = 16;
 
