@@ -196,6 +196,14 @@ OUT_OF_LINE __attribute__((no_sanitize_address)) static void stack_bottom_smashe
     __asm__ volatile(UNDEFINED);
 }
 
+/* Ends as a child did. */
+static void end_as(pid_t child)
+{
+    int status = 0;
+    waitpid(child, &status, 0);
+    _exit(WIFSIGNALED(status) ? WTERMSIG(status) : 100 + WEXITSTATUS(status));
+}
+
 OUT_OF_LINE static void in_fork(void)
 {
     pid_t child = fork();
@@ -203,9 +211,7 @@ OUT_OF_LINE static void in_fork(void)
         null_pointer();
         _exit(3);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    _exit(WIFSIGNALED(status) ? WTERMSIG(status) : 100 + WEXITSTATUS(status));
+    end_as(child);
 }
 
 OUT_OF_LINE static void in_vfork(void)
@@ -215,9 +221,7 @@ OUT_OF_LINE static void in_vfork(void)
         null_pointer();
         _exit(3);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    _exit(WIFSIGNALED(status) ? WTERMSIG(status) : 100 + WEXITSTATUS(status));
+    end_as(child);
 }
 
 OUT_OF_LINE static void in_exit(void)

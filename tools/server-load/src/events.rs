@@ -6,7 +6,7 @@
 )]
 
 use crate::client::Connection;
-use crate::{Data, Result, Server, drained, rate, spread};
+use crate::{Data, Result, Server, by_clients, drained, rate, spread};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -69,7 +69,6 @@ impl Options {
 }
 
 /// Where a client of Sentry's sends: `http://KEY@HOST:PORT/PROJECT`.
-#[derive(Clone)]
 struct Dsn {
     key: String,
     address: String,
@@ -210,15 +209,7 @@ fn send(dsn: &Dsn, options: &Options, events: &[Value], count: usize, round: usi
         }
         Ok(times)
     };
-    let one = &one;
-    std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..options.clients).map(|client| scope.spawn(move || one(client))).collect();
-        let mut times = Vec::new();
-        for client in clients {
-            times.extend(client.join().map_err(|_| "a client panicked".to_owned())??);
-        }
-        Ok(times)
-    })
+    by_clients(options.clients, one)
 }
 
 /// Events as Sentry's client for Apple's systems sends them: the crash, the crashed thread's stack, the images; made from reports.

@@ -259,9 +259,14 @@ fn send(
         }
         Ok(times)
     };
+    by_clients(options.clients, one)
+}
+
+/// Has so many clients send at the same time, each what its number stands for. Gives how long each request took.
+fn by_clients(clients: usize, one: impl Fn(usize) -> Result<Vec<Duration>> + Sync) -> Result<Vec<Duration>> {
     let one = &one;
     std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..options.clients).map(|client| scope.spawn(move || one(client))).collect();
+        let clients: Vec<_> = (0..clients).map(|client| scope.spawn(move || one(client))).collect();
         let mut times = Vec::new();
         for client in clients {
             times.extend(client.join().map_err(|_| "a client panicked".to_owned())??);

@@ -22,7 +22,8 @@ pub(crate) struct Images {
     /// Mach-O or ELF files, archives, dSYM bundles; or a process id. A file with such a name is given as ./NAME.
     #[arg(required = true, value_name = "PID|FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Where to look for the symbols of a process: a file, a directory searched recursively, or a server, as for `symbolicate`. Repeatable.
+    /// Where to look for the symbols of a process: a file, a directory searched recursively, or a server, as for `symbolicate`.
+    /// Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
     /// The form of the output.

@@ -24,8 +24,8 @@ pub(crate) struct Lookup {
     /// The binary, dSYM bundle or debug file.
     #[arg(short = 'e', long = "exe", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Where to look for its debug file, table or symbol file, by its identity: a file, a directory searched recursively, or a server, as for `symbolicate`.
-    /// Repeatable.
+    /// Where to look for its debug file, table or symbol file, by its identity: a file, a directory searched recursively, or a
+    /// server, as for `symbolicate`. Repeatable.
     #[arg(short, long, value_name = "PATH")]
     pub(crate) symbols: Vec<PathBuf>,
     #[command(flatten)]

@@ -247,7 +247,8 @@ impl Server<'_> {
         let body = [head.as_bytes(), piece, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
         let kind = format!("multipart/form-data; boundary={boundary}");
         let headers = [("Content-Type", kind.as_str())];
-        for attempt in 1.. {
+        let mut attempt = 1;
+        loop {
             let answer = self.client.send_with(
                 Method::Post,
                 "/api/0/organizations/default/chunk-upload/",
@@ -265,8 +266,8 @@ impl Server<'_> {
                 return Err(format!("the server {problem}; what has arrived is not sent again"));
             }
             std::thread::sleep(Duration::from_millis(250 << attempt));
+            attempt += 1;
         }
-        Ok(())
     }
 
     fn ask<T: for<'d> Deserialize<'d>>(&self, method: Method, path: &str, body: &[u8]) -> Result<T, String> {

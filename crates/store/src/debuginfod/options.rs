@@ -10,7 +10,8 @@ use std::time::Duration;
 pub struct DebuginfodOptions {
     /// The servers' addresses, asked in this order; as in `DEBUGINFOD_URLS` they may hold `ima:` settings.
     pub urls: Vec<String>,
-    /// Servers with symbols of one's own, such as `https://TOKEN@HOST/symbols/PROJECT` of `backtrail serve`: asked before the others, and for Apple's files, by their UUIDs, too.
+    /// Servers with symbols of one's own, such as `https://TOKEN@HOST/symbols/PROJECT` of `backtrail serve`: asked before the
+    /// others, and for Apple's files, by their UUIDs, too.
     pub symbol_servers: Vec<String>,
     /// Where files are kept, in elfutils' layout; shared with gdb and all other programs that use libdebuginfod.
     pub cache_directory: PathBuf,
