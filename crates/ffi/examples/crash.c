@@ -41,14 +41,17 @@ int main(int count, char **arguments)
 {
     if (count < 2)
         return 2;
-    if (count < 3)
-        return backtrail_crash_pending(arguments[1], print, NULL) == BACKTRAIL_OK ? 0 : 1;
-    backtrail_crash_options options = {.size = sizeof options, .directory = arguments[1]};
+    if (count < 3) {
+        /* Runs first: how they ended is known by the crash files. */
+        int is_told = backtrail_crash_pending_sessions(arguments[1], print, NULL) == BACKTRAIL_OK;
+        return backtrail_crash_pending(arguments[1], print, NULL) == BACKTRAIL_OK && is_told ? 0 : 1;
+    }
+    backtrail_crash_options options = {.size = sizeof options, .directory = arguments[1], .release = "orders@1.4.2"};
     if (backtrail_crash_install(&options) != BACKTRAIL_OK) {
         fprintf(stderr, "%s\n", backtrail_last_error());
         return 1;
     }
-    backtrail_crash_note("version", "1.4.2");
+    backtrail_crash_note("table", "orders");
     backtrail_crash_breadcrumb("orders loaded");
     if (strcmp(arguments[2], "segv") == 0)
         write_order((volatile int *)16);

@@ -265,6 +265,7 @@ typedef struct backtrail_crash_options {
     const backtrail_crash_code *own_code; /* read by the call that installs */
     backtrail_crash_filter filter;        /* or null */
     const char *watcher;        /* path of the program `backtrail`, which is to write the file from outside; or null */
+    const char *release;        /* of the program, NAME@VERSION: runs are counted (backtrail_crash_pending_sessions); or null */
 } backtrail_crash_options;
 
 /* Installs a handler that leaves a file when a signal ends the process. Once a process, as early as possible: handlers that
@@ -294,7 +295,10 @@ typedef void (*backtrail_crash_file_handler)(void *context, const char *path);
 
 /* Calls the handler with every whole crash file of a directory, oldest first, before it returns. No directory: no files. */
 int32_t backtrail_crash_pending(const char *directory, backtrail_crash_file_handler handler, void *context);
-/* Removes a crash file: it was sent, or is not wanted. One that is gone is no error. */
+/* Calls the handler with the file of every run that is over, oldest first: each is the body of a post that tells a server of it.
+ * How a run ended is found by its crash file: to be called before these are removed. */
+int32_t backtrail_crash_pending_sessions(const char *directory, backtrail_crash_file_handler handler, void *context);
+/* Removes a crash file, or that of a run: it was sent, or is not wanted. One that is gone is no error. */
 int32_t backtrail_crash_sent(const char *path);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::time::Duration;
@@ -114,6 +114,8 @@ pub struct BacktrailCrashOptions {
     pub filter: BacktrailCrashFilter,
     /// Path of the program `backtrail`, or null.
     pub watcher: *const c_char,
+    /// The program's release, or null.
+    pub release: *const c_char,
 }
 
 // SAFETY: C layout, the size first, integers and pointers only; no function is a null one.
@@ -131,6 +133,7 @@ unsafe impl Sized32 for BacktrailCrashOptions {
         own_code: std::ptr::null(),
         filter: None,
         watcher: std::ptr::null(),
+        release: std::ptr::null(),
     };
 }
 
@@ -173,6 +176,8 @@ impl BacktrailCrashOptions {
         };
         // SAFETY: the caller's promise.
         options.watcher = unsafe { pass::optional_text(self.watcher, "watcher") }?.map(Into::into);
+        // SAFETY: the caller's promise.
+        options.release = unsafe { pass::optional_text(self.release, "release") }?.map(Into::into);
         options.filter = self.filter.is_some().then_some(filter as fn(&Seen<'_>) -> bool);
         Ok(options)
     }
@@ -316,21 +321,44 @@ pub unsafe extern "C" fn backtrail_crash_pending(
     handler: BacktrailCrashFileHandler,
     context: *mut c_void,
 ) -> i32 {
-    guard(|| {
-        let handler = handler.ok_or_else(|| Failure::null("handler"))?;
-        // SAFETY: the header's demand.
-        let directory = Path::new(unsafe { pass::needed_text(directory, "directory") }?);
-        let files = crash::pending(directory);
-        for file in files.map_err(|error| system(format!("{}: {error}", directory.display())))? {
-            let path = std::ffi::CString::new(file.as_os_str().as_bytes()).map_err(system)?;
-            // SAFETY: the header's demand; the path lives for the call.
-            unsafe { handler(context, path.as_ptr()) };
-        }
-        Ok(())
-    })
+    // SAFETY: the header's demand.
+    guard(|| unsafe { tell_files(directory, crash::pending, handler, context) })
 }
 
-/// Removes a crash file.
+/// Calls the handler with the file of every run that is over.
+///
+/// # Safety
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn backtrail_crash_pending_sessions(
+    directory: *const c_char,
+    handler: BacktrailCrashFileHandler,
+    context: *mut c_void,
+) -> i32 {
+    // SAFETY: the header's demand.
+    guard(|| unsafe { tell_files(directory, crash::pending_sessions, handler, context) })
+}
+
+/// # Safety
+/// See the header.
+unsafe fn tell_files(
+    directory: *const c_char,
+    files: fn(&Path) -> std::io::Result<Vec<PathBuf>>,
+    handler: BacktrailCrashFileHandler,
+    context: *mut c_void,
+) -> Result<(), Failure> {
+    let handler = handler.ok_or_else(|| Failure::null("handler"))?;
+    // SAFETY: the header's demand.
+    let directory = Path::new(unsafe { pass::needed_text(directory, "directory") }?);
+    for file in files(directory).map_err(|error| system(format!("{}: {error}", directory.display())))? {
+        let path = std::ffi::CString::new(file.as_os_str().as_bytes()).map_err(system)?;
+        // SAFETY: the header's demand; the path lives for the call.
+        unsafe { handler(context, path.as_ptr()) };
+    }
+    Ok(())
+}
+
+/// Removes a crash file, or that of a run.
 ///
 /// # Safety
 /// See the header.

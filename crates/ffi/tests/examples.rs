@@ -82,8 +82,15 @@ fn crash(program: &Path, crashes: &Path, kind: &str, signal: i32) -> backtrail::
     assert_eq!(output.status.signal(), Some(signal), "{kind}: {output:?}");
     let list = run(Command::new(program).arg(&directory));
     let list = String::from_utf8(list.stdout).unwrap();
-    let files: Vec<_> = list.lines().collect();
+    let (runs, files): (Vec<_>, Vec<_>) = list.lines().partition(|file| file.ends_with(".btsession.json"));
     assert_eq!(files.len(), 1, "{kind}: {files:?}");
+    for run in runs {
+        let body = std::fs::read_to_string(run).unwrap();
+        assert!(
+            body.contains(r#""release":"orders@1.4.2""#) && body.contains(r#""outcome":"crashed""#),
+            "{body}"
+        );
+    }
     let data = std::fs::read(files[0]).unwrap();
     backtrail::Analysis::new(&data, &backtrail::Symbols::new(), &backtrail::Limits::default()).unwrap()
 }
@@ -110,7 +117,11 @@ fn a_crash_in_c_leaves_a_whole_file_that_is_explained() {
         let names = names_of_fault(&analysis);
         assert!(names.iter().any(|name| name == expected), "{kind}: {names:?}");
         let section = |title| analysis.report.sections.iter().find(|section| section.title == title);
-        assert_eq!(section("Notes").unwrap().text, "version: 1.4.2", "{kind}");
+        assert_eq!(section("Notes").unwrap().text, "release: orders@1.4.2\ntable: orders", "{kind}");
+        let has_run = std::fs::read_dir(crashes.join(kind))
+            .unwrap()
+            .any(|file| file.unwrap().file_name().to_string_lossy().ends_with(".btsession.json"));
+        assert!(has_run, "{kind}");
         assert!(section("Breadcrumbs").unwrap().text.ends_with("orders loaded"), "{kind}");
         assert!(analysis.report.notes.iter().all(|note| !note.contains("cut off")), "{kind}");
         let summary = &analysis.explanation.summary;
