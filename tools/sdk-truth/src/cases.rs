@@ -1,5 +1,6 @@
 //! The cases: one app each.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -351,7 +352,15 @@ fn case(
     let name = options.linked(&mut arguments, format!("{}-{name}", library.name));
     let link = link(cache, arch, &name, &arguments)?;
     let owners = [Owner { path: &file, name: library.name }];
-    judge(&link.app, &link.map, fingerprints, &owners, options.show)
+    judge(&link.app, &link.map, fingerprints, &owners, None, options.show)
+}
+
+/// The names of a library's functions.
+fn names(file: &str, arch: &str) -> Result<HashSet<String>> {
+    let mut nm = Command::new(format!("llvm-nm-{LLVM}"));
+    let output = nm.args(["-U", "--just-symbol-name", "--arch", arch]).arg(file).output();
+    let output = output.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
 /// One version is known, another one is in the app.
@@ -369,8 +378,10 @@ fn versions(cache: &Path, options: &Options) -> Result<()> {
             let link = link(cache, options.arch, &link_name, &arguments)?;
             let file = shown(&there.file(cache)?);
             let owners = [Owner { path: &file, name }];
-            let score = judge(&link.app, &link.map, &[fingerprint], &owners, options.show)?;
+            let names = names(&shown(&known.file(cache)?), options.arch)?;
+            let score = judge(&link.app, &link.map, &[fingerprint], &owners, Some(&names), options.show)?;
             println!("{:<12} {:<18} {}", there.name, format!("by {}", known.version), score.line());
+            println!("{:31} {}", "", score.named_line());
         }
     }
     Ok(())
@@ -396,7 +407,7 @@ fn several(cache: &Path, options: &Options) -> Result<()> {
         .zip(&files)
         .map(|(library, file)| Owner { path: file, name: library.name })
         .collect();
-    let score = judge(&link.app, &link.map, &fingerprints, &owners, options.show)?;
+    let score = judge(&link.app, &link.map, &fingerprints, &owners, None, options.show)?;
     println!("{:<11} {:<18} {}", "three", "several", score.line());
     Ok(())
 }

@@ -41,6 +41,11 @@ const LIBRARIES: &[(&str, &str, &str)] = &[
     ("expat", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libexpat.a"),
     ("png", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libpng.a"),
     ("zstd", "x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu/libzstd.a"),
+    // Of Debian's packages libc6-dev-arm64-cross and libstdc++-12-dev-arm64-cross.
+    ("m", "aarch64-linux-gnu", "/usr/aarch64-linux-gnu/lib/libm.a"),
+    ("resolv", "aarch64-linux-gnu", "/usr/aarch64-linux-gnu/lib/libresolv.a"),
+    ("gomp", "aarch64-linux-gnu", "/usr/lib/gcc-cross/aarch64-linux-gnu/12/libgomp.a"),
+    ("stdcpp", "aarch64-linux-gnu", "/usr/lib/gcc-cross/aarch64-linux-gnu/12/libstdc++.a"),
 ];
 
 const WAYS: &[(&str, &[&str])] = &[
@@ -49,6 +54,8 @@ const WAYS: &[(&str, &[&str])] = &[
     ("folded", &["--icf=all"]),
     ("symbolic", &["-Bsymbolic"]),
     ("absent", &[]),
+    // A program that lies where it was linked to: without any relocation.
+    ("static", &[]),
     ("gnu-ld", &[]),
 ];
 
@@ -65,7 +72,8 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
         let own = objects(cache, target, &["-fPIC", "-ffunction-sections", "-funwind-tables"], 40, 1)?;
         for (way, flags) in WAYS.iter().filter(|(way, _)| wants(way)) {
             let is_gnu = *way == "gnu-ld";
-            if is_gnu && *target != "x86_64-linux-gnu" {
+            let is_static = *way == "static";
+            if is_gnu && *target != "x86_64-linux-gnu" || is_static && !target.contains("linux-gnu") {
                 continue;
             }
             let directory = cache.join("apps").join(target).join(format!("{name}-{way}"));
@@ -75,7 +83,9 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
             let mut command = Command::new(if is_gnu { "ld".to_owned() } else { format!("ld.lld-{LLVM}") });
             // Debian's archives are for programs.
             let is_program = target.contains("linux-gnu");
-            command.args(if is_program {
+            command.args(if is_static {
+                &["-static", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..]
+            } else if is_program {
                 &["-pie", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..]
             } else {
                 &["-shared"][..]
@@ -94,7 +104,7 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
             run(Command::new(format!("llvm-strip-{LLVM}")).arg(&app))?;
             let path = file.display().to_string();
             let owners = [Owner { path: &path, name }];
-            let score = judge(&app, &map, std::slice::from_ref(&learned.fingerprint), &owners, show)?;
+            let score = judge(&app, &map, std::slice::from_ref(&learned.fingerprint), &owners, None, show)?;
             println!("{name:<8} {target:<27} {way:<12} {}", score.line());
             match totals.iter_mut().find(|(known, _)| known == way) {
                 Some((_, total)) => total.add(&score),

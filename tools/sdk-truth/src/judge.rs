@@ -1,5 +1,6 @@
 //! Compares what was found with what the linker says.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use backtrail_object::{Limits, Object};
@@ -20,6 +21,15 @@ pub(crate) struct Score {
     pub(crate) all: u64,
     pub(crate) all_bytes: u64,
     pub(crate) seconds: f64,
+    /// Of another version: functions of names that the known one has.
+    pub(crate) named: u64,
+    pub(crate) named_found: u64,
+    pub(crate) named_bytes: u64,
+    pub(crate) named_found_bytes: u64,
+    /// Functions that were found and whose version was said.
+    pub(crate) versioned: u64,
+    /// Functions that are likely by another body.
+    pub(crate) changed: u64,
 }
 
 impl Score {
@@ -33,6 +43,22 @@ impl Score {
         self.all += other.all;
         self.all_bytes += other.all_bytes;
         self.seconds += other.seconds;
+        self.versioned += other.versioned;
+        self.changed += other.changed;
+    }
+
+    /// Of another version: how much of what has a name of the known one was found.
+    pub(crate) fn named_line(&self) -> String {
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        format!(
+            "version {}, {} of {} changed; of {} functions that the known one has by name: R {:.3} / {:.3}",
+            if self.versioned > 0 { "WRONG" } else { "unknown" },
+            self.changed,
+            self.found,
+            self.named,
+            share(self.named_found, self.named),
+            share(self.named_found_bytes, self.named_bytes)
+        )
     }
 
     pub(crate) fn line(&self) -> String {
@@ -41,7 +67,7 @@ impl Score {
         };
         let claimed = self.found + self.wrong;
         format!(
-            "P {}  R {} / {}  of {:>6} functions {:>8} bytes  wrong {:>3} functions {:>5} bytes  app {:>6} functions  {:.2} s",
+            "P {}  R {} / {}  of {:>6} functions {:>8} bytes  wrong {:>3} functions {:>5} bytes  app {:>6} functions  {:.2} s  version of {}, changed {}",
             share(self.found, claimed),
             share(self.found, self.functions),
             share(self.found_bytes, self.bytes),
@@ -50,7 +76,9 @@ impl Score {
             self.wrong,
             self.wrong_bytes,
             self.all,
-            self.seconds
+            self.seconds,
+            self.versioned,
+            self.changed
         )
     }
 }
@@ -61,12 +89,13 @@ pub(crate) struct Owner<'a> {
     pub(crate) name: &'a str,
 }
 
-/// Maps the stripped app and judges by the link map of the unstripped one. `show` prints what is wrong or missing.
+/// Maps the stripped app and judges by the link map of the unstripped one. `names` are those of the known version. `show` prints what is wrong or missing.
 pub(crate) fn judge(
     app: &Path,
     link_map: &Path,
     fingerprints: &[Fingerprint],
     owners: &[Owner<'_>],
+    names: Option<&HashSet<String>>,
     show: usize,
 ) -> Result<Score> {
     let data = std::fs::read(app).map_err(|error| format!("{}: {error}", app.display()))?;
@@ -115,6 +144,12 @@ pub(crate) fn judge(
             score.bytes += size;
         }
         let name = || symbol(&text, start.get());
+        let is_named = is_owned
+            && names.is_some_and(|names| name().rsplit("] ").next().is_some_and(|name| names.contains(name)));
+        if is_named {
+            score.named += 1;
+            score.named_bytes += size;
+        }
         match claim {
             Some(claim)
                 if names.contains(&claim.owner.as_str())
@@ -124,6 +159,10 @@ pub(crate) fn judge(
                 let counted = u64::from(is_owned);
                 score.found += counted;
                 score.found_bytes += counted * size;
+                score.named_found += u64::from(is_named);
+                score.versioned += u64::from(claim.version.is_some());
+                score.changed += u64::from(claim.how == "changed");
+                score.named_found_bytes += u64::from(is_named) * size;
             }
             Some(claim) => {
                 score.wrong += 1;

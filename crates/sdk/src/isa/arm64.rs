@@ -136,12 +136,56 @@ fn adr_target(place: Svma, word: u32) -> Svma {
     displaced(place, adr_offset(word))
 }
 
+/// Where a branch inside of a function goes: `b`, `b.cond`, `cbz`, `tbz` and their likes.
+fn jump_target(place: Svma, word: u32) -> Option<Svma> {
+    let by = if word & 0xfc00_0000 == 0x1400_0000 {
+        signed(word & 0x3ff_ffff, 26)
+    } else if word & 0xff00_0000 == 0x5400_0000 || word & 0x7e00_0000 == 0x3400_0000 {
+        signed(word >> 5 & 0x7_ffff, 19)
+    } else if word & 0x7e00_0000 == 0x3600_0000 {
+        signed(word >> 5 & 0x3fff, 14)
+    } else {
+        return None;
+    };
+    Some(displaced(place, by * 4))
+}
+
+/// `br`, `blr` and `ret`, with and without authentication: 0, 1, 2.
+fn register_branch(word: u32) -> Option<u32> {
+    (word & 0xfe1f_f000 == 0xd61f_0000).then_some(word >> 21 & 7)
+}
+
+/// Whether the next instruction is reached by a jump only: `b`, `br`, `ret`.
+fn is_end_of_flow(word: u32) -> bool {
+    word & 0xfc00_0000 == 0x1400_0000 || matches!(register_branch(word), Some(0 | 2))
+}
+
+/// Whether the register in the lowest bits is written: loads, and arithmetic.
+fn is_written(word: u32) -> bool {
+    let is_prefetch = word >> 22 == 0x3e6;
+    let is_load = is_load_store(word) && word >> 22 & 3 != 0 && word >> 26 & 1 == 0 && !is_prefetch;
+    // Conditional comparisons and those that only set flags have other things there.
+    let is_flags = word >> 21 & 0xff == 0xd2 || word >> 21 & 0xff == 0xd0 && word >> 10 & 0x1f != 0;
+    is_load || word >> 26 & 7 == 4 || word >> 25 & 7 == 5 && !is_flags
+}
+
 pub(super) fn references((start, code): (Svma, &[u8]), found: &mut dyn FnMut(Svma)) {
     let (words, _) = code.as_chunks::<4>();
-    let mut pages: [Option<Svma>; 32] = [None; 32];
-    for (index, bytes) in words.iter().enumerate() {
-        let word = u32::from_le_bytes(*bytes);
+    let words = || words.iter().map(|bytes| u32::from_le_bytes(*bytes)).enumerate();
+    let mut labels: Vec<Svma> =
+        words().filter_map(|(index, word)| jump_target(at(start, index * 4), word)).collect();
+    labels.sort_unstable();
+    // Where a table of addresses leads is not read: then no register counts as written.
+    let has_table = words().any(|(_, word)| register_branch(word) == Some(0));
+    // Pages by register, and whether it was written since: another way to a label may still have the page.
+    let mut pages: [Option<(Svma, bool)>; 32] = [None; 32];
+    let mut is_label = true;
+    for (index, word) in words() {
         let place = at(start, index * 4);
+        if is_label || labels.binary_search(&place).is_ok() {
+            pages.iter_mut().flatten().for_each(|(_, is_gone)| *is_gone = false);
+        }
+        is_label = is_end_of_flow(word);
         let register = |shift: u32| usize::try_from(word >> shift & 31).unwrap_or(0);
         if is_branch(word) {
             found(branch_target(place, word));
@@ -149,15 +193,20 @@ pub(super) fn references((start, code): (Svma, &[u8]), found: &mut dyn FnMut(Svm
             found(adr_target(place, word));
         } else if is_literal_load(word) {
             found(literal_target(place, word));
-        } else if is_adrp(word) {
-            if let Some(slot) = pages.get_mut(register(0)) {
-                *slot = Some(page(place, word));
-            }
         } else if (is_add_immediate(word) || is_load_store(word))
-            && let Some(Some(page)) = pages.get(register(5))
+            && let Some(Some((page, false))) = pages.get(register(5))
             && let Some(offset) = page_offset(word)
         {
             found(displaced(*page, offset));
+        }
+        let Some(slot) = pages.get_mut(register(0)) else { continue };
+        if is_adrp(word) {
+            *slot = Some((page(place, word), false));
+        } else if !has_table
+            && is_written(word)
+            && let Some((_, is_gone)) = slot
+        {
+            *is_gone = true;
         }
     }
 }
@@ -225,6 +274,27 @@ mod tests {
             resolve(Form::SlotPair, (start, &slot), 4, 0, 0),
             Some(Resolved::Slot(Svma::new(0x1_0000_5018)))
         );
+    }
+
+    #[test]
+    fn a_page_is_gone_once_its_register_is_written_but_not_on_other_ways() {
+        let start = Svma::new(0x1_0000_4000);
+        let mentioned = |words: &[u32]| {
+            let mut found = Vec::new();
+            references((start, &bytes(words)), &mut |address| found.push(address.get()));
+            found
+        };
+        // adrp x8, +1 page; ldr x8, [x8, #0x10]; ldr x9, [x8, #0x20]: the second load is from what the first one loaded.
+        let (adrp, load, other) = (0xb000_0008, 0xf940_0908, 0xf940_1109);
+        assert_eq!(mentioned(&[adrp, load, other]), [0x1_0000_5010]);
+        // adrp; cbz x1, to the last; ldr; ret; ldr: on one way the register still has the page.
+        assert_eq!(mentioned(&[adrp, 0xb400_0061, load, 0xd65f_03c0, other]), [0x1_0000_5010, 0x1_0000_5020]);
+        // ccmp x1, x2, #8, eq, and a prefetch: neither writes register 8. A jump by a table may lead anywhere.
+        assert_eq!(mentioned(&[adrp, 0xfa42_0028, other]), [0x1_0000_5020]);
+        assert_eq!(mentioned(&[adrp, 0xf980_0028, other]), [0x1_0000_5020]);
+        assert_eq!(mentioned(&[adrp, load, other, 0xd61f_0140]), [0x1_0000_5010, 0x1_0000_5020]);
+        // What is stored changes no register.
+        assert_eq!(mentioned(&[adrp, 0xf900_0908, other]), [0x1_0000_5010, 0x1_0000_5020]);
     }
 
     #[test]
