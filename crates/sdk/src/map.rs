@@ -74,9 +74,6 @@ pub fn map_file(
     }
 }
 
-/// Of the functions found, so many hundredths must have the known bodies for the version to be named.
-const SAME_VERSION: usize = 97;
-
 /// Says which ranges of an app came from the libraries of fingerprints: by the linker's own map where there is one, else by
 /// comparing code.
 ///
@@ -172,11 +169,11 @@ fn join(app: &App<'_>, placed: &[(&Fingerprint, Placed)]) -> Vec<OwnedRange> {
     for (function, claims) in app.functions.iter().zip(claims(app.functions.len(), placed)) {
         let Some((library, how)) = claims.first().copied() else { continue };
         let is_shared = claims.len() > 1;
-        if is_shared && claims.iter().any(|(_, how)| *how == How::Changed) {
+        if is_shared && claims.iter().any(|(_, how)| !how.is_equal()) {
             continue;
         }
         let Some((fingerprint, found)) = placed.get(library) else { continue };
-        let is_known = !is_shared && found.equal * 100 >= found.claims.len() * SAME_VERSION;
+        let is_known = !is_shared && found.is_version;
         let (confidence, how) = shown(how);
         let names =
             claims.iter().filter_map(|(library, _)| placed.get(*library)).map(|(known, _)| &known.name);
@@ -232,6 +229,6 @@ fn shown(how: How) -> (Confidence, &'static str) {
         How::Call => (Confidence::Strong, "call"),
         How::Order => (Confidence::Strong, "order"),
         How::Present => (Confidence::Strong, "present"),
-        How::Changed => (Confidence::Likely, "changed"),
+        How::Changed | How::Added => (Confidence::Likely, "changed"),
     }
 }

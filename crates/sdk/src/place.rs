@@ -28,8 +28,17 @@ pub(crate) enum How {
     Order,
     /// Its body: it must be somewhere, and nowhere else is one.
     Present,
-    /// Another body where a function of it must be: a method of its class, or in the place of one.
+    /// Another body where a known function of it must be.
     Changed,
+    /// A method of its class that is not known: of another version, or of a member without code of its own (bitcode).
+    Added,
+}
+
+impl How {
+    /// Whether the body is the known one.
+    pub(crate) fn is_equal(self) -> bool {
+        !matches!(self, Self::Changed | Self::Added)
+    }
 }
 
 /// What was found of one library.
@@ -38,6 +47,8 @@ pub(crate) struct Placed {
     pub(crate) claims: Vec<(usize, How)>,
     /// How many of them have the library's very body.
     pub(crate) equal: usize,
+    /// Whether nothing shows that it is another version.
+    pub(crate) is_version: bool,
 }
 
 /// Distinct functions that must have been found by what does not rest on order, and what they must weigh together.
@@ -60,7 +71,7 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
         return None;
     }
     if !is_there {
-        return Some(Placed { claims: work.claims(), equal: 0 });
+        return Some(Placed { claims: work.claims(), equal: 0, is_version: false });
     }
     order::fill(&mut work);
     // What order placed may call what nothing else does.
@@ -73,12 +84,12 @@ pub(crate) fn place(app: &App<'_>, slice: &Slice) -> Option<Placed> {
     spread::renamed(&mut work);
     spread::changed(&mut work);
     let claims: Vec<(usize, How)> = work.claims();
-    let equal = claims.iter().filter(|(_, how)| *how != How::Changed).count();
-    Some(Placed { claims, equal })
+    let equal = claims.iter().filter(|(_, how)| how.is_equal()).count();
+    Some(Placed { claims, equal, is_version: !spread::is_contradicted(&mut work) })
 }
 
 fn is_there(work: &Work<'_, '_>) -> bool {
-    let strong = work.placed().filter(|(function, _, how)| !work.is_weak(*function) && *how != How::Changed);
+    let strong = work.placed().filter(|(function, _, how)| !work.is_weak(*function) && how.is_equal());
     let (count, weight) = strong.fold((0usize, 0u64), |(count, weight), (function, ..)| {
         (count + 1, weight + u64::from(work.weight(function)))
     });

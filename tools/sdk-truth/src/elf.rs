@@ -59,6 +59,23 @@ const WAYS: &[(&str, &[&str])] = &[
     ("gnu-ld", &[]),
 ];
 
+/// What a program or shared library of a system is linked with.
+pub(crate) fn link_options(target: &str, is_static: bool) -> Vec<&'static str> {
+    let mut options = vec!["--eh-frame-hdr", "--allow-multiple-definition", "-z", "notext"];
+    // Debian's archives are for programs: not all of their code can be in a shared library.
+    if target.contains("linux-gnu") {
+        options.push(if is_static { "-static" } else { "-pie" });
+        options.extend(["-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"]);
+    } else {
+        options.push("-shared");
+    }
+    if target == "x86_64-linux-gnu" {
+        // Programs have a copy of this variable of the C library; a position-independent link without that library cannot.
+        options.push("--defsym=stderr=0");
+    }
+    options
+}
+
 pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> Result<()> {
     let mut totals: Vec<(String, Score)> = Vec::new();
     for (name, target, path) in LIBRARIES {
@@ -81,20 +98,7 @@ pub(crate) fn cases(cache: &Path, wants: &dyn Fn(&str) -> bool, show: usize) -> 
             let (whole, map, app) =
                 (directory.join("app.whole"), directory.join("app.map"), directory.join("app"));
             let mut command = Command::new(if is_gnu { "ld".to_owned() } else { format!("ld.lld-{LLVM}") });
-            // Debian's archives are for programs.
-            let is_program = target.contains("linux-gnu");
-            command.args(if is_static {
-                &["-static", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..]
-            } else if is_program {
-                &["-pie", "-e", "main", "--unresolved-symbols=ignore-all", "--defsym=__dso_handle=0"][..]
-            } else {
-                &["-shared"][..]
-            });
-            if *target == "x86_64-linux-gnu" {
-                // Programs have a copy of this variable of the C library; a position-independent link without that library cannot.
-                command.arg("--defsym=stderr=0");
-            }
-            command.args(["--eh-frame-hdr", "--allow-multiple-definition", "-z", "notext"]).args(*flags);
+            command.args(link_options(target, is_static)).args(*flags);
             command.arg(format!("-Map={}", map.display())).args(&own);
             if *way != "absent" {
                 command.arg("--whole-archive").arg(&file).arg("--no-whole-archive");

@@ -89,13 +89,14 @@ pub(crate) struct Owner<'a> {
     pub(crate) name: &'a str,
 }
 
-/// Maps the stripped app and judges by the link map of the unstripped one. `names` are those of the known version. `show` prints what is wrong or missing.
+/// Maps the stripped app and judges by the link map of the unstripped one. `known` are the names of the known version's functions.
+/// `show` prints what is wrong or missing.
 pub(crate) fn judge(
     app: &Path,
     link_map: &Path,
     fingerprints: &[Fingerprint],
     owners: &[Owner<'_>],
-    names: Option<&HashSet<String>>,
+    known: Option<&HashSet<String>>,
     show: usize,
 ) -> Result<Score> {
     let data = std::fs::read(app).map_err(|error| format!("{}: {error}", app.display()))?;
@@ -145,7 +146,7 @@ pub(crate) fn judge(
         }
         let name = || symbol(&text, start.get());
         let is_named = is_owned
-            && names.is_some_and(|names| name().rsplit("] ").next().is_some_and(|name| names.contains(name)));
+            && known.is_some_and(|known| name().rsplit("] ").next().is_some_and(|name| known.contains(name)));
         if is_named {
             score.named += 1;
             score.named_bytes += size;

@@ -6,10 +6,10 @@ use std::process::Command;
 use backtrail_object::{Limits, Object};
 use backtrail_sdk::{LinkMap, map_file, stamp, unstamp};
 
-use crate::Result;
 use crate::app::{LLVM, objects, run};
 use crate::cases::{app_objects, link, order_file, shown, target};
 use crate::libraries::Library;
+use crate::{Result, elf as elf_cases};
 
 const NAME: &str = "vendor";
 const VERSION: &str = "2.1";
@@ -94,7 +94,7 @@ fn elf(cache: &Path) -> Result<()> {
             let linker = if linker == "ld" { "ld".to_owned() } else { format!("{linker}-{LLVM}") };
             let mut command = Command::new(&linker);
             command
-                .args(["-shared", "--eh-frame-hdr", "-z", "notext"])
+                .args(elf_cases::link_options(target, false))
                 .args(flags)
                 .arg(format!("-Map={}", map.display()));
             command.args(objects(

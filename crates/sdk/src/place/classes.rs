@@ -84,7 +84,7 @@ fn is_among(work: &Work<'_, '_>, places: &[u32]) -> bool {
 
 fn claim(work: &mut Work<'_, '_>, places: &[u32]) {
     for place in places {
-        work.claim(u32::MAX, *place, How::Changed);
+        work.claim(u32::MAX, *place, How::Added);
     }
     for pair in places.windows(2) {
         let [p, q] = *pair else { continue };
@@ -93,7 +93,7 @@ fn claim(work: &mut Work<'_, '_>, places: &[u32]) {
             continue;
         }
         for place in between {
-            work.claim(u32::MAX, place, How::Changed);
+            work.claim(u32::MAX, place, How::Added);
         }
     }
 }

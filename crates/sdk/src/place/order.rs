@@ -86,7 +86,7 @@ fn across(work: &mut Work<'_, '_>) {
 
 /// In the app's order.
 pub(super) fn known(work: &Work<'_, '_>) -> Vec<Known> {
-    let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
+    let placed = work.placed().filter(|(_, _, how)| how.is_equal());
     placed
         .filter_map(|(function, place, _)| Some((place, function, work.function(function)?.member)))
         .collect()

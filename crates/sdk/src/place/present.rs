@@ -49,7 +49,7 @@ fn bodies(work: &Work<'_, '_>) -> Map<Key, Vec<u32>> {
 
 /// The members of which something was found that is not weak.
 fn members(work: &Work<'_, '_>) -> Set<u32> {
-    let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
+    let placed = work.placed().filter(|(_, _, how)| how.is_equal());
     let strong = placed.filter(|(function, ..)| !work.is_weak(*function) && work.weight(*function) >= ANCHOR);
     strong.filter_map(|(function, ..)| Some(work.function(function)?.member)).collect()
 }

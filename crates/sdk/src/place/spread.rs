@@ -73,7 +73,7 @@ pub(super) fn names(work: &mut Work<'_, '_>) {
                 }
                 Some(known) if is_class => work.claim(*known, *place, How::Changed),
                 // A method that this version of the library has not.
-                None if is_class => work.claim(u32::MAX, *place, How::Changed),
+                None if is_class => work.claim(u32::MAX, *place, How::Added),
                 _ => {}
             }
         }
@@ -86,13 +86,14 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     for method in work.slice.methods.iter().filter(|method| work.has_class(method.owner)) {
         *known.entry(method.owner.0).or_default() += 1;
     }
-    let mut there: Map<u64, (usize, Vec<u32>)> = Map::default();
+    let mut there: Map<u64, (usize, Vec<(u32, How)>)> = Map::default();
     for (place, function) in (0u32..).zip(&work.app.functions) {
         for method in work.app.methods.get(&function.start.get()).into_iter().flatten() {
             if known.contains_key(&method.owner.0) && !work.is_foreign(place) {
                 let (count, places) = there.entry(method.owner.0).or_default();
-                *count += usize::from(work.method(method.owner, method.selector).is_some());
-                places.push(place);
+                let is_known = work.method(method.owner, method.selector).is_some();
+                *count += usize::from(is_known);
+                places.push((place, if is_known { How::Changed } else { How::Added }));
             }
         }
     }
@@ -100,10 +101,10 @@ pub(super) fn renewed(work: &mut Work<'_, '_>) -> bool {
     if there.len() < LEAST_CLASSES || there.len() * 100 < known.len() * NAMED_CLASSES {
         return false;
     }
-    let mut places: Vec<u32> = there.into_values().flat_map(|(_, places)| places).collect();
+    let mut places: Vec<(u32, How)> = there.into_values().flat_map(|(_, places)| places).collect();
     places.sort_unstable();
-    for place in places {
-        work.claim(u32::MAX, place, How::Changed);
+    for (place, how) in places {
+        work.claim(u32::MAX, place, how);
     }
     true
 }
@@ -220,7 +221,7 @@ fn is_used_by_others(work: &Work<'_, '_>, function: u32, place: u32) -> bool {
 pub(super) fn calls(work: &mut Work<'_, '_>) {
     let open = work
         .placed()
-        .filter(|(_, _, how)| *how != How::Changed)
+        .filter(|(_, _, how)| how.is_equal())
         .map(|(function, place, _)| (function, place))
         .collect();
     follow_all(work, open);
@@ -340,7 +341,7 @@ fn calls_agree(work: &mut Work<'_, '_>, function: u32, place: u32) -> bool {
 /// Functions that only one object file can call, with another body than the known one: of another version.
 pub(super) fn changed(work: &mut Work<'_, '_>) {
     let mut votes: Map<u32, Option<u32>> = Map::default();
-    let placed: Vec<_> = work.placed().filter(|(_, _, how)| *how != How::Changed).collect();
+    let placed: Vec<_> = work.placed().filter(|(_, _, how)| how.is_equal()).collect();
     for (function, place, _) in placed {
         for (target, address) in references(work, function, place) {
             let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
@@ -369,7 +370,7 @@ pub(super) fn changed(work: &mut Work<'_, '_>) {
 /// Functions that the app exports by the library's names, with other bodies: of another version. An object file of which something was
 /// found defines its names itself; a linker takes no second definition.
 pub(super) fn renamed(work: &mut Work<'_, '_>) {
-    let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
+    let placed = work.placed().filter(|(_, _, how)| how.is_equal());
     let members: Set<u32> =
         placed.filter_map(|(function, ..)| Some(work.function(function)?.member)).collect();
     let slice = work.slice;
@@ -383,4 +384,23 @@ pub(super) fn renamed(work: &mut Work<'_, '_>) {
             work.claim(function, place, How::Changed);
         }
     }
+}
+
+/// Whether something shows that another version is there: a known function with another body, also where it was not claimed.
+pub(super) fn is_contradicted(work: &mut Work<'_, '_>) -> bool {
+    if work.claims().iter().any(|(_, how)| *how == How::Changed) {
+        return true;
+    }
+    let placed: Vec<_> = work.placed().filter(|(_, _, how)| how.is_equal()).collect();
+    placed.into_iter().any(|(function, place, _)| {
+        references(work, function, place).into_iter().any(|(target, address)| {
+            let Some(Target::Function(callee)) = work.slice.targets.get(index(target)).copied() else {
+                return false;
+            };
+            let there = work.app.function_at(address).map(number);
+            !work.is_weak(callee)
+                && !work.app.is_import(address)
+                && there.is_some_and(|there| !work.is_foreign(there) && !work.matches(callee, there))
+        })
+    })
 }

@@ -57,7 +57,7 @@ struct Found {
 impl Found {
     /// All that the library's code and data name, as far as it has the library's bodies.
     fn collect(&mut self, work: &mut Work<'_, '_>, copies: &Map<u64, Vec<u32>>) {
-        let placed = work.placed().filter(|(_, _, how)| *how != How::Changed);
+        let placed = work.placed().filter(|(_, _, how)| how.is_equal());
         let mut open: Vec<(u32, u32)> = placed.map(|(function, place, _)| (function, place)).collect();
         let mut known: Vec<(u32, Svma)> = work
             .data_at
