@@ -210,3 +210,39 @@ fn go_whose_faults_are_panics() {
         has_all(&names, expected);
     }
 }
+
+/// Where the compiler has it, there are poisoned bytes between the variables of stacks: they are copied without a complaint.
+#[test]
+fn address_sanitizer() {
+    let (shared, _) = libraries();
+    let directory = TempDir::new("ffi-sanitized");
+    let directory = directory.path();
+    put_shared(directory, &shared);
+    let program = directory.join("sanitized");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-g", "-fsanitize=address", "-pthread", "-I"]).arg(root().join("include"));
+    compiler
+        .arg(hosts().join("sanitized.c"))
+        .arg("-L")
+        .arg(directory)
+        .arg("-lbacktrail")
+        .arg("-o")
+        .arg(&program);
+    if !compiler.output().is_ok_and(|output| output.status.success()) {
+        not_installed("a C compiler with AddressSanitizer");
+        return;
+    }
+    let crashes = directory.join("crashes");
+    let mut command = Command::new(&program);
+    command.env("LD_LIBRARY_PATH", directory).env("ASAN_OPTIONS", "handle_segv=0:detect_leaks=0");
+    let (output, files) = left_by(command.arg(&crashes), &crashes);
+    assert_eq!(output.status.signal(), Some(11), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let limits = backtrail::Limits::default();
+    let analysis = backtrail::Analysis::new(&files[0], &backtrail::Symbols::new(), &limits).unwrap();
+    let threads = &analysis.report.process.threads;
+    let is_there = |name: &str| name == "wait_for_ever";
+    let waiting =
+        threads.iter().filter(|thread| thread.frames.iter().any(|frame| frame.names().any(is_there)));
+    assert_eq!(waiting.count(), 3, "{threads:#?}");
+}

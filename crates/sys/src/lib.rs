@@ -18,6 +18,7 @@ pub mod macos;
 mod mapped;
 mod registers;
 mod shared;
+mod volatile;
 
 #[cfg(any(target_os = "linux", target_os = "macos", target_os = "ios"))]
 pub use mapped::{MappedRange, handle_bus_errors};

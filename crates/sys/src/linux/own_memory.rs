@@ -1,6 +1,7 @@
 //! This process's memory, read without risk.
 
 use super::{OsError, own_stack};
+use crate::volatile;
 use backtrail_core::{AddrRange, Avma, ReadMemory, Unreadable};
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -167,23 +168,21 @@ impl ReadMemory for OwnMemory {
 
     #[inline]
     fn read_u32(&self, address: Avma) -> Result<u32, Unreadable> {
-        let mut bytes = [0; 4];
         if self.has(address.get(), 4) {
-            copy(address.get(), &mut bytes);
-        } else {
-            self.read(address, &mut bytes)?;
+            return Ok(u32::from_le(word(address.get())));
         }
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
     #[inline]
     fn read_u64(&self, address: Avma) -> Result<u64, Unreadable> {
-        let mut bytes = [0; WORD as usize];
         if self.has_word(address.get()) {
-            copy(address.get(), &mut bytes);
-        } else {
-            self.read(address, &mut bytes)?;
+            return Ok(u64::from_le(word(address.get())));
         }
+        let mut bytes = [0; WORD as usize];
+        self.read(address, &mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 }
@@ -191,9 +190,15 @@ impl ReadMemory for OwnMemory {
 /// Copies bytes that were found to be mapped.
 #[inline]
 fn copy(from: u64, into: &mut [u8]) {
-    // SAFETY: callers ask first. Others may write to the bytes meanwhile, so that they are no Rust object: they are copied
-    // as bytes and mean nothing until they are checked.
-    unsafe { std::ptr::copy_nonoverlapping(from as usize as *const u8, into.as_mut_ptr(), into.len()) };
+    // SAFETY: callers ask first. Others may write to the bytes meanwhile: they mean nothing until they are checked.
+    unsafe { volatile::copy(from as usize as *const u8, into) };
+}
+
+/// A word, or half of one, that was found to be mapped.
+#[inline]
+fn word<T: Copy>(from: u64) -> T {
+    // SAFETY: as `copy`; callers want integers.
+    unsafe { (from as usize as *const T).read_unaligned() }
 }
 
 /// Whether the page at `address` can be read. The kernel copies a set of signals from there before it looks at what to do

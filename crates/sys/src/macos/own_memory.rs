@@ -2,6 +2,7 @@
 
 use super::OsError;
 use super::ffi;
+use crate::volatile;
 use backtrail_core::{AddrRange, Avma, ReadMemory, Unreadable};
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -82,9 +83,7 @@ impl ReadMemory for OwnMemory {
         let end = address.get().saturating_add(buf.len() as u64);
         if self.inside.contains(address) && end <= self.inside.end().get() {
             // SAFETY: between the stack pointer and the end of the thread's own stack.
-            unsafe {
-                std::ptr::copy_nonoverlapping(address.get() as *const u8, buf.as_mut_ptr(), buf.len());
-            }
+            unsafe { volatile::copy(address.get() as *const u8, buf) };
             return Ok(());
         }
         let done = self.from_piece(address.get(), buf) || read(address.get(), buf);
