@@ -76,7 +76,7 @@ pub fn settle_register_frames(report: &mut Report) -> Vec<Frame> {
 
 /// An address out of a register.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RegisterAddress {
     /// Without pointer authentication, with the Thumb bit.
     address: Avma,
     /// Without either.
@@ -89,8 +89,8 @@ struct State<'i> {
     images: &'i [Image],
     family: Family,
     arch: Arch,
-    pc: Place,
-    lr: Option<Place>,
+    pc: RegisterAddress,
+    lr: Option<RegisterAddress>,
     sp: Option<Avma>,
     fp: Option<Avma>,
 }
@@ -112,7 +112,7 @@ impl<'i> State<'i> {
         let place = |avma: Avma| {
             let code = code_of(avma, arch);
             let address = if family == Family::Arm { avma } else { code };
-            Place { address, code, image: index.find(code, None, None) }
+            RegisterAddress { address, code, image: index.find(code, None, None) }
         };
         Some(Self {
             images: &report.process.images,
@@ -207,7 +207,7 @@ impl<'i> State<'i> {
     }
 }
 
-fn frame(address: FrameAddress, place: Place, trust: Trust, index: u32) -> Frame {
+fn frame(address: FrameAddress, place: RegisterAddress, trust: Trust, index: u32) -> Frame {
     Frame { address: Some(address), image: place.image, trust, ..Frame::new(index) }
 }
 

@@ -7,8 +7,8 @@ use object::ReadRef;
 use object::archive::{Header, TERMINATOR, THIN_MAGIC};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::found::{Found, too_many};
 use crate::limits::Limits;
+use crate::listed_object::{ListedObject, too_many};
 use crate::macho::Placement;
 use crate::section::FileRange;
 use crate::sniff::{ENOUGH, Sniffed, sniff};
@@ -24,7 +24,7 @@ struct Member {
 }
 
 /// The members of an archive that are object files; everything else in it is passed over.
-pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
+pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<ListedObject>> {
     let magic = view.bytes(0, 8, "the magic number of an archive")?;
     if magic == THIN_MAGIC {
         let detail = "a thin archive holds only the names of its members; give the object files themselves";
@@ -41,9 +41,9 @@ pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result
         let member = match read_member(view, offset, long_names) {
             Ok(member) => member,
             Err(error) => {
-                found.push(Found {
+                found.push(ListedObject {
                     problem: Some(error),
-                    ..Found::whole(Arch::Unknown, view.absolute(offset), 0)
+                    ..ListedObject::whole(Arch::Unknown, view.absolute(offset), 0)
                 });
                 break;
             }
@@ -63,7 +63,7 @@ fn is_index(name: &str) -> bool {
     matches!(name, "/" | "/SYM64/" | "/<ECSYMBOLS>/") || name.starts_with("__.SYMDEF")
 }
 
-fn object_in<'d, R: ReadRef<'d>>(view: View<R>, member: Member) -> Result<Option<Found>> {
+fn object_in<'d, R: ReadRef<'d>>(view: View<R>, member: Member) -> Result<Option<ListedObject>> {
     let there = view.len().saturating_sub(member.offset).min(member.size);
     let start = view.bytes(member.offset, there.min(ENOUGH), "the start of a member")?;
     let arch = match sniff(start) {
@@ -73,7 +73,15 @@ fn object_in<'d, R: ReadRef<'d>>(view: View<R>, member: Member) -> Result<Option
     };
     let range = FileRange::from_size(FileOffset::new(view.absolute(member.offset)), there);
     let (member, modified) = (Some(member.name), member.modified);
-    Ok(Some(Found { arch, member, modified, range, placement: Placement::Whole, id: None, problem: None }))
+    Ok(Some(ListedObject {
+        arch,
+        member,
+        modified,
+        range,
+        placement: Placement::Whole,
+        id: None,
+        problem: None,
+    }))
 }
 
 fn read_member<'d, R: ReadRef<'d>>(view: View<R>, offset: u64, long_names: &[u8]) -> Result<Member> {

@@ -5,13 +5,13 @@ use object::read::macho::FatArch;
 use object::{BigEndian, ReadRef};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::found::Found;
+use crate::listed_object::ListedObject;
 use crate::macho;
 use crate::view::View;
 
 /// The slices that a fat header lists. Those that leave the file are cut at its end; those that begin behind it have a
 /// problem.
-pub(crate) fn read<'d, R: ReadRef<'d>>(view: View<R>) -> Result<Vec<Found>> {
+pub(crate) fn read<'d, R: ReadRef<'d>>(view: View<R>) -> Result<Vec<ListedObject>> {
     let header = view.pod::<FatHeader>(0, "a fat header")?;
     let count = u64::from(header.nfat_arch.get(BigEndian));
     let found = if header.magic.get(BigEndian) == FAT_MAGIC_64 {
@@ -25,14 +25,14 @@ pub(crate) fn read<'d, R: ReadRef<'d>>(view: View<R>) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-fn arches<'d, A: FatArch, R: ReadRef<'d>>(view: View<R>, count: u64) -> Result<Vec<Found>> {
+fn arches<'d, A: FatArch, R: ReadRef<'d>>(view: View<R>, count: u64) -> Result<Vec<ListedObject>> {
     let start = size_of::<FatHeader>() as u64;
     let table = view.table::<A>(start, count, "the architectures of a fat file")?;
     let end = start + count * size_of::<A>() as u64;
     Ok(table.iter().map(|arch| one(view, arch, end)).collect())
 }
 
-fn one<'d, A: FatArch, R: ReadRef<'d>>(view: View<R>, entry: &A, headers_end: u64) -> Found {
+fn one<'d, A: FatArch, R: ReadRef<'d>>(view: View<R>, entry: &A, headers_end: u64) -> ListedObject {
     let arch = macho::arch(entry.cputype(), entry.cpusubtype());
     let (offset, size): (u64, u64) = (entry.offset().into(), entry.size().into());
     let there = view.len().saturating_sub(offset).min(size);
@@ -45,5 +45,5 @@ fn one<'d, A: FatArch, R: ReadRef<'d>>(view: View<R>, entry: &A, headers_end: u6
     } else {
         None
     };
-    Found { problem, ..Found::whole(arch, offset, there) }
+    ListedObject { problem, ..ListedObject::whole(arch, offset, there) }
 }

@@ -5,8 +5,8 @@ use object::ReadRef;
 use object::read::ReadCache;
 
 use crate::error::{Error, Result};
-use crate::found::Found;
 use crate::limits::Limits;
+use crate::listed_object::ListedObject;
 use crate::macho::Placement;
 use crate::macho::cache::SharedCache;
 use crate::object::{Format, Headers, Kind};
@@ -96,7 +96,7 @@ pub fn identify_each(data: &dyn ReadAt, limits: &Limits) -> Result<Vec<Result<Id
     Ok(whole.into_iter().chain(found.into_iter().map(|found| one(data, found, limits))).collect())
 }
 
-fn one(data: &dyn ReadAt, found: Found, limits: &Limits) -> Result<Identity> {
+fn one(data: &dyn ReadAt, found: ListedObject, limits: &Limits) -> Result<Identity> {
     if let Some(problem) = found.problem {
         return Err(problem);
     }
@@ -128,7 +128,7 @@ fn headers<'d, R: ReadRef<'d>>(
     }
 }
 
-fn identity(headers: &Headers<'_>, found: Found) -> Identity {
+fn identity(headers: &Headers<'_>, found: ListedObject) -> Identity {
     Identity {
         format: headers.format,
         kind: headers.kind,
@@ -156,7 +156,7 @@ fn whole_cache(cache: &SharedCache, len: u64) -> Identity {
 }
 
 /// An image of a shared cache: its directory says enough, and thousands of headers need not be fetched.
-fn cached(found: Found) -> Identity {
+fn cached(found: ListedObject) -> Identity {
     Identity {
         format: Format::MachO,
         kind: Kind::Library,

@@ -8,8 +8,8 @@ use object::ReadRef;
 
 use crate::budget::Share;
 use crate::error::{Error, ErrorKind, Result};
-use crate::found::{Found, too_many};
 use crate::limits::Limits;
+use crate::listed_object::{ListedObject, too_many};
 use crate::macho::Placement;
 use crate::macho::cache::{CacheImage, SharedCache};
 use crate::macho::fileset::FilesetEntry;
@@ -70,19 +70,19 @@ impl<'d> Slice<'d> {
 /// archives, whose members are other files.
 pub fn slices<'d>(data: &'d [u8], limits: &Limits) -> Result<Vec<Slice<'d>>> {
     let found = find(View::of_slice(data, 0), limits)?;
-    let size = |found: &Found| bytes_of(data, found).len() as u64;
+    let size = |found: &ListedObject| bytes_of(data, found).len() as u64;
     let objects_size = found.iter().map(size).fold(0, u64::saturating_add);
     let share = Share { objects: found.len() as u64, file_size: data.len() as u64, objects_size };
     Ok(found.into_iter().map(|found| slice_of(data, found, share)).collect())
 }
 
-fn slice_of(data: &[u8], found: Found, share: Share) -> Slice<'_> {
+fn slice_of(data: &[u8], found: ListedObject, share: Share) -> Slice<'_> {
     let bytes = bytes_of(data, &found);
-    let Found { arch, member, modified, range, placement, problem, .. } = found;
+    let ListedObject { arch, member, modified, range, placement, problem, .. } = found;
     Slice { arch, member, modified, data: bytes, range, placement, share, problem }
 }
 
-fn bytes_of<'d>(data: &'d [u8], found: &Found) -> &'d [u8] {
+fn bytes_of<'d>(data: &'d [u8], found: &ListedObject) -> &'d [u8] {
     match found.placement {
         Placement::Whole => part(data, found.range),
         _ => data,
@@ -95,14 +95,14 @@ fn part(data: &[u8], range: FileRange) -> &[u8] {
 }
 
 /// The objects of a file, by its containers' directories alone.
-pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
+pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<ListedObject>> {
     let start = view.bytes_up_to(0, sniff::ENOUGH, "the start of the file")?;
     match sniff::sniff(start) {
         sniff::Sniffed::Fat => find_fat(view, limits),
         sniff::Sniffed::Archive => archive::find(view, limits),
         sniff::Sniffed::SharedCache => find_cached(view, limits),
         sniff::Sniffed::MachO => find_macho(view, limits),
-        sniff::Sniffed::Elf => Ok(vec![Found::whole(elf::arch_of(start), 0, view.len())]),
+        sniff::Sniffed::Elf => Ok(vec![ListedObject::whole(elf::arch_of(start), 0, view.len())]),
         sniff::Sniffed::Other(what) => Err(Error::new(
             ErrorKind::NotAnObject,
             0,
@@ -111,7 +111,7 @@ pub(crate) fn find<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result
     }
 }
 
-fn find_fat<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
+fn find_fat<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<ListedObject>> {
     let mut all = Vec::new();
     for slice in fat::read(view)? {
         if slice.problem.is_some() {
@@ -123,7 +123,7 @@ fn find_fat<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Fo
         if sniff::sniff(start) == sniff::Sniffed::Archive {
             match archive::find(view.part(offset, size), limits) {
                 Ok(members) => all.extend(members),
-                Err(error) => all.push(Found { problem: Some(error), ..slice }),
+                Err(error) => all.push(ListedObject { problem: Some(error), ..slice }),
             }
         } else {
             all.push(slice);
@@ -135,15 +135,15 @@ fn find_fat<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Fo
     Ok(all)
 }
 
-fn find_macho<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
+fn find_macho<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<ListedObject>> {
     let start = view.bytes_up_to(0, sniff::ENOUGH, "the start of the file")?;
-    let mut all = vec![Found::whole(macho::arch_of(start), 0, view.len())];
+    let mut all = vec![ListedObject::whole(macho::arch_of(start), 0, view.len())];
     all.extend(macho::fileset::entries(view, limits)?.into_iter().map(collection_entry));
     Ok(all)
 }
 
-fn collection_entry(entry: FilesetEntry) -> Found {
-    Found {
+fn collection_entry(entry: FilesetEntry) -> ListedObject {
+    ListedObject {
         arch: entry.arch,
         member: Some(entry.name),
         modified: None,
@@ -154,18 +154,18 @@ fn collection_entry(entry: FilesetEntry) -> Found {
     }
 }
 
-fn find_cached<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<Found>> {
+fn find_cached<'d, R: ReadRef<'d>>(view: View<R>, limits: &Limits) -> Result<Vec<ListedObject>> {
     let cache = Arc::new(SharedCache::read(view, limits)?);
     Ok(cache.images.iter().map(|image| cache_image(&cache, image)).collect())
 }
 
-fn cache_image(cache: &Arc<SharedCache>, image: &CacheImage) -> Found {
+fn cache_image(cache: &Arc<SharedCache>, image: &CacheImage) -> ListedObject {
     let header = cache.file_offset(image.address);
     let elsewhere = || {
         let detail = format!("{} lies in another file of the shared cache", image.path);
         Error::nowhere(ErrorKind::Unsupported, detail)
     };
-    Found {
+    ListedObject {
         arch: cache.arch,
         member: Some(image.path.clone()),
         modified: None,

@@ -28,7 +28,7 @@ pub(crate) struct AppFunction {
 
 /// What an address of the app holds, as far as it compares with a fingerprint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
+pub(crate) enum Referent {
     /// A place in this app.
     Place(Svma),
     /// A function or variable of another image, by its name.
@@ -131,23 +131,23 @@ impl<'d> App<'d> {
     }
 
     /// What a reference of a function with a known body names here.
-    pub(crate) fn resolve(&self, function: &AppFunction, reference: &Reference) -> Option<Found> {
+    pub(crate) fn resolve(&self, function: &AppFunction, reference: &Reference) -> Option<Referent> {
         let code = (function.start, self.code(function));
         let (at, page_at) = (reference.at as usize, reference.page_at as usize);
         match self.isa.resolve(reference.form, code, at, page_at, reference.bias.into())? {
             Resolved::Slot(slot) => match self.imports.get(&slot.get()) {
                 Some(name) => Some(self.named(*name)),
-                None => self.pointer(slot).map(Found::Place),
+                None => self.pointer(slot).map(Referent::Place),
             },
             Resolved::Address(address) => Some(match self.imports.get(&address.get()) {
                 Some(name) => self.named(*name),
-                None => Found::Place(address),
+                None => Referent::Place(address),
             }),
         }
     }
 
-    fn named(&self, name: Digest) -> Found {
-        self.exports.get(&name.0).map_or(Found::Import(name), |address| Found::Place(*address))
+    fn named(&self, name: Digest) -> Referent {
+        self.exports.get(&name.0).map_or(Referent::Import(name), |address| Referent::Place(*address))
     }
 
     /// The text, constant or class at an address. `None` where nothing tells.

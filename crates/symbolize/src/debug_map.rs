@@ -1,6 +1,6 @@
 //! Mach-O images without dSYM: the debug info is still in the object files that the linker read.
 
-use crate::dwarf::{DwarfFile, Found};
+use crate::dwarf::{DebugInfoAnswer, DwarfFile};
 use crate::request::FileRequest;
 use backtrail_core::Svma;
 use backtrail_object::{DebugMapEntry, Object};
@@ -71,7 +71,7 @@ impl<'d> DebugMap<'d> {
     }
 
     /// Looks a linked address up in the object file that its function came from.
-    pub(crate) fn lookup(&self, address: Svma) -> Result<Option<Found<'_>>, FileRequest> {
+    pub(crate) fn lookup(&self, address: Svma) -> Result<Option<DebugInfoAnswer<'_>>, FileRequest> {
         let Some((linked, object)) = self.function(address) else { return Ok(None) };
         let Some(file) = object.file.get() else { return Err(object.request.clone()) };
         let name = object.entry.functions.get(linked.function as usize).map(|function| &*function.name);
@@ -84,7 +84,7 @@ impl<'d> DebugMap<'d> {
             return Ok(None);
         };
         let found = file.dwarf.lookup(inside.get())?;
-        Ok(found.map(|found| Found { function_start: Some(linked.start.get()), ..found }))
+        Ok(found.map(|found| DebugInfoAnswer { function_start: Some(linked.start.get()), ..found }))
     }
 
     /// Whether no object files are named.

@@ -1,6 +1,6 @@
 //! Go's own table, as what it says of names, files and lines.
 
-use crate::dwarf::{FilePath, Found, Frame, Names};
+use crate::dwarf::{DebugInfoAnswer, FilePath, Frame, Names};
 use crate::problem::{ProblemKind, Problems};
 use backtrail_core::Svma;
 use backtrail_object::{GoFrame, GoTable, Object};
@@ -18,12 +18,12 @@ pub(crate) fn read<'d>(objects: &[Arc<Object<'d>>], problems: &Problems) -> Opti
 }
 
 /// What the table says of an address; `None` where it knows no function there.
-pub(crate) fn lookup<'t>(table: &'t GoTable<'_>, address: Svma) -> Option<Found<'t>> {
+pub(crate) fn lookup<'t>(table: &'t GoTable<'_>, address: Svma) -> Option<DebugInfoAnswer<'t>> {
     let function = table.function_at(address)?;
     function.name()?;
     let frames = function.frames(address).into_iter().map(frame).collect();
     let function_start = Some(function.addresses().start().get());
-    Some(Found { frames, function_start, has_mangled_names: false })
+    Some(DebugInfoAnswer { frames, function_start, has_mangled_names: false })
 }
 
 fn frame(frame: GoFrame<'_>) -> Frame<'_> {

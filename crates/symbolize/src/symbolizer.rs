@@ -4,7 +4,7 @@ use crate::answer::{Answer, FunctionRef, Step, SymbolRef};
 use crate::code::CodeMap;
 use crate::debug_map::{DebugMap, ObjectFile};
 use crate::details::Details;
-use crate::dwarf::{DwarfFile, Found, Supplementary};
+use crate::dwarf::{DebugInfoAnswer, DwarfFile, Supplementary};
 use crate::error::Error;
 use crate::go;
 use crate::open;
@@ -112,7 +112,7 @@ impl<'d> Symbolizer<'d> {
         self.dwarf.iter().zip(&self.looked_at).find_map(|(file, from)| file.missing_file(from))
     }
 
-    fn lookup_debug_info(&self, address: Svma) -> Result<Option<Found<'_>>, FileRequest> {
+    fn lookup_debug_info(&self, address: Svma) -> Result<Option<DebugInfoAnswer<'_>>, FileRequest> {
         let mut only_line = None;
         for file in &self.dwarf {
             match file.lookup(address.get())? {
@@ -127,7 +127,7 @@ impl<'d> Symbolizer<'d> {
         Ok(linked.or_else(|| go::lookup(self.go_table()?, address)))
     }
 
-    fn answer<'a>(&'a self, found: Found<'a>, address: Svma) -> Answer<'a> {
+    fn answer<'a>(&'a self, found: DebugInfoAnswer<'a>, address: Svma) -> Answer<'a> {
         let mut function_start = found.function_start.map(Svma::new);
         let mut functions: Vec<_> = found.frames.into_iter().map(FunctionRef::of_frame).collect();
         if let Some(outermost) = functions.last_mut()

@@ -2,7 +2,7 @@
 
 use backtrail_core::{Function, FunctionRef, Reason, Svma, Symbol, SymbolInfo};
 use backtrail_demangle::{Options, demangle};
-use backtrail_table::{File, Found, Frame, Lookup, Table};
+use backtrail_table::{File, Frame, FunctionAt, Lookup, Table};
 use std::borrow::Cow;
 
 /// What a table knows of one address: the same that [`Symbolizer::lookup`](crate::Symbolizer::lookup) answers from the
@@ -77,18 +77,18 @@ fn path(file: &File<'_>) -> String {
 /// readable takes longer than all else. What is kept is bounded.
 #[derive(Debug, Default)]
 pub struct TableTexts {
-    names: Kept,
-    paths: Kept,
+    names: TextCache,
+    paths: TextCache,
 }
 
 impl TableTexts {
     /// The functions of an answer, innermost first, replacing those in `into`.
-    pub fn functions<'a>(&'a mut self, found: &Found<'_>, into: &mut Vec<FunctionRef<'a>>) {
+    pub fn functions<'a>(&'a mut self, found: &FunctionAt<'_>, into: &mut Vec<FunctionRef<'a>>) {
         self.bound();
         for frame in found.frames() {
             self.keep(&frame);
         }
-        let (names, paths): (&'a Kept, &'a Kept) = (&self.names, &self.paths);
+        let (names, paths): (&'a TextCache, &'a TextCache) = (&self.names, &self.paths);
         into.clear();
         into.extend(found.frames().map(|frame| FunctionRef {
             name: names.get(frame.name_number).unwrap_or_default(),
@@ -119,7 +119,7 @@ impl TableTexts {
     fn bound(&mut self) {
         for kept in [&mut self.names, &mut self.paths] {
             if kept.bytes > MAX_KEPT {
-                *kept = Kept::default();
+                *kept = TextCache::default();
             }
         }
     }
@@ -130,14 +130,14 @@ const MAX_KEPT: usize = 96 << 20;
 
 /// Texts by number.
 #[derive(Debug, Default)]
-struct Kept {
+struct TextCache {
     texts: Vec<Box<str>>,
     /// Where among these the text of each number is, plus one; 0 where none is kept.
     places: Vec<u32>,
     bytes: usize,
 }
 
-impl Kept {
+impl TextCache {
     fn keep(&mut self, number: Option<u32>, make: impl FnOnce() -> Option<String>) {
         let Some(index) = number.map(|number| number as usize) else { return };
         if self.get(number).is_some() {
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn texts_are_made_once_and_kept_by_number() {
-        let mut kept = Kept::default();
+        let mut kept = TextCache::default();
         for number in [5, 0, 1_000_000, 64, 63] {
             kept.keep(Some(number), || Some(format!("text {number}")));
             kept.keep(Some(number), || panic!("it is kept"));

@@ -191,8 +191,8 @@ mod types;
 pub use build::{Batch, Builder};
 pub use error::{Error, ErrorKind};
 pub use read::{
-    File, Found, Frame, Frames, Function, Functions, Inline, Lookup, LookupMany, Row, Symbol, Symbols, Table,
-    Text,
+    File, Frame, Frames, Function, FunctionAt, Functions, Inline, Lookup, LookupMany, Row, Symbol, Symbols,
+    Table, Text,
 };
 pub use stats::{Stats, Summary};
 pub use types::{

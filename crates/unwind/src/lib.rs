@@ -104,7 +104,7 @@ pub use expression::ExpressionError;
 pub use failure::Failure;
 pub use image::{ModuleList, ModuleMap, PlacedModule};
 pub use module::Module;
-pub use row::{Cfa, Expression, Found, Malformed, Miss, Row, Rule};
+pub use row::{Cfa, CoveredRow, Expression, Malformed, Miss, Row, Rule};
 pub use rules::{Rules, Size};
 pub use runtime::{RuntimeFrame, RuntimeFunction, RuntimeTable};
 pub use sections::{Section, Sections};

@@ -5,7 +5,7 @@ use crate::cfi::{Flavour, Frames};
 use crate::code::Code;
 use crate::compact::{Compact, CompactFound};
 use crate::exidx::Exidx;
-use crate::row::{Cfa, Expression, Found, Miss, Row, Rule};
+use crate::row::{Cfa, CoveredRow, Expression, Miss, Row, Rule};
 use crate::runtime::RuntimeFrame;
 use crate::sections::{Section, Sections};
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ pub(crate) struct Tables<'d> {
 
 /// A row, with what else its table knows.
 struct Described {
-    found: Found,
+    found: CoveredRow,
     /// Where the function starts, if nothing of it ran before that: what prologue analysis may count from.
     function: Option<Svma>,
 }
@@ -65,7 +65,7 @@ impl<'d> Module<'d> {
     }
 
     /// The rules at `at` (a lookup address: return addresses less one, no Thumb bit), as the tables state them.
-    pub fn find(&self, at: Svma) -> Result<Found, Miss> {
+    pub fn find(&self, at: Svma) -> Result<CoveredRow, Miss> {
         self.describe(at).map(|described| described.found)
     }
 
@@ -73,7 +73,7 @@ impl<'d> Module<'d> {
     /// leave out prologues or epilogues, are held against the instructions there.
     ///
     /// `thumb` tells 32-bit ARM's two instruction sets apart.
-    pub fn find_exact(&self, at: Svma, thumb: bool) -> Result<Found, Miss> {
+    pub fn find_exact(&self, at: Svma, thumb: bool) -> Result<CoveredRow, Miss> {
         let described = self.describe(at);
         // Go's table is exact at each instruction.
         if let Ok(described) = &described
@@ -97,7 +97,7 @@ impl<'d> Module<'d> {
         let Some(row) = analysed else { return described.map(|described| described.found) };
         match described {
             Ok(described) if !self.overrules(&row, &described.found) => Ok(described.found),
-            _ => Ok(Found { row, trust: Trust::Analysis, covered: AddrRange::from_size(at, 1) }),
+            _ => Ok(CoveredRow { row, trust: Trust::Analysis, covered: AddrRange::from_size(at, 1) }),
         }
     }
 
@@ -129,7 +129,7 @@ impl<'d> Module<'d> {
     /// DWARF should be exact, so only where the two cannot both be right: both count from the stack pointer and
     /// differ, or the table counts from a frame pointer that already holds the caller's value. Seen with clang for
     /// aarch64, which describes no epilogues, and with hand-written assembly.
-    fn overrules(&self, analysed: &Row, found: &Found) -> bool {
+    fn overrules(&self, analysed: &Row, found: &CoveredRow) -> bool {
         if found.trust != Trust::Cfi {
             return true;
         }

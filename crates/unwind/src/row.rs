@@ -102,7 +102,7 @@ impl Row {
 
 /// A row and where it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct CoveredRow {
     /// The rules.
     pub row: Row,
     /// What they come from.

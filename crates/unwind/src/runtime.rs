@@ -4,7 +4,7 @@
 //! Go's table tells for each instruction by how much the stack pointer has moved, and which functions are special: Go's own
 //! tracebacks (`src/runtime/traceback.go`) treat them so, and walks do likewise.
 
-use crate::row::{Cfa, Found, Row, Rule};
+use crate::row::{Cfa, CoveredRow, Row, Rule};
 use backtrail_core::{AddrRange, Family, Register, Svma, Trust};
 use core::fmt;
 
@@ -59,9 +59,9 @@ pub enum RuntimeFunction {
 
 impl RuntimeFrame {
     /// The rules, as far as they depend on the depth alone; `None` for processors that Go's table is not read for.
-    pub(crate) fn found(&self, family: Family) -> Option<Found> {
+    pub(crate) fn found(&self, family: Family) -> Option<CoveredRow> {
         let row = row(self.depth, family)?;
-        Some(Found { row, trust: Trust::RuntimeTable, covered: self.covered })
+        Some(CoveredRow { row, trust: Trust::RuntimeTable, covered: self.covered })
     }
 }
 

@@ -26,4 +26,4 @@ pub use backtrail_sys::linux::tracer::Exit;
 pub use core_pattern::keep_core;
 pub use error::WatchError;
 pub use for_handler::{serve_handler, start_again};
-pub use watcher::{Cause, Kept, Options, Watched, watch};
+pub use watcher::{Cause, KeptReport, Options, Watched, watch};

@@ -66,7 +66,7 @@ pub enum Cause {
 
 /// A report that was kept, or why it was not.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptReport {
     /// The process.
     pub pid: u32,
     /// Why.
@@ -89,7 +89,7 @@ pub fn watch(
     watched: Watched,
     options: &Options,
     index: &Index,
-    tell: &mut dyn FnMut(Kept),
+    tell: &mut dyn FnMut(KeptReport),
 ) -> Result<Exit, WatchError> {
     std::fs::create_dir_all(&options.directory)
         .map_err(|source| WatchError::Directory { path: options.directory.clone(), source })?;
@@ -127,7 +127,7 @@ struct Watcher<'w> {
     pid: u32,
     options: &'w Options,
     index: &'w Index,
-    tell: &'w mut dyn FnMut(Kept),
+    tell: &'w mut dyn FnMut(KeptReport),
     later: Later,
     hang: Option<HangWatch>,
     /// Processes whose end has been reported: each of their threads ends.
@@ -214,7 +214,7 @@ impl Watcher<'_> {
         if let Some(hang) = &mut self.hang {
             hang.was_stopped();
         }
-        (self.tell)(Kept { pid, cause, file, stood: begun.elapsed() });
+        (self.tell)(KeptReport { pid, cause, file, stood: begun.elapsed() });
     }
 
     fn keep(

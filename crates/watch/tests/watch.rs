@@ -13,7 +13,7 @@ use backtrail_capture::crash_file::{self, format::Event};
 use backtrail_capture::{Limits, elf_core};
 use backtrail_store::{Index, NoProgress, ScanOptions};
 use backtrail_testkit::TempDir;
-use backtrail_watch::{Cause, Exit, Kept, Options, Watched, keep_core, watch};
+use backtrail_watch::{Cause, Exit, KeptReport, Options, Watched, keep_core, watch};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -30,7 +30,11 @@ fn shell(script: &str) -> Watched {
 }
 
 /// Watches with a directory of its own; `None` where this machine lets nobody follow processes.
-fn watched(name: &str, what: Watched, change: impl Fn(&mut Options)) -> Option<(Exit, Vec<Kept>, TempDir)> {
+fn watched(
+    name: &str,
+    what: Watched,
+    change: impl Fn(&mut Options),
+) -> Option<(Exit, Vec<KeptReport>, TempDir)> {
     let directory = TempDir::new(name);
     let mut options = Options::new(directory.path());
     change(&mut options);
@@ -46,7 +50,7 @@ fn watched(name: &str, what: Watched, change: impl Fn(&mut Options)) -> Option<(
     }
 }
 
-fn bytes(kept: &Kept) -> Vec<u8> {
+fn bytes(kept: &KeptReport) -> Vec<u8> {
     std::fs::read(kept.file.as_ref().unwrap()).unwrap()
 }
 

@@ -26,7 +26,7 @@ const ELF_BUILD_ID: u32 = 0x4270_454c;
 
 /// Where a part lies: its size, and its offset in the file.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct LocationDescriptor {
     size: u32,
     offset: u32,
 }
@@ -34,7 +34,7 @@ struct Place {
 /// The file, part behind part. What refers to a part comes behind it.
 struct File {
     bytes: Vec<u8>,
-    streams: Vec<(u32, Place)>,
+    streams: Vec<(u32, LocationDescriptor)>,
 }
 
 /// Streams that are written.
@@ -69,7 +69,7 @@ pub fn write(snapshot: &Snapshot<'_>) -> Result<Vec<u8>, Error> {
 }
 
 impl File {
-    fn put(&mut self, part: &[u8]) -> Result<Place, Error> {
+    fn put(&mut self, part: &[u8]) -> Result<LocationDescriptor, Error> {
         // Structures have words of eight bytes.
         self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
         let place = u32::try_from(part.len()).ok().zip(u32::try_from(self.bytes.len()).ok());
@@ -79,7 +79,7 @@ impl File {
             return Err(Error::new(ErrorKind::Unsupported, "a minidump of more than 4 GiB".to_owned()));
         };
         self.bytes.extend_from_slice(part);
-        Ok(Place { size, offset })
+        Ok(LocationDescriptor { size, offset })
     }
 
     fn stream(&mut self, kind: u32, part: &[u8]) -> Result<(), Error> {
@@ -96,7 +96,10 @@ impl File {
         Ok(self.put(&part.0)?.offset)
     }
 
-    fn memory(&mut self, snapshot: &Snapshot<'_>) -> Result<Vec<(AddrRange<Avma>, Place)>, Error> {
+    fn memory(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+    ) -> Result<Vec<(AddrRange<Avma>, LocationDescriptor)>, Error> {
         let mut places = Vec::new();
         for range in snapshot.memory.ranges() {
             let size = usize::try_from(range.size()).unwrap_or(usize::MAX);
@@ -138,16 +141,16 @@ impl File {
     fn threads(
         &mut self,
         threads: &[Thread],
-        contexts: &[Place],
-        memory: &[(AddrRange<Avma>, Place)],
+        contexts: &[LocationDescriptor],
+        memory: &[(AddrRange<Avma>, LocationDescriptor)],
     ) -> Result<(), Error> {
         let mut list = Fields::default();
         list.count(threads.len());
         for (thread, context) in threads.iter().zip(contexts) {
             let stack =
                 thread.registers.sp().and_then(|sp| memory.iter().find(|(range, _)| range.contains(sp)));
-            let (start, place) =
-                stack.map_or((0, Place::default()), |(range, place)| (range.start().get(), *place));
+            let (start, place) = stack
+                .map_or((0, LocationDescriptor::default()), |(range, place)| (range.start().get(), *place));
             list.u32(number(thread.id)).put(&[0; 20]).u64(start).place(place).place(*context);
         }
         self.stream(THREADS, &list.0)
@@ -182,7 +185,7 @@ impl File {
                     record.u32(ELF_BUILD_ID).put(id.as_bytes());
                     self.put(&record.0)?
                 }
-                None => Place::default(),
+                None => LocationDescriptor::default(),
             };
             list.u64(range.start().get()).u32(u32::try_from(range.size()).unwrap_or(u32::MAX));
             // Checksum, time, name; version; build id; nothing else.
@@ -191,14 +194,18 @@ impl File {
         self.stream(MODULES, &list.0)
     }
 
-    fn exception(&mut self, fault: &Fault, crashed: Option<(&Thread, &Place)>) -> Result<(), Error> {
+    fn exception(
+        &mut self,
+        fault: &Fault,
+        crashed: Option<(&Thread, &LocationDescriptor)>,
+    ) -> Result<(), Error> {
         let code = fault.code.as_deref().and_then(|name| code_number(fault.number, name)).unwrap_or(0);
         let signal = u32::try_from(fault.number).unwrap_or(0);
         let address = fault.address.map_or(0, Avma::get);
         let mut record = Fields::default();
         record.u32(crashed.map_or(0, |(thread, _)| number(thread.id))).u32(0);
         record.u32(signal).u32(code.cast_unsigned()).u64(0).u64(address).put(&[0; 8 + 15 * 8]);
-        record.place(crashed.map_or_else(Place::default, |(_, context)| *context));
+        record.place(crashed.map_or_else(LocationDescriptor::default, |(_, context)| *context));
         self.stream(EXCEPTION, &record.0)
     }
 
@@ -246,7 +253,7 @@ impl Fields {
         self.u32(u32::try_from(count).unwrap_or(0))
     }
 
-    fn place(&mut self, place: Place) -> &mut Self {
+    fn place(&mut self, place: LocationDescriptor) -> &mut Self {
         self.u32(place.size).u32(place.offset)
     }
 }

@@ -165,10 +165,10 @@ pub(super) fn lock_wait(
     Some(LockWait { address, kind, holder, told_by, has_time_limit })
 }
 
-type Found = (LockKind, Avma, LockHolder, LockSource);
+type LockSeen = (LockKind, Avma, LockHolder, LockSource);
 
 impl<T: Threads> Lookup<'_, T> {
-    fn find(&self, address: Avma, word: u32) -> Option<Found> {
+    fn find(&self, address: Avma, word: u32) -> Option<LockSeen> {
         use LockSource::{Glibc, Musl};
         if let Some(holder) = self.glibc_mutex(word) {
             return Some((LockKind::Mutex, address, holder, Glibc));

@@ -146,7 +146,7 @@ fn assemble(
     let names = Syscalls::of(target.arch().family());
     let until = Instant::now() + options.patience;
     let ids = Ids::new(target, &facts, &outcomes);
-    let place = Place { target, options, maps: &maps, names: &names, ids, until, stacks: &stacks };
+    let place = StackContext { target, options, maps: &maps, names: &names, ids, until, stacks: &stacks };
     for (facts, outcome) in facts.into_iter().zip(outcomes) {
         if matches!(outcome, Outcome::Gone) && !facts.state.is_gone() {
             vanished += 1;
@@ -236,7 +236,7 @@ fn pages(target: &Target, maps: &Maps) -> Pieces {
 }
 
 /// What threads' stacks are settled by.
-struct Place<'p> {
+struct StackContext<'p> {
     target: &'p Target,
     options: &'p Options,
     maps: &'p Maps,
@@ -247,7 +247,7 @@ struct Place<'p> {
     stacks: &'p stack_arena::CopiedStacks,
 }
 
-impl Place<'_> {
+impl StackContext<'_> {
     /// Which lock a call waits for.
     fn lock_wait(&self, call: &SystemCall, memory: Option<&FutexMemory>) -> Option<LockWait> {
         let family = self.target.arch().family();
@@ -306,7 +306,7 @@ type Pieces = Vec<(Avma, Bytes<'static>)>;
 
 /// A thread's registers by what came of stopping it; its stack goes to `pieces`.
 fn settle(
-    place: &Place<'_>,
+    place: &StackContext<'_>,
     mut facts: ThreadInfo,
     outcome: Outcome,
     pieces: &mut Pieces,

@@ -7,7 +7,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::render::report;
 use backtrail::{Analysis, Limits, Symbols};
 use backtrail_store::{Index, NoProgress, ScanOptions};
-use backtrail_watch::{Cause, Exit, Kept, Options, Watched, keep_core, serve_handler, start_again, watch};
+use backtrail_watch::{
+    Cause, Exit, KeptReport, Options, Watched, keep_core, serve_handler, start_again, watch,
+};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &Watch, colour: Colour, console: &Console) -> Result<Out
     };
     let named = symbols(&args.symbols, None, &args.servers, console)?;
     let index = Index::scan(&args.symbols, &ScanOptions::default(), &NoProgress);
-    let mut tell = |kept: Kept| show(&kept, args, &named, colour, console);
+    let mut tell = |kept: KeptReport| show(&kept, args, &named, colour, console);
     let exit = watch(watched, &options, &index, &mut tell);
     let exit = exit.map_err(|error| Failure::Input(error.to_string()))?;
     if let Exit::Signal(signal) = exit {
@@ -128,7 +130,7 @@ fn keep(args: &Watch, pid: u32, console: &Console) -> Result<Outcome, Failure> {
 }
 
 /// Tells of a report: on standard error, since standard output is the program's.
-fn show(kept: &Kept, args: &Watch, symbols: &Symbols, colour: Colour, console: &Console) {
+fn show(kept: &KeptReport, args: &Watch, symbols: &Symbols, colour: Colour, console: &Console) {
     let pid = kept.pid;
     let what = match kept.cause {
         Cause::Crash { signal } => format!("process {pid} crashed by signal {signal}"),

@@ -31,14 +31,14 @@ impl<'r> Blamed<'r> {
 /// scanning. `None` where no code of the process is to blame, or the report has no stack.
 pub fn blamed(report: &Report) -> Option<Blamed<'_>> {
     let (stack, frames) = match fault_place(report)? {
-        Place::Stack(stack, frames) => (stack, frames),
-        Place::Frame(stack, frame) => return Some(Blamed::new(stack, frame)),
+        FaultPlace::Stack(stack, frames) => (stack, frames),
+        FaultPlace::Frame(stack, frame) => return Some(Blamed::new(stack, frame)),
     };
     on(report, stack, frames)
 }
 
 /// Where a report's fault is to be looked for.
-pub(crate) enum Place<'r> {
+pub(crate) enum FaultPlace<'r> {
     /// On that stack, by its label.
     Stack(String, &'r [Frame]),
     /// At that very frame.
@@ -46,7 +46,7 @@ pub(crate) enum Place<'r> {
 }
 
 /// The stack that shows the fault; `None` where no code of the process is to blame, or the report has no stack.
-pub(crate) fn fault_place(report: &Report) -> Option<Place<'_>> {
+pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     // The innermost frames of a kernel panic are those of the panic itself.
     if report.source == Source::ApplePanic {
         return None;
@@ -64,17 +64,17 @@ pub(crate) fn fault_place(report: &Report) -> Option<Place<'_>> {
         Some(Blame::Packaging) if !is_privacy => return None,
         Some(Blame::MainThread) => {
             let thread = main_thread(report)?;
-            return Some(Place::Stack(thread_label(thread), own_frames(report, &thread.frames)));
+            return Some(FaultPlace::Stack(thread_label(thread), own_frames(report, &thread.frames)));
         }
         _ => {}
     }
     if killing.and_then(|killing| killing.code).is_some_and(|code| code.code == 0xdead_10cc)
         && let Some(holder) = holders(report).into_iter().next()
     {
-        return Some(Place::Frame(thread_label(holder.thread), holder.caller.unwrap_or(holder.lock)));
+        return Some(FaultPlace::Frame(thread_label(holder.thread), holder.caller.unwrap_or(holder.lock)));
     }
     let (stack, frames) = fault_stack(report)?;
-    Some(Place::Stack(stack, frames))
+    Some(FaultPlace::Stack(stack, frames))
 }
 
 fn on<'r>(report: &'r Report, stack: String, frames: &'r [Frame]) -> Option<Blamed<'r>> {

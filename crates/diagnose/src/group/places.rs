@@ -1,7 +1,7 @@
 //! The frames that a report is grouped by, and the places in images that they are at.
 
 use super::{FIRST, SECOND, stall};
-use crate::explain::blamed::{Place, fault_place};
+use crate::explain::blamed::{FaultPlace, fault_place};
 use crate::explain::stack::repeat_of;
 use crate::names::{BASES, image_name, image_of, is_any_of};
 use crate::suspect::{EVENT_LOOPS, handlers_frames, is_reporters, kind_of, owner_of};
@@ -212,8 +212,8 @@ pub fn telling_stack(report: &Report) -> Option<(String, Vec<&Frame>)> {
         return Some(root);
     }
     let (stack, frames) = match fault_place(report) {
-        Some(Place::Frame(stack, frame)) => return Some((stack, vec![frame])),
-        Some(Place::Stack(stack, frames)) if !frames.is_empty() => (stack, frames),
+        Some(FaultPlace::Frame(stack, frame)) => return Some((stack, vec![frame])),
+        Some(FaultPlace::Stack(stack, frames)) if !frames.is_empty() => (stack, frames),
         _ => return heaviest(report),
     };
     let frames = frames.get(handlers_frames(frames)..).filter(|rest| !rest.is_empty()).unwrap_or(frames);

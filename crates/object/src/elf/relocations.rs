@@ -169,7 +169,7 @@ where
     let endian = tables.header.endian;
     let Some(raw) = tables.raw_sections.get(index) else { return Ok(()) };
     let symbols = Symbols::<E>::of(object, tables, raw.link)?;
-    let place = Place { object, tables, symbols, shadow_ends, table: index };
+    let place = RelocationContext { object, tables, symbols, shadow_ends, table: index };
     if raw.kind == SHT_RELA {
         for raw in place.table::<E::Rela>()? {
             let (offset, addend) = (raw.r_offset(endian).into(), Some(raw.r_addend(endian).into()));
@@ -185,7 +185,7 @@ where
     Ok(())
 }
 
-struct Place<'o, 'd, E: FileHeader> {
+struct RelocationContext<'o, 'd, E: FileHeader> {
     object: &'o Object<'d>,
     tables: &'o Tables,
     symbols: Symbols<'d, E>,
@@ -194,7 +194,7 @@ struct Place<'o, 'd, E: FileHeader> {
     table: usize,
 }
 
-impl<'d, E: FileHeader<Endian = Endianness>> Place<'_, 'd, E> {
+impl<'d, E: FileHeader<Endian = Endianness>> RelocationContext<'_, 'd, E> {
     fn table<T: object::pod::Pod>(&self) -> Result<&'d [T]> {
         let file = self.object.headers.sections.get(self.table).and_then(|section| section.file);
         let (offset, size) = file.map_or((0, 0), |file| (file.start().get(), file.size()));

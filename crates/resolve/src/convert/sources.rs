@@ -53,7 +53,7 @@ struct Candidate {
 
 /// What inputs hold.
 #[derive(Default)]
-struct Found {
+struct Inputs {
     candidates: Vec<Candidate>,
     /// `.dwo` and `.dwp` files.
     split: Vec<PathBuf>,
@@ -73,7 +73,7 @@ impl ConvertSources {
         if let Some(remote) = remote {
             index = index.with_remote(remote);
         }
-        let mut found = Found::default();
+        let mut found = Inputs::default();
         for path in paths {
             let before = found.count();
             if is_directory_of_many(path) {
@@ -85,7 +85,7 @@ impl ConvertSources {
                 found.problems.push(format!("{}: no binary or debug file in it", path.display()));
             }
         }
-        let Found { candidates, split, mut problems } = found;
+        let Inputs { candidates, split, mut problems } = found;
         if candidates.is_empty() {
             let what = "expected the binary that this split debug info belongs to, too";
             problems.extend(split.iter().map(|path| format!("{}: {what}", path.display())));
@@ -99,7 +99,7 @@ impl ConvertSources {
     }
 }
 
-impl Found {
+impl Inputs {
     fn count(&self) -> usize {
         self.candidates.len() + self.split.len()
     }

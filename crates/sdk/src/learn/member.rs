@@ -20,14 +20,14 @@ use crate::sections::loaded_data;
 const MAX_FUNCTIONS: usize = 1 << 20;
 
 /// A place in the member: section and address.
-pub(super) type Place = (usize, Svma);
+pub(super) type SectionAddress = (usize, Svma);
 
 /// What a reference names, before the names of all members are known.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Raw {
     /// By its number in the member.
     Function(u32),
-    Data(Place),
+    Data(SectionAddress),
     Undefined(String),
     Known(Target),
 }
@@ -62,9 +62,9 @@ pub(super) struct Member {
     pub(super) exports: Vec<(String, Raw)>,
     pub(super) methods: Vec<(Digest, Digest, u32)>,
     pub(super) classes: Vec<Digest>,
-    pub(super) pointers: Vec<(Place, u32, Raw)>,
+    pub(super) pointers: Vec<(SectionAddress, u32, Raw)>,
     /// Data that another definition may take the place of.
-    pub(super) weak_data: BTreeSet<Place>,
+    pub(super) weak_data: BTreeSet<SectionAddress>,
 }
 
 impl Member {
@@ -98,7 +98,7 @@ impl Member {
 }
 
 /// Symbols by section and address; of several at one place the best name first.
-fn symbols_by_place<'d>(object: &Object<'d>) -> Vec<(Place, Symbol<'d>)> {
+fn symbols_by_place<'d>(object: &Object<'d>) -> Vec<(SectionAddress, Symbol<'d>)> {
     let symbols = object.symbols().unwrap_or_default().into_iter();
     let mut placed: Vec<_> = symbols
         .filter(|symbol| !is_label(&symbol.name))
@@ -124,7 +124,7 @@ fn reach(binding: Binding) -> Reach {
 struct Reader<'a, 'd> {
     object: &'a Object<'d>,
     isa: Isa,
-    symbols: Vec<(Place, Symbol<'d>)>,
+    symbols: Vec<(SectionAddress, Symbol<'d>)>,
     sections: &'a [Cow<'a, [u8]>],
     relocations: Vec<Vec<Relocation<'d>>>,
     hints: Vec<Svma>,
@@ -133,7 +133,7 @@ struct Reader<'a, 'd> {
 }
 
 /// Where functions start, with their numbers.
-type Starts = HashMap<Place, u32>;
+type Starts = HashMap<SectionAddress, u32>;
 
 impl Reader<'_, '_> {
     fn is_code(&self, section: usize) -> bool {
@@ -174,7 +174,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn raw(&self, place: Place, starts: &Starts) -> Raw {
+    fn raw(&self, place: SectionAddress, starts: &Starts) -> Raw {
         starts.get(&place).map_or(Raw::Data(place), |number| Raw::Function(*number))
     }
 
@@ -187,15 +187,15 @@ impl Reader<'_, '_> {
     }
 
     /// Where functions start: at symbols of code, and at methods, whose symbols may have been stripped.
-    fn function_places(&self) -> Vec<Place> {
+    fn function_places(&self) -> Vec<SectionAddress> {
         let of_symbols = self.symbols.iter().map(|(place, _)| *place);
         let methods = self.classes.methods.iter();
         let of_methods =
             methods.filter_map(|method| Some((self.section_of(method.address)?, method.address)));
-        let is_inside = |place: &Place| {
+        let is_inside = |place: &SectionAddress| {
             self.object.sections().get(place.0).is_some_and(|section| section.address.contains(place.1))
         };
-        let mut places: Vec<Place> = of_symbols
+        let mut places: Vec<SectionAddress> = of_symbols
             .chain(of_methods)
             .filter(|place| self.is_code(place.0) && is_inside(place))
             .take(MAX_FUNCTIONS)
@@ -205,7 +205,12 @@ impl Reader<'_, '_> {
         places
     }
 
-    fn function(&self, place: Place, next: Option<&Place>, starts: &Starts) -> MemberFunction {
+    fn function(
+        &self,
+        place: SectionAddress,
+        next: Option<&SectionAddress>,
+        starts: &Starts,
+    ) -> MemberFunction {
         let (section, start) = place;
         let header = self.object.sections().get(section);
         let base = header.map_or(Svma::new(0), |section| section.address.start());
@@ -336,7 +341,7 @@ impl Reader<'_, '_> {
     }
 
     /// A place of this object: a function, a text, or other data.
-    fn known(&self, place: Place, starts: &Starts) -> Raw {
+    fn known(&self, place: SectionAddress, starts: &Starts) -> Raw {
         if let Some(number) = starts.get(&place) {
             return Raw::Function(*number);
         }
@@ -361,7 +366,7 @@ impl Reader<'_, '_> {
     }
 
     /// The class that a slot for one refers to.
-    fn class_at(&self, (section, address): Place) -> Option<Digest> {
+    fn class_at(&self, (section, address): SectionAddress) -> Option<Digest> {
         let base = self.object.sections().get(section)?.address.start();
         let offset = address.offset_from(base)?;
         let relocations = self.relocations.get(section)?;
@@ -376,7 +381,7 @@ impl Reader<'_, '_> {
     }
 
     /// Pointers in data that code may refer to: tables of functions, blocks, virtual tables.
-    fn data_pointers(&self, starts: &Starts) -> Vec<(Place, u32, Raw)> {
+    fn data_pointers(&self, starts: &Starts) -> Vec<(SectionAddress, u32, Raw)> {
         let mut found = Vec::new();
         for (section, header) in self.object.sections().iter().enumerate() {
             if !is_plain_data(header) {
@@ -406,7 +411,7 @@ impl Reader<'_, '_> {
         found
     }
 
-    fn weak_data(&self) -> BTreeSet<Place> {
+    fn weak_data(&self) -> BTreeSet<SectionAddress> {
         let weak = self
             .symbols
             .iter()
@@ -414,7 +419,7 @@ impl Reader<'_, '_> {
         weak.map(|(place, _)| *place).collect()
     }
 
-    fn symbol_before(&self, place: Place) -> Option<&(Place, Symbol<'_>)> {
+    fn symbol_before(&self, place: SectionAddress) -> Option<&(SectionAddress, Symbol<'_>)> {
         let after = self.symbols.partition_point(|(other, _)| *other <= place);
         let last = self.symbols.get(after.checked_sub(1)?)?.0;
         let first = self.symbols.partition_point(|(other, _)| *other < last);

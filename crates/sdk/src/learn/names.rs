@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use backtrail_core::Arch;
 
-use super::member::{Member, Place, Raw};
+use super::member::{Member, Raw, SectionAddress};
 use crate::fingerprint::{DataPointer, Function, Method, Reference, Shape, Slice, Target};
 use crate::hash::{Digest, Domain};
 
@@ -92,7 +92,7 @@ struct Joiner<'a> {
     /// What names mean: a member's number, and what it is there.
     exports: HashMap<String, (usize, Raw)>,
     known: BTreeMap<Target, u32>,
-    data: BTreeMap<(usize, Place), u32>,
+    data: BTreeMap<(usize, SectionAddress), u32>,
     targets: Vec<Target>,
 }
 

@@ -4,7 +4,7 @@ use backtrail_core::Svma;
 
 use super::How;
 use super::work::Work;
-use crate::app::Found;
+use crate::app::Referent;
 use crate::fingerprint::{Reach, Target, index};
 use crate::hash::{Map, Set};
 
@@ -244,8 +244,8 @@ pub(super) fn references(work: &Work<'_, '_>, function: u32, place: u32) -> Vec<
     };
     let resolved =
         wanted.references.iter().filter_map(|reference| match work.app.resolve(there, reference)? {
-            Found::Place(address) => Some((reference.target, address)),
-            Found::Import(_) => None,
+            Referent::Place(address) => Some((reference.target, address)),
+            Referent::Import(_) => None,
         });
     resolved.collect()
 }

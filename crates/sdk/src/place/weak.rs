@@ -16,7 +16,7 @@ const ROUNDS: usize = 16;
 pub(super) fn fill(work: &mut Work<'_, '_>) {
     let copies = copies(work);
     for _ in 0..ROUNDS {
-        let mut found = Found::default();
+        let mut found = WeakCandidates::default();
         found.collect(work, &copies);
         found.drop_others(work);
         let mut claimed: Vec<(u32, u32)> = found.functions.into_iter().map(|(p, f)| (f, p)).collect();
@@ -45,7 +45,7 @@ pub(super) fn copies(work: &Work<'_, '_>) -> Map<u64, Vec<u32>> {
 
 /// What the library leads to, and what may be the library's of it.
 #[derive(Default)]
-struct Found {
+struct WeakCandidates {
     /// Weak functions by place.
     functions: Map<u32, u32>,
     /// Weak data by its target: the address, or nothing where it is told differently.
@@ -54,7 +54,7 @@ struct Found {
     slots: Map<u64, u32>,
 }
 
-impl Found {
+impl WeakCandidates {
     /// All that the library's code and data name, as far as it has the library's bodies.
     fn collect(&mut self, work: &mut Work<'_, '_>, copies: &Map<u64, Vec<u32>>) {
         let placed = work.placed().filter(|(_, _, how)| how.is_equal());

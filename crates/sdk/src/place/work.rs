@@ -1,6 +1,6 @@
 //! What is known so far while a library is placed.
 
-use crate::app::{App, AppFunction, Found};
+use crate::app::{App, AppFunction, Referent};
 use crate::fingerprint::{Function, Reach, Slice, Target, index};
 use crate::hash::{Digest, Map, Set};
 use crate::learn::body;
@@ -195,33 +195,33 @@ impl<'a, 'd> Work<'a, 'd> {
     }
 
     /// Whether a reference names what it should; `None` where that cannot be told.
-    fn compare(&self, number: u32, target: Target, found: Found) -> Option<bool> {
+    fn compare(&self, number: u32, target: Target, found: Referent) -> Option<bool> {
         match (target, found) {
-            (Target::Import(name), Found::Import(other)) => Some(name == other),
+            (Target::Import(name), Referent::Import(other)) => Some(name == other),
             // Another part of the app may define it.
-            (Target::Import(_), Found::Place(_)) => None,
-            (Target::Literal(_) | Target::Class(_), Found::Place(address)) => {
+            (Target::Import(_), Referent::Place(_)) => None,
+            (Target::Literal(_) | Target::Class(_), Referent::Place(address)) => {
                 self.app.literal(address, target).map(|found| found == target)
             }
-            (Target::Literal(_), Found::Import(_)) => Some(false),
-            (Target::Class(_), Found::Import(_)) => None,
-            (Target::Function(function), Found::Import(name)) => {
+            (Target::Literal(_), Referent::Import(_)) => Some(false),
+            (Target::Class(_), Referent::Import(_)) => None,
+            (Target::Function(function), Referent::Import(name)) => {
                 let wanted = self.function(function)?;
                 // An ELF library calls its own functions by way of a slot, and weak ones may be another image's.
                 (wanted.reach != Reach::Weak && wanted.name != name).then_some(false)
             }
-            (Target::Function(function), Found::Place(address)) => {
+            (Target::Function(function), Referent::Place(address)) => {
                 if self.is_weak(function) {
                     return None;
                 }
                 let known = self.place_of(function).and_then(|place| self.app_function(place))?;
                 Some(known.start == address)
             }
-            (Target::Data(_) | Target::WeakData(_), Found::Place(address)) => {
+            (Target::Data(_) | Target::WeakData(_), Referent::Place(address)) => {
                 let known = (*self.data_at.get(&number)?)?;
                 (known == address.get()).then_some(true)
             }
-            (Target::Data(_) | Target::WeakData(_), Found::Import(_)) => None,
+            (Target::Data(_) | Target::WeakData(_), Referent::Import(_)) => None,
         }
     }
 }

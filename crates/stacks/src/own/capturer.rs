@@ -1,7 +1,7 @@
 //! The capturer: everything that capturing needs, made ahead of time.
 
 use super::job::{Job, slots};
-use super::snapshot::Kept;
+use super::snapshot::Snapshots;
 use super::walk::{self, ThreadCache};
 use super::{CaptureError, Method, Options, OsError, RawStack, Stopped, ThreadId};
 use backtrail_capture::local::{self, BackgroundRefresher, Claim, DirectedSignal, Sent};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub struct Capturer {
     options: Options,
     pub(super) directed: DirectedSignal,
-    pub(super) kept: Arc<Kept>,
+    pub(super) kept: Arc<Snapshots>,
     refresher: BackgroundRefresher,
     pub(super) usage: super::thread::Usage,
     pub(crate) files: super::open::OpenFiles,
@@ -37,7 +37,7 @@ impl Capturer {
     /// Not safe.
     pub fn new(options: Options) -> Result<Self, OsError> {
         let signal = DirectedSignal::take(options.signal, options.on_signal_stack)?;
-        let kept = Arc::new(Kept::new(matches!(options.method, Method::CopyStack(_))));
+        let kept = Arc::new(Snapshots::new(matches!(options.method, Method::CopyStack(_))));
         let own = Arc::clone(&kept);
         let refresher = BackgroundRefresher::start(Self::REFRESHER, move || own.follow());
         let refresher = refresher

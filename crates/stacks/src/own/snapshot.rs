@@ -89,7 +89,7 @@ const KEPT_RULES: usize = 64;
 
 /// The present list, and those before it.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct Snapshots {
     now: Shared<Arc<Snapshot>>,
     /// Every list that somebody may still use. They are freed here and nowhere else, so that no capture frees memory.
     held: Mutex<Vec<Arc<Snapshot>>>,
@@ -97,7 +97,7 @@ pub(super) struct Kept {
     opener: Mutex<Opener>,
 }
 
-impl Kept {
+impl Snapshots {
     /// Lists the images and opens them.
     pub(super) fn new(keep_tables: bool) -> Self {
         let mut opener = Opener { keep_tables, closed: VecDeque::new() };
@@ -112,7 +112,7 @@ impl Kept {
         kept
     }
 
-    /// The present list. Neither allocates nor locks; what is given back is freed by [`Kept::follow`] alone.
+    /// The present list. Neither allocates nor locks; what is given back is freed by [`Snapshots::follow`] alone.
     pub(super) fn now(&self) -> Arc<Snapshot> {
         self.now.read(Arc::clone)
     }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn no_two_lists_have_one_number() {
-        let (one, other) = (Kept::new(false), Kept::new(false));
+        let (one, other) = (Snapshots::new(false), Snapshots::new(false));
         assert_ne!(one.now().generation(), other.now().generation());
         assert!(!other.images(other.now().generation()).is_empty());
     }

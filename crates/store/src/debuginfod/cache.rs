@@ -26,7 +26,7 @@ pub(super) struct Cache {
 
 /// What the cache has of a file.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Kept {
+pub(super) enum CacheEntry {
     /// The file, and it is the right one.
     File(PathBuf),
     /// No server had it a short while ago.
@@ -67,20 +67,20 @@ impl Cache {
     }
 
     /// Looks for a file. What is there and is not the right file counts as nothing: it is fetched again.
-    pub(super) fn find(&self, file: &RemoteFile) -> Kept {
+    pub(super) fn find(&self, file: &RemoteFile) -> CacheEntry {
         let path = self.path(file);
-        let Ok(metadata) = fs::metadata(&path) else { return Kept::Nothing };
+        let Ok(metadata) = fs::metadata(&path) else { return CacheEntry::Nothing };
         if metadata.is_file() && metadata.len() == 0 {
             let is_recent = age(metadata.modified()).is_some_and(|age| age <= self.seconds(MISS));
-            return if is_recent { Kept::NotThere } else { Kept::Nothing };
+            return if is_recent { CacheEntry::NotThere } else { CacheEntry::Nothing };
         }
         if check(&path, &file.id).is_err() {
-            return Kept::Nothing;
+            return CacheEntry::Nothing;
         }
         // File systems seldom do that on their own, and what is in use is not to go.
         let used = FileTimes::new().set_accessed(SystemTime::now());
         let _ = File::open(&path).and_then(|file| file.set_times(used));
-        Kept::File(path)
+        CacheEntry::File(path)
     }
 
     /// Begins a file.
@@ -315,15 +315,15 @@ mod tests {
         let cache = Cache::new(directory.path(), u64::MAX);
         let id = ImageId::from_build_id(&[0xab; 20]).unwrap();
         let file = RemoteFile { id, kind: RemoteKind::DebugInfo };
-        assert_eq!(cache.find(&file), Kept::Nothing);
+        assert_eq!(cache.find(&file), CacheEntry::Nothing);
         cache.note_absence(&file);
-        assert_eq!(cache.find(&file), Kept::NotThere);
+        assert_eq!(cache.find(&file), CacheEntry::NotThere);
         set(&cache.path(&file), 1);
-        assert_eq!(cache.find(&file), Kept::Nothing);
+        assert_eq!(cache.find(&file), CacheEntry::Nothing);
         cache.note_absence(&file);
-        assert_eq!(cache.find(&file), Kept::NotThere);
+        assert_eq!(cache.find(&file), CacheEntry::NotThere);
         let path = directory.write(format!("{id}/debuginfo"), "no object file");
-        assert_eq!(cache.find(&file), Kept::Nothing);
+        assert_eq!(cache.find(&file), CacheEntry::Nothing);
         cache.note_absence(&file);
         assert_eq!(std::fs::read(path).unwrap(), b"no object file", "it is for a fetch to replace it");
     }

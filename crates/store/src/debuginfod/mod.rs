@@ -21,7 +21,7 @@ use backtrail_core::ImageId;
 
 use crate::http::Client;
 use crate::remote::{RemoteError, RemoteErrorKind, RemoteFile, RemoteFiles, RemoteKind};
-use cache::{Cache, Draft, Kept};
+use cache::{Cache, CacheEntry, Draft};
 use server::{Reply, Server};
 
 pub use options::DebuginfodOptions;
@@ -166,12 +166,12 @@ impl Debuginfod {
         // What one's own server lacks may be uploaded at any moment, and other programs do not ask it.
         let has_own = self.servers.iter().any(|server| server.has_uuids);
         match self.cache.find(file) {
-            Kept::File(path) => return Ok(path),
-            Kept::NotThere if !has_own => {
+            CacheEntry::File(path) => return Ok(path),
+            CacheEntry::NotThere if !has_own => {
                 let why = format!("{what}: no server had it a short while ago");
                 return Err(RemoteError::new(RemoteErrorKind::NotThere, why));
             }
-            Kept::NotThere | Kept::Nothing => {}
+            CacheEntry::NotThere | CacheEntry::Nothing => {}
         }
         let is_build_id = matches!(file.id, ImageId::BuildId(_));
         let asked = self.servers.iter().filter(|server| is_build_id || server.has_uuids);

@@ -8,7 +8,7 @@ use backtrail_table::{Builder, FunctionHead, Language, NameId, StringId};
 pub(super) struct Names<'b> {
     builder: &'b Builder,
     /// Strings of the sections by where they lie in memory: most are asked for many times.
-    strings: FastMap<usize, Kept>,
+    strings: FastMap<usize, SeenString>,
     /// What each DIE that was asked for is called; an index into `called`.
     by_die: OffsetMap,
     /// The same for DIEs in other units and files: by where the file's DIEs lie in memory, and offset. Indices into `far`.
@@ -27,7 +27,7 @@ pub(super) struct Names<'b> {
 
 /// A string that was met.
 #[derive(Clone, Copy)]
-struct Kept {
+struct SeenString {
     id: StringId,
     /// Whether a readable name can be made of it.
     is_mangled: bool,
@@ -216,27 +216,27 @@ impl<'b> Names<'b> {
     }
 
     /// The number of the string that starts here and ends with a zero.
-    fn string(&mut self, tail: &[u8]) -> Option<Kept> {
+    fn string(&mut self, tail: &[u8]) -> Option<SeenString> {
         let place = tail.as_ptr().addr();
         if let Some(known) = self.strings.get(&place) {
             return Some(*known);
         }
         let text = text(tail)?;
         let number = (Language(0), NameId::default());
-        let kept = Kept { id: self.builder.string(text), is_mangled: is_mangled(text), number };
+        let kept = SeenString { id: self.builder.string(text), is_mangled: is_mangled(text), number };
         self.strings.insert(place, kept);
         Some(kept)
     }
 
     /// The number of what has this linkage name, of which a readable one can be made.
-    fn number(&mut self, tail: &[u8], linkage: Kept) -> NameId {
+    fn number(&mut self, tail: &[u8], linkage: SeenString) -> NameId {
         let (language, number) = linkage.number;
         if language == self.language && number != NameId::default() {
             return number;
         }
         let head = FunctionHead { name: None, linkage_name: Some(linkage.id), language: self.language };
         let number = self.builder.name(head);
-        let kept = Kept { number: (self.language, number), ..linkage };
+        let kept = SeenString { number: (self.language, number), ..linkage };
         self.strings.insert(tail.as_ptr().addr(), kept);
         number
     }

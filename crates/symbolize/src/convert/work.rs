@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(super) struct Job<'f, 'd> {
     file: &'f DwarfFile<'d>,
     unit: &'f Unit<'d>,
-    kept: Kept<'f>,
+    kept: UnitRanges<'f>,
     ranks: Ranks,
 }
 
-enum Kept<'f> {
+enum UnitRanges<'f> {
     Claimed(&'f Claim, &'f [(u64, u64)]),
     Linked(&'f [Linked]),
 }
@@ -34,7 +34,7 @@ impl<'f, 'd> Job<'f, 'd> {
             // Units that state no addresses are asked last.
             let is_last = *claim == Claim::Functions;
             let ranks = ranks(position, is_last, number);
-            Job { file, unit, kept: Kept::Claimed(claim, &claims.contested), ranks }
+            Job { file, unit, kept: UnitRanges::Claimed(claim, &claims.contested), ranks }
         });
         jobs.collect()
     }
@@ -46,7 +46,7 @@ impl<'f, 'd> Job<'f, 'd> {
         let jobs = units.map(|(unit, number)| Job {
             file,
             unit,
-            kept: Kept::Linked(linked),
+            kept: UnitRanges::Linked(linked),
             ranks: ranks(position, false, number),
         });
         jobs.collect()
@@ -145,8 +145,8 @@ fn open<'d>(job: &Job<'_, 'd>, abbrevs: &mut Abbrevs, act: impl for<'a> FnOnce(O
     let view: View<'_, 'd> = View { file, main: file, unit: job.unit, body: &body };
     let dies = file.split(view).ok().flatten().unwrap_or(view);
     let target = match &job.kept {
-        Kept::Claimed(claim, contested) => Target::Claimed(claim, contested),
-        Kept::Linked(linked) => Target::Linked(linked),
+        UnitRanges::Claimed(claim, contested) => Target::Claimed(claim, contested),
+        UnitRanges::Linked(linked) => Target::Linked(linked),
     };
     act(Opened::Unit { view, dies, target });
 }

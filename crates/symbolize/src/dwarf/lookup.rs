@@ -28,7 +28,7 @@ pub(crate) struct Frame<'a> {
 }
 
 /// What debug info says of an address.
-pub(crate) struct Found<'a> {
+pub(crate) struct DebugInfoAnswer<'a> {
     /// Innermost first. One frame without names where there is a line but no function.
     pub(crate) frames: Vec<Frame<'a>>,
     /// Where the range of the function around the address starts.
@@ -39,7 +39,7 @@ pub(crate) struct Found<'a> {
 
 impl<'d> DwarfFile<'d> {
     /// Looks an address up. `Ok(None)` where no unit knows it, `Err` when another file is needed first.
-    pub(crate) fn lookup(&self, address: u64) -> Result<Option<Found<'_>>, FileRequest> {
+    pub(crate) fn lookup(&self, address: u64) -> Result<Option<DebugInfoAnswer<'_>>, FileRequest> {
         if let Some(found) = self.lookup_in(self.listed_units(address), address)? {
             return Ok(Some(found));
         }
@@ -79,7 +79,7 @@ impl<'d> DwarfFile<'d> {
         &'a self,
         units: impl Iterator<Item = &'a Unit<'d>>,
         address: u64,
-    ) -> Result<Option<Found<'a>>, FileRequest>
+    ) -> Result<Option<DebugInfoAnswer<'a>>, FileRequest>
     where
         'd: 'a,
     {
@@ -108,7 +108,7 @@ impl DwarfFile<'_> {
 }
 
 /// `view` has the lines, `dies` the functions: two units where debug info is split.
-fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> Option<Found<'a>> {
+fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> Option<DebugInfoAnswer<'a>> {
     let found = dies.functions().find(address).or_else(|| dies.all_functions().find(address));
     let (function, start) = found?;
     let mut at = view.lines().and_then(|lines| lines.find(view, address));
@@ -118,13 +118,17 @@ fn lookup_function<'a>(view: View<'a, '_>, dies: View<'a, '_>, address: u64) -> 
         at = Some(Location { file: call.call_file, line: call.call_line, column: call.call_column });
     }
     frames.push(frame(view, names::resolve(dies, function.die(dies)), at, false));
-    Some(Found { frames, function_start: Some(start), has_mangled_names: dies.root().has_mangled_names() })
+    Some(DebugInfoAnswer {
+        frames,
+        function_start: Some(start),
+        has_mangled_names: dies.root().has_mangled_names(),
+    })
 }
 
-fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<Found<'a>> {
+fn lookup_line<'a>(view: View<'a, '_>, address: u64) -> Option<DebugInfoAnswer<'a>> {
     let at = view.lines()?.find(view, address)?;
     let frames = vec![frame(view, Names::default(), Some(at), false)];
-    Some(Found { frames, function_start: None, has_mangled_names: true })
+    Some(DebugInfoAnswer { frames, function_start: None, has_mangled_names: true })
 }
 
 fn frame<'a>(view: View<'a, '_>, names: Names<'a>, at: Option<Location>, inlined: bool) -> Frame<'a> {

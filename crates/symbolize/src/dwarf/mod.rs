@@ -47,7 +47,7 @@ pub(crate) use fields::{Fields, Role, Slot};
 pub(crate) use file::{Abbrevs, DwarfFile};
 pub(crate) use inlines::number as number_of;
 pub(crate) use line_program::Location;
-pub(crate) use lookup::{Found, Frame};
+pub(crate) use lookup::{DebugInfoAnswer, Frame};
 pub(crate) use names::{Names, collect_with as collect_names};
 pub(crate) use plan::{Entry, Plan, Way};
 pub(crate) use reader::Reader;

@@ -30,10 +30,10 @@ pub(crate) fn resolve<'a>(view: View<'a, '_>, die: u64) -> Names<'a> {
 }
 
 /// A DIE by its unit and section offset.
-pub(crate) type Place<'a, 'd> = (View<'a, 'd>, u64);
+pub(crate) type DieRef<'a, 'd> = (View<'a, 'd>, u64);
 
 /// The same without scopes; the DIE whose scopes belong before the plain name, if some do.
-fn collect<'a, 'd>(view: View<'a, 'd>, die: u64) -> (Names<'a>, Option<Place<'a, 'd>>) {
+fn collect<'a, 'd>(view: View<'a, 'd>, die: u64) -> (Names<'a>, Option<DieRef<'a, 'd>>) {
     collect_with(view, die, read_stated, |view, value| view.string(value).filter(|text| !text.is_empty()))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn collect_with<'a, 'd>(
     die: u64,
     stated: impl Fn(View<'a, 'd>, u64) -> Option<Stated>,
     text: impl Fn(View<'a, 'd>, Value) -> Option<&'a [u8]>,
-) -> (Names<'a>, Option<Place<'a, 'd>>) {
+) -> (Names<'a>, Option<DieRef<'a, 'd>>) {
     let mut names = Names::default();
     let mut at = (view, die);
     for _ in 0..MAX_HOPS {

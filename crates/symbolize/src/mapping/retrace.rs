@@ -70,7 +70,7 @@ impl<'m, B: AsRef<[u8]>> Retracer<'m, B> {
                 groups.iter().filter(|group| group.contains(outer)).flat_map(|group| &group.call_sites);
             line = sites.clone().find(|(from, _)| *from == inner).map(|(_, to)| *to).or(line);
         }
-        let place = Place { mapping, original, file, line };
+        let place = ObfuscatedFrame { mapping, original, file, line };
         let selected = select(&groups, line);
         if selected.is_empty() {
             let frame = place.frame(original, method, method.to_owned(), place.line);
@@ -135,14 +135,14 @@ fn trimmed<'g, 'm, B: AsRef<[u8]>>(
 }
 
 /// Where a frame is.
-struct Place<'p, B> {
+struct ObfuscatedFrame<'p, B> {
     mapping: &'p Mapping<B>,
     original: &'p str,
     file: &'p str,
     line: Option<u32>,
 }
 
-impl<B: AsRef<[u8]>> Place<'_, B> {
+impl<B: AsRef<[u8]>> ObfuscatedFrame<'_, B> {
     fn frame(&self, class: &str, method: &str, signature: String, line: Option<u32>) -> MappedFrame {
         let file = self.mapping.source_file(class).unwrap_or_else(|| source_file(class, self.file));
         MappedFrame { class: class.to_owned(), signature, method: method.to_owned(), file, line }

@@ -107,7 +107,7 @@ pub(crate) struct Resolver {
     /// Index behind each joined range's last step.
     pub(crate) ends: Vec<usize>,
     /// Where each call stands among those that have addresses.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<CallNumber>,
     /// The number of calls that have addresses.
     pub(crate) used: u32,
     /// Calls that are nested too deep.
@@ -120,7 +120,7 @@ pub(crate) struct Resolver {
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct CallNumber {
     /// Whether it, or a call in it, has addresses.
     pub(crate) is_used: bool,
     pub(crate) number: u32,
@@ -234,7 +234,7 @@ impl Resolver {
     /// Leaves the calls out that have no address, nor any call in them.
     fn number(&mut self) {
         self.places.clear();
-        self.places.resize(self.parents.len(), Place::default());
+        self.places.resize(self.parents.len(), CallNumber::default());
         for (step, _) in &self.steps {
             let mut call = step.call;
             while let Some(place) = self.places.get_mut(call as usize).filter(|place| !place.is_used) {

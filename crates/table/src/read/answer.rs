@@ -2,7 +2,7 @@
 
 use crate::body;
 use crate::read::Table;
-use crate::read::chunk::{Call, Chunk, Place, Step};
+use crate::read::chunk::{Call, Chunk, SourcePosition, Step};
 use crate::read::names::{self, Home, Location};
 use crate::read::text::{File, Text};
 use crate::types::Language;
@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug)]
 pub enum Lookup<'t> {
     /// Debug info knows it: a function, or a line without one.
-    Found(Found<'t>),
+    Found(FunctionAt<'t>),
     /// A symbol table knows it.
     Symbol(Symbol<'t>),
     /// Nothing does. [`Reason::Stripped`] where there is a function whose name was stripped.
@@ -22,13 +22,13 @@ pub enum Lookup<'t> {
 
 /// The function around an address with what was inlined there.
 #[derive(Clone, Copy)]
-pub struct Found<'t> {
+pub struct FunctionAt<'t> {
     table: &'t Table<'t>,
     chunk: Chunk<'t>,
     step: Step,
 }
 
-impl<'t> Found<'t> {
+impl<'t> FunctionAt<'t> {
     #[inline]
     pub(crate) fn at(table: &'t Table<'t>, chunk: Chunk<'t>, offset: u64) -> Option<Self> {
         let step = chunk.find(offset)?;
@@ -69,7 +69,7 @@ impl<'t> Found<'t> {
     }
 }
 
-impl fmt::Debug for Found<'_> {
+impl fmt::Debug for FunctionAt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.frames()).finish()
     }
@@ -81,7 +81,7 @@ pub struct Frames<'t> {
     table: &'t Table<'t>,
     chunk: Chunk<'t>,
     /// The place in the innermost function.
-    place: Place,
+    place: SourcePosition,
     /// The call that the frame to come stands for; 0 for the function itself.
     call: u32,
     /// The call that the frame before stands for: it tells the place in the frame to come.
@@ -137,14 +137,14 @@ impl fmt::Debug for Frames<'_> {
 
 /// Where instructions stand in the source; `home` is that of the innermost function.
 #[inline]
-pub(crate) fn locate(place: Place, home: &Home) -> Location {
+pub(crate) fn locate(place: SourcePosition, home: &Home) -> Location {
     match place {
-        Place::Near { line, column } => Location {
+        SourcePosition::Near { line, column } => Location {
             file: home.file,
             line: home.line.wrapping_add(u32::from(line)),
             column: u32::from(column),
         },
-        Place::Far(location) => location,
+        SourcePosition::Far(location) => location,
     }
 }
 

@@ -39,12 +39,12 @@ pub(crate) struct Chunk<'d> {
 pub(crate) struct Step {
     /// The innermost open call; 0 for none.
     pub(crate) call: u32,
-    pub(crate) place: Place,
+    pub(crate) place: SourcePosition,
 }
 
 /// A place in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum SourcePosition {
     /// In the file in which functions of the innermost name start, the line counted from there.
     Near { line: u8, column: u8 },
     /// Anywhere.
@@ -186,8 +186,11 @@ impl<'d> Chunk<'d> {
         let at = self.steps() + step * (width + 2);
         let call = bytes::fixed(self.bodies, at, width)? as u32;
         let [line, column] = *self.bodies.get(at + width..)?.first_chunk()?;
-        let place =
-            if line == FAR { Place::Far(self.far_place(column)?) } else { Place::Near { line, column } };
+        let place = if line == FAR {
+            SourcePosition::Far(self.far_place(column)?)
+        } else {
+            SourcePosition::Near { line, column }
+        };
         Some(Step { call, place })
     }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Facts, HEADER_SIZE, SectionKind, read_header};
 use crate::stats::Stats;
 use crate::types::{DropReason, Header};
-pub use answer::{Found, Frame, Frames, Lookup, Symbol};
+pub use answer::{Frame, Frames, FunctionAt, Lookup, Symbol};
 use backtrail_core::{AddrRange, Reason, Svma};
 use chunk::Chunk;
 pub use functions::{Function, Functions, Inline, Row, Symbols};
@@ -103,7 +103,7 @@ impl<'d> Table<'d> {
         if chunk.flags & body::KIND == body::SYMBOL {
             return self.symbol(&chunk).map_or(Lookup::None(Reason::Unreadable), Lookup::Symbol);
         }
-        Found::at(self, chunk, offset).map_or(Lookup::None(Reason::Unreadable), Lookup::Found)
+        FunctionAt::at(self, chunk, offset).map_or(Lookup::None(Reason::Unreadable), Lookup::Found)
     }
 
     fn unknown(&self, address: u64) -> Lookup<'_> {

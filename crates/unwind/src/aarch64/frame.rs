@@ -12,27 +12,27 @@ enum Base {
 }
 
 /// A base and a distance from it, in bytes.
-type Place = (Base, i64);
+type BaseOffset = (Base, i64);
 
 /// A register on the stack.
 #[derive(Clone, Copy, Debug)]
 struct Spill {
-    place: Place,
+    place: BaseOffset,
     is_kept: bool,
-    loaded: Option<Place>,
+    loaded: Option<BaseOffset>,
 }
 
 /// The frame's registers, as far as they are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    sp: Option<Place>,
-    fp: Option<Place>,
+    sp: Option<BaseOffset>,
+    fp: Option<BaseOffset>,
     /// Whether each register still has the value that it had where the code begins, by number.
     is_kept: [bool; 31],
     /// Where such a value was stored, by number.
-    stored: [Option<Place>; 31],
+    stored: [Option<BaseOffset>; 31],
     /// Where a value was loaded from last, by number.
-    loaded: [Option<Place>; 31],
+    loaded: [Option<BaseOffset>; 31],
     /// The last store of each register, and what it stored: a later load from there gives that back.
     spilled: [Option<Spill>; 31],
     /// Whether the stack pointer was raised: the end of a frame. (Loading the link register is none: long functions use
@@ -42,7 +42,7 @@ pub(super) struct Frame {
     pub(super) is_made: bool,
 }
 
-fn is_below(place: Option<Place>) -> bool {
+fn is_below(place: Option<BaseOffset>) -> bool {
     matches!(place, Some((Base::Sp, at)) if at < 0)
 }
 
@@ -78,11 +78,11 @@ impl Frame {
         }
     }
 
-    fn value(&self, register: u8) -> Option<Place> {
+    fn value(&self, register: u8) -> Option<BaseOffset> {
         if register == SP { self.sp } else { self.fp }
     }
 
-    fn set(&mut self, register: u8, place: Option<Place>) {
+    fn set(&mut self, register: u8, place: Option<BaseOffset>) {
         match register {
             SP => self.sp = place,
             FP => {
@@ -126,7 +126,7 @@ impl Frame {
         }
     }
 
-    fn load(&mut self, register: u8, place: Option<Place>) {
+    fn load(&mut self, register: u8, place: Option<BaseOffset>) {
         let index = usize::from(register);
         let spill = self.spilled.get(index).copied().flatten().filter(|spill| Some(spill.place) == place);
         self.set(register, None);
@@ -141,7 +141,7 @@ impl Frame {
         }
     }
 
-    fn store(&mut self, register: u8, place: Option<Place>) {
+    fn store(&mut self, register: u8, place: Option<BaseOffset>) {
         let index = usize::from(register);
         let is_kept = self.is_kept(register);
         let loaded = self.loaded.get(index).copied().flatten();

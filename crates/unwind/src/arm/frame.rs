@@ -6,7 +6,7 @@ use backtrail_core::Register;
 
 /// The value that a register has where the code begins, plus bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct BaseOffset {
     base: u8,
     offset: i64,
 }
@@ -14,9 +14,9 @@ pub(super) struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
     /// Computed from what was there at first.
-    Place(Place),
+    Place(BaseOffset),
     /// Loaded from memory that the code did not write.
-    Loaded(Place),
+    Loaded(BaseOffset),
     Unknown,
 }
 
@@ -27,7 +27,7 @@ const SLOTS: usize = 24;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     values: [Value; 16],
-    slots: [Option<(Place, Value)>; SLOTS],
+    slots: [Option<(BaseOffset, Value)>; SLOTS],
     next_slot: usize,
     /// Whether the stack pointer was raised.
     pub(super) is_undone: bool,
@@ -44,7 +44,7 @@ impl Frame {
     pub(super) fn new() -> Self {
         let mut values = [Value::Unknown; 16];
         for (base, value) in (0..).zip(&mut values) {
-            *value = Value::Place(Place { base, offset: 0 });
+            *value = Value::Place(BaseOffset { base, offset: 0 });
         }
         Self { values, slots: [None; SLOTS], next_slot: 0, is_undone: false, is_made: false }
     }
@@ -80,9 +80,9 @@ impl Frame {
     }
 
     /// `register + bytes`, where the register was computed.
-    fn place(&self, register: u8, bytes: i64) -> Option<Place> {
+    fn place(&self, register: u8, bytes: i64) -> Option<BaseOffset> {
         match self.value(register) {
-            Value::Place(place) => Some(Place { offset: place.offset.checked_add(bytes)?, ..place }),
+            Value::Place(place) => Some(BaseOffset { offset: place.offset.checked_add(bytes)?, ..place }),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ impl Frame {
         let after = self.place(base, transfer.writeback).map_or(Value::Unknown, Value::Place);
         let first = self.place(base, transfer.offset);
         for (number, register) in (0..).zip(registers) {
-            let place = first.map(|first| Place { offset: first.offset + 4 * number, ..first });
+            let place = first.map(|first| BaseOffset { offset: first.offset + 4 * number, ..first });
             if transfer.is_load {
                 let value = place.map_or(Value::Unknown, |place| self.load(place));
                 if register == SP {
@@ -124,12 +124,12 @@ impl Frame {
         }
     }
 
-    fn load(&self, place: Place) -> Value {
+    fn load(&self, place: BaseOffset) -> Value {
         let stored = self.slots.iter().flatten().find(|(at, _)| *at == place);
         stored.map_or(Value::Loaded(place), |(_, value)| *value)
     }
 
-    fn store(&mut self, place: Place, value: Value) {
+    fn store(&mut self, place: BaseOffset, value: Value) {
         if let Some(slot) = self.slots.iter_mut().flatten().find(|(at, _)| *at == place) {
             slot.1 = value;
             return;
@@ -141,12 +141,12 @@ impl Frame {
     }
 
     fn is_kept(&self, register: u8) -> bool {
-        self.value(register) == Value::Place(Place { base: register, offset: 0 })
+        self.value(register) == Value::Place(BaseOffset { base: register, offset: 0 })
     }
 
     /// Where the code stored a register's first value.
-    fn stored(&self, register: u8) -> Option<Place> {
-        let first = Value::Place(Place { base: register, offset: 0 });
+    fn stored(&self, register: u8) -> Option<BaseOffset> {
+        let first = Value::Place(BaseOffset { base: register, offset: 0 });
         self.slots.iter().flatten().find(|(_, value)| *value == first).map(|(place, _)| *place)
     }
 
@@ -163,14 +163,14 @@ impl Frame {
     /// The row where the code ends, if it began where the function did.
     pub(super) fn row_after_start(&self) -> Option<Row> {
         let by_sp = |register: u8| match self.value(register) {
-            Value::Place(Place { base: SP, offset }) if offset <= 0 => Some((register, offset)),
+            Value::Place(BaseOffset { base: SP, offset }) if offset <= 0 => Some((register, offset)),
             _ => None,
         };
         let (register, offset) = by_sp(SP).or_else(|| FRAME_POINTERS.into_iter().find_map(by_sp))?;
         // What lies below the stack pointer is gone.
         let lowest = if register == SP { offset } else { i64::MIN };
         let rule = |register: u8| match self.stored(register) {
-            Some(Place { base: SP, offset }) if offset >= lowest => {
+            Some(BaseOffset { base: SP, offset }) if offset >= lowest => {
                 i32::try_from(offset).ok().map(Rule::Offset)
             }
             _ if self.is_kept(register) => Some(Rule::Same),
@@ -183,7 +183,7 @@ impl Frame {
     /// The row where the code ends, if `body` holds where it begins.
     pub(super) fn row_after_body(&self, body: &Row) -> Option<Row> {
         let Cfa::RegisterOffset(Register(base), above) = body.cfa else { return None };
-        let Value::Place(Place { base: from, offset }) = self.value(SP) else { return None };
+        let Value::Place(BaseOffset { base: from, offset }) = self.value(SP) else { return None };
         let Rule::Offset(link) = body.return_address else { return None };
         if from != base {
             return None;
@@ -191,7 +191,7 @@ impl Frame {
         let cfa = i32::try_from(i64::from(above).checked_sub(offset)?).ok()?;
         let was_loaded = |register: u8, at: i32| {
             let offset = i64::from(above) + i64::from(at);
-            self.value(register) == Value::Loaded(Place { base, offset })
+            self.value(register) == Value::Loaded(BaseOffset { base, offset })
         };
         let in_link = was_loaded(LR, link);
         let link = if in_link { Rule::Register(Register(LR)) } else { Rule::Offset(link) };
@@ -215,7 +215,7 @@ impl Frame {
             Value::Loaded(place) if place.base == end.base => {
                 i32::try_from(place.offset.checked_sub(end.offset)?).ok().map(Rule::Offset)
             }
-            Value::Place(place) if place == Place { base: register, offset: 0 } => Some(Rule::Same),
+            Value::Place(place) if place == BaseOffset { base: register, offset: 0 } => Some(Rule::Same),
             _ => Some(Rule::Undefined),
         };
         let rule = |register: u8| rule_of(self.value(register), register);

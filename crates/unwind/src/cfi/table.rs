@@ -5,7 +5,7 @@ use super::entry::{self, Cie, Fde, Flavour, Head, Kind};
 use super::header::Header;
 use super::pointer::Bases;
 use super::program::{Program, Setting};
-use crate::row::{Expression, Found, Malformed, Miss, Row};
+use crate::row::{CoveredRow, Expression, Malformed, Miss, Row};
 use crate::sections::{Section, Sections};
 use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Family, Svma, Trust};
@@ -26,11 +26,11 @@ enum Search<'d> {
     /// The file's own table.
     Header(Header<'d>),
     /// Ours, where the file has none or one that lies: sorted by the first address.
-    Index(Vec<Place>),
+    Index(Vec<FdeEntry>),
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct FdeEntry {
     start: u64,
     /// The highest end of this and all earlier FDEs, so that a search knows when to stop looking further back.
     reach: u64,
@@ -168,7 +168,7 @@ impl<'d> Frames<'d> {
         fdes.into_iter().find(|fde| fde.range.contains(at)).ok_or(Miss::NotCovered)
     }
 
-    fn find_in(&self, places: &[Place], at: Svma) -> core::result::Result<Fde, Miss> {
+    fn find_in(&self, places: &[FdeEntry], at: Svma) -> core::result::Result<Fde, Miss> {
         let before = places.partition_point(|place| place.start <= at.get());
         let candidates = places.get(..before).unwrap_or_default().iter().rev();
         let reaching = candidates.take_while(|place| place.reach > at.get()).take(MAX_OVERLAP);
@@ -178,7 +178,7 @@ impl<'d> Frames<'d> {
 
     /// Sorts the FDEs by their first address. FDEs of code that the linker dropped start at zero or at all ones
     /// (and `.debug_frame`'s at one): they cover nothing.
-    fn index(&self) -> Vec<Place> {
+    fn index(&self) -> Vec<FdeEntry> {
         let mut places = Vec::new();
         let highest = self.bases().wrap(u64::MAX - 1);
         for entry in self.entries() {
@@ -189,7 +189,7 @@ impl<'d> Frames<'d> {
             if let (false, false, Ok(offset)) =
                 (dropped || start >= highest, fde.range.is_empty(), u32::try_from(fde.offset))
             {
-                places.push(Place { start, reach: end, offset });
+                places.push(FdeEntry { start, reach: end, offset });
             }
         }
         places.sort_by_key(|place| place.start);
@@ -250,16 +250,16 @@ impl<'d> Frames<'d> {
     }
 
     /// The row at `at`.
-    pub fn find(&self, at: Svma) -> core::result::Result<Found, Miss> {
+    pub fn find(&self, at: Svma) -> core::result::Result<CoveredRow, Miss> {
         self.row_in(&self.find_fde(at)?, at)
     }
 
     /// The FDE's row at `at`.
-    pub(crate) fn row_in(&self, fde: &Fde, at: Svma) -> core::result::Result<Found, Miss> {
+    pub(crate) fn row_in(&self, fde: &Fde, at: Svma) -> core::result::Result<CoveredRow, Miss> {
         let mut program = self.program(fde)?;
         while let Some(covered) = program.next()? {
             if covered.contains(at) {
-                return Ok(Found { row: *program.row(), trust: Trust::Cfi, covered });
+                return Ok(CoveredRow { row: *program.row(), trust: Trust::Cfi, covered });
             }
         }
         Err(Miss::NotCovered)

@@ -47,7 +47,7 @@ mod row;
 pub use encoding::{Encoding, Mode};
 
 use crate::read;
-use crate::row::{Found, Malformed, Miss};
+use crate::row::{CoveredRow, Malformed, Miss};
 use crate::sections::{Section, Sections};
 use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Family, Svma, Trust};
@@ -86,7 +86,7 @@ struct IndexEntry {
 #[expect(clippy::large_enum_variant, reason = "handed from call to call, never kept")]
 pub enum CompactFound {
     /// A row that holds in the function's body.
-    Row(Found),
+    Row(CoveredRow),
     /// The FDE at this offset in `__eh_frame` says it. Zero where the linker could not say where (the offset has 24
     /// bits): then the FDE is to be searched for.
     EhFrame(u32),
@@ -146,7 +146,7 @@ impl<'d> Compact<'d> {
             return Ok(CompactFound::EhFrame(offset));
         }
         let row = self.row(entry)?;
-        Ok(CompactFound::Row(Found { row, trust: Trust::CompactUnwind, covered: entry.range }))
+        Ok(CompactFound::Row(CoveredRow { row, trust: Trust::CompactUnwind, covered: entry.range }))
     }
 
     /// Whose registers the rows are about.

@@ -28,7 +28,7 @@ pub use op::{Code, Op, RegisterSet, VfpForm};
 pub use row::row;
 
 use crate::read;
-use crate::row::{Found, Malformed, Miss};
+use crate::row::{CoveredRow, Malformed, Miss};
 use crate::sections::{Section, Sections};
 use backtrail_core::{AddrRange, Family, Svma, Trust};
 
@@ -70,7 +70,7 @@ impl<'d> Exidx<'d> {
     /// # Errors
     /// [`Miss::CannotUnwind`] where the table says so or refuses to unwind; [`Miss::Malformed`] for broken entries and
     /// [`Miss::NoRow`] for the rare instructions that no row expresses.
-    pub fn find(&self, at: Svma) -> Result<Found, Miss> {
+    pub fn find(&self, at: Svma) -> Result<CoveredRow, Miss> {
         let entry = self.entry_at(at).ok_or(Miss::NotCovered)?;
         match entry.content()? {
             Content::CannotUnwind => Err(Miss::CannotUnwind),
@@ -82,7 +82,7 @@ impl<'d> Exidx<'d> {
                     }
                     _ => Miss::NoRow,
                 })?;
-                Ok(Found { row, trust: Trust::Exidx, covered: entry.range })
+                Ok(CoveredRow { row, trust: Trust::Exidx, covered: entry.range })
             }
         }
     }

@@ -7,10 +7,10 @@
 mod build;
 mod packed;
 
-pub(crate) use packed::{Base, FastRule, Packed, Place, frame_pointer_slot, packed_registers};
+pub(crate) use packed::{Base, CallerState, FastRule, Packed, frame_pointer_slot, packed_registers};
 
 use crate::Module;
-use crate::row::{Expression, Found, Row};
+use crate::row::{CoveredRow, Expression, Row};
 use crate::runtime::RuntimeFrame;
 use alloc::vec::Vec;
 use backtrail_core::{AddrRange, Family, Svma};
@@ -135,12 +135,12 @@ impl Rules {
     }
 
     /// The rules at `at`.
-    pub fn find(&self, at: Svma) -> Option<Found> {
+    pub fn find(&self, at: Svma) -> Option<CoveredRow> {
         let index = self.row_at(at)?;
         self.found(index)
     }
 
-    fn found(&self, index: usize) -> Option<Found> {
+    fn found(&self, index: usize) -> Option<CoveredRow> {
         let packed = self.rules.get(*self.indices.get(index)? as usize)?;
         let row = match packed.wide() {
             Some(_) => *self.wide(packed)?,
@@ -149,11 +149,11 @@ impl Rules {
         let start = *self.starts.get(index)?;
         let end = self.starts.get(index + 1).copied().unwrap_or(start);
         let address = |rva: u32| Svma::new(self.image_base.get().wrapping_add(rva.into()));
-        Some(Found { row, trust: packed.trust(), covered: AddrRange::new(address(start), address(end)) })
+        Some(CoveredRow { row, trust: packed.trust(), covered: AddrRange::new(address(start), address(end)) })
     }
 
     /// Every row that is no gap, by address.
-    pub fn iter(&self) -> impl Iterator<Item = Found> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = CoveredRow> + '_ {
         (0..self.starts.len()).filter_map(|index| self.found(index))
     }
 

@@ -71,7 +71,7 @@ impl FastRule {
 
 /// What a packed rule leads to before anything is changed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CallerState {
     pub(crate) cfa: u64,
     /// `None`: the outermost frame.
     pub(crate) return_address: Option<u64>,
@@ -181,7 +181,7 @@ impl Packed {
         registers: &Registers,
         memory: &M,
         family: Family,
-    ) -> Option<Place> {
+    ) -> Option<CallerState> {
         let value = registers.get(Register(self.register))?;
         let cfa = wrap(value.wrapping_add_signed(self.offset.into()), family);
         let return_address = match self.return_address {
@@ -189,7 +189,7 @@ impl Packed {
             IN_LINK_REGISTER => Some(registers.get(family.lr()?)?),
             words => Some(memory.read_pointer(place(cfa, words, family), family.word_size()).ok()?),
         };
-        Some(Place { cfa, return_address })
+        Some(CallerState { cfa, return_address })
     }
 
     /// Makes the registers the caller's, given what [`Packed::locate`] found. Callee-saved registers that are not
@@ -199,7 +199,7 @@ impl Packed {
         &self,
         registers: &mut Registers,
         memory: &M,
-        found: &Place,
+        found: &CallerState,
         wanted: u16,
         family: Family,
     ) {

@@ -2,7 +2,7 @@
 
 use super::{Site, Walk};
 use crate::execute::ABOVE_CFA;
-use crate::row::{Cfa, Found, Row, Rule};
+use crate::row::{Cfa, CoveredRow, Row, Rule};
 use backtrail_core::{Avma, Family, ReadMemory, Trust};
 
 impl<M: ReadMemory + ?Sized> Walk<'_, M> {
@@ -14,7 +14,7 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// Else the mirrored distance is taken if it leads to the address behind a call: there the places of saved registers
     /// are right, since they are stated from the stack pointer. Else the row stays, and the walk fails by it: where the
     /// caller is, is not known.
-    pub(super) fn repair(&self, found: &mut Found, site: &Site<'_>) {
+    pub(super) fn repair(&self, found: &mut CoveredRow, site: &Site<'_>) {
         if let Some(row) = self.behind_linkage_table(found, site) {
             found.row = row;
             return;
@@ -41,7 +41,7 @@ impl<M: ReadMemory + ?Sized> Walk<'_, M> {
     /// The row of the next instruction, at the first of `_dl_runtime_resolve` for aarch64: only from there on glibc's table
     /// says that the return address lies above the CFA, where the linkage table has pushed it. It still is in the link
     /// register, too.
-    fn behind_linkage_table(&self, found: &Found, site: &Site<'_>) -> Option<Row> {
+    fn behind_linkage_table(&self, found: &CoveredRow, site: &Site<'_>) -> Option<Row> {
         let family = self.registers.family();
         let lr = family.lr().filter(|_| site.is_exact && family == Family::Aarch64)?;
         let is_first = found.covered.start() == site.svma?

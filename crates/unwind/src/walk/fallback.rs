@@ -8,7 +8,7 @@ use crate::image::PlacedModule;
 use crate::row::{Cfa, Row};
 use backtrail_core::{AddrRange, Avma, Family, FrameAddress, ReadMemory, Registers, Trust};
 
-type Found = Result<Result<Next, End>, Failure>;
+type Stepped = Result<Result<Next, End>, Failure>;
 
 /// How far above the stack pointer a frame pointer may lie where the stack's bounds are not known: no function has a
 /// larger frame on a stack of the usual eight megabytes.
@@ -35,7 +35,7 @@ const LOWEST: u64 = 1 << 12;
 impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// Everything after the tables. `failure` is why they did not lead on; only where they had nothing to say, or
     /// nothing that makes sense, is anything else tried: a frame too many is as bad as one too few.
-    pub(super) fn without_tables(&self, here: &Here, site: &Site<'a>, failure: Failure) -> Found {
+    pub(super) fn without_tables(&self, here: &Here, site: &Site<'a>, failure: Failure) -> Stepped {
         if matches!(
             failure,
             Failure::Unreadable(_) | Failure::NotAdvancing(_) | Failure::NotCode(_) | Failure::NotCalled(_)

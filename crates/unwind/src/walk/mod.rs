@@ -22,7 +22,7 @@ pub use types::{End, Frame, Options, Recover, Step, WalkEnd};
 
 use crate::failure::Failure;
 use crate::image::{ModuleMap, PlacedModule};
-use crate::rules::{Packed, Place, frame_pointer_slot, packed_registers};
+use crate::rules::{CallerState, Packed, frame_pointer_slot, packed_registers};
 use backtrail_core::{AddrRange, Arch, Avma, Family, FrameAddress, ReadMemory, Registers, Svma, Trust};
 use cache::Trail;
 use core::cell::Cell;
@@ -246,7 +246,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         if self.scanned > 0 && self.was_not_called(caller) {
             return Some(Step::Failed(Failure::NotCalled(address)));
         }
-        let place = Place { return_address: Some(address.get()), ..place };
+        let place = CallerState { return_address: Some(address.get()), ..place };
         let family = self.registers.family();
         rule.commit(&mut self.registers, self.memory, &place, self.wanted, family);
         self.registers.set(family.pc(), address.get());

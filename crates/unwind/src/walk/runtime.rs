@@ -7,7 +7,7 @@ use super::tables::Expressions;
 use super::{End, Failure, Here, Next, Site, Walk};
 use crate::execute;
 use crate::image::PlacedModule;
-use crate::row::{Cfa, Found, Rule};
+use crate::row::{Cfa, CoveredRow, Rule};
 use crate::runtime::{RuntimeFrame, RuntimeFunction};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Register, Registers, Trust};
 
@@ -73,7 +73,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     /// The address that the signal's handler has pushed is where the caller was interrupted, wherever that is in code.
     fn by_injected_call(&self, here: &Here, image: &PlacedModule<'a>, frame: &RuntimeFrame) -> Stepped {
         let found = frame.found(self.registers.family()).ok_or(Failure::NoRules(here.address.raw()))?;
-        let found = Found { trust: Trust::Cfi, ..self.without_unsaved_frame_pointer(&found) };
+        let found = CoveredRow { trust: Trust::Cfi, ..self.without_unsaved_frame_pointer(&found) };
         let stepped = self.by_row(here, image, &found, Expressions::None)?;
         let trust = Trust::RuntimeTable;
         Ok(stepped.map(|next| {
@@ -96,7 +96,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         registers
     }
 
-    fn without_unsaved_frame_pointer(&self, found: &Found) -> Found {
+    fn without_unsaved_frame_pointer(&self, found: &CoveredRow) -> CoveredRow {
         let family = self.registers.family();
         let mut found = *found;
         let Cfa::RegisterOffset(base, offset) = found.row.cfa else { return found };

@@ -5,7 +5,7 @@ use crate::execute::{self, Caller};
 use crate::exidx;
 use crate::image::PlacedModule;
 use crate::module::Module;
-use crate::row::{Expression, Found, Miss, Row};
+use crate::row::{CoveredRow, Expression, Miss, Row};
 use crate::rules::{Packed, Rules};
 use backtrail_core::{Avma, Family, FrameAddress, ReadMemory, Svma, Trust};
 
@@ -69,7 +69,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
     }
 
     /// Keeps a row for the next walk over the same code, under the conditions that hold for rows that were compiled.
-    fn remember(&mut self, here: &Here, svma: Svma, found: &Found) {
+    fn remember(&mut self, here: &Here, svma: Svma, found: &CoveredRow) {
         let (Some(cache), FrameAddress::Return(_)) = (&mut self.cache, here.address) else { return };
         let is_last_byte = svma.checked_add(1) == Some(found.covered.end());
         let is_stated =
@@ -126,7 +126,7 @@ impl<'a, M: ReadMemory + ?Sized> Walk<'a, M> {
         &self,
         here: &Here,
         image: &PlacedModule<'_>,
-        found: &Found,
+        found: &CoveredRow,
         expressions: Expressions<'a>,
     ) -> Result<Result<Next, End>, Failure> {
         let (row, trust) = (&found.row, found.trust);

@@ -22,7 +22,7 @@ const CALL: u64 = 5;
 
 /// What a place is counted from: the stack or the frame pointer at the address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct StackSlot {
     from_fp: bool,
     offset: i32,
 }
@@ -33,16 +33,16 @@ enum Restored {
     /// No path has touched it.
     Kept,
     /// Popped from there.
-    Popped(Place),
+    Popped(StackSlot),
     /// Loaded from somewhere, or paths differ.
     Lost,
 }
 
 #[derive(Clone, Copy)]
 struct State {
-    sp: Place,
+    sp: StackSlot,
     /// What the frame pointer is, where that is known.
-    fp: Option<Place>,
+    fp: Option<StackSlot>,
     /// What became of the callee-saved registers.
     restored: [Restored; MAX_SAVED],
 }
@@ -58,7 +58,7 @@ impl Machine {
         if is_end(code.ahead()) || is_generated && super::generated::is_deoptimized(code) {
             return None;
         }
-        let place = |from_fp| Place { from_fp, offset: 0 };
+        let place = |from_fp| StackSlot { from_fp, offset: 0 };
         let start = State { sp: place(false), fp: Some(place(true)), restored: [Restored::Kept; MAX_SAVED] };
         let mut places = Places::<_, MAX_PLACES>::new(code.at, start);
         let mut found: Option<State> = None;
@@ -147,7 +147,7 @@ impl Machine {
             Effect::Load(register) => self.restore(&mut state, register, Restored::Lost),
             Effect::LoadFp(above) => {
                 let from = above.and_then(|above| state.sp.offset.checked_add(above));
-                let from = from.map(|offset| Restored::Popped(Place { offset, ..state.sp }));
+                let from = from.map(|offset| Restored::Popped(StackSlot { offset, ..state.sp }));
                 self.restore(&mut state, FP, from.unwrap_or(Restored::Lost));
             }
             Effect::Push(_) => state.sp.offset = state.sp.offset.checked_sub(self.word)?,
@@ -155,11 +155,11 @@ impl Machine {
             Effect::MoveSp(by) => state.sp.offset = state.sp.offset.checked_add(by)?,
             Effect::SetFp(by) => {
                 let offset = state.sp.offset.checked_add(by)?;
-                state.fp = Some(Place { offset, ..state.sp });
+                state.fp = Some(StackSlot { offset, ..state.sp });
             }
             Effect::SetSpFromFp(by) => {
                 let fp = state.fp?;
-                state.sp = Place { offset: fp.offset.checked_add(by)?, ..fp };
+                state.sp = StackSlot { offset: fp.offset.checked_add(by)?, ..fp };
             }
             Effect::Leave => {
                 state.sp = state.fp?;
@@ -194,7 +194,7 @@ impl Machine {
             let rule = match restored {
                 Restored::Kept => continue,
                 // Pushed on a path, so that it still has its value.
-                Restored::Popped(Place { from_fp: false, offset: i32::MIN..0 }) => continue,
+                Restored::Popped(StackSlot { from_fp: false, offset: i32::MIN..0 }) => continue,
                 Restored::Popped(from) if from.from_fp == state.sp.from_fp => {
                     Rule::Offset(from.offset.checked_sub(above)?)
                 }

@@ -9,7 +9,7 @@ use crate::section::FileRange;
 
 /// One object as its container lists it.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ListedObject {
     pub(crate) arch: Arch,
     pub(crate) member: Option<String>,
     pub(crate) modified: Option<u64>,
@@ -20,7 +20,7 @@ pub(crate) struct Found {
     pub(crate) problem: Option<Error>,
 }
 
-impl Found {
+impl ListedObject {
     pub(crate) fn whole(arch: Arch, offset: u64, size: u64) -> Self {
         let range = FileRange::from_size(FileOffset::new(offset), size);
         let (member, modified, id, problem) = (None, None, None, None);
