@@ -11,7 +11,7 @@
 )]
 
 use backtrail_core::Svma;
-use backtrail_table::{Found, Lookup, Stats, Table};
+use backtrail_table::{FunctionAt, Lookup, Stats, Table};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -87,7 +87,7 @@ fn addresses(table: &Table<'_>, count: usize) -> Vec<Svma> {
     (0..count).map(|_| next()).collect()
 }
 
-fn measure(what: &str, table: &Table<'_>, addresses: &[Svma], act: impl Fn(&Found<'_>, &mut Vec<u8>)) {
+fn measure(what: &str, table: &Table<'_>, addresses: &[Svma], act: impl Fn(&FunctionAt<'_>, &mut Vec<u8>)) {
     let mut text = Vec::with_capacity(1 << 16);
     let mut found = 0usize;
     let start = processor_time();

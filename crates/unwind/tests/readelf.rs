@@ -12,7 +12,7 @@
 mod common;
 
 use backtrail_core::{Family, Register, Svma};
-use backtrail_unwind::{Cfa, Found, Module, Row, Rule};
+use backtrail_unwind::{Cfa, CoveredRow, Module, Row, Rule};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -138,7 +138,7 @@ fn check_fde(
     }
 }
 
-fn check(family: Family, found: Option<&Found>, line: &Line) -> Result<(), String> {
+fn check(family: Family, found: Option<&CoveredRow>, line: &Line) -> Result<(), String> {
     let row = &found.ok_or("no row")?.row;
     let cfa = match row.cfa {
         Cfa::Expression(_) => "exp".to_owned(),
