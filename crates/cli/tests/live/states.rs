@@ -20,7 +20,7 @@ fn a_thread_in_uninterruptible_sleep_is_told_so_and_not_waited_for() {
     for options in [&[][..], &["--consistent"]] {
         let began = Instant::now();
         let captured = stacks(target.id, options);
-        assert!(began.elapsed() < Duration::from_secs(20));
+        assert!(began.elapsed() < Duration::from_secs(120));
         let thread = &captured["threads"][0];
         assert_eq!(thread["state"], "uninterruptible sleep");
         assert_eq!(thread["waiting_in"], "vfork");

@@ -10,7 +10,7 @@ mod tables;
 mod words;
 
 use backtrail_core::{Family, Svma};
-use backtrail_unwind::{Found, Module};
+use backtrail_unwind::{CoveredRow, Module};
 use frames::{Answer, LR, SP, Theirs, apply};
 use object::read::macho::{FatArch, MachOFatFile32};
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ fn is_chained(sp: u64, fp: u64) -> bool {
     frames::word(sp - 16) == Ok(fp)
 }
 
-fn shown(found: Option<&Found>) -> String {
+fn shown(found: Option<&CoveredRow>) -> String {
     found.map_or_else(
         || "nothing".to_owned(),
         |found| format!("{} {:?} {:?}", found.trust, found.row.cfa, found.row.rules().collect::<Vec<_>>()),

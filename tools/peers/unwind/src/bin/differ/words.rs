@@ -3,7 +3,7 @@
 
 use crate::tables::Tables;
 use backtrail_core::{Arch, Register, Svma, Trust};
-use backtrail_unwind::{Cfa, Found, Row, Rule};
+use backtrail_unwind::{Cfa, CoveredRow, Row, Rule};
 use macho_unwind_info::UnwindInfo;
 use macho_unwind_info::opcodes::{OpcodeArm64, OpcodeX86_64, RegisterNameX86_64};
 
@@ -29,7 +29,7 @@ impl<'t> Words<'t> {
     }
 
     /// How the two readings of an address compare.
-    pub fn compare(&self, at: u64, found: Option<&Found>) -> &'static str {
+    pub fn compare(&self, at: u64, found: Option<&CoveredRow>) -> &'static str {
         let Some(offset) = at.checked_sub(self.tables.base).and_then(|offset| u32::try_from(offset).ok())
         else {
             return "word: far away";
