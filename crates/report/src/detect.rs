@@ -214,6 +214,12 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if !is_apple && !is_log {
             match runtimes::telling(&text) {
                 runtimes::Telling::Sure(source) => return Detected::Runtimes(source),
+                // The kernel's stack stands before whom it killed for want of memory.
+                runtimes::Telling::Likely(source)
+                    if source == Source::KernelLog && likely == Some(Source::LinuxKernel) =>
+                {
+                    likely = Some(source);
+                }
                 runtimes::Telling::Likely(source) => likely = likely.or(Some(source)),
                 runtimes::Telling::No => {}
             }

@@ -25,6 +25,7 @@ pub(crate) mod file_lock;
 mod guard;
 mod instruction;
 pub(crate) mod kill;
+mod kernel_log;
 mod kills;
 mod objc;
 mod place;
@@ -181,11 +182,14 @@ static ANDROID_ADDING: [Adding; 2] =
     [adding("android-place", android::place), adding("other-causes", android::other_causes)];
 
 /// The same for what runtimes, sanitizers, debuggers and Linux's kernel wrote.
-static RUNTIMES_LEADING: [Leading; 9] = [
+static RUNTIMES_LEADING: [Leading; 12] = [
     leading("sanitizer-finding", runtime_reports::sanitizer),
     leading("linux-kernel", runtime_reports::linux_kernel),
+    leading("user-fault", kernel_log::user_fault),
+    leading("out-of-memory-kill", kernel_log::out_of_memory),
     leading("go-failure", runtime_reports::go),
     leading("rust-failure", runtime_reports::rust),
+    leading("v8-fatal", runtime_reports::v8_fatal),
     leading("runtime-exception", runtime_reports::thrown),
     leading("java-error-log", runtime_reports::java_error_log),
     leading("debugger-stop", runtime_reports::stopped),

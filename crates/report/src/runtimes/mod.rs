@@ -11,11 +11,13 @@ mod go;
 mod hs_err;
 mod javascript;
 mod kernel;
+mod kernel_log;
 mod log;
 mod node_report;
 mod python;
 mod rust_panic;
 mod sanitizer;
+mod v8_fatal;
 mod windows_event;
 
 pub(crate) use casr::is_casr;
@@ -45,10 +47,13 @@ pub(crate) fn read(
         Source::RustPanic => rust_panic::read(input, start, limits),
         Source::JavaErrorLog => hs_err::read(input, start, limits),
         Source::PythonTraceback => python::read(input, start, limits),
-        Source::JavaScriptError => javascript::read(input, start, limits),
+        Source::JavaScriptError => {
+            v8_fatal::read(input, start, limits).or_else(|| javascript::read(input, start, limits))
+        }
         Source::DotNetException => dotnet::read(input, start, limits),
         Source::WindowsEvent => windows_event::read(input, start, limits),
         Source::LinuxKernel => kernel::read(input, start, limits),
+        Source::KernelLog => kernel_log::read(input, start, limits),
         Source::NodeReport => Some(node_report::read(input, start, limits)?),
         Source::Casr => Some(casr::read(input, start, limits)?),
         _ => None,
@@ -84,10 +89,12 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
         .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
         .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
+        .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
         .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
-        .or_else(|| likely(kernel::event(line).is_some(), Source::LinuxKernel))
+        .or_else(|| likely(kernel_log::is_event(line), Source::KernelLog))
+        .or_else(|| likely(kernel::event(line).is_some() || kernel::is_part(line), Source::LinuxKernel))
         .unwrap_or(Telling::No)
 }
 
@@ -95,6 +102,9 @@ pub(crate) fn telling(line: &str) -> Telling {
 pub(crate) fn starts(kind: Source, text: &[u8]) -> Vec<usize> {
     if kind == Source::WindowsEvent {
         return windows_event::starts(text);
+    }
+    if kind == Source::KernelLog {
+        return kernel_log::starts(text);
     }
     let mut starts = vec![0];
     let mut divider = Divider { kind, has_begun: false, is_linked: false, is_over: false };
