@@ -19,14 +19,17 @@ mod captures;
 mod draft;
 mod esr;
 mod events;
+mod exit_code;
 pub(crate) mod facts;
 mod fault;
 pub(crate) mod file_lock;
 mod guard;
 mod instruction;
-pub(crate) mod kill;
+mod java_memory;
 mod kernel_log;
+pub(crate) mod kill;
 mod kills;
+mod loader;
 mod objc;
 mod place;
 mod race;
@@ -100,7 +103,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 57] = [
+static LEADING: [Leading; 60] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -118,6 +121,8 @@ static LEADING: [Leading; 57] = [
     leading("sanitizer", abort::sanitizer),
     leading("client-bug", trap::client_bug),
     leading("c-library-message", captures::c_library_message),
+    leading("loader-message", loader::message),
+    leading("java-memory", java_memory::alone),
     leading("rust-panic", captures::rust_panic),
     leading("go-panic", captures::go_panic),
     leading("objc-exception", thrown::objc),
@@ -131,6 +136,7 @@ static LEADING: [Leading; 57] = [
     leading("joinable-thread", thrown::joinable_thread),
     leading("cpp-exception", thrown::cpp),
     leading("sent-signal", sent_signal::sent),
+    leading("exit-code", exit_code::told),
     leading("signal-alone", signals::alone),
     leading("code-signature", bad_access::codesign),
     leading("stack-overflow", stack::overflow),

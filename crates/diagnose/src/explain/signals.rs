@@ -65,6 +65,30 @@ pub(super) fn alone(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// A signal that an exit code stands for, by the convention of shells.
+pub(super) fn by_code(facts: &Facts<'_>, draft: &mut Draft, code: u32) {
+    let Some(signal) = signal_by_name(facts.signal()) else { return };
+    let title = match signal.name {
+        "SIGKILL" => "killed with SIGKILL, mostly for want of memory".to_owned(),
+        name => format!("ended by {name}"),
+    };
+    draft.lead(
+        format!("Exit code {code}: {title}"),
+        format!("Exit code {code} is 128 + {}: {}, {}.", code - 128, signal.name, signal.meaning),
+    );
+    draft.say("That is the convention of shells and containers; a program can also choose the number itself.");
+    if signal.name == "SIGKILL" {
+        draft.causes(&[
+            "The limit on memory of the container or of the CI job, or the machine out of memory: the kernel's OOM killer.",
+            "A time limit or a stop that did not work with SIGTERM: the container's platform, a supervisor, a person.",
+        ]);
+        draft.next("Look for `OOMKilled` (`kubectl describe pod`, `docker inspect`) and for `Out of memory` in the kernel's log (`dmesg`); else for who stopped it.");
+        return;
+    }
+    draft.causes(signal.causes);
+    draft.next("Look at the lines before, which may say why; else get a stack: `backtrail watch -- PROGRAM`, or a core.");
+}
+
 /// SIGKILL of which nothing else is told.
 pub(super) fn sigkill(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.class != super::facts::Class::Kill {

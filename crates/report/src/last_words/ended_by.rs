@@ -36,7 +36,7 @@ const ALONE: usize = 7;
 const CORE: &str = "(core dumped)";
 
 /// Names of signals, with their numbers on Linux.
-const NAMES: [(&str, u64); 12] = [
+pub(super) const NAMES: [(&str, u64); 12] = [
     ("SIGQUIT", 3),
     ("SIGILL", 4),
     ("SIGTRAP", 5),

@@ -33,7 +33,7 @@ pub(super) struct Fault<'t> {
 #[derive(PartialEq, Eq, Debug, Clone)]
 pub(super) struct Place<'t> {
     pub(super) file: Cow<'t, str>,
-    /// Where in the file the instruction is; kernels since 6.10 or so state it.
+    /// Where in the file the instruction is; newer kernels state it.
     pub(super) offset: Option<u64>,
     pub(super) start: u64,
     pub(super) size: u64,
@@ -145,8 +145,11 @@ fn with_begin(place: Option<Place<'_>>, ip: Option<u64>) -> Option<Place<'_>> {
 
 /// `name[1]: segfault at 10 ip 00007f12a4c3b1d2 sp 00007ffe3c1a2b40 error 4 in …`, with `rip` and `rsp` up to 2.6.28; PowerPC's
 /// `name[1]: segfault (11) at 10 nip 10000abc lr 10000ab0 code 1 in …`.
+///
+/// People also paste it without the program.
 fn segfault(line: &str) -> Option<Fault<'_>> {
-    let (name, id, rest) = task(line, "]: ")?;
+    let bare = line.starts_with("segfault at ").then_some(("", 0, line));
+    let (name, id, rest) = bare.or_else(|| task(line, "]: "))?;
     let (kind, rest) = rest.split_once(" at ").filter(|(kind, _)| kind.len() <= 40)?;
     let (kind, signal) = match kind.split_once(" (") {
         Some((kind, number)) => (kind, signal_of(number.strip_suffix(')')?.parse().ok()?)),

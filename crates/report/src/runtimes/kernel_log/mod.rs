@@ -131,7 +131,8 @@ fn describe(
     };
     let pc = fault.ip.or_else(|| register(&["pc", "epc"]));
     let caller = fault.lr.or_else(|| register(&["lr", "ra"]));
-    report.process.name = Some(fault.name.to_string());
+    let name = Some(fault.name.to_string()).filter(|name| !name.is_empty());
+    report.process.name.clone_from(&name);
     report.process.arch = fault.is_arm64.then_some(Arch::Arm64);
     let mut codes = Vec::new();
     codes.extend(fault.error.map(|error| format!("error {error:#x}")));
@@ -191,8 +192,8 @@ fn describe(
         add("mapping", format!("{} {:#x} + {:#x}", place.file, place.start, place.size));
     }
     report.process.threads.push(Thread {
-        name: Some(fault.name.to_string()),
-        id: Some(fault.id),
+        name,
+        id: Some(fault.id).filter(|id| *id != 0),
         crashed: true,
         frames,
         registers: registers.into_iter().map(|(name, value)| Register { name, value, note: None }).collect(),

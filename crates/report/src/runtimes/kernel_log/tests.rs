@@ -91,6 +91,8 @@ fn places_in_files() {
     let mapping = old.process.images[0].code_mapping.unwrap();
     assert_eq!((mapping.start().get(), mapping.size()), (0x7f12_a4c3_0000, 0x5_e000));
     assert_eq!(old.process.threads[0].frames[0].file_offset, None);
+    let bare = read("segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[7f12a4c30000+5e000]\n");
+    assert_eq!((bare.process.name, bare.process.threads[0].id), (None, None));
     let new = read("a[1]: segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[2b1d2,7f12a4c30000+5e000]\nCode: Unable to access opcode bytes at 0x7f12a4c3b1a8.\n");
     assert_eq!(new.process.images[0].code_mapping, None);
     assert_eq!(new.process.threads[0].frames[0].file_offset.map(|it| it.get()), Some(0x2_b1d2));
