@@ -166,8 +166,7 @@ pub(crate) fn add(report: &mut Report, line: &str) {
             exception.kind = Some("exit code".to_owned());
             exception.signal = exit.signal.map(str::to_owned);
             exception.codes = Some(code_as_printed(exit.code));
-            exception.raw_codes = vec![u64::from(exit.code)];
-            exception.message = Some(logged.text.to_owned());
+            exception.message = Some(line.to_owned());
         }
         name_process(report, exit.program, None);
     } else if let Some(ended) = ended_by::read(&logged) {

@@ -13,9 +13,12 @@ use backtrail_model::Source;
 pub(super) fn told(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let exception = facts.exception();
     let is_it = facts.report.source == Source::ExceptionLog && exception.kind.as_deref() == Some("exit code");
-    let Some(code) = exception.raw_codes.first().and_then(|code| u32::try_from(*code).ok()).filter(|_| is_it) else {
-        return false;
+    let printed = exception.codes.as_deref().filter(|_| is_it).unwrap_or_default();
+    let code = match printed.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => printed.parse().ok(),
     };
+    let Some(code) = code else { return false };
     match code {
         126 => {
             draft.lead(

@@ -43,7 +43,8 @@ pub(super) fn user_fault(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         return false;
     }
     let frame = facts.frames.first();
-    let file = frame.and_then(|frame| image_name(facts.report, frame)).unwrap_or_default();
+    let image = || facts.report.process.images.first().map(|image| image.name.as_str());
+    let file = frame.and_then(|frame| image_name(facts.report, frame)).or_else(image).unwrap_or_default();
     let place = Place { file, frame, is_unnamed: frame.is_some_and(|frame| frame.names().next().is_none()) };
     match kind {
         "segfault" => segfault(facts, draft, &place),
@@ -111,6 +112,9 @@ impl Place<'_> {
             Some(frame) if !self.file.is_empty() => {
                 draft.place(format!("It happened in {}{}.", self.file, offset(facts.report, frame)));
             }
+            None if !self.file.is_empty() => {
+                draft.place(format!("It happened in {}; where in it, the lines behind say (`pc`), which are not there.", self.file));
+            }
             Some(_) if facts.exception().kind.as_deref() != Some("segfault") => {
                 draft.place("The instruction lies in no file: made at run time, or reached by a bad jump.");
             }
@@ -159,7 +163,7 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
     let unmapped = if is_protection { "may not be executed" } else { "is not mapped" };
     match () {
         () if Some(address) == pc || is_fetch => {
-            let is_null = address.get() < NULL_PAGES;
+            let is_null = address.get() == 0;
             let title = if is_null { "Call through a null pointer".to_owned() } else { format!("Jump to {address}, which {unmapped}") };
             draft.lead(title, format!("The program tried to execute at {address}, which {unmapped}."));
             draft.causes(&[

@@ -1,5 +1,6 @@
 //! Rules for what runtimes, sanitizers, debuggers and Linux's kernel wrote: they say themselves what happened.
 
+use super::blamed::V8_FATAL;
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::exceptions::signal_by_name;
@@ -256,9 +257,6 @@ pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     true
 }
-
-/// How the reader calls what V8 prints as `FATAL ERROR: …`.
-const V8_FATAL: &str = "V8 fatal error";
 
 /// An exception of Python, JavaScript or .NET, as its runtime prints it, and what may have caused it.
 pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {

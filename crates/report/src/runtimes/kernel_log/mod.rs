@@ -44,17 +44,18 @@ fn kernels(line: &str) -> &str {
 /// Where the reports of a log begin; the first at its beginning.
 pub(super) fn starts(text: &[u8]) -> Vec<usize> {
     let mut starts = vec![0];
-    let (mut has_begun, mut is_killed) = (false, false);
+    // Whether a kill was announced, and its victim has not come yet.
+    let (mut has_begun, mut is_open) = (false, false);
     for line in Lines::new(text, 0..text.len(), 1).filter(|line| line.bytes.len() <= MAX_LINE) {
         let raw = line.text();
         let plain = kernels(plain(&raw));
         let is_fault = Fault::read(plain).is_some();
-        let is_head = is_fault || oom::begins(plain, is_killed);
+        let is_head = is_fault || oom::begins(plain, is_open, has_begun);
         if is_head && has_begun {
             starts.push(line.span.start);
         }
         has_begun |= is_head;
-        is_killed = if is_head { oom::ends(plain) } else { is_killed || oom::ends(plain) };
+        is_open = (is_open || is_head) && !is_fault && !oom::ends(plain);
     }
     starts
 }

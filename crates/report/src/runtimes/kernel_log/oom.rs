@@ -31,14 +31,17 @@ pub(super) fn is_event(line: &str) -> bool {
         || said(line).is_some()
 }
 
-/// Whether a line begins a further event, where the one before had its victim already.
-pub(super) fn begins(line: &str, is_killed: bool) -> bool {
+/// Whether a line begins an event; `is_open` is whether one was announced whose victim has not come yet, `has_begun` whether there
+/// was any.
+pub(super) fn begins(line: &str, is_open: bool, has_begun: bool) -> bool {
     if invoked(line).is_some() {
         return true;
     }
-    let is_victim = line.starts_with("oom-kill:constraint=") || Killed::read(line).is_some() || said(line).is_some();
     // The service manager tells of the same event what the kernel told before.
-    is_victim && (is_killed && said(line).is_none_or(|said| !said.is_again))
+    if let Some(said) = said(line) {
+        return !is_open && !(said.is_again && has_begun);
+    }
+    !is_open && (line.starts_with("oom-kill:constraint=") || Killed::read(line).is_some())
 }
 
 /// Whether a line has the victim of an event.

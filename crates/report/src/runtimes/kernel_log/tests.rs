@@ -168,6 +168,11 @@ fn kills_for_want_of_memory() {
 #[test]
 fn each_event_of_a_log_is_a_report() {
     let fault = "Nov  3 12:00:00 depot kernel: shopd[7]: segfault at 10 ip 7f0010 sp 7f0020 error 4 in shopd[7f0000+1000]\nNov  3 12:00:00 depot kernel: Code: 48 89\n";
+    let two = "Out of memory: Killed process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB\noom_reaper: reaped process 12 (shopd), now anon-rss:0kB\n\
+        Out of memory: Killed process 13 ((shop)) total-vm:1kB, anon-rss:2kB, file-rss:0kB\nshop.service: Failed with result 'oom-kill'.\n";
+    let pids: Vec<_> =
+        documents(two.as_bytes()).iter().map(|it| read(&String::from_utf8_lossy(&it.bytes)).process.pid).collect();
+    assert_eq!(pids, [Some(12), Some(13)]);
     let text = format!("words\n{fault}{OOM}{fault}{OOM}{OOM}");
     let documents = documents(text.as_bytes());
     let kinds: Vec<_> = documents
