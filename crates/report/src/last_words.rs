@@ -156,10 +156,14 @@ pub(crate) fn add(report: &mut Report, line: &str) {
         report.app_info.push(AppInfo { image, lines: vec![message.text.to_owned()] });
         name_process(report, message.program, None);
     } else if let Some(message) = loader::read(&logged) {
-        report.app_info.push(AppInfo { image: Some(loader::LOADER.to_owned()), lines: vec![message.text.to_owned()] });
+        report
+            .app_info
+            .push(AppInfo { image: Some(loader::LOADER.to_owned()), lines: vec![message.text.to_owned()] });
         name_process(report, message.program, None);
     } else if let Some(message) = java_memory::read(&logged) {
-        report.app_info.push(AppInfo { image: Some(java_memory::JAVA.to_owned()), lines: vec![message.to_owned()] });
+        report
+            .app_info
+            .push(AppInfo { image: Some(java_memory::JAVA.to_owned()), lines: vec![message.to_owned()] });
     } else if let Some(exit) = exit_code::read(&logged) {
         let exception = report.exception.get_or_insert_with(Exception::default);
         if exception.signal.is_none() && exception.kind.is_none() {

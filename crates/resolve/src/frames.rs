@@ -236,7 +236,8 @@ impl<'s> Naming<'s> {
         };
         if let (Some(InFile::Mapped { size, .. }), None) = (in_file, address) {
             let files = std::mem::take(&mut image.symbols.files).join(", ");
-            let what = format!("{files}: another build? No code of it takes the {size:#x} bytes of the mapping");
+            let what =
+                format!("{files}: another build? No code of it takes the {size:#x} bytes of the mapping");
             image.symbols.tried.push(what);
             image.symbols.status = SymbolStatus::Missing;
         }

@@ -67,7 +67,8 @@ fn svma_of_mapped(open: &ImageSymbolizer, into: u64, size: u64) -> Option<Svma> 
     /// Sizes of pages of Linux's processors.
     const PAGES: [u64; 3] = [0x1000, 0x4000, 0x1_0000];
     let objects = open.given_files().iter().filter_map(|file| file.object());
-    let mut segments = objects.flat_map(backtrail_object::Object::segments).filter(|segment| segment.executable);
+    let mut segments =
+        objects.flat_map(backtrail_object::Object::segments).filter(|segment| segment.executable);
     segments.find_map(|segment| {
         let (start, end) = (segment.address.start().get(), segment.address.end().get());
         PAGES.iter().find_map(|page| {

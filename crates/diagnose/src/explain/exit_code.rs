@@ -46,7 +46,10 @@ pub(super) fn told(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         }
         _ => match CODES.iter().find(|(known, ..)| *known == code) {
             Some((_, title, meaning, causes, next)) => {
-                draft.lead(format!("{title} ({code:#x})"), meaning.replace("The event does", "The exit code does"));
+                draft.lead(
+                    format!("{title} ({code:#x})"),
+                    meaning.replace("The event does", "The exit code does"),
+                );
                 draft.say("The exit code is all that is told: neither where nor which module.");
                 draft.causes(causes);
                 draft.nexts(next);

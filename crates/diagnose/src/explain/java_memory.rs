@@ -10,14 +10,18 @@ use super::words::one_line;
 /// A part of the text, the title, what it means, causes, what to do.
 type Kind = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
 
-const HEAP_DUMP: &str = "Take a heap dump (-XX:+HeapDumpOnOutOfMemoryError) and look at what retains most (Eclipse MAT).";
+const HEAP_DUMP: &str =
+    "Take a heap dump (-XX:+HeapDumpOnOutOfMemoryError) and look at what retains most (Eclipse MAT).";
 
 pub(in crate::explain) static KINDS: [Kind; 11] = [
     (
         "Java heap space",
         "Java's heap is full",
         "An object did not fit into the heap (-Xmx), and collecting garbage freed too little. The place that asked last need not be the one that uses most.",
-        &["Objects that are kept for ever: caches, static collections, listeners, sessions.", "A need that is larger than -Xmx, or one huge result read at once."],
+        &[
+            "Objects that are kept for ever: caches, static collections, listeners, sessions.",
+            "A need that is larger than -Xmx, or one huge result read at once.",
+        ],
         &[HEAP_DUMP, "Raise -Xmx (in containers -XX:MaxRAMPercentage) where the need is real."],
     ),
     (
@@ -31,8 +35,12 @@ pub(in crate::explain) static KINDS: [Kind; 11] = [
         "Metaspace",
         "Java's memory for classes is full (Metaspace)",
         "The virtual machine has no room for the data of further classes (-XX:MaxMetaspaceSize).",
-        &["Class loaders that are never freed: applications deployed again and again, generated classes and proxies, scripts compiled each time."],
-        &["Count classes by loader (`jcmd PID VM.classloader_stats`); raise -XX:MaxMetaspaceSize where the need is real."],
+        &[
+            "Class loaders that are never freed: applications deployed again and again, generated classes and proxies, scripts compiled each time.",
+        ],
+        &[
+            "Count classes by loader (`jcmd PID VM.classloader_stats`); raise -XX:MaxMetaspaceSize where the need is real.",
+        ],
     ),
     (
         "Compressed class space",
@@ -57,7 +65,9 @@ pub(in crate::explain) static KINDS: [Kind; 11] = [
             "Threads that never end: pools that are made and not shut down.",
             "Too little memory outside of the heap for another stack (-Xss).",
         ],
-        &["Count threads (`jstack PID`, `ls /proc/PID/task | wc -l`) and compare with the limits (`cat /proc/PID/limits`, pids.max)."],
+        &[
+            "Count threads (`jstack PID`, `ls /proc/PID/task | wc -l`) and compare with the limits (`cat /proc/PID/limits`, pids.max).",
+        ],
     ),
     (
         "pthread_create",
@@ -77,7 +87,9 @@ pub(in crate::explain) static KINDS: [Kind; 11] = [
         "irect buffer memory",
         "Java's memory for direct buffers is full",
         "The limit of memory outside of the heap for direct buffers (-XX:MaxDirectMemorySize) is reached.",
-        &["Buffers that are not released (Netty's ByteBuf, NIO), or that garbage collection has not found yet."],
+        &[
+            "Buffers that are not released (Netty's ByteBuf, NIO), or that garbage collection has not found yet.",
+        ],
         &["Raise -XX:MaxDirectMemorySize; with Netty use -Dio.netty.leakDetection.level=paranoid."],
     ),
     (
@@ -91,7 +103,9 @@ pub(in crate::explain) static KINDS: [Kind; 11] = [
         "Failed to allocate a ",
         "The app's Java heap is full (Android)",
         "An object did not fit into the heap that Android allows the app, and collecting garbage freed too little. The line has size, free bytes and limit.",
-        &["Bitmaps at full size, activities that are kept (leaked listeners, static fields), one huge buffer."],
+        &[
+            "Bitmaps at full size, activities that are kept (leaked listeners, static fields), one huge buffer.",
+        ],
         &["Look with Android Studio's memory profiler or LeakCanary at what is kept."],
     ),
 ];

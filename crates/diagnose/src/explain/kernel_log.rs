@@ -83,7 +83,10 @@ pub(super) fn user_fault(facts: &Facts<'_>, draft: &mut Draft) -> bool {
                 format!("Control flow refused by the processor{}", place.suffix()),
                 "A return did not go where the call had come from, or an indirect jump went to no place for one (CET).",
             );
-            draft.causes(&["A stack that was overwritten.", "Code that changes return addresses, and was not made for shadow stacks."]);
+            draft.causes(&[
+                "A stack that was overwritten.",
+                "Code that changes return addresses, and was not made for shadow stacks.",
+            ]);
         }
         _ => other_fault(facts, draft, kind, &place),
     }
@@ -108,23 +111,34 @@ impl Place<'_> {
         let code = field(facts.report, "code");
         code.into_iter().for_each(|code| draft.evidence(format!("Code: {code}")));
         match self.frame {
-            Some(frame) if !self.is_unnamed => draft.place(format!("It happened in {}.", describe(facts.report, frame))),
+            Some(frame) if !self.is_unnamed => {
+                draft.place(format!("It happened in {}.", describe(facts.report, frame)))
+            }
             Some(frame) if !self.file.is_empty() => {
                 draft.place(format!("It happened in {}{}.", self.file, offset(facts.report, frame)));
             }
             None if !self.file.is_empty() => {
-                draft.place(format!("It happened in {}; where in it, the lines behind say (`pc`), which are not there.", self.file));
+                draft.place(format!(
+                    "It happened in {}; where in it, the lines behind say (`pc`), which are not there.",
+                    self.file
+                ));
             }
             Some(_) if facts.exception().kind.as_deref() != Some("segfault") => {
                 draft.place("The instruction lies in no file: made at run time, or reached by a bad jump.");
             }
             _ => {}
         }
-        let callers = facts.frames.get(1).map_or("", |_| " Frame 1 is what the link register held, which may be old.");
-        draft.say(format!("The kernel's line has one place and no stack: who called it is not known.{callers}"));
+        let callers =
+            facts.frames.get(1).map_or("", |_| " Frame 1 is what the link register held, which may be old.");
+        draft.say(format!(
+            "The kernel's line has one place and no stack: who called it is not known.{callers}"
+        ));
         draft.say("Name and number are the thread's, which are the program's for its first thread only.");
         if self.is_unnamed && !self.file.is_empty() {
-            draft.next(format!("Give this build's {} or its debug file (-s): the place gets its function and line.", self.file));
+            draft.next(format!(
+                "Give this build's {} or its debug file (-s): the place gets its function and line.",
+                self.file
+            ));
         }
         draft.next("Get the stack: `coredumpctl dump` where systemd keeps cores, or run it under `backtrail watch -- PROGRAM`.");
     }
@@ -135,8 +149,13 @@ fn offset(report: &Report, frame: &Frame) -> String {
     if let Some(offset) = frame.file_offset {
         return format!(", at offset {:#x} in the file", offset.get());
     }
-    let mapping = frame.image.and_then(|at| report.process.images.get(at)).and_then(|image| image.code_mapping);
-    let into = frame.address.map(FrameAddress::raw).zip(mapping).and_then(|(pc, mapping)| pc.offset_from(mapping.start()));
+    let mapping =
+        frame.image.and_then(|at| report.process.images.get(at)).and_then(|image| image.code_mapping);
+    let into = frame
+        .address
+        .map(FrameAddress::raw)
+        .zip(mapping)
+        .and_then(|(pc, mapping)| pc.offset_from(mapping.start()));
     into.map(|into| format!(", {into:#x} bytes into the mapping of its code")).unwrap_or_default()
 }
 
@@ -164,7 +183,11 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
     match () {
         () if Some(address) == pc || is_fetch => {
             let is_null = address.get() == 0;
-            let title = if is_null { "Call through a null pointer".to_owned() } else { format!("Jump to {address}, which {unmapped}") };
+            let title = if is_null {
+                "Call through a null pointer".to_owned()
+            } else {
+                format!("Jump to {address}, which {unmapped}")
+            };
             draft.lead(title, format!("The program tried to execute at {address}, which {unmapped}."));
             draft.causes(&[
                 "A pointer to a function that is null, was overwritten or belongs to a library that was unloaded; an object that was freed, whose table of virtual functions is no more.",
@@ -177,7 +200,9 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
                 format!("The program tried to {verb} at {address}, next to null: a member or element of an object that is not there."),
             );
             draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
-            draft.next(format!("See which pointer the place uses: it is null, and {address} is the offset of what it wanted."));
+            draft.next(format!(
+                "See which pointer the place uses: it is null, and {address} is the offset of what it wanted."
+            ));
         }
         () if near_stack && !is_protection => {
             draft.lead(
@@ -191,7 +216,9 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
                 format!("Access to an address of the kernel: {verb} at {address}{where_to}"),
                 "The address lies in the kernel's half of the address space, which no program may use; the kernel does not say whether anything is there.",
             );
-            draft.cause("A pointer that was overwritten, a negative number used as a pointer, or an index below 0.");
+            draft.cause(
+                "A pointer that was overwritten, a negative number used as a pointer, or an index below 0.",
+            );
         }
         () if is_protection && access == Some(Access::Write) => {
             draft.lead(
@@ -212,7 +239,10 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
                 format!("Access to memory that is not mapped: {verb} at {address}{where_to}"),
                 format!("The program tried to {verb} at {address}, where it has no memory, or none that may be used at all."),
             );
-            draft.causes(&["A pointer to memory that was freed and given back.", "A pointer that was overwritten, or an index beyond the end."]);
+            draft.causes(&[
+                "A pointer to memory that was freed and given back.",
+                "A pointer that was overwritten, or an index beyond the end.",
+            ]);
         }
     }
     bytes(draft, address);
@@ -234,7 +264,8 @@ fn bytes(draft: &mut Draft, address: Avma) {
 fn invalid_opcode(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
     // The byte at the instruction pointer stands in angle brackets.
     let code = field(facts.report, "code").unwrap_or_default();
-    let at = code.split_once('<').map(|(_, rest)| rest.replace('>', "").to_ascii_lowercase()).unwrap_or_default();
+    let at =
+        code.split_once('<').map(|(_, rest)| rest.replace('>', "").to_ascii_lowercase()).unwrap_or_default();
     let begins = |bytes: &[&str]| bytes.iter().any(|bytes| at.starts_with(bytes));
     if begins(&["0f 0b"]) {
         draft.lead(
@@ -269,7 +300,8 @@ fn invalid_opcode(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
 fn other_fault(facts: &Facts<'_>, draft: &mut Draft, kind: &str, place: &Place<'_>) {
     let exception = facts.exception();
     let address = exception.address;
-    let esr = exception.codes.as_deref().filter(|codes| codes.starts_with("esr ")).and(exception.raw_codes.first());
+    let esr =
+        exception.codes.as_deref().filter(|codes| codes.starts_with("esr ")).and(exception.raw_codes.first());
     let esr = esr.map(|esr| decode_esr(*esr));
     esr.iter().for_each(|esr| draft.evidence(&esr.evidence));
     let verb = verb(esr.and_then(|esr| esr.access));
@@ -282,13 +314,18 @@ fn other_fault(facts: &Facts<'_>, draft: &mut Draft, kind: &str, place: &Place<'
             format!("Null pointer: {verb}{at}{}", place.suffix()),
             format!("The program tried to {verb}{at}, next to null: a member or element of an object that is not there."),
         );
-        draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
+        draft.cause(
+            "A pointer that was never set, was cleared, or is the unchecked result of a call that failed.",
+        );
     } else if is_translation {
         draft.lead(
             format!("Access to memory that is not mapped: {verb}{at}{}", place.suffix()),
             format!("The program tried to {verb}{at}, where it has no memory."),
         );
-        draft.causes(&["A null pointer, a pointer to memory that was freed and given back, or one that was overwritten.", "An index beyond the end."]);
+        draft.causes(&[
+            "A null pointer, a pointer to memory that was freed and given back, or one that was overwritten.",
+            "An index beyond the end.",
+        ]);
     } else if kind.contains("permission fault") {
         draft.lead(
             format!("Access to memory that is protected: {verb}{at}{}", place.suffix()),
@@ -392,15 +429,20 @@ pub(super) fn out_of_memory(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let held: u64 = parts.iter().flatten().fold(0, |sum, part| sum.saturating_add(*part));
     if parts.iter().any(Option::is_some) {
         let share = limit.filter(|limit| *limit > 0 && scope == "cgroup");
-        let share = share.map(|limit| format!(", {} % of the limit", held.saturating_mul(100) / limit)).unwrap_or_default();
-        let anonymous = parts[0].map(|own| format!(" ({} of it its own data)", size(own))).unwrap_or_default();
+        let share = share
+            .map(|limit| format!(", {} % of the limit", held.saturating_mul(100) / limit))
+            .unwrap_or_default();
+        let anonymous =
+            parts[0].map(|own| format!(" ({} of it its own data)", size(own))).unwrap_or_default();
         draft.say(format!("It held {} of memory{anonymous}{share}.", size(held)));
     }
     tell_choice(report, draft);
     tell_tasks(report, draft, held);
     tell_group(report, draft);
     if let Some(by) = field(report, "invoked by") {
-        draft.say(format!("{by} asked for the memory that was not there; that tells nothing of who used it up."));
+        draft.say(format!(
+            "{by} asked for the memory that was not there; that tells nothing of who used it up."
+        ));
     }
     match scope {
         "cgroup" | "container" => {
@@ -440,7 +482,9 @@ fn tell_choice(report: &Report, draft: &mut Draft) {
         None => {}
     }
     if let Some(score) = field(report, "score") {
-        draft.say(format!("Its score was {score} of 1000: about the thousandths of the memory that it used, adjusted."));
+        draft.say(format!(
+            "Its score was {score} of 1000: about the thousandths of the memory that it used, adjusted."
+        ));
     }
 }
 
@@ -471,7 +515,10 @@ fn tell_tasks(report: &Report, draft: &mut Draft, held: u64) {
         .collect();
     draft.say(format!("The largest of {} processes in the table: {}.", tasks.len(), listed(&largest)));
     if let Some(victim) = victim {
-        draft.say(format!("The one that was killed had {} % of what these held.", victim.rss.saturating_mul(100) / all));
+        draft.say(format!(
+            "The one that was killed had {} % of what these held.",
+            victim.rss.saturating_mul(100) / all
+        ));
         if let Some(first) = tasks.first().filter(|first| first.pid != victim.pid) {
             draft.say(format!("{} was larger, and its adjustment was {}.", first.name, first.adj));
         }
@@ -488,8 +535,12 @@ fn tell_group(report: &Report, draft: &mut Draft) {
         _ => {}
     }
     match field(report, "constraint") {
-        Some("CONSTRAINT_CPUSET") => draft.say("Only the memory of the nodes that its cpuset allows was used up."),
-        Some("CONSTRAINT_MEMORY_POLICY") => draft.say("Only the memory of the nodes that its NUMA policy allows was used up."),
+        Some("CONSTRAINT_CPUSET") => {
+            draft.say("Only the memory of the nodes that its cpuset allows was used up.")
+        }
+        Some("CONSTRAINT_MEMORY_POLICY") => {
+            draft.say("Only the memory of the nodes that its NUMA policy allows was used up.")
+        }
         _ => {}
     }
     for (key, words) in [("memory", "The cgroup's memory"), ("swap", "Its swap")] {

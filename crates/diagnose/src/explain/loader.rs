@@ -37,7 +37,9 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
         "static TLS block",
         "No room for a library's thread-local variables",
         "The library wants its thread-local variables in the block that every thread gets at its start, and a library that is loaded later finds only a small reserve there.",
-        &["Several such libraries (OpenMP's libgomp, jemalloc, OpenGL's) are loaded by dlopen(), in an order that uses the reserve up."],
+        &[
+            "Several such libraries (OpenMP's libgomp, jemalloc, OpenGL's) are loaded by dlopen(), in an order that uses the reserve up.",
+        ],
         &[
             "Load it at the start: LD_PRELOAD=FILE, or import that module first.",
             "glibc 2.35 and later: GLIBC_TUNABLES=glibc.rtld.optional_static_tls=SIZE.",
@@ -47,21 +49,29 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
         "enable executable stack",
         "A library wants an executable stack",
         "The library is marked as needing a stack that can be executed, and the system refuses that.",
-        &["Assembly in it without a note `.note.GNU-stack`; nothing of it needs the stack to be executable, as a rule."],
-        &["Clear the mark (`execstack -c FILE`, `patchelf --clear-execstack`), or take a newer build. glibc 2.41 refuses such libraries in dlopen()."],
+        &[
+            "Assembly in it without a note `.note.GNU-stack`; nothing of it needs the stack to be executable, as a rule.",
+        ],
+        &[
+            "Clear the mark (`execstack -c FILE`, `patchelf --clear-execstack`), or take a newer build. glibc 2.41 refuses such libraries in dlopen().",
+        ],
     ),
     (
         "invalid ELF header",
         "A library's file is none",
         "The loader opened a file of that name, and it is no ELF file.",
-        &["A linker script or a text file (Git LFS's pointer, a copied symbolic link), a file of another system, a download that is an error page."],
+        &[
+            "A linker script or a text file (Git LFS's pointer, a copied symbolic link), a file of another system, a download that is an error page.",
+        ],
         &["Look at it: `file FILE`, `head -c 100 FILE`."],
     ),
     (
         "file too short",
         "A library's file is empty or cut off",
         "The loader opened a file of that name, and it ends before its header does.",
-        &["A copy or an installation that was interrupted; a full disk; a package that has an empty file in place of a link."],
+        &[
+            "A copy or an installation that was interrupted; a full disk; a package that has an empty file in place of a link.",
+        ],
         &["Install the package again."],
     ),
     (
@@ -75,8 +85,13 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
         "failed to map segment",
         "A library could not be mapped into memory",
         "The file was found and read, and the kernel refused to map it.",
-        &["It lies on a file system mounted `noexec` (/tmp, a home, a volume).", "A limit on memory (ulimit -v, a cgroup), or a rule of SELinux."],
-        &["`findmnt -T FILE` shows the mount's options; move it, or set the temporary directory elsewhere (TMPDIR)."],
+        &[
+            "It lies on a file system mounted `noexec` (/tmp, a home, a volume).",
+            "A limit on memory (ulimit -v, a cgroup), or a rule of SELinux.",
+        ],
+        &[
+            "`findmnt -T FILE` shows the mount's options; move it, or set the temporary directory elsewhere (TMPDIR).",
+        ],
     ),
     (
         "restore segment prot",
@@ -136,7 +151,9 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
             "The package with it is not installed.",
             "The program was built for glibc and runs on musl (Alpine): `libc.so.6`, `ld-linux-x86-64.so.2` and `libm.so.6` are glibc's.",
         ],
-        &["`apk add` the package that has it (`apk search -x so:NAME`); take a build for musl, or an image with glibc."],
+        &[
+            "`apk add` the package that has it (`apk search -x so:NAME`); take a build for musl, or an image with glibc.",
+        ],
     ),
     (
         "required file not found",
@@ -146,7 +163,9 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
             "A program for glibc on musl (Alpine), or a 32-bit one on a system without 32-bit libraries.",
             "A script with Windows' line ends, whose interpreter has a carriage return in its name.",
         ],
-        &["`file PROGRAM` and `readelf -l PROGRAM | grep interpreter`; for scripts `head -1 PROGRAM | od -c`."],
+        &[
+            "`file PROGRAM` and `readelf -l PROGRAM | grep interpreter`; for scripts `head -1 PROGRAM | od -c`.",
+        ],
     ),
     (
         "xec format error",
@@ -156,7 +175,9 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
             "It is for another processor: an image of arm64 on x86_64, or the other way round.",
             "A script without `#!` in its first line, an empty or damaged file.",
         ],
-        &["`file PROGRAM` and `uname -m`; of containers build for the right one (`docker buildx build --platform`)."],
+        &[
+            "`file PROGRAM` and `uname -m`; of containers build for the right one (`docker buildx build --platform`).",
+        ],
     ),
 ];
 
@@ -185,15 +206,23 @@ fn subject<'t>(text: &'t str, part: &str) -> Option<&'t str> {
     let before = |mark: &str| text.split_once(mark).map(|(before, _)| before);
     let last = |text: &'t str| text.rsplit([' ', '`', '\'', '"', '/']).next();
     match part {
-        " not found (required by " => before(part).map(|before| before.trim_end_matches(['\'', '"', '`'])).and_then(last),
-        "undefined symbol" => text.split_once("undefined symbol: ").and_then(|(_, name)| name.split([',', ' ']).next()),
+        " not found (required by " => {
+            before(part).map(|before| before.trim_end_matches(['\'', '"', '`'])).and_then(last)
+        }
+        "undefined symbol" => {
+            text.split_once("undefined symbol: ").and_then(|(_, name)| name.split([',', ' ']).next())
+        }
         "symbol not found" => before(": symbol not found").and_then(last),
-        "with link time reference" => text.split_once(": symbol ").and_then(|(_, name)| name.split([',', ' ']).next()),
+        "with link time reference" => {
+            text.split_once(": symbol ").and_then(|(_, name)| name.split([',', ' ']).next())
+        }
         "Error loading shared library" => {
             text.split_once("Error loading shared library ").and_then(|(_, name)| name.split(':').next())
         }
         "required file not found" | "xec format error" => {
-            let program = before(": cannot execute").or_else(|| before(": exec format")).or_else(|| before(": Exec format"))?;
+            let program = before(": cannot execute")
+                .or_else(|| before(": exec format"))
+                .or_else(|| before(": Exec format"))?;
             last(program.trim_matches(['"', '\'']))
         }
         _ => {

@@ -231,14 +231,18 @@ pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(message);
         return true;
     }
-    let field = |key: &str| facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str());
+    let field = |key: &str| {
+        facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
+    };
     draft.lead(
         "JavaScript's heap is full",
         "V8 ended the program: its heap had reached its limit, and collecting garbage freed too little. That is V8's own limit, not the machine's memory.",
     );
     draft.evidence(message);
     if let (Some(left), Some(of)) = (field("heap after the last collection"), field("heap size")) {
-        draft.say(format!("After the last collection {left} MB were still in use, of {of} MB that the heap took."));
+        draft.say(format!(
+            "After the last collection {left} MB were still in use, of {of} MB that the heap took."
+        ));
     }
     if let Some(line) = field("last collection") {
         draft.evidence(line);
@@ -253,7 +257,9 @@ pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     draft.next("Find out which: the limit is raised by `NODE_OPTIONS=--max-old-space-size=MEGABYTES`; where memory then grows on, it is a leak.");
     draft.next("Of a leak take snapshots: `node --heapsnapshot-near-heap-limit=2`, and compare them in Chromium's tools by what retains most.");
     if !facts.fault_frames.is_empty() {
-        draft.say("The native stack is V8's own way to the end; it does not tell whose objects fill the heap.");
+        draft.say(
+            "The native stack is V8's own way to the end; it does not tell whose objects fill the heap.",
+        );
     }
     true
 }

@@ -96,7 +96,8 @@ pub(super) fn by_code(facts: &Facts<'_>, draft: &mut Draft, code: u32) {
         format!("Exit code {code}: {title}"),
         format!("Exit code {code} is 128 + {}: {}, {}.", code - 128, signal.name, signal.meaning),
     );
-    draft.say("That is the convention of shells and containers; a program can also choose the number itself.");
+    draft
+        .say("That is the convention of shells and containers; a program can also choose the number itself.");
     if signal.name == "SIGKILL" {
         draft.causes(&[
             "The limit on memory of the container or of the CI job, or the machine out of memory: the kernel's OOM killer.",

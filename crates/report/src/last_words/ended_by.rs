@@ -227,7 +227,10 @@ mod tests {
             ),
             ("signal: killed", ("SIGKILL", None, None)),
             ("signal: segmentation fault (core dumped)", ("SIGSEGV", None, None)),
-            ("c++: fatal error: Killed signal terminated program cc1plus", ("SIGKILL", Some("cc1plus"), None)),
+            (
+                "c++: fatal error: Killed signal terminated program cc1plus",
+                ("SIGKILL", Some("cc1plus"), None),
+            ),
             ("+++ killed by SIGABRT (core dumped) +++", ("SIGABRT", None, None)),
         ] {
             assert_eq!(ended(line), Some(expected), "{line}");

@@ -37,7 +37,11 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<&'t str> {
         || matches!(before, "Caused by: " | "Terminating due to " | "Aborting due to " | "Exception: ");
     let rest = TEXTS.iter().find_map(|known| Some((text.strip_prefix(known)?, known.ends_with(['(', ' ']))));
     let is_whole = rest.is_some_and(|(rest, has_figures)| {
-        if has_figures { rest.starts_with(|c: char| c.is_ascii_digit()) } else { rest.is_empty() || rest.starts_with([':', ',', '(']) }
+        if has_figures {
+            rest.starts_with(|c: char| c.is_ascii_digit())
+        } else {
+            rest.is_empty() || rest.starts_with([':', ',', '('])
+        }
     });
     let all = line.text.get(before.len()..)?;
     (is_known_before && is_whole).then_some(all)

@@ -96,11 +96,14 @@ fn is_fortify_of_bionic(text: &str) -> bool {
         "attempted ",
     ];
     let Some((function, what)) = text.strip_prefix("FORTIFY: ").and_then(|rest| rest.split_once(": ")) else {
-        return text.starts_with("FORTIFY: pthread_mutex_") && text.contains(" called on a destroyed mutex (0x");
+        return text.starts_with("FORTIFY: pthread_mutex_")
+            && text.contains(" called on a destroyed mutex (0x");
     };
-    let is_function = !function.is_empty()
-        && function.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_function && WHAT.iter().any(|begin| what.starts_with(begin)) && what.contains(|c: char| c.is_ascii_digit())
+    let is_function =
+        !function.is_empty() && function.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_function
+        && WHAT.iter().any(|begin| what.starts_with(begin))
+        && what.contains(|c: char| c.is_ascii_digit())
 }
 
 /// What glibc's `malloc_printerr` is called with, in all versions; a number or words in brackets may follow.

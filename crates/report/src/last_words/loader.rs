@@ -130,9 +130,9 @@ fn of_musl(text: &str) -> Option<Message<'_>> {
         return is_whole.then_some(Message { program: needed, text });
     }
     let (program, rest) = text.strip_prefix("Error relocating ")?.split_once(": ")?;
-    let symbol = rest.strip_suffix(": symbol not found").or_else(|| {
-        rest.strip_suffix(": initial-exec TLS resolves to dynamic definition")
-    });
+    let symbol = rest
+        .strip_suffix(": symbol not found")
+        .or_else(|| rest.strip_suffix(": initial-exec TLS resolves to dynamic definition"));
     (is_word(program) && symbol.is_some_and(is_word)).then_some(Message { program: Some(program), text })
 }
 
@@ -146,7 +146,8 @@ fn of_exec(text: &str) -> Option<Message<'_>> {
         ": Exec format error",
     ];
     let before = BEHIND.iter().find_map(|behind| text.strip_suffix(behind))?;
-    let begins = before.strip_prefix("exec ").or_else(|| before.rsplit_once(": ").map(|(_, program)| program));
+    let begins =
+        before.strip_prefix("exec ").or_else(|| before.rsplit_once(": ").map(|(_, program)| program));
     let program = begins.unwrap_or(before).trim_matches(['"', '\'']);
     let program = program.strip_prefix("exec ").unwrap_or(program);
     let is_path = program.contains('/') && is_word(program);
@@ -155,7 +156,10 @@ fn of_exec(text: &str) -> Option<Message<'_>> {
 
 /// Classes by which languages hand on what the loader said.
 fn is_exception(word: &str) -> bool {
-    matches!(word, "ImportError" | "OSError" | "LoadError" | "Error" | "error" | "java.lang.UnsatisfiedLinkError")
+    matches!(
+        word,
+        "ImportError" | "OSError" | "LoadError" | "Error" | "error" | "java.lang.UnsatisfiedLinkError"
+    )
 }
 
 /// What dlopen() says, as languages hand it on: `ImportError: /usr/lib/libx.so: undefined symbol: f`, `OSError: libx.so.1: cannot
@@ -183,21 +187,39 @@ mod tests {
                 "./shop: error while loading shared libraries: libledger.so.2: cannot open shared object file: No such file or directory",
                 Some("./shop"),
             ),
-            ("shop: error while loading shared libraries: libledger.so.2: wrong ELF class: ELFCLASS32", Some("shop")),
+            (
+                "shop: error while loading shared libraries: libledger.so.2: wrong ELF class: ELFCLASS32",
+                Some("shop"),
+            ),
             ("./shop: error while loading shared libraries: ./libz.so: file too short", Some("./shop")),
-            ("/opt/shop: symbol lookup error: /opt/libledger.so: undefined symbol: _ZN6ledger4bookEv", Some("/opt/shop")),
+            (
+                "/opt/shop: symbol lookup error: /opt/libledger.so: undefined symbol: _ZN6ledger4bookEv",
+                Some("/opt/shop"),
+            ),
             (
                 "shop: relocation error: libssl.so.3: symbol f version OPENSSL_3.0 not defined in file libcrypto.so.3 with link time reference",
                 Some("shop"),
             ),
-            ("./shop: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by ./shop)", Some("./shop")),
+            (
+                "./shop: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by ./shop)",
+                Some("./shop"),
+            ),
             ("./shop: /lib/libc.so.6: version GLIBC_2.34 not found (required by ./shop)", Some("./shop")),
-            ("./shop: /lib/libc.so.6: version 'GLIBC_2.32' not found (required by /opt/New Folder/shop)", Some("./shop")),
-            ("ImportError: /lib/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by /opt/_core.so)", None),
+            (
+                "./shop: /lib/libc.so.6: version 'GLIBC_2.32' not found (required by /opt/New Folder/shop)",
+                Some("./shop"),
+            ),
+            (
+                "ImportError: /lib/libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by /opt/_core.so)",
+                None,
+            ),
             ("OSError: /opt/libgomp.so.1: cannot allocate memory in static TLS block", None),
             ("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", None),
             ("/opt/_core.so: undefined symbol: PyUnicode_New", None),
-            ("Error loading shared library libledger.so.2: No such file or directory (needed by /opt/shop)", Some("/opt/shop")),
+            (
+                "Error loading shared library libledger.so.2: No such file or directory (needed by /opt/shop)",
+                Some("/opt/shop"),
+            ),
             ("Error relocating /opt/shop: __res_init: symbol not found", Some("/opt/shop")),
             ("exec /opt/shop: exec format error", Some("/opt/shop")),
             ("web-1  | exec /opt/shop: exec format error", Some("/opt/shop")),

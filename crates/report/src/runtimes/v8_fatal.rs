@@ -14,7 +14,8 @@ const HEAD: &str = "FATAL ERROR: ";
 /// The message of a line that is V8's.
 pub(super) fn message(line: &str) -> Option<&str> {
     let message = line.strip_prefix(HEAD)?.trim();
-    let is_heap = message.ends_with(" JavaScript heap out of memory") || message.ends_with("Allocation failed - process out of memory");
+    let is_heap = message.ends_with(" JavaScript heap out of memory")
+        || message.ends_with("Allocation failed - process out of memory");
     let is_api = message.starts_with("v8::") && message.contains("::") && message.contains(' ');
     (is_heap || is_api).then_some(message)
 }

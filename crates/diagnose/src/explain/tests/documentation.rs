@@ -4,8 +4,8 @@ use super::super::tables::{
     access, esr, exceptions, guard, kill, messages, namespaces, resource, runtimes, telling, throwers, waits,
     windows,
 };
-use super::super::{java_memory, loader};
 use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING, RUNTIMES_ADDING, RUNTIMES_LEADING};
+use super::super::{java_memory, loader};
 use crate::explain::tables::kill::{Blame, KillCode};
 use crate::suspect::{paths, skip};
 use backtrail_testkit::{assert_snapshot, workspace_root};
@@ -116,9 +116,8 @@ fn last_words_tables() -> Vec<(&'static str, String)> {
     let loaders = loader::REASONS
         .iter()
         .map(|(part, title, what, ..)| vec![code(&part.replace('`', "'")), format!("{title}. {what}")]);
-    let java = java_memory::KINDS
-        .iter()
-        .map(|(part, title, what, ..)| vec![code(part), format!("{title}. {what}")]);
+    let java =
+        java_memory::KINDS.iter().map(|(part, title, what, ..)| vec![code(part), format!("{title}. {what}")]);
     vec![
         ("loaders", table(&["part of the message", "meaning"], loaders)),
         ("java-memory", table(&["part of the message", "meaning"], java)),

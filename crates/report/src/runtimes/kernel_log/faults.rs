@@ -344,7 +344,11 @@ pub(super) fn registers(line: &str) -> Vec<(String, u64)> {
         if !is_name || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
             return Vec::new();
         }
-        let value = if word.ends_with(':') { words.next() } else { words.next().filter(|it| *it == ":").and(words.next()) };
+        let value = if word.ends_with(':') {
+            words.next()
+        } else {
+            words.next().filter(|it| *it == ":").and(words.next())
+        };
         let value = value.map(|value| value.trim_matches(['[', ']', '<', '>']));
         let Some(value) = value.filter(|value| value.len() >= 8).and_then(hex) else { return Vec::new() };
         found.push((name.to_owned(), value));

@@ -169,9 +169,11 @@ fn describe(
     let caller = caller.map(Avma::new).filter(|caller| Some(caller.get()) != pc && caller.get() != 0);
     if let Some(caller) = caller.filter(|_| pc.is_some()) {
         let is_inside = mapping.is_some_and(|mapping| mapping.contains(caller));
-        let offset = fault.place.as_ref().filter(|_| is_inside).and_then(|place| {
-            caller.get().checked_sub(place.start)?.checked_add(place.in_file()?)
-        });
+        let offset = fault
+            .place
+            .as_ref()
+            .filter(|_| is_inside)
+            .and_then(|place| caller.get().checked_sub(place.start)?.checked_add(place.in_file()?));
         frames.push(Frame {
             address: Some(FrameAddress::Return(caller)),
             image: is_inside.then_some(0),

@@ -119,14 +119,22 @@ fn said(line: &str) -> Option<Said<'_>> {
         }
     }
     if let Some((unit, rest)) = line.split_once(": systemd-oomd killed ") {
-        return (!unit.contains(' ') && rest.contains(" process(es) in this unit")).then(|| again(unit)).flatten();
+        return (!unit.contains(' ') && rest.contains(" process(es) in this unit"))
+            .then(|| again(unit))
+            .flatten();
     }
     // systemd-oomd's own: `Killed /user.slice/… due to memory pressure for /user.slice/… being 62.71% > 50.00% for > 20s with
     // reclaim activity`, `… due to memory used (…) / total (…) and swap used (…) / total (…) being more than 90.00%`.
     if let Some((path, rest)) = line.strip_prefix("Killed /").and_then(|rest| rest.split_once(" due to ")) {
-        let is_known = rest.starts_with("memory pressure for ") || rest.starts_with("memory used (") || rest.starts_with("swap used (");
+        let is_known = rest.starts_with("memory pressure for ")
+            || rest.starts_with("memory used (")
+            || rest.starts_with("swap used (");
         let name = path.rsplit('/').next();
-        return (is_known && !path.contains(' ')).then_some(Said { name, scope: Some("oomd"), is_again: false });
+        return (is_known && !path.contains(' ')).then_some(Said {
+            name,
+            scope: Some("oomd"),
+            is_again: false,
+        });
     }
     let (key, value) = line.split_once(':')?;
     let key = key.trim().trim_matches('"');
@@ -159,7 +167,9 @@ impl Oom {
             return;
         }
         if let Some(rest) = line.strip_prefix("oom-kill:") {
-            for (key, value) in rest.split(',').take(32).map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
+            for (key, value) in
+                rest.split(',').take(32).map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+            {
                 match key {
                     "constraint" | "oom_memcg" | "task_memcg" | "cpuset" => add(key, value),
                     "task" => self.name = self.name.take().or_else(|| Some(value.to_owned())),
@@ -188,12 +198,18 @@ impl Oom {
         if let Some(pages) = line.strip_suffix(" pages RAM").filter(|pages| pages.parse::<u64>().is_ok()) {
             add("pages of RAM", pages);
         }
-        if let Some((key @ ("Total swap" | "Free swap"), value)) = line.split_once('=').map(|(key, value)| (key.trim(), value)) {
+        if let Some((key @ ("Total swap" | "Free swap"), value)) =
+            line.split_once('=').map(|(key, value)| (key.trim(), value))
+        {
             add(key, value.trim());
         }
-        if let Some((_, columns)) = line.split_once("] ").filter(|(id, _)| id.trim_matches(['[', ' ']) == "pid") {
+        if let Some((_, columns)) =
+            line.split_once("] ").filter(|(id, _)| id.trim_matches(['[', ' ']) == "pid")
+        {
             let columns: Vec<String> = columns.split_whitespace().map(str::to_owned).collect();
-            if columns.iter().any(|column| column == "rss") && columns.last().is_some_and(|last| last == "name") {
+            if columns.iter().any(|column| column == "rss")
+                && columns.last().is_some_and(|last| last == "name")
+            {
                 self.columns = columns;
             }
             return;
@@ -207,7 +223,8 @@ impl Oom {
     /// `pid=4321 rss=29603 swap=0 adj=999 name=java`, in pages.
     fn task(&self, line: &str) -> Option<String> {
         let (_, numbers) = self.columns.split_last()?;
-        let rest = line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest);
+        let rest =
+            line.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(line, |(_, rest)| rest);
         let mut rest = rest.trim_start();
         let mut values = Vec::with_capacity(numbers.len());
         for _ in numbers {

@@ -78,22 +78,23 @@ fn faults_of_x86() {
         assert_eq!((exception.signal.as_deref(), exception.kind.as_deref()), (Some(signal), Some(kind)));
         assert_eq!(exception.address.map(|it| it.get()), address, "{text}");
         assert_eq!(pc(&report), at, "{text}");
-        assert!(matches!(
-            report.process.threads[0].frames[0].address,
-            Some(FrameAddress::Exact(_))
-        ));
+        assert!(matches!(report.process.threads[0].frames[0].address, Some(FrameAddress::Exact(_))));
     }
 }
 
 #[test]
 fn places_in_files() {
-    let old = read("a[1]: segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[7f12a4c30000+5e000]\n");
+    let old =
+        read("a[1]: segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[7f12a4c30000+5e000]\n");
     let mapping = old.process.images[0].code_mapping.unwrap();
     assert_eq!((mapping.start().get(), mapping.size()), (0x7f12_a4c3_0000, 0x5_e000));
     assert_eq!(old.process.threads[0].frames[0].file_offset, None);
-    let bare = read("segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[7f12a4c30000+5e000]\n");
+    let bare =
+        read("segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[7f12a4c30000+5e000]\n");
     assert_eq!((bare.process.name, bare.process.threads[0].id), (None, None));
-    let new = read("a[1]: segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[2b1d2,7f12a4c30000+5e000]\nCode: Unable to access opcode bytes at 0x7f12a4c3b1a8.\n");
+    let new = read(
+        "a[1]: segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[2b1d2,7f12a4c30000+5e000]\nCode: Unable to access opcode bytes at 0x7f12a4c3b1a8.\n",
+    );
     assert_eq!(new.process.images[0].code_mapping, None);
     assert_eq!(new.process.threads[0].frames[0].file_offset.map(|it| it.get()), Some(0x2_b1d2));
     assert!(new.fields.iter().any(|field| field.key == "code" && field.value.starts_with("Unable")));
@@ -114,13 +115,18 @@ fn faults_of_other_processors() {
     let frames = &new.process.threads[0].frames;
     assert_eq!((frames.len(), frames[1].image), (2, Some(0)));
     assert_eq!(new.process.threads[0].registers.len(), 6);
-    let old = read("shopd[210]: unhandled level 2 translation fault (11) at 0x00000010, esr 0x92000006, in shopd[400000+1000]\n");
+    let old = read(
+        "shopd[210]: unhandled level 2 translation fault (11) at 0x00000010, esr 0x92000006, in shopd[400000+1000]\n",
+    );
     assert_eq!(old.exception.unwrap().address.map(|it| it.get()), Some(0x10));
-    let riscv = read("shopd[9]: unhandled signal 11 code 0x1 at 0x0000000000000008 in shopd[10000+1000]\nepc : 0000000000010444 ra : 0000000000010460 sp : 0000003fffb2e8d0\n");
+    let riscv = read(
+        "shopd[9]: unhandled signal 11 code 0x1 at 0x0000000000000008 in shopd[10000+1000]\nepc : 0000000000010444 ra : 0000000000010460 sp : 0000003fffb2e8d0\n",
+    );
     assert_eq!(pc(&riscv), Some(0x1_0444));
     let arm = read("shopd: unhandled page fault (11) at 0x00000010, code 0x017\n");
     assert_eq!(arm.exception.unwrap().signal.as_deref(), Some("SIGSEGV"));
-    let ppc = read("shopd[9]: segfault (11) at 10 nip 10000abc lr 10000ab0 code 1 in shopd[10000000+10000]\n");
+    let ppc =
+        read("shopd[9]: segfault (11) at 10 nip 10000abc lr 10000ab0 code 1 in shopd[10000000+10000]\n");
     assert_eq!(pc(&ppc), Some(0x1000_0abc));
 }
 
@@ -152,12 +158,36 @@ fn kills_for_want_of_memory() {
     assert_eq!(fields("oom_score_adj"), ["500"]);
     assert_eq!(fields("memory"), ["usage 524288kB, limit 524288kB, failcnt 141"]);
     for (text, name, scope) in [
-        ("Out of memory: Killed process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:3kB oom_score_adj:0\n", Some("shopd"), Some("machine")),
-        ("Out of memory: Kill process 12 (shopd) score 974 or sacrifice child\nKilled process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB\n", Some("shopd"), Some("machine")),
-        ("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=shopd,pid=12,uid=0\n", Some("shopd"), Some("machine")),
-        ("Nov 22 17:00:00 depot systemd[1]: shop.service: A process of this unit has been killed by the OOM killer.\n", Some("shop.service"), None),
-        ("Killed /user.slice/user-1000.slice/app.scope due to memory pressure for /user.slice being 62.71% > 50.00% for > 20s with reclaim activity\n", Some("app.scope"), Some("oomd")),
-        ("    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n", None, Some("container")),
+        (
+            "Out of memory: Killed process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:3kB oom_score_adj:0\n",
+            Some("shopd"),
+            Some("machine"),
+        ),
+        (
+            "Out of memory: Kill process 12 (shopd) score 974 or sacrifice child\nKilled process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB\n",
+            Some("shopd"),
+            Some("machine"),
+        ),
+        (
+            "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=shopd,pid=12,uid=0\n",
+            Some("shopd"),
+            Some("machine"),
+        ),
+        (
+            "Nov 22 17:00:00 depot systemd[1]: shop.service: A process of this unit has been killed by the OOM killer.\n",
+            Some("shop.service"),
+            None,
+        ),
+        (
+            "Killed /user.slice/user-1000.slice/app.scope due to memory pressure for /user.slice being 62.71% > 50.00% for > 20s with reclaim activity\n",
+            Some("app.scope"),
+            Some("oomd"),
+        ),
+        (
+            "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n",
+            None,
+            Some("container"),
+        ),
     ] {
         let report = read(text);
         assert_eq!(report.process.name.as_deref(), name, "{text}");
@@ -170,8 +200,10 @@ fn each_event_of_a_log_is_a_report() {
     let fault = "Nov  3 12:00:00 depot kernel: shopd[7]: segfault at 10 ip 7f0010 sp 7f0020 error 4 in shopd[7f0000+1000]\nNov  3 12:00:00 depot kernel: Code: 48 89\n";
     let two = "Out of memory: Killed process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB\noom_reaper: reaped process 12 (shopd), now anon-rss:0kB\n\
         Out of memory: Killed process 13 ((shop)) total-vm:1kB, anon-rss:2kB, file-rss:0kB\nshop.service: Failed with result 'oom-kill'.\n";
-    let pids: Vec<_> =
-        documents(two.as_bytes()).iter().map(|it| read(&String::from_utf8_lossy(&it.bytes)).process.pid).collect();
+    let pids: Vec<_> = documents(two.as_bytes())
+        .iter()
+        .map(|it| read(&String::from_utf8_lossy(&it.bytes)).process.pid)
+        .collect();
     assert_eq!(pids, [Some(12), Some(13)]);
     let text = format!("words\n{fault}{OOM}{fault}{OOM}{OOM}");
     let documents = documents(text.as_bytes());
