@@ -39,7 +39,7 @@ pub(super) fn begins(line: &str, is_open: bool, has_begun: bool) -> bool {
     }
     // The service manager tells of the same event what the kernel told before.
     if let Some(said) = said(line) {
-        return !is_open && !(said.is_again && has_begun);
+        return !(is_open || said.is_again && has_begun);
     }
     !is_open && (line.starts_with("oom-kill:constraint=") || Killed::read(line).is_some())
 }
