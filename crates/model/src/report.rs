@@ -112,6 +112,8 @@ pub enum Source {
     LinuxKernel,
     /// What Linux's kernel logs of programs: faults, and whom it killed for want of memory.
     KernelLog,
+    /// A stack of Dart with addresses instead of names, as Flutter's programs print it.
+    DartTrace,
     /// A report of CASR.
     Casr,
     /// What Windows wrote into its event log of a crash.
@@ -156,6 +158,7 @@ impl Source {
             Self::DotNetException => "dotnet-exception",
             Self::LinuxKernel => "linux-kernel",
             Self::KernelLog => "kernel-log",
+            Self::DartTrace => "dart-trace",
             Self::Casr => "casr",
             Self::WindowsEvent => "windows-event",
         }
@@ -181,6 +184,7 @@ impl Source {
                 | Self::DotNetException
                 | Self::LinuxKernel
                 | Self::KernelLog
+                | Self::DartTrace
                 | Self::Casr
                 | Self::WindowsEvent
         )

@@ -19,8 +19,11 @@ fn analysis(place: &str, ip: u64) -> Analysis {
     Analysis::new(text.as_bytes(), &symbols, &Limits::default()).unwrap()
 }
 
-/// Each address of the fixture's expectations, with its functions and their lines, innermost first.
-fn expected() -> Vec<(u64, Vec<(String, Option<u32>)>)> {
+/// An address, and the functions there with their lines, innermost first.
+type Expected = (u64, Vec<(String, Option<u32>)>);
+
+/// Each address of the fixture's expectations, with what is there.
+fn expected() -> Vec<Expected> {
     let path = fixtures().join("symbolize/bin/clang-dwarf5.elf.expected");
     let text = std::fs::read_to_string(path).unwrap();
     let line = |line: &str| {

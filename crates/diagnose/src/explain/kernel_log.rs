@@ -112,7 +112,7 @@ impl Place<'_> {
         code.into_iter().for_each(|code| draft.evidence(format!("Code: {code}")));
         match self.frame {
             Some(frame) if !self.is_unnamed => {
-                draft.place(format!("It happened in {}.", describe(facts.report, frame)))
+                draft.place(format!("It happened in {}.", describe(facts.report, frame)));
             }
             Some(frame) if !self.file.is_empty() => {
                 draft.place(format!("It happened in {}{}.", self.file, offset(facts.report, frame)));
@@ -536,10 +536,10 @@ fn tell_group(report: &Report, draft: &mut Draft) {
     }
     match field(report, "constraint") {
         Some("CONSTRAINT_CPUSET") => {
-            draft.say("Only the memory of the nodes that its cpuset allows was used up.")
+            draft.say("Only the memory of the nodes that its cpuset allows was used up.");
         }
         Some("CONSTRAINT_MEMORY_POLICY") => {
-            draft.say("Only the memory of the nodes that its NUMA policy allows was used up.")
+            draft.say("Only the memory of the nodes that its NUMA policy allows was used up.");
         }
         _ => {}
     }

@@ -270,6 +270,7 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         Source::PythonTraceback => "Python",
         Source::JavaScriptError | Source::NodeReport => "JavaScript",
         Source::DotNetException => ".NET",
+        Source::DartTrace => "Dart",
         _ => return false,
     };
     let Some(exception) = &facts.report.exception else { return false };

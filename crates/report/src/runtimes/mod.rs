@@ -4,7 +4,9 @@
 //! Each kind has a reader of its own. All of them keep the lines that are no rows of stacks, so that nothing is lost, and
 //! read through what a log puts before each line (`log_prefix`).
 
+mod abrt;
 mod casr;
+mod dart;
 mod debugger;
 mod dotnet;
 mod go;
@@ -20,6 +22,7 @@ mod sanitizer;
 mod v8_fatal;
 mod windows_event;
 
+pub(crate) use abrt::is_abrt;
 pub(crate) use casr::is_casr;
 pub(crate) use node_report::is_node_report;
 
@@ -42,7 +45,9 @@ pub(crate) fn read(
 ) -> Result<Option<Report>, Error> {
     Ok(match kind {
         Source::Sanitizer => sanitizer::read(input, start, limits),
+        Source::DebuggerBacktrace if is_json(input, start) => Some(abrt::read(input, start, limits)?),
         Source::DebuggerBacktrace => debugger::read(input, start, limits),
+        Source::DartTrace => dart::read(input, start, limits),
         Source::GoTrace => go::read(input, start, limits),
         Source::RustPanic => rust_panic::read(input, start, limits),
         Source::JavaErrorLog => hs_err::read(input, start, limits),
@@ -58,6 +63,10 @@ pub(crate) fn read(
         Source::Casr => Some(casr::read(input, start, limits)?),
         _ => None,
     })
+}
+
+fn is_json(input: &[u8], start: usize) -> bool {
+    input.get(start..).unwrap_or_default().trim_ascii_start().first() == Some(&b'{')
 }
 
 /// What a line tells of the text that it stands in.
@@ -83,6 +92,7 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
         .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
         .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
+        .or_else(|| sure(dart::is_sure(line), Source::DartTrace))
         .or_else(|| sure(windows_event::is_sure(line), Source::WindowsEvent))
         .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
         .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
