@@ -26,11 +26,11 @@ pub(crate) mod file_lock;
 mod guard;
 mod instruction;
 mod java_memory;
-mod kernel_log;
 pub(crate) mod kill;
 mod kills;
 mod loader;
 mod objc;
+mod out_of_memory;
 mod place;
 mod race;
 mod region;
@@ -46,6 +46,7 @@ mod swift;
 mod tables;
 pub(crate) mod thrown;
 mod trap;
+mod user_fault;
 mod waits;
 mod watchdog;
 mod watched;
@@ -191,8 +192,8 @@ static ANDROID_ADDING: [Adding; 2] =
 static RUNTIMES_LEADING: [Leading; 12] = [
     leading("sanitizer-finding", runtime_reports::sanitizer),
     leading("linux-kernel", runtime_reports::linux_kernel),
-    leading("user-fault", kernel_log::user_fault),
-    leading("out-of-memory-kill", kernel_log::out_of_memory),
+    leading("user-fault", user_fault::explain),
+    leading("out-of-memory-kill", out_of_memory::explain),
     leading("go-failure", runtime_reports::go),
     leading("rust-failure", runtime_reports::rust),
     leading("v8-fatal", runtime_reports::v8_fatal),

@@ -1,5 +1,5 @@
 use crate::{Limits, documents, parse};
-use backtrail_core::FrameAddress;
+use backtrail_core::{Avma, FileOffset, FrameAddress};
 use backtrail_model::{Report, Source};
 
 fn read(text: &str) -> Report {
@@ -76,7 +76,7 @@ fn faults_of_x86() {
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(report.process.name.as_deref(), Some(name), "{text}");
         assert_eq!((exception.signal.as_deref(), exception.kind.as_deref()), (Some(signal), Some(kind)));
-        assert_eq!(exception.address.map(|it| it.get()), address, "{text}");
+        assert_eq!(exception.address.map(Avma::get), address, "{text}");
         assert_eq!(pc(&report), at, "{text}");
         assert!(matches!(report.process.threads[0].frames[0].address, Some(FrameAddress::Exact(_))));
     }
@@ -96,7 +96,7 @@ fn places_in_files() {
         "a[1]: segfault at 18 ip 7f12a4c3b1d2 sp 7ffe3c1a2b40 error 4 in libx.so[2b1d2,7f12a4c30000+5e000]\nCode: Unable to access opcode bytes at 0x7f12a4c3b1a8.\n",
     );
     assert_eq!(new.process.images[0].code_mapping, None);
-    assert_eq!(new.process.threads[0].frames[0].file_offset.map(|it| it.get()), Some(0x2_b1d2));
+    assert_eq!(new.process.threads[0].frames[0].file_offset.map(FileOffset::get), Some(0x2_b1d2));
     assert!(new.fields.iter().any(|field| field.key == "code" && field.value.starts_with("Unable")));
 }
 
@@ -118,7 +118,7 @@ fn faults_of_other_processors() {
     let old = read(
         "shopd[210]: unhandled level 2 translation fault (11) at 0x00000010, esr 0x92000006, in shopd[400000+1000]\n",
     );
-    assert_eq!(old.exception.unwrap().address.map(|it| it.get()), Some(0x10));
+    assert_eq!(old.exception.unwrap().address.map(Avma::get), Some(0x10));
     let riscv = read(
         "shopd[9]: unhandled signal 11 code 0x1 at 0x0000000000000008 in shopd[10000+1000]\nepc : 0000000000010444 ra : 0000000000010460 sp : 0000003fffb2e8d0\n",
     );
@@ -234,10 +234,10 @@ fn sentences_about_them_are_none() {
 #[test]
 fn every_cut_is_read_without_harm() {
     for end in 0..OOM.len() {
-        let _ = parse(OOM[..end].as_bytes(), &Limits::default());
+        let _ = parse(&OOM.as_bytes()[..end], &Limits::default());
     }
     let line = "shopd[4321]: segfault at 18 ip 00007f12a4c3b1d2 sp 00007ffe3c1a2b40 error 4 in libledger.so.2[b1d2,7f12a4c30000+5e000] likely on CPU 3";
     for end in 0..line.len() {
-        let _ = parse(line[..end].as_bytes(), &Limits::default());
+        let _ = parse(&line.as_bytes()[..end], &Limits::default());
     }
 }
