@@ -1,6 +1,6 @@
 //! One binary that a process had mapped, and where its symbols are.
 
-use backtrail_core::{Arch, Avma, Bias, FileOffset, ImageId, Reason};
+use backtrail_core::{AddrRange, Arch, Avma, Bias, FileOffset, ImageId, Reason};
 
 /// One image of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -28,6 +28,9 @@ pub struct Image {
     pub source: Option<String>,
     /// Where it begins in the file at its path, where the report states that: a library that was loaded from an APK.
     pub file_offset: Option<FileOffset>,
+    /// Where its code was mapped, where a report states no more of its place: Linux's kernel, whose line has the one mapping
+    /// that an instruction lies in.
+    pub code_mapping: Option<AddrRange<Avma>>,
     /// Where its symbols are, or why there are none.
     pub symbols: ImageSymbols,
 }

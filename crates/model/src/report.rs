@@ -110,6 +110,10 @@ pub enum Source {
     DotNetException,
     /// What Linux's kernel says of its own errors: oopses, warnings, stalls, panics.
     LinuxKernel,
+    /// What Linux's kernel logs of programs: faults, and whom it killed for want of memory.
+    KernelLog,
+    /// A stack of Dart with addresses instead of names, as Flutter's programs print it.
+    DartTrace,
     /// A report of CASR.
     Casr,
     /// What Windows wrote into its event log of a crash.
@@ -153,6 +157,8 @@ impl Source {
             Self::JavaScriptError => "javascript-error",
             Self::DotNetException => "dotnet-exception",
             Self::LinuxKernel => "linux-kernel",
+            Self::KernelLog => "kernel-log",
+            Self::DartTrace => "dart-trace",
             Self::Casr => "casr",
             Self::WindowsEvent => "windows-event",
         }
@@ -177,6 +183,8 @@ impl Source {
                 | Self::JavaScriptError
                 | Self::DotNetException
                 | Self::LinuxKernel
+                | Self::KernelLog
+                | Self::DartTrace
                 | Self::Casr
                 | Self::WindowsEvent
         )

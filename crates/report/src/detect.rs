@@ -169,6 +169,7 @@ fn detect_json(head: &[u8]) -> Detected {
     let head = &*lossy(head);
     match () {
         () if sentry::is_sentry(head) => Detected::Sentry,
+        () if runtimes::is_abrt(head) => Detected::Runtimes(Source::DebuggerBacktrace),
         () if runtimes::is_casr(head) => Detected::Runtimes(Source::Casr),
         () if runtimes::is_node_report(head) => Detected::Runtimes(Source::NodeReport),
         () if kscrash::is_kscrash(head) => Detected::KsCrash,
@@ -206,6 +207,8 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         is_apples = is_apples || crashlytics::is_apples(start);
         has_head = has_head || (!is_apples && crashlytics::is_head(start));
         match android::telling(&text) {
+            // Dart's runtime prints Android's line of stars on every system.
+            Telling::Sure if is_darts(head) => return Detected::Runtimes(Source::DartTrace),
             Telling::Sure => return Detected::AndroidOrJava,
             telling => has_java_rows |= telling == Telling::Row,
         }
@@ -214,6 +217,12 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         if !is_apple && !is_log {
             match runtimes::telling(&text) {
                 runtimes::Telling::Sure(source) => return Detected::Runtimes(source),
+                // The kernel's stack stands before whom it killed for want of memory.
+                runtimes::Telling::Likely(source)
+                    if source == Source::KernelLog && likely == Some(Source::LinuxKernel) =>
+                {
+                    likely = Some(source);
+                }
                 runtimes::Telling::Likely(source) => likely = likely.or(Some(source)),
                 runtimes::Telling::No => {}
             }
@@ -231,6 +240,12 @@ pub(crate) fn detect_text(text: &[u8]) -> Detected {
         (false, false, false, None) if has_last_words => Detected::ExceptionLog,
         (false, false, false, None) => Detected::Unknown,
     }
+}
+
+/// Whether a text is a stack of Dart, and no tombstone.
+fn is_darts(head: &[u8]) -> bool {
+    let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();
+    has(b"isolate_dso_base: ") && !has(b"Build fingerprint") && !has(b">>> ")
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@
 //! sentences about them: a line has to be the message, not to have it somewhere, where its words are not sure.
 
 mod ended_by;
+mod exit_code;
+mod java_memory;
 mod libraries;
+mod loader;
 mod logged;
 
 use backtrail_core::Avma;
@@ -37,8 +40,15 @@ pub(crate) fn is(line: &str) -> bool {
         || swift(line).is_some()
         || stop(line).is_some()
         || thrown(line).is_some();
-    let logged = || Logged::read(line);
-    is_known || libraries::read(&logged()).is_some() || ended_by::read(&logged()).is_some()
+    if is_known {
+        return true;
+    }
+    let logged = Logged::read(line);
+    libraries::read(&logged).is_some()
+        || loader::read(&logged).is_some()
+        || java_memory::read(&logged).is_some()
+        || ended_by::read(&logged).is_some()
+        || exit_code::read(&logged).is_some()
 }
 
 /// The exception that a line names, where it is one of Objective-C: `'NSX', reason: 'why'` without Foundation's words before it,
@@ -145,6 +155,24 @@ pub(crate) fn add(report: &mut Report, line: &str) {
         let image = message.by.map(str::to_owned);
         report.app_info.push(AppInfo { image, lines: vec![message.text.to_owned()] });
         name_process(report, message.program, None);
+    } else if let Some(message) = loader::read(&logged) {
+        report
+            .app_info
+            .push(AppInfo { image: Some(loader::LOADER.to_owned()), lines: vec![message.text.to_owned()] });
+        name_process(report, message.program, None);
+    } else if let Some(message) = java_memory::read(&logged) {
+        report
+            .app_info
+            .push(AppInfo { image: Some(java_memory::JAVA.to_owned()), lines: vec![message.to_owned()] });
+    } else if let Some(exit) = exit_code::read(&logged) {
+        let exception = report.exception.get_or_insert_with(Exception::default);
+        if exception.signal.is_none() && exception.kind.is_none() {
+            exception.kind = Some("exit code".to_owned());
+            exception.signal = exit.signal.map(str::to_owned);
+            exception.codes = Some(code_as_printed(exit.code));
+            exception.message = Some(line.to_owned());
+        }
+        name_process(report, exit.program, None);
     } else if let Some(ended) = ended_by::read(&logged) {
         let exception = report.exception.get_or_insert_with(Exception::default);
         exception.signal.get_or_insert_with(|| ended.signal.to_owned());
@@ -158,6 +186,11 @@ pub(crate) fn add(report: &mut Report, line: &str) {
     if let Some((program, pid)) = logged.program {
         name_process(report, Some(program), Some(pid));
     }
+}
+
+/// Shells' codes as decimals, Windows' as hexadecimal digits.
+fn code_as_printed(code: u32) -> String {
+    if code < 256 { code.to_string() } else { format!("{code:#x}") }
 }
 
 /// The second line of what GNU's library prints of an exception, which has its text.

@@ -158,8 +158,8 @@ impl<'s> Naming<'s> {
         let mut needed = BTreeSet::new();
         for frame in frames {
             let place = frame.image.and_then(|position| Some((position, images.get_mut(position)?)));
-            let in_file = InFile::of(frame).filter(|_| !self.is_given);
             let Some((position, image)) = place else { continue };
+            let in_file = InFile::of(frame, image).filter(|_| !self.is_given);
             let lookup = match in_file {
                 Some(_) => Some(Avma::new(0)),
                 None => lookup(frame, image, image.arch.unwrap_or(arch)),
@@ -220,7 +220,7 @@ impl<'s> Naming<'s> {
         let image = images.get_mut(position)?;
         let arch = image.arch.unwrap_or(self.arch);
         // A report that states where code is in its file knows nothing of the image's place in the process.
-        let in_file = InFile::of(frame).filter(|_| !self.is_given);
+        let in_file = InFile::of(frame, image).filter(|_| !self.is_given);
         let lookup = match in_file {
             Some(_) => Avma::new(0),
             None => lookup(frame, image, arch)?,
@@ -234,6 +234,13 @@ impl<'s> Naming<'s> {
             }
             None => bias.to_svma(lookup),
         };
+        if let (Some(InFile::Mapped { size, .. }), None) = (in_file, address) {
+            let files = std::mem::take(&mut image.symbols.files).join(", ");
+            let what =
+                format!("{files}: another build? No code of it takes the {size:#x} bytes of the mapping");
+            image.symbols.tried.push(what);
+            image.symbols.status = SymbolStatus::Missing;
+        }
         if address.is_none() {
             frame.reason = Some(Reason::OutsideSections);
         }

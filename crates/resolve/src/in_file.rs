@@ -11,12 +11,19 @@ pub(crate) enum InFile {
     Address(Svma),
     /// An offset in the file.
     Offset(FileOffset),
+    /// An offset in the mapping of its code, and that mapping's size.
+    Mapped { into: u64, size: u64 },
 }
 
 impl InFile {
-    pub(crate) fn of(frame: &Frame) -> Option<Self> {
+    pub(crate) fn of(frame: &Frame, image: &Image) -> Option<Self> {
         let address = frame.relative_pc.map(Self::Address);
-        address.or(frame.file_offset.map(Self::Offset))
+        address.or(frame.file_offset.map(Self::Offset)).or_else(|| {
+            let mapping = image.code_mapping?;
+            let code = frame.address?.lookup(image.arch.unwrap_or(Arch::Unknown));
+            let into = code.offset_from(mapping.start()).filter(|_| mapping.contains(code))?;
+            Some(Self::Mapped { into, size: mapping.size() })
+        })
     }
 
     /// The address to look up. Which of the two a report states follows from its version; libraries that unwind within the
@@ -33,6 +40,7 @@ impl InFile {
                 let value = code(offset.get());
                 (svma_of(open, FileOffset::new(value.get())), Some(value))
             }
+            Self::Mapped { into, size } => return svma_of_mapped(open, into, size),
         };
         let (Some(first), Some(other)) = (first, other) else { return first.or(other) };
         let Some(reported) = frame.reported.as_ref().filter(|_| first != other) else { return Some(first) };
@@ -51,6 +59,24 @@ fn svma_of(open: &ImageSymbolizer, offset: FileOffset) -> Option<Svma> {
     let segment = segments.find(|segment| segment.executable && segment.file.contains(offset))?;
     let into = offset.offset_from(segment.file.start())?;
     segment.address.start().checked_add(into)
+}
+
+/// The stated address of what is in the mapping of the code. The mapping has to be of the size that one of the binary's
+/// segments takes in pages: else the file is of another build.
+fn svma_of_mapped(open: &ImageSymbolizer, into: u64, size: u64) -> Option<Svma> {
+    /// Sizes of pages of Linux's processors.
+    const PAGES: [u64; 3] = [0x1000, 0x4000, 0x1_0000];
+    let objects = open.given_files().iter().filter_map(|file| file.object());
+    let mut segments =
+        objects.flat_map(backtrail_object::Object::segments).filter(|segment| segment.executable);
+    segments.find_map(|segment| {
+        let (start, end) = (segment.address.start().get(), segment.address.end().get());
+        PAGES.iter().find_map(|page| {
+            let begin = start & !(page - 1);
+            let takes = end.checked_add(page - 1)? & !(page - 1);
+            (takes.checked_sub(begin)? == size).then(|| Svma::new(begin).checked_add(into))?
+        })
+    })
 }
 
 /// Whether two readable names are of one function: parameters and compilers' suffixes apart.

@@ -12,6 +12,7 @@ mod apple_kinds;
 mod crashprobe;
 mod exchange;
 mod groups;
+mod kernel_log;
 mod many;
 mod registers;
 mod sample;

@@ -35,8 +35,13 @@ const DAMAGE: [&str; 9] = [
     "invalid next size",
 ];
 
-/// Why nobody can be blamed: memory was damaged by code that is not on the stack.
+/// Why nobody can be blamed: memory was damaged, or used up, by code that is not on the stack.
 pub(super) fn undecidable(explanation: &Explanation) -> Option<&'static str> {
+    if explanation.rule == "v8-fatal" {
+        return Some(
+            "not decidable: the stack is the engine's own way to the end; whose objects fill the heap is not on it",
+        );
+    }
     let is_of = |words: &[&str]| words.iter().any(|word| explanation.title.contains(word));
     let found = ALLOCATORS.contains(&explanation.rule) && is_of(&DAMAGE) && !is_of(&MISUSE);
     found.then_some(

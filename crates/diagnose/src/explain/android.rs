@@ -411,6 +411,11 @@ pub(super) fn java_exception(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if let Some((_, meaning)) = EXCEPTIONS.iter().find(|(known, _)| *known == explained) {
         draft.say(meaning);
     }
+    let told = root
+        .map_or(message.as_deref().unwrap_or_default(), |root| root.title.lines().next().unwrap_or_default());
+    if explained == "java.lang.OutOfMemoryError" {
+        super::java_memory::tell(told, draft);
+    }
     draft.next("Look at the innermost frame of the root cause that is the app's own.");
     true
 }

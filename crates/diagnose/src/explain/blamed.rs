@@ -9,6 +9,9 @@ use crate::suspect::{fault_stack, handlers_frames, suspect_on};
 use backtrail_core::Trust;
 use backtrail_model::{Frame, Report, Source};
 
+/// How the reader calls what V8 prints before it ends a program.
+pub(super) const V8_FATAL: &str = "V8 fatal error";
+
 /// The frame to look at first, and the stack that it is on.
 #[derive(Clone, Debug)]
 pub struct Blamed<'r> {
@@ -49,6 +52,11 @@ pub(crate) enum FaultPlace<'r> {
 pub(crate) fn fault_place(report: &Report) -> Option<FaultPlace<'_>> {
     // The innermost frames of a kernel panic are those of the panic itself.
     if report.source == Source::ApplePanic {
+        return None;
+    }
+    // Those of a full heap are V8's own way to the end.
+    let kind = report.exception.as_ref().and_then(|exception| exception.kind.as_deref());
+    if report.source == Source::JavaScriptError && kind == Some(V8_FATAL) {
         return None;
     }
     let killing = killing(report);

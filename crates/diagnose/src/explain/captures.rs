@@ -43,13 +43,27 @@ pub(super) fn memory_limit(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 }
 
 /// What glibc's messages mean: a part of the text, the title, what happened, a cause, what to do.
-const C_LIBRARY: [(&str, &str, &str, &str, &str); 3] = [
+const C_LIBRARY: [(&str, &str, &str, &str, &str); 5] = [
     (
         "stack smashing detected",
         "Stack buffer overflow",
         "A function wrote beyond the end of a buffer on its stack; the guard value behind it was found changed when the function returned.",
         "A fixed-size array or C string that was given more than it holds.",
         "Look at the local arrays of the function that called __stack_chk_fail.",
+    ),
+    (
+        "called on a destroyed mutex",
+        "Lock used after it was destroyed",
+        "The C library found that a lock was used after pthread_mutex_destroy().",
+        "An object that was destroyed while a thread still used its lock.",
+        "Look at the lifetime of what holds the lock.",
+    ),
+    (
+        "FORTIFY: ",
+        "Buffer overflow prevented by a checked copy (FORTIFY)",
+        "A call of the C library would have gone beyond the end of a buffer whose size the compiler knew, so the C library stopped the process. The message names the function and both sizes.",
+        "A length that is not checked against the buffer's size; a file descriptor that is too large for select().",
+        "Look at the calls of the named function, and at how the length comes about.",
     ),
     (
         "overflow detected",

@@ -122,7 +122,8 @@ fn page_fault_code(report: &Report, registers: &Registers<'_>) -> Option<u64> {
     (trap == 14).then_some(code)
 }
 
-fn decode_page_fault(code: u64) -> Syndrome {
+/// Decodes the error code that x86 has for a page fault.
+pub(crate) fn decode_page_fault(code: u64) -> Syndrome {
     let set = |bit: u32| bits(code, bit, 1) == 1;
     let said = PAGE_FAULT_BITS.iter().map(|(bit, yes, no)| if set(*bit) { *yes } else { *no });
     let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();

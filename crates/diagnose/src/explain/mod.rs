@@ -19,14 +19,18 @@ mod captures;
 mod draft;
 mod esr;
 mod events;
+mod exit_code;
 pub(crate) mod facts;
 mod fault;
 pub(crate) mod file_lock;
 mod guard;
 mod instruction;
+mod java_memory;
 pub(crate) mod kill;
 mod kills;
+mod loader;
 mod objc;
+mod out_of_memory;
 mod place;
 mod race;
 mod region;
@@ -42,6 +46,7 @@ mod swift;
 mod tables;
 pub(crate) mod thrown;
 mod trap;
+mod user_fault;
 mod waits;
 mod watchdog;
 mod watched;
@@ -99,7 +104,7 @@ const fn adding(id: &'static str, apply: fn(&Facts<'_>, &mut Draft)) -> Adding {
 
 /// The leading rules, in the order in which they are asked. What somebody said in words stands before what follows
 /// from codes, and what is certain before what is likely.
-static LEADING: [Leading; 57] = [
+static LEADING: [Leading; 60] = [
     leading("memory-event", events::jetsam::explain),
     leading("kernel-panic", events::panic::explain),
     leading("samples", events::samples::explain),
@@ -117,6 +122,8 @@ static LEADING: [Leading; 57] = [
     leading("sanitizer", abort::sanitizer),
     leading("client-bug", trap::client_bug),
     leading("c-library-message", captures::c_library_message),
+    leading("loader-message", loader::message),
+    leading("java-memory", java_memory::alone),
     leading("rust-panic", captures::rust_panic),
     leading("go-panic", captures::go_panic),
     leading("objc-exception", thrown::objc),
@@ -130,6 +137,7 @@ static LEADING: [Leading; 57] = [
     leading("joinable-thread", thrown::joinable_thread),
     leading("cpp-exception", thrown::cpp),
     leading("sent-signal", sent_signal::sent),
+    leading("exit-code", exit_code::told),
     leading("signal-alone", signals::alone),
     leading("code-signature", bad_access::codesign),
     leading("stack-overflow", stack::overflow),
@@ -181,11 +189,14 @@ static ANDROID_ADDING: [Adding; 2] =
     [adding("android-place", android::place), adding("other-causes", android::other_causes)];
 
 /// The same for what runtimes, sanitizers, debuggers and Linux's kernel wrote.
-static RUNTIMES_LEADING: [Leading; 9] = [
+static RUNTIMES_LEADING: [Leading; 12] = [
     leading("sanitizer-finding", runtime_reports::sanitizer),
     leading("linux-kernel", runtime_reports::linux_kernel),
+    leading("user-fault", user_fault::explain),
+    leading("out-of-memory-kill", out_of_memory::explain),
     leading("go-failure", runtime_reports::go),
     leading("rust-failure", runtime_reports::rust),
+    leading("v8-fatal", runtime_reports::v8_fatal),
     leading("runtime-exception", runtime_reports::thrown),
     leading("java-error-log", runtime_reports::java_error_log),
     leading("debugger-stop", runtime_reports::stopped),

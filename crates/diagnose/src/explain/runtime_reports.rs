@@ -1,5 +1,6 @@
 //! Rules for what runtimes, sanitizers, debuggers and Linux's kernel wrote: they say themselves what happened.
 
+use super::blamed::V8_FATAL;
 use super::draft::Draft;
 use super::facts::Facts;
 use super::tables::exceptions::signal_by_name;
@@ -218,12 +219,58 @@ pub(super) fn rust(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
+/// V8 ended the program, nearly always since its heap was full.
+pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
+    let exception = facts.exception();
+    if facts.report.source != Source::JavaScriptError || exception.kind.as_deref() != Some(V8_FATAL) {
+        return false;
+    }
+    let message = exception.message.as_deref().unwrap_or_default();
+    if !message.contains("heap out of memory") {
+        draft.lead(format!("V8 ended the program: {message}"), "The engine of JavaScript could not go on.");
+        draft.evidence(message);
+        return true;
+    }
+    let field = |key: &str| {
+        facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
+    };
+    draft.lead(
+        "JavaScript's heap is full",
+        "V8 ended the program: its heap had reached its limit, and collecting garbage freed too little. That is V8's own limit, not the machine's memory.",
+    );
+    draft.evidence(message);
+    if let (Some(left), Some(of)) = (field("heap after the last collection"), field("heap size")) {
+        draft.say(format!(
+            "After the last collection {left} MB were still in use, of {of} MB that the heap took."
+        ));
+    }
+    if let Some(line) = field("last collection") {
+        draft.evidence(line);
+    }
+    if message.contains("invalid array length") || message.contains("invalid table size") {
+        draft.cause("One array, map or set that grew beyond what V8 can hold.");
+    }
+    draft.causes(&[
+        "Objects that are kept for ever: a cache without a limit, listeners and closures that are never removed, results that are collected in one array.",
+        "A job that needs more than the limit: bundlers, type checkers and tests of large projects.",
+    ]);
+    draft.next("Find out which: the limit is raised by `NODE_OPTIONS=--max-old-space-size=MEGABYTES`; where memory then grows on, it is a leak.");
+    draft.next("Of a leak take snapshots: `node --heapsnapshot-near-heap-limit=2`, and compare them in Chromium's tools by what retains most.");
+    if !facts.fault_frames.is_empty() {
+        draft.say(
+            "The native stack is V8's own way to the end; it does not tell whose objects fill the heap.",
+        );
+    }
+    true
+}
+
 /// An exception of Python, JavaScript or .NET, as its runtime prints it, and what may have caused it.
 pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let what = match facts.report.source {
         Source::PythonTraceback => "Python",
         Source::JavaScriptError | Source::NodeReport => "JavaScript",
         Source::DotNetException => ".NET",
+        Source::DartTrace => "Dart",
         _ => return false,
     };
     let Some(exception) = &facts.report.exception else { return false };

@@ -61,8 +61,54 @@ pub(super) fn alone(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     draft.say("Nothing else is told: neither where nor why.");
     draft.causes(signal.causes);
+    usual(facts, draft);
     draft.next("Get a stack: let it happen under `backtrail watch -- PROGRAM`, or give a core (`coredumpctl dump`) to `backtrail explain`; on macOS reports are in ~/Library/Logs/DiagnosticReports.");
     true
+}
+
+/// What is usual where a signal is all there is, and its name alone does not say it.
+fn usual(facts: &Facts<'_>, draft: &mut Draft) {
+    match facts.signal() {
+        "SIGILL" => {
+            draft.causes(&[
+                "A program built for a newer processor than this one (AVX, AVX2, AVX-512; -march=native), or a virtual machine that hides its features.",
+                "The program's own check: compilers end at a trap where it must not go on (__builtin_trap, unreachable code, Swift's and Rust's checks).",
+            ]);
+            draft.next("Compare `grep flags /proc/cpuinfo` with what the program was built for; gdb's `x/i $pc` shows the instruction.");
+        }
+        "SIGFPE" => draft.cause("An integer division by zero, or one whose result does not fit (INT_MIN / -1); floating point only where its traps are on."),
+        "SIGBUS" => draft.causes(&[
+            "A mapped file that was cut, or whose disk failed; a full tmpfs (/dev/shm of a container).",
+            "An address that is not aligned, on processors that want it.",
+        ]),
+        _ => {}
+    }
+}
+
+/// A signal that an exit code stands for, by the convention of shells.
+pub(super) fn by_code(facts: &Facts<'_>, draft: &mut Draft, code: u32) {
+    let Some(signal) = signal_by_name(facts.signal()) else { return };
+    let title = match signal.name {
+        "SIGKILL" => "killed with SIGKILL, mostly for want of memory".to_owned(),
+        name => format!("ended by {name}"),
+    };
+    draft.lead(
+        format!("Exit code {code}: {title}"),
+        format!("Exit code {code} is 128 + {}: {}, {}.", code - 128, signal.name, signal.meaning),
+    );
+    draft
+        .say("That is the convention of shells and containers; a program can also choose the number itself.");
+    if signal.name == "SIGKILL" {
+        draft.causes(&[
+            "The limit on memory of the container or of the CI job, or the machine out of memory: the kernel's OOM killer.",
+            "A time limit or a stop that did not work with SIGTERM: the container's platform, a supervisor, a person.",
+        ]);
+        draft.next("Look for `OOMKilled` (`kubectl describe pod`, `docker inspect`) and for `Out of memory` in the kernel's log (`dmesg`); else for who stopped it.");
+        return;
+    }
+    draft.causes(signal.causes);
+    usual(facts, draft);
+    draft.next("Look at the lines before, which may say why; else get a stack: `backtrail watch -- PROGRAM`, or a core.");
 }
 
 /// SIGKILL of which nothing else is told.

@@ -313,6 +313,10 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         }
         None => {}
     }
+    // V8's own way to the end, when its heap is full.
+    if report.source == Source::JavaScriptError {
+        return told(OwnerKind::System, "the frame is one of the engine's own");
+    }
     if SYSTEM_FUNCTIONS.iter().any(|begin| base.starts_with(begin)) || INTERCEPTED.contains(&base) {
         return told(
             OwnerKind::System,
@@ -344,29 +348,16 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if report.source == Source::WindowsEvent {
         return windows(report, path, image);
     }
+    if report.source == Source::KernelLog && image.contains(".so") && !is_of_c(image) {
+        return told(OwnerKind::Sdk, format!("{image} is a library; the kernel does not say whose"));
+    }
     let is_vm = ["libjvm", "jvm.dll", "libjli", "libjava.", "libnio", "libnet."]
         .iter()
         .any(|name| image.starts_with(name));
     if is_vm {
         return told(OwnerKind::System, format!("{image} is the Java virtual machine"));
     }
-    let is_libc = [
-        "libc.so",
-        "libc-2",
-        "libpthread",
-        "ld-linux",
-        "ld-2",
-        "libm.so",
-        "libstdc++",
-        "libgcc_s",
-        "libasan",
-        "libtsan",
-        "libubsan",
-        "liblsan",
-    ]
-    .iter()
-    .any(|name| image.starts_with(name));
-    if is_libc {
+    if is_of_c(image) {
         return told(OwnerKind::System, format!("{image} is a library of the system"));
     }
     if frame.names().next().is_none() && image.is_empty() {
@@ -380,6 +371,25 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     }
     let place = [file, path, image].into_iter().find(|place| !place.is_empty()).unwrap_or_default();
     told(OwnerKind::App, format!("{place} is neither the system's nor an installed package's"))
+}
+
+/// Whether a file is of the C library, of C++'s or of the sanitizers.
+fn is_of_c(image: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "libc.so",
+        "libc-2",
+        "libpthread",
+        "ld-linux",
+        "ld-2",
+        "libm.so",
+        "libstdc++",
+        "libgcc_s",
+        "libasan",
+        "libtsan",
+        "libubsan",
+        "liblsan",
+    ];
+    NAMES.iter().any(|name| image.starts_with(name))
 }
 
 /// Libraries of Windows, by their directory; where an event states none, by their names.

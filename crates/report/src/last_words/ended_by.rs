@@ -36,7 +36,7 @@ const ALONE: usize = 7;
 const CORE: &str = "(core dumped)";
 
 /// Names of signals, with their numbers on Linux.
-const NAMES: [(&str, u64); 12] = [
+pub(super) const NAMES: [(&str, u64); 12] = [
     ("SIGQUIT", 3),
     ("SIGILL", 4),
     ("SIGTRAP", 5),
@@ -60,6 +60,7 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Ended<'t>> {
         .or_else(|| by_manager(text))
         .or_else(|| by_strace(text))
         .or_else(|| by_number(text))
+        .or_else(|| by_tool(text))
         .map(|ended| Ended { program: ended.program.map(program_of), ..ended })
 }
 
@@ -164,6 +165,25 @@ fn by_number(text: &str) -> Option<Ended<'_>> {
     Some(Ended { signal, program: None, pid: None })
 }
 
+/// Cargo's ``error: process didn't exit successfully: `target/debug/app` (signal: 11, SIGSEGV: invalid memory reference)``, Go's
+/// `signal: killed`, and compilers' `fatal error: Killed signal terminated program cc1plus`.
+fn by_tool(text: &str) -> Option<Ended<'_>> {
+    let named = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
+    if let Some((_, rest)) = text.split_once("process didn't exit successfully: `") {
+        let (command, rest) = rest.rsplit_once("` (signal: ")?;
+        let (_, name) = rest.strip_suffix(')')?.split_once(", ")?;
+        let signal = named(name.split(':').next()?)?;
+        return Some(Ended { signal, program: Some(command), pid: None });
+    }
+    if let Some(rest) = text.strip_prefix("signal: ") {
+        let (signal, rest) = word(rest)?;
+        let is_whole = rest.is_empty() || rest.trim() == CORE;
+        return is_whole.then_some(Ended { signal, program: None, pid: None });
+    }
+    let (_, program) = text.split_once("fatal error: Killed signal terminated program ")?;
+    (!program.contains(' ')).then_some(Ended { signal: "SIGKILL", program: Some(program), pid: None })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +221,16 @@ mod tests {
                 ("SIGSEGV", None, None),
             ),
             ("Command terminated by signal 9", ("SIGKILL", None, None)),
+            (
+                "error: process didn't exit successfully: `target/debug/shop` (signal: 11, SIGSEGV: invalid memory reference)",
+                ("SIGSEGV", Some("target/debug/shop"), None),
+            ),
+            ("signal: killed", ("SIGKILL", None, None)),
+            ("signal: segmentation fault (core dumped)", ("SIGSEGV", None, None)),
+            (
+                "c++: fatal error: Killed signal terminated program cc1plus",
+                ("SIGKILL", Some("cc1plus"), None),
+            ),
             ("+++ killed by SIGABRT (core dumped) +++", ("SIGABRT", None, None)),
         ] {
             assert_eq!(ended(line), Some(expected), "{line}");
@@ -216,6 +246,8 @@ mod tests {
             "Aborted",
             "What does Segmentation fault: 11 mean?",
             "zsh: killedness",
+            "signal: killed processes are these",
+            "fatal error: Killed signal terminated program is what gcc says",
             "[1] Killed bugs are these",
             "app.service: Main process exited, code=exited, status=1/FAILURE",
             "Process finished with exit code 0",

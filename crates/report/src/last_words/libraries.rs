@@ -27,6 +27,9 @@ pub(super) fn read<'t>(line: &Logged<'t>) -> Option<Message<'t>> {
     if is_detected(text) || is_heap_error(text) {
         return Some(by_c(None));
     }
+    if is_fortify_of_bionic(text) {
+        return Some(by_c(None));
+    }
     if let Some((program, what)) = heap_error_of_others(text) {
         return Some(Message { text: what, ..by_c(program) });
     }
@@ -77,6 +80,30 @@ fn is_detected(text: &str) -> bool {
     let is_known = WHAT.iter().any(|what| inside.strip_suffix(" detected") == Some(what) || inside == *what);
     // Old versions name the program behind it.
     is_known && (behind.is_empty() || behind.starts_with(": "))
+}
+
+/// bionic's `FORTIFY: memcpy: prevented 16-byte write into 8-byte buffer`, `FORTIFY: FD_SET: file descriptor 1024 >= FD_SETSIZE
+/// 1024` (`libc/bionic/fortify.cpp`).
+fn is_fortify_of_bionic(text: &str) -> bool {
+    const WHAT: [&str; 8] = [
+        "prevented ",
+        "file descriptor ",
+        "count ",
+        "size ",
+        "detected ",
+        "read of ",
+        "pthread_mutex_",
+        "attempted ",
+    ];
+    let Some((function, what)) = text.strip_prefix("FORTIFY: ").and_then(|rest| rest.split_once(": ")) else {
+        return text.starts_with("FORTIFY: pthread_mutex_")
+            && text.contains(" called on a destroyed mutex (0x");
+    };
+    let is_function =
+        !function.is_empty() && function.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_function
+        && WHAT.iter().any(|begin| what.starts_with(begin))
+        && what.contains(|c: char| c.is_ascii_digit())
 }
 
 /// What glibc's `malloc_printerr` is called with, in all versions; a number or words in brackets may follow.
@@ -268,6 +295,8 @@ mod tests {
                 "*** glibc detected *** ./a: free(): invalid next size (fast): 0x0184a010 ***",
                 (libc, Some("./a")),
             ),
+            ("FORTIFY: memcpy: prevented 16-byte write into 8-byte buffer", (libc, None)),
+            ("FORTIFY: FD_SET: file descriptor 1024 >= FD_SETSIZE 1024", (libc, None)),
             ("Assertion failed: (x > 0), function main, file a.c, line 7.", (None, None)),
             ("Assertion failed: x > 0 (a.c: main: 7)", (None, None)),
             ("a.c:7: main: assertion \"x > 0\" failed", (None, None)),
@@ -290,6 +319,7 @@ mod tests {
             "free(): invalid pointer is what glibc prints",
             "double free or corruption (out) comes from glibc (2.31)",
             "My program says double free or corruption (out)",
+            "FORTIFY: what it is: nobody knows 100 %",
             "An Assertion `x' failed.",
             "Assertion failed: nobody knows why",
             "When terminate called after throwing an instance of 'E' is printed",

@@ -85,8 +85,7 @@ pub(super) fn event(line: &str) -> Option<&'static str> {
 
 /// Whether a line tells that the text is of this kind. The words alone also occur in programs' logs.
 pub(super) fn is_sure(line: &str) -> bool {
-    matches!(line, "Call Trace:" | "Call trace:")
-        || line.starts_with("Kernel panic - not syncing")
+    line.starts_with("Kernel panic - not syncing")
         || line.starts_with("BUG: KASAN: ")
         || line.starts_with("BUG: unable to handle ")
         || line.starts_with("BUG: kernel NULL pointer dereference")
@@ -95,8 +94,13 @@ pub(super) fn is_sure(line: &str) -> bool {
         || line.starts_with("kernel BUG at ")
         || (line.starts_with("WARNING: CPU: ") && line.contains(" PID: "))
         || (line.starts_with("INFO: task ") && line.contains(" blocked for more than "))
-        || (line.starts_with("CPU: ") && line.contains(" PID: ") && line.contains(" Comm: "))
         || (line.starts_with("RIP: 00") && line.contains("+0x"))
+}
+
+/// Whether a line is one that the kernel also prints for other reasons: of a program's fault, or when memory runs out.
+pub(super) fn is_part(line: &str) -> bool {
+    matches!(line, "Call Trace:" | "Call trace:")
+        || (line.starts_with("CPU: ") && line.contains(" PID: ") && line.contains(" Comm: "))
 }
 
 /// Reads such a log.

@@ -4,20 +4,25 @@
 //! Each kind has a reader of its own. All of them keep the lines that are no rows of stacks, so that nothing is lost, and
 //! read through what a log puts before each line (`log_prefix`).
 
+mod abrt;
 mod casr;
+mod dart;
 mod debugger;
 mod dotnet;
 mod go;
 mod hs_err;
 mod javascript;
 mod kernel;
+mod kernel_log;
 mod log;
 mod node_report;
 mod python;
 mod rust_panic;
 mod sanitizer;
+mod v8_fatal;
 mod windows_event;
 
+pub(crate) use abrt::is_abrt;
 pub(crate) use casr::is_casr;
 pub(crate) use node_report::is_node_report;
 
@@ -40,19 +45,28 @@ pub(crate) fn read(
 ) -> Result<Option<Report>, Error> {
     Ok(match kind {
         Source::Sanitizer => sanitizer::read(input, start, limits),
+        Source::DebuggerBacktrace if is_json(input, start) => Some(abrt::read(input, start, limits)?),
         Source::DebuggerBacktrace => debugger::read(input, start, limits),
+        Source::DartTrace => dart::read(input, start, limits),
         Source::GoTrace => go::read(input, start, limits),
         Source::RustPanic => rust_panic::read(input, start, limits),
         Source::JavaErrorLog => hs_err::read(input, start, limits),
         Source::PythonTraceback => python::read(input, start, limits),
-        Source::JavaScriptError => javascript::read(input, start, limits),
+        Source::JavaScriptError => {
+            v8_fatal::read(input, start, limits).or_else(|| javascript::read(input, start, limits))
+        }
         Source::DotNetException => dotnet::read(input, start, limits),
         Source::WindowsEvent => windows_event::read(input, start, limits),
         Source::LinuxKernel => kernel::read(input, start, limits),
+        Source::KernelLog => kernel_log::read(input, start, limits),
         Source::NodeReport => Some(node_report::read(input, start, limits)?),
         Source::Casr => Some(casr::read(input, start, limits)?),
         _ => None,
     })
+}
+
+fn is_json(input: &[u8], start: usize) -> bool {
+    input.get(start..).unwrap_or_default().trim_ascii_start().first() == Some(&b'{')
 }
 
 /// What a line tells of the text that it stands in.
@@ -78,16 +92,19 @@ pub(crate) fn telling(line: &str) -> Telling {
         .or_else(|| sure(hs_err::is_sure(line), Source::JavaErrorLog))
         .or_else(|| sure(python::is_sure(line), Source::PythonTraceback))
         .or_else(|| sure(rust_panic::is_sure(line), Source::RustPanic))
+        .or_else(|| sure(dart::is_sure(line), Source::DartTrace))
         .or_else(|| sure(windows_event::is_sure(line), Source::WindowsEvent))
         .or_else(|| sure(dotnet::is_sure(line), Source::DotNetException))
         .or_else(|| sure(line == "WARNING: DATA RACE" || go::Head::read(line).is_some(), Source::GoTrace))
         .or_else(|| sure(kernel::is_sure(line), Source::LinuxKernel))
         .or_else(|| sure(debugger::is_sure(line), Source::DebuggerBacktrace))
         .or_else(|| likely(line.starts_with("SUMMARY: ") && line.contains("Sanitizer: "), Source::Sanitizer))
+        .or_else(|| likely(v8_fatal::message(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(javascript::row(line).is_some(), Source::JavaScriptError))
         .or_else(|| likely(dotnet::mono_row(line).is_some(), Source::DotNetException))
         .or_else(|| likely(line.starts_with("panic: ") || go::is_fatal(line), Source::GoTrace))
-        .or_else(|| likely(kernel::event(line).is_some(), Source::LinuxKernel))
+        .or_else(|| likely(kernel_log::is_event(line), Source::KernelLog))
+        .or_else(|| likely(kernel::event(line).is_some() || kernel::is_part(line), Source::LinuxKernel))
         .unwrap_or(Telling::No)
 }
 
@@ -95,6 +112,9 @@ pub(crate) fn telling(line: &str) -> Telling {
 pub(crate) fn starts(kind: Source, text: &[u8]) -> Vec<usize> {
     if kind == Source::WindowsEvent {
         return windows_event::starts(text);
+    }
+    if kind == Source::KernelLog {
+        return kernel_log::starts(text);
     }
     let mut starts = vec![0];
     let mut divider = Divider { kind, has_begun: false, is_linked: false, is_over: false };

@@ -8,7 +8,7 @@ mod protection;
 mod unmapped;
 mod untold;
 
-pub(super) use details::{account, holders};
+pub(super) use details::{account, as_text, fill, holders};
 pub(super) use fetch::code_fetch;
 pub(super) use null::{below_null, null};
 pub(super) use pointer::{memory_tagging, pointer_authentication};

@@ -5,6 +5,7 @@ use super::super::tables::{
     windows,
 };
 use super::super::{ADDING, ANDROID_ADDING, ANDROID_LEADING, LEADING, RUNTIMES_ADDING, RUNTIMES_LEADING};
+use super::super::{java_memory, loader};
 use crate::explain::tables::kill::{Blame, KillCode};
 use crate::suspect::{paths, skip};
 use backtrail_testkit::{assert_snapshot, workspace_root};
@@ -89,6 +90,7 @@ fn blame(blame: Blame) -> String {
 fn tables() -> Vec<(&'static str, String)> {
     let mut all = exception_tables();
     all.extend(windows_tables());
+    all.extend(last_words_tables());
     all.extend(ending_tables());
     all.extend(name_tables());
     all
@@ -107,6 +109,18 @@ fn windows_tables() -> Vec<(&'static str, String)> {
         ("windows-codes", table(&["code", "meaning"], codes)),
         ("windows-fast-fails", table(&["reason of a fast failure", "meaning"], reasons)),
         ("windows-modules", table(&["module", "what"], modules)),
+    ]
+}
+
+fn last_words_tables() -> Vec<(&'static str, String)> {
+    let loaders = loader::REASONS
+        .iter()
+        .map(|(part, title, what, ..)| vec![code(&part.replace('`', "'")), format!("{title}. {what}")]);
+    let java =
+        java_memory::KINDS.iter().map(|(part, title, what, ..)| vec![code(part), format!("{title}. {what}")]);
+    vec![
+        ("loaders", table(&["part of the message", "meaning"], loaders)),
+        ("java-memory", table(&["part of the message", "meaning"], java)),
     ]
 }
 

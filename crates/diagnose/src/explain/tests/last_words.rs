@@ -159,3 +159,140 @@ fn an_address_in_words() {
         Attempted to dereference garbage pointer 0x16e023180.\n\nThread 2 Crashed:\n0   App  0x5f35fc  work\n";
     assert!(explained(text).title.contains("0x16e023180"), "{}", explained(text).title);
 }
+
+#[test]
+fn the_kernels_lines_on_faults() {
+    let line = |rest: &str| format!("depot kernel: [   12.5] shopd[7]: segfault at {rest}\n");
+    for (rest, title) in [
+        (
+            "18 ip 7f0010 sp 7ffe0020 error 4 in libledger.so[7f0000+1000]",
+            "Null pointer: read at 0x18 in libledger.so",
+        ),
+        ("18 ip 7f0010 sp 7ffe0020 error 6 in shopd[7f0000+1000]", "Null pointer: write at 0x18 in shopd"),
+        ("0 ip 0 sp 7ffe0020 error 14", "Call through a null pointer"),
+        ("3946 ip 3946 sp 7ffe0020 error 14 in shopd[400000+1000]", "Jump to 0x3946, which is not mapped"),
+        (
+            "7f8800 ip 7f8800 sp 7ffe0020 error 15 in shopd[7f8000+1000]",
+            "Jump to 0x7f8800, which may not be executed",
+        ),
+        (
+            "7ffe0018 ip 7f0010 sp 7ffe0020 error 6 in shopd[7f0000+1000]",
+            "Stack overflow, very probably in shopd",
+        ),
+        (
+            "7f2010 ip 7f0010 sp 7ffe0020 error 7 in shopd[7f0000+1000]",
+            "Write to memory that is read-only, at 0x7f2010 in shopd",
+        ),
+        (
+            "7f992010 ip 7f0010 sp 6f000000 error 4 in shopd[7f0000+1000]",
+            "Access to memory that is not mapped: read at 0x7f992010 in shopd",
+        ),
+        (
+            "ffffffffffffff10 ip 7f0010 sp 6f000000 error 5 in shopd[7f0000+1000]",
+            "Access to an address of the kernel: read at 0xffffffffffffff10 in shopd",
+        ),
+    ] {
+        let found = explained(&line(rest));
+        assert_eq!((found.rule, found.title.as_str()), ("user-fault", title), "{rest}");
+        assert!(found.summary.contains("who called it is not known"), "{}", found.summary);
+    }
+    titles(&[
+        (
+            "traps: shopd[7] trap divide error ip:7f0010 sp:7ffe0020 error:0 in shopd[7f0000+1000]\n",
+            "Integer division by zero, or one whose result does not fit in shopd",
+        ),
+        (
+            "traps: shopd[7] general protection fault ip:7f0010 sp:7ffe0020 error:0 in shopd[7f0000+1000]\n",
+            "Fault without an address (general protection) in shopd",
+        ),
+        (
+            "traps: shopd[7] trap invalid opcode ip:7f0010 sp:7ffe0020 error:0 in shopd[7f0000+1000]\nCode: 90 <0f> 0b 90\n",
+            "Stopped by the program's own check (ud2) in shopd",
+        ),
+        (
+            "traps: shopd[7] trap invalid opcode ip:7f0010 sp:7ffe0020 error:0 in shopd[7f0000+1000]\nCode: 90 <c5> fd 6f 04\n",
+            "Instruction that the processor does not know in shopd",
+        ),
+        (
+            "shopd[7]: unhandled level 2 translation fault (11) at 0x00000010, esr 0x92000046, in shopd[400000+1000]\n",
+            "Null pointer: write at 0x10 in shopd",
+        ),
+    ]);
+    let found = explained(&line("7f992010 ip 7f0010 sp 6f000000 error 4 in shopd[10,7f0000+1000]"));
+    assert!(found.summary.contains("at offset 0x10 in the file"), "{}", found.summary);
+}
+
+#[test]
+fn kills_for_want_of_memory() {
+    let text = "indexer invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n\
+        memory: usage 524288kB, limit 524288kB, failcnt 141\n\
+        [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n\
+        [    150]     0   150      242       10    28672        0          -998 pause\n\
+        [    155]     0   155   326026   150000    28672        0          -998 cache\n\
+        [    160]  1000   160   226026   119603  1314816        0           500 search\n\
+        oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=c1,mems_allowed=0,oom_memcg=/pods/p1,task_memcg=/pods/p1/c1,task=search,pid=160,uid=1000\n\
+        Memory cgroup out of memory: Killed process 160 (search) total-vm:904104kB, anon-rss:470000kB, file-rss:8412kB, shmem-rss:0kB, UID:1000 pgtables:1284kB oom_score_adj:500\n";
+    let found = explained(text);
+    assert_eq!(found.rule, "out-of-memory-kill");
+    assert_eq!(found.title, "Killed at the memory limit of 512 MB of its cgroup: search");
+    for part in [
+        "It held 467 MB of memory (458 MB of it its own data), 91 % of the limit.",
+        "raised its score by 50 % of all memory (oom_score_adj 500)",
+        "cache (155) with 585 MB, search (160) with 467 MB and pause (150) with 40 kB",
+        "had 44 % of what these held",
+        "cache was larger, and its adjustment was -998.",
+        "The limit is that of /pods/p1, above",
+        "indexer asked for the memory",
+    ] {
+        assert!(found.summary.contains(part), "{part}: {}", found.summary);
+    }
+    titles(&[
+        (
+            "Out of memory: Killed process 12 (shopd) total-vm:1kB, anon-rss:2kB, file-rss:0kB\n",
+            "Killed since the machine was out of memory: shopd",
+        ),
+        ("      Reason:       OOMKilled\n", "Container killed at its memory limit (OOMKilled)"),
+        ("shop.service: Failed with result 'oom-kill'.\n", "Killed for want of memory: shop.service"),
+    ]);
+}
+
+#[test]
+fn full_heaps_loaders_and_codes() {
+    titles(&[
+        (
+            "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n 1: 0xb7a940 node::Abort() [node]\n",
+            "JavaScript's heap is full",
+        ),
+        ("java.lang.OutOfMemoryError: Metaspace\n", "Java's memory for classes is full (Metaspace)"),
+        (
+            "shop: error while loading shared libraries: libledger.so.2: cannot open shared object file: No such file or directory\n",
+            "A shared library is missing: libledger.so.2",
+        ),
+        (
+            "shop: symbol lookup error: ./libledger.so: undefined symbol: book_entry, version LEDGER_2\n",
+            "A function or variable is missing from the libraries that were loaded: book_entry",
+        ),
+        (
+            "shop: /lib/libc.so.6: version `GLIBC_2.38' not found (required by shop)\n",
+            "A library is older than the program needs: GLIBC_2.38",
+        ),
+        (
+            "Error relocating /opt/shop: __res_init: symbol not found\n",
+            "A function or variable is missing from the libraries that were loaded: __res_init",
+        ),
+        (
+            "FORTIFY: memcpy: prevented 16-byte write into 8-byte buffer\n",
+            "Buffer overflow prevented by a checked copy (FORTIFY)",
+        ),
+        (
+            "Error: Process completed with exit code 137.\n",
+            "Exit code 137: killed with SIGKILL, mostly for want of memory",
+        ),
+        ("web-1 exited with code 139\n", "Exit code 139: ended by SIGSEGV"),
+        ("make: *** [Makefile:3: run] Error 127\n", "Exit code 127: the program was not found"),
+        ("Process finished with exit code -1073741515 (0xC0000135)\n", "A library is missing (0xc0000135)"),
+    ]);
+    let found = explained("web-1 exited with code 139\n");
+    assert!(found.summary.contains("can also choose the number"), "{}", found.summary);
+    assert!(!found.evidence.iter().any(|line| line.contains("address")), "{:?}", found.evidence);
+}

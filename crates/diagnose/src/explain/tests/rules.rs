@@ -3,7 +3,7 @@
 use super::super::testing::{Build, report};
 use super::super::{Explanation, LEADING, explain};
 use backtrail_core::Arch;
-use backtrail_model::{AppInfo, Source, Termination, ThrowingRuntime, ThrownException};
+use backtrail_model::{AppInfo, Exception, Source, Termination, ThrowingRuntime, ThrownException};
 
 /// A report, the rule that has to lead, what the title begins with, and texts that the explanation has to hold.
 struct Case {
@@ -209,6 +209,28 @@ fn core_with(image: &'static str) -> Build {
     })
 }
 
+/// A loader's message, in the words of that writer.
+fn words_of(image: &'static str) -> Build {
+    crash("SIGABRT").with(move |report| {
+        let lines = vec!["shop: error while loading shared libraries: libz.so: file too short".to_owned()];
+        report.app_info.push(AppInfo { image: Some(image.to_owned()), lines });
+    })
+}
+
+/// A sentence with an exit code.
+fn exit_code(source: Source) -> Build {
+    crash("").with(move |report| {
+        report.source = source;
+        report.process.threads.clear();
+        report.exception = Some(Exception {
+            kind: Some("exit code".to_owned()),
+            codes: Some("127".to_owned()),
+            message: Some("it did end so".to_owned()),
+            ..Exception::default()
+        });
+    })
+}
+
 /// What KSCrash says of a process that was ended so.
 fn kscrash(reason: &'static str) -> Build {
     crash("SIGKILL").with(move |report| {
@@ -367,6 +389,9 @@ fn said() -> Vec<Case> {
             "SIGSEGV sent by another process",
             &["Another process (pid 5) sent SIGSEGV"],
         ),
+        case("loader-message", words_of("ld.so"), "A library's file is empty or cut off: libz.so", &["file too short"]),
+        case("java-memory", words_of("java"), "A Java virtual machine had no memory", &[]),
+        case("exit-code", exit_code(Source::ExceptionLog), "Exit code 127: the program was not found", &["did end so"]),
         case(
             "signal-alone",
             signal_without_stack(Source::ExceptionLog),
@@ -547,6 +572,9 @@ fn negative() -> Vec<(&'static str, Case)> {
             ),
         ),
         ("sent-signal", case("unmapped", report("EXC_BAD_ACCESS", "SIGSEGV").codes("SEGV_MAPERR at 0x600fbeb80").frames(APP), "Bad pointer", &[])),
+        ("loader-message", case("abort", words_of("libother.so"), "", &[])),
+        ("java-memory", case("abort", words_of("javac"), "", &[])),
+        ("exit-code", case("anything", exit_code(Source::default()), "", &[])),
         (
             "signal-alone",
             case(

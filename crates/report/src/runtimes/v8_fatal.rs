@@ -1,0 +1,149 @@
+//! What V8 prints before it ends a program: `FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory`,
+//! the last collections of garbage before it, and the native stack behind it.
+//!
+//! Sources: V8 `src/api/api.cc` (`ReportOOMFailure`), `src/heap/gc-tracer.cc` (`Print`); Node.js `src/node_errors.cc`.
+
+use super::log::{Log, Reader, drive, file_name};
+use crate::Limits;
+use crate::apple_text::Line;
+use backtrail_core::{Avma, FrameAddress};
+use backtrail_model::{Exception, Field, Frame, Report, ReportedSymbol, Source};
+
+const HEAD: &str = "FATAL ERROR: ";
+
+/// The message of a line that is V8's.
+pub(super) fn message(line: &str) -> Option<&str> {
+    let message = line.strip_prefix(HEAD)?.trim();
+    let is_heap = message.ends_with(" JavaScript heap out of memory")
+        || message.ends_with("Allocation failed - process out of memory");
+    let is_api = message.starts_with("v8::") && message.contains("::") && message.contains(' ');
+    (is_heap || is_api).then_some(message)
+}
+
+/// Reads such a text; `None` where it is none.
+pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
+    let log = Log::new(Source::JavaScriptError, limits);
+    let mut reader = V8 { log, message: None, last: None };
+    drive(&mut reader, input, start);
+    let V8 { log, message, last } = reader;
+    let message = message?;
+    let mut report = log.finish();
+    report.exception = Some(Exception {
+        kind: Some("V8 fatal error".to_owned()),
+        message: Some(message),
+        ..Exception::default()
+    });
+    if let Some(line) = last {
+        let mut add = |key: &str, value: &str| {
+            report.fields.push(Field { key: key.to_owned(), value: value.to_owned() });
+        };
+        if let Some((left, size)) = remaining(&line) {
+            add("heap after the last collection", left);
+            add("heap size", size);
+        }
+        add("last collection", &line);
+    }
+    Some(report)
+}
+
+struct V8<'l> {
+    log: Log<'l>,
+    message: Option<String>,
+    /// The last collection of the whole heap.
+    last: Option<String>,
+}
+
+impl<'l> Reader<'l> for V8<'l> {
+    fn log(&mut self) -> &mut Log<'l> {
+        &mut self.log
+    }
+
+    fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
+        let text = text.trim();
+        if self.message.is_none() {
+            self.message = message(text).map(str::to_owned);
+            if remaining(text).is_some() && text.contains("Mark-") {
+                self.last = Some(text.to_owned());
+            }
+            return false;
+        }
+        let Some(frame) = row(text) else { return false };
+        if !self.log.is_in_stack() && !self.log.begin_backtrace("Native stack", true) {
+            return false;
+        }
+        self.log.push(Frame { span: Some(line.span.clone()), ..frame })
+    }
+}
+
+/// What the heap held after a collection, and its size: `Mark-Compact 2046.1 (2079.5) -> 2045.3 (2080.0) MB, …`.
+fn remaining(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.split_once(" -> ")?;
+    let (left, rest) = rest.split_once(" (")?;
+    let (size, rest) = rest.split_once(')')?;
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    (rest.starts_with(" MB") && is_number(left) && is_number(size)).then_some((left, size))
+}
+
+/// ` 1: 0xb7a940 node::Abort() [node]`, ` 1: 00007FF655E1542D node::SetCppgcReference+17693`.
+fn row(text: &str) -> Option<Frame> {
+    let (number, rest) = text.split_once(": ")?;
+    let index = number.parse::<u32>().ok()?.checked_sub(1)?;
+    let (address, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let digits = address.strip_prefix("0x").unwrap_or(address);
+    let address = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() >= 5)?;
+    let (name, module) = match rest.trim().strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) {
+        Some((name, module)) => (name.trim(), Some(module)),
+        None => (rest.trim(), None),
+    };
+    let (name, offset) = match name.rsplit_once('+') {
+        Some((name, offset)) if offset.parse::<u64>().is_ok() => (name, offset.parse().ok()),
+        _ => (name, None),
+    };
+    let reported = ReportedSymbol { name: name.to_owned(), offset, ..ReportedSymbol::default() };
+    Some(Frame {
+        address: Some(FrameAddress::Return(Avma::new(address))),
+        image_name: module.map(|module| file_name(module).to_owned()),
+        reported: Some(reported).filter(|symbol| !symbol.name.is_empty()),
+        ..Frame::new(index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    const TEXT: &str = "\n<--- Last few GCs --->\n\n\
+        [812:0x5b1a2b0]    94315 ms: Mark-sweep 1046.1 (1079.5) -> 1044.3 (1080.0) MB, 812.4 / 0.0 ms  (average mu = 0.130, current mu = 0.012) allocation failure; scavenge might not succeed\n\
+        [812:0x5b1a2b0]    95210 ms: Mark-sweep 1046.4 (1080.0) -> 1045.9 (1080.8) MB, 880.1 / 0.0 ms  (average mu = 0.074, current mu = 0.017) allocation failure; scavenge might not succeed\n\n\n\
+        <--- JS stacktrace --->\n\n\
+        FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n\
+        \u{20}1: 0xb7a940 node::Abort() [node]\n\
+        \u{20}2: 0xa8e823  [/usr/bin/node]\n\
+        \u{20}3: 00007FF655E1542D node::SetCppgcReference+17693\n";
+
+    #[test]
+    fn a_full_heap() {
+        let report = parse(TEXT.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.source, Source::JavaScriptError);
+        let values: Vec<_> = report.fields.iter().map(|field| field.value.as_str()).take(2).collect();
+        assert_eq!(values, ["1045.9", "1080.8"]);
+        let frames = &report.process.backtraces[0].frames;
+        let names: Vec<_> = frames.iter().map(|frame| frame.names().next()).collect();
+        assert_eq!(names, [Some("node::Abort()"), None, Some("node::SetCppgcReference")]);
+        assert_eq!(frames[1].image_name.as_deref(), Some("node"));
+        let alone = "FATAL ERROR: Ineffective mark-compacts near heap limit Allocation failed - JavaScript heap out of memory\n";
+        assert!(parse(alone.as_bytes(), &Limits::default()).is_ok());
+    }
+
+    #[test]
+    fn sentences_about_it_are_none() {
+        for text in [
+            "I got FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
+            "FATAL ERROR: no space left\n",
+            "JavaScript heap out of memory\n",
+        ] {
+            assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
+        }
+    }
+}
