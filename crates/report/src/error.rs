@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
-    place: Option<Place>,
+    place: Option<InputPosition>,
     message: String,
 }
 
@@ -29,7 +29,7 @@ pub enum ErrorKind {
 
 /// A position in the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
+struct InputPosition {
     offset: FileOffset,
     line: u64,
 }
@@ -60,7 +60,8 @@ impl Error {
     pub(crate) fn at(mut self, input: &[u8], position: usize) -> Self {
         let before = input.get(..position).unwrap_or(input);
         let breaks = before.iter().filter(|byte| **byte == b'\n').count();
-        self.place = Some(Place { offset: FileOffset::new(position as u64), line: breaks as u64 + 1 });
+        self.place =
+            Some(InputPosition { offset: FileOffset::new(position as u64), line: breaks as u64 + 1 });
         self
     }
 

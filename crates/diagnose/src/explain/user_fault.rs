@@ -43,7 +43,8 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let frame = facts.frames.first();
     let image = || facts.report.process.images.first().map(|image| image.name.as_str());
     let file = frame.and_then(|frame| image_name(facts.report, frame)).or_else(image).unwrap_or_default();
-    let place = Place { file, frame, is_unnamed: frame.is_some_and(|frame| frame.names().next().is_none()) };
+    let place =
+        FaultingCode { file, frame, is_unnamed: frame.is_some_and(|frame| frame.names().next().is_none()) };
     match kind {
         "segfault" => segfault(facts, draft, &place),
         "general protection fault" | "general protection" => {
@@ -92,13 +93,13 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     true
 }
 
-struct Place<'r> {
+struct FaultingCode<'r> {
     file: &'r str,
     frame: Option<&'r Frame>,
     is_unnamed: bool,
 }
 
-impl Place<'_> {
+impl FaultingCode<'_> {
     fn suffix(&self) -> String {
         if self.file.is_empty() { String::new() } else { format!(" in {}", self.file) }
     }
@@ -162,7 +163,7 @@ pub(super) fn field<'r>(report: &'r Report, key: &str) -> Option<&'r str> {
     report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
 }
 
-fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
+fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
     let exception = facts.exception();
     let address = exception.address.unwrap_or_default();
     let pc = place.frame.and_then(|frame| frame.address).map(FrameAddress::raw);
@@ -260,7 +261,7 @@ fn bytes(draft: &mut Draft, address: Avma) {
     }
 }
 
-fn invalid_opcode(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
+fn invalid_opcode(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
     // The byte at the instruction pointer stands in angle brackets.
     let code = field(facts.report, "code").unwrap_or_default();
     let at =
@@ -296,7 +297,7 @@ fn invalid_opcode(facts: &Facts<'_>, draft: &mut Draft, place: &Place<'_>) {
 }
 
 /// Faults of other processors than x86, in the kernel's words.
-fn other_fault(facts: &Facts<'_>, draft: &mut Draft, kind: &str, place: &Place<'_>) {
+fn other_fault(facts: &Facts<'_>, draft: &mut Draft, kind: &str, place: &FaultingCode<'_>) {
     let exception = facts.exception();
     let address = exception.address;
     let esr =

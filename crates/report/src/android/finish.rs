@@ -3,7 +3,7 @@
 use super::foreign;
 use super::header::{self, states_file_offsets, unquoted};
 use super::java_row::trace_head;
-use super::reader::{Found, Reader};
+use super::reader::{KindsSeen, Reader};
 use backtrail_core::{FileOffset, ImageId};
 use backtrail_model::{Exception, Process, Report, Section, Source, Thread};
 use std::collections::{BTreeMap, HashMap};
@@ -88,17 +88,17 @@ pub(super) fn settle(report: &mut Report) {
     }
 }
 
-fn source(report: &Report, found: Found) -> Source {
+fn source(report: &Report, found: KindsSeen) -> Source {
     let crash_type = report.fields.iter().find(|field| field.key == "Crash type");
     let is_anr = crash_type.is_some_and(|field| unquoted(&field.value) == "anr");
     let has_native =
         report.process.threads.iter().any(|thread| thread.frames.iter().any(|f| f.language.is_none()));
     match found {
         _ if is_anr => Source::AndroidAnr,
-        Found { tombstone: true, .. } => Source::AndroidTombstone,
-        Found { art: true, .. } => Source::AndroidAnr,
-        Found { hotspot: true, .. } => Source::JavaThreadDump,
-        Found { java: true, .. } if !has_native => Source::JavaTrace,
+        KindsSeen { tombstone: true, .. } => Source::AndroidTombstone,
+        KindsSeen { art: true, .. } => Source::AndroidAnr,
+        KindsSeen { hotspot: true, .. } => Source::JavaThreadDump,
+        KindsSeen { java: true, .. } if !has_native => Source::JavaTrace,
         _ => Source::AndroidTombstone,
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Block {
 
 /// What was found, which tells the kind of the report.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct KindsSeen {
     pub(super) tombstone: bool,
     pub(super) art: bool,
     pub(super) hotspot: bool,
@@ -45,7 +45,7 @@ pub(super) struct Reader<'l> {
     pub(super) notes: Notes,
     pub(super) images: ImageTable,
     pub(super) block: Block,
-    pub(super) found: Found,
+    pub(super) found: KindsSeen,
     pub(super) head: Option<Head>,
     pub(super) frames_left: usize,
     pub(super) items_left: usize,
@@ -75,7 +75,7 @@ impl<'l> Reader<'l> {
             notes: Notes::new(limits.max_notes),
             images: ImageTable::default(),
             block: Block::Header,
-            found: Found::default(),
+            found: KindsSeen::default(),
             head: None,
             frames_left: limits.max_frames,
             items_left: limits.max_items,

@@ -1,6 +1,6 @@
 //! Opening blocks.
 
-use super::Place;
+use super::LineKind;
 use super::heading::{Heading, Label};
 use super::lines::Line;
 use super::reader::{Block, Reader};
@@ -8,7 +8,7 @@ use super::texts::APP_INFO;
 use backtrail_model::{AppInfo, Backtrace, Field, Section, Thread};
 
 impl Reader<'_> {
-    pub(super) fn heading(&mut self, heading: &Heading<'_>, line: &Line<'_>) -> Place {
+    pub(super) fn heading(&mut self, heading: &Heading<'_>, line: &Line<'_>) -> LineKind {
         self.in_termination = false;
         self.announced_stack = false;
         match *heading {
@@ -29,13 +29,13 @@ impl Reader<'_> {
         }
     }
 
-    fn open(&mut self, block: Block) -> Place {
+    fn open(&mut self, block: Block) -> LineKind {
         self.block = block;
-        Place::Heading
+        LineKind::Heading
     }
 
     /// Opens the thread of that number; a line with its name may stand before the one that opens its stack.
-    fn open_thread(&mut self, line: &Line<'_>, number: u64, crashed: bool, label: Label<'_>) -> Place {
+    fn open_thread(&mut self, line: &Line<'_>, number: u64, crashed: bool, label: Label<'_>) -> LineKind {
         let goes_on =
             |thread: &Thread| thread.number == number && thread.frames.is_empty() && !thread.crashed;
         if !self.report.process.threads.last().is_some_and(goes_on) {
@@ -70,7 +70,7 @@ impl Reader<'_> {
         self.notes.add(|| format!("line {number}: more {what} than the limit allows, kept as text"));
     }
 
-    pub(super) fn open_backtrace(&mut self, line: &Line<'_>, title: &str, is_exception: bool) -> Place {
+    pub(super) fn open_backtrace(&mut self, line: &Line<'_>, title: &str, is_exception: bool) -> LineKind {
         if self.report.process.backtraces.len() >= self.limits.max_threads {
             self.beyond_limit(line, "backtraces");
             return self.open_section(title, "");
@@ -84,7 +84,7 @@ impl Reader<'_> {
         self.open(Block::Backtrace(position))
     }
 
-    fn open_state(&mut self, number: Option<u64>, flavor: &str) -> Place {
+    fn open_state(&mut self, number: Option<u64>, flavor: &str) -> LineKind {
         let known = match number {
             Some(number) => self.by_number.get(&number).copied(),
             None => self.first_crashed,
@@ -101,7 +101,7 @@ impl Reader<'_> {
         self.open(Block::State(position))
     }
 
-    fn open_app_info(&mut self, rest: &str) -> Place {
+    fn open_app_info(&mut self, rest: &str) -> LineKind {
         if self.report.app_info.len() >= self.limits.max_items {
             return self.open_section(APP_INFO, rest);
         }
@@ -110,10 +110,10 @@ impl Reader<'_> {
         if !rest.is_empty() {
             self.text(rest);
         }
-        Place::Heading
+        LineKind::Heading
     }
 
-    pub(super) fn open_section(&mut self, title: &str, rest: &str) -> Place {
+    pub(super) fn open_section(&mut self, title: &str, rest: &str) -> LineKind {
         if self.report.sections.len() >= self.limits.max_items {
             self.stray(title, &format!("{title}: {rest}"));
             return self.open(Block::Section(self.report.sections.len().saturating_sub(1)));

@@ -1,7 +1,7 @@
 //! Apple's text reports, and those of the reporters that imitate them (PLCrashReporter, KSCrash).
 //!
 //! The reader goes line by line. Each line says what it is by itself or by the block that it stands in, and each line
-//! goes somewhere: into the model, or as text into a field or section. [`Place`] makes that visible, so that a test can
+//! goes somewhere: into the model, or as text into a field or section. [`LineKind`] makes that visible, so that a test can
 //! hold the reader to it.
 //!
 //! Files begin and end anywhere, blank lines and indentation come and go with the tool that passed the report on; so
@@ -35,9 +35,9 @@ use crate::Limits;
 use backtrail_model::Report;
 use std::ops::Range;
 
-/// Where a line went.
+/// What a line was, and so where it went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum LineKind {
     /// Nothing on it.
     Blank,
     /// It opened a block, and what else it says is in the model.
@@ -71,7 +71,7 @@ pub(crate) fn read_traced<'d>(
     part: Range<usize>,
     first_line: u64,
     limits: &Limits,
-    mut went: impl FnMut(&Line<'d>, Place),
+    mut went: impl FnMut(&Line<'d>, LineKind),
 ) -> Report {
     let mut reader = reader::Reader::new(limits);
     for line in Lines::new(input, part, first_line) {

@@ -1,6 +1,6 @@
 //! What each line is, by itself and by the block that it stands in.
 
-use super::Place;
+use super::LineKind;
 use super::header::{self, Blamed, KeyValue};
 use super::heading::Heading;
 use super::image_row::ImageRow;
@@ -69,7 +69,7 @@ impl<'l> Reader<'l> {
         }
     }
 
-    pub(super) fn line(&mut self, line: &Line<'_>) -> Place {
+    pub(super) fn line(&mut self, line: &Line<'_>) -> LineKind {
         if line.bytes.len() > self.limits.max_line {
             let (number, bytes) = (line.number, line.bytes.len());
             self.notes.add(|| format!("line {number}: {bytes} bytes long, kept as text only"));
@@ -82,7 +82,7 @@ impl<'l> Reader<'l> {
         if trimmed.is_empty() {
             self.blanks += 1;
             self.in_termination = false;
-            return Place::Blank;
+            return LineKind::Blank;
         }
         let place = self.in_context(line, &text, trimmed);
         self.blanks = 0;
@@ -94,7 +94,7 @@ impl<'l> Reader<'l> {
         self.blanks == 0 && matches!(self.block, Block::Section(_) | Block::AppInfo)
     }
 
-    fn in_context(&mut self, line: &Line<'_>, text: &str, trimmed: &str) -> Place {
+    fn in_context(&mut self, line: &Line<'_>, text: &str, trimmed: &str) -> LineKind {
         let in_stack = matches!(self.block, Block::Thread(_) | Block::Backtrace(_));
         if let Some(heading) = Heading::read(trimmed, self.blanks > 0 || in_stack) {
             return self.heading(&heading, line);
@@ -111,7 +111,7 @@ impl<'l> Reader<'l> {
                 ..Termination::default()
             });
             self.in_termination = true;
-            return Place::Termination;
+            return LineKind::Termination;
         }
         if let Some(key_value) = KeyValue::read(trimmed).filter(|key_value| self.takes(key_value, text)) {
             return self.key_value(key_value);
@@ -120,7 +120,7 @@ impl<'l> Reader<'l> {
             let termination = self.report.termination.get_or_insert_with(Termination::default);
             termination.details.push(trimmed.to_owned());
             self.lines_left -= 1;
-            return Place::Termination;
+            return LineKind::Termination;
         }
         // A report without blank lines has no titles but the known ones.
         if let Some(Heading::Section { title, .. }) =
@@ -132,7 +132,7 @@ impl<'l> Reader<'l> {
     }
 
     /// Rows that are known by their own form.
-    fn row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+    fn row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<LineKind> {
         if self.announced_stack
             && let Some(place) = self.announced_row(line, trimmed)
         {
@@ -148,12 +148,12 @@ impl<'l> Reader<'l> {
         }
     }
 
-    fn identified_image(&mut self, line: &Line<'_>) -> Option<Place> {
+    fn identified_image(&mut self, line: &Line<'_>) -> Option<LineKind> {
         let has_identity = ImageRow::read(line.bytes)?.image.id.is_some();
         has_identity.then(|| self.image(line)).flatten()
     }
 
-    fn image(&mut self, line: &Line<'_>) -> Option<Place> {
+    fn image(&mut self, line: &Line<'_>) -> Option<LineKind> {
         let row = ImageRow::read(line.bytes)?;
         let number = line.number;
         if self.report.process.images.len() >= self.limits.max_images {
@@ -168,14 +168,14 @@ impl<'l> Reader<'l> {
         }
         self.block = Block::Images;
         self.report.process.images.push(row.image);
-        Some(Place::Image)
+        Some(LineKind::Image)
     }
 
-    fn registers(&mut self, thread: usize, trimmed: &str) -> Option<Place> {
+    fn registers(&mut self, thread: usize, trimmed: &str) -> Option<LineKind> {
         let registers = state::read(trimmed)?;
         self.registers_left = self.registers_left.checked_sub(registers.len())?;
         self.report.process.threads.get_mut(thread)?.registers.extend(registers);
-        Some(Place::Registers)
+        Some(LineKind::Registers)
     }
 
     /// Whether a `Key: value` line is one here.
@@ -196,10 +196,10 @@ impl<'l> Reader<'l> {
         line.value.is_empty() && self.blanks > 0
     }
 
-    fn key_value(&mut self, line: KeyValue<'_>) -> Place {
+    fn key_value(&mut self, line: KeyValue<'_>) -> LineKind {
         header::set(&mut self.report, &mut self.blamed, line);
         self.in_termination = line.is_termination();
         self.block = Block::Header;
-        Place::KeyValue
+        LineKind::KeyValue
     }
 }

@@ -1,6 +1,6 @@
 //! Rows of stacks: in threads, in backtraces, and where none was announced.
 
-use super::Place;
+use super::LineKind;
 use super::frame_row::{FrameRow, without_address};
 use super::lines::Line;
 use super::reader::{Block, Reader};
@@ -19,7 +19,7 @@ const RECURSION_MARK: &str = "--------";
 
 impl Reader<'_> {
     /// A row of the stack that the reader is inside of; elsewhere a row opens a stack without a title.
-    pub(super) fn stack_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+    pub(super) fn stack_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<LineKind> {
         if matches!(self.block, Block::Thread(_) | Block::Backtrace(_)) {
             if let Some(place) = self.recursion(trimmed) {
                 return Some(place);
@@ -43,11 +43,11 @@ impl Reader<'_> {
         }
         let mut frame = row.frame();
         frame.span = Some(line.span.clone());
-        self.push(frame).then_some(Place::Frame)
+        self.push(frame).then_some(LineKind::Frame)
     }
 
     /// Only the row that comes next in a thread's stack is taken for one: nothing else tells such rows.
-    fn row_without_address(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+    fn row_without_address(&mut self, line: &Line<'_>, trimmed: &str) -> Option<LineKind> {
         let Block::Thread(position) = self.block else { return None };
         let next = self.report.process.threads.get(position)?.frames.len();
         let frame = without_address(trimmed).filter(|frame| usize::try_from(frame.index) == Ok(next))?;
@@ -55,7 +55,7 @@ impl Reader<'_> {
             self.beyond_limit(line, "frames");
             return None;
         }
-        self.push(frame).then_some(Place::Frame)
+        self.push(frame).then_some(LineKind::Frame)
     }
 
     /// Stacks whose titles are of a form that is not known (Crashlytics has `Crashed: com.apple.main-thread`) are told
@@ -84,7 +84,7 @@ impl Reader<'_> {
     }
 
     /// `(0x1aa 0x1bb …)`: how iOS prints an exception's stack that it could not symbolicate.
-    fn raw_row(&mut self, line: &Line<'_>, addresses: &[(Range<usize>, Hex)]) -> Option<Place> {
+    fn raw_row(&mut self, line: &Line<'_>, addresses: &[(Range<usize>, Hex)]) -> Option<LineKind> {
         if addresses.len() > self.frames_left {
             self.beyond_limit(line, "frames");
             return None;
@@ -106,12 +106,12 @@ impl Reader<'_> {
             frame.span = Some(line.span.start + span.start..line.span.start + span.end);
             self.push(frame);
         }
-        Some(Place::Frame)
+        Some(LineKind::Frame)
     }
 
     /// `-------- RECURSION LEVEL 57991`, `-------- ELIDED 57985 LEVELS OF RECURSION THROUGH …`: what was left out shows
     /// in the numbers of the rows around; the words go into a note.
-    fn recursion(&mut self, trimmed: &str) -> Option<Place> {
+    fn recursion(&mut self, trimmed: &str) -> Option<LineKind> {
         let words = trimmed.strip_prefix(RECURSION_MARK)?.trim();
         let Block::Thread(position) = self.block else { return None };
         if words.starts_with("ELIDED ") || words.starts_with("RECURSION ") {
@@ -124,12 +124,12 @@ impl Reader<'_> {
         } else if !words.is_empty() {
             return None;
         }
-        Some(Place::Recursion)
+        Some(LineKind::Recursion)
     }
 
     /// Rows below `*** First throw call stack:` in the application-specific information are a backtrace too. The text
     /// stays where it is.
-    pub(super) fn announced_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<Place> {
+    pub(super) fn announced_row(&mut self, line: &Line<'_>, trimmed: &str) -> Option<LineKind> {
         let is_open = self.report.process.backtraces.last().is_some_and(|b| b.title == FIRST_THROW);
         let addresses = raw_addresses(line.bytes);
         let row = FrameRow::read(line.bytes);
@@ -151,7 +151,7 @@ impl Reader<'_> {
             self.stack_row(line, trimmed);
         }
         self.block = Block::AppInfo;
-        Some(Place::AppInfo)
+        Some(LineKind::AppInfo)
     }
 }
 

@@ -168,15 +168,15 @@ fn every_line_goes_somewhere() {
     let mut places = Vec::new();
     let whole = 0..MACOS_12.len();
     read_traced(MACOS_12.as_bytes(), whole, 1, &Limits::default(), |line, place| {
-        assert_eq!(place == Place::Blank, line.bytes.trim_ascii().is_empty(), "line {}", line.number);
+        assert_eq!(place == LineKind::Blank, line.bytes.trim_ascii().is_empty(), "line {}", line.number);
         places.push(place);
     });
     assert_eq!(places.len(), MACOS_12.lines().count());
-    let count = |place: Place| places.iter().filter(|p| **p == place).count();
-    assert_eq!(count(Place::Frame), 5);
-    assert_eq!(count(Place::Registers), 4);
-    assert_eq!(count(Place::Image), 3);
-    assert_eq!(count(Place::KeyValue), 20);
+    let count = |place: LineKind| places.iter().filter(|p| **p == place).count();
+    assert_eq!(count(LineKind::Frame), 5);
+    assert_eq!(count(LineKind::Registers), 4);
+    assert_eq!(count(LineKind::Image), 3);
+    assert_eq!(count(LineKind::KeyValue), 20);
 }
 
 #[test]

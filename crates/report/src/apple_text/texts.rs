@@ -1,6 +1,6 @@
 //! Keeping lines as text.
 
-use super::Place;
+use super::LineKind;
 use super::reader::{Block, Reader};
 use crate::last_words;
 use backtrail_model::Section;
@@ -15,13 +15,13 @@ const MAX_REASON_LINES: usize = 64;
 
 impl Reader<'_> {
     /// Keeps a line that is nothing else as text, where it stands.
-    pub(super) fn text(&mut self, text: &str) -> Place {
+    pub(super) fn text(&mut self, text: &str) -> LineKind {
         match self.block {
             Block::AppInfo => self.app_info(text),
             Block::Section(position) => match self.report.sections.get_mut(position) {
                 Some(section) => {
                     append(&mut section.text, self.blanks, text);
-                    Place::Text
+                    LineKind::Text
                 }
                 None => self.stray("", text),
             },
@@ -56,7 +56,7 @@ impl Reader<'_> {
         }
     }
 
-    fn app_info(&mut self, text: &str) -> Place {
+    fn app_info(&mut self, text: &str) -> LineKind {
         let Some(info) = self.report.app_info.last_mut() else { return self.stray(APP_INFO, text) };
         let blanks = if info.lines.is_empty() { 0 } else { self.blanks };
         match self.lines_left.checked_sub(blanks.saturating_add(1)) {
@@ -66,11 +66,11 @@ impl Reader<'_> {
         info.lines.extend(std::iter::repeat_n(String::new(), blanks));
         info.lines.push(text.trim_end().to_owned());
         self.announced_stack = text.trim_end().ends_with("call stack:");
-        Place::AppInfo
+        LineKind::AppInfo
     }
 
     /// Keeps a line as text under the title of the block that it stands in, which goes on.
-    pub(super) fn stray(&mut self, title: &str, text: &str) -> Place {
+    pub(super) fn stray(&mut self, title: &str, text: &str) -> LineKind {
         let is_full = self.report.sections.len() >= self.limits.max_items;
         let last = self.report.sections.last_mut().filter(|section| is_full || section.title == title);
         match last {
@@ -80,7 +80,7 @@ impl Reader<'_> {
                 self.report.sections.push(Section { title: title.to_owned(), text });
             }
         }
-        Place::Text
+        LineKind::Text
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reports of CASR: JSON with the stack as the tool at hand printed it (gdb, a sanitizer, a language's runtime), registers,
 //! the memory map, and CASR's own judgement.
 
-use super::log::{Place, file_name, settle_walked};
+use super::log::{SourcePlace, file_name, settle_walked};
 use super::{debugger, javascript, sanitizer};
 use crate::json::{self, Json};
 use crate::leftovers::{fill, text};
@@ -115,7 +115,7 @@ fn other_row(line: &str, index: u32) -> Option<Frame> {
     if let Some(rest) = line.strip_prefix("File \"") {
         let (file, rest) = rest.split_once("\", line ")?;
         let (number, name) = rest.split_once(", in ").unwrap_or((rest, "<module>"));
-        let place = Place { file, line: number.trim().parse().ok()?, column: None };
+        let place = SourcePlace { file, line: number.trim().parse().ok()?, column: None };
         let frame = super::log::named(index, name, Some(place));
         return Some(Frame { language: Some(Language::Python), ..frame });
     }

@@ -3,7 +3,7 @@
 //! The heads stand in one line or several, outermost first (`---> `); then the rows of the innermost, and behind each
 //! `End of inner exception stack trace` those of the next further out.
 
-use super::log::{Log, Place, Reader, drive, named};
+use super::log::{Log, Reader, SourcePlace, drive, named};
 use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_model::{AppInfo, Exception, Frame, Language, Report, Source};
@@ -173,7 +173,7 @@ fn row(line: &str) -> Option<Frame> {
     let rest = line.strip_prefix("at ")?;
     let (call, at) = rest.split_once(") in ").map_or((rest, None), |(call, at)| (call, Some(at)));
     let (name, arguments) = call.split_once('(')?;
-    let found = at.and_then(|at| at.rsplit_once(":line ")).map(|(file, line)| Place {
+    let found = at.and_then(|at| at.rsplit_once(":line ")).map(|(file, line)| SourcePlace {
         file,
         line: line.parse().unwrap_or(0),
         column: None,
@@ -181,7 +181,7 @@ fn row(line: &str) -> Option<Frame> {
     Some(frame_of(name, arguments.trim_end_matches(')'), found))
 }
 
-fn frame_of(name: &str, arguments: &str, place: Option<Place<'_>>) -> Frame {
+fn frame_of(name: &str, arguments: &str, place: Option<SourcePlace<'_>>) -> Frame {
     let mut frame = named(0, name.trim(), place);
     frame.language = Some(Language::DotNet);
     frame.annotations.extend((!arguments.is_empty()).then(|| format!("({arguments})")));

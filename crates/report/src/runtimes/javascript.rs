@@ -1,6 +1,6 @@
 //! JavaScript: errors with their stacks as V8 prints them, Node's uncaught ones included.
 
-use super::log::{Log, Place, Reader, drive, named, place};
+use super::log::{Log, Reader, SourcePlace, drive, named, place};
 use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_model::{AppInfo, Exception, Field, Frame, Language, Report, Source};
@@ -107,7 +107,9 @@ fn row_with_sign(line: &str) -> Option<Frame> {
     let number =
         |text: &str| text.parse::<u32>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     let mut frame = match (found.column, number(found.file)) {
-        (None, Some(line)) => named(0, name, Some(Place { file: BUNDLE, line, column: Some(found.line) })),
+        (None, Some(line)) => {
+            named(0, name, Some(SourcePlace { file: BUNDLE, line, column: Some(found.line) }))
+        }
         (Some(_), None) if is_script(found.file) => named(0, name, Some(found)),
         _ => return None,
     };
@@ -129,7 +131,7 @@ fn is_script(file: &str) -> bool {
 fn native_row(line: &str) -> Option<Frame> {
     let name =
         line.trim().strip_suffix("@[native code]").filter(|name| !name.contains(char::is_whitespace))?;
-    let mut frame = named(0, name, Some(Place { file: "[native code]", line: 0, column: None }));
+    let mut frame = named(0, name, Some(SourcePlace { file: "[native code]", line: 0, column: None }));
     frame.language = Some(Language::JavaScript);
     Some(frame)
 }
@@ -170,7 +172,7 @@ fn row_behind_at(rest: &str) -> Option<Frame> {
     {
         return None;
     }
-    let fallback = Place { file: at, line: 0, column: None };
+    let fallback = SourcePlace { file: at, line: 0, column: None };
     let mut frame =
         named(0, if name.is_empty() { "<anonymous>" } else { name }, Some(found.unwrap_or(fallback)));
     frame.language = Some(Language::JavaScript);

@@ -214,7 +214,7 @@ pub(super) fn file_name(path: &str) -> &str {
 }
 
 /// A frame with a name and perhaps a place in the source.
-pub(super) fn named(index: u32, name: &str, place: Option<Place<'_>>) -> Frame {
+pub(super) fn named(index: u32, name: &str, place: Option<SourcePlace<'_>>) -> Frame {
     let reported = ReportedSymbol {
         name: name.to_owned(),
         offset: None,
@@ -227,22 +227,22 @@ pub(super) fn named(index: u32, name: &str, place: Option<Place<'_>>) -> Frame {
 
 /// A place in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place<'t> {
+pub(super) struct SourcePlace<'t> {
     pub(super) file: &'t str,
     pub(super) line: u32,
     pub(super) column: Option<u32>,
 }
 
 /// Reads `FILE:LINE` or `FILE:LINE:COLUMN`.
-pub(super) fn place(text: &str) -> Option<Place<'_>> {
+pub(super) fn place(text: &str) -> Option<SourcePlace<'_>> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (rest, last) = text.rsplit_once(':').filter(|(_, last)| is_number(last))?;
     match rest.rsplit_once(':').filter(|(file, line)| is_number(line) && !file.is_empty()) {
         Some((file, line)) => {
-            Some(Place { file, line: line.parse().ok()?, column: Some(last.parse().ok()?) })
+            Some(SourcePlace { file, line: line.parse().ok()?, column: Some(last.parse().ok()?) })
         }
         None if rest.is_empty() => None,
-        None => Some(Place { file: rest, line: last.parse().ok()?, column: None }),
+        None => Some(SourcePlace { file: rest, line: last.parse().ok()?, column: None }),
     }
 }
 

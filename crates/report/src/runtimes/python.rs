@@ -217,7 +217,7 @@ fn row(line: &str, at: &Line<'_>) -> Option<Frame> {
     let (number, rest) = rest.split_once(|c: char| !c.is_ascii_digit()).unwrap_or((rest, ""));
     let name = rest.trim_start().strip_prefix("in ").unwrap_or_default();
     let number = number.parse().ok();
-    let place = super::log::Place { file, line: number.unwrap_or(0), column: None };
+    let place = super::log::SourcePlace { file, line: number.unwrap_or(0), column: None };
     let mut frame = named(0, if name.is_empty() { "<module>" } else { name }, Some(place));
     frame.language = Some(Language::Python);
     frame.span = Some(at.span.clone());

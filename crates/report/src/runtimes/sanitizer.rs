@@ -288,7 +288,7 @@ pub(super) struct Row<'t> {
     pub(super) index: u32,
     address: Option<u64>,
     name: Option<&'t str>,
-    place: Option<super::log::Place<'t>>,
+    place: Option<super::log::SourcePlace<'t>>,
     module: Option<&'t str>,
     offset: Option<u64>,
     id: Option<ImageId>,
@@ -346,7 +346,7 @@ impl<'t> Row<'t> {
                 row.place = Some(found);
                 rest = before;
             } else if is_path {
-                row.place = Some(super::log::Place { file: last, line: 0, column: None });
+                row.place = Some(super::log::SourcePlace { file: last, line: 0, column: None });
                 rest = before;
             }
         }

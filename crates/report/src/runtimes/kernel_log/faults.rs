@@ -24,14 +24,14 @@ pub(super) struct Fault<'t> {
     pub(super) error: Option<u64>,
     pub(super) esr: Option<u64>,
     pub(super) is_arm64: bool,
-    pub(super) place: Option<Place<'t>>,
+    pub(super) place: Option<MappedPlace<'t>>,
     /// The processor: `3 (core 1, socket 0)`.
     pub(super) cpu: Option<Cow<'t, str>>,
 }
 
 /// The mapping of a file that an instruction lies in.
 #[derive(PartialEq, Eq, Debug, Clone)]
-pub(super) struct Place<'t> {
+pub(super) struct MappedPlace<'t> {
     pub(super) file: Cow<'t, str>,
     /// Where in the file the instruction is; newer kernels state it.
     pub(super) offset: Option<u64>,
@@ -41,7 +41,7 @@ pub(super) struct Place<'t> {
     begin: Option<u64>,
 }
 
-impl Place<'_> {
+impl MappedPlace<'_> {
     /// Where in the file the mapping begins; unknown where the kernel states no offset.
     pub(super) fn in_file(&self) -> Option<u64> {
         self.begin
@@ -72,7 +72,7 @@ impl<'t> Fault<'t> {
             name: own(self.name),
             kind: own(self.kind),
             cpu: self.cpu.map(own),
-            place: self.place.map(|place| Place {
+            place: self.place.map(|place| MappedPlace {
                 file: own(place.file),
                 offset: place.offset,
                 start: place.start,
@@ -114,7 +114,7 @@ fn hex(text: &str) -> Option<u64> {
 
 /// ` in libx.so.1[7f12a4c30000+5e000]`, ` in libx.so.1[b1d2,7f12a4c30000+5e000]`, and what may stand behind it. `None` where
 /// the text is something else.
-type Tail<'t> = (Option<Place<'t>>, Option<Cow<'t, str>>);
+type Tail<'t> = (Option<MappedPlace<'t>>, Option<Cow<'t, str>>);
 
 fn tail(text: &str) -> Option<Tail<'_>> {
     let (before, cpu) = match text.split_once(" likely on CPU ") {
@@ -132,14 +132,17 @@ fn tail(text: &str) -> Option<Tail<'_>> {
         None => (None, start),
     };
     let (start, size) = (hex(start)?, hex(size)?);
-    Some((Some(Place { file: Cow::Borrowed(file), offset, start, size, begin: None }), cpu))
+    Some((Some(MappedPlace { file: Cow::Borrowed(file), offset, start, size, begin: None }), cpu))
 }
 
 /// Where the mapping begins in its file, from where the instruction is.
-fn with_begin(place: Option<Place<'_>>, ip: Option<u64>) -> Option<Place<'_>> {
+fn with_begin(place: Option<MappedPlace<'_>>, ip: Option<u64>) -> Option<MappedPlace<'_>> {
     place.map(|place| {
         let into = ip.and_then(|ip| ip.checked_sub(place.start));
-        Place { begin: place.offset.zip(into).and_then(|(offset, into)| offset.checked_sub(into)), ..place }
+        MappedPlace {
+            begin: place.offset.zip(into).and_then(|(offset, into)| offset.checked_sub(into)),
+            ..place
+        }
     })
 }
 
@@ -295,7 +298,7 @@ fn unhandled(line: &str) -> Option<Fault<'_>> {
 }
 
 /// A text and the mapping that stands behind it, if one does.
-fn split_place(text: &str) -> Option<(&str, Option<Place<'_>>)> {
+fn split_place(text: &str) -> Option<(&str, Option<MappedPlace<'_>>)> {
     match text.find(" in ").and_then(|at| text.split_at_checked(at)) {
         Some((before, behind)) => Some((before, tail(behind)?.0)),
         None => Some((text, None)),
