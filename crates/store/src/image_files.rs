@@ -328,6 +328,7 @@ impl Index {
             return;
         }
         let resolution = self.resolve(wanted);
+        let has_namesake = matches!(&resolution.outcome, Outcome::NoId(entries) if !entries.is_empty());
         match resolution.outcome {
             Outcome::Mismatch(entries) => {
                 let mut others = Vec::new();
@@ -351,9 +352,13 @@ impl Index {
             }
             _ => {}
         }
-        found.tried.extend(
-            resolution.tried.iter().map(|root| format!("nothing with {id} below {}", root.display())),
-        );
+        let what =
+            if id.is_empty() { format!("called {}", wanted.file_name()) } else { format!("with {id}") };
+        // Several files of the name are told above.
+        if !id.is_empty() || !has_namesake {
+            let roots = resolution.tried.iter();
+            found.tried.extend(roots.map(|root| format!("nothing {what} below {}", root.display())));
+        }
         // Of a report that was read without symbols nothing was looked for.
         if resolution.tried.is_empty() && !id.is_empty() && (search.use_path || search.needs_binary) {
             found.tried.push(format!("no file with {id} was found for {}", wanted.shown()));

@@ -12,6 +12,7 @@ fn every_report_keeps_to_the_schema_and_the_schema_says_no_more() {
         "symbolicate",
         "fixtures/sample/reports",
         "fixtures/kinds",
+        "fixtures/last-words",
         "--format",
         "json",
         "-s",

@@ -91,6 +91,27 @@ fn reports_of_other_kinds() {
 }
 
 #[test]
+fn last_words() {
+    let mut all = String::new();
+    for text in [
+        "segfault.txt",
+        "oom-kill.txt",
+        "node-heap.txt",
+        "loader.txt",
+        "exit-code.txt",
+        "java.txt",
+        "dart.txt",
+        "abrt.json",
+    ] {
+        let path = format!("fixtures/last-words/{text}");
+        let binary = "fixtures/symbolize/bin/clang-dwarf5.elf";
+        let run = backtrail(&["symbolicate", &path, "-s", binary]);
+        all.push_str(&format!("$ backtrail symbolicate {path} -s {binary}\n{}\n", run.whole()));
+    }
+    snapshot("last-words.txt", &all);
+}
+
+#[test]
 fn symbolicate_as_a_page() {
     let run = backtrail(&[
         "symbolicate",

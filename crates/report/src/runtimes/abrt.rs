@@ -37,7 +37,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Result<Report
         "signal" => match value.number().and_then(|number| signal(number, true)) {
             Some(name) => {
                 let signal = Some(name.to_owned());
-                let codes = text(value).or_else(|| value.number().map(|number| format!("signal {number}")));
+                let codes = value.number().map(|number| format!("signal {number}"));
                 members.report.exception = Some(Exception { signal, codes, ..Exception::default() });
                 true
             }

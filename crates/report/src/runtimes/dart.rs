@@ -8,7 +8,7 @@ use super::log::{Log, Reader, drive};
 use crate::Limits;
 use crate::apple_text::Line;
 use backtrail_core::{Arch, Avma, FrameAddress, ImageId, Svma};
-use backtrail_model::{Exception, Frame, Image, Report, ReportedSymbol, Source};
+use backtrail_model::{Exception, Frame, Image, Report, Source};
 
 /// How the runtime calls the code of a program.
 const PROGRAM: &str = "app.so";
@@ -41,15 +41,12 @@ impl<'t> Row<'t> {
     }
 
     fn frame(&self) -> Frame {
-        let reported = self.symbol.map(|(name, offset)| ReportedSymbol {
-            name: name.to_owned(),
-            offset: Some(offset),
-            ..ReportedSymbol::default()
-        });
+        // The label of all code together is no function's name.
+        let annotations = self.symbol.map(|(name, offset)| format!("{name}+{offset:#x}"));
         Frame {
             address: Some(FrameAddress::Exact(Avma::new(self.absolute))).filter(|_| self.absolute != 0),
             relative_pc: self.stated.map(Svma::new),
-            reported,
+            annotations: annotations.into_iter().collect(),
             ..Frame::new(self.index)
         }
     }
