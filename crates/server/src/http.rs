@@ -100,6 +100,14 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, "there is nothing here")
     }
 
+    /// Nothing can be kept or read. What exactly is wrong is the operator's matter.
+    fn not_now(problem: &str) -> Self {
+        eprint_problem(problem);
+        let message = "the server cannot keep anything at present, try again later";
+        let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, message);
+        refused.with(header::RETRY_AFTER, HeaderValue::from_static("10"))
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
@@ -127,22 +135,13 @@ impl IntoResponse for Refused {
 
 impl From<DatabaseError> for Refused {
     fn from(error: DatabaseError) -> Self {
-        // What exactly is wrong is the operator's matter.
-        eprint_problem(&error.to_string());
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server cannot keep anything at present, try again later",
-        )
+        Self::not_now(&error.to_string())
     }
 }
 
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
-        eprint_problem(&error.to_string());
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server cannot keep anything at present, try again later",
-        )
+        Self::not_now(&error.to_string())
     }
 }
 

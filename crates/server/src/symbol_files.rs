@@ -102,6 +102,10 @@ impl SymbolFiles {
         let directory = self.directory(project);
         fs::create_dir_all(&directory)?;
         let place = directory.join(digest);
+        if place.exists() {
+            // What it was linked to may have gone: a copy of what is in a bucket.
+            return Ok(());
+        }
         match fs::hard_link(object, &place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // Files that servers share are on another file system.
@@ -116,17 +120,19 @@ impl SymbolFiles {
         Ok(())
     }
 
-    /// Copies files to where projects have them, before a transaction says so: files that servers share may be on another file system, and
+    /// Copies files to where projects have them, before a transaction says so: files that servers share may be on another machine, and
     /// nobody else writes until a transaction ends. What is not wanted after all goes with the next [`Self::restore`].
     pub(crate) fn fetch<'f>(
         &self,
         files: impl Iterator<Item = (i64, &'f str)>,
-        path: impl Fn(&str) -> PathBuf,
-    ) {
+        path: impl Fn(&str) -> io::Result<PathBuf>,
+    ) -> io::Result<()> {
         for (project, digest) in files {
-            // The transaction tries it again, and says what is wrong.
-            let _ = self.add(project, digest, &path(digest));
+            if !self.directory(project).join(digest).exists() {
+                self.add(project, digest, &path(digest)?)?;
+            }
         }
+        Ok(())
     }
 
     /// Takes a file from a project's. Whoever has it open keeps it.
