@@ -2,6 +2,7 @@
 
 use crate::config::{SMALL_BODY, ServerLimits};
 use crate::database::{Database, DatabaseError};
+use crate::error::eprint_problem;
 use crate::projects::{self, Grant, Project, Scope};
 use crate::state::{App, Counters, State};
 use axum::Router;
@@ -143,13 +144,6 @@ impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         Self::not_now(&error.to_string())
     }
-}
-
-/// Tells the operator. That nobody reads it is no reason to stop.
-pub(crate) fn eprint_problem(problem: &str) {
-    use std::io::Write as _;
-    let problem: String = problem.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let _ = writeln!(io::stderr(), "backtrail: {problem}");
 }
 
 /// A request's body, and its place among the large ones for as long as this lives.

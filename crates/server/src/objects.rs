@@ -56,6 +56,7 @@ pub(crate) struct Object {
 
 /// Where a file was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(not(feature = "s3"), allow(dead_code, reason = "only a bucket has places"))]
 pub(crate) struct Placed {
     pub(crate) name: String,
     pub(crate) written: Instant,
@@ -68,7 +69,7 @@ impl Objects {
     /// Uses what the configuration says, and makes the directory.
     pub(crate) fn open(config: &Config) -> Result<Self, ServerError> {
         let objects = Self::at(config)?;
-        if let Store::Folder(_) = &objects.store {
+        if !objects.is_remote() {
             let directory = config.objects_directory();
             Folder::open(&directory).map_err(|error| {
                 let what = format!("{}: cannot make the directory of files", directory.display());
@@ -111,8 +112,10 @@ impl Objects {
             Store::Bucket(bucket) => match bucket.claim(database) {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(why)) => Err(ServerError::files("the bucket", io::Error::other(why))),
-                Err(crate::database::DatabaseError::Thread(error)) if is_passing(&error) => {
-                    crate::http::eprint_problem(&error.to_string());
+                Err(crate::database::DatabaseError::Thread(error))
+                    if is_passing(&error) && !is_refusal(&error) =>
+                {
+                    crate::error::eprint_problem(&error.to_string());
                     Ok(())
                 }
                 Err(error) => Err(error.into()),
@@ -268,7 +271,7 @@ impl Objects {
 
     /// What of the files that the database names is not there.
     pub(crate) fn missing(&self, needed: &HashMap<String, Option<String>>) -> io::Result<Vec<String>> {
-        let mut missing = match &self.store {
+        let mut missing: Vec<_> = match &self.store {
             Store::Folder(folder) => {
                 let is_missing = |digest: &&String| fs::metadata(folder.path(digest)).is_err();
                 needed.keys().filter(is_missing).cloned().collect()
@@ -317,12 +320,23 @@ impl Objects {
 /// Whether it may go better later by itself: a bucket does not answer. Files that are not there or broken are another matter.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     #[cfg(feature = "s3")]
-    return error.get_ref().is_some_and(|inner| inner.is::<s3::Unavailable>());
+    return unavailable(error).is_some();
     #[cfg(not(feature = "s3"))]
     {
         let _ = error;
         false
     }
+}
+
+/// Whether a bucket said no, so that somebody has to change something.
+#[cfg(feature = "s3")]
+fn is_refusal(error: &io::Error) -> bool {
+    unavailable(error).is_some_and(|unavailable| unavailable.is_refusal)
+}
+
+#[cfg(feature = "s3")]
+fn unavailable(error: &io::Error) -> Option<&s3::Unavailable> {
+    error.get_ref()?.downcast_ref()
 }
 
 /// The name of a file by its digest alone: `ab/cdef…`.
@@ -338,6 +352,7 @@ struct Unneeded {
     size: i64,
     place: Option<String>,
     /// Whether a row needed it once.
+    #[cfg_attr(not(feature = "s3"), allow(dead_code, reason = "a directory knows its files itself"))]
     is_known: bool,
 }
 
@@ -365,7 +380,7 @@ fn removed(
     let mut gone = 0_i64;
     for Unneeded { digest, size, place, .. } in unneeded {
         if let Err(error) = remove(&digest, place.as_deref()) {
-            crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
+            crate::error::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
         }
         gone = gone.saturating_add(size);
     }

@@ -4,13 +4,13 @@
 //! whole. Each works what it took itself at once, and what another one left as soon as that is not there any more.
 
 use crate::database::{DatabaseError, Result};
-use crate::http::eprint_problem;
+use crate::error::eprint_problem;
 use crate::queue;
 use crate::state::{App, State};
 use crate::symbols;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -53,19 +53,34 @@ fn look(app: &State) -> Result<()> {
 
 /// Links symbols that came by other replicas, and removes those that went.
 pub(crate) fn follow_symbols(app: &State) -> Result<()> {
-    let files = app.database.read(symbols::files)?;
-    if app.symbols.are(&files) {
-        return Ok(());
+    let _following = app.following.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..TRIES {
+        let files = app.database.read(symbols::files)?;
+        if app.symbols.are(&files) {
+            return Ok(());
+        }
+        let all = files.iter().map(|(project, digest)| (*project, digest.as_str()));
+        let fetched = app.symbols.fetch(all, |digest| app.objects.local(&app.database, digest));
+        let is_remote = app.objects.is_remote();
+        if is_remote {
+            fetched.map_err(DatabaseError::Thread)?;
+        }
+        let (symbols, objects) = (Arc::clone(&app.symbols), app.objects.clone());
+        // Uploads to this replica are linked by the same thread, before their rows are committed.
+        let is_done = app.database.write(move |connection| {
+            let now = symbols::files(connection)?;
+            if is_remote && now != files {
+                return Ok(false);
+            }
+            let restored = symbols.restore(&now, |digest| objects.path(digest));
+            restored.map(|()| true).map_err(DatabaseError::Thread)
+        })?;
+        if is_done {
+            return Ok(());
+        }
     }
-    let all = files.iter().map(|(project, digest)| (*project, digest.as_str()));
-    let fetched = app.symbols.fetch(all, |digest| app.objects.local(&app.database, digest));
-    if app.objects.is_remote() {
-        fetched.map_err(DatabaseError::Thread)?;
-    }
-    let (symbols, objects) = (Arc::clone(&app.symbols), app.objects.clone());
-    // Uploads to this replica are linked by the same thread, before their rows are committed.
-    app.database.write(move |connection| {
-        let files = symbols::files(connection)?;
-        symbols.restore(&files, |digest| objects.path(digest)).map_err(DatabaseError::Thread)
-    })
+    Err(DatabaseError::Thread(io::Error::other("symbols come faster than they are fetched")))
 }
+
+/// How often what came is fetched while more comes.
+const TRIES: usize = 10;

@@ -319,7 +319,7 @@ async fn keep_removing(app: App, keep: Keep, mut stopped: watch::Receiver<bool>)
         let (state, stop) = (Arc::clone(&app), stopped.clone());
         let run = move || retention::run(&state, keep, || *stop.borrow());
         if let Ok(Err(error)) = tokio::task::spawn_blocking(run).await {
-            http::eprint_problem(&error.to_string());
+            crate::error::eprint_problem(&error.to_string());
         }
         tokio::select! {
             () = tokio::time::sleep(retention::PATROL) => {}

@@ -17,8 +17,8 @@ const UPLOADS: &str = "uploads";
 pub(crate) struct SymbolFiles {
     directory: PathBuf,
     opened: Mutex<HashMap<i64, Arc<Symbols>>>,
-    /// What [`Self::restore`] linked last.
-    restored: Mutex<Vec<(i64, String)>>,
+    /// What [`Self::restore`] linked last, if it did.
+    restored: Mutex<Option<Vec<(i64, String)>>>,
 }
 
 impl SymbolFiles {
@@ -42,7 +42,7 @@ impl SymbolFiles {
 
     /// Whether each project has exactly these uploads since [`Self::restore`].
     pub(crate) fn are(&self, files: &[(i64, String)]) -> bool {
-        *self.restored.lock().unwrap_or_else(PoisonError::into_inner) == files
+        self.restored.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(files)
     }
 
     /// Each project has the uploads that the database says, and no others: a start, and whenever another replica has changed them. What
@@ -68,7 +68,7 @@ impl SymbolFiles {
             self.add(*project, digest, &path(digest))?;
         }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        files.clone_into(&mut self.restored.lock().unwrap_or_else(PoisonError::into_inner));
+        *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = Some(files.to_owned());
         Ok(())
     }
 

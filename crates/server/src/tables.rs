@@ -7,7 +7,7 @@ mod child;
 mod process;
 
 use crate::database::{Connection, DatabaseError, OptionalExtension as _, Result, Row, params};
-use crate::http::eprint_problem;
+use crate::error::eprint_problem;
 use crate::objects::{self, Object, is_passing};
 use crate::queue;
 use crate::secret;

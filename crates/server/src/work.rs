@@ -54,7 +54,7 @@ fn work(app: &State) {
             Ok(0) => app.bell.wait(seen, PATROL),
             Ok(_) => {}
             Err(error) => {
-                crate::http::eprint_problem(&error.to_string());
+                crate::error::eprint_problem(&error.to_string());
                 app.bell.wait(seen, PATROL);
             }
         }
@@ -87,7 +87,7 @@ fn some(app: &State) -> Result<usize> {
             }
             followed => {
                 app.followed.store(symbols, Ordering::Relaxed);
-                followed.unwrap_or_else(|error| crate::http::eprint_problem(&error.to_string()));
+                followed.unwrap_or_else(|error| crate::error::eprint_problem(&error.to_string()));
             }
         }
     }
@@ -118,7 +118,7 @@ fn write_down(app: &State, done: &Arc<Vec<(Leased, Worked)>>) -> Result<u64> {
         });
         match written {
             Err(error) if now() < end && !app.bell.is_closed() => {
-                crate::http::eprint_problem(&error.to_string());
+                crate::error::eprint_problem(&error.to_string());
                 // New reports are no reason to try it sooner.
                 std::thread::sleep(AFTER_FAILURE);
             }

@@ -150,7 +150,7 @@ pub struct HttpClient {
 }
 
 /// What a request brings.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum HttpBody<'b> {
     /// Nothing.

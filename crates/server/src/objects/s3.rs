@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// What is waited before the second attempt; before each further one three times as long.
 const BACKOFF: Duration = Duration::from_millis(200);
 
-/// How long nobody asks a bucket that failed: requests that wait for it would take up all threads.
+/// How long nobody asks a bucket that failed.
 const REST: Duration = Duration::from_secs(2);
 
 /// Bytes of an answer that is no file.
@@ -38,16 +38,28 @@ const MAX_PAGES: usize = 1_000_000;
 pub(super) struct Client {
     options: BucketOptions,
     http: HttpClient,
-    failed: Mutex<Option<Instant>>,
+    standing: Mutex<Standing>,
+}
+
+#[derive(Default)]
+struct Standing {
+    /// When it failed, if it was not answered since.
+    failed: Option<Instant>,
+    /// Whether somebody asks it again.
+    is_asked: bool,
 }
 
 /// Why the bucket did not do what it was asked for. It may do it later.
 #[derive(Debug)]
-pub(super) struct Unavailable(String);
+pub(super) struct Unavailable {
+    what: String,
+    /// Whether it said no: for its keys, say. Somebody has to change something.
+    pub(super) is_refusal: bool,
+}
 
 impl std::fmt::Display for Unavailable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.what)
     }
 }
 
@@ -82,7 +94,7 @@ pub(super) enum Content<'c> {
 
 impl Client {
     pub(super) fn new(options: BucketOptions) -> Self {
-        Self { options, http: HttpClient::new(SILENCE), failed: Mutex::default() }
+        Self { options, http: HttpClient::new(SILENCE), standing: Mutex::default() }
     }
 
     /// Writes a file. When this returns the bucket has it. The bucket compares it with its digest.
@@ -142,48 +154,60 @@ impl Client {
             clock = clock.or(date);
             listed.into_iter().for_each(&mut each);
             if next.is_none() {
-                return clock.ok_or_else(|| self.failure("answers without a Date"));
+                return clock.ok_or_else(|| self.failure("answers without a Date", false));
             }
             token = next;
         }
-        Err(self.failure("its list does not end"))
+        Err(self.failure("its list does not end", false))
     }
 
+    /// Does it in some attempts. Once a bucket failed, one asks it again after a while, and nobody else until that one was answered: those
+    /// who wait would take up all threads.
     fn attempts<T>(&self, attempt: impl Fn() -> Result<T, Failed>) -> io::Result<T> {
-        let since = self.failed.lock().unwrap_or_else(PoisonError::into_inner).map(|failed| failed.elapsed());
-        if since.is_some_and(|since| since < REST) {
-            return Err(self.failure("failed a moment ago"));
+        {
+            let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(failed) = standing.failed {
+                if standing.is_asked || failed.elapsed() < REST {
+                    return Err(self.failure("failed a moment ago", false));
+                }
+                standing.is_asked = true;
+            }
         }
+        let (done, failed) = match self.some_attempts(attempt) {
+            Ok(done) => (Ok(done), None),
+            Err(Failed::NotThere) => (Err(io::ErrorKind::NotFound.into()), None),
+            Err(Failed::Local(error)) => (Err(error), None),
+            Err(Failed::Refused(why)) => (Err(self.failure(&why, true)), None),
+            Err(Failed::Passing(why)) => (Err(self.failure(&why, false)), Some(Instant::now())),
+        };
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = Standing { failed, is_asked: false };
+        done
+    }
+
+    fn some_attempts<T>(&self, attempt: impl Fn() -> Result<T, Failed>) -> Result<T, Failed> {
         let begun = Instant::now();
         let mut wait = BACKOFF;
-        for number in 1.. {
-            let why = match attempt() {
-                Ok(done) => {
-                    *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                    return Ok(done);
+        for _ in 1..ATTEMPTS {
+            match attempt() {
+                Err(Failed::Passing(why)) if begun.elapsed() + wait > PATIENCE => {
+                    return Err(Failed::Passing(why));
                 }
-                Err(Failed::NotThere) => return Err(io::ErrorKind::NotFound.into()),
-                Err(Failed::Local(error)) => return Err(error),
-                Err(Failed::Refused(why)) => return Err(self.failure(&why)),
-                Err(Failed::Passing(why)) => why,
-            };
-            if number >= ATTEMPTS || begun.elapsed() + wait > PATIENCE {
-                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-                return Err(self.failure(&why));
+                Err(Failed::Passing(_)) => {}
+                done => return done,
             }
             // Those that failed together do not come back together.
             let spread = wait.mul_f64(f64::from(begun.elapsed().subsec_nanos() % 1000) / 2000.0);
             std::thread::sleep(wait / 2 + spread);
             wait *= 3;
         }
-        Err(self.failure("was not asked"))
+        attempt()
     }
 
     /// Says which bucket it was. Neither keys nor what the bucket wrote about them is in it.
-    fn failure(&self, why: &str) -> io::Error {
+    fn failure(&self, why: &str, is_refusal: bool) -> io::Error {
         let BucketOptions { bucket, endpoint, .. } = &self.options;
         let at = endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
-        io::Error::other(Unavailable(format!("the bucket {bucket}{at}: {why}")))
+        io::Error::other(Unavailable { what: format!("the bucket {bucket}{at}: {why}"), is_refusal })
     }
 
     fn ask(
@@ -296,7 +320,7 @@ fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte))
+                encoded.push(char::from(byte));
             }
             other => {
                 let _ = write!(encoded, "%{other:02X}");
