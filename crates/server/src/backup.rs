@@ -3,7 +3,8 @@
 use crate::config::Config;
 use crate::database::{Database, Source};
 use crate::error::ServerError;
-use crate::objects::{Objects, digests};
+use crate::objects::{Objects, digests, link};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -21,13 +22,26 @@ pub struct Copied {
 
 /// Copies a server's data into a directory that is empty or not there yet. The server may run: the copy is that of one moment.
 /// Files are linked where both are on one file system, since no file is ever changed; where a copy is kept safe from a
-/// disk that fails, it is taken elsewhere from there.
+/// disk that fails, it is taken elsewhere from there. Those of a bucket are fetched.
 ///
-/// A server starts from the copy as from the original, so that this is how a backup is restored, too.
+/// A server starts from the copy as from the original.
 ///
 /// # Errors
 /// Where `from` has no database, or one in PostgreSQL; where `to` has files, or something cannot be read or written.
 pub fn copy(from: &Config, to: &Path) -> Result<Copied, ServerError> {
+    copy_to(from, &Config::new(to))
+}
+
+/// Puts a copy back: to the directory of `to`, which is empty or not there yet, and its files to where that says that they are.
+///
+/// # Errors
+/// As [`copy`], and where the files of `to` are another server's.
+pub fn restore(from: &Path, to: &Config) -> Result<Copied, ServerError> {
+    copy_to(&Config::new(from), to)
+}
+
+fn copy_to(from: &Config, target: &Config) -> Result<Copied, ServerError> {
+    let to = target.data.as_path();
     let at = |path: &Path| {
         let path = path.display().to_string();
         move |error| ServerError::files(path, error)
@@ -40,53 +54,27 @@ pub fn copy(from: &Config, to: &Path) -> Result<Copied, ServerError> {
     }
     // Files first: what is removed meanwhile, being old, is in the copy whether or not its database names it. What came
     // meanwhile is copied afterwards.
-    let target = Config::new(to);
-    let objects = Objects::open(&target.objects_directory()).map_err(at(to))?;
-    let objects = (Objects::at(&from.objects_directory()), objects);
+    let objects = (Objects::at(from)?, Objects::open(target)?);
     let first = database.read(digests)?;
     let mut copied = Copied::default();
-    for digest in &first {
-        copied.files += usize::from(take(&objects, digest).map_err(at(to))?);
-    }
-    let snapshot = database.copy(Source::of(&target)?)?;
-    let mut needed: Vec<_> = snapshot.read(digests)?.into_iter().collect();
+    let mut taken = HashSet::new();
+    let mut take = |digest: &String| -> Result<(), ServerError> {
+        if objects.0.copy_to(&objects.1, &database, digest).map_err(at(to))? {
+            copied.files += 1;
+            taken.insert(digest.clone());
+        }
+        Ok(())
+    };
+    first.keys().try_for_each(&mut take)?;
+    let snapshot = database.copy(Source::of(target)?)?;
+    let mut needed: Vec<_> = snapshot.read(digests)?.into_keys().collect();
     needed.sort();
-    for digest in needed.iter().filter(|digest| !first.contains(*digest)) {
-        copied.files += usize::from(take(&objects, digest).map_err(at(to))?);
-    }
-    copied.missing.extend(needed.into_iter().filter(|digest| fs::metadata(objects.1.path(digest)).is_err()));
+    needed.iter().filter(|digest| !first.contains_key(*digest)).try_for_each(&mut take)?;
+    copied.missing.extend(needed.into_iter().filter(|digest| !taken.contains(digest)));
     copied.files +=
         symbols(&from.data.join("symbols"), &to.join("symbols")).map_err(at(&to.join("symbols")))?;
     File::open(to).and_then(|directory| directory.sync_all()).map_err(at(to))?;
     Ok(copied)
-}
-
-/// Whether the file was there to be taken.
-fn take((from, to): &(Objects, Objects), digest: &str) -> io::Result<bool> {
-    match link(&from.path(digest), &to.path(digest)) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Links a file that nobody changes, or copies it to another file system.
-fn link(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::hard_link(from, to) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
-            if error.kind() == io::ErrorKind::NotFound {
-                Err(error)
-            } else {
-                Ok(())
-            }
-        }
-        // Another file system, or one without links.
-        Err(_) => {
-            fs::copy(from, to)?;
-            File::open(to)?.sync_all()
-        }
-        Ok(()) => Ok(()),
-    }
 }
 
 /// What people put there by hand, by project. Uploads are linked anew by the next start, and half of one is nobody's.

@@ -1,5 +1,7 @@
 //! What a server is told: where its data is, where it listens, what it bears.
 
+use std::ffi::OsStr;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,8 +15,10 @@ pub struct Config {
     /// PostgreSQL's address, `postgresql://USER@HOST/NAME`, in the place of a file in `data`: several servers may share it, each with a
     /// directory of its own. Needs the feature `postgres`.
     pub database: Option<String>,
-    /// The directory of files, where it is not in `data`. Servers that share a database share it.
-    pub objects: Option<PathBuf>,
+    /// Where files are, if not in `data`. Servers that share a database share it.
+    pub objects: Option<ObjectStore>,
+    /// Bytes of a bucket's files that are kept in `data` beside those that projects' symbols are read from.
+    pub objects_cache: u64,
     /// Where it takes requests.
     pub listen: SocketAddr,
     /// The address that clients and people use, where that is another one: `https://crashes.example.org`.
@@ -39,6 +43,7 @@ impl Config {
             data: data.into(),
             database: None,
             objects: None,
+            objects_cache: 10_000_000_000,
             listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4747),
             url: None,
             workers: 0,
@@ -49,9 +54,156 @@ impl Config {
         }
     }
 
-    /// The directory of files.
+    /// The directory of files, where they are in one.
     pub(crate) fn objects_directory(&self) -> PathBuf {
-        self.objects.clone().unwrap_or_else(|| self.data.join("objects"))
+        match &self.objects {
+            Some(ObjectStore::Directory(directory)) => directory.clone(),
+            _ => self.data.join("objects"),
+        }
+    }
+}
+
+/// Where files are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ObjectStore {
+    /// In a directory.
+    Directory(PathBuf),
+    /// In a bucket. Needs the feature `s3`.
+    Bucket(BucketOptions),
+}
+
+impl ObjectStore {
+    /// What `--objects` says: `s3://BUCKET` or `s3://BUCKET/PREFIX`, with what else is needed from the environment as Amazon's programs have
+    /// it; else a directory.
+    ///
+    /// # Errors
+    /// What is missing or no such thing, in words that have no key in them.
+    pub fn parse(text: &OsStr) -> Result<Self, String> {
+        match text.to_str().and_then(|text| text.strip_prefix("s3://")) {
+            Some(place) => {
+                BucketOptions::of_variables(place, &|name| std::env::var(name).ok()).map(Self::Bucket)
+            }
+            None => Ok(Self::Directory(text.into())),
+        }
+    }
+}
+
+impl From<PathBuf> for ObjectStore {
+    fn from(directory: PathBuf) -> Self {
+        Self::Directory(directory)
+    }
+}
+
+/// A bucket of S3's protocol, and who may use it.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BucketOptions {
+    /// Its name.
+    pub bucket: String,
+    /// What the names of all files begin with; empty for all of the bucket.
+    pub prefix: String,
+    /// `http://HOST:PORT` or `https://HOST`; `None` for Amazon's.
+    pub endpoint: Option<String>,
+    /// The region, which signatures have in them.
+    pub region: String,
+    /// The key's id.
+    pub access_key: String,
+    /// The key.
+    pub secret_key: String,
+    /// What comes along with keys that hold for some time.
+    pub session_token: Option<String>,
+}
+
+impl BucketOptions {
+    /// A bucket of Amazon's in the first region.
+    pub fn new(bucket: &str, access_key: &str, secret_key: &str) -> Self {
+        Self {
+            bucket: bucket.to_owned(),
+            prefix: String::new(),
+            endpoint: None,
+            region: "us-east-1".to_owned(),
+            access_key: access_key.to_owned(),
+            secret_key: secret_key.to_owned(),
+            session_token: None,
+        }
+    }
+
+    fn of_variables(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+        let is_name = |text: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            text.bytes().all(is_plain) && !text.is_empty() && !text.starts_with('.')
+        };
+        let prefix = prefix.trim_matches('/');
+        if !is_name(bucket) || !prefix.is_empty() && !prefix.split('/').all(is_name) {
+            return Err("expected s3://BUCKET or s3://BUCKET/PREFIX, of letters, digits and the signs - _ ."
+                .to_owned());
+        }
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let key = |name: &str| set(name).ok_or_else(|| format!("s3:// needs {name} in the environment"));
+        let (access_key, secret_key) = (key("AWS_ACCESS_KEY_ID")?, key("AWS_SECRET_ACCESS_KEY")?);
+        let mut options = Self::new(bucket, &access_key, &secret_key);
+        prefix.clone_into(&mut options.prefix);
+        options.session_token = set("AWS_SESSION_TOKEN");
+        if let Some(region) = set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION")) {
+            options.region = region;
+        }
+        if let Some(endpoint) = set("AWS_ENDPOINT_URL_S3").or_else(|| set("AWS_ENDPOINT_URL")) {
+            let endpoint = endpoint.trim_end_matches('/');
+            let host = ["http://", "https://"].iter().find_map(|scheme| endpoint.strip_prefix(scheme));
+            // A name and a password would be in what is said of it.
+            if host.is_none_or(|host| host.is_empty() || host.contains(['/', '@', '?', '#', ' '])) {
+                return Err("expected AWS_ENDPOINT_URL as http://HOST:PORT or https://HOST".to_owned());
+            }
+            options.endpoint = Some(endpoint.to_owned());
+        }
+        if !is_name(&options.region) {
+            return Err("expected AWS_REGION as the name of a region".to_owned());
+        }
+        let keys = [Some(&options.access_key), Some(&options.secret_key), options.session_token.as_ref()];
+        if keys.into_iter().flatten().any(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err("expected AWS_ACCESS_KEY_ID and its like without spaces".to_owned());
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(feature = "s3")]
+impl BucketOptions {
+    /// The name of a file in the bucket.
+    pub(crate) fn path_of(&self, name: &str) -> String {
+        if self.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", self.prefix) }
+    }
+
+    /// Whether the bucket's name is part of the path: everywhere but at Amazon's, where certificates are for one level of names.
+    pub(crate) fn is_in_path(&self) -> bool {
+        self.endpoint.is_some() || self.bucket.contains('.')
+    }
+
+    /// The beginning of addresses, and the host in it.
+    pub(crate) fn origin(&self) -> (String, String) {
+        let amazon = || format!("s3.{}.amazonaws.com", self.region);
+        match &self.endpoint {
+            Some(endpoint) => {
+                let (scheme, host) = endpoint.split_once("://").unwrap_or(("https", endpoint));
+                let default = if scheme == "http" { ":80" } else { ":443" };
+                let host = host.strip_suffix(default).unwrap_or(host);
+                (format!("{scheme}://{host}"), host.to_owned())
+            }
+            None if self.is_in_path() => (format!("https://{}", amazon()), amazon()),
+            None => {
+                (format!("https://{}.{}", self.bucket, amazon()), format!("{}.{}", self.bucket, amazon()))
+            }
+        }
+    }
+}
+
+/// Without keys: they are for nobody's eyes.
+impl fmt::Debug for BucketOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bucket, prefix, endpoint, region, .. } = self;
+        write!(f, "BucketOptions({bucket}/{prefix} at {endpoint:?} in {region})")
     }
 }
 
@@ -114,5 +266,59 @@ impl Default for ServerLimits {
             waiting: 200_000,
             window: Duration::from_secs(600),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_told_as_amazons_programs_are() {
+        let keys = [("AWS_ACCESS_KEY_ID", "ID"), ("AWS_SECRET_ACCESS_KEY", "SECRET")];
+        let parse = |place: &str, more: &[(&str, &str)]| {
+            let all: Vec<_> = keys.iter().chain(more).copied().collect();
+            BucketOptions::of_variables(place, &|name| {
+                all.iter().rev().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let plain = parse("crashes/a/b/", &[("AWS_ENDPOINT_URL", "http://minio:9000/")]).unwrap();
+        assert_eq!((plain.bucket.as_str(), plain.prefix.as_str()), ("crashes", "a/b"));
+        assert_eq!(
+            (plain.endpoint.as_deref(), plain.region.as_str()),
+            (Some("http://minio:9000"), "us-east-1")
+        );
+        let text = format!("{plain:?}");
+        assert!(!text.contains("ID") && !text.contains("SECRET"), "{text}");
+        assert_eq!(parse("crashes", &[("AWS_REGION", "eu-north-1")]).unwrap().region, "eu-north-1");
+        for (place, more) in [
+            ("", ("", "")),
+            ("a b", ("", "")),
+            ("a/../b", ("", "")),
+            ("a/b//c", ("", "")),
+            ("a?x", ("", "")),
+            ("a", ("AWS_ENDPOINT_URL", "http://user:SECRET@host")),
+            ("a", ("AWS_ENDPOINT_URL", "ftp://host")),
+            ("a", ("AWS_SECRET_ACCESS_KEY", "")),
+            ("a", ("AWS_SECRET_ACCESS_KEY", "SECRET\n")),
+            ("a", ("AWS_REGION", "a/b")),
+        ] {
+            let why = parse(place, &[more]).unwrap_err();
+            assert!(why.contains("expected") || why.contains("needs"), "{why}");
+            assert!(!why.contains("user:SECRET"), "{why}");
+        }
+    }
+
+    #[cfg(feature = "s3")]
+    #[test]
+    fn addresses_are_those_of_the_service() {
+        let mut options = BucketOptions::new("crashes", "ID", "SECRET");
+        let amazon = "crashes.s3.us-east-1.amazonaws.com";
+        assert_eq!(options.origin(), (format!("https://{amazon}"), amazon.to_owned()));
+        options.endpoint = Some("http://host:80".to_owned());
+        assert_eq!(options.origin(), ("http://host".to_owned(), "host".to_owned()));
+        assert!(options.is_in_path());
+        options.prefix = "a".to_owned();
+        assert_eq!(options.path_of("x"), "a/x");
     }
 }

@@ -72,7 +72,7 @@ impl fmt::Display for DatabaseError {
             Self::Closed => f.write_str("the database is closed"),
             Self::NoFile(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Address(why) => f.write_str(why),
-            Self::Thread(error) => write!(f, "the database cannot start its thread: {error}"),
+            Self::Thread(error) => error.fmt(f),
         }
     }
 }
@@ -201,7 +201,10 @@ impl Database {
         let connection = source.open()?;
         let (sender, receiver) = sync_channel(MAX_WAITING);
         let thread = std::thread::Builder::new().name("database".to_owned());
-        let thread = thread.spawn(move || write_all(connection, &receiver)).map_err(DatabaseError::Thread)?;
+        let thread = thread.spawn(move || write_all(connection, &receiver)).map_err(|error| {
+            let why = format!("the database cannot start its thread: {error}");
+            DatabaseError::Thread(io::Error::new(error.kind(), why))
+        })?;
         Ok(Self {
             source,
             writer: Mutex::new(Some(sender)),

@@ -192,7 +192,6 @@ fn remove(app: &State, reports: Vec<i64>) -> Result<usize> {
         Ok((removed, digests))
     })?;
     // Only now is it certain that no row needs the files.
-    let objects = app.objects.clone();
-    app.database.write(move |connection| retention::remove(connection, &objects, &digests))?;
+    app.objects.remove_unneeded(&app.database, digests)?;
     Ok(removed)
 }

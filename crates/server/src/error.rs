@@ -1,9 +1,9 @@
-//! Why a server cannot run.
+//! Why a server cannot run, and what its operator is told while it does.
 
 use crate::database::DatabaseError;
 use std::error::Error;
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
 
 /// Why a server cannot start, or had to end.
 #[derive(Debug)]
@@ -63,4 +63,10 @@ impl Error for ServerError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static))
     }
+}
+
+/// Tells the operator. That nobody reads it is no reason to stop.
+pub(crate) fn eprint_problem(problem: &str) {
+    let problem: String = problem.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let _ = writeln!(io::stderr(), "backtrail: {problem}");
 }

@@ -37,7 +37,7 @@ pub struct Exported {
 /// takes no more.
 pub fn export(config: &Config, bytes: bool, out: &mut dyn Write) -> Result<Exported, ServerError> {
     let database = Database::open_to_read(Source::of(config)?)?;
-    let objects = Objects::at(&config.objects_directory());
+    let objects = Objects::at(config)?;
     let mut writer = Writer { out, objects: bytes.then_some(&objects), exported: Exported::default() };
     database.read(|connection| {
         if !is_current(connection)? {

@@ -2,6 +2,7 @@
 
 use crate::config::{SMALL_BODY, ServerLimits};
 use crate::database::{Database, DatabaseError};
+use crate::error::eprint_problem;
 use crate::projects::{self, Grant, Project, Scope};
 use crate::state::{App, Counters, State};
 use axum::Router;
@@ -100,6 +101,14 @@ impl Refused {
         Self::new(StatusCode::NOT_FOUND, "there is nothing here")
     }
 
+    /// Nothing can be kept or read. What exactly is wrong is the operator's matter.
+    fn not_now(problem: &str) -> Self {
+        eprint_problem(problem);
+        let message = "the server cannot keep anything at present, try again later";
+        let refused = Self::new(StatusCode::SERVICE_UNAVAILABLE, message);
+        refused.with(header::RETRY_AFTER, HeaderValue::from_static("10"))
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
@@ -127,30 +136,14 @@ impl IntoResponse for Refused {
 
 impl From<DatabaseError> for Refused {
     fn from(error: DatabaseError) -> Self {
-        // What exactly is wrong is the operator's matter.
-        eprint_problem(&error.to_string());
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server cannot keep anything at present, try again later",
-        )
+        Self::not_now(&error.to_string())
     }
 }
 
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
-        eprint_problem(&error.to_string());
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server cannot keep anything at present, try again later",
-        )
+        Self::not_now(&error.to_string())
     }
-}
-
-/// Tells the operator. That nobody reads it is no reason to stop.
-pub(crate) fn eprint_problem(problem: &str) {
-    use std::io::Write as _;
-    let problem: String = problem.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let _ = writeln!(io::stderr(), "backtrail: {problem}");
 }
 
 /// A request's body, and its place among the large ones for as long as this lives.

@@ -365,7 +365,7 @@ fn accept(app: &State, project: &Project, mut sent: Vec<Sent>) -> Result<Vec<Add
         let objects = app.objects.clone();
         let added = app.write_rows_of_files(move |connection| {
             // Nobody removes a file while this thread has the word.
-            if !reports.iter().flat_map(NewReport::objects).all(|object| objects.has(object)) {
+            if !objects.has_all(connection, reports.iter().flat_map(NewReport::objects))? {
                 return Ok(None);
             }
             if !quota.is_none() && !projects::admit(connection, id, quota, today)? {
@@ -433,7 +433,8 @@ fn over_quota(today: i64) -> Refused {
 fn on_disk(app: &State, project: &Project, sent: &Sent) -> Result<NewReport, Refused> {
     let clients = sent.event_id.as_deref().and_then(plain_id);
     let attachments = sent.attachments.iter().map(|(name, kind, bytes)| {
-        Ok(NewAttachment { name: shortened(name), kind: shortened(kind), object: app.objects.keep(bytes)? })
+        let object = app.objects.keep(&app.database, bytes)?;
+        Ok(NewAttachment { name: shortened(name), kind: shortened(kind), object })
     });
     Ok(NewReport {
         project: project.id,
@@ -445,7 +446,7 @@ fn on_disk(app: &State, project: &Project, sent: &Sent) -> Result<NewReport, Ref
         kind: sent.kind,
         name: sent.name.as_deref().map(shortened),
         attachments: attachments.collect::<std::io::Result<_>>()?,
-        object: app.objects.keep(&sent.bytes)?,
+        object: app.objects.keep(&app.database, &sent.bytes)?,
         release: sent.release.as_deref().map(shortened),
     })
 }

@@ -405,7 +405,12 @@ mod tests {
                             is_clients_id: true,
                             kind: "report",
                             name: None,
-                            object: Object { digest: number.to_string(), size: 1, packed: None },
+                            object: Object {
+                                digest: number.to_string(),
+                                size: 1,
+                                packed: None,
+                                placed: None,
+                            },
                             release: None,
                             attachments: Vec::new(),
                         };

@@ -1,6 +1,7 @@
 //! Backtrail's server: takes crash reports and symbols from many clients, groups reports into issues, and shows them.
 //!
-//! [`Server::start`] runs everything in this process, with all data in one directory: SQLite, and files by their content. What
+//! [`Server::start`] runs everything in this process, with all data in one directory: SQLite, and files by their content; or with
+//! PostgreSQL and a bucket (features `postgres` and `s3`). What
 //! reports mean is `backtrail`'s matter; this crate has protocols, database, work and pages.
 //!
 //! From a request to an issue: `http` takes it, `intake` tells its reports apart and keeps them, `work` reads and groups them,
@@ -51,8 +52,8 @@ mod views;
 mod webhooks;
 mod work;
 
-pub use backup::{Copied, copy};
-pub use config::{Config, SMALL_BODY, ServerLimits};
+pub use backup::{Copied, copy, restore};
+pub use config::{BucketOptions, Config, ObjectStore, SMALL_BODY, ServerLimits};
 pub use error::{ServerError, ServerErrorKind};
 pub use export::{Exported, export};
 pub use server::{Checked, FirstStart, Server, check, renew_token};

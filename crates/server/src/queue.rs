@@ -224,6 +224,16 @@ pub(crate) fn fail(connection: &Connection, report: &Leased, problem: &str, agai
     Ok(())
 }
 
+/// It is tried again later, and this attempt does not count: what it needs is not to be had at present.
+pub(crate) fn put_off(connection: &Connection, report: &Leased, problem: &str, again_at: i64) -> Result<()> {
+    connection.execute(
+        "UPDATE report SET state = 'waiting', attempts = attempts - 1, lease_until = ?3, problem = ?4 \
+         WHERE id = ?1 AND state = 'leased' AND attempts = ?2",
+        params![report.id, report.attempts, again_at, problem],
+    )?;
+    Ok(())
+}
+
 /// How many reports miss an image.
 pub(crate) fn waiting_for(connection: &Connection, project: i64, image_id: &str) -> Result<usize> {
     let sql = "SELECT count(*) FROM missing WHERE project = ?1 AND image_id = ?2";
@@ -261,7 +271,7 @@ mod tests {
             is_clients_id,
             kind: "report",
             name: None,
-            object: Object { digest: content.to_owned(), size: 1, packed: None },
+            object: Object { digest: content.to_owned(), size: 1, packed: None, placed: None },
             release: None,
             attachments: Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! Old reports lose their bytes. Their rows, and whatever was counted, stay.
 
-use crate::database::{Connection, OptionalExtension as _, Result, params};
-use crate::objects::{self, Objects};
+use crate::database::{Connection, Result, params};
+use crate::objects;
 use crate::state::State;
 use crate::time::now;
 use std::collections::HashSet;
@@ -54,11 +54,8 @@ fn remove_until(app: &State, until: i64, bytes: i64, stopped: &impl Fn() -> bool
         let Some(last) = last else { break };
         // What stays need not be looked at for each batch again.
         from = last;
-        // Only now is it certain that no row needs them. The thread that writes does it, so that nobody begins to need one
-        // meanwhile.
-        let objects = app.objects.clone();
-        gone = gone
-            .saturating_add(app.database.write(move |connection| remove(connection, &objects, &digests))?);
+        // Only now is it certain that no row needs them.
+        gone = gone.saturating_add(app.objects.remove_unneeded(&app.database, digests)?);
     }
     Ok(())
 }
@@ -106,32 +103,4 @@ pub(crate) fn drop_one(connection: &Connection, id: i64, digests: &mut HashSet<S
     connection.execute("DELETE FROM missing WHERE report = ?1", params![id])?;
     connection.execute("UPDATE report SET dropped = ?2 WHERE id = ?1", params![id, now()])?;
     Ok(())
-}
-
-/// Removes files that no row needs, and says how many bytes they had. What this does not come to, a start after a crash does.
-pub(crate) fn remove(connection: &Connection, objects: &Objects, digests: &HashSet<String>) -> Result<i64> {
-    let mut gone = 0_i64;
-    for digest in digests {
-        let size: i64 =
-            connection
-                .query_row("SELECT size FROM blob WHERE digest = ?1", params![digest], |row| row.get(0))?;
-        if remove_unneeded(connection, objects, digest)? {
-            gone = gone.saturating_add(size);
-        }
-    }
-    Ok(gone)
-}
-
-/// Removes a file of the directory that no row needs; part of the thread that writes, so that nobody begins to need it meanwhile.
-pub(crate) fn remove_unneeded(connection: &Connection, objects: &Objects, digest: &str) -> Result<bool> {
-    let refs: Option<i64> = connection
-        .query_row("SELECT refs FROM blob WHERE digest = ?1", params![digest], |row| row.get(0))
-        .optional()?;
-    if refs.unwrap_or_default() > 0 {
-        return Ok(false);
-    }
-    if let Err(error) = objects.remove(digest) {
-        crate::http::eprint_problem(&format!("the file {digest} cannot be removed: {error}"));
-    }
-    Ok(true)
 }

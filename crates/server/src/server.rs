@@ -81,12 +81,10 @@ impl Server {
             move |error| ServerError::files(format!("{data}: {what}"), error)
         };
         let database = Database::open(Source::of(&config)?)?;
-        let directory = config.objects_directory();
-        let objects = Objects::open(&directory).map_err(|error| {
-            ServerError::files(format!("{}: cannot make the directory of files", directory.display()), error)
-        })?;
+        let objects = Objects::open(&config)?;
+        objects.claim(&database)?;
         let running = data.join("running");
-        if running.exists() {
+        if running.exists() && !objects.is_remote() {
             // The last server was killed; requests that it did not answer may have left files.
             objects.sweep(&database)?;
         }
@@ -95,9 +93,11 @@ impl Server {
             .map_err(files("cannot make the directory of symbols"))?;
         let are_made = config.tables.is_some();
         database.write(move |connection| tables::prepare(connection, are_made))?;
-        symbols
-            .restore(&database.read(symbols::files)?, |digest| objects.path(digest))
-            .map_err(files("cannot link the files of symbols"))?;
+        if !objects.is_remote() {
+            symbols
+                .restore(&database.read(symbols::files)?, |digest| objects.path(digest))
+                .map_err(files("cannot link the files of symbols"))?;
+        }
         let first = projects::first(&database)?;
         database.write(queue::release)?;
         let waiting = database.read(queue::waiting)?;
@@ -119,7 +119,7 @@ impl Server {
         workers
             .push(webhooks::start(&app, url(&app.config, address)).map_err(files("cannot start threads"))?);
         workers.push(tables::start(&app).map_err(files("cannot start threads"))?);
-        if app.database.is_shared() {
+        if app.database.is_shared() || app.objects.is_remote() {
             workers.push(replicas::start(&app).map_err(files("cannot start threads"))?);
         }
         let limits = app.config.limits.clone();
@@ -191,7 +191,7 @@ impl Server {
             let _ = worker.join();
         }
         let left_files = &app.left_files;
-        if app.database.is_shared() && left_files.load(Ordering::Relaxed) {
+        if app.database.is_shared() && !app.objects.is_remote() && left_files.load(Ordering::Relaxed) {
             // Others cannot know that these are nobody's.
             left_files.store(app.objects.sweep(&app.database).is_err(), Ordering::Relaxed);
         }
@@ -220,7 +220,7 @@ pub struct Checked {
 pub fn check(config: &Config) -> Result<Checked, ServerError> {
     let database = Database::open_to_read(Source::of(config)?)?;
     let (schema, sound) = database.check()?;
-    let objects = Objects::at(&config.objects_directory());
+    let objects = Objects::at(config)?;
     let mut problems = Vec::new();
     if sound != "ok" {
         problems.push(format!("the database is broken: {sound}"));
@@ -231,19 +231,16 @@ pub fn check(config: &Config) -> Result<Checked, ServerError> {
     }
     problems.extend(database.read(issues::faults)?);
     let needed = database.read(objects::digests)?;
-    for digest in &needed {
-        if fs::metadata(objects.path(digest)).is_err() {
-            problems.push(format!("the file {digest} is missing"));
-        }
-    }
+    let failed = |error| ServerError::files(config.data.display().to_string(), error);
+    let missing = objects.missing(&needed).map_err(failed)?;
+    problems.extend(missing.iter().map(|digest| format!("the file {digest} is missing")));
     if is_at_rest(&config.data) && database.read(Connection::is_unused)? {
-        let failed = |error| ServerError::files(config.data.display().to_string(), error);
-        let more = objects.others(&needed).map_err(failed)?.len();
+        let more = objects.others(&needed).map_err(failed)?;
         if more > 0 {
             problems.push(format!("{more} files that nothing needs"));
         }
         // Those of a replica follow some seconds later, and at its next start.
-        if !database.is_shared() {
+        if !database.is_shared() && !objects.is_remote() {
             let linked = database.read(symbols::files)?;
             problems.extend(SymbolFiles::faults(&config.data.join("symbols"), &linked).map_err(failed)?);
         }
@@ -322,7 +319,7 @@ async fn keep_removing(app: App, keep: Keep, mut stopped: watch::Receiver<bool>)
         let (state, stop) = (Arc::clone(&app), stopped.clone());
         let run = move || retention::run(&state, keep, || *stop.borrow());
         if let Ok(Err(error)) = tokio::task::spawn_blocking(run).await {
-            http::eprint_problem(&error.to_string());
+            crate::error::eprint_problem(&error.to_string());
         }
         tokio::select! {
             () = tokio::time::sleep(retention::PATROL) => {}

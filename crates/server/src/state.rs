@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub(crate) left_files: AtomicBool,
     /// The last symbols of whichever replica that are linked here.
     pub(crate) followed: AtomicI64,
+    /// Held by who links them: each file is fetched once.
+    pub(crate) following: Mutex<()>,
 }
 
 /// The state as handlers get it.
@@ -57,6 +59,7 @@ impl State {
             passwords: Passwords::default(),
             left_files: AtomicBool::new(false),
             followed: AtomicI64::new(0),
+            following: Mutex::default(),
         }
     }
 }

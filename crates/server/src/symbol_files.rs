@@ -17,8 +17,8 @@ const UPLOADS: &str = "uploads";
 pub(crate) struct SymbolFiles {
     directory: PathBuf,
     opened: Mutex<HashMap<i64, Arc<Symbols>>>,
-    /// What [`Self::restore`] linked last.
-    restored: Mutex<Vec<(i64, String)>>,
+    /// What [`Self::restore`] linked last, if it did.
+    restored: Mutex<Option<Vec<(i64, String)>>>,
 }
 
 impl SymbolFiles {
@@ -42,7 +42,7 @@ impl SymbolFiles {
 
     /// Whether each project has exactly these uploads since [`Self::restore`].
     pub(crate) fn are(&self, files: &[(i64, String)]) -> bool {
-        *self.restored.lock().unwrap_or_else(PoisonError::into_inner) == files
+        self.restored.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(files)
     }
 
     /// Each project has the uploads that the database says, and no others: a start, and whenever another replica has changed them. What
@@ -68,7 +68,7 @@ impl SymbolFiles {
             self.add(*project, digest, &path(digest))?;
         }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        files.clone_into(&mut self.restored.lock().unwrap_or_else(PoisonError::into_inner));
+        *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = Some(files.to_owned());
         Ok(())
     }
 
@@ -102,6 +102,10 @@ impl SymbolFiles {
         let directory = self.directory(project);
         fs::create_dir_all(&directory)?;
         let place = directory.join(digest);
+        if place.exists() {
+            // What it was linked to may have gone: a copy of what is in a bucket.
+            return Ok(());
+        }
         match fs::hard_link(object, &place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // Files that servers share are on another file system.
@@ -116,17 +120,19 @@ impl SymbolFiles {
         Ok(())
     }
 
-    /// Copies files to where projects have them, before a transaction says so: files that servers share may be on another file system, and
+    /// Copies files to where projects have them, before a transaction says so: files that servers share may be on another machine, and
     /// nobody else writes until a transaction ends. What is not wanted after all goes with the next [`Self::restore`].
     pub(crate) fn fetch<'f>(
         &self,
         files: impl Iterator<Item = (i64, &'f str)>,
-        path: impl Fn(&str) -> PathBuf,
-    ) {
+        path: impl Fn(&str) -> io::Result<PathBuf>,
+    ) -> io::Result<()> {
         for (project, digest) in files {
-            // The transaction tries it again, and says what is wrong.
-            let _ = self.add(project, digest, &path(digest));
+            if !self.directory(project).join(digest).exists() {
+                self.add(project, digest, &path(digest)?)?;
+            }
         }
+        Ok(())
     }
 
     /// Takes a file from a project's. Whoever has it open keeps it.

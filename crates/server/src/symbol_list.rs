@@ -5,7 +5,6 @@ use crate::api::of_project;
 use crate::database::{Connection, DatabaseError, Result, params};
 use crate::http::{self, Refused, blocking};
 use crate::objects;
-use crate::retention;
 use crate::state::App;
 use crate::tables;
 use crate::time::rfc3339;
@@ -123,12 +122,7 @@ async fn remove(
             return Err(Refused::not_found());
         }
         // Only now is it certain that no row needs the files.
-        let objects = app.objects.clone();
-        app.database.write(move |connection| {
-            gone.files
-                .iter()
-                .try_for_each(|file| retention::remove_unneeded(connection, &objects, file).map(drop))
-        })?;
+        app.objects.remove_unneeded(&app.database, gone.files.into_iter().collect())?;
         Ok(http::json(&json!({ "sha256": digest, "removed": true })))
     })
     .await

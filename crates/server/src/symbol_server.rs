@@ -157,7 +157,7 @@ fn open(app: &State, project: &Project, asked: &Asked, name: &str) -> Result<Fil
     if matches!(asked, Asked::Breakpad(_)) && found.kind != "symbol file" {
         return convert(app, project, &found, &shown(name));
     }
-    Ok(File::open(app.objects.path(&found.digest))?)
+    Ok(File::open(app.objects.local(&app.database, &found.digest)?)?)
 }
 
 /// Breakpad's symbol file of an image, made for this request. Clients keep what they got.

@@ -23,7 +23,7 @@ use multer::bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -196,7 +196,10 @@ impl Upload {
     pub(crate) fn finish(self) -> Result<Received, Refused> {
         self.file.finish()?;
         let digest = secret::hex(&self.hash.finalize());
-        Ok(Received { path: self.path, object: Object { digest, size: self.size, packed: None } })
+        Ok(Received {
+            path: self.path,
+            object: Object { digest, size: self.size, packed: None, placed: None },
+        })
     }
 }
 
@@ -289,7 +292,7 @@ fn keep_all(
         // Members of an archive are files of their own: they can be asked for.
         let object = if location.is_in_zip() {
             match index.open_file(&location) {
-                Ok(data) => app.objects.put(&data)?,
+                Ok(data) => app.objects.put(&app.database, &data)?,
                 Err(error) => {
                     // Where it lies here is nobody's matter.
                     let here = received.path.display().to_string();
@@ -298,7 +301,7 @@ fn keep_all(
                 }
             }
         } else {
-            app.objects.adopt(&received.path, &received.object)?
+            app.objects.adopt(&app.database, &received.path, &received.object)?
         };
         kept.extend(slices.into_iter().map(|slice| (object.clone(), slice)));
     }
@@ -307,10 +310,19 @@ fn keep_all(
             "expected a binary or debug file that has an identity (UUID, build id), or an archive of such";
         return Err(Refused::new(StatusCode::UNPROCESSABLE_ENTITY, why));
     }
+    if app.objects.is_remote() {
+        // What is linked in the transaction has to be here by then.
+        let digests: BTreeSet<_> = kept.iter().map(|(object, _)| object.digest.as_str()).collect();
+        for digest in digests {
+            for link in app.database.read(|connection| tables::linked(connection, digest))? {
+                app.objects.local(&app.database, &link)?;
+            }
+        }
+    }
     let (objects, symbols, sha1) = (app.objects.clone(), Arc::clone(&app.symbols), sha1.map(str::to_owned));
     let (project, are_made) = (project.id, app.config.tables.is_some());
     let files = app.write_rows_of_files(move |connection| {
-        if !kept.iter().all(|(object, _)| objects.has(object)) {
+        if !objects.has_all(connection, kept.iter().map(|(object, _)| object))? {
             return Ok(None);
         }
         let adding = Adding { connection, project, are_made, symbols: &symbols, objects: &objects };

@@ -7,10 +7,9 @@ mod child;
 mod process;
 
 use crate::database::{Connection, DatabaseError, OptionalExtension as _, Result, Row, params};
-use crate::http::eprint_problem;
-use crate::objects::{self, Object};
+use crate::error::eprint_problem;
+use crate::objects::{self, Object, is_passing};
 use crate::queue;
-use crate::retention;
 use crate::secret;
 use crate::state::{App, State};
 use crate::time::now;
@@ -139,18 +138,20 @@ struct Outcome {
 fn one(app: &State, program: &Path) -> Result<bool, Box<dyn std::error::Error>> {
     let Some((digest, attempts)) = app.database.write(next)? else { return Ok(false) };
     let directory = app.symbols.uploads().join(secret::key()?);
-    let outcome = if attempts > MAX_ATTEMPTS {
+    let made = if attempts > MAX_ATTEMPTS {
         // The process is limited, so that it is hardly the file that ended the server.
         let problem = "the server ended each time that it was made".to_owned();
-        Some(Outcome { state: "none", problem: Some(problem), tables: Vec::new() })
+        Made::Ended(Outcome { state: "none", problem: Some(problem), tables: Vec::new() })
     } else {
         make(app, program, &digest, &directory, attempts == MAX_ATTEMPTS)
     };
-    let done = match outcome {
-        Some(outcome) => end(app, &digest, attempts, outcome).map(|()| true),
-        None => {
-            let is_closed = app.conversions.is_closed();
-            let again = app.database.write(move |connection| again(connection, &digest, attempts, is_closed));
+    let (is_closed, is_put_off) = (app.conversions.is_closed(), matches!(made, Made::PutOff));
+    let done = match made {
+        Made::Ended(outcome) => end(app, &digest, attempts, outcome).map(|()| true),
+        Made::Again | Made::PutOff => {
+            let due = if is_closed { 0 } else { now() + AGAIN };
+            let less = i64::from(is_closed || is_put_off);
+            let again = app.database.write(move |connection| again(connection, &digest, attempts, less, due));
             again.map(|()| true)
         }
     };
@@ -169,9 +170,17 @@ fn next(connection: &Connection) -> Result<Option<(String, i64)>> {
     connection.query_row(sql, params![now(), connection.replica()], read).optional()
 }
 
-/// It is tried later. That the server ends counts for nothing.
-fn again(connection: &Connection, digest: &str, attempts: i64, is_closed: bool) -> Result<()> {
-    let (less, due) = if is_closed { (1_i64, 0) } else { (0, now() + AGAIN) };
+/// What came of making tables.
+enum Made {
+    Ended(Outcome),
+    /// It may go better another time.
+    Again,
+    /// The same, and it is nobody's fault.
+    PutOff,
+}
+
+/// It is tried later. That the server ends counts for nothing, nor that files are not to be had at present.
+fn again(connection: &Connection, digest: &str, attempts: i64, less: i64, due: i64) -> Result<()> {
     connection.execute(
         "UPDATE symbol_conversion SET attempts = attempts - ?2, due = ?3, worker = NULL WHERE blob = ?1 AND attempts = ?4",
         params![digest, less, due, attempts],
@@ -179,10 +188,20 @@ fn again(connection: &Connection, digest: &str, attempts: i64, is_closed: bool) 
     Ok(())
 }
 
-/// Has the tables of a file made; `None` where it has to be tried again.
-fn make(app: &State, program: &Path, digest: &str, directory: &Path, is_last: bool) -> Option<Outcome> {
-    let none = |state, why: String| Some(Outcome { state, problem: Some(why), tables: Vec::new() });
-    let file = app.objects.path(digest);
+/// Has the tables of a file made.
+fn make(app: &State, program: &Path, digest: &str, directory: &Path, is_last: bool) -> Made {
+    let none = |state, why: String| Made::Ended(Outcome { state, problem: Some(why), tables: Vec::new() });
+    let failed = |what: &str, error: &io::Error| {
+        eprint_problem(&format!("a table of symbols cannot be {what}: {error}"));
+        if is_passing(error) { Made::PutOff } else { Made::Again }
+    };
+    let file = match app.objects.local(&app.database, digest) {
+        Ok(file) => file,
+        Err(error) if is_last && !is_passing(&error) => {
+            return none("none", format!("it cannot be made: {error}"));
+        }
+        Err(error) => return failed("made", &error),
+    };
     let limits = &app.config.limits;
     let size = fs::metadata(&file).map_or(0, |metadata| metadata.len());
     let memory =
@@ -195,28 +214,24 @@ fn make(app: &State, program: &Path, digest: &str, directory: &Path, is_last: bo
     let lines = match made {
         Ok(Ended::Well(lines)) => lines,
         Ok(Ended::Badly(why)) => return none("refused", why),
-        Ok(Ended::Stopped) => return None,
+        Ok(Ended::Stopped) => return Made::Again,
         Err(error) if is_last => return none("none", format!("it cannot be made: {error}")),
-        Err(error) => {
-            eprint_problem(&format!("a table of symbols cannot be made: {error}"));
-            return None;
-        }
+        Err(error) => return failed("made", &error),
     };
     if lines.iter().any(|line| line.again) && !is_last {
-        return None;
+        return Made::Again;
     }
     let problem = lines.iter().find_map(|line| line.problem.clone());
     let kept = keep(app, lines, directory);
     match kept {
         Ok(tables) => {
             let state = if tables.is_empty() { "none" } else { "made" };
-            Some(Outcome { state, problem, tables })
+            Made::Ended(Outcome { state, problem, tables })
         }
-        Err(error) if is_last => none("none", format!("it cannot be kept: {error}")),
+        Err(error) if is_last && !is_passing(&error) => none("none", format!("it cannot be kept: {error}")),
         Err(error) => {
             app.leave_files();
-            eprint_problem(&format!("a table of symbols cannot be kept: {error}"));
-            None
+            failed("kept", &error)
         }
     }
 }
@@ -231,7 +246,7 @@ fn keep(app: &State, lines: Vec<Line>, directory: &Path) -> io::Result<Vec<(Line
         }
         let path = directory.join(number.to_string());
         let object = object_of(&path)?;
-        tables.push((line, app.objects.adopt(&path, &object)?));
+        tables.push((line, app.objects.adopt(&app.database, &path, &object)?));
     }
     Ok(tables)
 }
@@ -244,7 +259,7 @@ fn object_of(path: &Path) -> io::Result<Object> {
         let count = file.read(&mut piece)?;
         let read = piece.get(..count).unwrap_or_default();
         if read.is_empty() {
-            return Ok(Object { digest: secret::hex(&hash.finalize()), size, packed: None });
+            return Ok(Object { digest: secret::hex(&hash.finalize()), size, packed: None, placed: None });
         }
         hash.update(read);
         size = size.saturating_add(read.len() as u64);
@@ -254,15 +269,17 @@ fn object_of(path: &Path) -> io::Result<Object> {
 /// Writes down what became of a file. From then on it is used, with its tables, unless it is refused; reports that wait for its images
 /// are worked again.
 fn end(app: &State, digest: &str, attempts: i64, outcome: Outcome) -> Result<()> {
-    if app.database.is_shared() && outcome.state != "refused" {
+    if (app.database.is_shared() || app.objects.is_remote()) && outcome.state != "refused" {
         let sql = "SELECT DISTINCT project FROM symbol_file WHERE blob = ?1";
         let projects: Vec<i64> =
             app.database.read(|connection| connection.query_map(sql, params![digest], |row| row.get(0)))?;
         let links = outcome.tables.iter().map(|(_, table)| table.digest.as_str()).chain([digest]);
         let all = links.flat_map(|link| projects.iter().map(move |project| (*project, link)));
-        app.symbols.fetch(all, |digest| app.objects.path(digest));
+        // The transaction tries it again, and says what is wrong.
+        let _ = app.symbols.fetch(all, |digest| app.objects.local(&app.database, digest));
     }
     let (symbols, objects, digest) = (Arc::clone(&app.symbols), app.objects.clone(), digest.to_owned());
+    let made: HashSet<_> = outcome.tables.iter().map(|(_, table)| table.digest.clone()).collect();
     let worked = app.write_rows_of_files(move |connection| {
         let Outcome { state, problem, tables } = outcome;
         // Where this server was cut off from the database, another one began anew.
@@ -273,11 +290,10 @@ fn end(app: &State, digest: &str, attempts: i64, outcome: Outcome) -> Result<()>
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
         if rows.is_empty() {
-            // It was removed meanwhile.
-            for (_, table) in &tables {
-                retention::remove_unneeded(connection, &objects, &table.digest)?;
-            }
-            return Ok(0);
+            return Ok(None);
+        }
+        if !objects.has_all(connection, tables.iter().map(|(_, table)| table))? {
+            return Err(DatabaseError::Thread(io::Error::other("tables went while they were added")));
         }
         for (line, table) in &tables {
             objects::need(connection, table)?;
@@ -312,8 +328,13 @@ fn end(app: &State, digest: &str, attempts: i64, outcome: Outcome) -> Result<()>
             let images: Vec<_> = of_project.map(|(_, image)| image.clone()).collect();
             worked += queue::work_again(connection, project, &images)?;
         }
-        Ok(worked)
+        Ok(Some(worked))
     })?;
+    let Some(worked) = worked else {
+        // It was removed meanwhile.
+        app.leave_files();
+        return app.objects.remove_unneeded(&app.database, made).map(drop);
+    };
     if worked > 0 {
         app.bell.ring();
     }

@@ -182,7 +182,7 @@ pub(crate) fn start(app: &App, base: String) -> io::Result<JoinHandle<()>> {
                 Ok(true) => {}
                 Ok(false) => app.notices.wait(0, PATROL),
                 Err(error) => {
-                    http::eprint_problem(&error.to_string());
+                    crate::error::eprint_problem(&error.to_string());
                     app.notices.wait(0, PATROL);
                 }
             }

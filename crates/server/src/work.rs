@@ -3,6 +3,7 @@
 use crate::analyses;
 use crate::database::{Connection, Result};
 use crate::issues::{self, Facts, Which};
+use crate::objects::is_passing;
 use crate::owners::{Part, UNKNOWN};
 use crate::queue::{self, Leased};
 use crate::replicas;
@@ -53,7 +54,7 @@ fn work(app: &State) {
             Ok(0) => app.bell.wait(seen, PATROL),
             Ok(_) => {}
             Err(error) => {
-                crate::http::eprint_problem(&error.to_string());
+                crate::error::eprint_problem(&error.to_string());
                 app.bell.wait(seen, PATROL);
             }
         }
@@ -71,9 +72,24 @@ fn some(app: &State) -> Result<usize> {
         return Ok(0);
     }
     let symbols = leased.first().map_or(0, |report| report.symbols);
-    if app.database.is_shared() && app.followed.swap(symbols, Ordering::Relaxed) != symbols {
+    let follows = app.database.is_shared() || app.objects.is_remote();
+    if follows && app.followed.load(Ordering::Relaxed) != symbols {
         // Reports that waited for symbols of another replica are worked with them.
-        replicas::follow_symbols(app).unwrap_or_else(|error| crate::http::eprint_problem(&error.to_string()));
+        match replicas::follow_symbols(app) {
+            Err(error) if app.objects.is_remote() => {
+                // Without them they would be done, and stay without names.
+                let why = error.to_string();
+                app.database.write(move |connection| {
+                    let mut leased = leased.iter();
+                    leased.try_for_each(|report| queue::put_off(connection, report, &why, now() + AGAIN))
+                })?;
+                return Err(error);
+            }
+            followed => {
+                app.followed.store(symbols, Ordering::Relaxed);
+                followed.unwrap_or_else(|error| crate::error::eprint_problem(&error.to_string()));
+            }
+        }
     }
     let mut done = Vec::with_capacity(count);
     for report in leased {
@@ -102,7 +118,7 @@ fn write_down(app: &State, done: &Arc<Vec<(Leased, Worked)>>) -> Result<u64> {
         });
         match written {
             Err(error) if now() < end && !app.bell.is_closed() => {
-                crate::http::eprint_problem(&error.to_string());
+                crate::error::eprint_problem(&error.to_string());
                 // New reports are no reason to try it sooner.
                 std::thread::sleep(AFTER_FAILURE);
             }
@@ -121,6 +137,8 @@ enum Worked {
     Unreadable(String),
     /// It may go better another time.
     Failed(String),
+    /// Its bytes are not to be had at present.
+    PutOff(String),
 }
 
 /// Writes down what became of a report; whether the work on it ended.
@@ -141,12 +159,17 @@ fn finish(connection: &Connection, report: &Leased, worked: &Worked) -> Result<b
             queue::fail(connection, report, why, now() + AGAIN)?;
             Ok(false)
         }
+        Worked::PutOff(why) => {
+            queue::put_off(connection, report, why, now() + AGAIN)?;
+            Ok(false)
+        }
     }
 }
 
 fn one(app: &State, report: &Leased) -> Worked {
     let bytes = match app.objects.get(&app.database, &report.blob) {
         Ok(bytes) => bytes,
+        Err(error) if is_passing(&error) => return Worked::PutOff(error.to_string()),
         Err(error) => return Worked::Failed(format!("its bytes cannot be read: {error}")),
     };
     if analyses::is_core(&bytes) {

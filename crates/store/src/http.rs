@@ -1,13 +1,14 @@
 //! The HTTP client: one request, its answer, and what can go wrong with either.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::CertificateError;
-use ureq::http::StatusCode;
+use ureq::http::{Request, Response, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
-use ureq::{Agent, Error};
+use ureq::{Agent, Body, Error};
 
 /// A client that keeps its connections.
 #[derive(Debug)]
@@ -50,7 +51,8 @@ impl Client {
             .timeout_resolve(Some(timeout))
             .timeout_connect(Some(timeout.min(CONNECT)))
             .timeout_recv_response(Some(timeout))
-            .timeout_per_read(Some(timeout));
+            .timeout_per_read(Some(timeout))
+            .timeout_per_write(Some(timeout));
         Self { agent: config.build().into() }
     }
 
@@ -95,6 +97,12 @@ pub enum Method {
     Post,
     /// Gives a file.
     Put,
+    /// Asks for a file.
+    Get,
+    /// Asks what is known of a file.
+    Head,
+    /// Removes a file.
+    Delete,
 }
 
 /// Bytes of an answer that are read.
@@ -127,23 +135,120 @@ impl JsonClient {
         body: &[u8],
     ) -> Result<(u16, Vec<u8>), String> {
         let url = format!("{}{path}", self.base);
-        let request = match method {
-            Method::Post => self.client.agent.post(&url),
-            Method::Put => self.client.agent.put(&url),
+        let token = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let token = token.iter().map(|token| ("Authorization", token.as_str()));
+        let headers: Vec<_> = token.chain(headers.iter().copied()).collect();
+        let answer = self.client.send(method, &url, &headers, HttpBody::Bytes(body))?;
+        Ok((answer.status, answer.bytes(MAX_ANSWER)?))
+    }
+}
+
+/// Asks any server, with headers of the caller's own.
+#[derive(Debug)]
+pub struct HttpClient {
+    client: Client,
+}
+
+/// What a request brings.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum HttpBody<'b> {
+    /// Nothing.
+    None,
+    /// These bytes.
+    Bytes(&'b [u8]),
+    /// A file, from its beginning.
+    File(&'b File),
+}
+
+/// What a server answered.
+#[allow(missing_debug_implementations, reason = "a body has nothing to show")]
+pub struct HttpAnswer {
+    /// The status.
+    pub status: u16,
+    /// The header `Date`: the server's clock.
+    pub date: Option<String>,
+    /// How many bytes it says that the body has.
+    pub length: Option<u64>,
+    /// The body.
+    pub body: Box<dyn Read>,
+}
+
+impl HttpAnswer {
+    /// The body's bytes, so many at most.
+    ///
+    /// # Errors
+    /// Where it breaks off, or there are more.
+    pub fn bytes(self, most: u64) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let read = self.body.take(most.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| format!("broke off its answer: {error}"))?;
+        if bytes.len() as u64 > most {
+            return Err(format!("answered more than {most} bytes"));
+        }
+        Ok(bytes)
+    }
+}
+
+impl HttpClient {
+    /// `timeout` bounds each wait: for a connection, an answer, and bytes in either direction.
+    pub fn new(timeout: Duration) -> Self {
+        Self { client: Client::new(timeout) }
+    }
+
+    /// Sends a request, and gives the answer, whatever its status. Redirects are not followed: they would take the headers to somebody
+    /// else.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words that do not have the address.
+    pub fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: HttpBody<'_>,
+    ) -> Result<HttpAnswer, String> {
+        self.client.send(method, url, headers, body)
+    }
+}
+
+impl Client {
+    fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: HttpBody<'_>,
+    ) -> Result<HttpAnswer, String> {
+        let method = match method {
+            Method::Post => ureq::http::Method::POST,
+            Method::Put => ureq::http::Method::PUT,
+            Method::Get => ureq::http::Method::GET,
+            Method::Head => ureq::http::Method::HEAD,
+            Method::Delete => ureq::http::Method::DELETE,
         };
-        // A redirect would take the token along to somebody else.
-        let request = request.config().max_redirects(0).https_only(url.starts_with("https:")).build();
-        let request = match &self.token {
-            Some(token) => request.header("Authorization", format!("Bearer {token}")),
-            None => request,
-        };
+        let request = Request::builder().method(method).uri(url);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-        let response = request.send(body).map_err(|error| explain(&error))?;
-        let status = response.status().as_u16();
-        let mut answer = Vec::new();
-        let mut reader = response.into_body().into_with_config().limit(MAX_ANSWER).reader();
-        reader.read_to_end(&mut answer).map_err(|error| format!("broke off its answer: {error}"))?;
-        Ok((status, answer))
+        let answer = match body {
+            HttpBody::None => self.run(url, request.body(())),
+            HttpBody::Bytes(bytes) => self.run(url, request.body(bytes)),
+            HttpBody::File(file) => self.run(url, request.body(file)),
+        };
+        let response = answer.map_err(|error| explain(&error))?;
+        let date = response.headers().get("date").and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let (status, length) = (response.status().as_u16(), response.body().content_length());
+        let body = Box::new(response.into_body().into_with_config().limit(u64::MAX).reader());
+        Ok(HttpAnswer { status, date, length, body })
+    }
+
+    fn run<B: ureq::AsSendBody>(
+        &self,
+        url: &str,
+        request: Result<Request<B>, ureq::http::Error>,
+    ) -> Result<Response<Body>, Error> {
+        let request = self.agent.configure_request(request?);
+        // A redirect would take tokens along to somebody else.
+        self.agent.run(request.max_redirects(0).https_only(url.starts_with("https:")).build())
     }
 }
 

@@ -9,6 +9,7 @@
 mod allocator;
 mod archive;
 mod assemble;
+mod bucket;
 mod built;
 mod data;
 mod diff;
@@ -24,6 +25,7 @@ mod temp;
 pub use allocator::Guarded;
 pub use archive::{ArchiveStyle, archive};
 pub use assemble::{Assembler, StringTable};
+pub use bucket::{BucketFault, BucketServer};
 pub use built::cargo_build;
 pub use data::{corpus, corpus_file, fixtures, not_installed, workspace_root};
 pub use diff::diff_lines;

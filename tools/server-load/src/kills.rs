@@ -1,6 +1,6 @@
 //! `server-load kills`: kills a server as often as asked, at random and right before each sort of call that makes something durable, also
 //! while its disk is full, and looks each time for what it had acknowledged. With `--replicas COUNT` so many servers share PostgreSQL and their
-//! files, and one of them is killed each time while the others go on.
+//! files, and one of them is killed each time while the others go on; with `--objects s3://BUCKET` files are in a bucket.
 
 use crate::client::Connection;
 use crate::{Data, Result, Server};
@@ -27,6 +27,9 @@ const CALLS: [&str; 8] = [
     "mkdir",
 ];
 
+/// The same where files are in a bucket: right before something is asked, too, and before its answer is read.
+const CALLS_BY_NETWORK: [&str; 3] = ["connect", "sendto", "recvfrom"];
+
 /// Calls of one sort that a round may count; in the first thread that comes to so many.
 const DEEPEST: u64 = 9;
 
@@ -46,20 +49,23 @@ pub(crate) struct Options {
     pub(crate) symbols: PathBuf,
     pub(crate) rounds: u64,
     pub(crate) replicas: usize,
+    /// Where files are: `s3://BUCKET`, say.
+    pub(crate) objects: Option<PathBuf>,
 }
 
 impl Options {
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
         let usage = || {
-            "expected kills BACKTRAIL DIR [--rounds COUNT] [--replicas COUNT], in the repository's directory"
+            "expected kills BACKTRAIL DIR [--rounds COUNT] [--replicas COUNT] [--objects DIR|URL], in the repository's directory"
                 .to_owned()
         };
         let [program, directory, rest @ ..] = arguments else { return Err(usage()) };
-        let (mut rounds, mut replicas) = (200, 1);
+        let (mut rounds, mut replicas, mut objects) = (200, 1, None);
         for option in rest.chunks(2) {
             match option {
                 [name, count] if name == "--rounds" => rounds = count.parse().map_err(|_| usage())?,
                 [name, count] if name == "--replicas" => replicas = count.parse().map_err(|_| usage())?,
+                [name, place] if name == "--objects" => objects = Some(place.into()),
                 _ => return Err(usage()),
             }
         }
@@ -74,6 +80,7 @@ impl Options {
             symbols: sample.join("symbols/Weather.app.dSYM/Contents/Resources/DWARF/Weather"),
             rounds,
             replicas,
+            objects,
         })
     }
 }
@@ -105,7 +112,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let data: Vec<_> = (0..options.replicas)
         .map(|number| Data {
             directory: options.directory.join(format!("data-{number}")),
-            objects: (options.replicas > 1).then(|| options.directory.join("objects")),
+            objects: options
+                .objects
+                .clone()
+                .or_else(|| (options.replicas > 1).then(|| options.directory.join("objects"))),
         })
         .collect();
     let report = read(&options.report)?;
@@ -121,7 +131,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut counts = BTreeMap::new();
     let mut traced = 0;
     for round in 0..options.rounds {
-        let kill = Kill::of(round, has_strace, disk.is_some(), &mut traced);
+        let by_network = options.objects.is_some() && round % 3 != 0;
+        let calls: &[_] = if by_network { &CALLS_BY_NETWORK } else { &CALLS };
+        let kill = Kill::of(round, has_strace.then_some(calls), disk.is_some(), &mut traced);
         let disk = disk.as_ref();
         let killed = usize::try_from(round).unwrap_or_default() % data.len();
         let (mut others, mut killed_data) = (Vec::new(), None);
@@ -221,16 +233,15 @@ struct Kill {
 
 impl Kill {
     /// `traced` counts those that come before a call.
-    fn of(round: u64, has_strace: bool, has_disk: bool, traced: &mut usize) -> Self {
+    fn of(round: u64, calls: Option<&[&'static str]>, has_disk: bool, traced: &mut usize) -> Self {
         let is_full = has_disk && round % 4 == 3;
         // Numbers that look random and are the same each time.
         let random =
             round.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 33;
-        if !has_strace || round % 4 == 2 || round % 8 == 7 {
-            return Self { before: None, after: Duration::from_millis(50 + random % 1200), is_full };
-        }
-        let call = CALLS.get(*traced % CALLS.len()).copied().unwrap_or("fsync");
-        let number = 1 + (*traced / CALLS.len()) as u64 % DEEPEST;
+        let at_random = Self { before: None, after: Duration::from_millis(50 + random % 1200), is_full };
+        let Some(calls) = calls.filter(|_| round % 4 != 2 && round % 8 != 7) else { return at_random };
+        let Some(call) = calls.get(*traced % calls.len().max(1)).copied() else { return at_random };
+        let number = 1 + (*traced / calls.len().max(1)) as u64 % DEEPEST;
         *traced += 1;
         Self { before: Some((call, number)), after: LONGEST, is_full }
     }

@@ -5,9 +5,13 @@ mod demo;
 use crate::io::console::Console;
 use crate::io::text::{Style, Text};
 use crate::outcome::{Failure, Outcome};
-use backtrail_server::{Config, Server, TableLimits, check, copy, export, make_tables, renew_token};
+use backtrail_server::{
+    Config, Copied, ObjectStore, Server, ServerError, TableLimits, check, copy, export, make_tables,
+    renew_token, restore,
+};
 use clap::{Args, Subcommand};
 use demo::Demo;
+use std::ffi::OsString;
 use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,9 +29,13 @@ pub(crate) struct Serve {
     /// share it, each with a --data of its own.
     #[arg(long, value_name = "URL", conflicts_with = "demo")]
     database: Option<String>,
-    /// The directory of files, where it is not in --data: servers that share a database share it.
-    #[arg(long, value_name = "DIR", conflicts_with = "demo")]
-    objects: Option<PathBuf>,
+    /// Where files are, if not in --data: a directory, or s3://BUCKET[/PREFIX] with keys, region and endpoint in AWS_ACCESS_KEY_ID,
+    /// AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL. Servers that share a database share it.
+    #[arg(long, value_name = "DIR|URL", conflicts_with = "demo")]
+    objects: Option<OsString>,
+    /// Keep up to so many gigabytes of a bucket's files in --data, beside the symbols that are in use.
+    #[arg(long, value_name = "GB", default_value_t = 10)]
+    objects_cache_gb: u32,
     /// The address and port to listen at. For TLS put a proxy in front.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4747")]
     listen: SocketAddr,
@@ -59,13 +67,13 @@ pub(crate) struct Serve {
 
 #[derive(Subcommand, Debug)]
 enum Task {
-    /// Copies everything into a directory that is empty or not there yet, and ends. The server may run meanwhile.
+    /// Copies everything into a directory that is empty or not there yet, files of a bucket too, and ends. The server may run meanwhile.
     Backup {
         /// The directory.
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
-    /// Puts a backup to where --data says, which is empty or not there yet, and ends.
+    /// Puts a backup to where --data says, which is empty or not there yet, its files to where --objects says, and ends.
     Restore {
         /// The directory of the backup.
         #[arg(value_name = "FROM")]
@@ -95,9 +103,11 @@ enum Task {
 
 pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     match &args.task {
-        Some(Task::Backup { to }) => return copied(&config(args), to, console),
-        Some(Task::Restore { from }) => return copied(&Config::new(from), &args.data, console),
-        Some(Task::Export { no_bytes }) => return exported(&config(args), !no_bytes, console),
+        Some(Task::Backup { to }) => return copied(copy(&config(args)?, to), &args.data, to, console),
+        Some(Task::Restore { from }) => {
+            return copied(restore(from, &config(args)?), from, &args.data, console);
+        }
+        Some(Task::Export { no_bytes }) => return exported(&config(args)?, !no_bytes, console),
         Some(Task::MakeTables { file, to, memory, seconds, bytes }) => {
             make_tables(file, to, TableLimits::new(*memory, *seconds, *bytes), &mut console.stdout())?;
             return Ok(Outcome::Done);
@@ -108,12 +118,15 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
         return checked(args, console);
     }
     if args.renew_token {
-        let token = renew_token(&config(args)).map_err(|error| Failure::Input(error.to_string()))?;
+        let token = renew_token(&config(args)?).map_err(|error| Failure::Input(error.to_string()))?;
         write(&[format!("token:    {token} (to log in; it is shown this once)")], console)?;
         return Ok(Outcome::Done);
     }
     let demo = if args.demo { Some(Demo::new()?) } else { None };
-    let mut config = demo.as_ref().map_or_else(|| config(args), |demo| Config::new(&demo.directory));
+    let mut config = match &demo {
+        Some(demo) => Config::new(&demo.directory),
+        None => config(args)?,
+    };
     config.tables = this_program();
     config.listen = args.listen;
     config.url.clone_from(&args.url);
@@ -129,12 +142,14 @@ pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
 }
 
 /// Where the data is.
-fn config(args: &Serve) -> Config {
+fn config(args: &Serve) -> Result<Config, Failure> {
     let mut config = Config::new(&args.data);
     // Whoever lists the processes of a machine sees their arguments, but not what is in their environment.
     config.database = args.database.clone().or_else(|| std::env::var("BACKTRAIL_DATABASE").ok());
-    config.objects.clone_from(&args.objects);
-    config
+    let objects = args.objects.as_deref().map(ObjectStore::parse).transpose();
+    config.objects = objects.map_err(|why| Failure::Input(format!("--objects: {why}")))?;
+    config.objects_cache = u64::from(args.objects_cache_gb) * 1_000_000_000;
+    Ok(config)
 }
 
 /// The program that runs, even where another one took its place meanwhile.
@@ -153,12 +168,17 @@ fn greeting(server: &Server) -> Vec<String> {
     lines
 }
 
-fn copied(from: &Config, to: &Path, console: &Console) -> Result<Outcome, Failure> {
-    let copied = copy(from, to).map_err(|error| Failure::Input(error.to_string()))?;
+fn copied(
+    copied: Result<Copied, ServerError>,
+    from: &Path,
+    to: &Path,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let copied = copied.map_err(|error| Failure::Input(error.to_string()))?;
     let count = copied.files;
     write(&[format!("{}: the database and {count} files", to.display())], console)?;
     for digest in &copied.missing {
-        console.warn(format_args!("{}: the file {digest} is missing", from.data.display()));
+        console.warn(format_args!("{}: the file {digest} is missing", from.display()));
     }
     Ok(if copied.missing.is_empty() { Outcome::Done } else { Outcome::Incomplete })
 }
@@ -174,7 +194,7 @@ fn exported(config: &Config, bytes: bool, console: &Console) -> Result<Outcome, 
 }
 
 fn checked(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
-    let checked = check(&config(args)).map_err(|error| Failure::Input(error.to_string()))?;
+    let checked = check(&config(args)?).map_err(|error| Failure::Input(error.to_string()))?;
     let mut lines = vec![format!("schema {}", checked.schema)];
     lines.extend(checked.problems.iter().cloned());
     if checked.problems.is_empty() {

@@ -161,7 +161,7 @@ impl Connection {
     }
 
     /// Which version of the schema there is; 0 where there is none.
-    pub(super) fn version(&self) -> Result<usize> {
+    pub(crate) fn version(&self) -> Result<usize> {
         match self {
             Self::Sqlite(connection) => sqlite::version(connection),
             #[cfg(feature = "postgres")]

@@ -20,7 +20,11 @@ use std::time::Duration;
 const FIRST: usize = 13;
 
 /// What leads to the first version, and from each to the next. A step that was released never changes.
-const MIGRATIONS: &[&str] = &[include_str!("postgres/0013.sql"), include_str!("postgres/0014.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("postgres/0013.sql"),
+    include_str!("postgres/0014.sql"),
+    include_str!("postgres/0015.sql"),
+];
 
 /// Whoever waits for the other transaction longer than `lock_timeout` gives up.
 pub(super) const BEGIN: &str = "BEGIN; SELECT pg_advisory_xact_lock(1650553707)";

@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0012.sql"),
     include_str!("0013.sql"),
     include_str!("0014.sql"),
+    include_str!("0015.sql"),
 ];
 
 /// Bytes of a page.
@@ -68,6 +69,12 @@ fn prepare(connection: &Connection) -> Result<()> {
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     let path = to.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(to.to_owned()))?;
     open_to_read(from)?.execute("VACUUM INTO ?1", [path])?;
+    // The files of a copy have their plain names, wherever they are.
+    let copy = Connection::open(to)?;
+    if version(&copy)? >= 15 {
+        copy.execute("UPDATE blob SET place = NULL WHERE place IS NOT NULL", [])?;
+    }
+    copy.close().map_err(|(_, error)| error)?;
     std::fs::File::open(to)
         .and_then(|file| file.sync_all())
         .map_err(|error| DatabaseError::NoFile(to.to_owned(), error))

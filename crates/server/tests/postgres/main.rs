@@ -25,3 +25,8 @@ mod work;
 pub(crate) fn database() -> Option<String> {
     backtrail_testkit::postgres()
 }
+
+/// Files are in the directory.
+pub(crate) fn objects() -> Option<backtrail_server::ObjectStore> {
+    None
+}

@@ -12,7 +12,7 @@ fn beside(first: &Running) -> Option<(Server, Config)> {
     let mut config = first.config.clone();
     config.database.as_ref()?;
     config.data = first.directory.join("other");
-    config.objects = Some(first.config.data.join("objects"));
+    config.objects.get_or_insert_with(|| first.config.data.join("objects").into());
     let server = Server::start(config.clone()).unwrap();
     assert_eq!(server.first_start(), None, "there is a project already");
     Some((server, config))

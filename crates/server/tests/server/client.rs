@@ -45,6 +45,7 @@ impl Running {
         let mut config = Config::new(directory.join("data"));
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.database = crate::database();
+        config.objects = crate::objects();
         let base = config.clone();
         change(&mut config);
         let server = Server::start(config).unwrap();
@@ -107,6 +108,7 @@ impl Running {
     }
 
     /// Whether the files of the database have these bytes somewhere; `None` where they are another server's.
+    #[allow(dead_code, reason = "not every test program asks")]
     pub(crate) fn stores(&self, bytes: &[u8]) -> Option<bool> {
         if self.config.database.is_some() {
             return None;

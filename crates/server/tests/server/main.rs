@@ -16,3 +16,8 @@ mod work;
 pub(crate) fn database() -> Option<String> {
     None
 }
+
+/// Where files are, if not in the server's directory.
+pub(crate) fn objects() -> Option<backtrail_server::ObjectStore> {
+    None
+}

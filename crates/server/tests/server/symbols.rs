@@ -5,6 +5,7 @@ use backtrail_testkit::fixtures;
 use serde_json::{Value, json};
 use std::io::{Cursor, Write as _};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 fn dwarf(bundle: &str, name: &str) -> Vec<u8> {
     let path = format!("sample/symbols/{bundle}.dSYM/Contents/Resources/DWARF/{name}");
@@ -82,7 +83,12 @@ fn what_a_crash_left_is_put_right() {
     std::fs::remove_file(&linked).unwrap();
     std::fs::write(server.directory.join("data/symbols/uploads/half"), b"hal").unwrap();
     server.restart();
-    assert_eq!(server.linked(), [linked]);
+    // At once, or soon, where files are fetched from elsewhere.
+    let until = Instant::now() + Duration::from_secs(60);
+    while server.linked() != [linked.clone()] {
+        assert!(Instant::now() < until, "{:?}", server.linked());
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert!(!server.directory.join("data/symbols/uploads/half").exists());
     assert_eq!(server.check(), Vec::<String>::new());
 }

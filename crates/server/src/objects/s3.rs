@@ -1,0 +1,440 @@
+//! S3's protocol as far as files by their content need it: PUT, GET, DELETE, a list; signed (Signature Version 4), each with limits of
+//! time and some attempts.
+//!
+//! <https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>
+
+use crate::config::BucketOptions;
+use crate::secret::{digest, hex};
+use crate::time::{now, rfc3339};
+use backtrail_store::{HttpAnswer, HttpBody, HttpClient, Method};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the bucket may be silent: for a connection, an answer, and bytes in either direction.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// How often a request is tried, and until when a further attempt begins.
+const ATTEMPTS: u32 = 4;
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What is waited before the second attempt; before each further one three times as long.
+const BACKOFF: Duration = Duration::from_millis(200);
+
+/// How long nobody asks a bucket that failed.
+const REST: Duration = Duration::from_secs(2);
+
+/// Bytes of an answer that is no file.
+const MAX_ANSWER: u64 = 8 << 20;
+
+/// Pages of a list: each has 1,000 files.
+const MAX_PAGES: usize = 1_000_000;
+
+/// A bucket, or a part of it.
+pub(super) struct Client {
+    options: BucketOptions,
+    http: HttpClient,
+    standing: Mutex<Standing>,
+}
+
+#[derive(Default)]
+struct Standing {
+    /// When it failed, if it was not answered since.
+    failed: Option<Instant>,
+    /// Whether somebody asks it again.
+    is_asked: bool,
+}
+
+/// Why the bucket did not do what it was asked for. It may do it later.
+#[derive(Debug)]
+pub(super) struct Unavailable {
+    what: String,
+    /// Whether it said no: for its keys, say. Somebody has to change something.
+    pub(super) is_refusal: bool,
+}
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+/// What came of one attempt.
+enum Failed {
+    NotThere,
+    /// The next attempt may go better.
+    Passing(String),
+    /// It would not.
+    Refused(String),
+    /// The fault is this machine's.
+    Local(io::Error),
+}
+
+/// A file of the bucket.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// Its name, without the prefix.
+    pub(super) name: String,
+    /// When it was written, in seconds, by the bucket's clock.
+    pub(super) written: i64,
+}
+
+/// What is sent.
+#[derive(Clone, Copy)]
+pub(super) enum Content<'c> {
+    Bytes(&'c [u8]),
+    File(&'c std::path::Path),
+}
+
+impl Client {
+    pub(super) fn new(options: BucketOptions) -> Self {
+        Self { options, http: HttpClient::new(SILENCE), standing: Mutex::default() }
+    }
+
+    /// Writes a file. When this returns the bucket has it. The bucket compares it with its digest.
+    pub(super) fn put(&self, name: &str, content: Content<'_>, digest: &str) -> io::Result<()> {
+        self.attempts(|| {
+            let file = match content {
+                Content::File(path) => Some(File::open(path).map_err(Failed::Local)?),
+                Content::Bytes(_) => None,
+            };
+            let body = match (content, &file) {
+                (Content::Bytes(bytes), _) => HttpBody::Bytes(bytes),
+                (Content::File(_), Some(file)) => HttpBody::File(file),
+                (Content::File(_), None) => HttpBody::None,
+            };
+            self.ask(Method::Put, name, "", body, digest).and_then(drained)
+        })
+    }
+
+    /// Reads a file by `read`, which says whether it came whole.
+    pub(super) fn get<T>(&self, name: &str, read: impl Fn(HttpAnswer) -> Result<T, String>) -> io::Result<T> {
+        self.attempts(|| {
+            let answer = self.ask(Method::Get, name, "", HttpBody::None, EMPTY)?;
+            read(answer).map_err(Failed::Passing)
+        })
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn delete(&self, name: &str) -> io::Result<()> {
+        let deleted =
+            self.attempts(|| self.ask(Method::Delete, name, "", HttpBody::None, EMPTY).and_then(drained));
+        match deleted {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    /// Calls `each` with every file below the prefix, and returns the bucket's clock, in seconds, of the time before.
+    pub(super) fn list(&self, mut each: impl FnMut(Listed)) -> io::Result<i64> {
+        let prefix = self.options.path_of("");
+        let (mut clock, mut token) = (None, None::<String>);
+        for _ in 0..MAX_PAGES {
+            let mut query = String::new();
+            if let Some(token) = &token {
+                let _ = write!(query, "continuation-token={}&", encoded(token));
+            }
+            let _ = write!(query, "list-type=2&prefix={}", encoded(&prefix));
+            let page = self.attempts(|| {
+                let answer = self.ask(Method::Get, "", &query, HttpBody::None, EMPTY)?;
+                let date = answer.date.as_deref().and_then(http_date);
+                let bytes = answer.bytes(MAX_ANSWER).map_err(Failed::Passing)?;
+                let text = String::from_utf8(bytes).map_err(|_| Failed::Passing(NO_LIST.to_owned()))?;
+                page(&text, &prefix)
+                    .map(|(listed, next)| (listed, next, date))
+                    .ok_or_else(|| Failed::Passing(NO_LIST.to_owned()))
+            });
+            let (listed, next, date) = page?;
+            clock = clock.or(date);
+            listed.into_iter().for_each(&mut each);
+            if next.is_none() {
+                return clock.ok_or_else(|| self.failure("answers without a Date", false));
+            }
+            token = next;
+        }
+        Err(self.failure("its list does not end", false))
+    }
+
+    /// Does it in some attempts. Once a bucket failed, one asks it again after a while, and nobody else until that one was answered: those
+    /// who wait would take up all threads.
+    fn attempts<T>(&self, attempt: impl Fn() -> Result<T, Failed>) -> io::Result<T> {
+        {
+            let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(failed) = standing.failed {
+                if standing.is_asked || failed.elapsed() < REST {
+                    return Err(self.failure("failed a moment ago", false));
+                }
+                standing.is_asked = true;
+            }
+        }
+        let (done, failed) = match self.some_attempts(attempt) {
+            Ok(done) => (Ok(done), None),
+            Err(Failed::NotThere) => (Err(io::ErrorKind::NotFound.into()), None),
+            Err(Failed::Local(error)) => (Err(error), None),
+            Err(Failed::Refused(why)) => (Err(self.failure(&why, true)), None),
+            Err(Failed::Passing(why)) => (Err(self.failure(&why, false)), Some(Instant::now())),
+        };
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = Standing { failed, is_asked: false };
+        done
+    }
+
+    fn some_attempts<T>(&self, attempt: impl Fn() -> Result<T, Failed>) -> Result<T, Failed> {
+        let begun = Instant::now();
+        let mut wait = BACKOFF;
+        for _ in 1..ATTEMPTS {
+            match attempt() {
+                Err(Failed::Passing(why)) if begun.elapsed() + wait > PATIENCE => {
+                    return Err(Failed::Passing(why));
+                }
+                Err(Failed::Passing(_)) => {}
+                done => return done,
+            }
+            // Those that failed together do not come back together.
+            let spread = wait.mul_f64(f64::from(begun.elapsed().subsec_nanos() % 1000) / 2000.0);
+            std::thread::sleep(wait / 2 + spread);
+            wait *= 3;
+        }
+        attempt()
+    }
+
+    /// Says which bucket it was. Neither keys nor what the bucket wrote about them is in it.
+    fn failure(&self, why: &str, is_refusal: bool) -> io::Error {
+        let BucketOptions { bucket, endpoint, .. } = &self.options;
+        let at = endpoint.as_ref().map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
+        io::Error::other(Unavailable { what: format!("the bucket {bucket}{at}: {why}"), is_refusal })
+    }
+
+    fn ask(
+        &self,
+        method: Method,
+        name: &str,
+        query: &str,
+        body: HttpBody<'_>,
+        digest: &str,
+    ) -> Result<HttpAnswer, Failed> {
+        let (origin, host) = self.options.origin();
+        let path = match (name, self.options.is_in_path()) {
+            ("", true) => format!("/{}", self.options.bucket),
+            ("", false) => "/".to_owned(),
+            (name, true) => format!("/{}/{}", self.options.bucket, self.options.path_of(name)),
+            (name, false) => format!("/{}", self.options.path_of(name)),
+        };
+        let time = rfc3339(now()).replace(['-', ':'], "");
+        let signed = sign(&self.options, verb(method), &host, &path, query, digest, &time);
+        let mut headers = vec![
+            ("Host", host.as_str()),
+            ("x-amz-content-sha256", digest),
+            ("x-amz-date", &time),
+            ("Authorization", &signed),
+        ];
+        if let Some(token) = &self.options.session_token {
+            headers.push(("x-amz-security-token", token));
+        }
+        let question = if query.is_empty() { "" } else { "?" };
+        let url = format!("{origin}{path}{question}{query}");
+        let answer = self.http.send(method, &url, &headers, body).map_err(Failed::Passing)?;
+        let status = answer.status;
+        if (200..300).contains(&status) {
+            return Ok(answer);
+        }
+        let text = answer.bytes(MAX_ANSWER).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        // Its code alone: further on a bucket may repeat keys.
+        let code: String = between(&text, "<Code>", "</Code>").unwrap_or_default().to_owned();
+        let code: String = code.chars().filter(char::is_ascii_alphanumeric).take(60).collect();
+        let why =
+            if code.is_empty() { format!("answered {status}") } else { format!("answered {status} {code}") };
+        Err(match (status, code.as_str()) {
+            (404, "NoSuchBucket") => Failed::Refused(why),
+            (404, _) => Failed::NotThere,
+            (408 | 409 | 429 | 500..=599, _) | (400, "RequestTimeout" | "IncompleteBody") => {
+                Failed::Passing(why)
+            }
+            _ => Failed::Refused(why),
+        })
+    }
+}
+
+const NO_LIST: &str = "answered with no list of files";
+
+/// The digest of nothing.
+const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+/// An answer that says nothing, read to its end: then the connection serves the next one.
+fn drained(answer: HttpAnswer) -> Result<(), Failed> {
+    answer.bytes(MAX_ANSWER).map(drop).map_err(Failed::Passing)
+}
+
+fn verb(method: Method) -> &'static str {
+    match method {
+        Method::Put => "PUT",
+        Method::Delete => "DELETE",
+        _ => "GET",
+    }
+}
+
+/// The value of `Authorization`.
+fn sign(
+    options: &BucketOptions,
+    verb: &str,
+    host: &str,
+    path: &str,
+    query: &str,
+    content: &str,
+    time: &str,
+) -> String {
+    let mut headers = format!("host:{host}\nx-amz-content-sha256:{content}\nx-amz-date:{time}\n");
+    let mut names = "host;x-amz-content-sha256;x-amz-date".to_owned();
+    if let Some(token) = &options.session_token {
+        let _ = writeln!(headers, "x-amz-security-token:{token}");
+        names.push_str(";x-amz-security-token");
+    }
+    let request = format!("{verb}\n{path}\n{query}\n{headers}\n{names}\n{content}");
+    let (day, region) = (time.get(..8).unwrap_or_default(), &options.region);
+    let scope = format!("{day}/{region}/s3/aws4_request");
+    let text = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", digest(request.as_bytes()));
+    let mut key = format!("AWS4{}", options.secret_key).into_bytes();
+    for part in [day, region, "s3", "aws4_request"] {
+        key = hmac(&key, part.as_bytes());
+    }
+    let signature = hex(&hmac(&key, text.as_bytes()));
+    let id = &options.access_key;
+    format!("AWS4-HMAC-SHA256 Credential={id}/{scope},SignedHeaders={names},Signature={signature}")
+}
+
+fn hmac(key: &[u8], bytes: &[u8]) -> Vec<u8> {
+    // A key of any length is one.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return Vec::new() };
+    mac.update(bytes);
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// As queries want it: everything but letters, digits and four signs.
+fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            other => {
+                let _ = write!(encoded, "%{other:02X}");
+            }
+        }
+        encoded
+    })
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(start)?;
+    rest.split_once(end).map(|(inner, _)| inner)
+}
+
+/// The files of a page of a list, and the token of the next page.
+fn page(text: &str, prefix: &str) -> Option<(Vec<Listed>, Option<String>)> {
+    let is_whole = text.contains("<ListBucketResult") && text.contains("</ListBucketResult>");
+    let is_cut = between(text, "<IsTruncated>", "</IsTruncated>")? == "true";
+    let next = between(text, "<NextContinuationToken>", "</NextContinuationToken>").map(unescaped);
+    if !is_whole || is_cut != next.is_some() {
+        return None;
+    }
+    let mut listed = Vec::new();
+    for entry in text.split("<Contents>").skip(1) {
+        let name = unescaped(between(entry, "<Key>", "</Key>")?);
+        let written = seconds(between(entry, "<LastModified>", "</LastModified>")?)?;
+        if let Some(name) = name.strip_prefix(prefix) {
+            listed.push(Listed { name: name.to_owned(), written });
+        }
+    }
+    Some((listed, next))
+}
+
+fn unescaped(text: &str) -> String {
+    let plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#34;", "\"");
+    plain.replace("&apos;", "'").replace("&#39;", "'").replace("&amp;", "&")
+}
+
+/// Seconds since 1970 of `2026-01-02T03:04:05.000Z`.
+fn seconds(text: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let time = number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?;
+    (text.ends_with('Z') && (1..=12).contains(&month)).then(|| days(year, month, day) * 86_400 + time)
+}
+
+/// The same of `Fri, 02 Jan 2026 03:04:05 GMT`.
+fn http_date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = text.split_once(", ")?.1.split(' ');
+    let day = parts.next()?.parse().ok()?;
+    let name = parts.next()?;
+    let (month, _) = (1..).zip(MONTHS).find(|(_, month)| *month == name)?;
+    let year = parts.next()?.parse().ok()?;
+    let mut time = parts.next()?.split(':').map(|part| part.parse::<i64>().ok());
+    let time = time.next()?? * 3600 + time.next()?? * 60 + time.next()??;
+    Some(days(year, month, day) * 86_400 + time)
+}
+
+/// Days since 1970 of a day of the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of a list in Amazon's documentation of the signature.
+    #[test]
+    fn signatures_are_those_of_the_documentation() {
+        let mut options = BucketOptions::new("examplebucket", "AKIAIOSFODNN7EXAMPLE", "");
+        options.secret_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned();
+        let (host, time) = ("examplebucket.s3.amazonaws.com", "20130524T000000Z");
+        let signed = sign(&options, "GET", host, "/", "max-keys=2&prefix=J", EMPTY, time);
+        let expected = "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,\
+            SignedHeaders=host;x-amz-content-sha256;x-amz-date,\
+            Signature=34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7";
+        assert_eq!(signed, expected);
+        options.session_token = Some("token".to_owned());
+        let signed = sign(&options, "GET", host, "/", "", EMPTY, time);
+        assert!(signed.contains("x-amz-date;x-amz-security-token,"), "{signed}");
+        assert_eq!(digest(b""), EMPTY);
+    }
+
+    #[test]
+    fn times_are_read() {
+        assert_eq!(seconds("2024-02-29T23:59:59.000Z"), Some(1_709_251_199));
+        assert_eq!(seconds("2024-03-01T00:00:00Z"), Some(1_709_251_200));
+        assert_eq!(http_date("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
+        assert_eq!(seconds("1970-01-01T00:00:00Z"), Some(0));
+        for broken in
+            ["", "2024", "2024-13-01T00:00:00Z", "2024-03-01T00:00:00+01:00", "é024-03-01T00:00:00Z"]
+        {
+            assert_eq!(seconds(broken), None, "{broken}");
+            assert_eq!(http_date(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_whole_or_not_at_all() {
+        let entry = "<Contents><Key>p/ab/cd</Key><LastModified>1970-01-01T00:01:00.000Z</LastModified><Size>1</Size></Contents>";
+        let all = format!(
+            "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"x\"><IsTruncated>true</IsTruncated>{entry}\
+             <NextContinuationToken>a&amp;b</NextContinuationToken></ListBucketResult>"
+        );
+        let one = Listed { name: "ab/cd".to_owned(), written: 60 };
+        assert_eq!(page(&all, "p/"), Some((vec![one], Some("a&b".to_owned()))));
+        for end in 0..all.len() {
+            assert_eq!(page(&all[..end], "p/"), None, "{end}");
+        }
+        assert_eq!(encoded("a/b+c é"), "a%2Fb%2Bc%20%C3%A9");
+    }
+}

@@ -1,0 +1,43 @@
+//! Tests of tests/server and tests/postgres with files in a bucket, a part of it for each, and PostgreSQL where it is installed; and what goes
+//! wrong with buckets.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+#[path = "../server/client.rs"]
+mod client;
+mod faults;
+#[path = "../server/intake.rs"]
+mod intake;
+#[path = "../server/pages.rs"]
+mod pages;
+#[path = "../postgres/replicas.rs"]
+mod replicas;
+#[path = "../server/symbols.rs"]
+mod symbols;
+#[path = "../server/work.rs"]
+mod work;
+
+use backtrail_server::{BucketOptions, ObjectStore};
+use backtrail_testkit::BucketServer;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The address of a new database; `None` where PostgreSQL is not installed.
+pub(crate) fn database() -> Option<String> {
+    backtrail_testkit::postgres()
+}
+
+/// A part of the bucket of all tests.
+pub(crate) fn objects() -> Option<ObjectStore> {
+    static SERVER: OnceLock<BucketServer> = OnceLock::new();
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let prefix = format!("tests/{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    Some(part_of(SERVER.get_or_init(BucketServer::new), &prefix))
+}
+
+/// A part of a bucket.
+pub(crate) fn part_of(server: &BucketServer, prefix: &str) -> ObjectStore {
+    let mut options = BucketOptions::new("BUCKET", "KEYID", "SECRETKEY");
+    options.endpoint = Some(server.url.clone());
+    prefix.clone_into(&mut options.prefix);
+    ObjectStore::Bucket(options)
+}
