@@ -2,7 +2,7 @@
 //!
 //! The protocol is that of `sentry-cli debug-files upload`; files and pieces are named by SHA-1. Organizations are nothing here.
 
-use crate::database::{OptionalExtension as _, Result as Kept, params};
+use crate::database::{OptionalExtension as _, Result as DatabaseResult, params};
 use crate::form;
 use crate::http::{self, Refused, blocking};
 use crate::projects::{Grant, Scope};
@@ -269,7 +269,7 @@ fn one(
 }
 
 /// A file that is here.
-fn known(app: &State, project: i64, sha1: &str) -> Kept<Option<Value>> {
+fn known(app: &State, project: i64, sha1: &str) -> DatabaseResult<Option<Value>> {
     app.database.read(|connection| {
         let row = connection.query_row(
             "SELECT image_id, arch, kind, name, debug_id FROM symbol_file WHERE project = ?1 AND \

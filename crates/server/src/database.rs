@@ -289,19 +289,19 @@ impl Database {
 
 impl Readers {
     /// Waits for a place among so many, with a connection where one is kept.
-    fn place(&self, most: usize) -> (Place<'_>, Option<Connection>) {
+    fn place(&self, most: usize) -> (ReaderPermit<'_>, Option<Connection>) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.freed.wait_while(state, |state| state.used >= most);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.used += 1;
-        (Place(self), state.kept.pop())
+        (ReaderPermit(self), state.kept.pop())
     }
 }
 
 /// One of [`Readers`] until this is dropped.
-struct Place<'r>(&'r Readers);
+struct ReaderPermit<'r>(&'r Readers);
 
-impl Place<'_> {
+impl ReaderPermit<'_> {
     /// Keeps a connection for whoever reads next.
     fn keep(&self, connection: Connection) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,7 +311,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ReaderPermit<'_> {
     fn drop(&mut self) {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).used -= 1;
         self.0.freed.notify_one();

@@ -40,7 +40,7 @@ const MAX_NAME: usize = 200;
 
 /// What an item says of sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct SessionItem {
     release: String,
     os: Option<String>,
     what: What,
@@ -84,7 +84,7 @@ struct Sum {
 }
 
 /// What an item `session` or `sessions` says. `None` where it says nothing of a release, or is no such item.
-pub(crate) fn told(bytes: &[u8]) -> Option<Told> {
+pub(crate) fn told(bytes: &[u8]) -> Option<SessionItem> {
     let item: Item = serde_json::from_slice(bytes).ok()?;
     let release = shortened(&item.attrs.release.filter(|release| !release.is_empty())?);
     let what = match item.sid.filter(|sid| !sid.is_empty()) {
@@ -109,7 +109,7 @@ pub(crate) fn told(bytes: &[u8]) -> Option<Told> {
             What::Sums { post: None, sums }
         }
     };
-    Some(Told { release, os: None, what })
+    Some(SessionItem { release, os: None, what })
 }
 
 fn shortened(text: &str) -> String {
@@ -124,11 +124,11 @@ pub(crate) struct Counted {
 }
 
 /// Counts sessions.
-pub(crate) fn count(connection: &Connection, project: i64, told: &[Told]) -> Result<Counted> {
+pub(crate) fn count(connection: &Connection, project: i64, told: &[SessionItem]) -> Result<Counted> {
     let today = day(now());
     forget(connection, today)?;
     let mut counted = Counted::default();
-    for Told { release, os, what } in told {
+    for SessionItem { release, os, what } in told {
         let group = Group { project, day: today, release: release.clone(), os: os.clone() };
         let (count, is_new) = match what {
             What::One { sid, state } => (1, one(connection, group, sid, *state)?),
@@ -358,7 +358,7 @@ mod tests {
     use crate::projects;
     use backtrail_testkit::TempDir;
 
-    fn item(text: &str) -> Told {
+    fn item(text: &str) -> SessionItem {
         told(text.as_bytes()).unwrap()
     }
 

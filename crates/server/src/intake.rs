@@ -83,14 +83,14 @@ async fn raw(
 }
 
 /// What became of reports that came together.
-pub(crate) struct Kept {
+pub(crate) struct KeptReports {
     pub(crate) ids: Vec<String>,
     /// What of them could not be kept, and why.
     pub(crate) problems: Vec<String>,
 }
 
 /// Keeps the reports of one input without a name.
-pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<Kept, Refused> {
+pub(crate) fn keep(app: &State, project: &Project, bytes: Vec<u8>) -> Result<KeptReports, Refused> {
     keep_all(app, project, Files::apart(vec![(None, bytes)], &app.config.limits)?)
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn keep_readable(
     project: &Project,
     name: &str,
     bytes: Vec<u8>,
-) -> Result<Kept, Refused> {
+) -> Result<KeptReports, Refused> {
     let files = Files::apart(vec![(Some(name.to_owned()), bytes)], &app.config.limits)?;
     // A stranger's report names files, and none of this machine is opened for that.
     let symbols = Symbols::none();
@@ -120,7 +120,7 @@ pub(crate) fn keep_readable(
     keep_all(app, project, files)
 }
 
-fn keep_all(app: &State, project: &Project, files: Files) -> Result<Kept, Refused> {
+fn keep_all(app: &State, project: &Project, files: Files) -> Result<KeptReports, Refused> {
     if files.reports.is_empty() {
         return Err(Refused::bad("expected a report"));
     }
@@ -130,7 +130,7 @@ fn keep_all(app: &State, project: &Project, files: Files) -> Result<Kept, Refuse
         Some(name) => format!("{name}: {}", why.message()),
         None => why.message().to_owned(),
     };
-    Ok(Kept {
+    Ok(KeptReports {
         ids: added.into_iter().map(|added| added.event_id).collect(),
         problems: files.refused.into_iter().map(problem).collect(),
     })

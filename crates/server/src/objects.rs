@@ -197,9 +197,9 @@ impl Objects {
         self.bytes(kept(connection, digest), digest)
     }
 
-    fn bytes(&self, kept: Result<Option<Kept>>, digest: &str) -> io::Result<Vec<u8>> {
+    fn bytes(&self, kept: Result<Option<BlobRow>>, digest: &str) -> io::Result<Vec<u8>> {
         let kept = kept.map_err(io::Error::other)?;
-        if let Some(Kept { packed: Some(packed), size, .. }) = &kept {
+        if let Some(BlobRow { packed: Some(packed), size, .. }) = &kept {
             return unpack(packed, *size);
         }
         match &self.store {
@@ -432,21 +432,21 @@ fn unpack(packed: &[u8], size: u64) -> io::Result<Vec<u8>> {
 }
 
 /// What the database knows of a file.
-struct Kept {
+struct BlobRow {
     packed: Option<Vec<u8>>,
     size: u64,
     #[cfg_attr(not(feature = "s3"), allow(dead_code, reason = "only a bucket has places"))]
     place: Option<String>,
 }
 
-fn kept(connection: &Connection, digest: &str) -> Result<Option<Kept>> {
+fn kept(connection: &Connection, digest: &str) -> Result<Option<BlobRow>> {
     let row = connection.query_row(
         "SELECT packed.bytes, blob.size, blob.place FROM blob LEFT JOIN packed ON packed.id = blob.packed \
          WHERE blob.digest = ?1",
         params![digest],
         |row| {
             let size = u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
-            Ok(Kept { packed: row.get(0)?, size, place: row.get(2)? })
+            Ok(BlobRow { packed: row.get(0)?, size, place: row.get(2)? })
         },
     );
     row.optional()

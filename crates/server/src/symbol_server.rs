@@ -88,14 +88,14 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// A file of a project, by what it says about an image.
-pub(crate) struct Found {
+pub(crate) struct SymbolFileRow {
     digest: String,
     image_id: String,
     arch: Option<String>,
     kind: String,
 }
 
-impl Found {
+impl SymbolFileRow {
     fn of(row: &Row<'_>) -> crate::database::Result<Self> {
         Ok(Self { digest: row.get(0)?, image_id: row.get(1)?, arch: row.get(2)?, kind: row.get(3)? })
     }
@@ -153,7 +153,7 @@ fn open(app: &State, project: &Project, asked: &Asked, name: &str) -> Result<Fil
         // Whatever has all that a symbol file has is as good as one.
         Asked::Breakpad(id) => ("debug_id = ?2 AND kind <> 'table'".to_owned(), id),
     };
-    let found = Found::find(app, project, &condition, id)?.ok_or_else(Refused::not_found)?;
+    let found = SymbolFileRow::find(app, project, &condition, id)?.ok_or_else(Refused::not_found)?;
     if matches!(asked, Asked::Breakpad(_)) && found.kind != "symbol file" {
         return convert(app, project, &found, &shown(name));
     }
@@ -161,7 +161,7 @@ fn open(app: &State, project: &Project, asked: &Asked, name: &str) -> Result<Fil
 }
 
 /// Breakpad's symbol file of an image, made for this request. Clients keep what they got.
-fn convert(app: &State, project: &Project, found: &Found, name: &str) -> Result<File, Refused> {
+fn convert(app: &State, project: &Project, found: &SymbolFileRow, name: &str) -> Result<File, Refused> {
     let id = found.image_id().ok_or_else(Refused::not_found)?;
     let symbols = app.symbols.of_project(project.id);
     let place = app.symbols.uploads().join(crate::secret::key()?);
@@ -254,14 +254,14 @@ fn work(app: &State, project: &Project, job: &Job) -> Result<Value, Refused> {
     let mut found_modules = Map::new();
     for ((name, id), position) in job.memory_map.iter().zip(1..) {
         let known = match is_digits(id) {
-            true => Found::find(app, project, "debug_id = ?2", &id.to_ascii_uppercase())?,
+            true => SymbolFileRow::find(app, project, "debug_id = ?2", &id.to_ascii_uppercase())?,
             false => None,
         };
         found_modules.insert(format!("{name}/{id}"), json!(known.is_some()));
         process.images.push(Image {
             name: name.clone(),
-            id: known.as_ref().and_then(Found::image_id),
-            arch: known.as_ref().and_then(Found::arch),
+            id: known.as_ref().and_then(SymbolFileRow::image_id),
+            arch: known.as_ref().and_then(SymbolFileRow::arch),
             load_address: Avma::new(ROOM * position),
             end_address: Some(Avma::new(ROOM * (position + 1))),
             ..Image::default()

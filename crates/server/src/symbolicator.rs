@@ -7,7 +7,7 @@
 use crate::http::{self, Refused, blocking};
 use crate::projects::Project;
 use crate::state::{App, State};
-use crate::symbol_server::{Found, MAX_FRAMES, MAX_IMAGES};
+use crate::symbol_server::{MAX_FRAMES, MAX_IMAGES, SymbolFileRow};
 use crate::symbols::allowed;
 use axum::Router;
 use axum::body::Body;
@@ -109,13 +109,13 @@ fn work(app: &State, project: &Project, asked: &Asked) -> Result<Value, Refused>
     let mut process = Process::default();
     for module in &asked.modules {
         let known = match module.debug_id.as_deref().and_then(debug_id) {
-            Some(id) => Found::find(app, project, "debug_id = ?2", &id)?,
+            Some(id) => SymbolFileRow::find(app, project, "debug_id = ?2", &id)?,
             None => None,
         };
         let start = module.image_addr.unwrap_or(0);
         process.images.push(Image {
-            id: known.as_ref().and_then(Found::image_id),
-            arch: known.as_ref().and_then(Found::arch),
+            id: known.as_ref().and_then(SymbolFileRow::image_id),
+            arch: known.as_ref().and_then(SymbolFileRow::arch),
             load_address: Avma::new(start),
             end_address: module.image_size.map(|size| Avma::new(start.saturating_add(size))),
             ..Image::default()

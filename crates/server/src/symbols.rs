@@ -1,6 +1,6 @@
 //! Symbols come in: uploads.
 
-use crate::database::{Connection, DatabaseError, Result as Kept, params};
+use crate::database::{Connection, DatabaseError, Result as DatabaseResult, params};
 use crate::http::{self, Refused, blocking};
 use crate::objects::{self, Object, Objects};
 use crate::projects::{self, Project, Scope};
@@ -327,7 +327,7 @@ fn keep_all(
         }
         let adding = Adding { connection, project, are_made, symbols: &symbols, objects: &objects };
         let added = kept.iter().map(|(object, slice)| adding.add(object, slice, sha1.as_deref()));
-        let added = added.collect::<Kept<Vec<_>>>().map(Some);
+        let added = added.collect::<DatabaseResult<Vec<_>>>().map(Some);
         // Whoever works a report once this is committed finds them.
         symbols.changed(project);
         added
@@ -352,7 +352,7 @@ struct Adding<'a> {
 
 impl Adding<'_> {
     /// Adds a row, and tells the reports that waited for it, at once or when its table is made.
-    fn add(&self, object: &Object, slice: &Slice, sha1: Option<&str>) -> Kept<Value> {
+    fn add(&self, object: &Object, slice: &Slice, sha1: Option<&str>) -> DatabaseResult<Value> {
         let Self { connection, project, .. } = *self;
         let Slice { id, arch, kind, name, lacks } = slice;
         let known = connection.query_row(
@@ -445,7 +445,7 @@ fn debug_id(text: &str) -> Option<String> {
 }
 
 /// The files that projects' symbols are found in, for a start: uploads and their tables.
-pub(crate) fn files(connection: &Connection) -> Kept<Vec<(i64, String)>> {
+pub(crate) fn files(connection: &Connection) -> DatabaseResult<Vec<(i64, String)>> {
     connection.query_map(
         "SELECT project, blob FROM symbol_file WHERE usable IS NOT NULL UNION SELECT project, \
          symbol_table.blob FROM symbol_file JOIN symbol_table ON source = symbol_file.blob WHERE \

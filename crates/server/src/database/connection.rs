@@ -6,7 +6,7 @@
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::sqlite;
-use super::values::{Column, FromValue, Given, Place};
+use super::values::{Column, ColumnRef, FromValue, Given};
 use super::{DatabaseError, Result};
 
 /// A connection to the database.
@@ -201,8 +201,8 @@ impl Row<'_> {
     pub(crate) fn get<C: Column, T: FromValue>(&self, column: C) -> Result<T> {
         let place = column.place();
         let value = match (self, place) {
-            (Self::Sqlite(row), Place::At(number)) => sqlite::value(row.get_ref(number)?)?,
-            (Self::Sqlite(row), Place::Named(name)) => sqlite::value(row.get_ref(name)?)?,
+            (Self::Sqlite(row), ColumnRef::At(number)) => sqlite::value(row.get_ref(number)?)?,
+            (Self::Sqlite(row), ColumnRef::Named(name)) => sqlite::value(row.get_ref(name)?)?,
             #[cfg(feature = "postgres")]
             (Self::Postgres(row), place) => postgres::value(row, place)?,
         };

@@ -6,7 +6,7 @@
 //! Each replica has a number, and the lock of that number for as long as it is connected: whoever does not see it locked knows that
 //! nobody works any more what is leased under it.
 
-use super::values::{Given, Place, Value};
+use super::values::{ColumnRef, Given, Value};
 use super::{DatabaseError, Result};
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, NoTls, Row, Statement};
@@ -238,10 +238,10 @@ impl ToSql for Given<'_> {
 }
 
 /// What is in a column.
-pub(super) fn value(row: &Row, place: Place<'_>) -> Result<Value> {
+pub(super) fn value(row: &Row, place: ColumnRef<'_>) -> Result<Value> {
     let found: Any = match place {
-        Place::At(number) => row.try_get(number)?,
-        Place::Named(name) => row.try_get(name)?,
+        ColumnRef::At(number) => row.try_get(number)?,
+        ColumnRef::Named(name) => row.try_get(name)?,
     };
     Ok(found.0)
 }

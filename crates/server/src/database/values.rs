@@ -5,25 +5,25 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 
 /// Which column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum ColumnRef<'a> {
     At(usize),
     Named(&'a str),
 }
 
 /// What names a column.
 pub(crate) trait Column: Copy {
-    fn place(&self) -> Place<'_>;
+    fn place(&self) -> ColumnRef<'_>;
 }
 
 impl Column for usize {
-    fn place(&self) -> Place<'_> {
-        Place::At(*self)
+    fn place(&self) -> ColumnRef<'_> {
+        ColumnRef::At(*self)
     }
 }
 
 impl Column for &str {
-    fn place(&self) -> Place<'_> {
-        Place::Named(self)
+    fn place(&self) -> ColumnRef<'_> {
+        ColumnRef::Named(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sessions as a program tells of them that has no client of Sentry: `POST /api/P/sessions/`.
 
-use super::{MAX_NAME, MAX_SUM, Told, What};
+use super::{MAX_NAME, MAX_SUM, SessionItem, What};
 use serde::Deserialize;
 
 /// Posts in one body, and sessions in it.
@@ -57,7 +57,7 @@ enum Outcome {
 }
 
 /// What a body tells of sessions; else what was expected.
-pub(crate) fn posted(bytes: &[u8]) -> Result<Vec<Told>, String> {
+pub(crate) fn posted(bytes: &[u8]) -> Result<Vec<SessionItem>, String> {
     let posts = match serde_json::from_slice(bytes).map_err(|error| error.to_string())? {
         Posts::Several(posts) => posts,
         Posts::One(post) => vec![post],
@@ -76,7 +76,7 @@ pub(crate) fn posted(bytes: &[u8]) -> Result<Vec<Told>, String> {
     Ok(told)
 }
 
-fn of_post(post: Post) -> Result<Vec<Told>, String> {
+fn of_post(post: Post) -> Result<Vec<SessionItem>, String> {
     let Post { release, os, id, counts, sessions } = post;
     for (text, what) in [(Some(&release), "release"), (os.as_ref(), "os"), (id.as_ref(), "id")] {
         text.map_or(Ok(()), |text| is_name(text, what))?;
@@ -97,7 +97,7 @@ fn of_post(post: Post) -> Result<Vec<Told>, String> {
     if all.is_empty() {
         return Err("counts or sessions".to_owned());
     }
-    Ok(all.into_iter().map(|what| Told { release: release.clone(), os: os.clone(), what }).collect())
+    Ok(all.into_iter().map(|what| SessionItem { release: release.clone(), os: os.clone(), what }).collect())
 }
 
 fn is_name(text: &str, what: &str) -> Result<(), String> {

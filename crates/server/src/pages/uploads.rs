@@ -3,7 +3,7 @@
 use super::page::{page, text};
 use super::{Refused, ask_to_log_in, check_form, enter, html as response, problem, visit};
 use crate::http::blocking;
-use crate::intake::{self, Kept};
+use crate::intake::{self, KeptReports};
 use crate::projects::{Project, Scope};
 use crate::sessions::Session;
 use crate::state::{App, State};
@@ -29,7 +29,7 @@ enum What {
         waited: u64,
     },
     /// Reports.
-    Reports(Kept),
+    Reports(KeptReports),
     Refused(String),
 }
 
@@ -219,7 +219,7 @@ fn became(base: &str, what: &What) -> Markup {
                 ul { @for image in images.iter().take(MAX_LISTED) { li { code { (text(image)) } } } }
                 @if images.len() > MAX_LISTED { p { "and " (images.len() - MAX_LISTED) " more" } }
             }
-            What::Reports(Kept { ids, problems }) => {
+            What::Reports(KeptReports { ids, problems }) => {
                 @if let [_] = ids.as_slice() { "a report: " } @else { (ids.len()) " reports: " }
                 @for id in ids.iter().take(MAX_LISTED) {
                     a href=(format!("{base}/reports/{id}")) { code { (id.get(..8).unwrap_or_default()) } } " "
