@@ -59,7 +59,7 @@ pub(in crate::explain) static KINDS: [Kind; 11] = [
     (
         "native thread",
         "Java could not start a thread",
-        "The system refused another thread. The heap is not full.",
+        "The system refused another thread: a limit on threads or processes, or no memory for its stack. The heap is not full.",
         &[
             "A limit on threads or processes: ulimit -u, the container's pids limit, kernel.threads-max.",
             "Threads that never end: pools that are made and not shut down.",

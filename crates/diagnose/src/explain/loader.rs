@@ -116,7 +116,7 @@ pub(in crate::explain) static REASONS: [Reason; 16] = [
     (
         "undefined symbol",
         "A function or variable is missing from the libraries that were loaded",
-        "The loader found every library, and none of them has a name that one of them needs.",
+        "The loader found every library, and none of them has a name that one of them needs: as a rule two versions do not fit each other.",
         &[
             "Two versions do not fit: the library that is found is older or newer than the one that was built against (LD_LIBRARY_PATH, conda, an old copy in /usr/local/lib).",
             "The library was linked without the one that has the name (-l is missing), or one is C++ of another ABI (`_GLIBCXX_USE_CXX11_ABI`).",
