@@ -150,6 +150,16 @@ pub(crate) fn lease(connection: &Connection, count: usize, until: i64) -> Result
     )
 }
 
+/// Gives back what a lease up to `until` took, where it is not known what: the connection broke before the answer came.
+pub(crate) fn give_back(connection: &Connection, until: i64) -> Result<()> {
+    connection.execute(
+        "UPDATE report SET state = 'waiting', attempts = attempts - 1, lease_until = NULL \
+         WHERE state = 'leased' AND worker = ?1 AND lease_until = ?2",
+        params![connection.replica(), until],
+    )?;
+    Ok(())
+}
+
 fn last_symbols(connection: &Connection) -> Result<i64> {
     connection.query_row("SELECT coalesce(max(usable), 0) FROM symbol_file", params![], |row| row.get(0))
 }
@@ -335,6 +345,23 @@ mod tests {
             assert!(!end(connection, &late, "done", None).unwrap());
             assert!(end(connection, &other, "done", None).unwrap());
             assert_eq!(waiting(connection).unwrap(), 0);
+        });
+    }
+
+    #[test]
+    fn a_lease_whose_answer_was_lost_is_given_back() {
+        with_database(|connection| {
+            for id in ["a", "b"] {
+                add(connection, &report(id, true, id), 0).unwrap();
+            }
+            let until = now() + 60_000;
+            assert_eq!(lease(connection, 1, until).unwrap().len(), 1);
+            let other = lease(connection, 1, until + 1).unwrap();
+            assert!(lease(connection, 2, until + 2).unwrap().is_empty());
+            give_back(connection, until).unwrap();
+            let again = lease(connection, 2, until + 3).unwrap();
+            assert_eq!(again.iter().map(|report| (report.id, report.attempts)).collect::<Vec<_>>(), [(1, 1)]);
+            assert!(end(connection, &other[0], "done", None).unwrap(), "others keep theirs");
         });
     }
 

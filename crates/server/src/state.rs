@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) passwords: Passwords,
     /// Whether something could not be kept, so that there may be files without a row.
     pub(crate) left_files: AtomicBool,
+    /// When the last lease ends.
+    leases: AtomicI64,
     /// The last symbols of whichever replica that are linked here.
     pub(crate) followed: AtomicI64,
     /// Held by who links them: each file is fetched once.
@@ -58,6 +60,7 @@ impl State {
             scrubbers,
             passwords: Passwords::default(),
             left_files: AtomicBool::new(false),
+            leases: AtomicI64::new(0),
             followed: AtomicI64::new(0),
             following: Mutex::default(),
         }
@@ -72,6 +75,13 @@ impl State {
     ) -> Result<T> {
         let written = self.database.write(work);
         written.inspect_err(|_| self.leave_files())
+    }
+
+    /// The end of a lease, at that time or a little later: no two of this process have the same, so that it names the lease.
+    pub(crate) fn lease_end(&self, wanted: i64) -> i64 {
+        let next = |last: i64| wanted.max(last.saturating_add(1));
+        let update = self.leases.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        next(update.unwrap_or_else(|last| last))
     }
 
     /// There may be files that no row needs, since a request was not kept or brought what is here: the next start looks for them.

@@ -163,8 +163,11 @@ fn one(app: &State, program: &Path) -> Result<bool, Box<dyn std::error::Error>> 
 
 /// The next file, and how often it was begun, this time included.
 fn next(connection: &Connection) -> Result<Option<(String, i64)>> {
-    let sql = "UPDATE symbol_conversion SET attempts = attempts + 1, worker = ?2 WHERE blob = \
-        (SELECT blob FROM symbol_conversion WHERE state = 'waiting' AND due <= ?1 AND worker IS NULL \
+    // One thread of a server makes tables. What has the server's number now was given to it without its knowledge: the connection broke
+    // before the answer came.
+    let sql = "UPDATE symbol_conversion SET attempts = attempts + CASE WHEN worker = ?2 THEN 0 ELSE 1 END, worker = ?2 \
+        WHERE blob = (SELECT blob FROM symbol_conversion \
+        WHERE state = 'waiting' AND due <= ?1 AND (worker IS NULL OR worker = ?2) \
         ORDER BY due, blob LIMIT 1) RETURNING blob, attempts";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     connection.query_row(sql, params![now(), connection.replica()], read).optional()

@@ -48,11 +48,26 @@ pub(crate) fn start(app: &App) -> io::Result<Vec<JoinHandle<()>>> {
 }
 
 fn work(app: &State) {
+    // A lease that failed: where only its answer was lost, reports are leased that nobody works.
+    let mut lost = None::<i64>;
     while !app.bell.is_closed() {
         let seen = app.bell.times();
-        match some(app) {
-            Ok(0) => app.bell.wait(seen, PATROL),
-            Ok(_) => {}
+        let given_back = match lost {
+            Some(until) => app.database.write(move |connection| queue::give_back(connection, until)),
+            None => Ok(()),
+        };
+        let until = app.lease_end(now() + LEASE);
+        let worked = given_back.and_then(|()| {
+            lost = Some(until);
+            some(app, until)
+        });
+        match worked {
+            Ok(count) => {
+                lost = None;
+                if count == 0 {
+                    app.bell.wait(seen, PATROL);
+                }
+            }
             Err(error) => {
                 crate::error::eprint_problem(&error.to_string());
                 app.bell.wait(seen, PATROL);
@@ -61,9 +76,9 @@ fn work(app: &State) {
     }
 }
 
-/// Works some reports, and returns how many there were.
-fn some(app: &State) -> Result<usize> {
-    let leased = app.database.write(|connection| queue::lease(connection, TOGETHER, now() + LEASE))?;
+/// Works some reports, which it has until then, and returns how many there were.
+fn some(app: &State, until: i64) -> Result<usize> {
+    let leased = app.database.write(move |connection| queue::lease(connection, TOGETHER, until))?;
     let count = leased.len();
     if count == 0 {
         // Counting goes through all that waits: only when that is little.
