@@ -84,7 +84,7 @@ impl Client {
 /// Asks a server that speaks JSON, such as `backtrail serve`.
 #[derive(Debug)]
 pub struct JsonClient {
-    client: Client,
+    client: HttpClient,
     base: String,
     token: Option<String>,
 }
@@ -112,7 +112,7 @@ impl JsonClient {
     /// `base` is the server's address, `token` what it gave for this; `timeout` bounds each wait for an answer.
     pub fn new(base: impl Into<String>, token: Option<String>, timeout: Duration) -> Self {
         let base = base.into().trim_end_matches('/').to_owned();
-        Self { client: Client::new(timeout), base, token }
+        Self { client: HttpClient::new(timeout), base, token }
     }
 
     /// Sends a body to a path that begins with a slash, and gives the status and what was answered.
@@ -208,18 +208,6 @@ impl HttpClient {
         headers: &[(&str, &str)],
         body: HttpBody<'_>,
     ) -> Result<HttpAnswer, String> {
-        self.client.send(method, url, headers, body)
-    }
-}
-
-impl Client {
-    fn send(
-        &self,
-        method: Method,
-        url: &str,
-        headers: &[(&str, &str)],
-        body: HttpBody<'_>,
-    ) -> Result<HttpAnswer, String> {
         let method = match method {
             Method::Post => ureq::http::Method::POST,
             Method::Put => ureq::http::Method::PUT,
@@ -230,9 +218,9 @@ impl Client {
         let request = Request::builder().method(method).uri(url);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let answer = match body {
-            HttpBody::None => self.run(url, request.body(())),
-            HttpBody::Bytes(bytes) => self.run(url, request.body(bytes)),
-            HttpBody::File(file) => self.run(url, request.body(file)),
+            HttpBody::None => self.client.run(url, request.body(())),
+            HttpBody::Bytes(bytes) => self.client.run(url, request.body(bytes)),
+            HttpBody::File(file) => self.client.run(url, request.body(file)),
         };
         let response = answer.map_err(|error| explain(&error))?;
         let date = response.headers().get("date").and_then(|date| date.to_str().ok()).map(str::to_owned);
@@ -240,7 +228,9 @@ impl Client {
         let body = Box::new(response.into_body().into_with_config().limit(u64::MAX).reader());
         Ok(HttpAnswer { status, date, length, body })
     }
+}
 
+impl Client {
     fn run<B: ureq::AsSendBody>(
         &self,
         url: &str,

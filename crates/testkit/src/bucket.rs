@@ -5,10 +5,11 @@
     reason = "a server that cannot work is a fault of the test"
 )]
 
+use crate::http::{Request, listen};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -62,17 +63,9 @@ impl BucketServer {
     /// # Panics
     /// Where there is no port.
     pub fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = Self { url, state: Arc::default() };
-        let state = Arc::clone(&server.state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                std::thread::spawn(move || while serve(&stream, &state).is_some() {});
-            }
-        });
-        server
+        let state = Arc::default();
+        let shared = Arc::clone(&state);
+        Self { url: listen(move |stream| serve(stream, &shared)), state }
     }
 
     /// The next requests of a method go wrong, one after the other.
@@ -119,24 +112,7 @@ impl State {
 
 /// Answers one request; `None` when the connection is at its end.
 fn serve(stream: &TcpStream, state: &Mutex<State>) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-    let mut words = line.split(' ').map(str::to_owned);
-    let (method, target) = (words.next()?, words.next()?);
-    let mut headers = HashMap::new();
-    loop {
-        line.clear();
-        if reader.read_line(&mut line).map_or(true, |read| read <= 2) {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':') {
-            headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-        }
-    }
-    let size = headers.get("content-length").and_then(|size| size.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; size];
-    reader.read_exact(&mut body).ok()?;
+    let Request { method, target, headers, body } = Request::read(stream)?;
     let (fault, now) = {
         let mut state = state.lock().unwrap();
         state.asked.push(format!("{method} {target}"));
@@ -244,8 +220,9 @@ fn answer(mut stream: &TcpStream, status: u16, now: u64, body: &[u8], cut: Optio
     let (year, month, day, time) = date(now);
     let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let month = names[month as usize - 1];
-    // Nobody reads the day of the week.
-    let date = format!("Mon, {day:02} {month} {year} {time} GMT");
+    // 1 January 1970 was a Thursday.
+    let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(now / 86_400 % 7) as usize];
+    let date = format!("{weekday}, {day:02} {month} {year} {time} GMT");
     let length = if status == 204 { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
     let head = format!("HTTP/1.1 {status} X\r\nDate: {date}\r\n{length}\r\n");
     stream.write_all(head.as_bytes()).ok()?;

@@ -56,19 +56,16 @@ impl HttpServer {
     /// # Panics
     /// Where there is no port.
     pub fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = Self { url, asked: Arc::default(), bodies: Arc::default(), answers: Arc::default() };
+        let server = Self {
+            url: String::new(),
+            asked: Arc::default(),
+            bodies: Arc::default(),
+            answers: Arc::default(),
+        };
         let (asked, bodies, answers) =
             (Arc::clone(&server.asked), Arc::clone(&server.bodies), Arc::clone(&server.answers));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (asked, bodies, answers) =
-                    (Arc::clone(&asked), Arc::clone(&bodies), Arc::clone(&answers));
-                std::thread::spawn(move || while serve(&stream, &asked, &bodies, &answers).is_some() {});
-            }
-        });
-        server
+        let url = listen(move |stream| serve(stream, &asked, &bodies, &answers));
+        Self { url, ..server }
     }
 
     /// From now on a path is answered so.
@@ -87,6 +84,54 @@ impl HttpServer {
     }
 }
 
+/// Has each request on a port of its own served, until the test program ends; `None` ends a connection. Gives the address.
+pub(crate) fn listen(serve: impl Fn(&TcpStream) -> Option<()> + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            std::thread::spawn(move || while serve(&stream).is_some() {});
+        }
+    });
+    url
+}
+
+/// What a client asks.
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    /// By their names in small letters.
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Request {
+    /// Reads one; `None` when the connection is at its end.
+    pub(crate) fn read(stream: &TcpStream) -> Option<Self> {
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        let mut words = line.split(' ').map(str::to_owned);
+        let (method, target) = (words.next()?, words.next()?);
+        let mut headers = HashMap::new();
+        loop {
+            line.clear();
+            if reader.read_line(&mut line).map_or(true, |read| read <= 2) {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+            }
+        }
+        let size = headers.get("content-length").and_then(|size| size.parse().ok()).unwrap_or(0);
+        let mut body = vec![0; size];
+        reader.read_exact(&mut body).ok()?;
+        Some(Self { method, target, headers, body })
+    }
+}
+
 /// Answers one request; `None` when the connection is at its end.
 fn serve(
     mut stream: &TcpStream,
@@ -94,24 +139,7 @@ fn serve(
     bodies: &Mutex<Vec<Vec<u8>>>,
     answers: &Mutex<HashMap<String, HttpAnswer>>,
 ) -> Option<()> {
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-    let path = line.split(' ').nth(1)?.to_owned();
-    let mut size = 0;
-    loop {
-        line.clear();
-        if reader.read_line(&mut line).map_or(true, |read| read <= 2) {
-            break;
-        }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            size = value.trim().parse().unwrap_or(0);
-        }
-    }
-    let mut body = vec![0; size];
-    reader.read_exact(&mut body).ok()?;
+    let Request { target: path, body, .. } = Request::read(stream)?;
     bodies.lock().unwrap().push(body);
     asked.lock().unwrap().push(path.clone());
     let answer = answers.lock().unwrap().get(&path).cloned().unwrap_or(HttpAnswer::Status(404));

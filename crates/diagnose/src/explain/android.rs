@@ -5,18 +5,13 @@
 
 use super::android_codes::code_name;
 use super::draft::Draft;
-use super::facts::Facts;
+use super::facts::{Facts, field};
 use super::sender::sent_from_outside;
 use super::tables::exceptions::signal_by_name;
 use super::words::one_line;
 use crate::names::{cite, describe, image_name, image_of};
 use crate::suspect::is_system;
 use backtrail_model::Source;
-
-/// The value of the first field of that name.
-pub(super) fn field<'r>(facts: &Facts<'r>, key: &str) -> Option<&'r str> {
-    facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
-}
 
 /// A text that tells what it was.
 struct Text {
@@ -72,7 +67,7 @@ const TOOLS: [Text; 5] = [
 
 /// GWP-ASan, scudo or the processor's tags say what was wrong with which memory.
 pub(super) fn memory_tool(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some(cause) = field(facts, "Cause") else { return false };
+    let Some(cause) = field(&facts.report.fields, "Cause") else { return false };
     let tool = ["[GWP-ASan]", "[MTE]", "[scudo]", "[SCUDO]"].iter().find(|tool| cause.contains(**tool));
     let lower = cause.to_lowercase();
     let Some(tool) = tool else { return false };
@@ -307,7 +302,7 @@ const CAUSES: [Text; 6] = [
 
 /// `debuggerd` found a cause.
 pub(super) fn stated_cause(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let Some(cause) = field(facts, "Cause") else { return false };
+    let Some(cause) = field(&facts.report.fields, "Cause") else { return false };
     let lower = cause.to_lowercase();
     let shown = one_line(cause);
     match CAUSES.iter().find(|text| lower.contains(text.part)) {

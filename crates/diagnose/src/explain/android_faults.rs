@@ -1,15 +1,14 @@
 //! Faults that tombstones tell as accesses: jumps to nowhere, abort() of old versions.
 
-use super::android::field;
 use super::bad_access;
 use super::draft::Draft;
-use super::facts::Facts;
+use super::facts::{Facts, field};
 use crate::names::image_of;
 
 /// A call through a bad function pointer: the program counter is the address that failed. `debuggerd` calls it a null pointer
 /// dereference where that is near null.
 pub(super) fn code_fetch(facts: &Facts<'_>, draft: &mut Draft) -> bool {
-    let cause = field(facts, "Cause");
+    let cause = field(&facts.report.fields, "Cause");
     let is_told = cause.is_some_and(|cause| !cause.starts_with("null pointer dereference"));
     // An address in an image was mapped: another rule tells why it may not be executed.
     let lands_nowhere = facts.frames.first().is_none_or(|frame| {

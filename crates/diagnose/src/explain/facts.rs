@@ -9,7 +9,7 @@ use super::words::one_line;
 use crate::names::{cite, is_any_of, main_thread, only_thread, own_frames, thread_label};
 use crate::suspect::{Suspect, fault_stack, suspect_on};
 use backtrail_core::{Arch, Family};
-use backtrail_model::{Exception, Frame, Report, Thread};
+use backtrail_model::{Exception, Field, Frame, Report, Thread};
 
 /// A line that a library, the loader or the kernel left in the report.
 pub(crate) struct Said {
@@ -162,6 +162,11 @@ pub(crate) fn class_of(report: &Report) -> Class {
         _ if signal != "SIGKILL" && signal != "SIGABRT" && sender(report).is_some() => Class::Signal,
         _ => class_of_signal(signal),
     }
+}
+
+/// The value of the first field of that key.
+pub(super) fn field<'r>(fields: &'r [Field], key: &str) -> Option<&'r str> {
+    fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
 }
 
 /// `Termination Reason: Namespace SIGNAL, Code 0x9`.

@@ -4,8 +4,7 @@
 //! systemd-oomd.service(8); Kubernetes, "Assign Memory Resources to Containers and Pods".
 
 use super::draft::Draft;
-use super::facts::Facts;
-use super::user_fault::field;
+use super::facts::{Facts, field};
 use super::words::listed;
 use backtrail_model::{Report, Source};
 
@@ -59,7 +58,7 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     };
     let short = name.map(|name| format!(": {name}")).unwrap_or_default();
     let scope = exception.subtype.as_deref().unwrap_or_default();
-    let limits = field(report, "memory").and_then(|figures| figures.split_once("limit "));
+    let limits = field(&report.fields, "memory").and_then(|figures| figures.split_once("limit "));
     let limit = limits.and_then(|(_, rest)| kilobytes(rest.split(',').next()?));
     let of_limit = limit.map(|limit| format!(" of {}", size(limit))).unwrap_or_default();
     match scope {
@@ -85,7 +84,8 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         ),
     }
     draft.evidence(exception.message.as_deref().unwrap_or_default());
-    let parts = ["anon-rss", "file-rss", "shmem-rss"].map(|key| field(report, key).and_then(kilobytes));
+    let parts =
+        ["anon-rss", "file-rss", "shmem-rss"].map(|key| field(&report.fields, key).and_then(kilobytes));
     let held: u64 = parts.iter().flatten().fold(0, |sum, part| sum.saturating_add(*part));
     if parts.iter().any(Option::is_some) {
         let share = limit.filter(|limit| *limit > 0 && scope == "cgroup");
@@ -99,7 +99,7 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     tell_choice(report, draft);
     tell_tasks(report, draft, held);
     tell_group(report, draft);
-    if let Some(by) = field(report, "invoked by") {
+    if let Some(by) = field(&report.fields, "invoked by") {
         draft.say(format!(
             "{by} asked for the memory that was not there; that tells nothing of who used it up."
         ));
@@ -129,7 +129,7 @@ pub(super) fn explain(facts: &Facts<'_>, draft: &mut Draft) -> bool {
 
 /// Why this one: the kernel takes the largest, after its score was adjusted.
 fn tell_choice(report: &Report, draft: &mut Draft) {
-    let adj = field(report, "oom_score_adj").and_then(|adj| adj.parse::<i64>().ok());
+    let adj = field(&report.fields, "oom_score_adj").and_then(|adj| adj.parse::<i64>().ok());
     match adj {
         Some(0) => draft.say("The kernel takes who uses most; this one's score was not adjusted (oom_score_adj 0)."),
         Some(adj) if adj > 0 => draft.say(format!(
@@ -141,7 +141,7 @@ fn tell_choice(report: &Report, draft: &mut Draft) {
         )),
         None => {}
     }
-    if let Some(score) = field(report, "score") {
+    if let Some(score) = field(&report.fields, "score") {
         draft.say(format!(
             "Its score was {score} of 1000: about the thousandths of the memory that it used, adjusted."
         ));
@@ -187,14 +187,14 @@ fn tell_tasks(report: &Report, draft: &mut Draft, held: u64) {
 
 /// Which group's limit it was.
 fn tell_group(report: &Report, draft: &mut Draft) {
-    match (field(report, "oom_memcg"), field(report, "task_memcg")) {
+    match (field(&report.fields, "oom_memcg"), field(&report.fields, "task_memcg")) {
         (Some(limited), Some(own)) if limited != own => {
             draft.say(format!("The limit is that of {limited}, above the process's own cgroup {own}."));
         }
         (Some(limited), _) => draft.say(format!("The limit is that of {limited}.")),
         _ => {}
     }
-    match field(report, "constraint") {
+    match field(&report.fields, "constraint") {
         Some("CONSTRAINT_CPUSET") => {
             draft.say("Only the memory of the nodes that its cpuset allows was used up.");
         }
@@ -204,6 +204,6 @@ fn tell_group(report: &Report, draft: &mut Draft) {
         _ => {}
     }
     for (key, words) in [("memory", "The cgroup's memory"), ("swap", "Its swap")] {
-        field(report, key).iter().for_each(|figures| draft.evidence(format!("{words}: {figures}")));
+        field(&report.fields, key).iter().for_each(|figures| draft.evidence(format!("{words}: {figures}")));
     }
 }

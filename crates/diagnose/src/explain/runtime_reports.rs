@@ -2,7 +2,7 @@
 
 use super::blamed::V8_FATAL;
 use super::draft::Draft;
-use super::facts::Facts;
+use super::facts::{Facts, field};
 use super::tables::exceptions::signal_by_name;
 use super::tables::runtime_reports::{EXCEPTIONS, FINDINGS, GO, KERNEL};
 use super::thrown::cpp;
@@ -231,9 +231,7 @@ pub(super) fn v8_fatal(facts: &Facts<'_>, draft: &mut Draft) -> bool {
         draft.evidence(message);
         return true;
     }
-    let field = |key: &str| {
-        facts.report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
-    };
+    let field = |key| field(&facts.report.fields, key);
     draft.lead(
         "JavaScript's heap is full",
         "V8 ended the program: its heap had reached its limit, and collecting garbage freed too little. That is V8's own limit, not the machine's memory.",

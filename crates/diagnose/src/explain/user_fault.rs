@@ -6,7 +6,8 @@
 use super::bad_access::{as_text, fill};
 use super::draft::Draft;
 use super::esr::{Access, decode_esr, decode_page_fault};
-use super::facts::Facts;
+use super::facts::{Facts, field};
+use super::kill::capitalized;
 use crate::names::{describe, image_name};
 use backtrail_core::{Avma, Family, FrameAddress};
 use backtrail_model::{Frame, Report, Source};
@@ -107,7 +108,7 @@ impl FaultingCode<'_> {
     /// Where it was, and what the line does not have.
     fn tell(&self, facts: &Facts<'_>, draft: &mut Draft) {
         draft.evidence(facts.exception().message.as_deref().unwrap_or_default());
-        let code = field(facts.report, "code");
+        let code = field(&facts.report.fields, "code");
         code.into_iter().for_each(|code| draft.evidence(format!("Code: {code}")));
         match self.frame {
             Some(frame) if !self.is_unnamed => {
@@ -158,11 +159,6 @@ fn offset(report: &Report, frame: &Frame) -> String {
     into.map(|into| format!(", {into:#x} bytes into the mapping of its code")).unwrap_or_default()
 }
 
-/// What a field of the report has.
-pub(super) fn field<'r>(report: &'r Report, key: &str) -> Option<&'r str> {
-    report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
-}
-
 fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
     let exception = facts.exception();
     let address = exception.address.unwrap_or_default();
@@ -195,11 +191,7 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
             ]);
         }
         () if address.get() < NULL_PAGES => {
-            draft.lead(
-                format!("Null pointer: {verb} at {address}{where_to}"),
-                format!("The program tried to {verb} at {address}, next to null: a member or element of an object that is not there."),
-            );
-            draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
+            null_pointer(draft, verb, &format!(" at {address}"), place);
             draft.next(format!(
                 "See which pointer the place uses: it is null, and {address} is the offset of what it wanted."
             ));
@@ -248,6 +240,17 @@ fn segfault(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
     bytes(draft, address);
 }
 
+/// An access next to address 0.
+fn null_pointer(draft: &mut Draft, verb: &str, at: &str, place: &FaultingCode<'_>) {
+    draft.lead(
+        format!("Null pointer: {verb}{at}{}", place.suffix()),
+        format!("The program tried to {verb}{at}, next to null: a member or element of an object that is not there."),
+    );
+    draft.cause(
+        "A pointer that was never set, was cleared, or is the unchecked result of a call that failed.",
+    );
+}
+
 /// What the bytes of a wild pointer say.
 fn bytes(draft: &mut Draft, address: Avma) {
     if address.get() < NULL_PAGES {
@@ -263,7 +266,7 @@ fn bytes(draft: &mut Draft, address: Avma) {
 
 fn invalid_opcode(facts: &Facts<'_>, draft: &mut Draft, place: &FaultingCode<'_>) {
     // The byte at the instruction pointer stands in angle brackets.
-    let code = field(facts.report, "code").unwrap_or_default();
+    let code = field(&facts.report.fields, "code").unwrap_or_default();
     let at =
         code.split_once('<').map(|(_, rest)| rest.replace('>', "").to_ascii_lowercase()).unwrap_or_default();
     let begins = |bytes: &[&str]| bytes.iter().any(|bytes| at.starts_with(bytes));
@@ -310,13 +313,7 @@ fn other_fault(facts: &Facts<'_>, draft: &mut Draft, kind: &str, place: &Faultin
     let is_translation = kind.contains("translation fault") || kind.contains("page fault");
     let signal = facts.signal();
     if is_null && matches!(signal, "SIGSEGV" | "") {
-        draft.lead(
-            format!("Null pointer: {verb}{at}{}", place.suffix()),
-            format!("The program tried to {verb}{at}, next to null: a member or element of an object that is not there."),
-        );
-        draft.cause(
-            "A pointer that was never set, was cleared, or is the unchecked result of a call that failed.",
-        );
+        null_pointer(draft, verb, &at, place);
     } else if is_translation {
         draft.lead(
             format!("Access to memory that is not mapped: {verb}{at}{}", place.suffix()),
@@ -335,16 +332,11 @@ fn other_fault(facts: &Facts<'_>, draft: &mut Draft, kind: &str, place: &Faultin
     } else {
         let named = if signal.is_empty() { String::new() } else { format!(" ({signal})") };
         draft.lead(
-            format!("{}{named}{}", capitalised(kind), place.suffix()),
+            format!("{}{named}{}", capitalized(kind), place.suffix()),
             format!("The kernel ended the program for: {kind}."),
         );
     }
     if address.is_none() && is_translation {
         draft.say("The kernel's line has no address.");
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -1,16 +1,16 @@
 //! What `backtrail watch` reports and is no crash.
 
 use super::draft::Draft;
-use super::facts::Facts;
+use super::facts::{Facts, field};
 use super::waits::{main_thread_activity, releasers};
-use backtrail_model::{Report, Source};
+use backtrail_model::Source;
 
 /// The first thread of a watched process did not run for longer than was allowed.
 pub(super) fn hang(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.report.source != Source::CrashFile || facts.report.event.as_deref() != Some("hang") {
         return false;
     }
-    let time = value(facts.report, "Time without running");
+    let time = field(&facts.report.fields, "Time without running");
     let lasted = time.map(|time| format!(" for {time}")).unwrap_or_default();
     draft.lead(
         format!("Hang: the first thread did not run{lasted}"),
@@ -28,15 +28,11 @@ pub(super) fn failing_exit(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     if facts.report.source != Source::CrashFile || facts.report.event.as_deref() != Some("exit") {
         return false;
     }
-    let code = value(facts.report, "Exit code").unwrap_or("other than 0");
+    let code = field(&facts.report.fields, "Exit code").unwrap_or("other than 0");
     draft.lead(
         format!("The process ended with exit code {code}"),
         "The process ended by itself; nothing crashed. The stacks are those of its last moment.",
     );
     draft.next("Look at the frames that call exit, and at the last lines of the program's output.");
     true
-}
-
-fn value<'r>(report: &'r Report, key: &str) -> Option<&'r str> {
-    report.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
 }

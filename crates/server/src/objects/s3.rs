@@ -6,6 +6,7 @@
 use crate::config::BucketOptions;
 use crate::secret::{digest, hex};
 use crate::time::{now, rfc3339};
+use backtrail_core::Utc;
 use backtrail_store::{HttpAnswer, HttpBody, HttpClient, Method};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -13,7 +14,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// How long the bucket may be silent: for a connection, an answer, and bytes in either direction.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -364,28 +365,13 @@ fn seconds(text: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let time = number(11..13)? * 3600 + number(14..16)? * 60 + number(17..19)?;
-    (text.ends_with('Z') && (1..=12).contains(&month)).then(|| days(year, month, day) * 86_400 + time)
+    (text.ends_with('Z') && (1..=12).contains(&month)).then(|| Utc::days_to(year, month, day) * 86_400 + time)
 }
 
 /// The same of `Fri, 02 Jan 2026 03:04:05 GMT`.
 fn http_date(text: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut parts = text.split_once(", ")?.1.split(' ');
-    let day = parts.next()?.parse().ok()?;
-    let name = parts.next()?;
-    let (month, _) = (1..).zip(MONTHS).find(|(_, month)| *month == name)?;
-    let year = parts.next()?.parse().ok()?;
-    let mut time = parts.next()?.split(':').map(|part| part.parse::<i64>().ok());
-    let time = time.next()?? * 3600 + time.next()?? * 60 + time.next()??;
-    Some(days(year, month, day) * 86_400 + time)
-}
-
-/// Days since 1970 of a day of the Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
+    let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
 }
 
 #[cfg(test)]

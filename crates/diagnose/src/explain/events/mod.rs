@@ -13,8 +13,8 @@ pub(super) mod stackshot;
 #[cfg(test)]
 mod tests;
 
-use super::facts::Facts;
-use backtrail_model::{Field, Process, Report, Source};
+use super::facts::{Facts, field};
+use backtrail_model::{Process, Report, Source};
 
 /// Whether the report is of an event whose stacks, if any, show no place of a fault.
 pub(super) fn has_no_place(facts: &Facts<'_>) -> bool {
@@ -26,11 +26,6 @@ pub(super) fn has_no_place(facts: &Facts<'_>) -> bool {
     let is_told = facts.report.source == Source::AppleSamples
         && facts.suspect.as_ref().is_some_and(|suspect| suspect.position == 0);
     of_many || is_told || (facts.report.event.is_some() && facts.stack.is_empty())
-}
-
-/// The value of the first field of that key.
-fn field<'r>(fields: &'r [Field], key: &str) -> Option<&'r str> {
-    fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
 }
 
 /// What a process is called in a sentence.

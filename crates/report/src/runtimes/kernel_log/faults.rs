@@ -4,17 +4,17 @@
 //! (`arm64_show_signal`), `arch/arm/mm/fault.c`, `arch/riscv/kernel/traps.c`, `arch/powerpc/kernel/traps.c`, and
 //! `print_vma_addr` in `mm/memory.c` for the file.
 
-use std::borrow::Cow;
+use crate::numbers::signal;
 
 /// What such a line tells.
 #[derive(PartialEq, Eq, Debug, Default, Clone)]
-pub(super) struct Fault<'t> {
+pub(super) struct Fault {
     /// The thread's name, which is the program's for its first thread.
-    pub(super) name: Cow<'t, str>,
+    pub(super) name: String,
     /// The thread's id.
     pub(super) id: u64,
     /// The kernel's word for it: `segfault`, `general protection fault`, `level 2 translation fault`.
-    pub(super) kind: Cow<'t, str>,
+    pub(super) kind: String,
     pub(super) signal: Option<&'static str>,
     pub(super) address: Option<u64>,
     pub(super) ip: Option<u64>,
@@ -24,33 +24,31 @@ pub(super) struct Fault<'t> {
     pub(super) error: Option<u64>,
     pub(super) esr: Option<u64>,
     pub(super) is_arm64: bool,
-    pub(super) place: Option<MappedPlace<'t>>,
+    pub(super) place: Option<MappedPlace>,
     /// The processor: `3 (core 1, socket 0)`.
-    pub(super) cpu: Option<Cow<'t, str>>,
+    pub(super) cpu: Option<String>,
 }
 
 /// The mapping of a file that an instruction lies in.
 #[derive(PartialEq, Eq, Debug, Clone)]
-pub(super) struct MappedPlace<'t> {
-    pub(super) file: Cow<'t, str>,
+pub(super) struct MappedPlace {
+    pub(super) file: String,
     /// Where in the file the instruction is; newer kernels state it.
     pub(super) offset: Option<u64>,
     pub(super) start: u64,
     pub(super) size: u64,
-    /// Where in the file the mapping begins, where that follows.
-    begin: Option<u64>,
 }
 
-impl MappedPlace<'_> {
-    /// Where in the file the mapping begins; unknown where the kernel states no offset.
-    pub(super) fn in_file(&self) -> Option<u64> {
-        self.begin
+impl MappedPlace {
+    /// Where in the file the mapping begins, by the instruction at `ip`; unknown where the kernel states no offset.
+    pub(super) fn in_file(&self, ip: Option<u64>) -> Option<u64> {
+        self.offset?.checked_sub(ip?.checked_sub(self.start)?)
     }
 }
 
-impl<'t> Fault<'t> {
+impl Fault {
     /// Reads a line.
-    pub(super) fn read(line: &'t str) -> Option<Self> {
+    pub(super) fn read(line: &str) -> Option<Self> {
         // This is asked of every line.
         let is_possible = line.contains("segfault")
             || line.contains(" ip:")
@@ -63,32 +61,6 @@ impl<'t> Fault<'t> {
             .or_else(|| segfault(line))
             .or_else(|| unhandled(line))
             .or_else(|| arm(line))
-    }
-
-    /// The same with texts of its own.
-    pub(super) fn into_owned(self) -> Fault<'static> {
-        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        Fault {
-            name: own(self.name),
-            kind: own(self.kind),
-            cpu: self.cpu.map(own),
-            place: self.place.map(|place| MappedPlace {
-                file: own(place.file),
-                offset: place.offset,
-                start: place.start,
-                size: place.size,
-                begin: place.begin,
-            }),
-            id: self.id,
-            signal: self.signal,
-            address: self.address,
-            ip: self.ip,
-            sp: self.sp,
-            lr: self.lr,
-            error: self.error,
-            esr: self.esr,
-            is_arm64: self.is_arm64,
-        }
     }
 }
 
@@ -114,11 +86,11 @@ fn hex(text: &str) -> Option<u64> {
 
 /// ` in libx.so.1[7f12a4c30000+5e000]`, ` in libx.so.1[b1d2,7f12a4c30000+5e000]`, and what may stand behind it. `None` where
 /// the text is something else.
-type Tail<'t> = (Option<MappedPlace<'t>>, Option<Cow<'t, str>>);
+type Tail = (Option<MappedPlace>, Option<String>);
 
-fn tail(text: &str) -> Option<Tail<'_>> {
+fn tail(text: &str) -> Option<Tail> {
     let (before, cpu) = match text.split_once(" likely on CPU ") {
-        Some((before, cpu)) => (before, Some(Cow::Borrowed(cpu.trim()))),
+        Some((before, cpu)) => (before, Some(cpu.trim().to_owned())),
         None => (text, None),
     };
     let before = before.trim_end();
@@ -132,25 +104,14 @@ fn tail(text: &str) -> Option<Tail<'_>> {
         None => (None, start),
     };
     let (start, size) = (hex(start)?, hex(size)?);
-    Some((Some(MappedPlace { file: Cow::Borrowed(file), offset, start, size, begin: None }), cpu))
-}
-
-/// Where the mapping begins in its file, from where the instruction is.
-fn with_begin(place: Option<MappedPlace<'_>>, ip: Option<u64>) -> Option<MappedPlace<'_>> {
-    place.map(|place| {
-        let into = ip.and_then(|ip| ip.checked_sub(place.start));
-        MappedPlace {
-            begin: place.offset.zip(into).and_then(|(offset, into)| offset.checked_sub(into)),
-            ..place
-        }
-    })
+    Some((Some(MappedPlace { file: file.to_owned(), offset, start, size }), cpu))
 }
 
 /// `name[1]: segfault at 10 ip 00007f12a4c3b1d2 sp 00007ffe3c1a2b40 error 4 in …`, with `rip` and `rsp` up to 2.6.28; PowerPC's
 /// `name[1]: segfault (11) at 10 nip 10000abc lr 10000ab0 code 1 in …`.
 ///
 /// People also paste it without the program.
-fn segfault(line: &str) -> Option<Fault<'_>> {
+fn segfault(line: &str) -> Option<Fault> {
     let bare = line.starts_with("segfault at ").then_some(("", 0, line));
     let (name, id, rest) = bare.or_else(|| task(line, "]: "))?;
     let (kind, rest) = rest.split_once(" at ").filter(|(kind, _)| kind.len() <= 40)?;
@@ -160,9 +121,9 @@ fn segfault(line: &str) -> Option<Fault<'_>> {
     };
     let (address, mut rest) = rest.split_once(' ')?;
     let mut fault = Fault {
-        name: Cow::Borrowed(name),
+        name: name.to_owned(),
         id,
-        kind: Cow::Borrowed(kind),
+        kind: kind.to_owned(),
         signal: Some(signal?),
         address: Some(hex(address)?),
         ..Fault::default()
@@ -184,21 +145,15 @@ fn segfault(line: &str) -> Option<Fault<'_>> {
         if matches!(key, "error" | "code") {
             let (place, cpu) = tail(left)?;
             fault.ip?;
-            return Some(Fault { place: with_begin(place, fault.ip), cpu, ..fault });
+            return Some(Fault { place, cpu, ..fault });
         }
         rest = left.strip_prefix(' ')?;
     }
 }
 
+/// The signals that a fault can have.
 fn signal_of(number: u64) -> Option<&'static str> {
-    Some(match number {
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        11 => "SIGSEGV",
-        _ => return None,
-    })
+    matches!(number, 4 | 5 | 7 | 8 | 11).then(|| signal(number, true))?
 }
 
 /// What x86's `name[1] trap divide error ip:… sp:… error:0 in …` may be, and its signal.
@@ -219,7 +174,7 @@ const TRAPS: [(&str, &str); 14] = [
     ("trap invalid TSS", "SIGSEGV"),
 ];
 
-fn trap(line: &str) -> Option<Fault<'_>> {
+fn trap(line: &str) -> Option<Fault> {
     let (name, id, rest) = task(line, "] ")?;
     let (what, rest) = rest.split_once(" ip:")?;
     let (known, signal) = TRAPS.iter().find(|(known, _)| *known == what)?;
@@ -236,14 +191,14 @@ fn trap(line: &str) -> Option<Fault<'_>> {
     let ip = Some(hex(ip)?);
     let (place, cpu) = tail(rest)?;
     Some(Fault {
-        name: Cow::Borrowed(name),
+        name: name.to_owned(),
         id,
-        kind: Cow::Borrowed(known.trim_start_matches("trap ")),
+        kind: known.trim_start_matches("trap ").to_owned(),
         signal: Some(signal),
         ip,
         sp: Some(hex(sp)?),
         error: Some(hex(error)?),
-        place: with_begin(place, ip),
+        place,
         cpu,
         ..Fault::default()
     })
@@ -252,10 +207,10 @@ fn trap(line: &str) -> Option<Fault<'_>> {
 /// aarch64's `name[1]: unhandled exception: DABT (lower EL), ESR 0x92000006, level 2 translation fault in …`, and up to 4.16
 /// `name[1]: unhandled level 2 translation fault (11) at 0x00000010, esr 0x92000006, in …`; RISC-V's
 /// `name[1]: unhandled signal 11 code 0x1 at 0x0000000000000010 in …`.
-fn unhandled(line: &str) -> Option<Fault<'_>> {
+fn unhandled(line: &str) -> Option<Fault> {
     let (name, id, rest) = task(line, "]: ")?;
     let rest = rest.strip_prefix("unhandled ")?;
-    let fault = Fault { name: Cow::Borrowed(name), id, ..Fault::default() };
+    let fault = Fault { name: name.to_owned(), id, ..Fault::default() };
     if let Some(rest) = rest.strip_prefix("exception: ") {
         let (what, place) = split_place(rest)?;
         let (esr, what) = match what.split_once(", ESR 0x") {
@@ -265,7 +220,7 @@ fn unhandled(line: &str) -> Option<Fault<'_>> {
             }
             None => (None, what),
         };
-        let kind = Cow::Borrowed(what.trim());
+        let kind = what.trim().to_owned();
         let signal = signal_of_arm64(&kind);
         return Some(Fault { kind, signal, esr, is_arm64: true, place, ..fault });
     }
@@ -275,7 +230,7 @@ fn unhandled(line: &str) -> Option<Fault<'_>> {
         let (_, rest) = rest.split_once(" at 0x")?;
         let (address, place) = split_place(rest)?;
         return Some(Fault {
-            kind: Cow::Borrowed("unhandled signal"),
+            kind: "unhandled signal".to_owned(),
             signal: Some(signal?),
             address: Some(hex(address.trim())?),
             place,
@@ -287,7 +242,7 @@ fn unhandled(line: &str) -> Option<Fault<'_>> {
     let (address, rest) = rest.split_once(", esr 0x")?;
     let (esr, place) = split_place(rest)?;
     Some(Fault {
-        kind: Cow::Borrowed(kind),
+        kind: kind.to_owned(),
         signal: Some(signal_of(number.parse().ok()?)?),
         address: Some(hex(address)?),
         esr: Some(hex(esr.trim_end_matches(',').trim())?),
@@ -298,7 +253,7 @@ fn unhandled(line: &str) -> Option<Fault<'_>> {
 }
 
 /// A text and the mapping that stands behind it, if one does.
-fn split_place(text: &str) -> Option<(&str, Option<MappedPlace<'_>>)> {
+fn split_place(text: &str) -> Option<(&str, Option<MappedPlace>)> {
     match text.find(" in ").and_then(|at| text.split_at_checked(at)) {
         Some((before, behind)) => Some((before, tail(behind)?.0)),
         None => Some((text, None)),
@@ -322,15 +277,15 @@ fn signal_of_arm64(what: &str) -> Option<&'static str> {
 }
 
 /// 32-bit ARM's `name: unhandled page fault (11) at 0x00000010, code 0x017`.
-fn arm(line: &str) -> Option<Fault<'_>> {
+fn arm(line: &str) -> Option<Fault> {
     let (name, rest) = line.split_once(": unhandled page fault (")?;
     let (number, rest) = rest.split_once(") at 0x")?;
     let (address, code) = rest.split_once(", code 0x")?;
     hex(code.trim())?;
     let is_name = !name.is_empty() && name.len() <= 15;
     is_name.then_some(Fault {
-        name: Cow::Borrowed(name),
-        kind: Cow::Borrowed("page fault"),
+        name: name.to_owned(),
+        kind: "page fault".to_owned(),
         signal: Some(signal_of(number.parse().ok()?)?),
         address: Some(hex(address)?),
         ..Fault::default()

@@ -83,7 +83,7 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
 struct KernelLog<'l> {
     log: Log<'l>,
     /// A fault, with the texts of its line.
-    fault: Option<(Fault<'static>, String)>,
+    fault: Option<(Fault, String)>,
     /// How many lines behind it may still be its own.
     following: usize,
     registers: Vec<(String, u64)>,
@@ -103,7 +103,7 @@ impl<'l> Reader<'l> for KernelLog<'l> {
         }
         if self.fault.is_none() {
             if let Some(fault) = Fault::read(text) {
-                self.fault = Some((fault.into_owned(), text.to_owned()));
+                self.fault = Some((fault, text.to_owned()));
                 self.following = MAX_FOLLOWING;
             } else {
                 self.oom.line(text, self.log.limits.max_items);
@@ -123,7 +123,7 @@ impl<'l> Reader<'l> for KernelLog<'l> {
 /// Puts a fault into the report.
 fn describe(
     report: &mut Report,
-    (fault, line): (Fault<'static>, String),
+    (fault, line): (Fault, String),
     registers: Vec<(String, u64)>,
     code: Option<String>,
 ) {
@@ -132,14 +132,14 @@ fn describe(
     };
     let pc = fault.ip.or_else(|| register(&["pc", "epc"]));
     let caller = fault.lr.or_else(|| register(&["lr", "ra"]));
-    let name = Some(fault.name.to_string()).filter(|name| !name.is_empty());
+    let name = Some(fault.name).filter(|name| !name.is_empty());
     report.process.name.clone_from(&name);
     report.process.arch = fault.is_arm64.then_some(Arch::Arm64);
     let mut codes = Vec::new();
     codes.extend(fault.error.map(|error| format!("error {error:#x}")));
     codes.extend(fault.esr.map(|esr| format!("esr {esr:#x}")));
     report.exception = Some(Exception {
-        kind: Some(fault.kind.to_string()),
+        kind: Some(fault.kind),
         signal: fault.signal.map(str::to_owned),
         codes: Some(codes.join(", ")).filter(|codes| !codes.is_empty()),
         raw_codes: fault.error.or(fault.esr).into_iter().collect(),
@@ -152,7 +152,7 @@ fn describe(
     if let Some(place) = &fault.place {
         let has_offset = place.offset.is_some();
         let mapping = mapping.filter(|_| !has_offset);
-        let name = place.file.to_string();
+        let name = place.file.clone();
         report.process.images.push(Image { name, code_mapping: mapping, ..Image::default() });
     }
     if let Some(pc) = pc {
@@ -169,11 +169,10 @@ fn describe(
     let caller = caller.map(Avma::new).filter(|caller| Some(caller.get()) != pc && caller.get() != 0);
     if let Some(caller) = caller.filter(|_| pc.is_some()) {
         let is_inside = mapping.is_some_and(|mapping| mapping.contains(caller));
-        let offset = fault
-            .place
-            .as_ref()
-            .filter(|_| is_inside)
-            .and_then(|place| caller.get().checked_sub(place.start)?.checked_add(place.in_file()?));
+        let offset =
+            fault.place.as_ref().filter(|_| is_inside).and_then(|place| {
+                caller.get().checked_sub(place.start)?.checked_add(place.in_file(fault.ip)?)
+            });
         frames.push(Frame {
             address: Some(FrameAddress::Return(caller)),
             image: is_inside.then_some(0),
@@ -189,7 +188,7 @@ fn describe(
         add("code", code);
     }
     if let Some(cpu) = &fault.cpu {
-        add("cpu", cpu.to_string());
+        add("cpu", cpu.clone());
     }
     if let Some(place) = &fault.place {
         add("mapping", format!("{} {:#x} + {:#x}", place.file, place.start, place.size));
