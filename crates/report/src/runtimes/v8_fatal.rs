@@ -62,9 +62,8 @@ impl<'l> Reader<'l> for V8<'l> {
         let text = text.trim();
         if self.message.is_none() {
             self.message = message(text).map(str::to_owned);
-            if remaining(text).is_some() && text.contains("Mark-") {
-                self.last = Some(text.to_owned());
-            }
+            let collection = last_collection(text).filter(|collection| remaining(collection).is_some());
+            self.last = collection.map(str::to_owned).or_else(|| self.last.take());
             return false;
         }
         let Some(frame) = row(text) else { return false };
@@ -73,6 +72,14 @@ impl<'l> Reader<'l> for V8<'l> {
         }
         self.log.push(Frame { span: Some(line.span.clone()), ..frame })
     }
+}
+
+/// The last collection of the whole heap that a line tells of. Node.js cuts long ones, and the next one follows on the same line:
+/// `… finalize increme[28401:0x22fb] 166 ms: Mark-Compact 50.7 …` (seen with 20.20).
+fn last_collection(line: &str) -> Option<&str> {
+    let at = line.rfind("Mark-")?;
+    let start = line.get(..at)?.rfind('[').unwrap_or_default();
+    line.get(start..)
 }
 
 /// What the heap held after a collection, and its size: `Mark-Compact 2046.1 (2079.5) -> 2045.3 (2080.0) MB, …`.
@@ -134,6 +141,17 @@ mod tests {
         assert_eq!(frames[1].image_name.as_deref(), Some("node"));
         let alone = "FATAL ERROR: Ineffective mark-compacts near heap limit Allocation failed - JavaScript heap out of memory\n";
         assert!(parse(alone.as_bytes(), &Limits::default()).is_ok());
+    }
+
+    #[test]
+    fn of_two_collections_on_a_line_the_last_one_counts() {
+        let cut = TEXT
+            .replace("0.012) allocation failure; scavenge might not succeed\n", "0.012) finalize increme");
+        assert!(cut.contains("increme[812:"), "{cut}");
+        let report = parse(cut.as_bytes(), &Limits::default()).unwrap();
+        let values: Vec<_> = report.fields.iter().map(|field| field.value.as_str()).collect();
+        assert_eq!(values[..2], ["1045.9", "1080.8"]);
+        assert!(values[2].starts_with("[812:0x5b1a2b0]    95210 ms: Mark-sweep 1046.4"), "{}", values[2]);
     }
 
     #[test]
