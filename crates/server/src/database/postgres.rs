@@ -8,6 +8,8 @@
 
 use super::values::{ColumnRef, Given, Value};
 use super::{DatabaseError, Result};
+use postgres::binary_copy::BinaryCopyInWriter;
+use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, NoTls, Row, Statement};
 use std::cell::RefCell;
@@ -72,6 +74,21 @@ pub(super) fn open_to_read(url: &str) -> Result<Session> {
     Ok(Session { config, client, statements: RefCell::default(), replica: 0 })
 }
 
+/// Connects to a database that has nothing, and makes its tables in a transaction that [`Session::finish_filling`] commits.
+pub(super) fn open_empty(url: &str) -> Result<Session> {
+    let mut session = open_to_read(url)?;
+    session.begin(BEGIN)?;
+    session.take_any_time()?;
+    session.expect_empty()?;
+    session.migrate_all()?;
+    Ok(session)
+}
+
+/// Makes sure that there is a database, and nothing of ours in it.
+pub(super) fn expect_empty(url: &str) -> Result<()> {
+    open_to_read(url)?.expect_empty()
+}
+
 fn connect(config: &Config) -> Result<Client> {
     let mut client = config.connect(NoTls)?;
     client.batch_execute(SETTINGS)?;
@@ -92,6 +109,80 @@ impl Session {
     pub(super) fn query(&self, sql: &str, values: &[Given<'_>]) -> Result<Vec<Row>> {
         let statement = self.prepared(sql, values)?;
         Ok(self.client.borrow_mut().query(&statement, &parameters(values))?)
+    }
+
+    /// Has `read` each row while further ones come: what is not read yet waits at the server.
+    pub(super) fn for_each(&self, sql: &str, mut read: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+        let mut client = self.client.borrow_mut();
+        let mut rows = client.query_raw(sql, std::iter::empty::<&dyn ToSql>())?;
+        while let Some(row) = rows.next()? {
+            read(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Fills a table with the rows that `fill` writes. What triggers would do is not done.
+    pub(super) fn copy_in(
+        &self,
+        table: &str,
+        columns: &[String],
+        fill: impl FnOnce(&mut dyn FnMut(&[Value]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let names = columns.join(", ");
+        self.run(&format!("ALTER TABLE {table} DISABLE TRIGGER USER"))?;
+        let mut client = self.client.borrow_mut();
+        let statement = client.prepare(&format!("SELECT {names} FROM {table}"))?;
+        let types: Vec<_> = statement.columns().iter().map(|column| column.type_().clone()).collect();
+        let out = client.copy_in(&format!("COPY {table} ({names}) FROM STDIN (FORMAT binary)"))?;
+        let mut out = BinaryCopyInWriter::new(out, &types);
+        fill(&mut |row| {
+            for ((value, kind), column) in row.iter().zip(&types).zip(columns) {
+                if !matches!(value, Value::Null) && type_of(&value.given()) != *kind {
+                    return Err(DatabaseError::Query(format!("unexpected value in {column}").into()));
+                }
+            }
+            Ok(out.write_raw(row.iter().map(Value::given))?)
+        })?;
+        out.finish()?;
+        drop(client);
+        self.run(&format!("ALTER TABLE {table} ENABLE TRIGGER USER"))
+    }
+
+    /// Commits what was filled: new rows get numbers that no row has.
+    pub(super) fn finish_filling<'t>(&self, tables: impl Iterator<Item = &'t str>) -> Result<()> {
+        let numbered = self.query(
+            "SELECT table_name::text FROM information_schema.columns \
+             WHERE table_schema = current_schema() AND column_name = 'id' AND is_identity = 'YES'",
+            &[],
+        )?;
+        for row in &numbered {
+            let table: String = row.try_get(0)?;
+            self.run(&format!(
+                "SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table} HAVING max(id) IS NOT NULL"
+            ))?;
+        }
+        self.run("COMMIT")?;
+        // Else the first questions are answered by going through whole tables.
+        let tables: Vec<_> = tables.collect();
+        self.run(&format!("ANALYZE {}", tables.join(", ")))
+    }
+
+    /// Not longer than the transaction.
+    pub(super) fn take_any_time(&self) -> Result<()> {
+        self.run(
+            "SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')",
+        )
+    }
+
+    fn expect_empty(&self) -> Result<()> {
+        let found = self.query(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace \
+             AND relname IN ('schema_version', 'project', 'token', 'report', 'issue', 'blob') LIMIT 1",
+            &[],
+        )?;
+        let Some(found) = found.first() else { return Ok(()) };
+        let found: String = found.try_get(0)?;
+        Err(DatabaseError::NotEmpty(found))
     }
 
     fn prepared(&self, sql: &str, values: &[Given<'_>]) -> Result<Statement> {

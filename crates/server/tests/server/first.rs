@@ -32,18 +32,6 @@ pub(crate) fn rows(file: &Path, known: &Path) -> BTreeMap<String, Vec<Vec<String
     all.map(|table| (table.clone(), of_table(table))).collect()
 }
 
-fn copy_tree(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
-        if from.is_dir() {
-            copy_tree(&from, &to);
-        } else {
-            fs::copy(&from, &to).unwrap();
-        }
-    }
-}
-
 /// A server on the data of the first one; where there is another database, on what was restored there.
 #[test]
 fn data_of_the_first_program_goes_on() {
@@ -53,7 +41,7 @@ fn data_of_the_first_program_goes_on() {
     let text = |name: &str| said[name].as_str().unwrap().to_owned();
     let directory = TempDir::new("server-first");
     // Never opened where it lies: SQLite would write beside it.
-    copy_tree(&first, &directory.join("first"));
+    directory.copy_tree(&first, "first");
     let known = directory.join("first/backtrail.sqlite");
     let before = rows(&known, &known);
     assert!(before["report"].len() == 8 && before["session"].len() == 1, "{before:#?}");
@@ -67,7 +55,7 @@ fn data_of_the_first_program_goes_on() {
         let restored = restore(&directory.join("first"), &config).unwrap();
         assert_eq!((restored.files, restored.missing.len()), (before["blob"].len() + 1, 0));
     } else {
-        copy_tree(&first, &config.data);
+        directory.copy_tree(&first, "data");
         // As it is, it can be copied.
         let copied = copy(&config, &directory.join("unchanged")).unwrap();
         assert_eq!((copied.files, copied.missing.len()), (before["blob"].len() + 1, 0));
