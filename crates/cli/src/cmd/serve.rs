@@ -27,7 +27,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR", default_value = "backtrail-data")]
     data: PathBuf,
     /// PostgreSQL in the place of a file in --data: postgresql://USER@HOST/NAME, also from BACKTRAIL_DATABASE. Several servers may
-    /// share it, each with a --data of its own.
+    /// share it, each with a --data of its own. Over a network it has to have TLS and show that it is HOST, unless ?sslmode=WORD says
+    /// otherwise: disable, prefer, require, verify-ca, with &sslrootcert=FILE.
     #[arg(long, value_name = "URL", conflicts_with = "demo")]
     database: Option<String>,
     /// Where files are, if not in --data: a directory, or s3://BUCKET[/PREFIX] with keys, region and endpoint in AWS_ACCESS_KEY_ID,

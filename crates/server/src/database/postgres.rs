@@ -6,17 +6,20 @@
 //! Each replica has a number, and the lock of that number for as long as it is connected: whoever does not see it locked knows that
 //! nobody works any more what is leased under it.
 
+mod address;
+mod tls;
+
 use super::values::{ColumnRef, Given, Value};
 use super::{DatabaseError, Result};
+use address::Address;
 use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, NoTls, Row, Statement};
+use postgres::{Client, Row, Statement};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 /// The first version of the schema here: its step makes all that SQLite's steps up to this one do.
 const FIRST: usize = 13;
@@ -47,7 +50,7 @@ const MAX_STATEMENTS: usize = 256;
 
 /// A connection.
 pub(crate) struct Session {
-    config: Config,
+    address: Address,
     client: RefCell<Client>,
     statements: RefCell<HashMap<String, Statement>>,
     /// 0 where it only reads.
@@ -65,13 +68,9 @@ pub(super) fn open(url: &str) -> Result<Session> {
 }
 
 pub(super) fn open_to_read(url: &str) -> Result<Session> {
-    let mut config: Config = url.parse()?;
-    config.application_name("backtrail").keepalives_idle(Duration::from_secs(10));
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(10));
-    }
-    let client = RefCell::new(connect(&config)?);
-    Ok(Session { config, client, statements: RefCell::default(), replica: 0 })
+    let address = Address::parse(url)?;
+    let client = RefCell::new(connect(&address)?);
+    Ok(Session { address, client, statements: RefCell::default(), replica: 0 })
 }
 
 /// Connects to a database that has nothing, and makes its tables in a transaction that [`Session::finish_filling`] commits.
@@ -89,8 +88,8 @@ pub(super) fn expect_empty(url: &str) -> Result<()> {
     open_to_read(url)?.expect_empty()
 }
 
-fn connect(config: &Config) -> Result<Client> {
-    let mut client = config.connect(NoTls)?;
+fn connect(address: &Address) -> Result<Client> {
+    let mut client = address.connect()?;
     client.batch_execute(SETTINGS)?;
     let encoding: String = client.query_one("SHOW server_encoding", &[])?.try_get(0)?;
     if encoding != "UTF8" {
@@ -208,7 +207,7 @@ impl Session {
     pub(super) fn begin(&mut self, sql: &str) -> Result<()> {
         match self.run(sql) {
             Err(error) if is_last(&error) || self.client.get_mut().is_closed() => {
-                *self.client.get_mut() = connect(&self.config)?;
+                *self.client.get_mut() = connect(&self.address)?;
                 self.statements.get_mut().clear();
                 if self.replica != 0 {
                     self.announce()?;

@@ -18,6 +18,7 @@ mod replicas;
 mod retention;
 #[path = "../server/symbols.rs"]
 mod symbols;
+mod tls;
 mod transfer;
 #[path = "../server/webhooks.rs"]
 mod webhooks;
