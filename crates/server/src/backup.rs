@@ -3,7 +3,7 @@
 use crate::config::Config;
 #[cfg(feature = "postgres")]
 use crate::database::LATEST;
-use crate::database::{Database, Source};
+use crate::database::{Connection, Database, DatabaseError, Source};
 use crate::error::ServerError;
 use crate::objects::{Objects, digests, link};
 use std::collections::{HashMap, HashSet};
@@ -36,6 +36,10 @@ const UNFINISHED: &str = "backtrail.sqlite.unfinished";
 /// Where `from` has no database; where `to` has files, or something cannot be read or written.
 pub fn copy(from: &Config, to: &Path) -> Result<Copied, ServerError> {
     let database = Database::open_to_read(Source::of(from)?)?;
+    if database.read(Connection::version)? == 0 {
+        let nothing = "expected a server's database, found one without tables".to_owned();
+        return Err(DatabaseError::Address(nothing).into());
+    }
     let target = Config::new(to);
     make_directory(to)?;
     let mut files = Files::new(from, &target, &database)?;

@@ -493,12 +493,12 @@ pub(crate) fn digests(connection: &Connection) -> Result<HashMap<String, Option<
     // A backup may be the last thing that is done with a database of an earlier program.
     let version = connection.version()?;
     let place = if version < FIRST_WITH_PLACES { "NULL" } else { "place" };
-    let outside = match version {
-        ..FIRST_WITH_PACKED => "",
-        ..FIRST_WITH_TABLES => "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file))",
-        _ => {
-            "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))"
-        }
+    let outside = if version < FIRST_WITH_PACKED {
+        ""
+    } else if version < FIRST_WITH_TABLES {
+        "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file))"
+    } else {
+        "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))"
     };
     let digests = connection.query_map(
         &format!("SELECT digest, {place} FROM blob WHERE refs > 0 {outside}"),

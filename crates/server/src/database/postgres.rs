@@ -19,7 +19,7 @@ use postgres::{Client, Row, Statement};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// The first version of the schema here: its step makes all that SQLite's steps up to this one do.
 const FIRST: usize = 13;
@@ -110,12 +110,19 @@ impl Session {
         Ok(self.client.borrow_mut().query(&statement, &parameters(values))?)
     }
 
-    /// Has `read` each row while further ones come: what is not read yet waits at the server.
+    /// Has `read` each row while further ones come: what is not read yet waits at the server. Where `read` fails none comes any more.
     pub(super) fn for_each(&self, sql: &str, mut read: impl FnMut(&Row) -> Result<()>) -> Result<()> {
         let mut client = self.client.borrow_mut();
+        let own: i32 = client.query_one("SELECT pg_backend_pid()", &[])?.try_get(0)?;
         let mut rows = client.query_raw(sql, std::iter::empty::<&dyn ToSql>())?;
         while let Some(row) = rows.next()? {
-            read(&row)?;
+            if let Err(error) = read(&row) {
+                // Else whatever comes next by this connection waits until all of them have come.
+                if let Ok(mut other) = self.address.connect() {
+                    let _ = other.execute("SELECT pg_cancel_backend($1)", &[&own]);
+                }
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -263,7 +270,7 @@ impl Session {
 /// Whether the server said this and closed the connection, as when an administrator ends it: that it is closed is noticed later.
 fn is_last(error: &DatabaseError) -> bool {
     let DatabaseError::Query(error) = error else { return false };
-    let said = error.downcast_ref::<postgres::Error>().and_then(postgres::Error::as_db_error);
+    let said = error.downcast_ref().and_then(|Said(error)| error.as_db_error());
     said.is_some_and(|said| said.severity() == "FATAL")
 }
 
@@ -380,15 +387,25 @@ fn whole(raw: &[u8]) -> Option<i64> {
 
 impl From<postgres::Error> for DatabaseError {
     fn from(error: postgres::Error) -> Self {
-        // It does not say by itself what the server said.
-        let why = match (error.as_db_error(), error.source()) {
-            (Some(said), _) => format!("{} ({})", said.message(), said.code().code()),
-            (None, Some(source)) => format!("{error}: {source}"),
-            (None, None) => error.to_string(),
-        };
-        Self::Query(why.into())
+        Self::Query(Box::new(Said(error)))
     }
 }
+
+/// An error with what the server said of it, which the driver's does not have in its text.
+#[derive(Debug)]
+struct Said(postgres::Error);
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.as_db_error(), self.0.source()) {
+            (Some(said), _) => write!(f, "{} ({})", said.message(), said.code().code()),
+            (None, Some(source)) => write!(f, "{}: {source}", self.0),
+            (None, None) => self.0.fmt(f),
+        }
+    }
+}
+
+impl Error for Said {}
 
 #[cfg(test)]
 mod tests {
@@ -407,6 +424,31 @@ mod tests {
         for none in [&[][..], &[1, 0], &[2, 0, 0, 1, 4, 5000], &[1, 0, 0xC000, 0], &[1, 9, 0, 0, 1]] {
             assert_eq!(whole(&raw(none)), None, "{none:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_read_to_its_end_holds_nothing_up() {
+        let Some(url) = backtrail_testkit::postgres() else { return };
+        let session = open_to_read(&url).unwrap();
+        let mut count = 0;
+        // More than anybody would wait for.
+        let read = session.for_each("SELECT generate_series(1, 100000000000)", |_| {
+            count += 1;
+            if count < 1000 { Ok(()) } else { Err(DatabaseError::Closed) }
+        });
+        assert!(matches!(read, Err(DatabaseError::Closed)), "{read:?}");
+        assert_eq!(session.version().unwrap(), 0);
+    }
+
+    /// What an administrator ended says so once, before the connection is seen to be closed.
+    #[test]
+    fn a_last_word_is_known_as_one() {
+        let Some(url) = backtrail_testkit::postgres() else { return };
+        let session = open_to_read(&url).unwrap();
+        let ended = session.run("SELECT pg_terminate_backend(pg_backend_pid())").unwrap_err();
+        assert!(is_last(&ended) && ended.to_string().contains("57P01"), "{ended}");
+        let other = open_to_read(&url).unwrap().run("SELECT 1 / 0").unwrap_err();
+        assert!(!is_last(&other) && other.to_string().contains("division by zero"), "{other}");
     }
 
     #[test]

@@ -261,6 +261,9 @@ fn what_is_no_backup_is_refused() {
         ALTER TABLE other RENAME TO project; INSERT INTO project SELECT * FROM project;";
     let why = changed("twice", &sql(double));
     assert!(why.contains("project") && why.contains("duplicate"), "{why}");
+    let why =
+        copy(&config(directory.join("no"), Some(&url)), &directory.join("nothing")).unwrap_err().to_string();
+    assert!(why.contains("without tables") && !directory.join("nothing").exists(), "{why}");
     // One that has something is left as it is.
     let to = config(directory.join("to"), Some(&url));
     restore(&backup, &to).unwrap();
