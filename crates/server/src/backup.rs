@@ -3,7 +3,7 @@
 use crate::config::Config;
 #[cfg(feature = "postgres")]
 use crate::database::LATEST;
-use crate::database::{Connection, Database, DatabaseError, Source};
+use crate::database::{Database, Source};
 use crate::error::ServerError;
 use crate::objects::{Objects, digests, link};
 use std::collections::{HashMap, HashSet};
@@ -36,10 +36,6 @@ const UNFINISHED: &str = "backtrail.sqlite.unfinished";
 /// Where `from` has no database; where `to` has files, or something cannot be read or written.
 pub fn copy(from: &Config, to: &Path) -> Result<Copied, ServerError> {
     let database = Database::open_to_read(Source::of(from)?)?;
-    if database.read(Connection::version)? == 0 {
-        let nothing = "expected a server's database, found one without tables".to_owned();
-        return Err(DatabaseError::Address(nothing).into());
-    }
     let target = Config::new(to);
     make_directory(to)?;
     let mut files = Files::new(from, &target, &database)?;
@@ -70,7 +66,7 @@ pub fn restore(from: &Path, to: &Config) -> Result<Copied, ServerError> {
     if from.join(UNFINISHED).exists() {
         return Err(broken(&"it was broken off"));
     }
-    let database = Database::open_to_read(Source::of(&backup)?)?;
+    let database = Database::open_to_read(Source::of(&backup)?).map_err(|error| broken(&error))?;
     let (version, sound) = database.check().map_err(|error| broken(&error))?;
     if sound != "ok" {
         return Err(broken(&format_args!("the database is broken: {sound}")));

@@ -55,6 +55,8 @@ pub(crate) enum DatabaseError {
     Closed,
     /// There is no file of it.
     NoFile(PathBuf, io::Error),
+    /// There is one, and no server has made its tables.
+    NoTables,
     /// It is to be new, and has a table.
     #[cfg(feature = "postgres")]
     NotEmpty(String),
@@ -83,6 +85,7 @@ impl fmt::Display for DatabaseError {
                     "expected an empty database, found one with a table {table}: make another one (`createdb`)"
                 )
             }
+            Self::NoTables => f.write_str("expected a server's database, found one without tables"),
             Self::Address(why) => f.write_str(why),
             Self::Thread(error) => error.fmt(f),
         }
@@ -176,7 +179,7 @@ impl Source {
     }
 
     /// Makes sure that there is one, where that can be told without making it.
-    pub(crate) fn is_there(&self) -> Result<()> {
+    fn is_there(&self) -> Result<()> {
         match self {
             Self::File(path) => match fs::metadata(path) {
                 Err(error) => Err(DatabaseError::NoFile(path.clone(), error)),
@@ -237,7 +240,9 @@ impl Database {
     /// For reading alone, beside a server that may run. Changes nothing.
     pub(crate) fn open_to_read(source: Source) -> Result<Self> {
         source.is_there()?;
-        Ok(Self { source, writer: Mutex::default(), thread: Mutex::default(), readers: Readers::default() })
+        let (writer, thread, readers) = (Mutex::default(), Mutex::default(), Readers::default());
+        let database = Self { source, writer, thread, readers };
+        if database.read(Connection::version)? == 0 { Err(DatabaseError::NoTables) } else { Ok(database) }
     }
 
     /// Whether other servers may use it at the same time.

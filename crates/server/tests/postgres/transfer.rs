@@ -2,7 +2,7 @@
 
 use crate::client::{Running, noise, request};
 use crate::first::rows;
-use backtrail_server::{Config, Server, check, copy, restore};
+use backtrail_server::{Config, Server, check, copy, renew_token, restore};
 use backtrail_testkit::{TempDir, fixtures, postgres, psql};
 use rusqlite::Connection;
 use std::collections::HashSet;
@@ -264,6 +264,9 @@ fn what_is_no_backup_is_refused() {
     let why =
         copy(&config(directory.join("no"), Some(&url)), &directory.join("nothing")).unwrap_err().to_string();
     assert!(why.contains("without tables") && !directory.join("nothing").exists(), "{why}");
+    let why = renew_token(&config(directory.join("no"), Some(&url))).unwrap_err().to_string();
+    assert!(why.contains("without tables"), "{why}");
+    assert_eq!(tables(), "0");
     // One that has something is left as it is.
     let to = config(directory.join("to"), Some(&url));
     restore(&backup, &to).unwrap();
