@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a server runs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {
     /// The directory with everything that it keeps.
     pub data: PathBuf,
-    /// PostgreSQL's address, `postgresql://USER@HOST/NAME`, in the place of a file in `data`: several servers may share it, each with a
+    /// PostgreSQL's address, `postgresql://USER@HOST/NAME?sslmode=verify-full`, in the place of a file in `data`: several servers may share it, each with a
     /// directory of its own. Needs the feature `postgres`.
     pub database: Option<String>,
     /// Where files are, if not in `data`. Servers that share a database share it.
@@ -60,6 +60,20 @@ impl Config {
             Some(ObjectStore::Directory(directory)) => directory.clone(),
             _ => self.data.join("objects"),
         }
+    }
+}
+
+/// Without the database's address, which has a password in it.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("data", &self.data)
+            .field("database", &self.database.as_ref().map(|_| "postgresql://…"))
+            .field("objects", &self.objects)
+            .field("listen", &self.listen)
+            .field("url", &self.url)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 

@@ -340,10 +340,11 @@ pub(crate) fn faults(connection: &Connection) -> Result<Vec<String>> {
             "issues whose count is not that of their days",
         ),
         (
-            "SELECT count(*) FROM blob WHERE refs <> (SELECT count(*) FROM report WHERE blob = digest AND dropped IS NULL) \
-             + (SELECT count(*) FROM attachment WHERE blob = digest) \
-             + (SELECT count(*) FROM symbol_file WHERE blob = digest) \
-             + (SELECT count(*) FROM symbol_table WHERE blob = digest)",
+            // At once: one file after the other goes through all reports each time.
+            "SELECT count(*) FROM blob LEFT JOIN (SELECT digest AS needed, count(*) AS n FROM \
+             (SELECT blob AS digest FROM report WHERE dropped IS NULL UNION ALL SELECT blob FROM attachment \
+             UNION ALL SELECT blob FROM symbol_file UNION ALL SELECT blob FROM symbol_table) AS rows_of GROUP BY digest) \
+             AS counted ON needed = blob.digest WHERE refs <> coalesce(n, 0)",
             "files that other numbers of rows need than is counted",
         ),
         (

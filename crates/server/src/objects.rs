@@ -491,19 +491,26 @@ pub(crate) fn need_no_more(connection: &Connection, digest: &str) -> Result<()> 
 /// The files that must be where files are, with their places in a bucket.
 pub(crate) fn digests(connection: &Connection) -> Result<HashMap<String, Option<String>>> {
     // A backup may be the last thing that is done with a database of an earlier program.
-    let place = if connection.version()? < FIRST_WITH_PLACES { "NULL" } else { "place" };
+    let version = connection.version()?;
+    let place = if version < FIRST_WITH_PLACES { "NULL" } else { "place" };
+    let outside = if version < FIRST_WITH_PACKED {
+        ""
+    } else if version < FIRST_WITH_TABLES {
+        "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file))"
+    } else {
+        "AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))"
+    };
     let digests = connection.query_map(
-        &format!(
-            "SELECT digest, {place} FROM blob WHERE refs > 0 \
-             AND (packed IS NULL OR digest IN (SELECT blob FROM symbol_file UNION SELECT blob FROM symbol_table))"
-        ),
+        &format!("SELECT digest, {place} FROM blob WHERE refs > 0 {outside}"),
         params![],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     Ok(digests.into_iter().collect())
 }
 
-/// The version of the schema that tells them.
+/// The versions of the schema that have files packed, tables of symbols, and places in a bucket.
+const FIRST_WITH_PACKED: usize = 4;
+const FIRST_WITH_TABLES: usize = 12;
 const FIRST_WITH_PLACES: usize = 15;
 
 #[cfg(test)]

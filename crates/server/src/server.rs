@@ -261,7 +261,8 @@ fn is_at_rest(data: &Path) -> bool {
 /// Where there is no database, or a server uses it.
 pub fn renew_token(config: &Config) -> Result<String, ServerError> {
     let source = Source::of(config)?;
-    source.is_there()?;
+    // Where there is none, none is made.
+    drop(Database::open_to_read(source.clone())?);
     let _lock = lock(&config.data)?;
     let token = secret::token().map_err(|error| ServerError::files("no random numbers", error))?;
     let database = Database::open(source)?;

@@ -244,7 +244,12 @@ impl Client {
 
 /// The reason in words, without the address, which may have a password in it.
 fn explain(error: &Error) -> String {
-    if let Some(why) = certificate_fault(error) {
+    let inner: Option<&(dyn std::error::Error + 'static)> = match error {
+        Error::Rustls(tls) => Some(tls),
+        Error::Io(io) => Some(io),
+        _ => None,
+    };
+    if let Some(why) = inner.and_then(certificate_fault) {
         return format!("cannot be trusted: {why}");
     }
     match error {
@@ -260,13 +265,14 @@ fn explain(error: &Error) -> String {
     }
 }
 
-/// What is wrong with the certificate that a server has shown, if that is what is wrong.
-fn certificate_fault(error: &Error) -> Option<String> {
-    let tls = match error {
-        Error::Rustls(tls) => Some(tls),
-        Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()),
-        _ => None,
-    };
+/// What is wrong with the certificate that a server has shown, if that is what is wrong: of an error of TLS, or one with such an error
+/// behind it.
+pub fn certificate_fault(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let tls = std::iter::successors(Some(error), |error| error.source()).find_map(|error| {
+        // What is in an error of input and output is not what it calls its source.
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        error.downcast_ref().or_else(|| inner?.downcast_ref::<rustls::Error>())
+    });
     let rustls::Error::InvalidCertificate(fault) = tls? else { return None };
     Some(match fault {
         CertificateError::UnknownIssuer => {

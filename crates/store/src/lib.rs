@@ -59,7 +59,7 @@ pub use debuginfod::{Debuginfod, DebuginfodError, DebuginfodOptions, FetchCounts
 pub use entry::{Entry, Location};
 pub use error::{Error, ErrorKind, object_error};
 #[cfg(feature = "debuginfod")]
-pub use http::{HttpAnswer, HttpBody, HttpClient, JsonClient, Method};
+pub use http::{HttpAnswer, HttpBody, HttpClient, JsonClient, Method, certificate_fault};
 pub use image_files::{ImageFiles, LoadedFiles, Search};
 pub use index::{Index, Places};
 pub use limits::Limits;

@@ -32,7 +32,7 @@ pub use diff::diff_lines;
 pub use elf::{Elf, ElfProgram, ElfSection, ElfSymbol};
 pub use http::{HttpAnswer, HttpServer};
 pub use macho::{MachO, MachSection, MachSegment, Nlist, fat};
-pub use postgres::{postgres, psql};
+pub use postgres::{NetworkPostgres, postgres, postgres_by_network, psql};
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use snapshot::assert_snapshot;

@@ -65,6 +65,32 @@ impl TempDir {
         make_directories(&path);
         path
     }
+
+    /// Copies a directory with all that is in it, and returns the copy's path.
+    ///
+    /// # Panics
+    /// Where that fails.
+    pub fn copy_tree(&self, from: &Path, relative: impl AsRef<Path>) -> PathBuf {
+        let path = self.join(relative);
+        if let Err(error) = copy_tree(from, &path) {
+            fail("make", &path, &error);
+        }
+        path
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), &to)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for TempDir {
@@ -98,6 +124,8 @@ mod tests {
         let file = first.write("a/b/c.txt", "text");
         assert_eq!(std::fs::read(&file).unwrap(), b"text");
         assert!(second.create_dir("x/y").is_dir());
+        let copy = second.copy_tree(first.path(), "copy");
+        assert_eq!(std::fs::read(copy.join("a/b/c.txt")).unwrap(), b"text");
         let kept = first.path().to_path_buf();
         drop(first);
         assert_eq!(kept.exists(), std::env::var_os("BACKTRAIL_KEEP_TEMP").is_some());

@@ -12,6 +12,7 @@ use backtrail_server::{
 use clap::{Args, Subcommand};
 use demo::Demo;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIR", default_value = "backtrail-data")]
     data: PathBuf,
     /// PostgreSQL in the place of a file in --data: postgresql://USER@HOST/NAME, also from BACKTRAIL_DATABASE. Several servers may
-    /// share it, each with a --data of its own.
+    /// share it, each with a --data of its own. Over a network it has to have TLS and show that it is HOST, unless ?sslmode=WORD says
+    /// otherwise: disable, prefer, require, verify-ca, with &sslrootcert=FILE.
     #[arg(long, value_name = "URL", conflicts_with = "demo")]
     database: Option<String>,
     /// Where files are, if not in --data: a directory, or s3://BUCKET[/PREFIX] with keys, region and endpoint in AWS_ACCESS_KEY_ID,
@@ -67,13 +69,15 @@ pub(crate) struct Serve {
 
 #[derive(Subcommand, Debug)]
 enum Task {
-    /// Copies everything into a directory that is empty or not there yet, files of a bucket too, and ends. The server may run meanwhile.
+    /// Copies everything into a directory that is empty or not there yet, rows of PostgreSQL and files of a bucket too, and ends. The server
+    /// may run meanwhile.
     Backup {
         /// The directory.
         #[arg(value_name = "TO")]
         to: PathBuf,
     },
-    /// Puts a backup to where --data says, which is empty or not there yet, its files to where --objects says, and ends.
+    /// Puts a backup to where --data says, which is empty or not there yet, its rows to where --database says, an empty database, its files
+    /// to where --objects says, and ends.
     Restore {
         /// The directory of the backup.
         #[arg(value_name = "FROM")]
@@ -103,9 +107,14 @@ enum Task {
 
 pub(crate) fn run(args: &Serve, console: &Console) -> Result<Outcome, Failure> {
     match &args.task {
-        Some(Task::Backup { to }) => return copied(copy(&config(args)?, to), &args.data, to, console),
+        Some(Task::Backup { to }) => {
+            return copied(copy(&config(args)?, to), &args.data, &to.display(), console);
+        }
         Some(Task::Restore { from }) => {
-            return copied(restore(from, &config(args)?), from, &args.data, console);
+            let config = config(args)?;
+            let database = if config.database.is_some() { "PostgreSQL and " } else { "" };
+            let to = format!("{database}{}", args.data.display());
+            return copied(restore(from, &config), from, &to, console);
         }
         Some(Task::Export { no_bytes }) => return exported(&config(args)?, !no_bytes, console),
         Some(Task::MakeTables { file, to, memory, seconds, bytes }) => {
@@ -171,12 +180,12 @@ fn greeting(server: &Server) -> Vec<String> {
 fn copied(
     copied: Result<Copied, ServerError>,
     from: &Path,
-    to: &Path,
+    to: &dyn Display,
     console: &Console,
 ) -> Result<Outcome, Failure> {
     let copied = copied.map_err(|error| Failure::Input(error.to_string()))?;
     let count = copied.files;
-    write(&[format!("{}: the database and {count} files", to.display())], console)?;
+    write(&[format!("{to}: the database and {count} files")], console)?;
     for digest in &copied.missing {
         console.warn(format_args!("{}: the file {digest} is missing", from.display()));
     }

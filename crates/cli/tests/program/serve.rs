@@ -176,6 +176,35 @@ fn it_ends_when_it_is_asked_to() {
     assert_eq!((token.code, token.stdout.starts_with("token:    ")), (0, true), "{}", token.whole());
 }
 
+/// What the first program left goes on, with tables made of its symbols; crates/server/tests/server/first.rs has its rows.
+#[test]
+fn data_of_the_first_program_is_whole() {
+    let directory = TempDir::new("serve-first");
+    let data = directory.copy_tree(&fixtures().join("server/first"), "data");
+    let data = data.to_str().unwrap();
+    let said = std::fs::read(fixtures().join("server/first.json")).unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
+    let token = said["token"].as_str().unwrap();
+    let mut served = Served::start(data);
+    let end = Instant::now() + Duration::from_secs(300);
+    let tables = || get(&served.address, token, "/api/v1/projects/1/symbols")["symbols"][0]["table"].clone();
+    while tables() != "made" {
+        assert!(Instant::now() < end, "{}", tables());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let issues = get(&served.address, token, "/api/v1/projects/1/issues");
+    let counts = |of: &serde_json::Value| {
+        let issues = of["issues"].as_array().unwrap().iter();
+        issues.map(|issue| (issue["id"].to_string(), issue["count"].to_string())).collect::<HashSet<_>>()
+    };
+    assert_eq!(counts(&issues), counts(&said));
+    let id = i32::try_from(served.child.id()).unwrap();
+    assert!(Command::new("kill").args(["-TERM", &id.to_string()]).status().unwrap().success());
+    assert_eq!(served.child.wait().unwrap().code(), Some(0));
+    let checked = backtrail(&["serve", "--data", data, "--check"]);
+    assert_eq!((checked.code, checked.stdout.lines().last()), (0, Some("whole")), "{}", checked.whole());
+}
+
 #[test]
 fn what_is_no_servers_directory_is_said() {
     let directory = TempDir::new("serve-none");

@@ -6,7 +6,7 @@
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::sqlite;
-use super::values::{Column, ColumnRef, FromValue, Given};
+use super::values::{Column, ColumnRef, FromValue, Given, Value};
 use super::{DatabaseError, Result};
 
 /// A connection to the database.
@@ -50,6 +50,31 @@ impl Connection {
             Self::Postgres(session) => {
                 session.query(sql, values)?.iter().map(|row| read(&Row::Postgres(row))).collect()
             }
+        }
+    }
+
+    /// Has `read` each row of an answer that may have more of them than there is memory for. `read` asks nothing by this connection.
+    #[cfg(feature = "postgres")]
+    pub(super) fn for_each(&self, sql: &str, mut read: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => {
+                let mut statement = connection.prepare(sql)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    read(&Row::Sqlite(row))?;
+                }
+                Ok(())
+            }
+            Self::Postgres(session) => session.for_each(sql, |row| read(&Row::Postgres(row))),
+        }
+    }
+
+    /// What is asked in this transaction may take as long as it takes, whatever the database's settings are.
+    #[cfg(feature = "postgres")]
+    pub(super) fn take_any_time(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(session) => session.take_any_time(),
         }
     }
 
@@ -200,13 +225,17 @@ impl Row<'_> {
     /// What is in a column, by its number or its name.
     pub(crate) fn get<C: Column, T: FromValue>(&self, column: C) -> Result<T> {
         let place = column.place();
-        let value = match (self, place) {
-            (Self::Sqlite(row), ColumnRef::At(number)) => sqlite::value(row.get_ref(number)?)?,
-            (Self::Sqlite(row), ColumnRef::Named(name)) => sqlite::value(row.get_ref(name)?)?,
-            #[cfg(feature = "postgres")]
-            (Self::Postgres(row), place) => postgres::value(row, place)?,
-        };
-        T::from_value(value)
+        T::from_value(self.value(place)?)
             .ok_or_else(|| DatabaseError::Query(format!("unexpected value in {place:?}").into()))
+    }
+
+    /// The same as it is.
+    pub(super) fn value(&self, place: ColumnRef<'_>) -> Result<Value> {
+        match (self, place) {
+            (Self::Sqlite(row), ColumnRef::At(number)) => sqlite::value(row.get_ref(number)?),
+            (Self::Sqlite(row), ColumnRef::Named(name)) => sqlite::value(row.get_ref(name)?),
+            #[cfg(feature = "postgres")]
+            (Self::Postgres(row), place) => postgres::value(row, place),
+        }
     }
 }

@@ -6,15 +6,20 @@
 //! Each replica has a number, and the lock of that number for as long as it is connected: whoever does not see it locked knows that
 //! nobody works any more what is leased under it.
 
+mod address;
+mod tls;
+
 use super::values::{ColumnRef, Given, Value};
 use super::{DatabaseError, Result};
+use address::Address;
+use postgres::binary_copy::BinaryCopyInWriter;
+use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, NoTls, Row, Statement};
+use postgres::{Client, Row, Statement};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error;
-use std::fmt::Write as _;
-use std::time::Duration;
+use std::fmt::{self, Write as _};
 
 /// The first version of the schema here: its step makes all that SQLite's steps up to this one do.
 const FIRST: usize = 13;
@@ -45,7 +50,7 @@ const MAX_STATEMENTS: usize = 256;
 
 /// A connection.
 pub(crate) struct Session {
-    config: Config,
+    address: Address,
     client: RefCell<Client>,
     statements: RefCell<HashMap<String, Statement>>,
     /// 0 where it only reads.
@@ -63,17 +68,28 @@ pub(super) fn open(url: &str) -> Result<Session> {
 }
 
 pub(super) fn open_to_read(url: &str) -> Result<Session> {
-    let mut config: Config = url.parse()?;
-    config.application_name("backtrail").keepalives_idle(Duration::from_secs(10));
-    if config.get_connect_timeout().is_none() {
-        config.connect_timeout(Duration::from_secs(10));
-    }
-    let client = RefCell::new(connect(&config)?);
-    Ok(Session { config, client, statements: RefCell::default(), replica: 0 })
+    let address = Address::parse(url)?;
+    let client = RefCell::new(connect(&address)?);
+    Ok(Session { address, client, statements: RefCell::default(), replica: 0 })
 }
 
-fn connect(config: &Config) -> Result<Client> {
-    let mut client = config.connect(NoTls)?;
+/// Connects to a database that has nothing, and makes its tables in a transaction that [`Session::finish_filling`] commits.
+pub(super) fn open_empty(url: &str) -> Result<Session> {
+    let mut session = open_to_read(url)?;
+    session.begin(BEGIN)?;
+    session.take_any_time()?;
+    session.expect_empty()?;
+    session.migrate_all()?;
+    Ok(session)
+}
+
+/// Makes sure that there is a database, and nothing of ours in it.
+pub(super) fn expect_empty(url: &str) -> Result<()> {
+    open_to_read(url)?.expect_empty()
+}
+
+fn connect(address: &Address) -> Result<Client> {
+    let mut client = address.connect()?;
     client.batch_execute(SETTINGS)?;
     let encoding: String = client.query_one("SHOW server_encoding", &[])?.try_get(0)?;
     if encoding != "UTF8" {
@@ -92,6 +108,87 @@ impl Session {
     pub(super) fn query(&self, sql: &str, values: &[Given<'_>]) -> Result<Vec<Row>> {
         let statement = self.prepared(sql, values)?;
         Ok(self.client.borrow_mut().query(&statement, &parameters(values))?)
+    }
+
+    /// Has `read` each row while further ones come: what is not read yet waits at the server. Where `read` fails none comes any more.
+    pub(super) fn for_each(&self, sql: &str, mut read: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+        let mut client = self.client.borrow_mut();
+        let own: i32 = client.query_one("SELECT pg_backend_pid()", &[])?.try_get(0)?;
+        let mut rows = client.query_raw(sql, std::iter::empty::<&dyn ToSql>())?;
+        while let Some(row) = rows.next()? {
+            if let Err(error) = read(&row) {
+                // Else whatever comes next by this connection waits until all of them have come.
+                if let Ok(mut other) = self.address.connect() {
+                    let _ = other.execute("SELECT pg_cancel_backend($1)", &[&own]);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills a table with the rows that `fill` writes. What triggers would do is not done.
+    pub(super) fn copy_in(
+        &self,
+        table: &str,
+        columns: &[String],
+        fill: impl FnOnce(&mut dyn FnMut(&[Value]) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let names = columns.join(", ");
+        self.run(&format!("ALTER TABLE {table} DISABLE TRIGGER USER"))?;
+        let mut client = self.client.borrow_mut();
+        let statement = client.prepare(&format!("SELECT {names} FROM {table}"))?;
+        let types: Vec<_> = statement.columns().iter().map(|column| column.type_().clone()).collect();
+        let out = client.copy_in(&format!("COPY {table} ({names}) FROM STDIN (FORMAT binary)"))?;
+        let mut out = BinaryCopyInWriter::new(out, &types);
+        fill(&mut |row| {
+            for ((value, kind), column) in row.iter().zip(&types).zip(columns) {
+                if !matches!(value, Value::Null) && type_of(&value.given()) != *kind {
+                    return Err(DatabaseError::Query(format!("unexpected value in {column}").into()));
+                }
+            }
+            Ok(out.write_raw(row.iter().map(Value::given))?)
+        })?;
+        out.finish()?;
+        drop(client);
+        self.run(&format!("ALTER TABLE {table} ENABLE TRIGGER USER"))
+    }
+
+    /// Commits what was filled: new rows get numbers that no row has.
+    pub(super) fn finish_filling<'t>(&self, tables: impl Iterator<Item = &'t str>) -> Result<()> {
+        let numbered = self.query(
+            "SELECT table_name::text FROM information_schema.columns \
+             WHERE table_schema = current_schema() AND column_name = 'id' AND is_identity = 'YES'",
+            &[],
+        )?;
+        for row in &numbered {
+            let table: String = row.try_get(0)?;
+            self.run(&format!(
+                "SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table} HAVING max(id) IS NOT NULL"
+            ))?;
+        }
+        self.run("COMMIT")?;
+        // Else the first questions are answered by going through whole tables.
+        let tables: Vec<_> = tables.collect();
+        self.run(&format!("ANALYZE {}", tables.join(", ")))
+    }
+
+    /// Not longer than the transaction.
+    pub(super) fn take_any_time(&self) -> Result<()> {
+        self.run(
+            "SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout')",
+        )
+    }
+
+    fn expect_empty(&self) -> Result<()> {
+        let found = self.query(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace \
+             AND relname IN ('schema_version', 'project', 'token', 'report', 'issue', 'blob') LIMIT 1",
+            &[],
+        )?;
+        let Some(found) = found.first() else { return Ok(()) };
+        let found: String = found.try_get(0)?;
+        Err(DatabaseError::NotEmpty(found))
     }
 
     fn prepared(&self, sql: &str, values: &[Given<'_>]) -> Result<Statement> {
@@ -117,7 +214,7 @@ impl Session {
     pub(super) fn begin(&mut self, sql: &str) -> Result<()> {
         match self.run(sql) {
             Err(error) if is_last(&error) || self.client.get_mut().is_closed() => {
-                *self.client.get_mut() = connect(&self.config)?;
+                *self.client.get_mut() = connect(&self.address)?;
                 self.statements.get_mut().clear();
                 if self.replica != 0 {
                     self.announce()?;
@@ -173,7 +270,7 @@ impl Session {
 /// Whether the server said this and closed the connection, as when an administrator ends it: that it is closed is noticed later.
 fn is_last(error: &DatabaseError) -> bool {
     let DatabaseError::Query(error) = error else { return false };
-    let said = error.downcast_ref::<postgres::Error>().and_then(postgres::Error::as_db_error);
+    let said = error.downcast_ref().and_then(|Said(error)| error.as_db_error());
     said.is_some_and(|said| said.severity() == "FATAL")
 }
 
@@ -290,15 +387,25 @@ fn whole(raw: &[u8]) -> Option<i64> {
 
 impl From<postgres::Error> for DatabaseError {
     fn from(error: postgres::Error) -> Self {
-        // It does not say by itself what the server said.
-        let why = match (error.as_db_error(), error.source()) {
-            (Some(said), _) => format!("{} ({})", said.message(), said.code().code()),
-            (None, Some(source)) => format!("{error}: {source}"),
-            (None, None) => error.to_string(),
-        };
-        Self::Query(why.into())
+        Self::Query(Box::new(Said(error)))
     }
 }
+
+/// An error with what the server said of it, which the driver's does not have in its text.
+#[derive(Debug)]
+struct Said(postgres::Error);
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0.as_db_error(), self.0.source()) {
+            (Some(said), _) => write!(f, "{} ({})", said.message(), said.code().code()),
+            (None, Some(source)) => write!(f, "{}: {source}", self.0),
+            (None, None) => self.0.fmt(f),
+        }
+    }
+}
+
+impl Error for Said {}
 
 #[cfg(test)]
 mod tests {
@@ -317,6 +424,31 @@ mod tests {
         for none in [&[][..], &[1, 0], &[2, 0, 0, 1, 4, 5000], &[1, 0, 0xC000, 0], &[1, 9, 0, 0, 1]] {
             assert_eq!(whole(&raw(none)), None, "{none:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_read_to_its_end_holds_nothing_up() {
+        let Some(url) = backtrail_testkit::postgres() else { return };
+        let session = open_to_read(&url).unwrap();
+        let mut count = 0;
+        // More than anybody would wait for.
+        let read = session.for_each("SELECT generate_series(1, 100000000000)", |_| {
+            count += 1;
+            if count < 1000 { Ok(()) } else { Err(DatabaseError::Closed) }
+        });
+        assert!(matches!(read, Err(DatabaseError::Closed)), "{read:?}");
+        assert_eq!(session.version().unwrap(), 0);
+    }
+
+    /// What an administrator ended says so, where the connection is not seen to be closed.
+    #[test]
+    fn a_last_word_is_known_as_one() {
+        let Some(url) = backtrail_testkit::postgres() else { return };
+        let session = open_to_read(&url).unwrap();
+        let ended = session.run("SELECT pg_terminate_backend(pg_backend_pid())").unwrap_err();
+        assert!(is_last(&ended) || session.client.borrow().is_closed(), "{ended}");
+        let other = open_to_read(&url).unwrap().run("SELECT 1 / 0").unwrap_err();
+        assert!(!is_last(&other) && other.to_string().contains("division by zero"), "{other}");
     }
 
     #[test]

@@ -4,7 +4,11 @@ use super::values::Value;
 use super::{DatabaseError, Result};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
+#[cfg(feature = "postgres")]
+use std::collections::HashSet;
 use std::path::Path;
+#[cfg(feature = "postgres")]
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What leads from each version of the schema to the next. A step that was released never changes.
@@ -69,15 +73,128 @@ fn prepare(connection: &Connection) -> Result<()> {
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     let path = to.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(to.to_owned()))?;
     open_to_read(from)?.execute("VACUUM INTO ?1", [path])?;
-    // The files of a copy have their plain names, wherever they are.
     let copy = Connection::open(to)?;
-    if version(&copy)? >= 15 {
-        copy.execute("UPDATE blob SET place = NULL WHERE place IS NOT NULL", [])?;
-    }
-    copy.close().map_err(|(_, error)| error)?;
-    std::fs::File::open(to)
+    settle(&copy)?;
+    close(copy, to)
+}
+
+/// The files of a copy have their plain names, wherever they are; and nobody has leased anything in it, whichever replicas there are
+/// where it will be used: none has the number 0.
+fn settle(copy: &Connection) -> Result<()> {
+    let version = version(copy)?;
+    let since = |first: usize, sql: &str| if version < first { Ok(0) } else { copy.execute(sql, []) };
+    since(15, "UPDATE blob SET place = NULL WHERE place IS NOT NULL")?;
+    since(13, "UPDATE report SET worker = 0 WHERE state = 'leased' AND worker <> 0")?;
+    since(13, "UPDATE symbol_conversion SET worker = 0 WHERE worker <> 0")?;
+    Ok(())
+}
+
+/// Makes sure that everything is on disk.
+fn close(connection: Connection, path: &Path) -> Result<()> {
+    connection.close().map_err(|(_, error)| error)?;
+    std::fs::File::open(path)
         .and_then(|file| file.sync_all())
-        .map_err(|error| DatabaseError::NoFile(to.to_owned(), error))
+        .map_err(|error| DatabaseError::NoFile(path.to_owned(), error))
+}
+
+/// A table and its columns, as SQL has them.
+#[cfg(feature = "postgres")]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) columns: Vec<String>,
+}
+
+/// The tables of the latest version, each after those that it refers to.
+#[cfg(feature = "postgres")]
+pub(super) fn latest_tables() -> Result<Vec<Table>> {
+    let connection = Connection::open_in_memory()?;
+    MIGRATIONS.iter().try_for_each(|step| connection.execute_batch(step))?;
+    tables(&connection)
+}
+
+#[cfg(feature = "postgres")]
+fn tables(connection: &Connection) -> Result<Vec<Table>> {
+    let texts = |sql: &str, of: &[&str]| -> Result<Vec<String>> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(rusqlite::params_from_iter(of), |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    };
+    let quoted = |name: &String| format!("\"{name}\"");
+    let mut left = texts(
+        "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' \
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+        &[],
+    )?;
+    let (mut tables, mut known) = (Vec::new(), HashSet::new());
+    while !left.is_empty() {
+        let (mut later, before) = (Vec::new(), known.len());
+        for name in left.drain(..) {
+            let needed = texts("SELECT \"table\" FROM pragma_foreign_key_list(?1)", &[&name])?;
+            if needed.iter().all(|other| *other == name || known.contains(other)) {
+                let columns = texts("SELECT name FROM pragma_table_info(?1) ORDER BY cid", &[&name])?;
+                let columns = columns.iter().map(quoted).collect();
+                tables.push(Table { name: quoted(&name), columns });
+                known.insert(name);
+            } else {
+                later.push(name);
+            }
+        }
+        if known.len() == before {
+            return Err(DatabaseError::Query("tables that refer to each other".into()));
+        }
+        left = later;
+    }
+    Ok(tables)
+}
+
+/// A database that is being filled, and that nobody opens before it is finished: nothing of it is undone, and what follows from its rows
+/// is made at the end.
+#[cfg(feature = "postgres")]
+pub(super) struct Unfinished {
+    pub(super) connection: Connection,
+    path: PathBuf,
+    /// Texts that make indexes and triggers.
+    later: Vec<String>,
+}
+
+#[cfg(feature = "postgres")]
+impl Unfinished {
+    /// One of that version, which knows texts to look for, where no file is yet.
+    pub(super) fn create(path: &Path, version: usize) -> Result<Self> {
+        let steps = MIGRATIONS.get(..version).ok_or(DatabaseError::Newer { found: version })?;
+        let connection = Connection::open(path)?;
+        prepare(&connection)?;
+        connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+        connection.pragma_update(None, "journal_mode", "OFF")?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        connection.pragma_update(None, "foreign_keys", false)?;
+        connection.execute_batch("BEGIN")?;
+        steps.iter().try_for_each(|step| connection.execute_batch(step))?;
+        connection.pragma_update(None, "user_version", i64::try_from(version).unwrap_or(i64::MAX))?;
+        let made: Vec<(String, String)> = connection
+            .prepare(
+                "SELECT 'DROP ' || type || ' ' || name, sql FROM sqlite_schema \
+                 WHERE type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY rowid",
+            )?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        made.iter().try_for_each(|(drop, _)| connection.execute_batch(drop))?;
+        let later = made.into_iter().map(|(_, make)| make).collect();
+        Ok(Self { connection, path: path.to_owned(), later })
+    }
+
+    pub(super) fn tables(&self) -> Result<Vec<Table>> {
+        tables(&self.connection)
+    }
+
+    /// Makes what follows from the rows, and has all of it on disk.
+    pub(super) fn finish(self) -> Result<()> {
+        self.later.iter().try_for_each(|make| self.connection.execute_batch(make))?;
+        self.connection.execute_batch("INSERT INTO issue_text (issue_text) VALUES ('rebuild')")?;
+        settle(&self.connection)?;
+        self.connection.execute_batch("COMMIT")?;
+        close(self.connection, &self.path)
+    }
 }
 
 pub(super) fn version(connection: &Connection) -> Result<usize> {

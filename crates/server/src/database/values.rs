@@ -37,6 +37,19 @@ pub(crate) enum Value {
     Bytes(Vec<u8>),
 }
 
+#[cfg(feature = "postgres")]
+impl Value {
+    /// The same as a parameter. What is none may be none of any type.
+    pub(super) fn given(&self) -> Given<'_> {
+        match self {
+            Self::Null => Given::Integer(None),
+            Self::Integer(number) => Given::Integer(Some(*number)),
+            Self::Text(text) => Given::Text(Some(text)),
+            Self::Bytes(bytes) => Given::Bytes(Some(bytes)),
+        }
+    }
+}
+
 /// What columns are read as.
 pub(crate) trait FromValue: Sized {
     fn from_value(value: Value) -> Option<Self>;

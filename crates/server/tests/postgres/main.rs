@@ -7,6 +7,8 @@ mod admin;
 mod backup;
 #[path = "../server/client.rs"]
 mod client;
+#[path = "../server/first.rs"]
+mod first;
 #[path = "../server/intake.rs"]
 mod intake;
 #[path = "../server/pages.rs"]
@@ -16,6 +18,8 @@ mod replicas;
 mod retention;
 #[path = "../server/symbols.rs"]
 mod symbols;
+mod tls;
+mod transfer;
 #[path = "../server/webhooks.rs"]
 mod webhooks;
 #[path = "../server/work.rs"]

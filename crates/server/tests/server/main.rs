@@ -4,6 +4,7 @@
 mod admin;
 mod backup;
 mod client;
+mod first;
 mod intake;
 mod pages;
 mod people;
