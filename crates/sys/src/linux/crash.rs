@@ -16,7 +16,7 @@ mod worker;
 pub use asked::AskedFirst;
 
 use super::stopped::Stopped;
-use super::{OsError, OwnMemory, ThreadId, futex};
+use super::{OsError, OwnMemory, ThreadId, futex, held};
 use backtrail_core::{Avma, ReadMemory as _};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -91,6 +91,14 @@ impl Meeting {
             return act(&Crashed { info, context, thread, _stands_still: PhantomData });
         }
         true
+    }
+
+    /// The same while threads that are asked for their stacks stand still. Not for children of the process: those of `vfork` would have
+    /// the process's threads stay when they are gone.
+    fn work_with_others_held(&self) -> bool {
+        // Beyond what the thread that crashed waits.
+        held::hold(Duration::from_millis(PATIENCE.load(SeqCst).saturating_mul(2)));
+        self.work()
     }
 
     fn done(&self) {
@@ -262,7 +270,7 @@ pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>) -> boo
     OWN.state.store(LISTENING, SeqCst);
     loop {
         match OWN.state.load(SeqCst) {
-            TOLD if OWN.work() => break,
+            TOLD if OWN.work_with_others_held() => break,
             TOLD => {
                 OWN.nested.store(0, SeqCst);
                 OWN.state.store(LISTENING, SeqCst);
@@ -335,8 +343,18 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // SAFETY: both pointers are valid or null.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
     let aborts = AbortsByDefault::after(number);
+    let next = previous.filter(|_| has_room);
+    // By default the process ends, and nobody is to do anything else until it has.
+    let is_last = next.is_none_or(|next| is_default(next.sa_sigaction));
+    if !is_last {
+        held::hear();
+    }
     // SAFETY: the arguments are the kernel's.
-    unsafe { chain(previous.filter(|_| has_room), number, info, context) };
+    unsafe { chain(next, number, info, context) };
+    // Rust's sets the default action, and the fault comes again.
+    if !is_last && !ends(number) {
+        held::let_go();
+    }
     drop(aborts);
     // SAFETY: as before.
     unsafe { *errno = saved };
@@ -353,6 +371,15 @@ fn would_have_run(previous: &libc::sigaction, context: *const c_void) -> bool {
     // Below the red zone; its frame has far more than that.
     let top_of_frame = Avma::new(sp.get().saturating_sub(128 + 1024));
     OwnMemory::without_stack().read(top_of_frame, &mut [0]).is_ok()
+}
+
+/// Whether the signal, should it come again, ends the process.
+fn ends(number: c_int) -> bool {
+    // SAFETY: all zeros is a valid `sigaction`; the call fills it in.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointers are valid or null.
+    let answer = unsafe { libc::sigaction(number, std::ptr::null(), &raw mut now) };
+    answer == 0 && now.sa_sigaction == libc::SIG_DFL
 }
 
 fn is_default(handler: usize) -> bool {
