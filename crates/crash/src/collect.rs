@@ -4,7 +4,7 @@
 
 use crate::extra::{Extra, FILE};
 use crate::line::Line;
-use crate::prepared::{Directory, Prepared, is_written};
+use crate::prepared::{Directory, Prepared};
 use crate::sections::{Section, header, write_small};
 use crate::{exception, panic_hook, program, seen, watcher};
 use backtrail_capture::crash_file::format::{FRAME_RETURNS, Kind, MessageKind, THREAD_CRASHED};
@@ -33,6 +33,7 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
     let patience = prepared.options.patience;
     let mut half = begun.checked_add(patience / 2).unwrap_or(begun);
     let stopped = crashed.stopped();
+    heed_filters(crashed);
     let mut asks = !prepared.options.own_code.is_empty() || prepared.options.filter.is_some();
     if watcher::socket().is_some() {
         // Should the program's filter crash, the file that is begun for it is all that there will be.
@@ -64,11 +65,19 @@ pub(crate) fn report(prepared: &mut Prepared, directory: &Directory, crashed: &C
         frames(prepared, crashed.thread(), &stopped);
     }
     near_registers(&mut prepared.section, stopped.registers());
-    of_process(prepared);
+    of_process(prepared, directory);
     other_threads(prepared, crashed.thread(), half);
     added(prepared);
     finish(directory);
     true
+}
+
+/// A filter of system calls may have the kernel end who reads memory by its help, which few programs do.
+fn heed_filters(crashed: &Crashed<'_>) {
+    let is_filtered = |thread| Status::read(thread).is_some_and(|status| status.is_filtered());
+    if is_filtered(ThreadId::current()) || is_filtered(crashed.thread()) {
+        OwnMemory::read_in_place();
+    }
 }
 
 /// What became of a file's beginning.
@@ -334,9 +343,9 @@ const MAX_OPEN_FILES: u32 = 256;
 /// Bytes of a section of mappings.
 const MAPS_PIECE: usize = 32 << 10;
 
-fn of_process(prepared: &mut Prepared) {
+fn of_process(prepared: &mut Prepared, directory: &Directory) {
     let Prepared { section, maps, .. } = prepared;
-    let size = raw_file::read_file(c"/proc/self/maps", maps).unwrap_or(0);
+    let size = raw_file::read_proc(c"/proc/self/maps", maps).unwrap_or(0);
     for piece in maps.get(..size).unwrap_or_default().chunks(MAPS_PIECE) {
         section.begin().put(piece).write(Kind::Maps, &FILE);
     }
@@ -347,8 +356,8 @@ fn of_process(prepared: &mut Prepared) {
     }
     let mut count = 0_u32;
     let listed = raw_file::open_files(|number, target| {
-        // The crash file itself, which is open for this alone.
-        if is_written(target) {
+        // The crash file itself, and what is open for it alone.
+        if FILE.is(number) || directory.holds(number) {
             return;
         }
         count = count.saturating_add(1);
@@ -367,11 +376,15 @@ fn other_threads(prepared: &mut Prepared, crashed: ThreadId, deadline: Instant) 
     let known = count.min(prepared.threads.len());
     let mut left_out = count.saturating_sub(known);
     for position in 0..known {
-        let Some(id) = prepared.threads.get(position).copied() else { break };
+        let Some(listed) = prepared.threads.get(position).copied() else { break };
+        if listed == own || listed == crashed {
+            continue;
+        }
+        let status = Status::read(listed);
+        let id = status.as_ref().and_then(Status::own_id).unwrap_or(listed);
         if id == own || id == crashed {
             continue;
         }
-        let status = Status::read(id);
         let name = status.as_ref().map_or("", Status::name);
         // A thread of backtrail's own says nothing.
         if name == Capturer::REFRESHER {

@@ -12,7 +12,6 @@ use backtrail_core::{Avma, ReadMemory as _};
 use backtrail_stacks::own::{self, Capturer, OwnMemory, RawStack, StackCopy, ThreadId};
 use backtrail_sys::linux::crash::{Crashed, catch, is_listening, listen, take_only};
 use backtrail_sys::linux::raw_file;
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -82,7 +81,7 @@ pub fn install(options: Options) -> Result<Handler, InstallError> {
         return Err(InstallError::Installed);
     }
     // A copy: the directory itself is given away.
-    let path = Path::new(OsStr::from_bytes(directory.0.to_bytes())).to_owned();
+    let path = directory.path().to_owned();
     if let Some(file) = raw_file::c_path(&path.join(RESERVE)).filter(|_| options.reserve > 0) {
         let _ = raw_file::set_aside(file, options.reserve);
     }
@@ -133,7 +132,8 @@ fn prepare_directory(directory: &Path) -> Result<Directory, InstallError> {
     // The program may go to another directory before it crashes.
     let directory = directory.canonicalize().map_err(fault)?;
     let zero = || io::Error::new(io::ErrorKind::InvalidInput, "expected a path without a zero byte");
-    raw_file::c_path(&directory).ok_or_else(|| fault(zero())).map(Directory)
+    let path = raw_file::c_path(&directory).ok_or_else(|| fault(zero()))?;
+    Directory::open(path).map_err(|error| fault(io::Error::from_raw_os_error(error.number)))
 }
 
 fn prepare(options: Options) -> Result<Prepared, InstallError> {

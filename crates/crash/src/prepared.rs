@@ -8,77 +8,89 @@ use crate::sections::Section;
 use backtrail_capture::local::Shared;
 use backtrail_core::Avma;
 use backtrail_stacks::own::{Capturer, RawStack, StackCopy, ThreadId};
-use backtrail_sys::linux::{OsError, raw_file};
-use std::ffi::{CStr, CString};
+use backtrail_sys::linux::{KeptDirectory, OsError};
+use std::ffi::{CStr, CString, OsStr};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 /// The directory that the file is written to. The file's name has the time and the process: a child of `fork` leaves one of its own.
 #[derive(Debug)]
-pub(crate) struct Directory(pub(crate) CString);
+pub(crate) struct Directory(KeptDirectory);
 
-/// The paths of the file that is being written. Not on the stack: who finishes it in need may have one of 8 KB.
-static PATHS: Mutex<Paths> = Mutex::new(Paths { part: [0; LONGEST_PATH], whole: [0; LONGEST_PATH] });
+/// The names of the file that is being written. Not on the stack: who finishes it in need may have one of 8 KB.
+static NAMES: Mutex<Names> = Mutex::new(Names { part: [0; LONGEST_NAME], whole: [0; LONGEST_NAME] });
 
-/// The longest path that a system call takes: Linux, `include/uapi/linux/limits.h`.
-const LONGEST_PATH: usize = 4096;
+/// Two numbers and two endings have fewer.
+const LONGEST_NAME: usize = 96;
 
-struct Paths {
-    part: [u8; LONGEST_PATH],
-    whole: [u8; LONGEST_PATH],
+struct Names {
+    part: [u8; LONGEST_NAME],
+    whole: [u8; LONGEST_NAME],
 }
 
-/// Puts a path together; says whether there was room.
-fn put(into: &mut [u8; LONGEST_PATH], parts: [&[u8]; 4]) -> bool {
+/// Puts a name together; says whether there was room.
+fn put(into: &mut [u8; LONGEST_NAME], parts: [&[u8]; 2]) -> bool {
     let mut room = into.as_mut_slice();
     parts.into_iter().all(|part| room.write_all(part).is_ok()) && room.write_all(&[0]).is_ok()
 }
 
-fn c_str(path: &[u8; LONGEST_PATH]) -> &CStr {
-    CStr::from_bytes_until_nul(path).unwrap_or(c"")
+fn c_str(name: &[u8; LONGEST_NAME]) -> &CStr {
+    CStr::from_bytes_until_nul(name).unwrap_or(c"")
 }
 
 const BUSY: OsError = OsError { call: "open", number: 16 };
 const TOO_LONG: OsError = OsError { call: "open", number: 36 };
 
 impl Directory {
+    /// Opens it.
+    pub(crate) fn open(path: CString) -> Result<Self, OsError> {
+        KeptDirectory::open(path).map(Self)
+    }
+
+    /// Its path when it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(self.0.path().to_bytes()))
+    }
+
+    /// Whether a file is open for crashes alone.
+    pub(crate) fn holds(&self, number: u32) -> bool {
+        self.0.holds(number)
+    }
+
     /// Creates the file under a name that says that it is not finished. Safe in a signal handler, as the others are.
     pub(crate) fn create(&self) -> Result<(), OsError> {
-        let mut paths = PATHS.try_lock().map_err(|_| BUSY)?;
+        let mut names = NAMES.try_lock().map_err(|_| BUSY)?;
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut name = Line::new();
         let _ = write!(name, "{}-{}.{ENDING}", time.as_micros(), std::process::id());
-        let directory = self.0.to_bytes();
-        let has_room = put(&mut paths.part, [directory, b"/", name.bytes(), b".part"])
-            && put(&mut paths.whole, [directory, b"/", name.bytes(), b""]);
+        let has_room =
+            put(&mut names.part, [name.bytes(), b".part"]) && put(&mut names.whole, [name.bytes(), b""]);
         if !has_room {
             return Err(TOO_LONG);
         }
-        FILE.create(c_str(&paths.part))
+        self.0.create(&FILE, c_str(&names.part))
     }
 
-    /// Gives the file its name, once the disk has it.
+    /// Gives the file its name, once the disk has it. Where the disk does not say so (some file systems, sandboxes), what there is has its
+    /// checksums.
     pub(crate) fn finish(&self) -> Result<(), OsError> {
-        FILE.finish()?;
-        let paths = PATHS.try_lock().map_err(|_| BUSY)?;
-        raw_file::rename_durably(c_str(&paths.part), c_str(&paths.whole), &self.0)
+        let synced = FILE.finish();
+        let names = NAMES.try_lock().map_err(|_| BUSY)?;
+        self.0.rename_durably(c_str(&names.part), c_str(&names.whole))?;
+        synced
     }
 
     /// Removes the file: the crash is not kept.
-    #[allow(clippy::unused_self, reason = "it is the file that `create` made")]
     pub(crate) fn remove(&self) {
         FILE.close();
-        if let Ok(paths) = PATHS.try_lock() {
-            raw_file::remove(c_str(&paths.part));
+        if let Ok(names) = NAMES.try_lock() {
+            self.0.remove(c_str(&names.part));
         }
     }
-}
-
-/// Whether this is the path of the file that is being written.
-pub(crate) fn is_written(path: &[u8]) -> bool {
-    PATHS.try_lock().is_ok_and(|paths| c_str(&paths.part).to_bytes() == path)
 }
 
 /// What was made ahead of time.

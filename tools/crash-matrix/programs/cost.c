@@ -1,10 +1,13 @@
-/* What a crash costs: HOW DIRECTORY THREADS. Prints milliseconds from the fault to the end of the process, milliseconds that it took to
- * be ready, and kilobytes that stay resident for it: in the process, and in the one that stands by.
+/* What a crash costs: HOW DIRECTORY THREADS [LIBRARY]…, which are loaded before. Prints milliseconds from the fault to the end of the
+ * process, milliseconds that it took to be ready, kilobytes that stay resident for it, in the process and in the one that stands by, and
+ * how many images the process had.
  *
  * HOW is `none`, `backtrail`, `watcher` (MATRIX_WATCHER stands by), or `crashpad` (CRASHPAD stands by: a client of
  * chrome_crashpad_handler that does no more than its protocol asks for, crashpad's util/linux/exception_handler_protocol.h). */
 #define _GNU_SOURCE
 #include <backtrail.h>
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,7 +24,7 @@
 
 struct measured {
     double fault, ready;
-    long own, other;
+    long own, other, images;
 };
 
 static struct measured *measured;
@@ -121,6 +124,13 @@ static int start_crashpad(const char *directory)
     return child;
 }
 
+static int count_image(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)info, (void)size, (void)unused;
+    measured->images++;
+    return 0;
+}
+
 static int install(const char *how, const char *directory)
 {
     if (strcmp(how, "crashpad") == 0)
@@ -149,6 +159,7 @@ static void crash(const char *how, const char *directory, int threads)
     static pthread_barrier_t running;
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     int other = 0;
+    dl_iterate_phdr(count_image, NULL);
     double begun = now();
     long before = resident(getpid());
     if (strcmp(how, "none") != 0)
@@ -175,6 +186,8 @@ int main(int count, char **arguments)
     measured = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t child = fork();
     if (child == 0) {
+        for (int library = 4; library < count; library++)
+            dlopen(arguments[library], RTLD_LAZY);
         crash(arguments[1], arguments[2], atoi(arguments[3]));
         _exit(88);
     }
@@ -185,6 +198,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "ended with %#x\n", status);
         return 1;
     }
-    printf("%.2f %.2f %ld %ld\n", end - measured->fault, measured->ready, measured->own, measured->other);
+    printf("%.2f %.2f %ld %ld %ld\n", end - measured->fault, measured->ready, measured->own, measured->other,
+           measured->images);
     return 0;
 }

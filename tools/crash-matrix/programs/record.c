@@ -65,13 +65,33 @@ static void put_path(char kind, const char *path)
     put(kind, path, (uint32_t)strlen(path), "", 0);
 }
 
+/* A path that may begin at an open directory, as a whole one; 0 where it is none of ours. */
+static int whole(int at, const char *path, char *room, size_t size)
+{
+    size_t before = 0;
+    if (path[0] != '/') {
+        if (at == AT_FDCWD || !path_of(at, room, size - 1))
+            return 0;
+        before = strlen(room);
+        room[before++] = '/';
+    }
+    size_t rest = strlen(path) + 1;
+    if (rest > size - before)
+        return 0;
+    memcpy(room + before, path, rest);
+    return is_ours(room);
+}
+
 static int open_at(int at, const char *path, int flags, unsigned mode)
 {
+    char room[4096];
     long file = syscall(SYS_openat, at, path, flags, mode);
-    if (file >= 0 && (flags & O_CREAT) && is_ours(path))
-        put_path('c', path);
-    if (file >= 0 && (flags & O_TRUNC) && is_ours(path))
-        put_path('t', path);
+    if (file < 0 || !(flags & (O_CREAT | O_TRUNC)) || !whole(at, path, room, sizeof room))
+        return (int)file;
+    if (flags & O_CREAT)
+        put_path('c', room);
+    if (flags & O_TRUNC)
+        put_path('t', room);
     return (int)file;
 }
 
@@ -86,6 +106,18 @@ static int open_at(int at, const char *path, int flags, unsigned mode)
     }
 OPEN(open)
 OPEN(open64)
+
+#define OPENAT(name)                                                                                                               \
+    int name(int at, const char *path, int flags, ...)                                                                             \
+    {                                                                                                                              \
+        va_list rest;                                                                                                              \
+        va_start(rest, flags);                                                                                                     \
+        unsigned mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(rest, unsigned) : 0;                                              \
+        va_end(rest);                                                                                                              \
+        return open_at(at, path, flags, mode);                                                                                     \
+    }
+OPENAT(openat)
+OPENAT(openat64)
 
 ssize_t write(int file, const void *bytes, size_t size)
 {
@@ -115,18 +147,30 @@ int fdatasync(int file)
     return synced(SYS_fdatasync, file);
 }
 
+int renameat(int from_at, const char *from, int to_at, const char *to)
+{
+    char before[4096], after[4096];
+    int answer = (int)syscall(SYS_renameat2, from_at, from, to_at, to, 0);
+    if (answer == 0 && whole(from_at, from, before, sizeof before) && whole(to_at, to, after, sizeof after))
+        put('r', before, (uint32_t)strlen(before), after, (uint32_t)strlen(after));
+    return answer;
+}
+
 int rename(const char *from, const char *to)
 {
-    int answer = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-    if (answer == 0 && (is_ours(from) || is_ours(to)))
-        put('r', from, (uint32_t)strlen(from), to, (uint32_t)strlen(to));
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int unlinkat(int at, const char *path, int flags)
+{
+    char room[4096];
+    int answer = (int)syscall(SYS_unlinkat, at, path, flags);
+    if (answer == 0 && whole(at, path, room, sizeof room))
+        put_path('u', room);
     return answer;
 }
 
 int unlink(const char *path)
 {
-    int answer = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-    if (answer == 0 && is_ours(path))
-        put_path('u', path);
-    return answer;
+    return unlinkat(AT_FDCWD, path, 0);
 }

@@ -9,7 +9,28 @@ use std::process::Command;
 pub(crate) struct Libraries {
     pub(crate) program: PathBuf,
     pub(crate) altstack: PathBuf,
-    pub(crate) rust_host: PathBuf,
+    is_release: bool,
+}
+
+impl Libraries {
+    /// Builds the host in Rust.
+    pub(crate) fn rust_host(&self) -> Result<PathBuf> {
+        // Into the directory that this program is in: `DIRECTORY/debug/crash-matrix`.
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let target = program.ancestors().nth(2).unwrap_or(&program).display().to_string();
+        let host = ["-p", "crash-matrix", "--example", "rust_host", "--target-dir", &target];
+        one(&cargo(&root().join("tools"), &host, profile(self.is_release))?, "rust_host")
+    }
+}
+
+fn profile(is_release: bool) -> &'static [&'static str] {
+    if is_release { &["--release"] } else { &[] }
+}
+
+/// One of the files that cargo built.
+fn one(files: &[String], name: &str) -> Result<PathBuf> {
+    let found = files.iter().find(|file| Path::new(file).file_name().is_some_and(|own| own == name));
+    found.map(PathBuf::from).ok_or_else(|| format!("cargo build: made no {name}"))
 }
 
 /// Runs a program that has to succeed, and gives what it printed on both outputs.
@@ -37,31 +58,25 @@ pub(crate) fn commit() -> String {
     described.ok().filter(|commit| !commit.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Builds the libraries, the program and the Rust host; puts the library for C into `directory` under the names that linkers look for.
-pub(crate) fn libraries(directory: &Path, is_release: bool) -> Result<Libraries> {
-    let profile: &[&str] = if is_release { &["--release"] } else { &[] };
-    let own =
-        cargo(&root(), &["-p", "backtrail-ffi", "-p", "backtrail-altstack", "-p", "backtrail-cli"], profile)?;
-    // Into the directory that this program is in: `DIRECTORY/debug/crash-matrix`.
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let target = program.ancestors().nth(2).unwrap_or(&program).display().to_string();
-    let host = ["-p", "crash-matrix", "--example", "rust_host", "--target-dir", &target];
-    let tools = cargo(&root().join("tools"), &host, profile)?;
-    let one = |files: &[String], name: &str| {
-        let found = files.iter().find(|file| Path::new(file).file_name().is_some_and(|own| own == name));
-        found.map(PathBuf::from).ok_or_else(|| format!("cargo build: made no {name}"))
-    };
+/// Builds the libraries, and the program where there is none; puts the library for C into `directory` under the names that linkers look
+/// for.
+pub(crate) fn libraries(directory: &Path, is_release: bool, program: Option<&Path>) -> Result<Libraries> {
+    let mut packages = vec!["-p", "backtrail-ffi", "-p", "backtrail-altstack"];
+    if program.is_none() {
+        packages.extend(["-p", "backtrail-cli"]);
+    }
+    let own = cargo(&root(), &packages, profile(is_release))?;
     let library = one(&own, "libbacktrail_ffi.so")?;
     let soname = directory.join("libbacktrail.so.0");
     std::fs::copy(&library, &soname).map_err(|error| format!("{}: {error}", soname.display()))?;
     let link = directory.join("libbacktrail.so");
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(&soname, &link).map_err(|error| format!("{}: {error}", link.display()))?;
-    Ok(Libraries {
-        program: one(&own, "backtrail")?,
-        altstack: one(&own, "libbacktrail_altstack.so")?,
-        rust_host: one(&tools, "rust_host")?,
-    })
+    let program = match program {
+        Some(program) => program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?,
+        None => one(&own, "backtrail")?,
+    };
+    Ok(Libraries { program, altstack: one(&own, "libbacktrail_altstack.so")?, is_release })
 }
 
 fn cargo(directory: &Path, arguments: &[&str], profile: &[&str]) -> Result<Vec<String>> {

@@ -10,12 +10,14 @@ use std::time::Instant;
 
 /// Where Debian's chromium-common has it.
 const CRASHPAD: &str = "/usr/lib/chromium/chrome_crashpad_handler";
+/// A program with many libraries; they are loaded into ours, to have as many images.
+const MANY_LIBRARIES: &str = "/usr/lib/chromium/chromium";
 const HOW: [&str; 4] = ["none", "backtrail", "watcher", "crashpad"];
 
 /// What a round tells, each in the unit that `programs/cost.c` has it in, and the size of the file that was left.
 #[derive(Clone, Copy, Default)]
 struct Round {
-    numbers: [f64; 4],
+    numbers: [f64; 5],
     size: usize,
 }
 
@@ -35,7 +37,7 @@ pub(crate) fn run(directory: &Path, libraries: &Libraries, rounds: usize) -> Res
         for _ in 0..rounds {
             for (how, told) in HOW.iter().zip(&mut told) {
                 if *how != "crashpad" || has_crashpad {
-                    told.push(round(&program, how, threads, directory, libraries)?);
+                    told.push(round(&program, how, threads, &[], directory, libraries)?);
                 }
             }
         }
@@ -51,8 +53,43 @@ pub(crate) fn run(directory: &Path, libraries: &Libraries, rounds: usize) -> Res
             );
         }
     }
+    per_image(&program, rounds, has_crashpad, directory, libraries)?;
     if !has_crashpad {
         println!("{CRASHPAD} is not there: Debian's chromium-common has it");
+    }
+    Ok(())
+}
+
+/// What it takes to be ready, and what stays resident, with few images and with many.
+fn per_image(
+    program: &Path,
+    rounds: usize,
+    has_crashpad: bool,
+    directory: &Path,
+    libraries: &Libraries,
+) -> Result<()> {
+    let listed = output(Command::new("ldd").arg(MANY_LIBRARIES)).unwrap_or_default();
+    let path = |line: &str| Some(line.split_once("=> ")?.1.split(' ').next()?.to_owned());
+    let many: Vec<String> = listed.lines().filter_map(path).filter(|path| path.starts_with('/')).collect();
+    println!("\n images  how        ready ms  own KB  other KB");
+    for count in [0, many.len()] {
+        let loaded = many.get(..count).unwrap_or_default();
+        let mut told = HOW.map(|_| Vec::new());
+        for _ in 0..rounds {
+            for (how, told) in HOW.iter().zip(&mut told).skip(1) {
+                if *how != "crashpad" || has_crashpad {
+                    told.push(round(program, how, "1", loaded, directory, libraries)?);
+                }
+            }
+        }
+        for (how, told) in HOW.iter().zip(&told).filter(|(_, told)| !told.is_empty()) {
+            let [ready, own, other, images] = [1, 2, 3, 4].map(|number| median(told, number));
+            println!("{images:>7}  {how:<10} {ready:>8.1} {own:>7} {other:>9}");
+        }
+        if many.is_empty() {
+            println!("{MANY_LIBRARIES} is not there: what more images cost is not measured");
+            break;
+        }
     }
     Ok(())
 }
@@ -64,12 +101,19 @@ fn median(rounds: &[Round], number: usize) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn round(program: &Path, how: &str, threads: &str, directory: &Path, libraries: &Libraries) -> Result<Round> {
+fn round(
+    program: &Path,
+    how: &str,
+    threads: &str,
+    loaded: &[String],
+    directory: &Path,
+    libraries: &Libraries,
+) -> Result<Round> {
     let crashes = directory.join("run").join("cost");
     let _ = std::fs::remove_dir_all(&crashes);
     std::fs::create_dir_all(&crashes).map_err(|error| format!("{}: {error}", crashes.display()))?;
     let mut command = Command::new(program);
-    command.arg(how).arg(&crashes).arg(threads);
+    command.arg(how).arg(&crashes).arg(threads).args(loaded);
     command.env("MATRIX_WATCHER", &libraries.program).env("CRASHPAD", CRASHPAD);
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -110,7 +154,7 @@ fn bare_write(directory: &Path, size: usize, rounds: usize) -> Result<f64> {
             std::fs::File::open(directory)?.sync_all()
         });
         written.map_err(|error| format!("{}: {error}", part.display()))?;
-        times.push(Round { numbers: [begun.elapsed().as_secs_f64() * 1e3, 0.0, 0.0, 0.0], size });
+        times.push(Round { numbers: [begun.elapsed().as_secs_f64() * 1e3, 0.0, 0.0, 0.0, 0.0], size });
         let _ = std::fs::remove_file(&whole);
     }
     Ok(median(&times, 0))

@@ -43,13 +43,14 @@ pub(crate) fn build(name: &'static str, directory: &Path, libraries: &Libraries)
         "asan" => {
             let sanitized = ["-fsanitize=address", "-fno-omit-frame-pointer"];
             // It would end by an exit code otherwise, which is no crash.
-            let options = "abort_on_error=1:detect_leaks=0:verify_asan_link_order=0".to_owned();
+            let options =
+                "abort_on_error=1:disable_coredump=0:detect_leaks=0:verify_asan_link_order=0".to_owned();
             let environment = vec![("ASAN_OPTIONS", options)];
             Ok(Host { environment, ..host(vec![native(directory, name, &[], &sanitized)?]) })
         }
         "rust" => {
             let alone = directory.join("libkinds_alone.so").display().to_string();
-            Ok(host(vec![libraries.rust_host.display().to_string(), alone]))
+            Ok(host(vec![libraries.rust_host()?.display().to_string(), alone]))
         }
         "python" => {
             has("python3", "--version")?;

@@ -1,6 +1,7 @@
 //! What has been run already: a line each, so that a chore that was ended goes on where it stood.
 
 use crate::Result;
+use crate::gdb::Beside;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -15,6 +16,8 @@ pub(crate) struct Cell {
     pub(crate) faults: Vec<String>,
     /// Why there is none, where something is missing here.
     pub(crate) missing: Option<String>,
+    /// How its report compares with gdb.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Cell {
@@ -63,6 +66,9 @@ impl Journal {
         let cell = self.cells.entry((host.to_owned(), kind.to_owned())).or_default();
         match outcome {
             "good" => cell.good += 1,
+            "gdb-same" => cell.beside = Some(Beside::Same(detail)),
+            "gdb-differs" => cell.beside = Some(Beside::Different(detail)),
+            "gdb-not-asked" => cell.beside = Some(Beside::NotCompared(detail)),
             "missing" => cell.missing = Some(detail),
             _ => cell.faults.push(detail),
         }
@@ -75,6 +81,14 @@ impl Journal {
         Ok(())
     }
 
+    pub(crate) fn add_beside(&mut self, host: &str, kind: &str, beside: &Beside) -> Result<()> {
+        match beside {
+            Beside::Same(how) => self.add(host, kind, "gdb-same", how),
+            Beside::Different(how) => self.add(host, kind, "gdb-differs", how),
+            Beside::NotCompared(why) => self.add(host, kind, "gdb-not-asked", why),
+        }
+    }
+
     pub(crate) fn cell(&self, host: &str, kind: &str) -> Cell {
         self.cells.get(&(host.to_owned(), kind.to_owned())).cloned().unwrap_or_default()
     }
@@ -84,13 +98,24 @@ impl Journal {
         let mut text = format!("{:<26}", "");
         hosts.iter().for_each(|host| _ = write!(text, "{host:>10}"));
         let (mut faults, mut missing) = (String::new(), BTreeMap::<String, usize>::new());
-        let (mut good, mut runs) = (0, 0);
+        let (mut good, mut runs, mut same, mut different) = (0, 0, 0, 0);
         for kind in kinds {
             let _ = write!(text, "\n{kind:<26}");
             for host in hosts {
                 let cell = self.cell(host, kind);
                 good += cell.good;
                 runs += cell.runs();
+                match &cell.beside {
+                    Some(Beside::Same(_)) => same += 1,
+                    Some(Beside::NotCompared(why)) => {
+                        *missing.entry(format!("beside gdb: {why}")).or_default() += 1;
+                    }
+                    Some(Beside::Different(how)) => {
+                        different += 1;
+                        let _ = writeln!(faults, "{host} {kind}: beside gdb: {how}");
+                    }
+                    None => {}
+                }
                 let shown = match &cell.missing {
                     Some(why) => {
                         *missing.entry(why.clone()).or_default() += 1;
@@ -106,6 +131,9 @@ impl Journal {
             }
         }
         let _ = writeln!(text, "\n{good} of {runs} runs as they have to be");
+        if same + different > 0 {
+            let _ = writeln!(text, "{same} of {} cells with the frames of gdb", same + different);
+        }
         missing.iter().for_each(|(why, cells)| _ = writeln!(text, "{cells} cells not run: {why}"));
         text.push_str(&faults);
         (text, faults.is_empty())

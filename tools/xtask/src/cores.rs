@@ -18,7 +18,8 @@ mod ways;
 use crate::{Result, sh};
 use builds::Built;
 use cases::Case;
-use judge::{Judged, Verdict};
+use judge::Judged;
+use stacks_compared::compare::Verdict;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -139,7 +140,7 @@ fn one(
     let directory = scratch.join(case.name().replace('/', "_"));
     let Some(made) = make::core(case, built, &directory)? else { return Ok(None) };
     let ours = ours::stacks(program, &made)?;
-    let gdb = peers::gdb(case.build.machine, &made)?;
+    let gdb = peers::gdb_of_core(case.build.machine, &made)?;
     let eu_stack = peers::eu_stack(&made)?;
     let judged = judge::judge(case, &made, &ours, gdb.as_ref(), eu_stack.as_ref());
     if !options.keep {

@@ -2,9 +2,9 @@
 
 use super::ThreadId;
 use crate::ThreadState;
+use backtrail_sys::linux::raw_file;
+use std::ffi::CStr;
 use std::fmt::{self, Write as _};
-use std::fs::File;
-use std::io::Read as _;
 
 /// Where the kernel tells none.
 const NO_STATE: ThreadState = ThreadState::Other('?');
@@ -19,27 +19,23 @@ pub struct Status {
     pub state: ThreadState,
     blocked: u64,
     pending: u64,
+    own: Option<ThreadId>,
+    filters: bool,
 }
 
 impl Status {
     /// Reads a thread's status. `None` where the thread is gone (or `/proc` is not there).
     pub fn read(thread: ThreadId) -> Option<Self> {
         let mut path = Text::new();
-        write!(path, "/proc/self/task/{thread}/status").ok()?;
-        let mut file = File::open(path.as_str()).ok()?;
+        write!(path, "/proc/self/task/{thread}/status\0").ok()?;
         let mut room = [0; 4096];
-        let mut size = 0;
-        while let Some(rest) = room.get_mut(size..).filter(|rest| !rest.is_empty()) {
-            match file.read(rest).ok()? {
-                0 => break,
-                read => size += read,
-            }
-        }
+        let size = raw_file::read_proc(path.as_c_str()?, &mut room).ok().filter(|size| *size > 0)?;
         Some(Self::parse(room.get(..size)?))
     }
 
     fn parse(text: &[u8]) -> Self {
-        let mut status = Self { name: [0; NAME], state: NO_STATE, blocked: 0, pending: 0 };
+        let mut status =
+            Self { name: [0; NAME], state: NO_STATE, blocked: 0, pending: 0, own: None, filters: false };
         for line in text.split(|byte| *byte == b'\n') {
             let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
             let (word, value) = (line.get(..colon), line.get(colon + 2..).unwrap_or_default());
@@ -52,6 +48,9 @@ impl Status {
                 }
                 Some(b"SigBlk") => status.blocked = mask(value),
                 Some(b"SigPnd") => status.pending = mask(value),
+                // From the namespace of `/proc` to that of the thread.
+                Some(b"NSpid") => status.own = value.split(u8::is_ascii_whitespace).next_back().and_then(id),
+                Some(b"Seccomp") => status.filters = value.first().is_some_and(|mode| *mode != b'0'),
                 _ => {}
             }
         }
@@ -79,6 +78,16 @@ impl Status {
         self.blocked & bit(signal) != 0
     }
 
+    /// Its number where it runs. `/proc` may be of another namespace of process numbers, which has another one for it.
+    pub fn own_id(&self) -> Option<ThreadId> {
+        self.own
+    }
+
+    /// Whether its system calls are filtered (seccomp(2)).
+    pub fn is_filtered(&self) -> bool {
+        self.filters
+    }
+
     /// Whether this signal waits for the thread.
     pub fn has_pending(&self, signal: i32) -> bool {
         self.pending & bit(signal) != 0
@@ -88,6 +97,10 @@ impl Status {
 /// The kernel's sets of signals begin with signal 1.
 fn bit(signal: i32) -> u64 {
     signal.checked_sub(1).and_then(|bit| u32::try_from(bit).ok()).map_or(0, |bit| 1 << (bit & 63))
+}
+
+fn id(digits: &[u8]) -> Option<ThreadId> {
+    Some(ThreadId::new(std::str::from_utf8(digits).ok()?.parse().ok()?))
 }
 
 fn mask(digits: &[u8]) -> u64 {
@@ -108,8 +121,8 @@ impl Text {
         Self { bytes: [0; 64], size: 0 }
     }
 
-    fn as_str(&self) -> &str {
-        self.bytes.get(..self.size).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("")
+    fn as_c_str(&self) -> Option<&CStr> {
+        CStr::from_bytes_with_nul(self.bytes.get(..self.size)?).ok()
     }
 }
 

@@ -11,12 +11,14 @@
 //! on a stack that was set aside. The process itself does not rely on that: one that is at its limit of threads or processes crashes, too.
 
 mod asked;
+mod instead;
 mod worker;
 
 pub use asked::AskedFirst;
+use instead::{AbortsByDefault, TakenBack};
 
 use super::stopped::Stopped;
-use super::{OsError, OwnMemory, ThreadId, futex};
+use super::{OsError, OwnMemory, ThreadId, futex, held};
 use backtrail_core::{Avma, ReadMemory as _};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -91,6 +93,14 @@ impl Meeting {
             return act(&Crashed { info, context, thread, _stands_still: PhantomData });
         }
         true
+    }
+
+    /// The same while threads that are asked for their stacks stand still. Not for children of the process: those of `vfork` would have
+    /// the process's threads stay when they are gone.
+    fn work_with_others_held(&self) -> bool {
+        // Beyond what the thread that crashed waits.
+        held::hold(Duration::from_millis(PATIENCE.load(SeqCst).saturating_mul(2)));
+        self.work()
     }
 
     fn done(&self) {
@@ -262,7 +272,7 @@ pub fn listen(patience: Duration, in_need: fn(i32), act: fn(&Crashed<'_>) -> boo
     OWN.state.store(LISTENING, SeqCst);
     loop {
         match OWN.state.load(SeqCst) {
-            TOLD if OWN.work() => break,
+            TOLD if OWN.work_with_others_held() => break,
             TOLD => {
                 OWN.nested.store(0, SeqCst);
                 OWN.state.store(LISTENING, SeqCst);
@@ -335,8 +345,18 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // SAFETY: both pointers are valid or null.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
     let aborts = AbortsByDefault::after(number);
+    let next = previous.filter(|_| has_room);
+    // By default the process ends, and nobody is to do anything else until it has.
+    let is_last = next.is_none_or(|next| is_default(next.sa_sigaction));
+    if !is_last {
+        held::hear();
+    }
     // SAFETY: the arguments are the kernel's.
-    unsafe { chain(previous.filter(|_| has_room), number, info, context) };
+    unsafe { chain(next, number, info, context) };
+    // Rust's sets the default action, and the fault comes again.
+    if !is_last && !ends(number) {
+        held::let_go();
+    }
     drop(aborts);
     // SAFETY: as before.
     unsafe { *errno = saved };
@@ -353,6 +373,15 @@ fn would_have_run(previous: &libc::sigaction, context: *const c_void) -> bool {
     // Below the red zone; its frame has far more than that.
     let top_of_frame = Avma::new(sp.get().saturating_sub(128 + 1024));
     OwnMemory::without_stack().read(top_of_frame, &mut [0]).is_ok()
+}
+
+/// Whether the signal, should it come again, ends the process.
+fn ends(number: c_int) -> bool {
+    // SAFETY: all zeros is a valid `sigaction`; the call fills it in.
+    let mut now: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointers are valid or null.
+    let answer = unsafe { libc::sigaction(number, std::ptr::null(), &raw mut now) };
+    answer == 0 && now.sa_sigaction == libc::SIG_DFL
 }
 
 fn is_default(handler: usize) -> bool {
@@ -435,78 +464,6 @@ fn tell_in_child(
     if worker::has_ended(Duration::from_secs(1)) {
         CHILD.worker.store(0, SeqCst);
         CHILD.state.store(LISTENING, SeqCst);
-    }
-}
-
-/// While this lives, SIGABRT does what it would do without us. A handler from before that ends the process by `abort`, as Rust's does
-/// of a stack that has overflowed, would come to ours once more, for nothing; and a small stack for signals has no room for a second
-/// frame (with AVX-512 and AMX one has 11 KB, and Rust's stack 12).
-struct AbortsByDefault {
-    ours: Option<libc::sigaction>,
-}
-
-impl AbortsByDefault {
-    fn after(number: c_int) -> Self {
-        let had_none = previous(libc::SIGABRT).is_some_and(|before| before.sa_sigaction == libc::SIG_DFL);
-        if number == libc::SIGABRT || !had_none {
-            return Self { ours: None };
-        }
-        // SAFETY: all zeros is a valid `sigaction` and means the default action; the pointers are valid.
-        unsafe {
-            let mut ours: libc::sigaction = std::mem::zeroed();
-            let mut default: libc::sigaction = std::mem::zeroed();
-            default.sa_sigaction = libc::SIG_DFL;
-            let answer = libc::sigaction(libc::SIGABRT, &raw const default, &raw mut ours);
-            let is_ours = answer == 0 && ours.sa_sigaction == handler_address();
-            if answer == 0 && !is_ours {
-                // Somebody's that was installed later.
-                libc::sigaction(libc::SIGABRT, &raw const ours, std::ptr::null_mut());
-            }
-            Self { ours: is_ours.then_some(ours) }
-        }
-    }
-}
-
-impl Drop for AbortsByDefault {
-    fn drop(&mut self) {
-        if let Some(ours) = &self.ours {
-            // SAFETY: the pointers are valid or null.
-            unsafe { libc::sigaction(libc::SIGABRT, ours, std::ptr::null_mut()) };
-        }
-    }
-}
-
-/// While this lives, faults come to our handler, whoever has installed one since: HotSpot does before it writes its own report. The
-/// worker's would end the process or stop it for ever otherwise.
-struct TakenBack([Option<(c_int, libc::sigaction)>; 7]);
-
-impl TakenBack {
-    fn faults() -> Self {
-        let faults = [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGILL,
-            libc::SIGFPE,
-            libc::SIGTRAP,
-            libc::SIGABRT,
-            libc::SIGSYS,
-        ];
-        Self(faults.map(|number| {
-            previous(number)?;
-            let theirs = exchanged(number, &ours())?;
-            if theirs.sa_sigaction != handler_address() {
-                return Some((number, theirs));
-            }
-            None
-        }))
-    }
-}
-
-impl Drop for TakenBack {
-    fn drop(&mut self) {
-        for (number, theirs) in self.0.iter().flatten() {
-            exchanged(*number, theirs);
-        }
     }
 }
 

@@ -72,6 +72,11 @@ impl OwnMemory {
         Self::new(u64::MAX, u64::MAX)
     }
 
+    /// Has memory be read where it lies from now on, by all threads: under a filter of system calls the kernel may end who asks it to read.
+    pub fn read_in_place() {
+        WAY.store(IN_PLACE, Relaxed);
+    }
+
     /// Copies the stack from `from` on, as far as it is mapped and `into` has room; says how many bytes it were.
     pub fn copy_stack(&self, from: Avma, into: &mut [u8]) -> usize {
         let mut done = 0;

@@ -1,5 +1,6 @@
 //! Files by system calls alone: for signal handlers, and for threads that must not allocate or lock.
 
+use super::kept::open_proc;
 use super::{OsError, threads};
 use std::ffi::{CStr, CString, c_void};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -20,18 +21,12 @@ impl RawFile {
         Self { file: AtomicI32::new(-1), failed: AtomicI32::new(0) }
     }
 
-    /// Creates a file that only its owner can read; one that is there is an error.
-    ///
-    /// # Errors
-    /// The kernel's.
-    ///
-    /// # Signal safety
-    ///
-    /// Safe, as all methods are.
-    pub fn create(&self, path: &CStr) -> Result<(), OsError> {
+    /// Creates a file in a directory that is open; only its owner can read it, and one that is there is an error. All methods are safe in
+    /// a signal handler.
+    pub(super) fn create(&self, directory: libc::c_int, name: &CStr) -> Result<(), OsError> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: the path is a C string.
-        let file = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+        // SAFETY: the name is a C string.
+        let file = unsafe { libc::openat(directory, name.as_ptr(), flags, 0o600) };
         if file < 0 {
             return Err(OsError::last("open"));
         }
@@ -95,6 +90,11 @@ impl RawFile {
         self.failed.load(SeqCst) == 0
     }
 
+    /// Whether it is the file with this number.
+    pub fn is(&self, number: u32) -> bool {
+        u32::try_from(self.file.load(SeqCst)).is_ok_and(|own| own == number)
+    }
+
     /// Whether there is a file.
     pub fn is_open(&self) -> bool {
         self.file.load(SeqCst) >= 0
@@ -142,39 +142,13 @@ fn give_back() -> bool {
     !path.is_null() && unsafe { libc::unlink(path) } == 0
 }
 
-/// Removes a file. Where that fails it stays. Safe in a signal handler.
-pub fn remove(path: &CStr) {
-    // SAFETY: the path is a C string.
-    unsafe { libc::unlink(path.as_ptr()) };
+fn pause() {
+    let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    // SAFETY: the pointers are valid or null.
+    unsafe { libc::nanosleep(&raw const millisecond, std::ptr::null_mut()) };
 }
 
-/// Renames a file, and waits until the disk has its directory.
-///
-/// # Errors
-/// The kernel's.
-///
-/// # Signal safety
-///
-/// Safe.
-pub fn rename_durably(from: &CStr, to: &CStr, directory: &CStr) -> Result<(), OsError> {
-    // SAFETY: the paths are C strings; the directory is closed as it was opened.
-    unsafe {
-        if libc::rename(from.as_ptr(), to.as_ptr()) != 0 {
-            return Err(OsError::last("rename"));
-        }
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let directory = libc::open(directory.as_ptr(), flags);
-        if directory < 0 {
-            return Err(OsError::last("open"));
-        }
-        let answer = libc::fsync(directory);
-        let error = OsError::last("fsync");
-        libc::close(directory);
-        if answer == 0 { Ok(()) } else { Err(error) }
-    }
-}
-
-/// One byte that comes in at a socket or pipe before the deadline; `None` where it is closed, or nothing comes.
+/// One byte that comes in at a socket before the deadline; `None` where it is closed, or nothing comes.
 ///
 /// # Signal safety
 ///
@@ -189,12 +163,14 @@ pub fn byte_from(file: BorrowedFd<'_>, deadline: Instant) -> Option<u8> {
         match unsafe { libc::poll(&raw mut wanted, 1, milliseconds) } {
             0 => return None,
             -1 if OsError::last("poll").number == libc::EINTR => continue,
+            // Where a process may have no file, it may wait for none either, but for those that it has.
+            -1 if OsError::last("poll").number == libc::EINVAL && !left.is_zero() => pause(),
             -1 => return None,
             _ => {}
         }
         let mut byte = 0_u8;
         // SAFETY: the pointer is one to one byte.
-        match unsafe { libc::read(number, (&raw mut byte).cast::<c_void>(), 1) } {
+        match unsafe { libc::recv(number, (&raw mut byte).cast::<c_void>(), 1, libc::MSG_DONTWAIT) } {
             1 => return Some(byte),
             -1 if matches!(OsError::last("read").number, libc::EINTR | libc::EAGAIN) => {}
             _ => return None,
@@ -255,7 +231,7 @@ pub fn let_trace(process: u32) {
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(process)) };
 }
 
-/// Reads the beginning of a file, as far as `into` has room; says how many bytes that was.
+/// Reads the beginning of a file below `/proc`, as far as `into` has room; says how many bytes that was.
 ///
 /// # Errors
 /// The kernel's.
@@ -263,12 +239,8 @@ pub fn let_trace(process: u32) {
 /// # Signal safety
 ///
 /// Safe.
-pub fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
-    // SAFETY: the path is a C string.
-    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return Err(OsError::last("open"));
-    }
+pub fn read_proc(path: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
+    let file = open_proc(path, 0)?;
     let mut done = 0;
     while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
         // SAFETY: the pointer and the size are those of `rest`.
@@ -292,12 +264,7 @@ pub fn read_file(path: &CStr, into: &mut [u8]) -> Result<usize, OsError> {
 ///
 /// Safe.
 pub fn open_files(mut each: impl FnMut(u32, &[u8])) -> Result<(), OsError> {
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: the path is a C string.
-    let directory = unsafe { libc::open(c"/proc/self/fd".as_ptr(), flags) };
-    if directory < 0 {
-        return Err(OsError::last("open(/proc/self/fd)"));
-    }
+    let directory = open_proc(c"/proc/self/fd", libc::O_DIRECTORY)?;
     let answer = threads::entries(directory, |file| {
         let number = file.get();
         if number == directory.unsigned_abs() {

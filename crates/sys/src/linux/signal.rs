@@ -6,7 +6,7 @@
 
 use super::slots::{self, Claim, Sent, Work};
 use super::stopped::Stopped;
-use super::{OsError, ThreadId};
+use super::{OsError, ThreadId, held};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
@@ -200,6 +200,7 @@ extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let short = value as u32;
         if (*info).si_code == CODE && value == marked(short) {
             slots::serve(short, || Stopped::interrupted(context));
+            held::stay((&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast());
         } else {
             chain(number, info, context);
         }

@@ -1,6 +1,7 @@
 //! The threads of this process.
 
 use super::OsError;
+use super::kept::open_proc;
 use backtrail_core::{AddrRange, Avma};
 use std::fmt;
 use std::os::unix::thread::JoinHandleExt as _;
@@ -96,13 +97,7 @@ impl fmt::Display for ThreadId {
 /// # Errors
 /// Where that directory cannot be read.
 pub fn threads(into: &mut [ThreadId]) -> Result<usize, OsError> {
-    // SAFETY: the path is a C string.
-    let directory = unsafe {
-        libc::open(c"/proc/self/task".as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC)
-    };
-    if directory < 0 {
-        return Err(OsError::last("open(/proc/self/task)"));
-    }
+    let directory = open_proc(c"/proc/self/task", libc::O_DIRECTORY)?;
     let mut count = 0;
     let answer = entries(directory, |id| {
         if let Some(place) = into.get_mut(count) {

@@ -1,56 +1,7 @@
 //! Differences between tools that are known and explained; each is also in `docs/stacks.md`.
 
-use super::ours::{self, Thread};
-use super::peers::{self, Stack};
-
-/// Where one thread's frames first differ from a peer's.
-pub(super) struct Difference<'d> {
-    pub(super) case: &'d str,
-    pub(super) peer: &'static str,
-    /// The first frame that is not the same.
-    pub(super) at: usize,
-    pub(super) thread: &'d Thread,
-    pub(super) stack: &'d Stack,
-}
-
-impl Difference<'_> {
-    pub(super) fn ours(&self) -> Option<&ours::Frame> {
-        self.thread.frames.get(self.at)
-    }
-
-    pub(super) fn theirs(&self) -> Option<&peers::Frame> {
-        self.stack.frames.get(self.at)
-    }
-
-    fn is_of(&self, family: &str) -> bool {
-        self.case.starts_with(family)
-    }
-
-    /// Whether we found the frame without a table.
-    fn is_found_without_tables(&self) -> bool {
-        self.ours().is_some_and(|frame| !matches!(frame.trust.as_str(), "cfi" | "exidx" | "context"))
-    }
-
-    /// Whether the last frame that both have lies in no function, and the next is where a call from there returns to.
-    fn is_wild_call(&self) -> bool {
-        let last = self.at.checked_sub(1).and_then(|last| self.thread.frames.get(last));
-        let is_nowhere = last.is_some_and(|frame| frame.functions.is_empty());
-        is_nowhere
-            && self
-                .ours()
-                .is_some_and(|frame| matches!(frame.trust.as_str(), "scan" | "link-register" | "analysis"))
-    }
-
-    /// Whether we stopped, saying that we could not go on.
-    fn is_given_up(&self) -> bool {
-        self.ours().is_none() && self.thread.ended == "failed"
-    }
-}
-
-/// Why a difference is right; `None` where that is not known.
-pub(super) fn why(difference: &Difference<'_>, rules: &[Rule]) -> Option<&'static str> {
-    rules.iter().find(|(holds, _)| holds(difference)).map(|(_, why)| *why)
-}
+use stacks_compared::compare::{GO_THREAD_START, Rule, ZERO_FRAME};
+use stacks_compared::{gdb, ours};
 
 /// Whether what the source says of a case must be found.
 pub(super) fn is_to_be_told(case: &str) -> bool {
@@ -70,32 +21,6 @@ fn ends_in_abort_on_arm(case: &str) -> bool {
     let is_arm = case.starts_with("c arm/") || case.starts_with("c++ arm/");
     is_arm && ["abort", "twice", "uncaught", "noexcept"].iter().any(|way| case.contains(way))
 }
-
-pub(super) type Rule = (fn(&Difference<'_>) -> bool, &'static str);
-
-/// gdb has one frame more, at address zero, where we say that the stack ends.
-pub(super) const ZERO_FRAME: Rule = (
-    |difference| {
-        let is_last = difference.at + 1 == difference.stack.frames.len();
-        let is_zero = difference.theirs().is_some_and(|frame| frame.address == 0);
-        let has_ended = difference.ours().is_none() && difference.thread.ended == "end-of-stack";
-        difference.peer == "gdb" && is_last && is_zero && has_ended
-    },
-    "gdb shows the zero that ends the stack as a frame",
-);
-
-/// Peers go on behind the function that a thread of Go's runtime begins with.
-pub(super) const GO_THREAD_START: Rule = (
-    |difference| {
-        let callee = difference.at.checked_sub(1).and_then(|at| difference.thread.frames.get(at));
-        let is_start = callee
-            .is_some_and(|callee| callee.functions.iter().any(|name| name.starts_with("runtime.mstart")));
-        let has_ended = difference.ours().is_none() && difference.thread.ended == "end-of-stack";
-        let is_clone = difference.theirs().is_some_and(|theirs| theirs.name.starts_with("runtime.clone"));
-        is_start && has_ended && is_clone
-    },
-    "Go's own traces end at runtime.mstart; the peer goes on into the code that asked the kernel for the thread",
-);
 
 pub(super) const RULES: [Rule; 15] = [
     ZERO_FRAME,
@@ -172,7 +97,7 @@ pub(super) const RULES: [Rule; 15] = [
     (
         |difference| {
             let handled = difference.case.starts_with("c arm/") && difference.case.contains("/handler");
-            let is_lost = |frame: &peers::Frame| frame.address == 0 || frame.name.starts_with("crash_");
+            let is_lost = |frame: &gdb::Frame| frame.address == 0 || frame.name.starts_with("crash_");
             let is_lost = difference.theirs().is_some_and(is_lost);
             let is_restored = difference.ours().is_some_and(|frame| frame.trust == "analysis");
             difference.peer == "gdb" && handled && is_lost && is_restored

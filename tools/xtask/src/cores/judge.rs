@@ -2,20 +2,11 @@
 
 use super::builds::DebugInfo;
 use super::cases::{Case, Treatment};
-use super::explained::{self, Difference, Rule};
+use super::explained;
 use super::make::Made;
-use super::ours::Thread;
-use super::peers::{Stack, Stacks};
-
-/// How one thread compares with one peer.
-#[derive(Debug)]
-pub(super) enum Verdict {
-    Same,
-    /// How it differs, and why.
-    Explained(String, &'static str),
-    Different(String),
-    NotCompared,
-}
+use stacks_compared::compare::{Verdict, compare, same_inlined};
+use stacks_compared::gdb::Stacks;
+use stacks_compared::ours::Thread;
 
 /// One thread, compared.
 #[derive(Debug)]
@@ -66,55 +57,6 @@ pub(super) fn judge(
         }
     }
     Judged { threads: threads.collect(), name, against_source }
-}
-
-/// Thumb's bit is part of our addresses.
-fn plain(case: &str, address: u64) -> u64 {
-    if case.starts_with("c arm/") || case.starts_with("c++ arm/") { address & !1 } else { address }
-}
-
-pub(super) fn compare(
-    case: &str,
-    peer: &'static str,
-    thread: &Thread,
-    stack: &Stack,
-    rules: &[Rule],
-) -> Verdict {
-    let ours: Vec<u64> = thread.frames.iter().map(|frame| plain(case, frame.address)).collect();
-    let theirs: Vec<u64> = stack.frames.iter().map(|frame| plain(case, frame.address)).collect();
-    if ours == theirs {
-        return Verdict::Same;
-    }
-    let at = ours.iter().zip(&theirs).take_while(|(ours, theirs)| ours == theirs).count();
-    let difference = Difference { case, peer, at, thread, stack };
-    let shown = shown(&difference);
-    match explained::why(&difference, rules) {
-        Some(why) => Verdict::Explained(shown, why),
-        None => Verdict::Different(shown),
-    }
-}
-
-fn shown(difference: &Difference<'_>) -> String {
-    let Difference { at, thread, stack, .. } = *difference;
-    let ours = thread.frames.get(at).map_or_else(
-        || format!("ours ends ({}: {})", thread.ended, thread.because),
-        |frame| {
-            let name = frame.functions.last().map_or("?", String::as_str);
-            format!("ours {:#x} {name} by {}", frame.address, frame.trust)
-        },
-    );
-    let theirs = stack.frames.get(at).map_or_else(
-        || format!("theirs ends ({})", stack.stopped),
-        |frame| format!("theirs {:#x} {}", frame.address, frame.name),
-    );
-    format!("{} and {} frames; at {at}: {ours}, {theirs}", thread.frames.len(), stack.frames.len())
-}
-
-pub(super) fn same_inlined(thread: &Thread, stack: &Stack) -> usize {
-    let pairs = thread.frames.iter().zip(&stack.frames);
-    pairs
-        .filter(|(ours, theirs)| ours.functions.len() == theirs.functions && ours.functions.len() > 1)
-        .count()
 }
 
 /// What the source says: which functions, how many threads, how deep.

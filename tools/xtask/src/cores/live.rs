@@ -8,10 +8,10 @@ mod names;
 mod programs;
 mod rules;
 
-use super::judge::{self, Verdict};
 use super::{Counts, Options, ours, peers};
 use crate::{Result, sh};
 use programs::Case;
+use stacks_compared::compare::{self, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -62,10 +62,10 @@ fn one(
             faults.push(format!("{name}: thread {}: gdb does not have it", thread.id));
             continue;
         };
-        let verdict = judge::compare(&name, "gdb", thread, stack, &rules::RULES);
+        let verdict = compare::compare(&name, "gdb", thread, stack, &rules::RULES);
         row.threads += 1;
         row.frames += thread.frames.len();
-        row.inlined += judge::same_inlined(thread, stack);
+        row.inlined += compare::same_inlined(thread, stack);
         row.gdb.add(&verdict);
         match &verdict {
             Verdict::Different(how) => faults.push(format!("{name}: thread {}: {how}", thread.id)),

@@ -1,7 +1,7 @@
 //! Functions' names, ours against gdb's.
 
-use crate::cores::ours::Thread;
-use crate::cores::peers::Stack;
+use stacks_compared::gdb::Stack;
+use stacks_compared::ours::Thread;
 
 /// How many frames of the same address have the same name.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Differences between gdb's stacks and ours that are known and explained; each is also in `docs/live.md`.
 
-use crate::cores::explained::{GO_THREAD_START, Rule, ZERO_FRAME};
+use stacks_compared::compare::{GO_THREAD_START, Rule, ZERO_FRAME};
 
 pub(super) const RULES: [Rule; 3] = [
     ZERO_FRAME,
