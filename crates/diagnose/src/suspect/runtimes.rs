@@ -21,7 +21,33 @@ const fn library(part: &'static str, what: &'static str) -> PlaceRule {
 }
 
 /// Parts of the paths of source files. The first that fits decides.
-static SOURCES: [PlaceRule; 40] = [
+static SOURCES: [PlaceRule; 66] = [
+    library("/gems/", "a gem that was installed"),
+    system("/lib/ruby/", "Ruby's library"),
+    system("<internal:", "Ruby's library"),
+    library("/vendor/laravel/", "a package of Composer"),
+    library("/vendor/symfony/", "a package of Composer"),
+    library("/wp-includes/", "WordPress itself"),
+    library("/wp-content/plugins/", "a plugin of WordPress"),
+    library("/.julia/packages/", "a package that was installed"),
+    library("/.julia/dev/", "a package"),
+    system("/julialang/", "Julia's runtime"),
+    system("/share/julia/", "Julia's library"),
+    system("/buildbot/", "Julia's runtime"),
+    system("libraries/base/", "Haskell's library"),
+    system("libraries/ghc-internal/", "Haskell's library"),
+    system("libraries/ghc-prim/", "Haskell's library"),
+    system("package:flutter/", "Flutter's framework"),
+    system("dart:", "Dart's library"),
+    system("org-dartlang-", "Dart's library"),
+    system("/ocaml/stdlib/", "OCaml's library"),
+    system("stdlib.ml", "OCaml's library"),
+    system("src/core/lwt.ml", "the library Lwt"),
+    system("vg_replace_malloc.c", "Valgrind itself"),
+    system("vg_replace_strmem.c", "Valgrind itself"),
+    library("/.opam/", "a package that was installed"),
+    library("/.stack/", "a package that was installed"),
+    library("/.pub-cache/", "a package that was installed"),
     library("/site-packages/", "a package that was installed"),
     library("/dist-packages/", "a package that was installed"),
     library("/node_modules/", "a package that was installed"),
@@ -101,7 +127,23 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 61] = [
+const SYSTEM_FUNCTIONS: [&str; 76] = [
+    // What runtimes and servers print their own stack by, and what the kernel came back to.
+    "rb_vm_bugreport",
+    "rb_bug",
+    "rb_print_backtrace",
+    "sigsegv",
+    "logStackTrace",
+    "printCrashReport",
+    "__restore_rt",
+    "__kernel_rt_sigreturn",
+    "mono_handle_native_crash",
+    "mono_sigsegv",
+    "mono_dump_native_crash",
+    "my_print_stacktrace",
+    "handle_fatal_signal",
+    "print_stacktrace",
+    "signal_handler",
     "__asan_",
     "__hwasan_",
     "__tsan_",
@@ -305,6 +347,16 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         }
         Some(Language::DotNet) => return dot_net(name),
         Some(Language::Java) => return java(name),
+        Some(Language::Beam) => return beam(frame, name, file),
+        Some(Language::OCaml) => return ocaml(name, file),
+        Some(Language::Php | Language::Lua) if file.is_empty() => {
+            return told(OwnerKind::System, format!("{name} is a function of the language itself"));
+        }
+        // Files of the library are told from where Julia was built.
+        Some(Language::Julia) if file.starts_with("./") && file.ends_with(".jl") => {
+            return told(OwnerKind::System, format!("{file} is a file of Julia's library"));
+        }
+        Some(Language::Dart) => return dart(report, file),
         Some(_) => {
             return told(
                 OwnerKind::App,
@@ -317,6 +369,9 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source == Source::JavaScriptError {
         return told(OwnerKind::System, "the frame is one of the engine's own");
     }
+    if report.source == Source::RustPanic && is_rusts(name) {
+        return told(OwnerKind::System, format!("{name} is of Rust's library"));
+    }
     if SYSTEM_FUNCTIONS.iter().any(|begin| base.starts_with(begin)) || INTERCEPTED.contains(&base) {
         return told(
             OwnerKind::System,
@@ -328,6 +383,61 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
         return told(OwnerKind::System, format!("{source} is a file of the C library"));
     }
     native(report, frame, file)
+}
+
+/// Whether a function is of Rust's library, or of the crate that takes its stacks; newer compilers write the crate's hash behind its
+/// name.
+fn is_rusts(name: &str) -> bool {
+    const CRATES: [&str; 6] = ["std", "core", "alloc", "backtrace", "__rustc", "panic_unwind"];
+    let path = name.trim_start_matches(['<', '&', '*']);
+    let first = path.split([':', '[']).next().unwrap_or_default();
+    CRATES.contains(&first) && path.len() > first.len()
+}
+
+/// Modules of Erlang's and Elixir's own applications, which rows name.
+fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
+    const APPLICATIONS: [&str; 12] = [
+        "elixir", "stdlib", "kernel", "erts", "ex_unit", "mix", "iex", "logger", "eex", "crypto", "ssl", "mnesia",
+    ];
+    const FILES: [&str; 9] = [
+        "gen_server.erl", "gen_statem.erl", "proc_lib.erl", "gen.erl", "gen_event.erl", "supervisor.erl", "lists.erl",
+        "erl_eval.erl", "timer.erl",
+    ];
+    let row = frame.annotations.iter().find_map(|note| note.strip_prefix('(')?.strip_suffix(')'));
+    let application = row.map(|row| row.split(' ').next().unwrap_or(row));
+    let is_own = file.rsplit('/').next().is_some_and(|file| FILES.contains(&file));
+    match application {
+        Some(application) if APPLICATIONS.contains(&application) || is_own => {
+            told(OwnerKind::System, format!("{application} is an application of Erlang or Elixir"))
+        }
+        _ if is_own => told(OwnerKind::System, format!("{file} is a file of Erlang's library")),
+        Some(application) => told(OwnerKind::App, format!("{application} is no application of Erlang's or Elixir's")),
+        None => told(OwnerKind::App, format!("{name} is no function of Erlang's or Elixir's applications")),
+    }
+}
+
+/// OCaml's own modules, by their names or, in old programs, by their files.
+fn ocaml(name: &str, file: &str) -> Ownership {
+    const FILES: [&str; 12] = [
+        "list.ml", "map.ml", "set.ml", "hashtbl.ml", "array.ml", "string.ml", "bytes.ml", "buffer.ml", "printexc.ml",
+        "stream.ml", "scanf.ml", "camlinternalFormat.ml",
+    ];
+    let of_base = file.strip_prefix("src/").is_some_and(|file| FILES.contains(&file));
+    if name.starts_with("Stdlib") || name.starts_with("Base__") || name.starts_with("Base.") || FILES.contains(&file) || of_base {
+        return told(OwnerKind::System, format!("{file} is a file of the language's library"));
+    }
+    told(OwnerKind::App, format!("{file} is no file of the language's library"))
+}
+
+/// A package that the app does not bear the name of may be anybody's: the report does not say which is the app's.
+fn dart(report: &Report, file: &str) -> Ownership {
+    let package = file.strip_prefix("package:").and_then(|rest| rest.split('/').next());
+    let name = report.process.name.as_deref().unwrap_or_default();
+    match package {
+        Some(package) if package == name => told(OwnerKind::App, format!("the package {package} is the program's")),
+        Some(package) => told(OwnerKind::App, format!("nothing says whether the package {package} is the program's or a library")),
+        None => told(OwnerKind::App, format!("{file} is a file of no package")),
+    }
 }
 
 /// Whether a path holds that part; parts that name a directory also stand at the beginning of relative paths.
@@ -375,7 +485,11 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
 
 /// Whether a file is of the C library, of C++'s or of the sanitizers.
 fn is_of_c(image: &str) -> bool {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 16] = [
+        "vgpreload_",
+        "libruby.so",
+        "libmonosgen",
+        "libmono-",
         "libc.so",
         "libc-2",
         "libpthread",

@@ -1,5 +1,6 @@
 //! What V8 prints before it ends a program: `FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory`,
-//! the last collections of garbage before it, and the native stack behind it.
+//! the last collections of garbage before it, and the native stack behind it; `# Fatal error in FILE, line 0` and the check of its own
+//! that failed.
 //!
 //! Sources: V8 `src/api/api.cc` (`ReportOOMFailure`), `src/heap/gc-tracer.cc` (`Print`); Node.js `src/node_errors.cc`.
 
@@ -18,6 +19,19 @@ pub(super) fn message(line: &str) -> Option<&str> {
         || message.ends_with("Allocation failed - process out of memory");
     let is_api = message.starts_with("v8::") && message.contains("::") && message.contains(' ');
     (is_heap || is_api).then_some(message)
+}
+
+/// What V8 says of a check of its own that failed: `# Check failed: result.second.`, `# unreachable code`.
+pub(super) fn check(line: &str) -> Option<&str> {
+    const BEGINS: [&str; 6] =
+        ["Check failed: ", "Debug check failed: ", "Fatal JavaScript", "unreachable code", "unimplemented code", "API fatal error"];
+    let said = line.strip_prefix('#')?.trim();
+    BEGINS.iter().any(|begin| said.starts_with(begin)).then(|| said.trim_end_matches('.'))
+}
+
+/// Whether a line says that such a check failed. What failed stands in the next.
+pub(super) fn is_check(line: &str) -> bool {
+    line.strip_prefix("# Fatal error in ").is_some_and(|rest| rest.contains(", line "))
 }
 
 /// Reads such a text; `None` where it is none.
@@ -61,7 +75,7 @@ impl<'l> Reader<'l> for V8<'l> {
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let text = text.trim();
         if self.message.is_none() {
-            self.message = message(text).map(str::to_owned);
+            self.message = message(text).or_else(|| check(text)).map(str::to_owned);
             let collection = last_collection(text).filter(|collection| remaining(collection).is_some());
             self.last = collection.map(str::to_owned).or_else(|| self.last.take());
             return false;
@@ -163,5 +177,14 @@ mod tests {
         ] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_check_of_its_own() {
+        let text = "\n#\n# Fatal error in , line 0\n# Check failed: len <= kMax.\n#\n#\n#\n#FailureMessage Object: 0x7fff\n----- Native stack trace -----\n\n 1: 0xd30a21  [node]\n 2: 0x2141bf1 V8_Fatal(char const*, ...) [node]\n 3: 0xef8912 v8::String::NewFromUtf8(v8::Isolate*) [node]\nIllegal instruction\n";
+        let report = parse(text.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(report.exception.unwrap().message.as_deref(), Some("Check failed: len <= kMax"));
+        assert_eq!(report.process.backtraces[0].frames.len(), 3);
+        assert!(parse(b"# Fatal error in production\n# Check failed twice\n", &Limits::default()).is_err());
     }
 }
