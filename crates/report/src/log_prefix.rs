@@ -49,11 +49,15 @@ fn bracket(line: &str) -> Option<&str> {
     // PHP's `10-Feb-2023 16:36:43 Europe/Brussels`.
     let is_phps = || {
         let (date, clock) = inside.split_once(' ').unwrap_or((inside, ""));
-        let is_date = date.len() == 11 && date.get(2..7).is_some_and(|month| month.starts_with('-') && month.ends_with('-'));
+        let is_date = date.len() == 11
+            && date.get(2..7).is_some_and(|month| month.starts_with('-') && month.ends_with('-'));
         is_date && is_number(clock.split(' ').next().unwrap_or_default()) && inside.len() <= 60
     };
     // Flutter's tool: the time that went by, `[  +12 ms] `, or none.
-    let is_tools = || line.starts_with("[    ") && inside.is_empty() || inside.strip_suffix(" ms").is_some_and(|time| is_number(time.trim_start_matches('+').trim()));
+    let is_tools = || {
+        line.starts_with("[    ") && inside.is_empty()
+            || inside.strip_suffix(" ms").is_some_and(|time| is_number(time.trim_start_matches('+').trim()))
+    };
     // Without a blank only the next bracket may follow.
     let behind =
         rest.strip_prefix(' ').or_else(|| Some(rest).filter(|rest| rest.is_empty() || rest.starts_with('[')));
@@ -100,7 +104,11 @@ fn redis(line: &str) -> Option<&str> {
     let is_clock = |word: &str| word.len() >= 8 && word.get(2..3) == Some(":");
     let is_time = match words.as_slice() {
         [day, month, rest @ .., clock, ""] => {
-            day.len() <= 2 && day.parse::<u8>().is_ok() && month.len() == 3 && rest.len() <= 1 && is_clock(clock)
+            day.len() <= 2
+                && day.parse::<u8>().is_ok()
+                && month.len() == 3
+                && rest.len() <= 1
+                && is_clock(clock)
         }
         _ => false,
     };
@@ -141,6 +149,13 @@ fn syslog(line: &str) -> Option<&str> {
     let (_, rest) = rest.split_once(' ').filter(|(day, _)| day.parse::<u8>().is_ok())?;
     let (_, rest) = rest.split_once(' ').filter(|(clock, _)| clock.len() >= 8 && clock.contains(':'))?;
     let (_, rest) = rest.split_once(' ')?;
+    // Some have the level before the program: `host INFO program: `.
+    let rest = match rest.split_once(' ') {
+        Some((level, behind)) if level.len() <= 8 && level.bytes().all(|byte| byte.is_ascii_uppercase()) => {
+            behind
+        }
+        _ => rest,
+    };
     let (program, rest) = rest.split_once(':')?;
     let is_program = !program.is_empty() && !program.contains(char::is_whitespace);
     is_program.then(|| rest.strip_prefix(' ').unwrap_or(rest))

@@ -34,7 +34,12 @@ fn read(input: &[u8], limits: &Limits) -> Result<Report, Error> {
         Detected::NotReadYet(name) => Err(Error::not_read_yet(name)),
         Detected::KsCrash => kscrash::read(input, start_of(input), limits),
         Detected::ExceptionLog => {
-            exception_log::read(input, start_of(input), limits).ok_or_else(|| unrecognized(input))
+            match exception_log::read(input, start_of(input), limits) {
+                Some(report) => Ok(report),
+                // Mono writes its crash into the same log, with rows of the same form.
+                None => runtimes::read(Source::DotNetException, input, start_of(input), limits)?
+                    .ok_or_else(|| unrecognized(input)),
+            }
         }
         Detected::Sentry => sentry::read(input, start_of(input), limits),
         Detected::Bugsnag => bugsnag::read(input, start_of(input), limits),

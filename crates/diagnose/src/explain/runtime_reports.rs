@@ -67,8 +67,6 @@ struct Fault {
 
 impl Fault {
     fn of(exception: &Exception) -> Option<Self> {
-        /// No system maps anything below.
-        const NULL_PAGE: u64 = 0x1000;
         let address = exception.address?;
         let codes = exception.codes.as_deref().unwrap_or_default();
         let how = match codes.rsplit_once("caused by a ").map_or("", |(_, how)| how) {
@@ -289,25 +287,40 @@ pub(super) fn thrown(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     let Some(exception) = &facts.report.exception else { return false };
     let kind = exception.kind.as_deref().unwrap_or_default();
     let message = exception.message.as_deref().map(one_line).unwrap_or_default();
-    let title = match (kind.is_empty(), message.is_empty()) {
+    // Words that every such error has are no part of its title.
+    let is_plain =
+        facts.report.source == Source::RuntimeError && matches!(kind, "error" | "stop" | "exit" | "throw");
+    // An exit tells whose answer did not come; why stands behind it.
+    let why = exception.codes.as_deref().filter(|_| facts.report.source == Source::RuntimeError);
+    let title = match (kind.is_empty() || is_plain, message.is_empty()) {
         (_, true) => kind.to_owned(),
-        (true, false) => message.clone(),
+        (true, false) => why.map_or_else(|| message.clone(), |why| format!("{}: {message}", one_line(why))),
         (false, false) => format!("{kind}: {message}"),
     };
     if let Some(inner) = carried(facts.report) {
         let told = meaning(inner.split(": ").next().unwrap_or(inner)).map(str::to_owned);
-        draft.lead(inner, told.unwrap_or_else(|| format!("An exception was raised in {what}, and nothing caught it.")));
+        draft.lead(
+            inner,
+            told.unwrap_or_else(|| format!("An exception was raised in {what}, and nothing caught it.")),
+        );
         draft.say(format!("{kind} only handed it on."));
         draft.evidence(title);
         return true;
     }
     let told = match (exception.signal.as_deref(), meaning(kind)) {
         (Some(signal), _) => {
-            let meaning = signal_by_name(signal).map(|known| format!(" ({})", known.meaning)).unwrap_or_default();
-            format!("The interpreter got {signal}{meaning}: the fault is in machine code, the stack shows what called it.")
+            let meaning =
+                signal_by_name(signal).map(|known| format!(" ({})", known.meaning)).unwrap_or_default();
+            format!(
+                "The interpreter got {signal}{meaning}: the fault is in machine code, the stack shows what called it."
+            )
         }
         (None, Some(meaning)) => meaning.to_owned(),
-        (None, None) if kind.is_empty() || kind == "Unhandled exception" => {
+        (None, _) if kind.ends_with(" crashed") => {
+            "The interpreter itself crashed: the fault is in machine code, the stack shows what called it."
+                .to_owned()
+        }
+        (None, None) if kind.is_empty() || is_plain || kind == "Unhandled exception" => {
             format!("An exception was raised in {what}, and nothing caught it.")
         }
         (None, None) => format!("{kind} was raised in {what}, and nothing caught it."),
@@ -456,16 +469,29 @@ pub(super) fn stopped(facts: &Facts<'_>, draft: &mut Draft) -> bool {
             };
             let meaning =
                 signal_by_name(signal).map(|known| format!(": {}", known.meaning)).unwrap_or_default();
-            draft.lead(
-                format!("The program got {signal}"),
-                format!("The debugger stopped it by {signal}{meaning}."),
-            );
+            let null = exception.address.filter(|address| address.get() < NULL_PAGE && signal == "SIGSEGV");
+            match null {
+                Some(address) => {
+                    draft.lead(
+                        format!("Null pointer access at {address} ({signal})"),
+                        format!("The program got {signal}: it used memory at {address}, next to null."),
+                    );
+                    draft.cause("A pointer that was never set, was cleared, or is the unchecked result of a call that failed.");
+                }
+                None => draft.lead(
+                    format!("The program got {signal}"),
+                    format!("It was stopped by {signal}{meaning}."),
+                ),
+            }
             draft.evidence(exception.codes.as_deref().unwrap_or_default());
             true
         }
         _ => false,
     }
 }
+
+/// No system maps anything below.
+const NULL_PAGE: u64 = 0x1000;
 
 /// What the program had printed of its end before the debugger stopped it.
 fn said(facts: &Facts<'_>, draft: &mut Draft) -> bool {
@@ -502,6 +528,17 @@ pub(super) fn anything(facts: &Facts<'_>, draft: &mut Draft) -> bool {
     }
     let process = &facts.report.process;
     let stacks = process.threads.len() + process.backtraces.len();
+    // systemd's journal: the signal stands in `coredumpctl info`, which people often leave out.
+    let has_dumped = facts.report.source == Source::DebuggerBacktrace
+        && facts.report.sections.iter().any(|section| section.text.contains(" dumped core."));
+    if has_dumped {
+        draft.lead(
+            "The program crashed and dumped core; no signal is named",
+            "systemd wrote down its stacks.",
+        );
+        draft.next("`coredumpctl info PID` names the signal.");
+        return true;
+    }
     draft.lead(
         "Stacks without an error",
         match stacks {

@@ -180,7 +180,9 @@ fn seccomp(facts: &Facts<'_>, draft: &mut Draft) {
         "A newer C library or kernel makes a call that the filter of the sandbox or the container does not know yet.",
         "Code inside of a sandbox that does what it must not.",
     ]);
-    draft.next("`ausyscall NUMBER` names the call; compare it with the profile of the container or the sandbox.");
+    draft.next(
+        "`ausyscall NUMBER` names the call; compare it with the profile of the container or the sandbox.",
+    );
 }
 
 /// Where in its file an instruction is.

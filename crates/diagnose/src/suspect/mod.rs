@@ -159,7 +159,8 @@ pub(crate) fn suspect_on<'r>(report: &'r Report, stack: &str, frames: &'r [Frame
 /// How many frames are a signal handler's: the crash reporter at work.
 pub(crate) fn handlers_frames(frames: &[Frame]) -> usize {
     /// What systems put on the stack where they call a signal's handler: Apple's, the C library's on Linux, as gdb calls it.
-    const HANDLERS: [&str; 4] = ["_sigtramp", "__restore_rt", "__kernel_rt_sigreturn", "<signal handler called>"];
+    const HANDLERS: [&str; 4] =
+        ["_sigtramp", "__restore_rt", "__kernel_rt_sigreturn", "<signal handler called>"];
     frames.iter().take(MAX_FRAMES).rposition(|frame| is_any_of(frame, &HANDLERS)).map_or(0, |at| at + 1)
 }
 

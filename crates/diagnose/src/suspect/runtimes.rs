@@ -127,7 +127,8 @@ const LIBC_SOURCES: [&str; 16] = [
 ];
 
 /// Beginnings of functions that are sanitizers', fuzzers' and the C library's own, whatever image they are linked into.
-const SYSTEM_FUNCTIONS: [&str; 76] = [
+const SYSTEM_FUNCTIONS: [&str; 77] = [
+    "rust_panic",
     // What runtimes and servers print their own stack by, and what the kernel came back to.
     "rb_vm_bugreport",
     "rb_bug",
@@ -337,6 +338,10 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     }
     let file = frame.functions.first().and_then(|function| function.file.as_deref());
     let file = file.or(frame.reported.as_ref().and_then(|symbol| symbol.file.as_deref())).unwrap_or_default();
+    // Its own functions are Rust's wherever their sources lie.
+    if report.source == Source::RustPanic && is_rusts(name) {
+        return told(OwnerKind::System, format!("{name} is of Rust's library"));
+    }
     if let Some(rule) = SOURCES.iter().find(|rule| holds(file, rule.part)) {
         return told(rule.owner, format!("{file}: {}", rule.what));
     }
@@ -369,9 +374,6 @@ pub(super) fn owner_of(report: &Report, frame: &Frame) -> Ownership {
     if report.source == Source::JavaScriptError {
         return told(OwnerKind::System, "the frame is one of the engine's own");
     }
-    if report.source == Source::RustPanic && is_rusts(name) {
-        return told(OwnerKind::System, format!("{name} is of Rust's library"));
-    }
     if SYSTEM_FUNCTIONS.iter().any(|begin| base.starts_with(begin)) || INTERCEPTED.contains(&base) {
         return told(
             OwnerKind::System,
@@ -397,11 +399,19 @@ fn is_rusts(name: &str) -> bool {
 /// Modules of Erlang's and Elixir's own applications, which rows name.
 fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
     const APPLICATIONS: [&str; 12] = [
-        "elixir", "stdlib", "kernel", "erts", "ex_unit", "mix", "iex", "logger", "eex", "crypto", "ssl", "mnesia",
+        "elixir", "stdlib", "kernel", "erts", "ex_unit", "mix", "iex", "logger", "eex", "crypto", "ssl",
+        "mnesia",
     ];
     const FILES: [&str; 9] = [
-        "gen_server.erl", "gen_statem.erl", "proc_lib.erl", "gen.erl", "gen_event.erl", "supervisor.erl", "lists.erl",
-        "erl_eval.erl", "timer.erl",
+        "gen_server.erl",
+        "gen_statem.erl",
+        "proc_lib.erl",
+        "gen.erl",
+        "gen_event.erl",
+        "supervisor.erl",
+        "lists.erl",
+        "erl_eval.erl",
+        "timer.erl",
     ];
     let row = frame.annotations.iter().find_map(|note| note.strip_prefix('(')?.strip_suffix(')'));
     let application = row.map(|row| row.split(' ').next().unwrap_or(row));
@@ -411,7 +421,9 @@ fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
             told(OwnerKind::System, format!("{application} is an application of Erlang or Elixir"))
         }
         _ if is_own => told(OwnerKind::System, format!("{file} is a file of Erlang's library")),
-        Some(application) => told(OwnerKind::App, format!("{application} is no application of Erlang's or Elixir's")),
+        Some(application) => {
+            told(OwnerKind::App, format!("{application} is no application of Erlang's or Elixir's"))
+        }
         None => told(OwnerKind::App, format!("{name} is no function of Erlang's or Elixir's applications")),
     }
 }
@@ -419,11 +431,26 @@ fn beam(frame: &Frame, name: &str, file: &str) -> Ownership {
 /// OCaml's own modules, by their names or, in old programs, by their files.
 fn ocaml(name: &str, file: &str) -> Ownership {
     const FILES: [&str; 12] = [
-        "list.ml", "map.ml", "set.ml", "hashtbl.ml", "array.ml", "string.ml", "bytes.ml", "buffer.ml", "printexc.ml",
-        "stream.ml", "scanf.ml", "camlinternalFormat.ml",
+        "list.ml",
+        "map.ml",
+        "set.ml",
+        "hashtbl.ml",
+        "array.ml",
+        "string.ml",
+        "bytes.ml",
+        "buffer.ml",
+        "printexc.ml",
+        "stream.ml",
+        "scanf.ml",
+        "camlinternalFormat.ml",
     ];
     let of_base = file.strip_prefix("src/").is_some_and(|file| FILES.contains(&file));
-    if name.starts_with("Stdlib") || name.starts_with("Base__") || name.starts_with("Base.") || FILES.contains(&file) || of_base {
+    if name.starts_with("Stdlib")
+        || name.starts_with("Base__")
+        || name.starts_with("Base.")
+        || FILES.contains(&file)
+        || of_base
+    {
         return told(OwnerKind::System, format!("{file} is a file of the language's library"));
     }
     told(OwnerKind::App, format!("{file} is no file of the language's library"))
@@ -434,8 +461,13 @@ fn dart(report: &Report, file: &str) -> Ownership {
     let package = file.strip_prefix("package:").and_then(|rest| rest.split('/').next());
     let name = report.process.name.as_deref().unwrap_or_default();
     match package {
-        Some(package) if package == name => told(OwnerKind::App, format!("the package {package} is the program's")),
-        Some(package) => told(OwnerKind::App, format!("nothing says whether the package {package} is the program's or a library")),
+        Some(package) if package == name => {
+            told(OwnerKind::App, format!("the package {package} is the program's"))
+        }
+        Some(package) => told(
+            OwnerKind::App,
+            format!("nothing says whether the package {package} is the program's or a library"),
+        ),
         None => told(OwnerKind::App, format!("{file} is a file of no package")),
     }
 }

@@ -44,10 +44,12 @@ pub(super) fn signal(line: &str) -> Option<Exception> {
     number.parse::<i64>().ok()?;
     let (name, rest) = rest.split_once(')')?;
     let codes = rest.trim_start_matches(',').trim();
-    let address = codes.split_once("fault addr ").or_else(|| codes.split_once("fault addr: ")).and_then(|(_, address)| {
-        let word = address.split_whitespace().next()?;
-        u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
-    });
+    let address = codes.split_once("fault addr ").or_else(|| codes.split_once("fault addr: ")).and_then(
+        |(_, address)| {
+            let word = address.split_whitespace().next()?;
+            u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+        },
+    );
     Some(exception(number, name, codes, address))
 }
 

@@ -299,6 +299,8 @@ impl<'l> Reader<'l> {
 
     fn signal(&mut self, trimmed: &str) -> bool {
         let Some(exception) = header::signal(trimmed) else { return false };
+        // Unity's is a Java exception, too, whose rows follow.
+        let is_javas = trimmed.contains("java.lang.Error: ");
         if self.report.exception.as_ref().is_some_and(|known| known.signal.is_some()) {
             return false;
         }
@@ -310,7 +312,7 @@ impl<'l> Reader<'l> {
             thread.crashed = true;
             self.report.process.crashed_thread.get_or_insert(self.report.process.threads.len() - 1);
         }
-        true
+        !is_javas
     }
 
     /// The thread that lines at its head belong to; one of its own where the text has no line that begins it.
@@ -420,7 +422,7 @@ impl<'l> Reader<'l> {
         true
     }
 
-    fn has_no_frames(&self, thread: usize) -> bool {
+    pub(super) fn has_no_frames(&self, thread: usize) -> bool {
         self.report.process.threads.get(thread).is_none_or(|thread| thread.frames.is_empty())
     }
 

@@ -104,7 +104,13 @@ fn is_bare(line: &str) -> bool {
 
 /// Reads such a text; `None` where it has no row.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader = Dart { log: Log::new(Source::DartTrace, limits), id: None, base: None, message: None, is_next: false };
+    let mut reader = Dart {
+        log: Log::new(Source::DartTrace, limits),
+        id: None,
+        base: None,
+        message: None,
+        is_next: false,
+    };
     drive(&mut reader, input, start);
     let Dart { log, id, base, message, .. } = reader;
     let mut report = log.finish();
@@ -156,7 +162,8 @@ impl<'l> Reader<'l> for Dart<'l> {
 
     fn line(&mut self, text: &str, line: &Line<'_>) -> bool {
         let text = text.trim();
-        let is_named = |row: &NamedRow<'_>| row.place.is_some() || self.message.is_some() && Row::read(text).is_none();
+        let is_named =
+            |row: &NamedRow<'_>| row.place.is_some() || self.message.is_some() && Row::read(text).is_none();
         if let Some(row) = NamedRow::read(text).filter(is_named) {
             return self.named(&row, line);
         }
@@ -294,7 +301,9 @@ mod tests {
             assert_eq!(frames[1].annotations, ["<asynchronous suspension>"]);
             assert!(report.process.images.is_empty());
         }
-        for text in ["#1 fan (of dart:async)\n", "#12 (package:shop is broken)\n", "We saw Unhandled Exception: x\n"] {
+        for text in
+            ["#1 fan (of dart:async)\n", "#12 (package:shop is broken)\n", "We saw Unhandled Exception: x\n"]
+        {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! Stacks as debuggers print them: gdb's `bt` and `thread apply all bt`, with locals or without; LLDB's `bt`; eu-stack.
 
-use super::native_row::{NativeRow, is_signal};
 use super::log::{Log, Reader, between, drive, hex, named, place, settle_walked, split_arguments, word};
+use super::native_row::{NativeRow, is_signal};
 use crate::Limits;
 use crate::apple_text::Line;
 use crate::last_words;
@@ -77,7 +77,9 @@ impl<'l> Reader<'l> for Debugger<'l> {
         if let Some(open) = self.open.as_mut().filter(|open| {
             let is_unfinished = open.matches('(').count() > open.matches(')').count();
             let goes_on = text.starts_with("\tat ")
-                || text.starts_with("    at ") || text.starts_with("    from ") || text.starts_with("   from ");
+                || text.starts_with("    at ")
+                || text.starts_with("    from ")
+                || text.starts_with("   from ");
             open.len() < 16 << 10
                 && !trimmed.is_empty()
                 && (goes_on || (is_unfinished && text.starts_with("    ")))
@@ -87,7 +89,9 @@ impl<'l> Reader<'l> for Debugger<'l> {
             return true;
         }
         self.close_row();
-        if let Some(row) = NativeRow::read(trimmed).filter(|row| row.is_sure() || self.is_native && self.log.is_in_stack()) {
+        if let Some(row) =
+            NativeRow::read(trimmed).filter(|row| row.is_sure() || self.is_native && self.log.is_in_stack())
+        {
             return self.native(&row, line);
         }
         if text.starts_with(' ')
@@ -96,7 +100,7 @@ impl<'l> Reader<'l> for Debugger<'l> {
         {
             return self.eu_place(trimmed) || self.log.annotate(trimmed);
         }
-        if trimmed.is_empty() || !text.starts_with(char::is_whitespace) {
+        if trimmed.is_empty() || !text.starts_with(char::is_whitespace) || said_of_signal(trimmed).is_some() {
             self.facts(trimmed);
         }
         false
@@ -332,8 +336,14 @@ fn is_same_place(one: &[Frame], other: &[Frame]) -> bool {
 /// `mysqld got signal 11 ;`, `*** Caught signal (Segmentation fault) **`, `Received signal 11 SEGV_MAPERR 000000000010`,
 /// `Accessing address: 0x8`.
 fn said_of_signal(line: &str) -> Option<(Option<&'static str>, Option<u64>)> {
-    const MARKS: [&str; 6] =
-        ["crashed by signal: ", "aught signal ", " got signal ", "Got signal: ", "eceived signal ", "faulting address "];
+    const MARKS: [&str; 6] = [
+        "crashed by signal: ",
+        "aught signal ",
+        " got signal ",
+        "Got signal: ",
+        "eceived signal ",
+        "faulting address ",
+    ];
     if let Some(rest) = line.strip_prefix("Accessing address: ") {
         let address = if rest.starts_with("(nil)") { Some(0) } else { hex(word(rest).0) };
         return Some((None, Some(address?)));

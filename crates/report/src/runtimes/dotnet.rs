@@ -52,8 +52,9 @@ impl<'l> Reader<'l> for NativeCrash<'l> {
         let text = text.trim();
         if let Some(name) = signal(text) {
             self.log.report.exception.get_or_insert_with(|| Exception {
-                kind: Some("native crash".to_owned()),
+                kind: Some("Mono crashed".to_owned()),
                 signal: Some(name.to_owned()),
+                message: Some(format!("{name} in machine code")),
                 ..Exception::default()
             });
             return false;
@@ -82,7 +83,8 @@ impl<'l> Reader<'l> for NativeCrash<'l> {
 /// A row of newer Monos: `at N.C:M <0x0008f>`, `at <unknown> <0xffffffff>`.
 fn colon_row(line: &str) -> Option<Frame> {
     let (name, offset) = line.strip_prefix("at ")?.rsplit_once(" <0x")?;
-    let offset = offset.strip_suffix('>').filter(|offset| offset.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let offset =
+        offset.strip_suffix('>').filter(|offset| offset.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
     let mut frame = frame_of(name, "", None);
     if name == "<unknown>" {
         frame.reported = None;
@@ -198,10 +200,11 @@ fn is_carrier(kind: &str) -> bool {
 /// Lines by which a text is told to be of this kind. An event of Windows is asked for before.
 pub(super) fn is_sure(line: &str) -> bool {
     let rest = HEADS.iter().find_map(|head| line.strip_prefix(head));
-    signal(line).is_some() || rest.is_some_and(|rest| {
-        let name = rest.split([':', ' ']).next().unwrap_or_default();
-        name.contains('.') || name.ends_with("Exception")
-    })
+    signal(line).is_some()
+        || rest.is_some_and(|rest| {
+            let name = rest.split([':', ' ']).next().unwrap_or_default();
+            name.contains('.') || name.ends_with("Exception")
+        })
 }
 
 impl<'l> Reader<'l> for DotNet<'l> {
@@ -397,9 +400,17 @@ mod tests {
         let text = "=================================================================\n\tNative Crash Reporting\n=================================================================\nGot a SIGSEGV while executing native code. This usually indicates\na fatal error in the mono runtime or one of the native libraries \nused by your application.\n=================================================================\n\tNative stacktrace:\n=================================================================\n\t0x7fb9e3ca5f89 - /usr/lib/libmonosgen-2.0.so.1 : mono_handle_native_crash\n\t0x7fb9e3c5a5b1 - /opt/shop/libprice.so : price\n\n=================================================================\n\tManaged Stacktrace:\n=================================================================\n\t  at <unknown> <0xffffffff>\n\t  at Shop.Native:Price <0x00061>\n\t  at Shop.Cart:Total <0x0008f>\n";
         let report = crate::parse(text.as_bytes(), &Limits::default()).unwrap();
         assert_eq!(report.exception.as_ref().unwrap().signal.as_deref(), Some("SIGSEGV"));
-        let names = |frames: &[Frame]| frames.iter().map(|it| it.reported.as_ref().map(|it| it.name.clone())).collect::<Vec<_>>();
+        let names = |frames: &[Frame]| {
+            frames.iter().map(|it| it.reported.as_ref().map(|it| it.name.clone())).collect::<Vec<_>>()
+        };
         let text = |name: &str| Some(name.to_owned());
-        assert_eq!(names(&report.crashed().unwrap().frames), [text("mono_handle_native_crash"), text("price")]);
-        assert_eq!(names(&report.process.backtraces[0].frames), [None, text("Shop.Native:Price"), text("Shop.Cart:Total")]);
+        assert_eq!(
+            names(&report.crashed().unwrap().frames),
+            [text("mono_handle_native_crash"), text("price")]
+        );
+        assert_eq!(
+            names(&report.process.backtraces[0].frames),
+            [None, text("Shop.Native:Price"), text("Shop.Cart:Total")]
+        );
     }
 }

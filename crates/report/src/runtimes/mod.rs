@@ -16,6 +16,7 @@ mod javascript;
 mod kernel;
 mod kernel_log;
 mod log;
+mod minidump_walk;
 mod native_row;
 mod node_report;
 mod python;
@@ -51,6 +52,7 @@ pub(crate) fn read(
             sanitizer::read(input, start, limits).or_else(|| valgrind::read(input, start, limits))
         }
         Source::DebuggerBacktrace if is_json(input, start) => Some(abrt::read(input, start, limits)?),
+        Source::DebuggerBacktrace if has_walk(input) => minidump_walk::read(input, start, limits),
         Source::DebuggerBacktrace => debugger::read(input, start, limits),
         Source::DartTrace => dart::read(input, start, limits),
         Source::GoTrace => go::read(input, start, limits),
@@ -74,6 +76,17 @@ pub(crate) fn read(
         Source::Casr => Some(casr::read(input, start, limits)?),
         _ => None,
     })
+}
+
+/// Whether a text says how frames were found.
+fn has_walk(input: &[u8]) -> bool {
+    let mut lines = Lines::new(input, 0..input.len(), 1).filter(|line| line.bytes.len() <= 256);
+    lines.any(|line| is_walk(line.text().trim()))
+}
+
+/// Whether a line is one of those by which `minidump_stackwalk` says how it found a frame.
+pub(crate) fn is_walk(line: &str) -> bool {
+    minidump_walk::is_sure(line)
 }
 
 fn has_frames(report: &Report) -> bool {
@@ -177,9 +190,11 @@ impl Divider {
             Source::GoTrace => line == "WARNING: DATA RACE",
             Source::PythonTraceback => self.python(text),
             Source::LinuxKernel => {
-                self.is_over |= line.starts_with("---[ end trace");
-                let begins =
-                    self.is_over && kernel::event(line).is_some() && !line.starts_with("Kernel panic");
+                let is_event = kernel::event(line).is_some();
+                // The end of one whose beginning was cut belongs to the next.
+                self.is_over |= self.has_begun && line.starts_with("---[ end trace");
+                self.has_begun |= is_event;
+                let begins = self.is_over && is_event && !line.starts_with("Kernel panic");
                 self.is_over &= !begins;
                 return begins;
             }

@@ -43,11 +43,16 @@ impl<'t> NativeRow<'t> {
         let (name, offset) = match inside.rsplit_once("+0x") {
             Some((name, digits)) => (name, Some(u64::from_str_radix(digits, 16).ok()?)),
             // Ruby writes an offset in the file, or an address, where it has no name.
-            None if inside.starts_with("0x") => ("", hex(inside)?.checked_sub(0).filter(|offset| *offset != address)),
+            None if inside.starts_with("0x") => {
+                ("", hex(inside)?.checked_sub(0).filter(|offset| *offset != address))
+            }
             None => (inside, None),
         };
         // `/usr/bin/redis-server *:6379`: what a program made of its command line.
-        let path = path.trim_start().split(' ').next().unwrap_or(path);
+        // Other words may stand before it: a supervisor's name of the program.
+        let words = || path.split(' ').filter(|word| !word.is_empty());
+        let path =
+            words().find(|word| word.starts_with(['/', '.'])).or_else(|| words().next()).unwrap_or_default();
         (!path.contains(['=', '"'])).then_some(Self { path, name, offset, address, place: found })
     }
 
@@ -108,10 +113,17 @@ mod tests {
             let name = frame.reported.as_ref().map_or(String::new(), |symbol| symbol.name.clone());
             (frame.image_name.unwrap_or_default(), name, row.offset, row.address)
         };
-        let row = |image: &str, name: &str, offset, address| (image.to_owned(), name.to_owned(), offset, address);
+        let row =
+            |image: &str, name: &str, offset, address| (image.to_owned(), name.to_owned(), offset, address);
         for (text, expected) in [
-            ("/usr/bin/redis-server *:6379(aeMain+0x34)[0xaaab79]", row("redis-server", "aeMain", Some(0x34), 0xaa_ab79)),
-            ("redis-server *:6379 [cluster](call+0x96)[0x42b126]", row("redis-server", "call", Some(0x96), 0x42_b126)),
+            (
+                "/usr/bin/redis-server *:6379(aeMain+0x34)[0xaaab79]",
+                row("redis-server", "aeMain", Some(0x34), 0xaa_ab79),
+            ),
+            (
+                "redis-server *:6379 [cluster](call+0x96)[0x42b126]",
+                row("redis-server", "call", Some(0x96), 0x42_b126),
+            ),
             ("./a.out(+0x1139) [0x55f1]", row("a.out", "", Some(0x1139), 0x55f1)),
             ("/lib/libpthread.so.0 [0x3ebf]", row("libpthread.so.0", "", None, 0x3ebf)),
             ("/lib/libc.so.6(0xa7868) [0x7ff868]", row("libc.so.6", "", Some(0xa_7868), 0x7f_f868)),

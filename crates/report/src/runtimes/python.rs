@@ -374,7 +374,8 @@ mod tests {
         let stacks: Vec<_> = read.process.backtraces.iter().map(|it| it.is_exception).collect();
         assert_eq!(stacks, [false, true]);
         // The inner one may have no traceback, and the beginning may be cut.
-        let lone = text.replace("    | Traceback (most recent call last):\n    |   File \"x.py\", line 2, in a\n", "");
+        let lone = text
+            .replace("    | Traceback (most recent call last):\n    |   File \"x.py\", line 2, in a\n", "");
         assert_eq!(report(&lone).app_info[0].lines[1], "ValueError: bad");
         let cut = text.split_once("+-+").unwrap().1;
         assert_eq!(report(cut).exception.unwrap().kind.as_deref(), Some("ValueError"));

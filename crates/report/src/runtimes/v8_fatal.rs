@@ -23,8 +23,14 @@ pub(super) fn message(line: &str) -> Option<&str> {
 
 /// What V8 says of a check of its own that failed: `# Check failed: result.second.`, `# unreachable code`.
 pub(super) fn check(line: &str) -> Option<&str> {
-    const BEGINS: [&str; 6] =
-        ["Check failed: ", "Debug check failed: ", "Fatal JavaScript", "unreachable code", "unimplemented code", "API fatal error"];
+    const BEGINS: [&str; 6] = [
+        "Check failed: ",
+        "Debug check failed: ",
+        "Fatal JavaScript",
+        "unreachable code",
+        "unimplemented code",
+        "API fatal error",
+    ];
     let said = line.strip_prefix('#')?.trim();
     BEGINS.iter().any(|begin| said.starts_with(begin)).then(|| said.trim_end_matches('.'))
 }
@@ -80,12 +86,23 @@ impl<'l> Reader<'l> for V8<'l> {
             self.last = collection.map(str::to_owned).or_else(|| self.last.take());
             return false;
         }
-        let Some(frame) = row(text) else { return false };
+        // Rows may have a name and no address; the line is kept, too, since its number counts from 1.
+        let bare = || bare_row(text).filter(|_| self.log.is_in_stack());
+        let Some(frame) = row(text).or_else(bare) else { return false };
+        let is_whole = frame.address.is_some();
         if !self.log.is_in_stack() && !self.log.begin_backtrace("Native stack", true) {
             return false;
         }
-        self.log.push(Frame { span: Some(line.span.clone()), ..frame })
+        self.log.push(Frame { span: Some(line.span.clone()), ..frame }) && is_whole
     }
+}
+
+/// `17: clone`.
+fn bare_row(text: &str) -> Option<Frame> {
+    let (number, name) = text.split_once(": ")?;
+    let index = number.parse::<u32>().ok()?.checked_sub(1)?;
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace) && !name.starts_with("0x");
+    is_name.then(|| super::log::named(index, name, None))
 }
 
 /// The last collection of the whole heap that a line tells of. Node.js cuts long ones, and the next one follows on the same line:

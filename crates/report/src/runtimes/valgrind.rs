@@ -44,7 +44,8 @@ pub(super) fn is_head(line: &str) -> bool {
             || text.contains(" in loss record ") && text.contains(" blocks are ")
     };
     // Helgrind numbers threads in lines of other kinds, too.
-    ERRORS.iter().any(|begin| text.starts_with(begin) && (*begin != "Thread #" || text.contains(": "))) || is_loss()
+    ERRORS.iter().any(|begin| text.starts_with(begin) && (*begin != "Thread #" || text.contains(": ")))
+        || is_loss()
 }
 
 /// Reads such a report.
@@ -117,7 +118,9 @@ impl Valgrind<'_> {
 
     /// `Address 0x5203d98 is 120 bytes inside a block of size 240 free'd`.
     fn facts(&mut self, said: &str) {
-        let Some(exception) = self.log.report.exception.as_mut().filter(|it| it.codes.is_none()) else { return };
+        let Some(exception) = self.log.report.exception.as_mut().filter(|it| it.codes.is_none()) else {
+            return;
+        };
         let is_address = said.starts_with("Address 0x")
             || said.starts_with("Access not within mapped region at ")
             || said.starts_with("General Protection Fault")
@@ -125,7 +128,8 @@ impl Valgrind<'_> {
         if is_address {
             let at = said.find("0x").and_then(|at| said.get(at..));
             exception.codes = Some(said.to_owned());
-            exception.address = exception.address.or_else(|| hex(word(at?).0.trim_end_matches(',')).map(Avma::new));
+            exception.address =
+                exception.address.or_else(|| hex(word(at?).0.trim_end_matches(',')).map(Avma::new));
             if let Some(subtype) = &mut exception.subtype
                 && let Some(what) = block(said)
             {
@@ -188,7 +192,9 @@ fn block(said: &str) -> Option<&'static str> {
         _ if said.ends_with(" free'd") => Some("of freed memory"),
         _ if said.contains(" bytes after a block of size ") => Some("behind a block"),
         _ if said.contains(" bytes before a block of size ") => Some("before a block"),
-        _ if said.contains(" is not stack'd, malloc'd or (recently) free'd") => Some("where there is no block"),
+        _ if said.contains(" is not stack'd, malloc'd or (recently) free'd") => {
+            Some("where there is no block")
+        }
         _ => None,
     }
 }
@@ -246,20 +252,30 @@ mod tests {
         assert_eq!(exception.address.map(|it| it.get()), Some(0x520_3d98));
         assert_eq!((report.process.name.as_deref(), report.process.pid), (Some("shop"), Some(12)));
         assert_eq!(report.crashed().unwrap().frames.len(), 2);
-        let stacks: Vec<_> = report.process.backtraces.iter().map(|it| (it.title.as_str(), it.frames.len())).collect();
+        let stacks: Vec<_> =
+            report.process.backtraces.iter().map(|it| (it.title.as_str(), it.frames.len())).collect();
         assert_eq!(
             stacks,
-            [("Address 0x5203d98 is 8 bytes inside a block of size 24 free'd", 3), ("Block was alloc'd at", 2)]
+            [
+                ("Address 0x5203d98 is 8 bytes inside a block of size 24 free'd", 3),
+                ("Block was alloc'd at", 2)
+            ]
         );
         assert!(report.process.backtraces[0].frames[1].inlined);
     }
 
     #[test]
     fn each_error_is_a_report() {
-        let twice = format!("{FREED}==12== 24 bytes in 1 blocks are definitely lost in loss record 1 of 2\n==12==    at 0x4C2EEF5: malloc (vg_replace_malloc.c:711)\n==12==    by 0x10A7CE: load (shop.c:5)\n");
+        let twice = format!(
+            "{FREED}==12== 24 bytes in 1 blocks are definitely lost in loss record 1 of 2\n==12==    at 0x4C2EEF5: malloc (vg_replace_malloc.c:711)\n==12==    by 0x10A7CE: load (shop.c:5)\n"
+        );
         let documents = crate::documents(twice.as_bytes());
-        let found = documents.iter().map(|it| parse(&it.bytes, &Limits::default()).unwrap().exception.unwrap().subtype.unwrap());
+        let found = documents
+            .iter()
+            .map(|it| parse(&it.bytes, &Limits::default()).unwrap().exception.unwrap().subtype.unwrap());
         assert_eq!(found.collect::<Vec<_>>(), ["Invalid read of freed memory", "definitely lost"]);
-        assert!(parse(b"==12== HEAP SUMMARY:\n==12== All heap blocks were freed\n", &Limits::default()).is_err());
+        assert!(
+            parse(b"==12== HEAP SUMMARY:\n==12== All heap blocks were freed\n", &Limits::default()).is_err()
+        );
     }
 }

@@ -34,17 +34,22 @@ impl<'t> Row<'t> {
             let (file, line) = place.rsplit_once(':')?;
             let is_source = [".ex", ".exs", ".erl", ".eex", ".heex"].iter().any(|end| file.ends_with(end));
             let is_row = is_application && is_source && is_number(line) && !name.is_empty();
-            return is_row.then(|| Some(Self { application, name, place: Some((file, line.parse().ok()?)) }))?;
+            return is_row
+                .then(|| Some(Self { application, name, place: Some((file, line.parse().ok()?)) }))?;
         }
         // A function without debug info: `(stdlib 4.3) :gen.do_call/4`.
         let (_, arity) = rest.rsplit_once('/')?;
-        (is_application && application.is_some() && is_number(arity) && !rest.contains(' '))
-            .then_some(Self { application, name: rest, place: None })
+        (is_application && application.is_some() && is_number(arity) && !rest.contains(' ')).then_some(Self {
+            application,
+            name: rest,
+            place: None,
+        })
     }
 
     /// Erlang's `in function  module:function/2 (file.erl, line 12)`, `in call from module:function/2 (file.erl, line 12)`.
     fn erlang(text: &'t str) -> Option<Self> {
-        let rest = text.strip_prefix("in function ").or_else(|| text.strip_prefix("in call from "))?.trim_start();
+        let rest =
+            text.strip_prefix("in function ").or_else(|| text.strip_prefix("in call from "))?.trim_start();
         let (name, place) = match rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
             Some((name, place)) => (name, place.split_once(", line ")),
             None => (rest, None),
@@ -61,7 +66,9 @@ fn terms(line: &str) -> Vec<(String, Option<(&str, u32)>)> {
         let Some((before, rest)) = line.get(..at).zip(line.get(at + mark.len()..)) else { continue };
         let head = before.rsplit_once('{').map_or(before, |(_, head)| head);
         let mut parts = head.splitn(3, ',');
-        let (Some(module), Some(function), Some(arity)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (Some(module), Some(function), Some(arity)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
         let Some((file, rest)) = rest.split_once('"') else { continue };
         let digits = rest.strip_prefix("},{line,").map(|rest| {
             let end = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -202,7 +209,10 @@ mod tests {
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(exception.kind.as_deref(), Some("stop"));
         assert_eq!(exception.codes.as_deref(), Some("time out"));
-        assert_eq!(rows, ["GenServer.call/3 lib/gen_server.ex:1074", "anonymous fn/1 in Shop.total/2 lib/shop.ex:12"]);
+        assert_eq!(
+            rows,
+            ["GenServer.call/3 lib/gen_server.ex:1074", "anonymous fn/1 in Shop.total/2 lib/shop.ex:12"]
+        );
         assert_eq!(report.process.backtraces[0].frames[1].annotations, ["(shop 0.9.1)"]);
     }
 
@@ -231,7 +241,11 @@ mod tests {
 
     #[test]
     fn words_are_no_report() {
-        for text in ["** (see below) the server failed\n", "in function f of main.erl\n", "(elixir) lib/x.ex is at fault\n"] {
+        for text in [
+            "** (see below) the server failed\n",
+            "in function f of main.erl\n",
+            "(elixir) lib/x.ex is at fault\n",
+        ] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
     }

@@ -30,12 +30,14 @@ impl<'t> Row<'t> {
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    line == HEAD || line.contains(", called at ") && Row::read(line).is_some_and(|row| place(row.at).is_some())
+    line == HEAD
+        || line.contains(", called at ") && Row::read(line).is_some_and(|row| place(row.at).is_some())
 }
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader = Haskell { text: Text::new(Language::Haskell, limits), last: String::new(), called: Vec::new() };
+    let mut reader =
+        Haskell { text: Text::new(Language::Haskell, limits), last: String::new(), called: Vec::new() };
     drive(&mut reader, input, start);
     let Haskell { mut text, called, .. } = reader;
     if let Some(stack) = text.log.report.process.backtraces.first_mut() {
@@ -109,7 +111,10 @@ mod tests {
         let frames = &report.process.backtraces[0].frames;
         let rows: Vec<_> = frames.iter().map(|frame| frame.reported.clone().unwrap()).collect();
         let row = |at: usize| (rows[at].name.as_str(), rows[at].line);
-        assert_eq!([row(0), row(1), row(2)], [("errorEmptyList", Some(1646)), ("head", Some(85)), ("Shop", Some(12))]);
+        assert_eq!(
+            [row(0), row(1), row(2)],
+            [("errorEmptyList", Some(1646)), ("head", Some(85)), ("Shop", Some(12))]
+        );
         assert_eq!(frames[2].annotations, ["calls head, in shop-0.1-AbC"]);
         assert!(parse(b"the shop, called at noon in town: closed\n", &Limits::default()).is_err());
     }

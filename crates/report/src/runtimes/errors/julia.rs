@@ -37,7 +37,13 @@ impl<'t> Row<'t> {
         if let Some(rest) = text.strip_prefix("unknown function (ip: ") {
             let (address, rest) = rest.split_once(')')?;
             let file = rest.trim().strip_prefix("at ");
-            return Some(Self { name: "", place: None, file, address: Some(hex(address)?), is_inlined: false });
+            return Some(Self {
+                name: "",
+                place: None,
+                file,
+                address: Some(hex(address)?),
+                is_inlined: false,
+            });
         }
         let (name, at) = text.rsplit_once(" at ")?;
         let (at, is_inlined) = at.strip_suffix(" [inlined]").map_or((at, false), |at| (at, true));
@@ -53,7 +59,10 @@ impl<'t> Row<'t> {
 fn error(text: &str) -> Option<(&str, &str)> {
     let mut rest = text.strip_prefix("ERROR: ")?;
     // What was being loaded only hands it on.
-    while let Some(inner) = ["LoadError: ", "InitError: ", "TaskFailedException: "].iter().find_map(|outer| rest.strip_prefix(outer)) {
+    while let Some(inner) = ["LoadError: ", "InitError: ", "TaskFailedException: "]
+        .iter()
+        .find_map(|outer| rest.strip_prefix(outer))
+    {
         rest = inner;
     }
     let (kind, message) = rest.split_once(['(', ':']).unwrap_or((rest, ""));
@@ -165,7 +174,8 @@ impl Julia<'_> {
             return false;
         }
         let Some(frame) = self.text.log.frames().and_then(|frames| frames.last_mut()) else { return true };
-        let is_julias = row.place.is_some_and(|place| place.file.ends_with(".jl") || place.file.starts_with("REPL["));
+        let is_julias =
+            row.place.is_some_and(|place| place.file.ends_with(".jl") || place.file.starts_with("REPL["));
         *frame = Frame {
             language: frame.language.filter(|_| is_julias),
             address: row.address.map(|address| FrameAddress::Return(Avma::new(address))),
@@ -187,7 +197,8 @@ impl Julia<'_> {
         let Some(at) = text.strip_prefix("@ ") else { return false };
         let at = at.strip_suffix(" [inlined]").unwrap_or(at);
         let found = place(at.rsplit_once(' ').map_or(at, |(_, at)| at));
-        let Some(symbol) = self.text.log.frames().and_then(|frames| frames.last_mut()?.reported.as_mut()) else {
+        let Some(symbol) = self.text.log.frames().and_then(|frames| frames.last_mut()?.reported.as_mut())
+        else {
             return false;
         };
         let Some(found) = found.filter(|_| symbol.file.is_none()) else { return false };
@@ -217,7 +228,13 @@ mod tests {
         let frames = &report.crashed().unwrap().frames;
         assert_eq!(
             rows(frames),
-            ["shop_price /a/shop.c:12", "shop_total /a/shop.c:20", "total /home/u/Shop.jl/src/total.jl:9", " :0", "f :0"]
+            [
+                "shop_price /a/shop.c:12",
+                "shop_total /a/shop.c:20",
+                "total /home/u/Shop.jl/src/total.jl:9",
+                " :0",
+                "f :0"
+            ]
         );
         assert_eq!((frames[2].language, frames[1].language), (Some(Language::Julia), None));
         assert_eq!(frames[4].image_name.as_deref(), Some("libshop.so"));
@@ -230,7 +247,10 @@ mod tests {
         let report = parse(text.as_bytes(), &Limits::default()).unwrap();
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(exception.kind.as_deref(), Some("UndefVarError"));
-        assert_eq!(rows(&report.process.backtraces[0].frames), ["total(x::Int64) /a/shop.jl:12", "top-level scope /a/shop.jl:20"]);
+        assert_eq!(
+            rows(&report.process.backtraces[0].frames),
+            ["total(x::Int64) /a/shop.jl:12", "top-level scope /a/shop.jl:20"]
+        );
         for text in ["Stacktrace:\nsee above\n", "it got signal 11: help\n"] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }

@@ -23,7 +23,9 @@ impl<'t> Row<'t> {
         }
         let (at, what) = text.split_once(": in ")?;
         let place = match at.rsplit_once(':') {
-            Some((file, line)) if is_number(line) => Some(SourcePlace { file, line: line.parse().ok()?, column: None }),
+            Some((file, line)) if is_number(line) => {
+                Some(SourcePlace { file, line: line.parse().ok()?, column: None })
+            }
             _ if at == "[C]" || at.starts_with('[') && at.ends_with(']') => None,
             _ => return None,
         };
@@ -111,7 +113,8 @@ mod tests {
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(exception.message.as_deref(), Some("attempt to index a nil value (field 'price')"));
         let frames = &report.process.backtraces[0].frames;
-        let names: Vec<_> = frames.iter().map(|frame| frame.reported.as_ref().unwrap().name.as_str()).collect();
+        let names: Vec<_> =
+            frames.iter().map(|frame| frame.reported.as_ref().unwrap().name.as_str()).collect();
         assert_eq!(names, ["error", "shop.price", "total", "(tail calls)", "main chunk", "?"]);
         assert_eq!(frames[1].reported.as_ref().unwrap().line, Some(12));
         assert!(parse(b"stack traceback:\nnone was given\n", &Limits::default()).is_err());

@@ -9,7 +9,7 @@ mod ocaml;
 mod php;
 mod ruby;
 
-use super::log::{Log, SourcePlace, named};
+use super::log::{Log, SourcePlace, file_name, named};
 use crate::Limits;
 use crate::apple_text::{Line, Lines};
 use crate::log_prefix::plain;
@@ -37,7 +37,8 @@ pub(super) fn is_sure(line: &str) -> bool {
 
 /// Reads such a text; `None` where it is none.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut lines = Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line);
+    let mut lines =
+        Lines::new(input, start..input.len(), 1).filter(|line| line.bytes.len() <= limits.max_line);
     let language = lines.find_map(|line| language_of(plain(&line.text()).trim()))?;
     match language {
         Language::Php => php::read(input, start, limits),
@@ -76,14 +77,23 @@ impl<'l> Text<'l> {
         self.log.report.exception.is_some()
     }
 
+    /// Adds the only frame of an error that says where it was and nothing else.
+    fn push_place(&mut self, place: SourcePlace<'_>) -> bool {
+        let frame = named(0, &format!("({})", file_name(place.file)), Some(place));
+        let language = Some(self.language);
+        self.log.begin_backtrace("", false) && self.log.push(Frame { language, ..frame })
+    }
+
     /// Adds a frame to the stack; one without a title begins where there is none.
     fn push(&mut self, name: &str, place: Option<SourcePlace<'_>>, line: &Line<'_>) -> bool {
         if !self.log.is_in_stack() && !self.log.begin_backtrace("", false) {
             return false;
         }
         let index = self.log.next_index();
-        let mut frame = named(index, name, place);
-        frame.reported = frame.reported.filter(|symbol| !symbol.name.is_empty() || symbol.file.is_some());
+        // Where a row names no function, its file stands for it.
+        let file = place.map(|place| format!("({})", file_name(place.file))).filter(|_| name.is_empty());
+        let mut frame = named(index, file.as_deref().unwrap_or(name), place);
+        frame.reported = frame.reported.filter(|symbol| !symbol.name.is_empty());
         frame.language = Some(self.language);
         frame.span = Some(line.span.clone());
         self.log.push(frame)

@@ -9,8 +9,7 @@ use crate::apple_text::Line;
 use backtrail_model::{Language, Report};
 
 /// How a row begins.
-const ROWS: [&str; 4] =
-    ["Raised by primitive operation at ", "Raised at ", "Called from ", "Re-raised at "];
+const ROWS: [&str; 4] = ["Raised by primitive operation at ", "Raised at ", "Called from ", "Re-raised at "];
 
 /// What a row says of how the exception came there; the call is what most rows are.
 struct Row<'t> {
@@ -56,9 +55,10 @@ pub(super) fn is_sure(line: &str) -> bool {
         raised(line).is_some_and(|name| {
             let name = name.trim_start_matches('(');
             name.starts_with(|first: char| first.is_ascii_uppercase())
-                && name.bytes().take_while(|byte| !matches!(byte, b'(' | b' ')).all(|byte| {
-                    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'\'' | b')')
-                })
+                && name
+                    .bytes()
+                    .take_while(|byte| !matches!(byte, b'(' | b' '))
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'\'' | b')'))
         })
     };
     match line.as_bytes().first() {
@@ -144,16 +144,39 @@ mod tests {
     #[test]
     fn old_and_new_rows() {
         for (text, kind, message, name) in [
-            ("Fatal error: exception Failure(\"no price\")\nRaised at Shop.price in file \"lib/shop.ml\", line 12, characters 4-9\nCalled from Dune__exe__Main in file \"bin/main.ml\", line 3, characters 0-2\n", "Failure", Some("no price"), Some("Shop.price")),
-            ("shop: internal error, uncaught exception:\n      Not_found\n      Raised at file \"lib/shop.ml\", line 12, characters 4-9\n      Re-raised at file \"bin/main.ml\" (inlined), line 3, characters 0-2\n", "Not_found", None, Some("")),
-            ("Fatal error: exception (Shop.Oops \"no price\")\nRaised by primitive operation at file \"lib/shop.ml\", line 12, characters 4-9\nCalled from unknown location\nCalled from file \"bin/main.ml\", line 3, characters 0-2\n", "Shop.Oops", Some("no price"), Some("")),
+            (
+                "Fatal error: exception Failure(\"no price\")\nRaised at Shop.price in file \"lib/shop.ml\", line 12, characters 4-9\nCalled from Dune__exe__Main in file \"bin/main.ml\", line 3, characters 0-2\n",
+                "Failure",
+                Some("no price"),
+                Some("Shop.price"),
+            ),
+            (
+                "shop: internal error, uncaught exception:\n      Not_found\n      Raised at file \"lib/shop.ml\", line 12, characters 4-9\n      Re-raised at file \"bin/main.ml\" (inlined), line 3, characters 0-2\n",
+                "Not_found",
+                None,
+                Some("(shop.ml)"),
+            ),
+            (
+                "Fatal error: exception (Shop.Oops \"no price\")\nRaised by primitive operation at file \"lib/shop.ml\", line 12, characters 4-9\nCalled from unknown location\nCalled from file \"bin/main.ml\", line 3, characters 0-2\n",
+                "Shop.Oops",
+                Some("no price"),
+                Some("(shop.ml)"),
+            ),
         ] {
             let report = parse(text.as_bytes(), &Limits::default()).unwrap();
             let exception = report.exception.as_ref().unwrap();
-            assert_eq!((exception.kind.as_deref(), exception.message.as_deref()), (Some(kind), message), "{text}");
+            assert_eq!(
+                (exception.kind.as_deref(), exception.message.as_deref()),
+                (Some(kind), message),
+                "{text}"
+            );
             let frames = &report.process.backtraces[0].frames;
             let first = frames[0].reported.as_ref().unwrap();
-            assert_eq!((Some(first.name.as_str()), first.line, first.column), (name, Some(12), Some(5)), "{text}");
+            assert_eq!(
+                (Some(first.name.as_str()), first.line, first.column),
+                (name, Some(12), Some(5)),
+                "{text}"
+            );
             assert_eq!(frames.last().unwrap().reported.as_ref().unwrap().line, Some(3));
         }
     }

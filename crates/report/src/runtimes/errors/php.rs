@@ -46,7 +46,8 @@ impl<'t> Head<'t> {
             return Some(Self { kind: class, message, place: place_of(place), stack });
         }
         let (class, text) = thrown.split_once(": ").unwrap_or((thrown, ""));
-        let is_class = class.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'\\' | b'_' | 0x80..));
+        let is_class =
+            class.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'\\' | b'_' | 0x80..));
         let (message, place) = match text.rsplit_once(" in ") {
             Some((message, place)) if place_of(place).is_some() => (message, place_of(place)),
             _ => (text, None),
@@ -94,7 +95,8 @@ fn place_of(text: &str) -> Option<(&str, u32)> {
 
 /// Whether a line is the first of such an error.
 pub(super) fn is_sure(line: &str) -> bool {
-    let is_possible = line.contains("rror: ") && (line.contains("Fatal error") || line.contains("Parse error"))
+    let is_possible = line.contains("rror: ")
+        && (line.contains("Fatal error") || line.contains("Parse error"))
         || line.contains("rror</b>:")
         || line.contains("[object] (");
     // Without a place it may be anybody's word; one of `Uncaught` goes on in further lines.
@@ -110,14 +112,12 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
     drive(&mut reader, input, start);
     let Php { mut text, place, .. } = reader;
     let place = place.as_ref().map(|(file, line)| SourcePlace { file, line: *line, column: None });
-    if let Some(stack) = text.log.report.process.backtraces.first_mut() {
-        give_places_to_callers(&mut stack.frames, place);
-    } else if let Some(place) = place
-        && text.log.begin_backtrace("", false)
-    {
-        let mut frame = super::named(0, "", Some(place));
-        frame.language = Some(Language::Php);
-        text.log.push(frame);
+    match (text.log.report.process.backtraces.first_mut(), place) {
+        (Some(stack), _) => give_places_to_callers(&mut stack.frames, place),
+        (None, Some(place)) => {
+            text.push_place(place);
+        }
+        (None, None) => {}
     }
     text.finish()
 }
@@ -225,9 +225,9 @@ impl Php<'_> {
         let Some((place, call)) = rest.split_once("): ").or_else(|| rest.split_once("]: ")) else {
             return false;
         };
-        let found = place.rsplit_once('(').and_then(|(file, number)| {
-            Some(SourcePlace { file, line: number.parse().ok()?, column: None })
-        });
+        let found = place
+            .rsplit_once('(')
+            .and_then(|(file, number)| Some(SourcePlace { file, line: number.parse().ok()?, column: None }));
         let name = call.split('(').next().unwrap_or(call).trim();
         let is_closure = call.starts_with("{closure}") || name.ends_with('\\');
         self.text.push(if is_closure { call.trim() } else { name }, found, line)
@@ -273,18 +273,42 @@ mod tests {
     #[test]
     fn errors_without_a_stack() {
         for (text, kind, place) in [
-            ("PHP Fatal error:  Allowed memory size of 134217728 bytes exhausted (tried to allocate 20480 bytes) in /a/b.php on line 7\n", "Fatal error", " /a/b.php:7"),
-            ("PHP Parse error:  syntax error, unexpected '}' in /a/b.php on line 7\n", "Parse error", " /a/b.php:7"),
-            ("<br />\n<b>Fatal error</b>:  Uncaught E: x in /a/b.php:7\n<br />", "E", " /a/b.php:7"),
-            ("2023/01/02 10:00:00 [error] 12#12: *3 FastCGI sent in stderr: \"PHP message: PHP Fatal error:  Uncaught E: x in /a/b.php:7\n", "E", " /a/b.php:7"),
-            ("Fatal error: Uncaught exception 'E' with message 'x' in /a/b.php:7\n", "E", " /a/b.php:7"),
-            ("[2023-01-02 10:00:00] production.ERROR: x {\"exception\":\"[object] (E(code: 0): x at /a/b.php:7)\n[stacktrace]\n#0 {main}\n\"}\n", "E", "{main} /a/b.php:7"),
+            (
+                "PHP Fatal error:  Allowed memory size of 134217728 bytes exhausted (tried to allocate 20480 bytes) in /a/b.php on line 7\n",
+                "Fatal error",
+                "(b.php) /a/b.php:7",
+            ),
+            (
+                "PHP Parse error:  syntax error, unexpected '}' in /a/b.php on line 7\n",
+                "Parse error",
+                "(b.php) /a/b.php:7",
+            ),
+            ("<br />\n<b>Fatal error</b>:  Uncaught E: x in /a/b.php:7\n<br />", "E", "(b.php) /a/b.php:7"),
+            (
+                "2023/01/02 10:00:00 [error] 12#12: *3 FastCGI sent in stderr: \"PHP message: PHP Fatal error:  Uncaught E: x in /a/b.php:7\n",
+                "E",
+                "(b.php) /a/b.php:7",
+            ),
+            (
+                "Fatal error: Uncaught exception 'E' with message 'x' in /a/b.php:7\n",
+                "E",
+                "(b.php) /a/b.php:7",
+            ),
+            (
+                "[2023-01-02 10:00:00] production.ERROR: x {\"exception\":\"[object] (E(code: 0): x at /a/b.php:7)\n[stacktrace]\n#0 {main}\n\"}\n",
+                "E",
+                "{main} /a/b.php:7",
+            ),
         ] {
             let report = parse(text.as_bytes(), &Limits::default()).unwrap();
             assert_eq!(report.exception.as_ref().unwrap().kind.as_deref(), Some(kind), "{text}");
             assert_eq!(stack(&report), [place], "{text}");
         }
-        for text in ["PHP Fatal error: x\n", "Fatal error: we saw it in production\n", "It says PHP Fatal error: Uncaught, what now?\n"] {
+        for text in [
+            "PHP Fatal error: x\n",
+            "Fatal error: we saw it in production\n",
+            "It says PHP Fatal error: Uncaught, what now?\n",
+        ] {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
     }

@@ -26,7 +26,8 @@ impl<'t> Row<'t> {
     fn read(text: &'t str) -> Option<Self> {
         let at = text.find(":in ")?;
         let (before, rest) = (text.get(..at)?, text.get(at + ":in ".len()..)?);
-        let (file, number) = before.rsplit_once(':').filter(|(file, number)| is_number(number) && !file.is_empty())?;
+        let (file, number) =
+            before.rsplit_once(':').filter(|(file, number)| is_number(number) && !file.is_empty())?;
         let inside = rest.strip_prefix(['`', '\''])?;
         let (name, rest) = inside.split_once('\'')?;
         Some(Self { file, line: number.parse().ok()?, name, rest })
@@ -81,12 +82,8 @@ pub(super) fn is_sure(line: &str) -> bool {
 
 /// Reads such a text.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
-    let mut reader = Ruby {
-        text: Text::new(Language::Ruby, limits),
-        part: Part::Rows,
-        is_reversed: false,
-        said: None,
-    };
+    let mut reader =
+        Ruby { text: Text::new(Language::Ruby, limits), part: Part::Rows, is_reversed: false, said: None };
     drive(&mut reader, input, start);
     let Ruby { mut text, is_reversed, .. } = reader;
     if is_reversed {
@@ -138,7 +135,9 @@ impl<'l> Reader<'l> for Ruby<'l> {
             self.begin(part);
             return false;
         }
-        if let Some((_, what)) = text.split_once(BUG).filter(|(before, _)| before.is_empty() || before.ends_with(": ")) {
+        if let Some((_, what)) =
+            text.split_once(BUG).filter(|(before, _)| before.is_empty() || before.ends_with(": "))
+        {
             self.crashed(what);
             return false;
         }
@@ -185,7 +184,7 @@ impl Ruby<'_> {
         match part {
             Part::Methods => {
                 self.text.log.begin_backtrace("Ruby's methods", false);
-            },
+            }
             Part::Native => {
                 self.crashed("");
                 self.text.log.begin_thread(Thread { crashed: true, ..Thread::default() });
@@ -265,7 +264,10 @@ mod tests {
              -- C level backtrace information -------------------------------------------\n/usr/lib/libruby.so.3.2(rb_vm_bugreport+0x5b8) [0x7ff513d8f188] vm_dump.c:684\n/usr/lib/libruby.so.3.2(sigsegv+0x5f) [0x7ff513d0b2af]\n/lib64/libc.so.6(__restore_rt+0x0) [0x7fa7da97b9a0]\n/a/ext.so(ext_load+0x12) [0x7fc7158df2] /a/ext.c:17\n",
         );
         let exception = report.exception.as_ref().unwrap();
-        assert_eq!((exception.signal.as_deref(), exception.address.map(|it| it.get())), (Some("SIGSEGV"), Some(0x18)));
+        assert_eq!(
+            (exception.signal.as_deref(), exception.address.map(|it| it.get())),
+            (Some("SIGSEGV"), Some(0x18))
+        );
         let frames = &report.crashed().unwrap().frames;
         assert_eq!(names(frames), ["rb_vm_bugreport", "sigsegv", "__restore_rt", "ext_load"]);
         assert_eq!(frames[3].reported.as_ref().unwrap().line, Some(17));
@@ -275,7 +277,9 @@ mod tests {
 
     #[test]
     fn words_are_no_report() {
-        for text in ["it fails in a.rb:3:in production\n", "We got a [BUG] label\n", "see x.rb:12:in the wild\n"] {
+        for text in
+            ["it fails in a.rb:3:in production\n", "We got a [BUG] label\n", "see x.rb:12:in the wild\n"]
+        {
             assert!(parse(text.as_bytes(), &Limits::default()).is_err(), "{text}");
         }
     }

@@ -335,13 +335,15 @@ pub(super) fn mips_register(line: &str) -> Option<(&'static str, u64, Option<Map
 /// called what it may not (seccomp): `type=1326 … sig=31 … syscall=41 … ip=0x7f… code=0x0`.
 fn audited(line: &str) -> Option<Fault> {
     let is_seccomp = line.contains("type=1326") || line.contains("SECCOMP ");
-    let is_end = line.contains("ANOM_ABEND ") || line.contains("type=1701") || line.contains("type=ANOM_ABEND");
+    let is_end =
+        line.contains("ANOM_ABEND ") || line.contains("type=1701") || line.contains("type=ANOM_ABEND");
     if !is_seccomp && !is_end {
         return None;
     }
     let value = |key: &str| {
         let (_, rest) = line.split_once(key)?;
-        let rest = rest.strip_prefix('"').map_or_else(|| rest.split(' ').next(), |rest| rest.split('"').next());
+        let rest =
+            rest.strip_prefix('"').map_or_else(|| rest.split(' ').next(), |rest| rest.split('"').next());
         rest.filter(|value| !value.is_empty())
     };
     let number = value(" sig=")?.parse().ok()?;
