@@ -4,6 +4,7 @@
 //! up on top without being at fault (`skip`: abort, throw, reference counting, locks, allocators, crash reporters).
 
 mod android;
+mod languages;
 pub(crate) mod owner;
 pub(crate) mod paths;
 mod runtimes;

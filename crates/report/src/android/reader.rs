@@ -285,6 +285,17 @@ impl<'l> Reader<'l> {
             process.name.get_or_insert_with(|| name.to_owned());
         }
         self.after_rule = false;
+        // Unity's crash has the signal before this line: the thread that it opened is this one.
+        if let [only] = process.threads.as_mut_slice()
+            && only.id.is_none()
+            && only.name.is_none()
+            && only.frames.is_empty()
+            && only.registers.is_empty()
+        {
+            (only.id, only.name) = (line.tid, line.name.map(str::to_owned));
+            (self.last_thread, self.block) = (Some(0), Block::Thread(0));
+            return;
+        }
         if line.tid.is_none() && line.name.is_none() || process.threads.len() >= self.limits.max_threads {
             return;
         }
@@ -299,8 +310,6 @@ impl<'l> Reader<'l> {
 
     fn signal(&mut self, trimmed: &str) -> bool {
         let Some(exception) = header::signal(trimmed) else { return false };
-        // Unity's is a Java exception, too, whose rows follow.
-        let is_javas = trimmed.contains("java.lang.Error: ");
         if self.report.exception.as_ref().is_some_and(|known| known.signal.is_some()) {
             return false;
         }
@@ -312,7 +321,7 @@ impl<'l> Reader<'l> {
             thread.crashed = true;
             self.report.process.crashed_thread.get_or_insert(self.report.process.threads.len() - 1);
         }
-        !is_javas
+        true
     }
 
     /// The thread that lines at its head belong to; one of its own where the text has no line that begins it.

@@ -251,7 +251,10 @@ impl<'l> Debugger<'l> {
             }
             // Some programs print the innermost row once more before the stack.
             let is_repeated = |one: &Backtrace, other: &Backtrace| match one.frames.as_slice() {
-                [only] => other.frames.iter().any(|frame| frame.address == only.address),
+                [only] => {
+                    let at = only.address.map(FrameAddress::raw);
+                    other.frames.iter().any(|frame| frame.address.map(FrameAddress::raw) == at)
+                }
                 _ => false,
             };
             if let [first, second, ..] = process.backtraces.as_slice()

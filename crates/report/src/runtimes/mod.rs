@@ -190,11 +190,9 @@ impl Divider {
             Source::GoTrace => line == "WARNING: DATA RACE",
             Source::PythonTraceback => self.python(text),
             Source::LinuxKernel => {
-                let is_event = kernel::event(line).is_some();
-                // The end of one whose beginning was cut belongs to the next.
-                self.is_over |= self.has_begun && line.starts_with("---[ end trace");
-                self.has_begun |= is_event;
-                let begins = self.is_over && is_event && !line.starts_with("Kernel panic");
+                self.is_over |= line.starts_with("---[ end trace");
+                let begins =
+                    self.is_over && kernel::event(line).is_some() && !line.starts_with("Kernel panic");
                 self.is_over &= !begins;
                 return begins;
             }
