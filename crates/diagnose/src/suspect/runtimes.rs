@@ -406,6 +406,9 @@ fn native(report: &Report, frame: &Frame, file: &str) -> Ownership {
     if is_vm {
         return told(OwnerKind::System, format!("{image} is the Java virtual machine"));
     }
+    if WINDOWS_LIBRARIES.contains(&image.to_ascii_lowercase().as_str()) || image.starts_with("libsystem_") {
+        return told(OwnerKind::System, format!("{image} is a library of the system"));
+    }
     if is_of_c(image) {
         return told(OwnerKind::System, format!("{image} is a library of the system"));
     }

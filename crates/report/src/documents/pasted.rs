@@ -54,9 +54,9 @@ pub(super) fn cleaned(text: &[u8]) -> Option<Vec<u8>> {
         let was_open = is_open;
         let line = if marks.opened { without_backquotes(line, &mut is_open) } else { line };
         if marks.escaped {
-            unescape(line, &mut cleaned)
+            unescape(line, &mut cleaned);
         } else {
-            cleaned.extend_from_slice(line)
+            cleaned.extend_from_slice(line);
         }
         if was_open && !is_open {
             cleaned.push(b'\n');

@@ -95,7 +95,7 @@ pub(super) fn is_sure(line: &str) -> bool {
 
 /// `[ERROR:flutter/lib/ui/ui_dart_state.cc(198)] Unhandled Exception: …`, as Flutter's engine logs it.
 fn is_thrown(line: &str) -> bool {
-    line.contains("dart_") && line.contains(")] Unhandled Exception: ")
+    line.starts_with('[') && line.contains("dart_") && line.contains(")] Unhandled Exception: ")
 }
 
 fn is_bare(line: &str) -> bool {

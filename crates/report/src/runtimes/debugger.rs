@@ -197,7 +197,14 @@ impl<'l> Debugger<'l> {
             last_words::add(&mut self.log.report, line);
         }
         // Whatever stands at the margin ends a stack.
-        if !line.is_empty() && !line.starts_with("No locals") && !line.starts_with("No symbol table") {
+        let is_aside = line.starts_with("No locals") || line.starts_with("No symbol table");
+        // Between rows of their own programs say that they failed to name one.
+        let ends = if self.is_native {
+            line.is_empty() || line.ends_with(':')
+        } else {
+            !line.is_empty() && !is_aside
+        };
+        if ends {
             self.log.end_stack();
         }
     }
@@ -454,8 +461,15 @@ pub(super) fn read_row(row: &str) -> Option<(Frame, Vec<String>)> {
     let rest = if address.is_some() { behind } else { rest };
     let rest = rest.strip_prefix("in ").unwrap_or(rest).trim();
     let mut notes = Vec::new();
-    let at =
-        rest.rfind(") at ").map(|at| (at + 1, 4)).or_else(|| rest.rfind(") from ").map(|at| (at + 1, 6)));
+    let at = rest
+        .rfind(") at ")
+        .map(|at| (at + 1, 4))
+        .or_else(|| rest.rfind(") from ").map(|at| (at + 1, 6)))
+        // gfortran's rows have no arguments.
+        .or_else(|| {
+            let at = rest.rfind(" at ")?;
+            place(rest.get(at + " at ".len()..)?).map(|_| (at, 0))
+        });
     let (head, tail) = at.and_then(|(at, _)| rest.split_at_checked(at)).unwrap_or((rest, ""));
     let (name, arguments) = if head == SIGNAL_HANDLER { (head, None) } else { split_arguments(head) };
     let tail = tail.trim();
@@ -588,6 +602,9 @@ mod tests {
             "std::function<void (int)>::operator()"
         );
         assert_eq!(read("#3  (anonymous namespace)::f (x=1) at f.c:1").0, "(anonymous namespace)::f");
+        let gfortran = read("#1  0x410323 in __shop_MOD_price at ../shop.f90:426");
+        assert_eq!((gfortran.0.as_str(), gfortran.2), ("__shop_MOD_price", Some(426)));
+        assert_eq!(read("#1  0x410323 in raise (libc.so.6)").4, text("libc.so.6"));
         assert_eq!(read("#3  <signal handler called>").0, "<signal handler called>");
         assert_eq!(
             read("frame #0: 0x0000000100003f64 a.out`main(argc=1) at x.c:3:5"),
@@ -603,5 +620,15 @@ mod tests {
         assert_eq!(head("* thread #1, name = 'x', stop reason = signal SIGSEGV").unwrap().name, Some("x"));
         assert_eq!(head("TID 12:").unwrap().number, 12);
         assert!(head("Thread 0 Crashed:").is_none() && head("Thread 0:").is_none());
+    }
+
+    #[test]
+    fn stacks_that_programs_print() {
+        let text = "7:M 07 Jan 2025 12:58:10.527 # Redis 7.0 crashed by signal: 11, si_code: 1\n7:M 07 Jan 2025 12:58:10.527 # Accessing address: 0x8\n\n------ STACK TRACE ------\nEIP:\n./shop *:6379(price+0x1fc)[0x59e41e]\n\nBacktrace:\n/lib/libc.so.6(+0x45320)[0x798fd5]\nPrinting to addr2line failed\n./shop *:6379(price+0x1fc)[0x59e41e]\n./shop(main+0x46d)[0x59e955]\n";
+        let report = crate::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let exception = report.exception.as_ref().unwrap();
+        assert_eq!((exception.signal.as_deref(), exception.address), (Some("SIGSEGV"), Some(Avma::new(8))));
+        assert_eq!(report.crashed().unwrap().frames.len(), 3);
+        assert!(report.process.backtraces.is_empty());
     }
 }

@@ -237,7 +237,7 @@ mod tests {
             (exception.signal.as_deref(), exception.codes.as_deref()),
             (Some("SIGSEGV"), Some("SEGV_MAPERR"))
         );
-        assert_eq!(exception.address.map(|it| it.get()), Some(0x18));
+        assert_eq!(exception.address.map(backtrail_core::Avma::get), Some(0x18));
         let thread = report.crashed().unwrap();
         let [price, libc] = thread.frames.as_slice() else { panic!("two frames") };
         assert_eq!(

@@ -43,9 +43,9 @@ pub(super) fn is_check(line: &str) -> bool {
 /// Reads such a text; `None` where it is none.
 pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report> {
     let log = Log::new(Source::JavaScriptError, limits);
-    let mut reader = V8 { log, message: None, last: None };
+    let mut reader = V8 { log, message: None, last: None, rows: None };
     drive(&mut reader, input, start);
-    let V8 { log, message, last } = reader;
+    let V8 { log, message, last, rows } = reader;
     let message = message?;
     let mut report = log.finish();
     report.exception = Some(Exception {
@@ -63,6 +63,10 @@ pub(super) fn read(input: &[u8], start: usize, limits: &Limits) -> Option<Report
         }
         add("last collection", &line);
     }
+    // V8 counts its rows from 1.
+    if let Some(rows) = rows {
+        report.fields.push(Field { key: "rows of the native stack".to_owned(), value: rows.to_string() });
+    }
     Some(report)
 }
 
@@ -71,6 +75,8 @@ struct V8<'l> {
     message: Option<String>,
     /// The last collection of the whole heap.
     last: Option<String>,
+    /// The number of the last row.
+    rows: Option<u32>,
 }
 
 impl<'l> Reader<'l> for V8<'l> {
@@ -89,6 +95,7 @@ impl<'l> Reader<'l> for V8<'l> {
         // Rows may have a name and no address; the line is kept, too, since its number counts from 1.
         let bare = || bare_row(text).filter(|_| self.log.is_in_stack());
         let Some(frame) = row(text).or_else(bare) else { return false };
+        self.rows = Some(frame.index + 1);
         let is_whole = frame.address.is_some();
         if !self.log.is_in_stack() && !self.log.begin_backtrace("Native stack", true) {
             return false;

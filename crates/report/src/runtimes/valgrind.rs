@@ -249,7 +249,7 @@ mod tests {
         let report = parse(FREED.as_bytes(), &Limits::default()).unwrap();
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(exception.subtype.as_deref(), Some("Invalid read of freed memory"));
-        assert_eq!(exception.address.map(|it| it.get()), Some(0x520_3d98));
+        assert_eq!(exception.address.map(backtrail_core::Avma::get), Some(0x520_3d98));
         assert_eq!((report.process.name.as_deref(), report.process.pid), (Some("shop"), Some(12)));
         assert_eq!(report.crashed().unwrap().frames.len(), 2);
         let stacks: Vec<_> =

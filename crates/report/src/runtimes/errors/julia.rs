@@ -79,7 +79,7 @@ fn numbered(text: &str) -> Option<(&str, Option<&str>)> {
 
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
-    line == "Stacktrace:" || line.contains("signal ") && stopped(line).is_some()
+    line == "Stacktrace:" || line.starts_with("signal ") && stopped(line).is_some()
 }
 
 /// Reads such a text.

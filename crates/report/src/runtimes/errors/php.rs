@@ -95,10 +95,10 @@ fn place_of(text: &str) -> Option<(&str, u32)> {
 
 /// Whether a line is the first of such an error.
 pub(super) fn is_sure(line: &str) -> bool {
-    let is_possible = line.contains("rror: ")
-        && (line.contains("Fatal error") || line.contains("Parse error"))
-        || line.contains("rror</b>:")
-        || line.contains("[object] (");
+    // This is asked of every line: the first byte dismisses most.
+    let has = |word: &[u8]| memchr::memmem::find(line.as_bytes(), word).is_some();
+    let is_possible = matches!(line.as_bytes().first(), Some(b'P' | b'F' | b'R' | b'<' | b'`'))
+        || line.len() > 24 && (has(b"PHP ") || has(b"[object] ("));
     // Without a place it may be anybody's word; one of `Uncaught` goes on in further lines.
     is_possible
         && Head::read(line).is_some_and(|head| {

@@ -71,6 +71,10 @@ pub(super) fn is_sure(line: &str) -> bool {
     if line.starts_with("-- C level backtrace information ---") {
         return true;
     }
+    // This is asked of every line.
+    if memchr::memmem::find(line.as_bytes(), b".rb").is_none() && !line.starts_with("[BUG] ") {
+        return false;
+    }
     if let Some(at) = line.find(BUG) {
         return line.get(..at).is_some_and(|before| before.ends_with(": ") || before.is_empty())
             && line.get(at + BUG.len()..).is_some_and(|rest| !rest.is_empty());
@@ -265,7 +269,7 @@ mod tests {
         );
         let exception = report.exception.as_ref().unwrap();
         assert_eq!(
-            (exception.signal.as_deref(), exception.address.map(|it| it.get())),
+            (exception.signal.as_deref(), exception.address.map(backtrail_core::Avma::get)),
             (Some("SIGSEGV"), Some(0x18))
         );
         let frames = &report.crashed().unwrap().frames;

@@ -59,8 +59,10 @@ impl Fault {
         let is_possible = line.contains("segfault")
             || line.contains(" ip:")
             || line.contains("unhandled ")
-            || line.contains("sending SIG")
-            || line.contains("sig=")
+            || line.starts_with("do_page_fault")
+            || ["type=1", "type=A", "type=S", "audit: ", "ANOM_", "SECCOMP"]
+                .iter()
+                .any(|word| line.starts_with(word))
             || line.contains(" nip ");
         if !is_possible {
             return None;
