@@ -31,7 +31,8 @@ impl<'t> Row<'t> {
 /// Whether a line tells that the text is of this kind.
 pub(super) fn is_sure(line: &str) -> bool {
     line == HEAD
-        || memchr::memmem::find(line.as_bytes(), b", called at ").is_some()
+        || memchr::memchr(b',', line.as_bytes()).is_some()
+            && memchr::memmem::find(line.as_bytes(), b", called at ").is_some()
             && Row::read(line).is_some_and(|row| place(row.at).is_some())
 }
 

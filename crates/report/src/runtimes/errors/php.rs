@@ -98,7 +98,9 @@ pub(super) fn is_sure(line: &str) -> bool {
     // This is asked of every line: the first byte dismisses most.
     let has = |word: &[u8]| memchr::memmem::find(line.as_bytes(), word).is_some();
     let is_possible = matches!(line.as_bytes().first(), Some(b'P' | b'F' | b'R' | b'<' | b'`'))
-        || line.len() > 24 && (has(b"PHP ") || has(b"[object] ("));
+        || line.len() > 24
+            && (memchr::memchr(b'P', line.as_bytes()).is_some() && has(b"PHP ")
+                || memchr::memchr(b'{', line.as_bytes()).is_some() && has(b"[object] ("));
     // Without a place it may be anybody's word; one of `Uncaught` goes on in further lines.
     is_possible
         && Head::read(line).is_some_and(|head| {

@@ -72,7 +72,9 @@ pub(super) fn is_sure(line: &str) -> bool {
         return true;
     }
     // This is asked of every line.
-    if memchr::memmem::find(line.as_bytes(), b".rb").is_none() && !line.starts_with("[BUG] ") {
+    let has_marks = memchr::memchr3(b'\'', b'`', b'[', line.as_bytes()).is_some();
+    let is_ruby = has_marks && memchr::memmem::find(line.as_bytes(), b".rb").is_some();
+    if !is_ruby && !line.starts_with(BUG) {
         return false;
     }
     if let Some(at) = line.find(BUG) {
